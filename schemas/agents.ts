@@ -1,0 +1,42 @@
+// Agents: those who receive a dispatch and submit entries.
+import { type Static, Type } from '@sinclair/typebox'
+import { Id, Text, Timestamp } from './common.js'
+
+const AgentLocation = Type.Object(
+  {
+    country: Type.Optional(Text('Country.', 'Nigeria')),
+    zone: Type.Optional(Text('Geopolitical zone.', 'North West')),
+    state: Type.Optional(Text('State.', 'Kano')),
+    city: Type.Optional(Text('City.', 'Kano')),
+  },
+  { description: 'A place where the agent works.' },
+)
+
+const fields = {
+  id: Id('Id of the agent.', '60c72b2f9b1d8e001c8e4d11'),
+  status: Text('Status of the agent’s account.', 'active'),
+  firstName: Text('Given name.', 'Chidi'),
+  lastName: Text('Family name.', 'Okafor'),
+  email: Type.Optional(Text('Email address.', 'chidi.okafor@example.org')),
+  phone: Type.Optional(Text('Telephone number.', '+2348030000000')),
+  location: Type.Array(AgentLocation, { description: 'Places where the agent works.' }),
+  createdAt: Timestamp('When the agent was created.'),
+  updatedAt: Timestamp('When the agent was last changed.'),
+}
+
+export type Agent = Static<typeof Agent>
+/** The recipient of a dispatch. */
+export const Agent = Type.Object(
+  {
+    ...fields,
+    lastLogin: Type.Optional(Timestamp('When the agent last logged in; left out before the first login.')),
+  },
+  { $id: 'Agent', description: 'An agent, as a dispatch embeds its recipients.' },
+)
+
+export type EntryAgent = Static<typeof EntryAgent>
+/** The agent who submitted an entry: without `lastLogin`. */
+export const EntryAgent = Type.Object(fields, {
+  $id: 'EntryAgent',
+  description: 'The agent who submitted an entry, without lastLogin.',
+})

@@ -1,0 +1,138 @@
+// Dispatches: a form sent to recipient agents.
+import { type Static, Type } from '@sinclair/typebox'
+import { Agent } from './agents.js'
+import { Id, IdFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
+import { DispatchForm } from './forms.js'
+import { literals, refTo, strict } from './kit.js'
+import { DispatchProject } from './projects.js'
+import { User } from './users.js'
+
+export const dispatchTypes = ['basic', 'prefilled', 'hybrid', 'survey'] as const
+
+/** The words that answers use for the status of a dispatch. */
+export const dispatchStatuses = ['draft', 'supended', 'dispatched', 'completed'] as const
+
+/** The words that the `status` filter takes, and the status that each finds. */
+export const dispatchStatusFilter = {
+  draft: 'draft',
+  supended: 'supended',
+  dispatch: 'dispatched',
+  completed: 'completed',
+  suspended: 'supended',
+  dispatched: 'dispatched',
+} as const satisfies Record<string, (typeof dispatchStatuses)[number]>
+
+const id = Id('Id of the dispatch.', '63c5e1d2f4a3b2001d8c7e41')
+const dispatchType = literals(dispatchTypes, { description: 'Type of the dispatch.' })
+const status = literals(dispatchStatuses, {
+  description: 'Status of the dispatch. Spelled as the contract has it: `supended` is what others call suspended.',
+})
+const name = Text('Name of the dispatch.', 'Kano households, round 2')
+const totalExpectedEntries = Type.Optional(
+  Type.Number({ description: 'How many entries the dispatch is expected to bring.', examples: [250] }),
+)
+const createdBy = Type.Optional(refTo(User, 'Who created the dispatch.'))
+const modifiedBy = Type.Optional(refTo(User, 'Who last changed the dispatch.'))
+const createdAt = Timestamp('When the dispatch was created.')
+const updatedAt = Timestamp('When the dispatch was last changed.')
+const agentGroups = Type.Array(Type.Object({ id: Id('Id of the agent group.', '64d6f2e3a5b4c3001c7d6f51') }), {
+  description: 'Agent groups that received the dispatch.',
+})
+
+export type DispatchListItem = Static<typeof DispatchListItem>
+export const DispatchListItem = Type.Object(
+  {
+    id,
+    recipients: Type.Object(
+      {
+        agents: Type.Array(Type.Object({ id: Id('Id of the agent.', '60c72b2f9b1d8e001c8e4d11') }), {
+          description: 'Agents that received the dispatch, by id alone.',
+        }),
+        agentGroups,
+      },
+      { description: 'Who received the dispatch.' },
+    ),
+    dispatchType,
+    status,
+    name,
+    form: Type.Optional(Id('Id of the form.', '61b0a3f4c2d5e6001f7a8b21')),
+    project: Type.Optional(Id('Id of the project.', '62a1f0c4d3b2a1001e9f8d31')),
+    totalExpectedEntries,
+    createdBy,
+    modifiedBy,
+    createdAt,
+    updatedAt,
+  },
+  { $id: 'DispatchListItem', description: 'A dispatch as lists show it: what it refers to is named by id.' },
+)
+
+export type Dispatch = Static<typeof Dispatch>
+export const Dispatch = Type.Object(
+  {
+    id,
+    instructions: Type.Optional(
+      Type.Object(
+        {
+          instructions: Type.Optional(Text('Text for the agents.', 'Visit each household in the morning.')),
+          attachments: Type.Array(Type.Unknown(), {
+            description: 'What was attached to the instructions, as it was stored.',
+            examples: [[]],
+          }),
+        },
+        { description: 'Instructions to the agents.' },
+      ),
+    ),
+    recipients: Type.Object(
+      {
+        agents: Type.Array(refTo(Agent), {
+          description: 'Agents that received the dispatch, in the order in which they were named.',
+        }),
+        agentGroups,
+      },
+      { description: 'Who received the dispatch.' },
+    ),
+    dispatchType,
+    status,
+    name,
+    startDate: Type.Optional(Timestamp('When the dispatch starts.')),
+    dueDate: Type.Optional(Timestamp('When the entries are due.', '2025-04-14T09:26:53.589Z')),
+    form: Type.Optional(refTo(DispatchForm, 'The form that is sent.')),
+    project: Type.Optional(refTo(DispatchProject, 'The project that the dispatch belongs to.')),
+    createdBy,
+    modifiedBy,
+    createdAt,
+    updatedAt,
+  },
+  { $id: 'Dispatch', description: 'A dispatch with all it refers to embedded.' },
+)
+
+export type EntryDispatch = Static<typeof EntryDispatch>
+/** The dispatch that an entry answers. */
+export const EntryDispatch = Type.Object(
+  { id, dispatchType, status, name, totalExpectedEntries, createdAt, updatedAt },
+  { $id: 'EntryDispatch', description: 'The dispatch of an entry.' },
+)
+
+export type DispatchListQuery = Static<ReturnType<typeof DispatchListQuery>>
+export const DispatchListQuery = (limits: PageLimits) =>
+  strict({
+    ...sorting(['createdAt', 'name', 'dispatchType']),
+    ...paging(limits),
+    dispatchType: Type.Optional(dispatchType),
+    name: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: 'Name of the dispatch: the whole name, case-sensitive.',
+        examples: ['Kano households, round 2'],
+      }),
+    ),
+    status: Type.Optional(
+      literals(Object.keys(dispatchStatusFilter) as (keyof typeof dispatchStatusFilter)[], {
+        description:
+          'Status of the dispatch. `dispatch` finds what answers call `dispatched`, and `supended` may be spelled `suspended`.',
+      }),
+    ),
+    form: IdFilter('Id of the dispatch form.'),
+    project: IdFilter('Id of the dispatch project.'),
+    agent: IdFilter('Id of an agent that was a recipient.'),
+  })

@@ -1,0 +1,34 @@
+// Forms, as dispatches and entries embed them.
+import { type Static, Type } from '@sinclair/typebox'
+import { Id, Text, Timestamp } from './common.js'
+
+const id = Id('Id of the form.', '61b0a3f4c2d5e6001f7a8b21')
+const dispatched = Type.Boolean({ description: 'Whether the form was dispatched.', examples: [true] })
+const status = Text('Status of the form.', 'active')
+const name = Text('Name of the form.', 'Household water survey')
+const reason = Type.Optional(Text('Why the form is asked.', 'Baseline study'))
+const createdAt = Timestamp('When the form was created.')
+const updatedAt = Timestamp('When the form was last changed.')
+
+export type DispatchForm = Static<typeof DispatchForm>
+/** The form that a dispatch sends. */
+export const DispatchForm = Type.Object(
+  {
+    id,
+    dispatched,
+    status,
+    name,
+    sector: Type.Optional(Text('Sector that the form belongs to.', 'Water and sanitation')),
+    reason,
+    createdAt,
+    updatedAt,
+  },
+  { $id: 'DispatchForm', description: 'The form of a dispatch.' },
+)
+
+export type EntryForm = Static<typeof EntryForm>
+/** The form that an entry answers: without `sector`. */
+export const EntryForm = Type.Object(
+  { id, dispatched, status, name, reason, createdAt, updatedAt },
+  { $id: 'EntryForm', description: 'The form of an entry, without sector.' },
+)

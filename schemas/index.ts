@@ -1,0 +1,32 @@
+// Every schema that has an $id: registered once with the application, and named in the OpenAPI document.
+import type { TSchema } from '@sinclair/typebox'
+import { Agent, EntryAgent } from './agents.js'
+import { Dispatch, DispatchListItem, EntryDispatch } from './dispatches.js'
+import { Answer, Entry, EntryListItem, EntryLocation } from './entries.js'
+import { PageMetadata, Problem } from './envelope.js'
+import { DispatchForm, EntryForm } from './forms.js'
+import { DispatchProject, EntryProject, Project } from './projects.js'
+import { ProjectUser, User } from './users.js'
+
+export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
+  [
+    DispatchListItem,
+    Dispatch,
+    Project,
+    EntryListItem,
+    Entry,
+    User,
+    ProjectUser,
+    Agent,
+    EntryAgent,
+    DispatchForm,
+    EntryForm,
+    DispatchProject,
+    EntryProject,
+    EntryDispatch,
+    EntryLocation,
+    Answer,
+    PageMetadata,
+    Problem,
+  ].map((schema) => [schema.$id as string, schema]),
+)

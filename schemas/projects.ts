@@ -1,0 +1,60 @@
+// Projects: groups of dispatches. The list and the by-id answer have one shape.
+import { type Static, Type } from '@sinclair/typebox'
+import { Id, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
+import { refTo, strict } from './kit.js'
+import { ProjectUser } from './users.js'
+
+const id = Id('Id of the project.', '62a1f0c4d3b2a1001e9f8d31')
+const name = Text('Name of the project.', 'Rural water access 2025')
+const createdAt = Timestamp('When the project was created.')
+const updatedAt = Timestamp('When the project was last changed.')
+
+export type Project = Static<typeof Project>
+export const Project = Type.Object(
+  {
+    id,
+    dispatches: Type.Array(Type.Object({ id: Id('Id of the dispatch.', '63c5e1d2f4a3b2001d8c7e41') }), {
+      description: 'Dispatches of the project, in the order of their ids.',
+    }),
+    name,
+    createdBy: Type.Optional(refTo(ProjectUser, 'Who created the project.')),
+    modifiedBy: Type.Optional(refTo(ProjectUser, 'Who last changed the project.')),
+    createdAt,
+    updatedAt,
+  },
+  { $id: 'Project', description: 'A project.' },
+)
+
+export type DispatchProject = Static<typeof DispatchProject>
+/** The project of a dispatch. */
+export const DispatchProject = Type.Object(
+  { id, name, createdAt, updatedAt },
+  { $id: 'DispatchProject', description: 'The project of a dispatch.' },
+)
+
+export type EntryProject = Static<typeof EntryProject>
+/** The project of an entry: `modifiedBy` is a user’s id here. */
+export const EntryProject = Type.Object(
+  {
+    id,
+    name,
+    modifiedBy: Type.Optional(Id('Id of the user who last changed the project.', '5f8d0d55b54764421b7156c1')),
+    createdAt,
+    updatedAt,
+  },
+  { $id: 'EntryProject', description: 'The project of an entry, with modifiedBy as a user’s id.' },
+)
+
+export type ProjectListQuery = Static<ReturnType<typeof ProjectListQuery>>
+export const ProjectListQuery = (limits: PageLimits) =>
+  strict({
+    ...sorting(['createdAt', 'name']),
+    ...paging(limits),
+    name: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: 'Name of the project: the whole name, case-sensitive.',
+        examples: ['Rural water access 2025'],
+      }),
+    ),
+  })

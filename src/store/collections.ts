@@ -1,0 +1,166 @@
+// The stored documents: name, schema and indexes of each collection. Identifiers are strings, instants are BSON dates,
+// and every document but an organisation names the organisation that owns it.
+import { type Static, type TObject, Type } from '@sinclair/typebox'
+import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
+import { literals, strict } from '../../schemas/kit.js'
+
+const id = Type.String({ minLength: 1 })
+const owned = { _id: id, organisation: id }
+const dated = { createdAt: Type.Date(), updatedAt: Type.Date() }
+const optionalText = Type.Optional(Type.String())
+const optionalDate = Type.Optional(Type.Date())
+
+export type OrganisationDocument = Static<typeof OrganisationDocument>
+const OrganisationDocument = strict({ _id: id, name: Type.String(), ...dated })
+
+export type UserDocument = Static<typeof UserDocument>
+const UserDocument = strict({
+  ...owned,
+  role: Type.Optional(strict({ name: Type.String() })),
+  status: Type.String(),
+  firstName: Type.String(),
+  lastName: Type.String(),
+  email: optionalText,
+  ...dated,
+  lastLogin: optionalDate,
+})
+
+export type AgentDocument = Static<typeof AgentDocument>
+const AgentDocument = strict({
+  ...owned,
+  status: Type.String(),
+  firstName: Type.String(),
+  lastName: Type.String(),
+  email: optionalText,
+  phone: optionalText,
+  location: Type.Array(strict({ country: optionalText, zone: optionalText, state: optionalText, city: optionalText })),
+  ...dated,
+  lastLogin: optionalDate,
+})
+
+export type FormDocument = Static<typeof FormDocument>
+const FormDocument = strict({
+  ...owned,
+  dispatched: Type.Boolean(),
+  status: Type.String(),
+  name: Type.String(),
+  sector: optionalText,
+  reason: optionalText,
+  ...dated,
+})
+
+export type ProjectDocument = Static<typeof ProjectDocument>
+const ProjectDocument = strict({
+  ...owned,
+  name: Type.String(),
+  createdBy: Type.Optional(id),
+  modifiedBy: Type.Optional(id),
+  ...dated,
+})
+
+export type DispatchDocument = Static<typeof DispatchDocument>
+const DispatchDocument = strict({
+  ...owned,
+  instructions: Type.Optional(strict({ instructions: optionalText, attachments: Type.Array(Type.Unknown()) })),
+  recipients: strict({ agents: Type.Array(id), agentGroups: Type.Array(id) }),
+  dispatchType: literals(dispatchTypes, { description: 'Type of the dispatch.' }),
+  status: literals(dispatchStatuses, { description: 'Status of the dispatch.' }),
+  name: Type.String(),
+  startDate: optionalDate,
+  dueDate: optionalDate,
+  form: Type.Optional(id),
+  project: Type.Optional(id),
+  totalExpectedEntries: Type.Optional(Type.Number()),
+  createdBy: Type.Optional(id),
+  modifiedBy: Type.Optional(id),
+  ...dated,
+})
+
+export type EntryDocument = Static<typeof EntryDocument>
+const EntryDocument = strict({
+  ...owned,
+  status: Type.String(),
+  dispatch: Type.Optional(id),
+  form: Type.Optional(id),
+  project: Type.Optional(id),
+  agent: Type.Optional(id),
+  location: Type.Optional(
+    strict({
+      address: optionalText,
+      country: optionalText,
+      state: optionalText,
+      lga: optionalText,
+      city: optionalText,
+      coordinates: Type.Optional(strict({ longitude: Type.Number(), lattitude: Type.Number() })),
+    }),
+  ),
+  answers: Type.Array(
+    strict({
+      type: Type.String(),
+      question: Type.String(),
+      answer: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+    }),
+  ),
+  duration: Type.Optional(Type.Number()),
+  ...dated,
+})
+
+export type ApiKeyDocument = Static<typeof ApiKeyDocument>
+/** An API key at rest: `_id` is the key's id, `hash` the SHA-256 of the whole key. The key itself is nowhere. */
+const ApiKeyDocument = strict({
+  ...owned,
+  name: Type.String(),
+  hash: Type.Unsafe<Uint8Array>({ type: 'object' }),
+  createdAt: Type.Date(),
+  expiresAt: optionalDate,
+  revokedAt: optionalDate,
+  lastUsedAt: optionalDate,
+})
+
+/** The fields of an index in order; all ascending, since an index is read in both directions. */
+type Index = readonly string[]
+
+interface Collection {
+  schema: TObject
+  indexes: readonly Index[]
+}
+
+/** One index for each filter and each sort: the organisation first, the id last, so that it serves paging in order. */
+const byOrganisation = (...fields: string[]): Index[] => [
+  ['organisation', '_id'],
+  ...fields.map((field) => ['organisation', field, '_id']),
+]
+
+export const collections = {
+  organisations: { schema: OrganisationDocument, indexes: [] },
+  users: { schema: UserDocument, indexes: byOrganisation() },
+  agents: { schema: AgentDocument, indexes: byOrganisation() },
+  forms: { schema: FormDocument, indexes: byOrganisation() },
+  projects: { schema: ProjectDocument, indexes: byOrganisation('createdAt', 'name') },
+  dispatches: {
+    schema: DispatchDocument,
+    indexes: [
+      ...byOrganisation('createdAt', 'name', 'dispatchType', 'status', 'form', 'project', 'recipients.agents'),
+      ['project', '_id'], // joins the dispatches to their projects
+    ],
+  },
+  entries: {
+    schema: EntryDocument,
+    indexes: byOrganisation('createdAt', 'updatedAt', 'duration', 'dispatch', 'form', 'project', 'agent', 'status'),
+  },
+  apiKeys: { schema: ApiKeyDocument, indexes: byOrganisation() },
+} as const satisfies Record<string, Collection>
+
+export type CollectionName = keyof typeof collections
+
+/** The document type of each collection. */
+export interface Documents {
+  organisations: OrganisationDocument
+  users: UserDocument
+  agents: AgentDocument
+  forms: FormDocument
+  projects: ProjectDocument
+  dispatches: DispatchDocument
+  entries: EntryDocument
+  apiKeys: ApiKeyDocument
+}
