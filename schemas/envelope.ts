@@ -45,7 +45,11 @@ export const one = <T extends TSchema>(resource: T) =>
 /** `{success, data: […], _metadata}`: the answer of a list operation. */
 export const page = <T extends TSchema>(item: T) =>
   Type.Object(
-    { success, data: Type.Array(refTo(item), { description: 'Records of this page.' }), _metadata: refTo(PageMetadata) },
+    {
+      success,
+      data: Type.Array(refTo(item), { description: 'Records of this page.' }),
+      _metadata: refTo(PageMetadata),
+    },
     { description: `A page of ${item.$id}s.` },
   )
 
@@ -69,7 +73,10 @@ export const Problem = Type.Object(
           name: Type.String({ description: 'Name of the parameter or header.', examples: ['perPage'] }),
           message: Type.String({ description: 'What is wrong with it.', examples: ['must be at most 1000'] }),
           allowed: Type.Optional(
-            Type.Array(Type.String(), { description: 'What is allowed, where it can be listed.', examples: [['asc', 'desc']] }),
+            Type.Array(Type.String(), {
+              description: 'What is allowed, where it can be listed.',
+              examples: [['asc', 'desc']],
+            }),
           ),
         }),
         { description: 'Each bad input; only in answers to bad input.' },

@@ -1,0 +1,79 @@
+// Demo data, in batches that are ready to be stored. The same options give the same bytes on every machine: nothing here
+// may read the clock, the time zone or the locale. API keys are not made here.
+import type { CollectionName, Documents } from '../src/store/collections.js'
+import { makeAgents } from './agents.js'
+import { makeDispatches } from './dispatches.js'
+import { makeEntries } from './entries.js'
+import { makeForms } from './forms.js'
+import { makeTenant } from './organisations.js'
+import { makeProjects } from './projects.js'
+import { makeUsers } from './users.js'
+
+/** How much data to make; dispatches and entries are totals, spread evenly over the organisations. */
+export interface SeedOptions {
+  seed: number
+  organisations: number
+  dispatches: number
+  entries: number
+}
+
+/** The data of the demo. */
+export const demoOptions: SeedOptions = { seed: 42, organisations: 2, dispatches: 48, entries: 3000 }
+
+interface BatchOf<C extends CollectionName> {
+  collection: C
+  documents: Documents[C][]
+}
+
+/** Documents of one collection, BATCH_SIZE at the most and never none. */
+export type Batch = { [C in CollectionName]: BatchOf<C> }[CollectionName]
+
+/** How many documents a batch holds at the most. */
+export const BATCH_SIZE = 1000
+
+function* batches<C extends CollectionName>(collection: C, documents: Iterable<Documents[C]>): Generator<BatchOf<C>> {
+  let batch: Documents[C][] = []
+  for (const document of documents) {
+    batch.push(document)
+    if (batch.length === BATCH_SIZE) {
+      yield { collection, documents: batch }
+      batch = []
+    }
+  }
+  if (batch.length > 0) yield { collection, documents: batch }
+}
+
+const documentsOf = <T>(made: readonly { document: T }[]): T[] => made.map(({ document }) => document)
+
+/**
+ * Makes the data of one organisation after the other, referred-to documents first.
+ * Entries are made as they are asked for, so their number does not matter to memory.
+ * @throws RangeError when there are entries and not every organisation has a dispatch for them
+ */
+export function* seedData(options: SeedOptions): Generator<Batch> {
+  const { seed, organisations } = options
+  if (options.entries > 0 && options.dispatches < organisations) {
+    throw new RangeError('Entries need at least one dispatch in each organisation')
+  }
+  for (let number = 0; number < organisations; number++) {
+    const share = (total: number) =>
+      Math.floor((total * (number + 1)) / organisations) - Math.floor((total * number) / organisations)
+    const dispatchCount = share(options.dispatches)
+    const entryCount = share(options.entries)
+
+    const tenant = makeTenant(seed, number)
+    const users = makeUsers(tenant)
+    const agents = makeAgents(tenant, dispatchCount)
+    const forms = makeForms(tenant, dispatchCount)
+    const projects = makeProjects(tenant, users, dispatchCount)
+    const dispatches = makeDispatches(tenant, dispatchCount, entryCount, { users, agents, forms, projects })
+
+    yield* batches('organisations', [tenant.document])
+    yield* batches('users', users)
+    yield* batches('agents', documentsOf(agents))
+    yield* batches('forms', documentsOf(forms))
+    yield* batches('projects', projects)
+    yield* batches('dispatches', documentsOf(dispatches))
+    yield* batches('entries', makeEntries(tenant, entryCount, dispatches))
+  }
+}

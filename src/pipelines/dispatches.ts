@@ -1,0 +1,42 @@
+// What listDispatches and getDispatch read. Pure: no driver, no I/O.
+import { Dispatch, DispatchListItem, type DispatchListQuery, dispatchStatusFilter } from '../../schemas/dispatches.js'
+import { embedAuthors, embedForm, embedProject, embedRecipients } from './joins.js'
+import { conditions, type FiltersFor, pick, type Query, query, type Scope, type Stage, sortedPage } from './stages.js'
+
+const filters: FiltersFor<DispatchListQuery> = {
+  dispatchType: (dispatchType) => ({ dispatchType }),
+  name: (name) => ({ name }),
+  status: (status) => ({ status: dispatchStatusFilter[status] }),
+  form: (form) => ({ form }),
+  project: (project) => ({ project }),
+  agent: (agent) => ({ 'recipients.agents': agent }),
+}
+
+/** The ids in `field`, each as an object. */
+const idObjects = (field: string): Stage => ({
+  $set: { [field]: { $map: { input: { $ifNull: [`$${field}`, []] }, in: { _id: '$$this' } } } },
+})
+
+export const listDispatches = (scope: Scope, listing: DispatchListQuery): Query =>
+  query(scope, 'dispatches', conditions(filters, listing), [
+    ...sortedPage(listing),
+    idObjects('recipients.agents'),
+    idObjects('recipients.agentGroups'),
+    ...embedAuthors(scope),
+    pick(DispatchListItem),
+  ])
+
+export const getDispatch = (scope: Scope, id: string): Query =>
+  query(
+    scope,
+    'dispatches',
+    [{ _id: id }],
+    [
+      ...embedRecipients(scope),
+      idObjects('recipients.agentGroups'),
+      ...embedForm(scope),
+      ...embedProject(scope),
+      ...embedAuthors(scope),
+      pick(Dispatch),
+    ],
+  )

@@ -1,0 +1,23 @@
+// What listEntries and getEntry read. Pure: no driver, no I/O.
+import { Entry, EntryListItem, type EntryListQuery } from '../../schemas/entries.js'
+import { embedAgent, embedDispatch, embedForm, embedProject } from './joins.js'
+import { conditions, type FiltersFor, pick, type Query, query, type Scope, sortedPage } from './stages.js'
+
+const filters: FiltersFor<EntryListQuery> = {
+  dispatch: (dispatch) => ({ dispatch }),
+  form: (form) => ({ form }),
+  project: (project) => ({ project }),
+  agent: (agent) => ({ agent }),
+  status: (status) => ({ status }),
+}
+
+export const listEntries = (scope: Scope, listing: EntryListQuery): Query =>
+  query(scope, 'entries', conditions(filters, listing), [...sortedPage(listing), pick(EntryListItem)])
+
+export const getEntry = (scope: Scope, id: string): Query =>
+  query(
+    scope,
+    'entries',
+    [{ _id: id }],
+    [...embedDispatch(scope), ...embedForm(scope), ...embedProject(scope), ...embedAgent(scope), pick(Entry)],
+  )

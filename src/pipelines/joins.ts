@@ -1,0 +1,54 @@
+// Every $lookup of the system. A join is the simple $lookup on an index, and then the check that what it found belongs
+// to the caller's organisation: an id that points at another organisation's document finds nothing.
+import type { CollectionName } from '../store/collections.js'
+import type { Scope, Stage } from './stages.js'
+
+/** Of the joined documents in `as`, those of the scope's organisation. */
+const own = (scope: Scope, as: string) => ({
+  $filter: { input: `$${as}`, cond: { $eq: ['$$this.organisation', scope.organisation] } },
+})
+
+/** Puts the document that `field` names in its place; takes the field away when there is none. */
+const embed = (scope: Scope, from: CollectionName, field: string): Stage[] => [
+  { $lookup: { from, localField: field, foreignField: '_id', as: field } },
+  { $set: { [field]: { $first: own(scope, field) } } },
+]
+
+/** The admins who made and last changed a dispatch or a project. */
+export const embedAuthors = (scope: Scope): Stage[] => [
+  ...embed(scope, 'users', 'createdBy'),
+  ...embed(scope, 'users', 'modifiedBy'),
+]
+
+export const embedForm = (scope: Scope): Stage[] => embed(scope, 'forms', 'form')
+
+export const embedProject = (scope: Scope): Stage[] => embed(scope, 'projects', 'project')
+
+export const embedDispatch = (scope: Scope): Stage[] => embed(scope, 'dispatches', 'dispatch')
+
+export const embedAgent = (scope: Scope): Stage[] => embed(scope, 'agents', 'agent')
+
+/** Puts the agents in the place of their ids, in the order of the ids, without those that do not exist. */
+export const embedRecipients = (scope: Scope): Stage[] => [
+  { $lookup: { from: 'agents', localField: 'recipients.agents', foreignField: '_id', as: 'found' } },
+  { $set: { found: own(scope, 'found') } },
+  {
+    $set: {
+      'recipients.agents': {
+        // A $lookup gives the documents in the collection's order: look each id up among those found.
+        $map: {
+          input: {
+            $filter: { input: { $ifNull: ['$recipients.agents', []] }, cond: { $in: ['$$this', '$found._id'] } },
+          },
+          in: { $arrayElemAt: ['$found', { $indexOfArray: ['$found._id', '$$this'] }] },
+        },
+      },
+    },
+  },
+]
+
+/** Adds the dispatches of a project, by id alone. */
+export const addDispatches = (scope: Scope): Stage[] => [
+  { $lookup: { from: 'dispatches', localField: '_id', foreignField: 'project', as: 'dispatches' } },
+  { $set: { dispatches: { $sortArray: { input: own(scope, 'dispatches'), sortBy: { _id: 1 } } } } },
+]

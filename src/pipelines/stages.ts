@@ -1,0 +1,90 @@
+// The stages that pipelines are made of, and the only makers of a Query. The organisation of the caller is put in here,
+// after the filters: a filter can narrow what a query reads, never widen it.
+import type { TObject, TSchema } from '@sinclair/typebox'
+import { namedSchemas } from '../../schemas/index.js'
+import type { CollectionName } from '../store/collections.js'
+
+/** Whose data a request may read. It comes from the API key and from nowhere else. */
+export interface Scope {
+  readonly organisation: string
+}
+
+/** One stage of a MongoDB aggregation pipeline. */
+export type Stage = Readonly<Record<`$${string}`, unknown>>
+
+/** A condition of a `$match` stage. */
+export type Condition = Readonly<Record<string, unknown>>
+
+declare const scoped: unique symbol
+
+/** A read that a store takes: only documents that fulfil `match` go through `stages`. */
+export interface Query {
+  readonly collection: CollectionName
+  readonly match: Condition
+  readonly stages: readonly Stage[]
+  /** Only this file makes a Query, so that none is without a scope. */
+  readonly [scoped]: true
+}
+
+/** A query over the documents of the scope's organisation that fulfil every condition. */
+export const query = (
+  scope: Scope,
+  collection: CollectionName,
+  conditions: readonly Condition[],
+  stages: readonly Stage[],
+): Query =>
+  dangerouslyUnscopedQuery(collection, { $and: [...conditions, { organisation: scope.organisation }] }, stages)
+
+/** A query over the documents of all organisations: for the keys, which tell the organisation, and for the seed. */
+export const dangerouslyUnscopedQuery = (
+  collection: CollectionName,
+  match: Condition,
+  stages: readonly Stage[] = [],
+): Query => ({ collection, match, stages }) as Query
+
+/** What turns each filter that a list declares into a condition. A declared filter that is missing does not compile. */
+export type FiltersFor<Q> = {
+  readonly [F in Exclude<keyof Q, keyof Listing>]-?: (value: NonNullable<Q[F]>) => Condition
+}
+
+/** The parameters that every list has. */
+export interface Listing {
+  readonly sortBy: string
+  readonly sortOrder: 'asc' | 'desc'
+  readonly page: number
+  readonly perPage: number
+}
+
+/** The conditions of those filters that the request names. */
+export const conditions = <Q extends Listing>(filters: FiltersFor<Q>, listing: Q): Condition[] =>
+  Object.entries<(value: never) => Condition>(filters).flatMap(([name, condition]) => {
+    const value = listing[name as keyof Q]
+    return value === undefined ? [] : [condition(value as never)]
+  })
+
+/** Sorts by the field, then by the id in the same direction, so that the order is total; then takes the page. */
+export const sortedPage = ({ sortBy, sortOrder, page, perPage }: Listing): Stage[] => {
+  const direction = sortOrder === 'asc' ? 1 : -1
+  return [
+    { $sort: sortBy === 'id' ? { _id: direction } : { [sortBy]: direction, _id: direction } },
+    { $skip: (page - 1) * perPage },
+    { $limit: perPage },
+  ]
+}
+
+/** Keeps the stored fields that a response schema names, at every depth. */
+export const pick = (schema: TObject): Stage => ({ $project: Object.fromEntries(paths(schema)) })
+
+const paths = (schema: TObject, prefix = ''): [string, 1][] =>
+  Object.entries(schema.properties).flatMap(([name, property]): [string, 1][] => {
+    const path = prefix + (name === 'id' ? '_id' : name)
+    const inner = objectOf(property)
+    return inner === undefined ? [[path, 1]] : paths(inner, `${path}.`)
+  })
+
+/** The object that a property holds, be it itself, named by reference, or an item of an array. */
+const objectOf = (schema: TSchema): TObject | undefined => {
+  if (schema.$ref !== undefined) return objectOf(namedSchemas.get(schema.$ref) as TSchema)
+  if (schema.type === 'array') return objectOf(schema.items)
+  return schema.type === 'object' ? (schema as TObject) : undefined
+}

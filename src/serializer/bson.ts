@@ -1,0 +1,165 @@
+// What the rest of the service knows of BSON bytes (bsonspec.org, version 1.1): where a value begins and ends, and which
+// documents a read gave. Nothing here turns bytes into objects, and no read leaves the bytes.
+
+/** The element types that this service writes or skips. */
+export const Bson = {
+  double: 0x01,
+  string: 0x02,
+  document: 0x03,
+  array: 0x04,
+  binary: 0x05,
+  undefined: 0x06,
+  objectId: 0x07,
+  boolean: 0x08,
+  date: 0x09,
+  null: 0x0a,
+  regex: 0x0b,
+  dbPointer: 0x0c,
+  code: 0x0d,
+  symbol: 0x0e,
+  codeWithScope: 0x0f,
+  int32: 0x10,
+  timestamp: 0x11,
+  int64: 0x12,
+  decimal128: 0x13,
+  minKey: 0xff,
+  maxKey: 0x7f,
+} as const
+
+/** The bytes are no BSON: a length that points outside, a missing end, an unknown type. */
+export class DamagedBson extends Error {
+  constructor(fault: string, at: number) {
+    super(`Damaged BSON: ${fault} at byte ${at}`)
+    this.name = 'DamagedBson'
+  }
+}
+
+/** The documents of one collection that a read gave, in batches: each batch is the bytes of one BSON array. */
+export class BsonList {
+  constructor(
+    readonly collection: string,
+    readonly batches: readonly Buffer[],
+  ) {}
+
+  /** The first document, if there is one. */
+  get first(): BsonDocument | undefined {
+    for (const bytes of this.batches) {
+      for (const { type, at, next } of elements(bytes, 0)) {
+        if (type === Bson.document) return new BsonDocument(this.collection, bytes.subarray(at, next))
+      }
+    }
+    return undefined
+  }
+}
+
+/** One document of a collection. */
+export class BsonDocument {
+  constructor(
+    readonly collection: string,
+    readonly bytes: Buffer,
+  ) {}
+}
+
+/** The int32 at a place; a place outside the bytes throws. */
+export const int32 = (bytes: Buffer, at: number): number => {
+  if (at + 4 > bytes.length) throw new DamagedBson('cut short', at)
+  return bytes.readInt32LE(at)
+}
+
+/** The end of the document or array that begins at a place: the place behind its closing zero byte. */
+export const documentEnd = (bytes: Buffer, at: number, limit: number): number => {
+  const end = at + int32(bytes, at)
+  if (end < at + 5 || end > limit || bytes[end - 1] !== 0) throw new DamagedBson('bad document length', at)
+  return end
+}
+
+/** The place behind the zero byte that ends the C string at a place. */
+export const cstringEnd = (bytes: Buffer, at: number, limit: number): number => {
+  let end = at
+  while (end < limit && bytes[end] !== 0) end += 1
+  if (end >= limit) throw new DamagedBson('name without an end', at)
+  return end + 1
+}
+
+/** The place behind a value of the given type. */
+export const valueEnd = (bytes: Buffer, type: number, at: number, limit: number): number => {
+  const end = at + valueSize(bytes, type, at, limit)
+  if (end > limit) throw new DamagedBson('value without an end', at)
+  return end
+}
+
+const valueSize = (bytes: Buffer, type: number, at: number, limit: number): number => {
+  switch (type) {
+    case Bson.string:
+    case Bson.code:
+    case Bson.symbol:
+      return 4 + stringSize(bytes, at, limit)
+    case Bson.document:
+    case Bson.array:
+      return documentEnd(bytes, at, limit) - at
+    case Bson.double:
+    case Bson.date:
+    case Bson.timestamp:
+    case Bson.int64:
+      return 8
+    case Bson.int32:
+      return 4
+    case Bson.boolean:
+      return 1
+    case Bson.objectId:
+      return 12
+    case Bson.decimal128:
+      return 16
+    case Bson.null:
+    case Bson.undefined:
+    case Bson.minKey:
+    case Bson.maxKey:
+      return 0
+    case Bson.binary:
+      return 5 + sizeAtLeast(0, bytes, at)
+    case Bson.regex:
+      return cstringEnd(bytes, cstringEnd(bytes, at, limit), limit) - at
+    case Bson.dbPointer:
+      return 16 + stringSize(bytes, at, limit)
+    case Bson.codeWithScope:
+      return sizeAtLeast(14, bytes, at)
+    default:
+      throw new DamagedBson(`unknown type ${type}`, at)
+  }
+}
+
+const sizeAtLeast = (least: number, bytes: Buffer, at: number): number => {
+  const size = int32(bytes, at)
+  if (size < least) throw new DamagedBson('bad length', at)
+  return size
+}
+
+/** The size of a string's bytes with their closing zero byte. */
+const stringSize = (bytes: Buffer, at: number, limit: number): number => {
+  const size = sizeAtLeast(1, bytes, at)
+  if (at + 4 + size > limit || bytes[at + 3 + size] !== 0) throw new DamagedBson('bad string length', at)
+  return size
+}
+
+/** An element of a document or array. */
+export interface Element {
+  name: string
+  type: number
+  /** Where the value begins. */
+  at: number
+  /** Where the next element begins. */
+  next: number
+}
+
+/** The elements of the document or array that begins at a place. Not for the hot path: it makes an object for each. */
+export function* elements(bytes: Buffer, start: number): Generator<Element> {
+  const last = documentEnd(bytes, start, bytes.length) - 1
+  let at = start + 4
+  while (at < last) {
+    const type = bytes[at] as number
+    const value = cstringEnd(bytes, at + 1, last)
+    const next = valueEnd(bytes, type, value, last)
+    yield { name: bytes.toString('utf8', at + 1, value - 1), type, at: value, next }
+    at = next
+  }
+}

@@ -1,0 +1,42 @@
+// The serializer compiler of the application: an answer is an envelope whose documents are still BSON.
+import type { TSchema } from '@sinclair/typebox'
+import { namedSchemas } from '../../schemas/index.js'
+import { BsonDocument, BsonList } from './bson.js'
+import { compileDocuments } from './writer.js'
+
+type Envelope = Readonly<Record<string, unknown>>
+
+/**
+ * Compiles the schema of an answer. Its properties come out in the schema's order and no others; those that hold
+ * documents go through a writer compiled from their schema, the rest through JSON.stringify.
+ */
+export const serializerCompiler = ({ schema }: { schema: unknown }): ((payload: Envelope) => Buffer) => {
+  const { properties } = resolve(schema as TSchema)
+  const parts = Object.entries<TSchema>(properties).map(([name, property]) => ({
+    name,
+    label: `${JSON.stringify(name)}:`,
+    write: partWriter(property),
+  }))
+  return (payload) => {
+    const chunks: Buffer[] = []
+    for (const { name, label, write } of parts) {
+      const value = payload[name]
+      if (value === undefined) continue
+      chunks.push(Buffer.from((chunks.length === 0 ? '{' : ',') + label), write(value))
+    }
+    chunks.push(Buffer.from('}'))
+    return Buffer.concat(chunks)
+  }
+}
+
+const partWriter = (schema: TSchema): ((value: unknown) => Buffer) => {
+  const documents = compileDocuments(schema.type === 'array' ? schema.items : schema, namedSchemas)
+  return (value) => {
+    if (value instanceof BsonList) return documents.list(value)
+    if (value instanceof BsonDocument) return documents.document(value)
+    return Buffer.from(JSON.stringify(value))
+  }
+}
+
+const resolve = (schema: TSchema): TSchema =>
+  schema.$ref === undefined ? schema : (namedSchemas.get(schema.$ref) as TSchema)

@@ -1,0 +1,38 @@
+// The port: what the service asks of a database. Reads leave documents as BSON bytes; the serializer writes JSON from them.
+import type { Query } from '../pipelines/stages.js'
+import type { BsonList } from '../serializer/bson.js'
+import type { CollectionName, Documents } from './collections.js'
+
+export interface Store {
+  /** What the database is, for the log and the banner. */
+  readonly description: string
+  /** Runs the query's match and stages; the answer holds all documents. */
+  aggregate(query: Query): Promise<BsonList>
+  /** The same in batches, each of them fetched when it is asked for. Leaving the loop ends the read. */
+  stream(query: Query): AsyncIterable<BsonList>
+  /** How many documents the query's match finds, whatever its stages do with them. */
+  count(query: Query): Promise<number>
+  /** Adds documents; one whose `_id` is taken makes it fail. */
+  insert<C extends CollectionName>(collection: C, documents: readonly Documents[C][]): Promise<void>
+  /** Sets fields of the document with the id; says whether there was one. */
+  update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>): Promise<boolean>
+  /** Fails unless the database answers. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** The database cannot be reached now: a later try may go through. */
+export class StoreUnavailable extends Error {
+  constructor(cause: unknown) {
+    super('The database cannot be reached', { cause })
+    this.name = 'StoreUnavailable'
+  }
+}
+
+/** The database gave the query up because it took too long. */
+export class QueryTimeout extends Error {
+  constructor(cause: unknown) {
+    super('The query took too long', { cause })
+    this.name = 'QueryTimeout'
+  }
+}

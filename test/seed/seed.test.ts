@@ -1,0 +1,296 @@
+// The demo data keeps its promises at every size: true to the stored schemas, whole within each organisation, repeatable.
+import { createHash } from 'node:crypto'
+import { TypeRegistry } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { BSON } from 'mongodb'
+import t from 'tap'
+import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
+import { JITTER } from '../../seed/entries.js'
+import { BATCH_SIZE, demoOptions, type SeedOptions, seedData } from '../../seed/index.js'
+import { places } from '../../seed/places.js'
+import { surveys } from '../../seed/surveys.js'
+import { type CollectionName, collections, type Documents } from '../../src/store/collections.js'
+
+// TypeBox cannot check a schema made with Type.Unsafe by itself; of these, stored documents hold enums alone.
+TypeRegistry.Set<{ enum: readonly unknown[] }>('Unsafe', (schema, value) => schema.enum.includes(value))
+
+type Data = { [C in CollectionName]: Documents[C][] }
+type Owned = Documents[Exclude<CollectionName, 'organisations'>]
+
+const names = Object.keys(collections) as CollectionName[]
+
+const batchesOf = (options: Partial<SeedOptions>) => seedData({ ...demoOptions, ...options })
+
+function load(options: Partial<SeedOptions> = {}): Data {
+  const data = Object.fromEntries(names.map((name) => [name, []])) as unknown as Data
+  for (const { collection, documents } of batchesOf(options)) data[collection].push(...(documents as never[]))
+  return data
+}
+
+/** The documents of each organisation, without those of the others. */
+const perOrganisation = (data: Data): Data[] =>
+  data.organisations.map((organisation) => {
+    const own = names.map((name) => [
+      name,
+      name === 'organisations'
+        ? [organisation]
+        : (data[name] as Owned[]).filter((document) => document.organisation === organisation._id),
+    ])
+    return Object.fromEntries(own) as Data
+  })
+
+function digest(options: Partial<SeedOptions> = {}): string {
+  const hash = createHash('sha256')
+  for (const batch of batchesOf(options)) hash.update(BSON.serialize(batch))
+  return hash.digest('hex')
+}
+
+const idsOf = (documents: readonly { _id: string }[]) => new Set(documents.map(({ _id }) => _id))
+const byId = <T extends { _id: string }>(documents: readonly T[]) => new Map(documents.map((one) => [one._id, one]))
+
+/** How many entries share both timestamps, at the most. */
+function sharedTimestamps({ entries }: Data): number {
+  const counts = new Map<string, number>()
+  for (const { createdAt, updatedAt } of entries) {
+    const key = `${createdAt.toISOString()} ${updatedAt.toISOString()}`
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  return Math.max(...counts.values())
+}
+
+const demo = load()
+const sizes: Partial<SeedOptions>[] = [
+  {},
+  { organisations: 1, dispatches: 1, entries: 10 },
+  { organisations: 1, dispatches: 0, entries: 0 },
+  { organisations: 5, dispatches: 1, entries: 0 },
+  { organisations: 3, dispatches: 700, entries: 2500 },
+]
+
+t.test('the totals are those asked for, spread evenly over the organisations', async (t) => {
+  for (const size of sizes) {
+    const data = load(size)
+    const { organisations, dispatches, entries } = { ...demoOptions, ...size }
+    t.equal(data.organisations.length, organisations)
+    t.equal(data.dispatches.length, dispatches)
+    t.equal(data.entries.length, entries)
+    t.equal(data.apiKeys.length, 0)
+    for (const own of perOrganisation(data)) {
+      t.ok(Math.abs(own.dispatches.length - dispatches / organisations) < 1)
+      t.ok(Math.abs(own.entries.length - entries / organisations) < 1)
+    }
+  }
+})
+
+t.test('every document passes its schema, was changed no earlier than made, and has an id of its own', async (t) => {
+  for (const size of sizes) {
+    const data = load(size)
+    for (const name of names) {
+      const { schema } = collections[name]
+      t.equal(
+        data[name].find((document) => !Value.Check(schema, document)),
+        undefined,
+      )
+    }
+    const { apiKeys: _, ...dated } = data
+    const all = Object.values(dated).flat()
+    t.ok(all.every(({ createdAt, updatedAt }) => createdAt <= updatedAt))
+    t.equal(idsOf(all).size, all.length)
+    t.ok(all.every(({ _id }) => /^[0-9a-f]{24}$/.test(_id)))
+  }
+})
+
+t.test('the ids of a collection of an organisation sort as its documents were created', async (t) => {
+  for (const own of sizes.flatMap((size) => perOrganisation(load(size)))) {
+    for (const name of names) {
+      const documents = own[name]
+      t.ok(
+        documents.every(({ _id, createdAt }, n) => {
+          const before = documents[n - 1]
+          return before === undefined || (before._id < _id && before.createdAt <= createdAt)
+        }),
+      )
+    }
+  }
+})
+
+t.test('references name documents of the same organisation that exist and were there before', async (t) => {
+  for (const own of sizes.flatMap((size) => perOrganisation(load(size)))) {
+    const users = idsOf(own.users)
+    const made = [...own.projects, ...own.dispatches]
+    t.ok(made.every(({ createdBy = '', modifiedBy = '' }) => users.has(createdBy) && users.has(modifiedBy)))
+
+    const others = byId([...own.agents, ...own.forms, ...own.projects])
+    t.ok(
+      own.dispatches.every(({ form = '', project = '', recipients, createdAt }) =>
+        [form, project, ...recipients.agents].every((id) => (others.get(id)?.createdAt ?? Infinity) < createdAt),
+      ),
+    )
+    t.ok(
+      own.dispatches.every(({ recipients: { agents } }) => new Set(agents).size === agents.length && agents.length > 0),
+    )
+    t.ok(own.dispatches.every(({ startDate = 0, dueDate = 0 }) => startDate < dueDate))
+  }
+})
+
+t.test('an entry agrees with its dispatch and is made once that has started', async (t) => {
+  for (const { dispatches, entries } of sizes.map(load)) {
+    const dispatchOf = byId(dispatches)
+    t.ok(
+      entries.every(({ organisation, dispatch = '', form, project, agent = '', createdAt }) => {
+        const answered = dispatchOf.get(dispatch)
+        return (
+          answered?.organisation === organisation &&
+          answered.form === form &&
+          answered.project === project &&
+          answered.recipients.agents.includes(agent) &&
+          (answered.startDate ?? Infinity) <= createdAt
+        )
+      }),
+    )
+  }
+})
+
+t.test('an entry answers each question of its form with the options of that question', async (t) => {
+  const formOf = byId(demo.forms)
+  for (const { form = '', answers } of demo.entries) {
+    const survey = surveys.find(({ name }) => name === formOf.get(form)?.name)
+    const ok = survey?.questions.every(({ type, question, options, none = '' }, n) => {
+      const given = answers[n]
+      const { answer } = given ?? {}
+      if (given?.question !== question || given.type !== type) return false
+      if (type === 'singleChoice') return typeof answer === 'string' && options.includes(answer)
+      if (answer?.includes(none)) return answer.length === 1
+      const ordered = options.filter((option) => answer?.includes(option))
+      return Array.isArray(answer) && answer.length > 0 && answer.join('|') === ordered.join('|')
+    })
+    if (!ok || answers.length !== survey?.questions.length) return t.fail('answers do not match', { form, answers })
+  }
+  t.ok(demo.entries.some(({ answers }) => answers.some(({ answer }) => Array.isArray(answer) && answer.length > 1)))
+})
+
+t.test('an entry lies near a town where its agent works', async (t) => {
+  const agentOf = byId(demo.agents)
+  t.ok(
+    demo.entries.every(({ agent = '', location }) => {
+      const place = places.find(({ state, lga }) => state === location?.state && lga === location.lga)
+      const { longitude = 0, lattitude = 0 } = location?.coordinates ?? {}
+      return (
+        place !== undefined &&
+        agentOf.get(agent)?.location.some(({ state, city }) => state === place.state && city === place.city) &&
+        Math.abs(longitude - place.longitude) < JITTER + 1e-5 &&
+        Math.abs(lattitude - place.latitude) < JITTER + 1e-5
+      )
+    }),
+  )
+})
+
+t.test('the documents of the demo leave no optional field out', async (t) => {
+  for (const name of names) {
+    const fields = Object.keys(collections[name].schema.properties)
+    t.ok(demo[name].every((document) => fields.every((field) => Object.hasOwn(document, field))))
+  }
+  t.ok(demo.entries.every(({ duration = 0 }) => Number.isInteger(duration) && duration > 0))
+  t.ok(demo.dispatches.every(({ totalExpectedEntries = 0 }) => Number.isInteger(totalExpectedEntries)))
+})
+
+t.test('each organisation has every kind of dispatch, form, project and agent', async (t) => {
+  const organisations = perOrganisation(demo)
+  t.ok(organisations.length >= 2)
+  for (const { agents, dispatches, entries, forms, projects, users } of organisations) {
+    t.same(new Set(dispatches.map(({ dispatchType }) => dispatchType)), new Set(dispatchTypes))
+    t.same(new Set(dispatches.map(({ status }) => status)), new Set(dispatchStatuses))
+    t.equal(new Set(users.map(({ role }) => role?.name)).size, 3)
+    t.ok(agents.length >= 24)
+    t.ok(agents.some(({ location }) => location.length === 1) && agents.some(({ location }) => location.length === 2))
+    t.ok(agents.some(({ _id }) => dispatches.filter(({ recipients }) => recipients.agents.includes(_id)).length > 5))
+    t.ok(forms.length >= 8 && forms.some(({ dispatched }) => !dispatched))
+    t.ok(projects.some(({ _id }) => !dispatches.some(({ project }) => project === _id)))
+    t.equal(dispatches.at(-1)?.name, dispatches[0]?.name)
+
+    const answered = new Set(entries.map(({ dispatch }) => dispatch))
+    t.notOk(dispatches.some(({ _id, status }) => status === 'draft' && answered.has(_id)))
+    t.ok(dispatches.some(({ _id, status }) => status !== 'draft' && !answered.has(_id)))
+
+    const grouped = dispatches.filter(({ recipients }) => recipients.agentGroups.length > 0)
+    const attached = dispatches.flatMap(({ instructions }) => instructions?.attachments ?? [])
+    t.ok(grouped.length > 0 && grouped.length < dispatches.length / 2)
+    t.ok(attached.length > 0 && attached.length < dispatches.length / 2)
+    t.ok(attached.every((url) => String(url).startsWith('https://files.example.org/')))
+
+    const share = (wanted: string) => entries.filter(({ status }) => status === wanted).length / entries.length
+    t.ok(share('accepted') > 0.7 && share('pending') > 0 && share('rejected') > 0)
+    t.ok(entries.some(({ createdAt, updatedAt }) => createdAt < updatedAt))
+  }
+})
+
+t.test('the first organisation has a bulk import of entries with the same timestamps, no other has', async (t) => {
+  const [first, second] = perOrganisation(demo) as [Data, Data]
+  t.equal(sharedTimestamps(first), 500)
+  t.equal(sharedTimestamps(second), 1)
+  t.equal(sharedTimestamps(load({ organisations: 1, entries: 20_000 })), 500)
+  t.equal(sharedTimestamps(load({ organisations: 1, entries: 400 })), 40)
+})
+
+t.test('the same options give the same bytes in every time zone, another seed gives others', async (t) => {
+  const before = process.env.TZ
+  const here = digest()
+  process.env.TZ = 'Pacific/Auckland'
+  t.equal(digest(), here)
+  if (before === undefined) delete process.env.TZ
+  else process.env.TZ = before
+  t.not(digest({ seed: 43 }), here)
+})
+
+t.test('two runs at the same time do not disturb each other', async (t) => {
+  const [one, other] = [batchesOf({}), batchesOf({})]
+  for (const batch of one) t.same(other.next().value, batch)
+  t.equal(other.next().done, true)
+})
+
+t.test('batches are bounded and entries are made only as they are asked for', async (t) => {
+  for (const { documents } of batchesOf({ dispatches: 3000 })) {
+    t.ok(documents.length > 0 && documents.length <= BATCH_SIZE)
+  }
+  let seen = 0
+  for (const { collection, documents } of batchesOf({ entries: 1e12 })) {
+    if (collection === 'entries') seen += documents.length
+    if (seen === 3 * BATCH_SIZE) break
+  }
+  t.equal(seen, 3 * BATCH_SIZE)
+})
+
+t.test('names and texts use more than ASCII', async (t) => {
+  const { agents, dispatches, entries } = demo
+  t.match(agents.map(({ firstName }) => firstName).join(), /[ọẹṣñụị]/)
+  t.match(entries.map(({ location }) => location?.address).join(), /[ọịƘ]/)
+  const titles = dispatches.map(({ name }) => name).join()
+  t.match(titles, /’eau|Couverture/)
+  t.match(titles, /\p{Script=Arabic}/u)
+  t.match(titles, /\p{Script=Han}/u)
+  t.match(dispatches.map(({ instructions }) => instructions?.instructions).join(), /\p{Extended_Pictographic}/u)
+  t.ok([...demo.users, ...agents].every(({ email = '' }) => /^[a-z]+\.[a-z]+\.[ua]\d+@example\.org$/.test(email)))
+  t.ok(agents.every(({ phone = '' }) => /^\+234800\d{7}$/.test(phone)))
+})
+
+t.test('places cover the six zones and surveys read like surveys', async (t) => {
+  const states = new Set(places.map(({ state }) => state))
+  t.equal(new Set(places.map(({ zone }) => zone)).size, 6)
+  t.ok(states.size >= 14)
+  for (const state of states) {
+    const own = places.filter((place) => place.state === state)
+    t.ok(own.length >= 4)
+    t.equal(new Set(own.map(({ city }) => city)).size, own.length)
+  }
+  t.ok(
+    places.every(({ longitude, latitude }) => longitude > 2.6 && longitude < 14.7 && latitude > 4.2 && latitude < 13.9),
+  )
+  t.ok(surveys.length >= 8)
+  t.ok(surveys.every(({ questions }) => questions.length >= 6 && questions.length <= 12))
+  const options = surveys.flatMap(({ questions }) => questions.map((question) => question.options))
+  t.ok(options.every((list) => list.length >= 2 && new Set(list).size === list.length))
+})
+
+t.test('entries without a dispatch for each organisation are refused', async (t) => {
+  t.throws(() => batchesOf({ dispatches: 1, entries: 1 }).next(), RangeError)
+})
