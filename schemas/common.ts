@@ -1,6 +1,6 @@
 // What the resources share: identifiers, timestamps, and the paging and sorting parameters of every list.
 import { Type } from '@sinclair/typebox'
-import { defaulted, literals } from './kit.js'
+import { defaulted, filter, literals } from './kit.js'
 
 /** An identifier: an opaque string, by custom 24 hexadecimal digits in the order of creation. */
 export const Id = (description: string, example = '665f1c2ab8d4e0a1c3f20b17') =>
@@ -60,8 +60,11 @@ export const sorting = <const F extends readonly string[]>(fields: F) => ({
 })
 
 /** A filter by an identifier. */
-export const IdFilter = (description: string) =>
-  Type.Optional(Type.String({ minLength: 1, description, examples: ['665f1c2ab8d4e0a1c3f20b17'] }))
+export const IdFilter = (description: string) => filter(Type.String({ minLength: 1, description }))
+
+/** A filter by the name of a resource. */
+export const NameFilter = (resource: string) =>
+  filter(Type.String({ minLength: 1, description: `Name of the ${resource}: the whole name, case-sensitive.` }))
 
 /** The path parameter of every by-id operation. */
 export const IdParams = (resource: string) =>

@@ -1,9 +1,9 @@
 // Dispatches: a form sent to recipient agents.
 import { type Static, Type } from '@sinclair/typebox'
 import { Agent } from './agents.js'
-import { Id, IdFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
+import { Id, IdFilter, NameFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
 import { DispatchForm } from './forms.js'
-import { literals, refTo, strict } from './kit.js'
+import { filter, literals, refTo, strict } from './kit.js'
 import { DispatchProject } from './projects.js'
 import { User } from './users.js'
 
@@ -118,15 +118,9 @@ export const DispatchListQuery = (limits: PageLimits) =>
   strict({
     ...sorting(['createdAt', 'name', 'dispatchType']),
     ...paging(limits),
-    dispatchType: Type.Optional(dispatchType),
-    name: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description: 'Name of the dispatch: the whole name, case-sensitive.',
-        examples: ['Kano households, round 2'],
-      }),
-    ),
-    status: Type.Optional(
+    dispatchType: filter(dispatchType),
+    name: NameFilter('dispatch'),
+    status: filter(
       literals(Object.keys(dispatchStatusFilter) as (keyof typeof dispatchStatusFilter)[], {
         description:
           'Status of the dispatch. `dispatch` finds what answers call `dispatched`, and `supended` may be spelled `suspended`.',

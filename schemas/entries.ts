@@ -4,7 +4,7 @@ import { EntryAgent } from './agents.js'
 import { Id, IdFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
 import { EntryDispatch } from './dispatches.js'
 import { EntryForm } from './forms.js'
-import { refTo, strict } from './kit.js'
+import { filter, refTo, strict } from './kit.js'
 import { EntryProject } from './projects.js'
 
 export const EntryLocation = Type.Object(
@@ -99,7 +99,5 @@ export const EntryListQuery = (limits: PageLimits) =>
     form: IdFilter('Id of the form.'),
     project: IdFilter('Id of the project.'),
     agent: IdFilter('Id of the agent.'),
-    status: Type.Optional(
-      Type.String({ minLength: 1, description: 'Status of the entry, such as `accepted`.', examples: ['accepted'] }),
-    ),
+    status: filter(Type.String({ minLength: 1, description: 'Status of the entry, such as `accepted`.' })),
   })

@@ -9,6 +9,9 @@ export const strict = <P extends TProperties>(properties: P, options: ObjectOpti
 export const defaulted = <T extends TSchema>(schema: T, value: Static<T>) =>
   Type.Unsafe<Static<T>>(Type.Optional({ ...schema, default: value }))
 
+/** A property that the caller may leave out. It has no example: Swagger UI would send it with every try. */
+export const filter = <T extends TSchema>({ examples, ...schema }: T) => Type.Optional(Type.Unsafe<Static<T>>(schema))
+
 /** A `$ref` to a schema that has an `$id`, with the type of that schema. */
 export const refTo = <T extends TSchema>(schema: T, description?: string) =>
   Type.Unsafe<Static<T>>(Type.Ref(schema.$id as string, description === undefined ? {} : { description }))

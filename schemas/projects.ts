@@ -1,6 +1,6 @@
 // Projects: groups of dispatches. The list and the by-id answer have one shape.
 import { type Static, Type } from '@sinclair/typebox'
-import { Id, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
+import { Id, NameFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
 import { refTo, strict } from './kit.js'
 import { ProjectUser } from './users.js'
 
@@ -50,11 +50,5 @@ export const ProjectListQuery = (limits: PageLimits) =>
   strict({
     ...sorting(['createdAt', 'name']),
     ...paging(limits),
-    name: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description: 'Name of the project: the whole name, case-sensitive.',
-        examples: ['Rural water access 2025'],
-      }),
-    ),
+    name: NameFilter('project'),
   })

@@ -1,7 +1,7 @@
 // What listDispatches and getDispatch read. Pure: no driver, no I/O.
 import { Dispatch, DispatchListItem, type DispatchListQuery, dispatchStatusFilter } from '../../schemas/dispatches.js'
 import { embedAuthors, embedForm, embedProject, embedRecipients } from './joins.js'
-import { conditions, type FiltersFor, pick, type Query, query, type Scope, type Stage, sortedPage } from './stages.js'
+import { conditions, type FiltersFor, pick, Query, type Scope, type Stage, sortedPage } from './stages.js'
 
 const filters: FiltersFor<DispatchListQuery> = {
   dispatchType: (dispatchType) => ({ dispatchType }),
@@ -18,7 +18,7 @@ const idObjects = (field: string): Stage => ({
 })
 
 export const listDispatches = (scope: Scope, listing: DispatchListQuery): Query =>
-  query(scope, 'dispatches', conditions(filters, listing), [
+  Query.in(scope, 'dispatches', conditions(filters, listing), [
     ...sortedPage(listing),
     idObjects('recipients.agents'),
     idObjects('recipients.agentGroups'),
@@ -27,7 +27,7 @@ export const listDispatches = (scope: Scope, listing: DispatchListQuery): Query 
   ])
 
 export const getDispatch = (scope: Scope, id: string): Query =>
-  query(
+  Query.in(
     scope,
     'dispatches',
     [{ _id: id }],

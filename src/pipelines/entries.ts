@@ -1,7 +1,7 @@
 // What listEntries and getEntry read. Pure: no driver, no I/O.
 import { Entry, EntryListItem, type EntryListQuery } from '../../schemas/entries.js'
 import { embedAgent, embedDispatch, embedForm, embedProject } from './joins.js'
-import { conditions, type FiltersFor, pick, type Query, query, type Scope, sortedPage } from './stages.js'
+import { conditions, type FiltersFor, pick, Query, type Scope, sortedPage } from './stages.js'
 
 const filters: FiltersFor<EntryListQuery> = {
   dispatch: (dispatch) => ({ dispatch }),
@@ -12,10 +12,10 @@ const filters: FiltersFor<EntryListQuery> = {
 }
 
 export const listEntries = (scope: Scope, listing: EntryListQuery): Query =>
-  query(scope, 'entries', conditions(filters, listing), [...sortedPage(listing), pick(EntryListItem)])
+  Query.in(scope, 'entries', conditions(filters, listing), [...sortedPage(listing), pick(EntryListItem)])
 
 export const getEntry = (scope: Scope, id: string): Query =>
-  query(
+  Query.in(
     scope,
     'entries',
     [{ _id: id }],

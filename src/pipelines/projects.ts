@@ -1,14 +1,14 @@
 // What listProjects and getProject read. Pure: no driver, no I/O.
 import { Project, type ProjectListQuery } from '../../schemas/projects.js'
 import { addDispatches, embedAuthors } from './joins.js'
-import { conditions, type FiltersFor, pick, type Query, query, type Scope, sortedPage } from './stages.js'
+import { conditions, type FiltersFor, pick, Query, type Scope, sortedPage } from './stages.js'
 
 const filters: FiltersFor<ProjectListQuery> = {
   name: (name) => ({ name }),
 }
 
 export const listProjects = (scope: Scope, listing: ProjectListQuery): Query =>
-  query(scope, 'projects', conditions(filters, listing), [
+  Query.in(scope, 'projects', conditions(filters, listing), [
     ...sortedPage(listing),
     ...addDispatches(scope),
     ...embedAuthors(scope),
@@ -16,4 +16,4 @@ export const listProjects = (scope: Scope, listing: ProjectListQuery): Query =>
   ])
 
 export const getProject = (scope: Scope, id: string): Query =>
-  query(scope, 'projects', [{ _id: id }], [...addDispatches(scope), ...embedAuthors(scope), pick(Project)])
+  Query.in(scope, 'projects', [{ _id: id }], [...addDispatches(scope), ...embedAuthors(scope), pick(Project)])

@@ -15,32 +15,27 @@ export type Stage = Readonly<Record<`$${string}`, unknown>>
 /** A condition of a `$match` stage. */
 export type Condition = Readonly<Record<string, unknown>>
 
-declare const scoped: unique symbol
+/** A read that a store takes: only documents that fulfil `match` go through `stages`. None is without a scope. */
+export class Query {
+  /** Makes an object of the same form no Query: the only way to one is in(). */
+  declare protected readonly scoped: true
 
-/** A read that a store takes: only documents that fulfil `match` go through `stages`. */
-export interface Query {
-  readonly collection: CollectionName
-  readonly match: Condition
-  readonly stages: readonly Stage[]
-  /** Only this file makes a Query, so that none is without a scope. */
-  readonly [scoped]: true
+  private constructor(
+    readonly collection: CollectionName,
+    readonly match: Condition,
+    readonly stages: readonly Stage[],
+  ) {}
+
+  /** A query over the documents of the scope's organisation that fulfil every condition. */
+  static in(
+    { organisation }: Scope,
+    collection: CollectionName,
+    conditions: readonly Condition[],
+    stages: readonly Stage[],
+  ): Query {
+    return new Query(collection, { $and: [...conditions, { organisation }] }, stages)
+  }
 }
-
-/** A query over the documents of the scope's organisation that fulfil every condition. */
-export const query = (
-  scope: Scope,
-  collection: CollectionName,
-  conditions: readonly Condition[],
-  stages: readonly Stage[],
-): Query =>
-  dangerouslyUnscopedQuery(collection, { $and: [...conditions, { organisation: scope.organisation }] }, stages)
-
-/** A query over the documents of all organisations: for the keys, which tell the organisation, and for the seed. */
-export const dangerouslyUnscopedQuery = (
-  collection: CollectionName,
-  match: Condition,
-  stages: readonly Stage[] = [],
-): Query => ({ collection, match, stages }) as Query
 
 /** What turns each filter that a list declares into a condition. A declared filter that is missing does not compile. */
 export type FiltersFor<Q> = {

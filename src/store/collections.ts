@@ -106,11 +106,11 @@ const EntryDocument = strict({
 })
 
 export type ApiKeyDocument = Static<typeof ApiKeyDocument>
-/** An API key at rest: `_id` is the key's id, `hash` the SHA-256 of the whole key. The key itself is nowhere. */
+/** An API key at rest: `_id` is the key's id, `hash` the SHA-256 of the whole key in hexadecimal. The key itself is nowhere. */
 const ApiKeyDocument = strict({
   ...owned,
   name: Type.String(),
-  hash: Type.Unsafe<Uint8Array>({ type: 'object' }),
+  hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
   createdAt: Type.Date(),
   expiresAt: optionalDate,
   revokedAt: optionalDate,

@@ -12,6 +12,8 @@ export interface Store {
   stream(query: Query): AsyncIterable<BsonList>
   /** How many documents the query's match finds, whatever its stages do with them. */
   count(query: Query): Promise<number>
+  /** The document with the id, of whatever organisation: for the keys, which tell the organisation. */
+  dangerouslyFind<C extends CollectionName>(collection: C, id: string): Promise<Documents[C] | undefined>
   /** Adds documents; one whose `_id` is taken makes it fail. */
   insert<C extends CollectionName>(collection: C, documents: readonly Documents[C][]): Promise<void>
   /** Sets fields of the document with the id; says whether there was one. */

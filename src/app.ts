@@ -1,0 +1,47 @@
+// The application: its plugins in order, then its routes. The order is decided here and nowhere else.
+import Fastify, { type FastifyInstance, LogController } from 'fastify'
+import type { Config } from './config.js'
+import { keysOf } from './keys/keys.js'
+import { openapiPlugin } from './plugins/openapi.js'
+import { clientErrorHandler, frameworkErrors, MAX_URL_BYTES, problemsPlugin } from './plugins/problems.js'
+import { requestId, requestLogPlugin } from './plugins/request-log.js'
+import { validatorCompiler } from './plugins/validator.js'
+import { routes } from './routes/index.js'
+import { serializerCompiler } from './serializer/compiler.js'
+import type { Store } from './store/store.js'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    config: Config
+    store: Store
+  }
+}
+
+const REQUEST_TIMEOUT_MS = 30_000
+
+/** Builds the application over a store, which stays the caller's to close. */
+export const buildApp = async (config: Config, store: Store): Promise<FastifyInstance> => {
+  const app: FastifyInstance = Fastify({
+    logger: { level: config.logLevel },
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: requestId,
+    trustProxy: config.trustProxy,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    // A request without a host is answered too, as JSON.
+    http: { requireHostHeader: false } as object,
+    routerOptions: { maxParamLength: MAX_URL_BYTES },
+    frameworkErrors,
+    clientErrorHandler,
+  })
+  const keys = keysOf(store, (error) => app.log.warn({ err: error }, 'the last use of a key was not written'))
+
+  app.decorate('config', config)
+  app.decorate('store', store)
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler)
+  await app.register(requestLogPlugin)
+  await app.register(problemsPlugin)
+  await app.register(openapiPlugin, { publicUrl: config.publicUrl })
+  await app.register(routes, { config, keys })
+  return app
+}

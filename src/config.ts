@@ -1,0 +1,129 @@
+// The settings of the process, and the only reader of the environment.
+import { type Static, Type } from '@sinclair/typebox'
+import { defaulted, literals } from '../schemas/kit.js'
+import { type InvalidInput, textChecker } from './validation.js'
+
+type Settings = Static<typeof Settings>
+/** Every setting, as the environment names it. */
+export const Settings = Type.Object({
+  HOST: defaulted(Type.String({ description: 'Address to listen on.' }), '127.0.0.1'),
+  PORT: defaulted(
+    Type.Integer({ minimum: 0, maximum: 65_535, description: 'Port to listen on; 0 takes any free one.' }),
+    3000,
+  ),
+  MONGODB_URI: Type.Optional(
+    Type.String({
+      pattern: '^mongodb(\\+srv)?://.+',
+      patternMeaning: 'a URI that begins with mongodb:// or mongodb+srv://',
+      description:
+        'Database to serve, with its name as the path. Without it the embedded store serves demo data, on loopback only.',
+    }),
+  ),
+  QUERY_TIMEOUT_MS: defaulted(
+    Type.Integer({
+      minimum: 1,
+      maximum: 600_000,
+      description: 'How long a query may take in the database, in milliseconds.',
+    }),
+    10_000,
+  ),
+  PUBLIC_URL: Type.Optional(
+    Type.String({
+      pattern: '^https?://[^/?#\\s]+[^?#\\s]*$',
+      patternMeaning: 'an absolute http or https URL without query and fragment',
+      description:
+        'URL under which callers reach the service, for page links. Without it: host and protocol of the request.',
+    }),
+  ),
+  TRUST_PROXY: Type.Optional(
+    Type.String({
+      pattern: '^[0-9a-fA-F.:/]+(\\s*,\\s*[0-9a-fA-F.:/]+)*$',
+      patternMeaning: 'a list of IP addresses or CIDR ranges, separated by commas',
+      description: 'Proxies whose X-Forwarded headers count: IP addresses or CIDR ranges, separated by commas.',
+    }),
+  ),
+  MAX_PER_PAGE: defaulted(
+    Type.Integer({ minimum: 50, maximum: 10_000, description: 'Largest page size that a request may ask for.' }),
+    1000,
+  ),
+  PROJECT_DEFAULTS: defaulted(
+    literals(['usual', 'literal'], {
+      description:
+        'Paging defaults of the project list: `usual` is page 1 with 50 a page, `literal` is page 50 with 1 a page, as the contract states them.',
+    }),
+    'usual',
+  ),
+  LOG_LEVEL: defaulted(
+    literals(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+      description: 'Least level that is logged.',
+    }),
+    'info',
+  ),
+  NODE_ENV: Type.Optional(
+    Type.String({ description: '`production` refuses to start without MONGODB_URI, so that no demo data is served.' }),
+  ),
+})
+
+export interface Config {
+  host: string
+  port: number
+  /** Undefined: the embedded store with demo data. */
+  mongo: { uri: string; queryTimeoutMs: number } | undefined
+  /** Without a slash at its end. */
+  publicUrl: string | undefined
+  trustProxy: string[] | false
+  maxPerPage: number
+  projectDefaults: 'usual' | 'literal'
+  logLevel: string
+}
+
+/** Settings with which the process cannot start; the message names each of them. */
+export class ConfigError extends Error {
+  constructor(faults: readonly string[]) {
+    super(['These settings are wrong:', ...faults].join('\n  '))
+    this.name = 'ConfigError'
+  }
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/
+
+const checkSettings = textChecker(Settings)
+
+/** Reads the settings from environment variables; an empty variable is one that is not set. */
+export const loadConfig = (env: Readonly<Record<string, string | undefined>>): Config => {
+  const settings = check(
+    Object.fromEntries(Object.keys(Settings.properties).flatMap((name) => (env[name] ? [[name, env[name]]] : []))),
+  )
+  const { HOST, MONGODB_URI, NODE_ENV } = settings
+  if (MONGODB_URI === undefined) refuseDemo(HOST, NODE_ENV)
+  return {
+    host: HOST,
+    port: settings.PORT,
+    mongo: MONGODB_URI === undefined ? undefined : { uri: MONGODB_URI, queryTimeoutMs: settings.QUERY_TIMEOUT_MS },
+    publicUrl: settings.PUBLIC_URL?.replace(/\/+$/, ''),
+    trustProxy: settings.TRUST_PROXY?.split(/\s*,\s*/) ?? false,
+    maxPerPage: settings.MAX_PER_PAGE,
+    projectDefaults: settings.PROJECT_DEFAULTS,
+    logLevel: settings.LOG_LEVEL,
+  }
+}
+
+const check = (input: Record<string, string | undefined>): Settings => {
+  try {
+    return checkSettings(input) as Settings
+  } catch (error) {
+    throw new ConfigError((error as InvalidInput).faults.map(({ name, message }) => `${name} ${message}`))
+  }
+}
+
+/** The keys of the demo are known to everybody: nobody but this machine may use them. */
+const refuseDemo = (host: string, nodeEnv: string | undefined): void => {
+  const faults: string[] = []
+  if (nodeEnv === 'production') {
+    faults.push('MONGODB_URI is missing: NODE_ENV is production, where no demo data is served')
+  }
+  if (!LOOPBACK.test(host)) {
+    faults.push(`HOST ${host} is not loopback: without MONGODB_URI demo data is served, to this machine only`)
+  }
+  if (faults.length > 0) throw new ConfigError(faults)
+}

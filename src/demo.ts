@@ -1,0 +1,27 @@
+// The demo: the seed's data in a store, and one key for each organisation, the same at every start.
+import { demoOptions, type SeedOptions, seedData } from '../seed/index.js'
+import { createRandom } from '../seed/random.js'
+import { keysOf } from './keys/keys.js'
+import type { OrganisationDocument } from './store/collections.js'
+import type { Store } from './store/store.js'
+
+export interface DemoKey {
+  organisation: OrganisationDocument
+  key: string
+}
+
+/** Fills an empty store with demo data and issues a key for each organisation. */
+export const loadDemo = async (store: Store, options: SeedOptions = demoOptions): Promise<DemoKey[]> => {
+  const keys = keysOf(store, () => {})
+  const demoKeys: DemoKey[] = []
+  for (const { collection, documents } of seedData(options)) {
+    await store.insert(collection, documents)
+    if (collection !== 'organisations') continue
+    for (const organisation of documents) {
+      const random = createRandom(options.seed + demoKeys.length)
+      const draw = (limit: number) => Math.floor(random() * limit)
+      demoKeys.push({ organisation, key: await keys.issue({ organisation: organisation._id, name: 'Demo' }, draw) })
+    }
+  }
+  return demoKeys
+}

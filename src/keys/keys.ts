@@ -1,0 +1,75 @@
+// API keys: issue and verify them. A key belongs to one organisation; what is kept of it is its SHA-256.
+import { timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Scope } from '../pipelines/stages.js'
+import type { ApiKeyDocument } from '../store/collections.js'
+import type { Store } from '../store/store.js'
+import { type Draw, hashOf, keyIdOf, makeKey } from './format.js'
+
+/** How long a verified key is taken without asking the database, in milliseconds: a revocation is felt within 30 s. */
+const CACHE_MS = 25_000
+const CACHED_KEYS = 10_000
+/** How often the last use of a key is written, in milliseconds. */
+const LAST_USED_MS = 60_000
+
+/** Whose data a request may read, and the key that says so. */
+export interface KeyScope extends Scope {
+  readonly keyId: string
+}
+
+export interface Keys {
+  /**
+   * Issues a key; the answer is the only place where it stands.
+   * @param draw makes the key other than at random: for the demo alone
+   */
+  issue(key: Pick<ApiKeyDocument, 'organisation' | 'name' | 'expiresAt'>, draw?: Draw): Promise<string>
+  /** The scope of a key; undefined if it is malformed, unknown, expired or revoked. */
+  verify(key: string): Promise<KeyScope | undefined>
+}
+
+/**
+ * @param now the clock, in milliseconds since 1970
+ * @param onError told of a last use that could not be written: it costs no request its answer
+ */
+export const keysOf = (store: Store, onError: (error: unknown) => void, now: () => number = Date.now): Keys => {
+  const cache = new LRUCache<string, ApiKeyDocument>({
+    max: CACHED_KEYS,
+    ttl: CACHE_MS,
+    perf: { now },
+    fetchMethod: (keyId) => store.dangerouslyFind('apiKeys', keyId),
+  })
+
+  /** Notes the use of a key, once a minute. */
+  const touch = (document: ApiKeyDocument): void => {
+    const time = now()
+    if (time - (document.lastUsedAt?.getTime() ?? 0) < LAST_USED_MS) return
+    document.lastUsedAt = new Date(time)
+    store.update('apiKeys', document._id, { lastUsedAt: document.lastUsedAt }).catch(onError)
+  }
+
+  return {
+    async issue({ organisation, name, expiresAt }, draw) {
+      const key = makeKey(draw)
+      await store.insert('apiKeys', [
+        {
+          _id: keyIdOf(key) as string,
+          organisation,
+          name,
+          hash: hashOf(key),
+          createdAt: new Date(now()),
+          ...(expiresAt && { expiresAt }),
+        },
+      ])
+      return key
+    },
+
+    async verify(key) {
+      const keyId = keyIdOf(key)
+      const document = keyId && (await cache.fetch(keyId))
+      if (!document || !timingSafeEqual(Buffer.from(document.hash), Buffer.from(hashOf(key)))) return undefined
+      if (document.revokedAt !== undefined || (document.expiresAt?.getTime() ?? Infinity) <= now()) return undefined
+      touch(document)
+      return { organisation: document.organisation, keyId: document._id }
+    },
+  }
+}

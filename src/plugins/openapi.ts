@@ -1,0 +1,44 @@
+// The OpenAPI 3.1 document, generated from the schemas of the routes, and Swagger UI at /docs.
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import { namedSchemas } from '../../schemas/index.js'
+
+export const openapiPlugin = fp(
+  async (app: FastifyInstance, { publicUrl }: { publicUrl: string | undefined }) => {
+    for (const schema of namedSchemas.values()) app.addSchema(schema)
+    await app.register(swagger, {
+      openapi: {
+        openapi: '3.1.0',
+        info: {
+          title: 'Field data API',
+          version: '1.0.0',
+          description:
+            'Read-only access to the dispatches, projects and entries of your organisation. Every request under /v1 carries the header `Authorization: Bearer <API_KEY>`; the key tells the organisation. Errors are problems of RFC 9457.',
+        },
+        servers: [{ url: publicUrl ?? '/', description: 'This service' }],
+        components: {
+          securitySchemes: {
+            apiKey: { type: 'http', scheme: 'bearer', description: 'The API key of your organisation: fda_…' },
+          },
+        },
+        security: [{ apiKey: [] }],
+        tags: [
+          { name: 'Dispatches', description: 'A form sent to recipient agents' },
+          { name: 'Projects', description: 'Groups of dispatches' },
+          { name: 'Entries', description: 'Answers to the form of a dispatch' },
+          { name: 'Health', description: 'For what runs the service; no key is needed' },
+        ],
+      },
+      refResolver: { buildLocalReference: ({ $id }) => $id as string },
+    })
+    await app.register(swaggerUi, {
+      routePrefix: '/docs',
+      uiConfig: { layout: 'BaseLayout', docExpansion: 'list', persistAuthorization: true, tryItOutEnabled: true },
+      staticCSP: true,
+      theme: { title: 'Field data API' },
+    })
+  },
+  { name: 'openapi', fastify: '5.x' },
+)

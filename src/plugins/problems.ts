@@ -1,0 +1,108 @@
+// Turns whatever goes wrong into a problem of the catalogue: errors of routes and of Fastify, unknown paths and methods,
+// and requests that are no HTTP. Nothing else in the service writes an error.
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { PROBLEM_TYPE, ProblemError, problem } from '../problems.js'
+import { QueryTimeout, StoreUnavailable } from '../store/store.js'
+
+/** The longest URL that is read, in bytes; RFC 9110, section 4.1, recommends at least as much. */
+export const MAX_URL_BYTES = 8000
+
+const RETRY_AFTER_SECONDS = '2'
+const READ_METHODS = 'GET, HEAD'
+
+export const problemsPlugin = fp(
+  async (app: FastifyInstance) => {
+    const paths: RegExp[] = []
+    app.addHook('onRoute', ({ url }) => {
+      paths.push(new RegExp(`^${url.replace(/:[^/]+/g, '[^/]+').replace('*', '.*')}$`))
+    })
+
+    // No operation reads a body: whatever comes is passed over, so that a wrong method is told before a wrong body.
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser('*', (_request, payload, done) => {
+      payload.resume()
+      done(null)
+    })
+
+    app.addHook('onRequest', async ({ raw }) => {
+      if (Buffer.byteLength(raw.url as string) > MAX_URL_BYTES) throw tooLong()
+    })
+
+    app.setErrorHandler((error, request, reply) => sendProblem(toProblem(error), error, request, reply))
+
+    app.setNotFoundHandler((request) => {
+      const path = request.url.replace(/\?.*/s, '')
+      if (!paths.some((pattern) => pattern.test(path))) throw problem('route_not_found', 'There is no such path')
+      throw problem('method_not_allowed', `This path takes ${READ_METHODS}`, { headers: { allow: READ_METHODS } })
+    })
+  },
+  { name: 'problems', fastify: '5.x' },
+)
+
+/** Errors that Fastify meets before a route is found, such as a URL that is not encoded correctly. */
+export const frameworkErrors = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+  sendProblem(toProblem(error), error, request, reply)
+}
+
+const tooLong = () => problem('uri_too_long', `The URL is longer than ${MAX_URL_BYTES} bytes`)
+
+const toProblem = (error: unknown): ProblemError => {
+  if (error instanceof ProblemError) return error
+  if (error instanceof StoreUnavailable) {
+    return problem('service_unavailable', 'The database cannot be reached at the moment', {
+      headers: { 'retry-after': RETRY_AFTER_SECONDS },
+    })
+  }
+  if (error instanceof QueryTimeout) {
+    return problem('query_timeout', 'The database took too long to answer', {
+      headers: { 'retry-after': RETRY_AFTER_SECONDS },
+    })
+  }
+  if ((error as FastifyError).code === 'FST_ERR_BAD_URL') {
+    return problem('bad_request', 'The URL is not encoded correctly')
+  }
+  return problem('internal_error', 'The service failed to answer this request')
+}
+
+const sendProblem = (found: ProblemError, cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
+  if (found.status >= 500) request.log.error({ err: cause }, found.code)
+  reply
+    .code(found.status)
+    .headers({ ...found.extra.headers, 'x-request-id': request.id })
+    .type(PROBLEM_TYPE)
+    .send(found.body(request.id))
+}
+
+/** Answers what Node could not read as a request: the socket is all there is. */
+export function clientErrorHandler(this: FastifyInstance, error: ConnectionError, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const found = clientProblem(error)
+  const requestId = randomUUID()
+  this.log.info({ reqId: requestId, statusCode: found.status, fault: error.code }, found.code)
+  const body = JSON.stringify(found.body(requestId))
+  socket.end(
+    [
+      `HTTP/1.1 ${found.status} ${found.body(requestId).title}`,
+      `content-type: ${PROBLEM_TYPE}`,
+      `content-length: ${Buffer.byteLength(body)}`,
+      `x-request-id: ${requestId}`,
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  )
+}
+
+const clientProblem = ({ code, rawPacket }: ConnectionError): ProblemError => {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return problem('request_timeout', 'The request did not arrive in time')
+  if (code !== 'HPE_HEADER_OVERFLOW') return problem('bad_request', 'This is not a valid HTTP request')
+  const firstLine = Buffer.from(rawPacket as unknown as Buffer).indexOf('\r\n')
+  if (firstLine === -1 || firstLine > MAX_URL_BYTES) return tooLong()
+  return problem('header_fields_too_large', 'The header fields are larger than 16 KiB')
+}

@@ -1,0 +1,40 @@
+// The answers of an operation as OpenAPI shows them: each with its schema and an example.
+import type { TSchema } from '@sinclair/typebox'
+import { Problem } from '../../schemas/envelope.js'
+import { namedSchemas } from '../../schemas/index.js'
+import { exampleOf, refTo } from '../../schemas/kit.js'
+import { PROBLEM_TYPE, type ProblemCode, problem, problems } from '../problems.js'
+
+const EXAMPLE_ID = '0b9df1c4-6a7e-4c39-8c71-7f6b6a0c4e52'
+
+/** A successful answer of the schema. */
+export const answer = (schema: TSchema) => ({
+  description: schema.description,
+  content: { 'application/json': { schema, example: exampleOf(schema, namedSchemas) } },
+})
+
+/** The answers to what may go wrong, by their status. */
+export const problemAnswers = (codes: readonly ProblemCode[]) =>
+  Object.fromEntries(
+    [...new Set(codes.map((code) => problems[code].status))].sort().map((status) => {
+      const ofStatus = codes.filter((code) => problems[code].status === status)
+      return [
+        status,
+        {
+          description: ofStatus.map((code) => problems[code].when).join('. Or: '),
+          content: {
+            [PROBLEM_TYPE]: {
+              schema: refTo(Problem),
+              examples: Object.fromEntries(ofStatus.map((code) => [code, { value: exampleProblem(code) }])),
+            },
+          },
+        },
+      ]
+    }),
+  )
+
+const exampleProblem = (code: ProblemCode): Problem => {
+  const errors: Problem['errors'] =
+    code === 'invalid_parameter' ? [{ in: 'query', name: 'perPage', message: 'must be at most 1000' }] : undefined
+  return problem(code, problems[code].when, { errors }).body(EXAMPLE_ID)
+}

@@ -1,0 +1,49 @@
+// GET /health/live and GET /health/ready: for what runs the process; they need no key.
+import { Type } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
+import { literals } from '../../schemas/kit.js'
+import { answer, problemAnswers } from './answers.js'
+
+const Health = (status: 'live' | 'ready', description: string) =>
+  Type.Object(
+    {
+      success: Type.Boolean({ const: true, description: 'True in every successful answer.', examples: [true] }),
+      data: Type.Object({ status: literals([status], { description }) }, { description }),
+    },
+    { description },
+  )
+
+export const healthRoutes = (app: FastifyInstance): void => {
+  app.get(
+    '/health/live',
+    {
+      schema: {
+        operationId: 'getLive',
+        summary: 'Whether the process runs',
+        tags: ['Health'],
+        security: [],
+        response: { 200: answer(Health('live', 'The process runs.')) },
+      },
+    },
+    async () => ({ success: true, data: { status: 'live' } }),
+  )
+  app.get(
+    '/health/ready',
+    {
+      schema: {
+        operationId: 'getReady',
+        summary: 'Whether the database answers',
+        tags: ['Health'],
+        security: [],
+        response: {
+          200: answer(Health('ready', 'The database answers.')),
+          ...problemAnswers(['service_unavailable', 'query_timeout', 'internal_error']),
+        },
+      },
+    },
+    async () => {
+      await app.store.ping()
+      return { success: true, data: { status: 'ready' } }
+    },
+  )
+}

@@ -1,0 +1,29 @@
+// Every route of the service, and which of them need a key.
+import type { FastifyInstance } from 'fastify'
+import type { Config } from '../config.js'
+import type { Keys } from '../keys/keys.js'
+import { bearerAuthPlugin } from '../plugins/bearer-auth.js'
+import { jsonOnlyPlugin } from '../plugins/json-only.js'
+import { dispatchRoutes } from './dispatches.js'
+import { entryRoutes } from './entries.js'
+import { healthRoutes } from './health.js'
+import { projectRoutes } from './projects.js'
+
+export const routes = async (app: FastifyInstance, { config, keys }: { config: Config; keys: Keys }): Promise<void> => {
+  const { maxPerPage, projectDefaults } = config
+  const usual = { page: 1, perPage: 50, maxPerPage }
+  // As the contract states them, the defaults of the two parameters are reversed.
+  const literal = { page: 50, perPage: 1, maxPerPage }
+
+  await app.register(jsonOnlyPlugin)
+  healthRoutes(app)
+  await app.register(
+    async (v1) => {
+      await v1.register(bearerAuthPlugin, { keys })
+      dispatchRoutes(v1, usual)
+      projectRoutes(v1, projectDefaults === 'literal' ? literal : usual)
+      entryRoutes(v1, usual)
+    },
+    { prefix: '/v1' },
+  )
+}

@@ -1,0 +1,103 @@
+// The two kinds of operation: a list and a record by its id. What a route adds is its names, schemas and pipeline.
+import type { TObject, TSchema } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { IdParams } from '../../schemas/common.js'
+import { one, page } from '../../schemas/envelope.js'
+import { strict } from '../../schemas/kit.js'
+import type { Listing, Query, Scope } from '../pipelines/stages.js'
+import { type ProblemCode, problem } from '../problems.js'
+import { answer, problemAnswers } from './answers.js'
+import { pageMetadata } from './page-metadata.js'
+
+const commonProblems: ProblemCode[] = [
+  'invalid_parameter',
+  'bad_request',
+  'unauthorized',
+  'not_acceptable',
+  'uri_too_long',
+  'header_fields_too_large',
+  'internal_error',
+  'service_unavailable',
+  'query_timeout',
+]
+
+interface Operation {
+  operationId: string
+  url: string
+  tag: string
+  summary: string
+}
+
+/** Registers a list: a page of the records that match, and where it stands in the whole. */
+export const listOperation = <Q extends Listing>(
+  app: FastifyInstance,
+  {
+    operationId,
+    url,
+    tag,
+    summary,
+    query,
+    item,
+    pipeline,
+  }: Operation & {
+    query: TObject
+    item: TSchema
+    pipeline: (scope: Scope, listing: Q) => Query
+  },
+): void => {
+  app.get(
+    url,
+    {
+      schema: {
+        operationId,
+        summary,
+        tags: [tag],
+        querystring: query,
+        response: { 200: answer(page(item)), ...problemAnswers(commonProblems) },
+      },
+    },
+    async (request: FastifyRequest) => {
+      const listing = request.query as Q
+      const found = pipeline(request.scope, listing)
+      const [data, total] = await Promise.all([app.store.aggregate(found), app.store.count(found)])
+      return { success: true, data, _metadata: pageMetadata(request, app.config.publicUrl, listing, total) }
+    },
+  )
+}
+
+/** Registers a record by its id. One of another organisation is as unknown as one that does not exist. */
+export const getOperation = (
+  app: FastifyInstance,
+  {
+    operationId,
+    url,
+    tag,
+    summary,
+    resource,
+    pipeline,
+  }: Operation & {
+    resource: TSchema
+    pipeline: (scope: Scope, id: string) => Query
+  },
+): void => {
+  const name = (resource.$id as string).toLowerCase()
+  app.get(
+    url,
+    {
+      schema: {
+        operationId,
+        summary,
+        tags: [tag],
+        params: IdParams(name),
+        querystring: strict({}),
+        response: { 200: answer(one(resource)), ...problemAnswers([...commonProblems, 'not_found']) },
+      },
+    },
+    async (request: FastifyRequest) => {
+      const { id } = request.params as { id: string }
+      const { first } = await app.store.aggregate(pipeline(request.scope, id))
+      if (first === undefined) throw problem('not_found', `No ${name} has this id`)
+      return { success: true, data: first }
+    },
+  )
+}

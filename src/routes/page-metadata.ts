@@ -1,0 +1,40 @@
+// Where a page stands in its list, with links to its neighbours that repeat every parameter of the request.
+import type { FastifyRequest } from 'fastify'
+import type { PageMetadata } from '../../schemas/envelope.js'
+import type { Listing } from '../pipelines/stages.js'
+
+/**
+ * @param publicUrl the base of the links; else the host and protocol of the request
+ * @param total how many records match
+ */
+export const pageMetadata = (
+  request: FastifyRequest,
+  publicUrl: string | undefined,
+  { page, perPage }: Pick<Listing, 'page' | 'perPage'>,
+  total: number,
+): PageMetadata => {
+  const pageCount = Math.ceil(total / perPage)
+  const link = pageLink(request, publicUrl ?? origin(request), perPage)
+  return {
+    total,
+    perPage,
+    pageCount,
+    pageLinks: {
+      current: link(page),
+      ...(page < pageCount && { next: link(page + 1) }),
+      // From beyond the end the way back leads to the last page.
+      ...(page > 1 && { previous: link(Math.max(1, Math.min(page - 1, pageCount))) }),
+    },
+  }
+}
+
+const pageLink = ({ url }: FastifyRequest, base: string, perPage: number) => {
+  const { pathname, searchParams } = new URL(url, 'http://localhost')
+  const filters = [...searchParams].filter(([name]) => name !== 'page' && name !== 'perPage')
+  const parameters = filters.map(([name, value]) => `${name}=${encodeURIComponent(value)}&`).join('')
+  return (page: number) => `${base}${pathname}?${parameters}page=${page}&perPage=${perPage}`
+}
+
+/** Protocol and host as the caller addressed them; a request without a host is answered with the socket's address. */
+const origin = ({ protocol, host, socket }: FastifyRequest): string =>
+  `${protocol}://${host || `${socket.localAddress}:${socket.localPort}`}`

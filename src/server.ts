@@ -1,0 +1,49 @@
+// The process: settings, store, application, listening, and an orderly end on signals.
+import closeWithGrace from 'close-with-grace'
+import type { FastifyInstance } from 'fastify'
+import { buildApp } from './app.js'
+import { type Config, ConfigError, loadConfig } from './config.js'
+import { type DemoKey, loadDemo } from './demo.js'
+import { embeddedStore } from './store/embedded.js'
+import { mongoStore } from './store/mongo.js'
+
+/** How long requests under way may take to end once the process was told to, in milliseconds. */
+const GRACE_MS = 10_000
+
+const start = async (config: Config): Promise<void> => {
+  const store = config.mongo === undefined ? embeddedStore() : mongoStore(config.mongo)
+  const demoKeys = config.mongo === undefined ? await loadDemo(store) : []
+  const app = await buildApp(config, store)
+
+  closeWithGrace({ delay: GRACE_MS, logger: app.log }, async ({ err, signal }) => {
+    if (err) app.log.fatal({ err }, 'closing after an error')
+    else app.log.info({ signal }, 'closing')
+    await app.close()
+    await store.close()
+  })
+
+  await app.listen({ host: config.host, port: config.port })
+  process.stdout.write(banner(config, app, demoKeys))
+}
+
+const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey[]): string => {
+  const url = config.publicUrl ?? app.listeningOrigin
+  const first = demoKeys[0]
+  return [
+    '',
+    `field-data-api on ${url} (${app.store.description})`,
+    `  Docs  ${url}/docs`,
+    ...(first ? [`  Try   curl -H 'Authorization: Bearer ${first.key}' '${url}/v1/entries?perPage=1'`] : []),
+    ...demoKeys.map(({ organisation, key }) => `  Key   ${key}  ${organisation.name}`),
+    '\n',
+  ].join('\n')
+}
+
+try {
+  await start(loadConfig(process.env))
+} catch (error) {
+  // What the user can mend is said in words; anything else is a fault of the program and keeps its stack.
+  const mendable = error instanceof ConfigError || (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+  console.error(mendable ? (error as Error).message : error)
+  process.exitCode = 1
+}

@@ -1,0 +1,69 @@
+// Checks input against its schema and says of each fault what is wrong and what is allowed: for the parameters of a
+// request and for the settings of the process.
+import type { TObject, TSchema } from '@sinclair/typebox'
+import { Ajv, type ErrorObject } from 'ajv'
+
+const ajv = new Ajv({ allErrors: true, useDefaults: true, strictSchema: false, verbose: true })
+
+/** One fault of the input. */
+export interface InputFault {
+  name: string
+  message: string
+  /** What is allowed, where it can be listed. */
+  allowed?: string[]
+}
+
+/** Input that its schema does not take. */
+export class InvalidInput extends Error {
+  constructor(readonly faults: readonly InputFault[]) {
+    super(faults.map(({ name, message }) => `${name} ${message}`).join('; '))
+    this.name = 'InvalidInput'
+  }
+}
+
+/**
+ * Compiles an object schema into a check of input that is all text, as query strings and the environment are. The check
+ * gives the values with the types of the schema and with its defaults, or throws InvalidInput.
+ */
+export const textChecker = (schema: TObject): ((input: Readonly<Record<string, unknown>>) => unknown) => {
+  const validate = ajv.compile(schema)
+  return (input) => {
+    const values = Object.fromEntries(
+      Object.entries(input).map(([name, value]) => [name, typed(value, schema.properties[name]?.type)]),
+    )
+    if (validate(values)) return values
+    throw new InvalidInput(faults(validate.errors as ErrorObject[], schema))
+  }
+}
+
+/** Decimal digits become a number where the schema wants an integer: no fraction, no exponent, no white space. */
+const typed = (value: unknown, type: unknown): unknown =>
+  type === 'integer' && typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
+
+/** One fault for each name: the first that was found. */
+const faults = (errors: readonly ErrorObject[], schema: TObject): InputFault[] => {
+  const found = new Map<string, InputFault>()
+  for (const error of errors) {
+    const fault = faultOf(error, schema)
+    if (!found.has(fault.name)) found.set(fault.name, fault)
+  }
+  return [...found.values()]
+}
+
+const faultOf = ({ keyword, params, instancePath, data }: ErrorObject, schema: TObject): InputFault => {
+  if (keyword === 'additionalProperties') {
+    return {
+      name: params.additionalProperty,
+      message: 'is not a parameter of this operation',
+      allowed: Object.keys(schema.properties),
+    }
+  }
+  const name = instancePath.slice(1)
+  const { type, minimum, maximum, patternMeaning } = schema.properties[name] as TSchema
+  if (Array.isArray(data)) return { name, message: 'must be given only once' }
+  if (keyword === 'enum') {
+    return { name, message: `must be one of ${params.allowedValues.join(', ')}`, allowed: params.allowedValues }
+  }
+  if (type === 'integer') return { name, message: `must be an integer from ${minimum} to ${maximum}` }
+  return { name, message: keyword === 'pattern' ? `must be ${patternMeaning}` : 'must not be empty' }
+}
