@@ -1,0 +1,54 @@
+// Applications for tests: built as the process builds them, called with inject().
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+import type { Test } from 'tap'
+import { buildApp } from '../../src/app.js'
+import { type Config, loadConfig } from '../../src/config.js'
+import { keysOf } from '../../src/keys/keys.js'
+import type { Store } from '../../src/store/store.js'
+import { testStore } from './store.js'
+
+export const testConfig = (settings: Record<string, string> = {}): Config =>
+  loadConfig({ LOG_LEVEL: 'silent', ...settings })
+
+export interface TestApp {
+  app: FastifyInstance
+  store: Store
+  /** A key of the organisation. */
+  keyOf(organisation: string): Promise<string>
+  /** GET with the key of the organisation; without one when it is undefined. */
+  get(url: string, organisation?: string, options?: InjectOptions): Promise<LightMyRequestResponse>
+}
+
+/** An application over a store that `fill` has put its data into. */
+export const testApp = async (
+  t: Test,
+  {
+    settings,
+    fill,
+    store = testStore(t),
+  }: {
+    settings?: Record<string, string>
+    fill?: (store: Store) => Promise<unknown>
+    store?: Store
+  } = {},
+): Promise<TestApp> => {
+  await fill?.(store)
+  const app = await buildApp(testConfig(settings), store)
+  t.teardown(() => app.close())
+  const issued = new Map<string, Promise<string>>()
+  const keys = keysOf(store, (error) => t.fail(String(error)))
+  const keyOf = (organisation: string) => {
+    const key = issued.get(organisation) ?? keys.issue({ organisation, name: 'Test' })
+    issued.set(organisation, key)
+    return key
+  }
+  return {
+    app,
+    store,
+    keyOf,
+    async get(url, organisation, options = {}) {
+      const authorization = organisation && `Bearer ${await keyOf(organisation)}`
+      return app.inject({ url, ...options, headers: { ...(authorization && { authorization }), ...options.headers } })
+    },
+  }
+}

@@ -1,0 +1,24 @@
+// The store under test: the embedded one, or with TEST_MONGODB_URI a database of its own on that server.
+import { randomBytes } from 'node:crypto'
+import { MongoClient } from 'mongodb'
+import type { Test } from 'tap'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { mongoStore } from '../../src/store/mongo.js'
+import type { Store } from '../../src/store/store.js'
+
+const server = process.env.TEST_MONGODB_URI
+
+/** An empty store, closed and forgotten when the test ends. */
+export const testStore = (t: Test): Store => {
+  if (server === undefined) return embeddedStore()
+  const uri = new URL(server)
+  uri.pathname = `/test-${randomBytes(6).toString('hex')}`
+  const store = mongoStore({ uri: uri.href, queryTimeoutMs: 10_000 })
+  t.teardown(async () => {
+    await store.close()
+    const client = new MongoClient(uri.href)
+    await client.db().dropDatabase()
+    await client.close()
+  })
+  return store
+}
