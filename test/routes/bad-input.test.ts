@@ -1,0 +1,98 @@
+// Bad input: each fault is a 400 that names the parameter, what is wrong and what is allowed. Nothing is dropped.
+import t from 'tap'
+import { testApp } from '../support/app.js'
+import { A } from '../support/tenants.js'
+
+const cases: [string, { name: string; message: string; allowed?: string[] }[]][] = [
+  ['/v1/entries?page=0', [{ name: 'page', message: 'must be an integer from 1 to 2147483647' }]],
+  ['/v1/entries?page=-1', [{ name: 'page', message: 'must be an integer from 1 to 2147483647' }]],
+  ['/v1/entries?page=99999999999999999999', [{ name: 'page', message: 'must be an integer from 1 to 2147483647' }]],
+  ['/v1/entries?perPage=1001', [{ name: 'perPage', message: 'must be an integer from 1 to 1000' }]],
+  ...['', 'ten', '1.5', '1e2', '0x10', '%201', '1%20', '+1', 'NaN', 'true'].map((value): (typeof cases)[number] => [
+    `/v1/projects?perPage=${value}`,
+    [{ name: 'perPage', message: 'must be an integer from 1 to 1000' }],
+  ]),
+  ['/v1/entries?page=1&page=2', [{ name: 'page', message: 'must be given only once' }]],
+  ['/v1/dispatches?status=draft&status=draft', [{ name: 'status', message: 'must be given only once' }]],
+  ['/v1/dispatches?name=', [{ name: 'name', message: 'must not be empty' }]],
+  [
+    '/v1/dispatches?sortOrder=up',
+    [{ name: 'sortOrder', message: 'must be one of asc, desc', allowed: ['asc', 'desc'] }],
+  ],
+  [
+    '/v1/projects?sortBy=updatedAt',
+    [{ name: 'sortBy', message: 'must be one of id, createdAt, name', allowed: ['id', 'createdAt', 'name'] }],
+  ],
+  [
+    '/v1/dispatches?dispatchType=Survey',
+    [
+      {
+        name: 'dispatchType',
+        message: 'must be one of basic, prefilled, hybrid, survey',
+        allowed: ['basic', 'prefilled', 'hybrid', 'survey'],
+      },
+    ],
+  ],
+  [
+    '/v1/projects?Name=x',
+    [
+      {
+        name: 'Name',
+        message: 'is not a parameter of this operation',
+        allowed: ['sortBy', 'sortOrder', 'page', 'perPage', 'name'],
+      },
+    ],
+  ],
+  ['/v1/entries/x?page=1', [{ name: 'page', message: 'is not a parameter of this operation', allowed: [] }]],
+  [
+    '/v1/projects?__proto__=x&constructor=y',
+    ['__proto__', 'constructor'].map((name) => ({
+      name,
+      message: 'is not a parameter of this operation',
+      allowed: ['sortBy', 'sortOrder', 'page', 'perPage', 'name'],
+    })),
+  ],
+  [
+    '/v1/entries?page=x&sortOrder=y',
+    [
+      { name: 'sortOrder', message: 'must be one of asc, desc', allowed: ['asc', 'desc'] },
+      { name: 'page', message: 'must be an integer from 1 to 2147483647' },
+    ],
+  ],
+]
+
+t.test('bad parameters are named with what is allowed', async (t) => {
+  const { get } = await testApp(t)
+  for (const [url, errors] of cases) {
+    const response = await get(url, A)
+    t.equal(response.statusCode, 400, url)
+    t.match(response.headers['content-type'], /^application\/problem\+json/)
+    t.match(response.json(), { success: false, status: 400, code: 'invalid_parameter', title: 'Bad Request' })
+    t.same(
+      response.json().errors,
+      errors.map((error) => ({ in: 'query', ...error })),
+      url,
+    )
+    for (const { name, message } of errors) t.ok(response.json().detail.includes(`${name} ${message}`), url)
+  }
+})
+
+t.test('the largest page size is a setting', async (t) => {
+  const { get } = await testApp(t, { settings: { MAX_PER_PAGE: '60' } })
+  t.equal((await get('/v1/entries?perPage=60', A)).statusCode, 200)
+  t.match((await get('/v1/entries?perPage=61', A)).json().errors, [{ message: 'must be an integer from 1 to 60' }])
+})
+
+t.test('an id of any form is at worst unknown', async (t) => {
+  const { get } = await testApp(t)
+  for (const id of ['x', '%00', '%F0%9F%98%80', '..%2F..', '$ne', '[object%20Object]', 'a'.repeat(7900)]) {
+    const response = await get(`/v1/entries/${id}`, A)
+    t.match(response.json(), { status: 404, code: 'not_found', detail: 'No entry has this id' }, id.slice(0, 20))
+  }
+})
+
+t.test('filters take text alone: an operator of the database is text too', async (t) => {
+  const { get } = await testApp(t)
+  t.match((await get('/v1/entries?status[$ne]=x', A)).json(), { code: 'invalid_parameter' })
+  t.same((await get('/v1/entries?status=%7B%22$ne%22:1%7D', A)).json().data, [])
+})

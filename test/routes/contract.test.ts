@@ -1,0 +1,189 @@
+// The contract's field tables, written out once more by hand: each answer has each field with its type, and no other.
+import t from 'tap'
+import { testApp } from '../support/app.js'
+import { A, a, fillTenants } from '../support/tenants.js'
+
+/** A field's shape: a type's name, an object of fields, or an array whose items all have one shape. */
+type Shape = string | { [field: string]: Shape } | [Shape]
+
+const timestamps = { createdAt: 'timestamp', updatedAt: 'timestamp' }
+const person = { id: 'string', status: 'string', firstName: 'string', lastName: 'string', email: 'string' }
+const user = { ...person, ...timestamps, lastLogin: 'timestamp' }
+const projectUser = { ...user, role: { name: 'string' } }
+const entryAgent = {
+  ...person,
+  phone: 'string',
+  location: [{ country: 'string', zone: 'string', state: 'string', city: 'string' }] as [Shape],
+  ...timestamps,
+}
+const agent = { ...entryAgent, lastLogin: 'timestamp' }
+const entryForm = {
+  id: 'string',
+  dispatched: 'boolean',
+  status: 'string',
+  name: 'string',
+  reason: 'string',
+  ...timestamps,
+}
+const dispatchForm = { ...entryForm, sector: 'string' }
+const dispatchProject = { id: 'string', name: 'string', ...timestamps }
+
+const dispatchCommon = {
+  id: 'string',
+  dispatchType: 'string',
+  status: 'string',
+  name: 'string',
+  createdBy: user,
+  modifiedBy: user,
+  ...timestamps,
+}
+const dispatchListItem: Shape = {
+  ...dispatchCommon,
+  recipients: { agents: [{ id: 'string' }], agentGroups: [{ id: 'string' }] },
+  form: 'string',
+  project: 'string',
+  totalExpectedEntries: 'number',
+}
+const dispatch: Shape = {
+  ...dispatchCommon,
+  instructions: { instructions: 'string', attachments: ['string'] },
+  recipients: { agents: [agent], agentGroups: [{ id: 'string' }] },
+  startDate: 'timestamp',
+  dueDate: 'timestamp',
+  form: dispatchForm,
+  project: dispatchProject,
+}
+const project: Shape = {
+  id: 'string',
+  dispatches: [{ id: 'string' }],
+  name: 'string',
+  createdBy: projectUser,
+  modifiedBy: projectUser,
+  ...timestamps,
+}
+const entryCommon = {
+  id: 'string',
+  status: 'string',
+  location: {
+    address: 'string',
+    country: 'string',
+    state: 'string',
+    lga: 'string',
+    city: 'string',
+    coordinates: { longitude: 'number', lattitude: 'number' },
+  },
+  answers: [{ type: 'string', question: 'string', answer: 'answer' }] as [Shape],
+  duration: 'number',
+  ...timestamps,
+}
+const entryListItem: Shape = {
+  ...entryCommon,
+  dispatch: 'string',
+  form: 'string',
+  project: 'string',
+  agent: 'string',
+}
+const entry: Shape = {
+  ...entryCommon,
+  dispatch: {
+    id: 'string',
+    dispatchType: 'string',
+    status: 'string',
+    name: 'string',
+    totalExpectedEntries: 'number',
+    ...timestamps,
+  },
+  form: entryForm,
+  project: { ...dispatchProject, modifiedBy: 'string' },
+  agent: entryAgent,
+}
+const pageLinks = { current: 'string', next: 'string', previous: 'string' }
+const metadata: Shape = { total: 'number', perPage: 'number', pageCount: 'number', pageLinks }
+const list = (item: Shape): Shape => ({ success: 'true', data: [item], _metadata: metadata })
+const one = (resource: Shape): Shape => ({ success: 'true', data: resource })
+
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+/** What a value is, in the words of the tables. */
+const shapeOf = (value: unknown): Shape => {
+  if (value === true) return 'boolean'
+  if (Array.isArray(value)) return value.map(shapeOf) as [Shape]
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, shapeOf(field)]))
+  }
+  return typeof value === 'string' && TIMESTAMP.test(value) ? 'timestamp' : typeof value
+}
+
+/** What is wrong with a value, by path; empty when it has the shape. */
+const differences = (value: unknown, shape: Shape, path: string): string[] => {
+  if (shape === 'true') return value === true ? [] : [`${path} is not true`]
+  if (shape === 'answer') {
+    const isAnswer = typeof value === 'string' || (Array.isArray(value) && value.every((v) => typeof v === 'string'))
+    return isAnswer ? [] : [`${path} is no answer`]
+  }
+  if (typeof shape === 'string') return shapeOf(value) === shape ? [] : [`${path} is no ${shape}`]
+  if (Array.isArray(shape)) {
+    if (!Array.isArray(value) || value.length === 0) return [`${path} is no array with items`]
+    return value.flatMap((item, i) => differences(item, shape[0], `${path}[${i}]`))
+  }
+  if (typeof value !== 'object' || value === null) return [`${path} is no object`]
+  const fields = value as Record<string, unknown>
+  return [
+    ...Object.keys(fields)
+      .filter((name) => !(name in shape))
+      .map((name) => `${path}.${name} is not in the contract`),
+    ...Object.entries(shape).flatMap(([name, inner]) => differences(fields[name], inner, `${path}.${name}`)),
+  ]
+}
+
+const answers: [string, Shape][] = [
+  ['/v1/dispatches?name=Dispatch%201&perPage=1', list(dispatchListItem)],
+  [`/v1/dispatches/${a.dispatch(1)._id}`, one(dispatch)],
+  ['/v1/projects?name=Project%201', list(project)],
+  [`/v1/projects/${a.project(1)._id}`, one(project)],
+  [`/v1/entries?dispatch=${a.dispatch(1)._id}&perPage=1`, list(entryListItem)],
+  [`/v1/entries/${a.entry(1)._id}`, one(entry)],
+]
+
+t.test('each answer has the fields of the contract and no other', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  for (const [url, shape] of answers) {
+    const response = await get(url, A)
+    t.equal(response.statusCode, 200, url)
+    const body = response.json()
+    // The neighbours of a page are there only where it has some: they have a test of their own.
+    if (body._metadata) body._metadata.pageLinks = { next: 'x', previous: 'x', ...body._metadata.pageLinks }
+    t.same(differences(body, shape, url), [])
+  }
+})
+
+t.test('the check finds a missing field, a field too many and a wrong type', async (t) => {
+  t.same(differences({ a: 1, c: 'x' }, { a: 'string', b: 'number', c: 'string' }, ''), [
+    '.a is no string',
+    '.b is no number',
+  ])
+  t.same(differences({ a: 1 }, {}, ''), ['.a is not in the contract'])
+  t.same(differences({ a: [1], b: [] }, { a: ['string'], b: ['string'] }, ''), [
+    '.a[0] is no string',
+    '.b is no array with items',
+  ])
+  t.same(differences('2025-01-01', 'timestamp', ''), [' is no timestamp'])
+  t.same(differences([1], 'answer', ''), [' is no answer'])
+  t.same(differences(false, 'true', ''), [' is not true'])
+  t.same(differences(1, {}, ''), [' is no object'])
+})
+
+t.test('an answer is a string for singleChoice and an array for multiChoice', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const { data } = (await get(`/v1/entries/${a.entry(1)._id}`, A)).json()
+  t.same(data.answers, a.entry(1).answers)
+})
+
+t.test('recipients come in the order in which the dispatch names them', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const { data } = (await get(`/v1/dispatches/${a.dispatch(1)._id}`, A)).json()
+  t.same(
+    data.recipients.agents.map(({ id }: { id: string }) => id),
+    ['agent2-a', 'agent1-a'],
+  )
+})

@@ -1,0 +1,152 @@
+// What the three lists have in common: filters, sorting, paging and the links of a page.
+import t from 'tap'
+import { testApp } from '../support/app.js'
+import { A, a, fillTenants } from '../support/tenants.js'
+
+type Body = {
+  data: Record<string, string>[]
+  _metadata: { total: number; perPage: number; pageCount: number; pageLinks: Record<string, string> }
+}
+
+const ids = ({ data }: Body) => data.map(({ id }) => id)
+
+t.test('each filter finds what it names and nothing else', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const cases: [string, string[]][] = [
+    ['/v1/dispatches?dispatchType=basic', ['dispatch2-a']],
+    ['/v1/dispatches?name=Dispatch%201', ['dispatch1-a']],
+    ['/v1/dispatches?name=Dispatch', []],
+    ['/v1/dispatches?name=dispatch%201', []],
+    ['/v1/dispatches?status=dispatch', ['dispatch1-a', 'dispatch9-a']],
+    ['/v1/dispatches?status=dispatched', ['dispatch1-a', 'dispatch9-a']],
+    ['/v1/dispatches?status=supended', ['dispatch2-a']],
+    ['/v1/dispatches?status=suspended', ['dispatch2-a']],
+    ['/v1/dispatches?status=draft', ['dispatch3-a']],
+    ['/v1/dispatches?status=completed', []],
+    ['/v1/dispatches?form=form-a', ['dispatch1-a', 'dispatch2-a', 'dispatch3-a']],
+    ['/v1/dispatches?project=project2-a', ['dispatch2-a']],
+    ['/v1/dispatches?agent=agent1-a', ['dispatch1-a', 'dispatch2-a', 'dispatch9-a']],
+    ['/v1/dispatches?agent=agent1-a&dispatchType=survey&name=Dispatch%201', ['dispatch1-a']],
+    ['/v1/projects?name=Project%202', ['project2-a']],
+    ['/v1/entries?dispatch=dispatch2-a', ['entry2-a']],
+    ['/v1/entries?form=form-a', ['entry1-a', 'entry2-a', 'entry3-a']],
+    ['/v1/entries?project=project1-a', ['entry1-a', 'entry2-a', 'entry3-a']],
+    ['/v1/entries?agent=agent2-a', ['entry3-a']],
+    ['/v1/entries?status=rejected', ['entry2-a']],
+    ['/v1/entries?status=accepted&agent=agent1-a', ['entry1-a']],
+    ['/v1/entries?dispatch=nobody', []],
+  ]
+  for (const [url, expected] of cases) {
+    const body: Body = (await get(url, A)).json()
+    t.same(ids(body), expected, url)
+    t.equal(body._metadata.total, expected.length, `${url}: the total`)
+  }
+})
+
+t.test('a list is sorted by what it is asked for, equal records by their ids in the same direction', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const cases: [string, string[]][] = [
+    ['/v1/entries', ['entry1-a', 'entry2-a', 'entry3-a', 'entry9-a']],
+    ['/v1/entries?sortOrder=desc', ['entry9-a', 'entry3-a', 'entry2-a', 'entry1-a']],
+    ['/v1/entries?sortBy=createdAt', ['entry1-a', 'entry3-a', 'entry9-a', 'entry2-a']],
+    ['/v1/entries?sortBy=createdAt&sortOrder=desc', ['entry2-a', 'entry9-a', 'entry3-a', 'entry1-a']],
+    ['/v1/entries?sortBy=updatedAt&sortOrder=desc', ['entry2-a', 'entry9-a', 'entry3-a', 'entry1-a']],
+    ['/v1/entries?sortBy=duration&sortOrder=desc', ['entry9-a', 'entry3-a', 'entry2-a', 'entry1-a']],
+    ['/v1/dispatches?sortBy=name', ['dispatch1-a', 'dispatch2-a', 'dispatch3-a', 'dispatch9-a']],
+    ['/v1/dispatches?sortBy=dispatchType', ['dispatch2-a', 'dispatch3-a', 'dispatch1-a', 'dispatch9-a']],
+    ['/v1/dispatches?sortBy=createdAt&sortOrder=desc', ['dispatch2-a', 'dispatch9-a', 'dispatch3-a', 'dispatch1-a']],
+    ['/v1/projects?sortBy=createdAt&sortOrder=desc', ['project9-a', 'project2-a', 'project1-a']],
+    ['/v1/projects?sortBy=name&sortOrder=desc', ['project9-a', 'project2-a', 'project1-a']],
+    ['/v1/projects?sortBy=id', ['project1-a', 'project2-a', 'project9-a']],
+  ]
+  for (const [url, expected] of cases) t.same(ids((await get(url, A)).json()), expected, url)
+})
+
+t.test('pages are cut from the whole list', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const page = async (number: number): Promise<Body> => (await get(`/v1/entries?perPage=3&page=${number}`, A)).json()
+  t.same(ids(await page(1)), ['entry1-a', 'entry2-a', 'entry3-a'])
+  t.same(ids(await page(2)), ['entry9-a'])
+  t.same(ids(await page(3)), [])
+  t.match((await page(2))._metadata, { total: 4, perPage: 3, pageCount: 2 })
+})
+
+t.test('links lead to the neighbours that exist and repeat every parameter', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const links = async (query: string): Promise<Record<string, string>> =>
+    (await get(`/v1/entries?${query}`, A, { headers: { host: 'api.example.org' } })).json()._metadata.pageLinks
+  const base = 'http://api.example.org/v1/entries?'
+
+  t.same(await links('perPage=2'), { current: `${base}page=1&perPage=2`, next: `${base}page=2&perPage=2` })
+  t.same(await links('perPage=2&page=2'), {
+    current: `${base}page=2&perPage=2`,
+    previous: `${base}page=1&perPage=2`,
+  })
+  t.same(
+    await links('perPage=2&page=7'),
+    { current: `${base}page=7&perPage=2`, previous: `${base}page=2&perPage=2` },
+    'beyond the end the way back leads to the last page',
+  )
+  t.same(
+    await links('status=nothing&page=7'),
+    { current: `${base}status=nothing&page=7&perPage=50`, previous: `${base}status=nothing&page=1&perPage=50` },
+    'of an empty list the way back leads to its first page',
+  )
+  t.same(await links('status=nothing'), { current: `${base}status=nothing&page=1&perPage=50` })
+})
+
+t.test('what a link repeats is encoded, and following it gives the same filter', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const name = 'Ọjà & café = 100% +1'
+  const url = `/v1/dispatches?sortOrder=desc&status=dispatch&name=${encodeURIComponent(name)}`
+  const { current } = (await get(url, A)).json()._metadata.pageLinks
+  const parameters = new URL(current).searchParams
+  t.same(Object.fromEntries(parameters), { sortOrder: 'desc', status: 'dispatch', name, page: '1', perPage: '50' })
+  t.equal((await get(current.replace('http://localhost:80', ''), A)).json()._metadata.pageLinks.current, current)
+})
+
+t.test('links begin with PUBLIC_URL when it is set', async (t) => {
+  const settings = { PUBLIC_URL: 'https://api.example.org/field/' }
+  const { get } = await testApp(t, { fill: fillTenants, settings })
+  const { current } = (await get('/v1/projects', A)).json()._metadata.pageLinks
+  t.equal(current, 'https://api.example.org/field/v1/projects?page=1&perPage=50')
+})
+
+t.test('forwarded host and protocol count only when they come from a trusted proxy', async (t) => {
+  const headers = { host: 'inner:3000', 'x-forwarded-host': 'api.example.org', 'x-forwarded-proto': 'https' }
+  for (const [settings, origin] of [
+    [{}, 'http://inner:3000'],
+    [{ TRUST_PROXY: '10.0.0.1' }, 'http://inner:3000'],
+    [{ TRUST_PROXY: '10.0.0.1, 127.0.0.0/8' }, 'https://api.example.org'],
+  ] as const) {
+    const { get } = await testApp(t, { fill: fillTenants, settings })
+    const { current } = (await get('/v1/projects', A, { headers })).json()._metadata.pageLinks
+    t.equal(current, `${origin}/v1/projects?page=1&perPage=50`)
+  }
+})
+
+t.test('the defaults of projects are page 1 with 50 a page, or literally those of the contract', async (t) => {
+  const usual = await testApp(t, { fill: fillTenants })
+  t.match((await usual.get('/v1/projects', A)).json(), { data: { length: 3 }, _metadata: { perPage: 50 } })
+  const literal = await testApp(t, { fill: fillTenants, settings: { PROJECT_DEFAULTS: 'literal' } })
+  const { data, _metadata } = (await literal.get('/v1/projects', A)).json()
+  t.same(data, [])
+  t.match(_metadata, { total: 3, perPage: 1, pageCount: 3 })
+  t.match(_metadata.pageLinks.current, /page=50&perPage=1$/)
+  t.match((await literal.get('/v1/entries', A)).json()._metadata, { perPage: 50 }, 'the others keep theirs')
+})
+
+t.test('the largest page is far beyond the data and empty, not an error', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const response = await get('/v1/entries?page=2147483647&perPage=1000', A)
+  t.equal(response.statusCode, 200)
+  t.same(response.json().data, [])
+})
+
+t.test('a record whose references are gone is served without them', async (t) => {
+  const { get, store } = await testApp(t, { fill: fillTenants })
+  await store.insert('entries', [a.entry(5, { dispatch: 'gone', agent: 'gone' })])
+  const { data } = (await get('/v1/entries/entry5-a', A)).json()
+  t.notOk('dispatch' in data || 'agent' in data)
+  t.equal(data.form.id, 'form-a')
+})
