@@ -61,9 +61,9 @@ const toProblem = (error: unknown): ProblemError => {
       headers: { 'retry-after': RETRY_AFTER_SECONDS },
     })
   }
-  if ((error as FastifyError).code === 'FST_ERR_BAD_URL') {
-    return problem('bad_request', 'The URL is not encoded correctly')
-  }
+  const { code } = error as FastifyError
+  if (code === 'FST_ERR_BAD_URL') return problem('bad_request', 'The URL is not encoded correctly')
+  if (code === 'FST_ERR_MAX_PARAM_LENGTH') return tooLong()
   return problem('internal_error', 'The service failed to answer this request')
 }
 

@@ -1,0 +1,73 @@
+// API keys on requests: what gets in, and that all that does not is told the same.
+import t from 'tap'
+import { keysOf } from '../../src/keys/keys.js'
+import { testApp } from '../support/app.js'
+import { A, B, fillTenants } from '../support/tenants.js'
+
+const operations = [
+  '/v1/dispatches',
+  '/v1/dispatches/x',
+  '/v1/projects',
+  '/v1/projects/x',
+  '/v1/entries',
+  '/v1/entries/x',
+]
+
+t.test('every operation needs a key, and each way to have none gets the same answer', async (t) => {
+  const { app, store, keyOf } = await testApp(t, { fill: fillTenants })
+  const good = await keyOf(A)
+  const keys = keysOf(store, (error) => t.fail(String(error)))
+  const expired = await keys.issue({ organisation: A, name: 'Old', expiresAt: new Date(Date.now() - 1) })
+  const revoked = await keys.issue({ organisation: A, name: 'Gone' })
+  await store.update('apiKeys', revoked.split('_')[1] as string, { revokedAt: new Date() })
+  const unknown = await keysOf((await testApp(t)).store, () => {}).issue({ organisation: A, name: 'Elsewhere' })
+  const other = await keyOf(B)
+  // The id of one key with the secret of another: well-formed, and nobody's.
+  const mixed = `${good.slice(0, 17)}${other.slice(17)}`
+
+  const headers: Record<string, string | undefined> = {
+    missing: undefined,
+    empty: '',
+    'without a scheme': good,
+    'with another scheme': `Basic ${good}`,
+    'without a key': 'Bearer ',
+    'with two keys': `Bearer ${good} ${good}`,
+    malformed: 'Bearer abc',
+    mistyped: `Bearer ${good.slice(0, -1)}~`,
+    mixed: `Bearer ${mixed}`,
+    unknown: `Bearer ${unknown}`,
+    expired: `Bearer ${expired}`,
+    revoked: `Bearer ${revoked}`,
+  }
+  const bodies = new Set<string>()
+  for (const url of operations) {
+    for (const [what, authorization] of Object.entries(headers)) {
+      const response = await app.inject({
+        url,
+        headers: { 'x-request-id': 'same', ...(authorization !== undefined && { authorization }) },
+      })
+      t.equal(response.statusCode, 401, `${what}: ${url}`)
+      t.equal(response.headers['www-authenticate'], 'Bearer')
+      bodies.add(response.body)
+    }
+    t.not((await app.inject({ url, headers: { authorization: `bearer  ${good}` } })).statusCode, 401, url)
+  }
+  t.equal(bodies.size, 1)
+})
+
+t.test('a key in the query string is a parameter that no operation has', async (t) => {
+  const { app, keyOf } = await testApp(t)
+  const key = await keyOf(A)
+  t.equal((await app.inject(`/v1/entries?access_token=${key}`)).statusCode, 401)
+})
+
+t.test('a key that expires while it is known is refused from then on', async (t) => {
+  const { app, store } = await testApp(t)
+  const keys = keysOf(store, (error) => t.fail(String(error)))
+  const key = await keys.issue({ organisation: A, name: 'Short', expiresAt: new Date(Date.now() + 300) })
+  const ask = async () =>
+    (await app.inject({ url: '/v1/entries', headers: { authorization: `Bearer ${key}` } })).statusCode
+  t.equal(await ask(), 200)
+  await new Promise((resolve) => setTimeout(resolve, 350))
+  t.equal(await ask(), 401)
+})

@@ -1,0 +1,121 @@
+// The OpenAPI document: complete, and its examples are valid by the schemas that they illustrate.
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import t from 'tap'
+import { testApp } from '../support/app.js'
+
+interface Media {
+  schema: object
+  example?: unknown
+  examples?: Record<string, { value: unknown }>
+}
+interface Operation {
+  operationId: string
+  summary: string
+  security?: unknown[]
+  parameters?: { name: string; in: string; description: string; required: boolean; schema: Record<string, unknown> }[]
+  responses: Record<string, { description: string; content: Record<string, Media> }>
+}
+interface OpenApi {
+  openapi: string
+  servers: { url: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, object>; securitySchemes: object }
+  security: unknown[]
+}
+
+const operationsOf = ({ paths }: OpenApi) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  )
+
+t.test('every operation is described, parameter by parameter and answer by answer', async (t) => {
+  const { app } = await testApp(t)
+  const document = (await app.inject('/docs/json')).json<OpenApi>()
+  t.equal(document.openapi, '3.1.0')
+  t.match(document.components.securitySchemes, { apiKey: { type: 'http', scheme: 'bearer' } })
+  t.same(document.security, [{ apiKey: [] }])
+
+  const operations = operationsOf(document)
+  t.same(operations.map(({ path, method, operation }) => `${method} ${path} ${operation.operationId}`).sort(), [
+    'get /health/live getLive',
+    'get /health/ready getReady',
+    'get /v1/dispatches listDispatches',
+    'get /v1/dispatches/{id} getDispatch',
+    'get /v1/entries listEntries',
+    'get /v1/entries/{id} getEntry',
+    'get /v1/projects listProjects',
+    'get /v1/projects/{id} getProject',
+  ])
+  for (const { path, operation } of operations) {
+    t.ok(operation.summary, path)
+    if (!path.startsWith('/v1/')) {
+      t.same(operation.security, [])
+      continue
+    }
+    const statuses = ['200', '400', '401', '406', '414', '431', '500', '503', ...(path.includes('{id}') ? ['404'] : [])]
+    t.same(Object.keys(operation.responses).sort(), statuses.sort(), path)
+    for (const { name, description, schema, required, in: place } of operation.parameters ?? []) {
+      t.ok(description, `${path} ${name} has a description`)
+      t.equal(required, place === 'path', `${path} ${name}`)
+      t.ok(schema.type, `${path} ${name}`)
+    }
+  }
+})
+
+t.test('parameters show their defaults, values and bounds', async (t) => {
+  const { app } = await testApp(t, { settings: { MAX_PER_PAGE: '200', PROJECT_DEFAULTS: 'literal' } })
+  const { paths } = (await app.inject('/docs/json')).json<OpenApi>()
+  const schemas = (path: string) =>
+    Object.fromEntries(paths[path]?.get?.parameters?.map(({ name, schema }) => [name, schema]) ?? [])
+  t.match(schemas('/v1/dispatches'), {
+    page: { type: 'integer', minimum: 1, default: 1 },
+    perPage: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
+    sortBy: { enum: ['id', 'createdAt', 'name', 'dispatchType'], default: 'id' },
+    sortOrder: { enum: ['asc', 'desc'], default: 'asc' },
+    dispatchType: { enum: ['basic', 'prefilled', 'hybrid', 'survey'] },
+    status: { enum: ['draft', 'supended', 'dispatch', 'completed', 'suspended', 'dispatched'] },
+    name: { type: 'string', minLength: 1 },
+    form: { type: 'string' },
+    project: { type: 'string' },
+    agent: { type: 'string' },
+  })
+  t.match(schemas('/v1/projects'), { page: { default: 50 }, perPage: { default: 1 } })
+})
+
+t.test('every answer has an example, and it is valid by its schema', async (t) => {
+  const { app } = await testApp(t)
+  const document = (await app.inject('/docs/json')).json<OpenApi>()
+  const ajv = new Ajv2020({ strict: true, strictTypes: false, keywords: ['components', 'paths'], allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema({ $id: 'api', components: document.components })
+  for (const { path, operation } of operationsOf(document)) {
+    for (const [status, { description, content }] of Object.entries(operation.responses)) {
+      t.ok(description, `${path} ${status}`)
+      for (const [type, { schema, example, examples }] of Object.entries(content)) {
+        t.equal(type, status === '200' ? 'application/json' : 'application/problem+json')
+        const here = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/'))
+        const values = example === undefined ? Object.values(examples ?? {}).map(({ value }) => value) : [example]
+        t.ok(values.length > 0, `${path} ${status} has an example`)
+        for (const value of values) {
+          const valid = ajv.validate(here, value)
+          t.ok(valid, `${path} ${status}: ${ajv.errorsText()}`)
+        }
+      }
+    }
+  }
+})
+
+t.test('Swagger UI is served at /docs, with a policy that lets in no other origin', async (t) => {
+  const { app } = await testApp(t)
+  const page = await app.inject('/docs/')
+  t.equal(page.statusCode, 200)
+  t.match(page.headers['content-type'], 'text/html')
+  t.match(page.headers['content-security-policy'], "default-src 'self'")
+  t.match(page.body, 'Field data API')
+})
+
+t.test('the document names the public URL as the server', async (t) => {
+  const { app } = await testApp(t, { settings: { PUBLIC_URL: 'https://api.example.org/field' } })
+  t.match((await app.inject('/docs/json')).json<OpenApi>().servers, [{ url: 'https://api.example.org/field' }])
+})

@@ -1,0 +1,158 @@
+// Errors of every kind, by inject() and over a socket: always a problem, never HTML, a stack trace or an empty body.
+import { type AddressInfo, connect } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { problems } from '../../src/problems.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
+import { testApp } from '../support/app.js'
+import { A } from '../support/tenants.js'
+
+const listen = async (app: FastifyInstance): Promise<number> => {
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  return (app.server.address() as AddressInfo).port
+}
+
+/** Sends text over a socket; gives all that comes back until the server closes. */
+const send = (port: number, text: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let answer = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    socket.on('data', (chunk) => {
+      answer += chunk
+    })
+    socket.on('close', () => resolve(answer))
+    socket.on('error', reject)
+  })
+
+const isProblem = (t: Test, response: { statusCode: number; body: string; headers: object }, code: string): void => {
+  const body = JSON.parse(response.body)
+  t.match(response.headers, { 'content-type': /^application\/problem\+json/, 'x-request-id': body.requestId }, code)
+  t.equal(response.statusCode, body.status, code)
+  t.match(body, { success: false, type: 'about:blank', title: String, detail: String, code, requestId: String }, code)
+}
+
+t.test('an unknown path is told from a path that takes other methods', async (t) => {
+  const { app, keyOf } = await testApp(t)
+  const authorization = `Bearer ${await keyOf(A)}`
+  for (const url of ['/', '/v1', '/v1/', '/v2/entries', '/v1/entries/x/y', '/docs/nothing.html', '//']) {
+    const response = await app.inject({ url, headers: { authorization } })
+    isProblem(t, response, 'route_not_found')
+  }
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
+    for (const url of ['/v1/entries', '/v1/entries/x?y=z', '/v1/projects', '/health/live']) {
+      const response = await app.inject({
+        method,
+        url,
+        headers: { 'content-type': 'application/json' },
+        ...(method !== 'OPTIONS' && { payload: '{not json' }),
+      })
+      isProblem(t, response, 'method_not_allowed')
+      t.equal(response.headers.allow, 'GET, HEAD')
+    }
+  }
+})
+
+t.test('a by-id path without an id is told from an unknown path', async (t) => {
+  const { get } = await testApp(t)
+  const response = await get('/v1/entries/', A)
+  isProblem(t, response, 'invalid_parameter')
+  t.match(response.json().errors, [{ in: 'path', name: 'id', message: 'must not be empty' }])
+})
+
+t.test('HEAD is answered as GET is, without a body', async (t) => {
+  const { app, keyOf } = await testApp(t)
+  const headers = { authorization: `Bearer ${await keyOf(A)}` }
+  const head = await app.inject({ method: 'HEAD', url: '/v1/entries', headers })
+  const get = await app.inject({ url: '/v1/entries', headers })
+  t.equal(head.statusCode, 200)
+  t.equal(head.body, '')
+  t.equal(head.headers['content-length'], get.headers['content-length'])
+})
+
+t.test('a caller that takes no JSON is told so', async (t) => {
+  const { get } = await testApp(t)
+  for (const accept of ['text/html', 'application/xml, text/*', 'application/json;q=0']) {
+    const response = await get('/v1/entries', A, { headers: { accept } })
+    isProblem(t, response, 'not_acceptable')
+    t.match(response.json().errors, [{ in: 'header', name: 'Accept', allowed: ['application/json'] }])
+  }
+  for (const accept of ['*/*', 'application/*', 'text/html, application/json;q=0.1', 'application/json']) {
+    t.equal((await get('/v1/entries', A, { headers: { accept } })).statusCode, 200, accept)
+  }
+})
+
+t.test('a URL that is too long or encoded wrongly is told so', async (t) => {
+  const { app } = await testApp(t)
+  isProblem(t, await app.inject(`/v1/entries?name=${'x'.repeat(8000)}`), 'uri_too_long')
+  isProblem(t, await app.inject(`/v1/entries/${'x'.repeat(8100)}`), 'uri_too_long')
+  isProblem(t, await app.inject('/v1/entries/%zz'), 'bad_request')
+})
+
+t.test('failures of the store become problems that say nothing of their cause', async (t) => {
+  const failures: [Error, string, string | undefined][] = [
+    [new StoreUnavailable(new Error('secret host')), 'service_unavailable', '2'],
+    [new QueryTimeout(new Error('secret query')), 'query_timeout', '2'],
+    [new Error('secret bug'), 'internal_error', undefined],
+  ]
+  for (const [error, code, retryAfter] of failures) {
+    const fail = () => Promise.reject(error)
+    const store: Store = { ...embeddedStore(), aggregate: fail, ping: fail }
+    const { get } = await testApp(t, { store })
+    for (const url of ['/v1/entries', '/v1/entries/x', '/health/ready']) {
+      const response = await get(url, A)
+      isProblem(t, response, code)
+      t.equal(response.headers['retry-after'], retryAfter)
+      t.notMatch(response.body, /secret|\n +at /)
+    }
+    t.equal((await get('/health/live')).statusCode, 200)
+  }
+})
+
+t.test('what is no HTTP is answered with a problem before the connection ends', async (t) => {
+  const { app } = await testApp(t)
+  const port = await listen(app)
+  const requests: [string, string][] = [
+    ['no http at all\r\n\r\n', 'bad_request'],
+    ['GET /health/live HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n', 'bad_request'],
+    [`GET /health/live HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 'header_fields_too_large'],
+    [`GET /v1/entries?name=${'y'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, 'uri_too_long'],
+    [`GET /v1/entries?name=${'y'.repeat(90_000)}`, 'uri_too_long'],
+  ]
+  for (const [text, code] of requests) {
+    const [head, body] = (await send(port, text)).split('\r\n\r\n') as [string, string]
+    t.match(head, `HTTP/1.1 ${problems[code as keyof typeof problems].status} `, code)
+    t.match(head, `content-length: ${body.length}`)
+    const headers = Object.fromEntries(
+      head
+        .split('\r\n')
+        .slice(1)
+        .map((line) => line.split(': ') as [string, string]),
+    )
+    isProblem(t, { statusCode: Number(head.split(' ')[1]), headers, body }, code)
+  }
+})
+
+t.test('a request that does not arrive in time is told so', async (t) => {
+  const { app } = await testApp(t)
+  const port = await listen(app)
+  const server = app.server as typeof app.server & { headersTimeout: number }
+  const timeout = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+  server.on('connection', (socket) => server.emit('clientError', timeout, socket))
+  t.match(await send(port, 'GET '), /^HTTP\/1.1 408 .*"code":"request_timeout"/s)
+})
+
+t.test('a connection that the caller broke off is let go without an answer', async (t) => {
+  const { app } = await testApp(t)
+  const port = await listen(app)
+  const reset = Object.assign(new Error('gone'), { code: 'ECONNRESET' })
+  app.server.on('connection', (socket) => app.server.emit('clientError', reset, socket))
+  t.equal(await send(port, 'GET '), '')
+})
+
+t.test('a request without a host is answered, and its links name the address that it came to', async (t) => {
+  const { app, keyOf } = await testApp(t)
+  const port = await listen(app)
+  const answer = await send(port, `GET /v1/entries HTTP/1.0\r\nauthorization: Bearer ${await keyOf(A)}\r\n\r\n`)
+  t.match(answer, `"current":"http://127.0.0.1:${port}/v1/entries?page=1&perPage=50"`)
+})

@@ -1,0 +1,73 @@
+// The log: one line a request with what is needed to find it, and never a key.
+import { Writable } from 'node:stream'
+import Fastify, { LogController } from 'fastify'
+import t from 'tap'
+import { requestId, requestLogPlugin } from '../../src/plugins/request-log.js'
+import { testApp } from '../support/app.js'
+import { A } from '../support/tenants.js'
+
+const logged = async () => {
+  const lines: Record<string, unknown>[] = []
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(JSON.parse(chunk))
+      done()
+    },
+  })
+  const app = Fastify({
+    logger: { stream },
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: requestId,
+  })
+  await app.register(requestLogPlugin)
+  return { app, lines }
+}
+
+const key = 'fda_abcdefghijkl_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abc'
+
+t.test('a request is one line, with its id, its key’s id and no secret', async (t) => {
+  const { app, lines } = await logged()
+  app.get('/x', async (request) => {
+    request.scope = { organisation: 'org', keyId: 'abcdefghijkl' }
+    return {}
+  })
+  await app.inject({
+    url: `/x?token=${key}`,
+    headers: { 'x-request-id': 'from-the-caller', authorization: `Bearer ${key}` },
+  })
+  t.equal(lines.length, 1)
+  t.match(lines[0], {
+    reqId: 'from-the-caller',
+    method: 'GET',
+    url: '/x?token=fda_abcdefghijkl_[redacted]',
+    statusCode: 200,
+    ms: Number,
+    keyId: 'abcdefghijkl',
+    organisation: 'org',
+  })
+  t.notMatch(JSON.stringify(lines), key.slice(17))
+})
+
+t.test('a long URL is cut in the log', async (t) => {
+  const { app, lines } = await logged()
+  await app.inject(`/${'x'.repeat(4000)}`)
+  t.equal((lines[0]?.url as string).length, 500)
+})
+
+t.test('the id of a request is the caller’s if it is fit for a log, else a new one', async (t) => {
+  const { app } = await testApp(t)
+  const idOf = async (given?: string) =>
+    (await app.inject({ url: '/health/live', headers: given === undefined ? {} : { 'x-request-id': given } })).headers[
+      'x-request-id'
+    ]
+  t.equal(await idOf('a.b-c_1:2'), 'a.b-c_1:2')
+  for (const bad of ['', 'a b', 'x'.repeat(65), '{"a":1}', key, undefined]) {
+    t.match(await idOf(bad), /^[0-9a-f-]{36}$/, `${bad}`)
+  }
+})
+
+t.test('an error answer carries the request’s id in its body too', async (t) => {
+  const { get } = await testApp(t)
+  const response = await get('/v1/entries/x', A, { headers: { 'x-request-id': 'mine' } })
+  t.equal(response.json().requestId, 'mine')
+})
