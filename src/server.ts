@@ -15,15 +15,15 @@ const start = async (config: Config): Promise<void> => {
   const demoKeys = config.mongo === undefined ? await loadDemo(store) : []
   const app = await buildApp(config, store)
 
+  await app.listen({ host: config.host, port: config.port })
+  process.stdout.write(banner(config, app, demoKeys))
+
   closeWithGrace({ delay: GRACE_MS, logger: app.log }, async ({ err, signal }) => {
     if (err) app.log.fatal({ err }, 'closing after an error')
     else app.log.info({ signal }, 'closing')
     await app.close()
     await store.close()
   })
-
-  await app.listen({ host: config.host, port: config.port })
-  process.stdout.write(banner(config, app, demoKeys))
 }
 
 const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey[]): string => {

@@ -51,7 +51,7 @@ t.test('a request is one line, with its id, its key’s id and no secret', async
 t.test('a long URL is cut in the log', async (t) => {
   const { app, lines } = await logged()
   await app.inject(`/${'x'.repeat(4000)}`)
-  t.equal((lines[0]?.url as string).length, 500)
+  t.match(lines, [{ url: /^.{500}$/ }])
 })
 
 t.test('the id of a request is the caller’s if it is fit for a log, else a new one', async (t) => {

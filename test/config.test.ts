@@ -1,0 +1,86 @@
+// The settings: defaults, what is refused, and that a refusal names every wrong one.
+import t from 'tap'
+import { ConfigError, loadConfig } from '../src/config.js'
+
+t.test('without any setting the demo is served on loopback', async (t) => {
+  t.same(loadConfig({}), {
+    host: '127.0.0.1',
+    port: 3000,
+    mongo: undefined,
+    publicUrl: undefined,
+    trustProxy: false,
+    maxPerPage: 1000,
+    projectDefaults: 'usual',
+    logLevel: 'info',
+  })
+})
+
+t.test('every setting is taken from the environment', async (t) => {
+  t.same(
+    loadConfig({
+      HOST: '0.0.0.0',
+      PORT: '8080',
+      MONGODB_URI: 'mongodb://db.example.org/field',
+      QUERY_TIMEOUT_MS: '2500',
+      PUBLIC_URL: 'https://api.example.org/field//',
+      TRUST_PROXY: '10.0.0.0/8 , ::1',
+      MAX_PER_PAGE: '200',
+      PROJECT_DEFAULTS: 'literal',
+      LOG_LEVEL: 'warn',
+      NODE_ENV: 'production',
+      SHELL: '/bin/sh',
+    }),
+    {
+      host: '0.0.0.0',
+      port: 8080,
+      mongo: { uri: 'mongodb://db.example.org/field', queryTimeoutMs: 2500 },
+      publicUrl: 'https://api.example.org/field',
+      trustProxy: ['10.0.0.0/8', '::1'],
+      maxPerPage: 200,
+      projectDefaults: 'literal',
+      logLevel: 'warn',
+    },
+  )
+})
+
+t.test('an empty setting is one that is not set', async (t) => {
+  t.same(loadConfig({ PORT: '', MONGODB_URI: '', PUBLIC_URL: '' }), loadConfig({}))
+})
+
+t.test('wrong settings are all named, each with what is allowed', async (t) => {
+  const wrong = {
+    PORT: '70000',
+    QUERY_TIMEOUT_MS: 'soon',
+    MONGODB_URI: 'postgres://x',
+    PUBLIC_URL: 'api.example.org',
+    TRUST_PROXY: 'yes please',
+    MAX_PER_PAGE: '10',
+    PROJECT_DEFAULTS: 'both',
+    LOG_LEVEL: 'loud',
+  }
+  try {
+    loadConfig(wrong)
+    t.fail('taken')
+  } catch (error) {
+    t.ok(error instanceof ConfigError)
+    t.same((error as Error).message.split('\n').sort(), [
+      '  LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
+      '  MAX_PER_PAGE must be an integer from 50 to 10000',
+      '  MONGODB_URI must be a URI that begins with mongodb:// or mongodb+srv://',
+      '  PORT must be an integer from 0 to 65535',
+      '  PROJECT_DEFAULTS must be one of usual, literal',
+      '  PUBLIC_URL must be an absolute http or https URL without query and fragment',
+      '  QUERY_TIMEOUT_MS must be an integer from 1 to 600000',
+      '  TRUST_PROXY must be a list of IP addresses or CIDR ranges, separated by commas',
+      'These settings are wrong:',
+    ])
+  }
+})
+
+t.test('the demo is refused in production and to other machines', async (t) => {
+  t.throws(() => loadConfig({ NODE_ENV: 'production' }), { message: /MONGODB_URI is missing/ })
+  for (const HOST of ['0.0.0.0', '::', '192.168.1.5', 'example.org', '127.0.0.1.example.org']) {
+    t.throws(() => loadConfig({ HOST }), { message: /is not loopback/ }, HOST)
+  }
+  for (const HOST of ['127.0.0.1', '127.8.9.1', '::1', 'localhost']) t.equal(loadConfig({ HOST }).host, HOST)
+})

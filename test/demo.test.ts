@@ -1,0 +1,32 @@
+// The demo: the same data and keys at every start, in every form that the contract has.
+import t from 'tap'
+import { loadDemo } from '../src/demo.js'
+import { embeddedStore } from '../src/store/embedded.js'
+import { testApp } from './support/app.js'
+
+t.test('each organisation of the demo has a key, the same at every start', async (t) => {
+  const first = await loadDemo(embeddedStore())
+  const second = await loadDemo(embeddedStore())
+  t.equal(first.length, 2)
+  t.same(first, second)
+  t.equal(new Set(first.map(({ key }) => key)).size, 2)
+})
+
+t.test('every operation of the demo answers with data of the key’s organisation', async (t) => {
+  const store = embeddedStore()
+  const keys = await loadDemo(store)
+  const { app } = await testApp(t, { store })
+  const seen = new Set<string>()
+  for (const { key } of keys) {
+    const get = async (url: string) => (await app.inject({ url, headers: { authorization: `Bearer ${key}` } })).json()
+    for (const resource of ['dispatches', 'projects', 'entries']) {
+      const { data, _metadata } = await get(`/v1/${resource}?perPage=1000`)
+      t.ok(_metadata.total > 0, resource)
+      for (const { id } of data) {
+        t.notOk(seen.has(id), `${resource} ${id} is of one organisation`)
+        seen.add(id)
+      }
+      t.equal((await get(`/v1/${resource}/${data[0].id}`)).data.id, data[0].id)
+    }
+  }
+})

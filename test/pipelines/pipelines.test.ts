@@ -1,0 +1,65 @@
+// The pipelines: pure, scoped, and read-only.
+import t from 'tap'
+import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
+import { getEntry, listEntries } from '../../src/pipelines/entries.js'
+import { getProject, listProjects } from '../../src/pipelines/projects.js'
+
+const scope = { organisation: 'org' }
+const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
+
+const queries = {
+  listDispatches: listDispatches(scope, { ...listing, form: 'f', agent: 'a', status: 'dispatch' }),
+  getDispatch: getDispatch(scope, 'x'),
+  listProjects: listProjects(scope, { ...listing, name: 'n' }),
+  getProject: getProject(scope, 'x'),
+  listEntries: listEntries(scope, { ...listing, dispatch: 'd', status: 's' }),
+  getEntry: getEntry(scope, 'x'),
+}
+
+t.test('every query is of one organisation, whatever its filters say', async (t) => {
+  for (const [name, { match }] of Object.entries(queries)) {
+    const conditions = match.$and as object[]
+    t.same(Object.keys(match), ['$and'], name)
+    t.same(conditions.at(-1), { organisation: 'org' }, name)
+  }
+  t.same(queries.listDispatches.match.$and, [
+    { status: 'dispatched' },
+    { form: 'f' },
+    { 'recipients.agents': 'a' },
+    { organisation: 'org' },
+  ])
+})
+
+t.test('every join is checked for the organisation', async (t) => {
+  for (const [name, { stages }] of Object.entries(queries)) {
+    stages.forEach((stage, i) => {
+      const join = stage.$lookup as { as: string } | undefined
+      if (join === undefined) return
+      const check = { input: `$${join.as}`, cond: { $eq: ['$$this.organisation', 'org'] } }
+      t.match(JSON.stringify(stages[i + 1]), JSON.stringify({ $filter: check }), `${name}: ${join.as}`)
+    })
+  }
+})
+
+t.test('no query writes', async (t) => {
+  for (const [name, { stages }] of Object.entries(queries)) {
+    const names = new Set(stages.flatMap((stage) => Object.keys(stage)))
+    for (const stage of ['$lookup', '$set', '$project', '$sort', '$skip', '$limit']) names.delete(stage)
+    t.same([...names], [], name)
+  }
+})
+
+t.test('a sort is total: the id breaks ties in the same direction', async (t) => {
+  const sorts = (sortBy: 'id' | 'duration', sortOrder: 'asc' | 'desc') =>
+    listEntries(scope, { ...listing, sortBy, sortOrder, page: 3, perPage: 20 }).stages.slice(0, 3)
+  t.same(sorts('id', 'desc'), [{ $sort: { _id: -1 } }, { $skip: 40 }, { $limit: 20 }])
+  t.same(sorts('duration', 'desc'), [{ $sort: { duration: -1, _id: -1 } }, { $skip: 40 }, { $limit: 20 }])
+})
+
+t.test('what a pipeline keeps is what its response schema names', async (t) => {
+  t.match(queries.getEntry.stages.at(-1), {
+    $project: { _id: 1, 'agent._id': 1, 'agent.location.city': 1, 'project.modifiedBy': 1, 'answers.answer': 1 },
+  })
+  const { $project } = queries.getEntry.stages.at(-1) as { $project: object }
+  t.notOk(Object.keys($project).some((path) => path.includes('lastLogin') || path.includes('organisation')))
+})

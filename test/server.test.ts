@@ -1,0 +1,84 @@
+// The process itself: it starts, tells how to use it, ends in order, and says in words why it does not start.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import t, { type Test } from 'tap'
+
+/** Starts the process with these settings alone; it is ended with the test at the latest. */
+const start = (t: Test, settings: Record<string, string>): ChildProcess & { output: () => string } => {
+  const { MONGODB_URI, NODE_ENV, HOST, ...env } = process.env
+  const child = spawn(process.execPath, [...process.execArgv, 'src/server.ts'], {
+    env: { ...env, PORT: '0', LOG_LEVEL: 'info', ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk) => {
+      output += chunk
+    })
+  }
+  t.teardown(() => child.kill('SIGKILL'))
+  return Object.assign(child, { output: () => output })
+}
+
+/** Waits until the process has printed something. */
+const printed = async (child: ReturnType<typeof start>, pattern: RegExp): Promise<RegExpExecArray> => {
+  for (;;) {
+    const found = pattern.exec(child.output())
+    if (found !== null) return found
+    if (child.exitCode !== null) throw new Error(`It ended before it printed ${pattern}:\n${child.output()}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`the demo starts, its banner’s curl line works, and ${signal} ends it in order`, async (t) => {
+    const child = start(t, {})
+    const [, key, url] = await printed(child, /curl -H 'Authorization: Bearer (\S+)' '(\S+)'/)
+    t.match(child.output(), /Docs {2}http:\/\/127\.0\.0\.1:\d+\/docs/)
+    t.equal(child.output().match(/^ {2}Key {3}fda_/gm)?.length, 2)
+
+    const response = await fetch(url as string, { headers: { authorization: `Bearer ${key}` } })
+    t.equal(response.status, 200)
+    t.match(await response.json(), { success: true, data: [{ id: String }] })
+
+    child.kill(signal)
+    t.same(await once(child, 'exit'), [0, null])
+    const log = child
+      .output()
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+    t.notMatch(log.join(), key, 'the log has no key')
+  })
+}
+
+t.test('wrong settings end it with their names and no stack trace', async (t) => {
+  const child = start(t, { PORT: 'x', LOG_LEVEL: 'loud' })
+  t.same(await once(child, 'exit'), [1, null])
+  t.match(child.output(), /These settings are wrong:\n {2}PORT must/)
+  t.match(child.output(), /LOG_LEVEL must be one of/)
+  t.notMatch(child.output(), /\n +at /)
+})
+
+t.test('a port that is taken ends it with a message', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as { port: number }
+  const child = start(t, { PORT: String(port) })
+  t.same(await once(child, 'exit'), [1, null])
+  t.match(child.output(), `EADDRINUSE`)
+  t.notMatch(child.output(), /\n +at /)
+})
+
+t.test('with a database that is down it starts, is alive and not ready, and seeds nothing', async (t) => {
+  const child = start(t, { MONGODB_URI: 'mongodb://127.0.0.1:1/field' })
+  const [, url] = await printed(child, /field-data-api on (\S+) \(MongoDB database field\)/)
+  t.notMatch(child.output(), /fda_/)
+  t.equal((await fetch(`${url}/health/live`)).status, 200)
+  const ready = await fetch(`${url}/health/ready`)
+  t.equal(ready.status, 503)
+  t.match(await ready.json(), { success: false, code: 'service_unavailable' })
+  child.kill('SIGTERM')
+  t.same(await once(child, 'exit'), [0, null])
+})
