@@ -34,6 +34,30 @@ export class DamagedBson extends Error {
   }
 }
 
+/** A document that does not fit its response schema. It is the server's fault: the caller sees a plain 500. */
+export class UnwritableDocument extends Error {
+  constructor(
+    readonly collection: string,
+    readonly id: string,
+    /** The stored names that lead to the value, with dots between them; empty for the document itself. */
+    readonly field: string,
+    fault: string,
+  ) {
+    super(`${collection} ${id}: ${field === '' ? 'the document' : field} ${fault}`)
+    this.name = 'UnwritableDocument'
+  }
+}
+
+/** Reads bytes of a collection; whatever damage the read meets ends as an UnwritableDocument. */
+export const reading = <T>(collection: string, read: () => T): T => {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof DamagedBson)) throw error
+    throw new UnwritableDocument(collection, '?', '', `cannot be read: ${error.message}`)
+  }
+}
+
 /** The documents of one collection that a read gave, in batches: each batch is the bytes of one BSON array. */
 export class BsonList {
   constructor(
@@ -43,12 +67,15 @@ export class BsonList {
 
   /** The first document, if there is one. */
   get first(): BsonDocument | undefined {
-    for (const bytes of this.batches) {
-      for (const { type, at, next } of elements(bytes, 0)) {
-        if (type === Bson.document) return new BsonDocument(this.collection, bytes.subarray(at, next))
+    return reading(this.collection, () => {
+      for (const bytes of this.batches) {
+        const [item] = elements(bytes, 0)
+        if (item === undefined) continue
+        if (item.type !== Bson.document) throw new DamagedBson('no document', item.at)
+        return new BsonDocument(this.collection, bytes.subarray(item.at, item.next))
       }
-    }
-    return undefined
+      return undefined
+    })
   }
 }
 
@@ -61,15 +88,15 @@ export class BsonDocument {
 }
 
 /** The int32 at a place; a place outside the bytes throws. */
-export const int32 = (bytes: Buffer, at: number): number => {
+const int32 = (bytes: Buffer, at: number): number => {
   if (at + 4 > bytes.length) throw new DamagedBson('cut short', at)
   return bytes.readInt32LE(at)
 }
 
 /** The end of the document or array that begins at a place: the place behind its closing zero byte. */
-export const documentEnd = (bytes: Buffer, at: number, limit: number): number => {
+export const documentEnd = (bytes: Buffer, at: number): number => {
   const end = at + int32(bytes, at)
-  if (end < at + 5 || end > limit || bytes[end - 1] !== 0) throw new DamagedBson('bad document length', at)
+  if (end < at + 5 || bytes[end - 1] !== 0) throw new DamagedBson('bad document length', at)
   return end
 }
 
@@ -81,7 +108,7 @@ export const cstringEnd = (bytes: Buffer, at: number, limit: number): number => 
   return end + 1
 }
 
-/** The place behind a value of the given type. */
+/** The place behind a value of the given type, which ends before the limit. */
 export const valueEnd = (bytes: Buffer, type: number, at: number, limit: number): number => {
   const end = at + valueSize(bytes, type, at, limit)
   if (end > limit) throw new DamagedBson('value without an end', at)
@@ -93,10 +120,10 @@ const valueSize = (bytes: Buffer, type: number, at: number, limit: number): numb
     case Bson.string:
     case Bson.code:
     case Bson.symbol:
-      return 4 + stringSize(bytes, at, limit)
+      return 4 + stringSize(bytes, at)
     case Bson.document:
     case Bson.array:
-      return documentEnd(bytes, at, limit) - at
+      return documentEnd(bytes, at) - at
     case Bson.double:
     case Bson.date:
     case Bson.timestamp:
@@ -120,7 +147,7 @@ const valueSize = (bytes: Buffer, type: number, at: number, limit: number): numb
     case Bson.regex:
       return cstringEnd(bytes, cstringEnd(bytes, at, limit), limit) - at
     case Bson.dbPointer:
-      return 16 + stringSize(bytes, at, limit)
+      return 16 + stringSize(bytes, at)
     case Bson.codeWithScope:
       return sizeAtLeast(14, bytes, at)
     default:
@@ -135,9 +162,9 @@ const sizeAtLeast = (least: number, bytes: Buffer, at: number): number => {
 }
 
 /** The size of a string's bytes with their closing zero byte. */
-const stringSize = (bytes: Buffer, at: number, limit: number): number => {
+const stringSize = (bytes: Buffer, at: number): number => {
   const size = sizeAtLeast(1, bytes, at)
-  if (at + 4 + size > limit || bytes[at + 3 + size] !== 0) throw new DamagedBson('bad string length', at)
+  if (bytes[at + 3 + size] !== 0) throw new DamagedBson('bad string length', at)
   return size
 }
 
@@ -153,7 +180,7 @@ export interface Element {
 
 /** The elements of the document or array that begins at a place. Not for the hot path: it makes an object for each. */
 export function* elements(bytes: Buffer, start: number): Generator<Element> {
-  const last = documentEnd(bytes, start, bytes.length) - 1
+  const last = documentEnd(bytes, start) - 1
   let at = start + 4
   while (at < last) {
     const type = bytes[at] as number

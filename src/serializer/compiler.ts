@@ -7,6 +7,9 @@ import { compileDocuments } from './writer.js'
 
 type Envelope = Readonly<Record<string, unknown>>
 
+const openBrace = Buffer.from('{')
+const closeBrace = Buffer.from('}')
+
 /**
  * Compiles the schema of an answer. Its properties come out in the schema's order and no others; those that hold
  * documents go through a writer compiled from their schema, the rest through JSON.stringify.
@@ -19,14 +22,12 @@ export const compileAnswer = (schema: TSchema): ((payload: Envelope) => Buffer) 
     write: partWriter(property),
   }))
   return (payload) => {
-    const chunks: Buffer[] = []
-    for (const { name, label, write } of parts) {
-      const value = payload[name]
-      if (value === undefined) continue
-      chunks.push(Buffer.from((chunks.length === 0 ? '{' : ',') + label), write(value))
-    }
-    chunks.push(Buffer.from('}'))
-    return Buffer.concat(chunks)
+    const present = parts.filter(({ name }) => payload[name] !== undefined)
+    const chunks = present.flatMap(({ name, label, write }, i) => [
+      Buffer.from(i === 0 ? label : `,${label}`),
+      write(payload[name]),
+    ])
+    return Buffer.concat([openBrace, ...chunks, closeBrace])
   }
 }
 

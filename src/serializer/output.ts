@@ -9,27 +9,16 @@ const backslash = 0x5c
 const zero = 0x30
 const hex = Buffer.from('0123456789abcdef')
 const DAY = 86_400_000
+const INSTANT = Buffer.from('"0000-00-00T00:00:00.000Z"')
 
-/** The letter behind the backslash of the short escapes of JSON (RFC 8259, section 7), by byte. */
-const shortEscapes = new Map(
-  Object.entries({ '\b': 'b', '\t': 't', '\n': 'n', '\f': 'f', '\r': 'r', '"': '"', '\\': '\\' }).map(
-    ([character, letter]) => [character.charCodeAt(0), letter.charCodeAt(0)],
-  ),
+/** What JSON writes for a byte that no string may hold as it is: all of them are ASCII. */
+const escapes = Array.from({ length: 0x80 }, (_, byte) =>
+  Buffer.from(JSON.stringify(String.fromCharCode(byte)).slice(1, -1)),
 )
 
 export class Output {
   #bytes = Buffer.allocUnsafeSlow(FIRST_SIZE)
   #length = 0
-
-  /** Makes room for as many bytes. */
-  reserve(count: number): void {
-    const needed = this.#length + count
-    if (needed <= this.#bytes.length) return
-    if (needed > MAX_ANSWER_BYTES) throw new RangeError(`An answer is larger than ${MAX_ANSWER_BYTES} bytes`)
-    const larger = Buffer.allocUnsafeSlow(Math.min(MAX_ANSWER_BYTES, Math.max(needed, 2 * this.#bytes.length)))
-    this.#bytes.copy(larger, 0, 0, this.#length)
-    this.#bytes = larger
-  }
 
   /** What was written, as bytes that stay valid only until the next write. */
   get view(): Buffer {
@@ -42,45 +31,45 @@ export class Output {
   }
 
   byte(value: number): void {
-    this.reserve(1)
+    this.#reserve(1)
     this.#bytes[this.#length++] = value
   }
 
   /** Bytes that are JSON already. */
   raw(source: Buffer): void {
-    this.reserve(source.length)
-    for (let i = 0; i < source.length; i++) this.#bytes[this.#length++] = source[i] as number
+    this.#reserve(source.length)
+    const bytes = this.#bytes
+    let to = this.#length
+    for (let i = 0; i < source.length; i++) bytes[to++] = source[i] as number
+    this.#length = to
   }
 
   /** Text that is JSON already. */
   text(json: string): void {
-    this.reserve(3 * json.length)
+    this.#reserve(Buffer.byteLength(json))
     this.#length += this.#bytes.write(json, this.#length)
   }
 
   /** A JSON string of the UTF-8 bytes from start to end, copied as they are but for what must be escaped. */
   string(source: Buffer, start: number, end: number): void {
-    this.reserve(6 * (end - start) + 2)
-    const bytes = this.#bytes
+    this.#reserve(end - start + 2)
+    let bytes = this.#bytes
     let to = this.#length
     bytes[to++] = quote
     for (let at = start; at < end; at++) {
       const byte = source[at] as number
-      if (byte >= 0x20 && byte !== quote && byte !== backslash) bytes[to++] = byte
-      else to = this.#escape(byte, to)
+      if (byte >= 0x20 && byte !== quote && byte !== backslash) {
+        bytes[to++] = byte
+      } else {
+        this.#length = to
+        this.raw(escapes[byte] as Buffer)
+        this.#reserve(end - at)
+        bytes = this.#bytes
+        to = this.#length
+      }
     }
     bytes[to++] = quote
     this.#length = to
-  }
-
-  #escape(byte: number, to: number): number {
-    const letter = shortEscapes.get(byte)
-    if (letter !== undefined) {
-      this.#bytes[to] = backslash
-      this.#bytes[to + 1] = letter
-      return to + 2
-    }
-    return to + this.#bytes.write(`\\u${byte.toString(16).padStart(4, '0')}`, to, 'latin1')
   }
 
   /** The bytes from start to end as a JSON string of hexadecimal digits. */
@@ -118,28 +107,31 @@ export class Output {
     const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     const ms = time - days * DAY
 
-    this.byte(quote)
-    this.#two(Math.floor(year / 100))
-    this.#two(year % 100)
-    this.byte(0x2d)
-    this.#two(month)
-    this.byte(0x2d)
-    this.#two(dayOfYear - Math.floor((153 * marchMonth + 2) / 5) + 1)
-    this.byte(0x54)
-    this.#two(Math.floor(ms / 3_600_000))
-    this.byte(0x3a)
-    this.#two(Math.floor(ms / 60_000) % 60)
-    this.byte(0x3a)
-    this.#two(Math.floor(ms / 1000) % 60)
-    this.byte(0x2e)
-    this.byte(zero + Math.floor((ms % 1000) / 100))
-    this.#two(ms % 100)
-    this.byte(0x5a)
-    this.byte(quote)
+    const at = this.#length
+    this.raw(INSTANT)
+    this.#two(at + 1, Math.floor(year / 100))
+    this.#two(at + 3, year % 100)
+    this.#two(at + 6, month)
+    this.#two(at + 9, dayOfYear - Math.floor((153 * marchMonth + 2) / 5) + 1)
+    this.#two(at + 12, Math.floor(ms / 3_600_000))
+    this.#two(at + 15, Math.floor(ms / 60_000) % 60)
+    this.#two(at + 18, Math.floor(ms / 1000) % 60)
+    this.#bytes[at + 21] = zero + Math.floor((ms % 1000) / 100)
+    this.#two(at + 22, ms % 100)
   }
 
-  #two(value: number): void {
-    this.byte(zero + Math.floor(value / 10))
-    this.byte(zero + (value % 10))
+  /** Writes two digits over those at a place. */
+  #two(at: number, value: number): void {
+    this.#bytes[at] = zero + Math.floor(value / 10)
+    this.#bytes[at + 1] = zero + (value % 10)
+  }
+
+  #reserve(count: number): void {
+    const needed = this.#length + count
+    if (needed <= this.#bytes.length) return
+    if (needed > MAX_ANSWER_BYTES) throw new RangeError(`An answer is larger than ${MAX_ANSWER_BYTES} bytes`)
+    const larger = Buffer.allocUnsafeSlow(Math.min(MAX_ANSWER_BYTES, Math.max(needed, 2 * this.#bytes.length)))
+    this.#bytes.copy(larger, 0, 0, this.#length)
+    this.#bytes = larger
   }
 }

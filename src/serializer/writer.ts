@@ -7,26 +7,15 @@ import {
   Bson,
   type BsonDocument,
   type BsonList,
-  DamagedBson,
+  cstringEnd,
   documentEnd,
   type Element,
   elements,
+  reading,
+  UnwritableDocument,
   valueEnd,
 } from './bson.js'
 import { Output } from './output.js'
-
-/** A document that does not fit its response schema. It is the server's fault: the caller sees a plain 500. */
-export class UnwritableDocument extends Error {
-  constructor(
-    readonly collection: string,
-    readonly id: string,
-    readonly field: string,
-    fault: string,
-  ) {
-    super(`${collection} ${id}: ${field === '' ? 'the document' : field} ${fault}`)
-    this.name = 'UnwritableDocument'
-  }
-}
 
 /** A value that its schema does not take; `at` is its place in the bytes. */
 class WrongValue extends Error {
@@ -45,7 +34,7 @@ interface Writer {
   /** What the schema wants, for errors. */
   readonly wants: string
   takes(type: number): boolean
-  /** Writes the value at a place; the caller has asked takes(). */
+  /** Writes the value at a place, which is within the bytes; the caller has asked takes(). */
   write(type: number, at: number): void
 }
 
@@ -77,41 +66,33 @@ export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSc
   return {
     /** The JSON object of one document. */
     document: ({ collection, bytes }: BsonDocument): Buffer =>
-      finish(
-        () => writeRoot(writer, bytes),
-        (error) => unwritable(error, collection, false),
-      ),
+      finish(collection, false, () => writeRoot(writer, bytes)),
     /** The JSON array of all documents. */
-    list: ({ collection, batches }: BsonList): Buffer =>
-      finish(
-        () => writeBatches(writer, batches),
-        (error) => unwritable(error, collection, true),
-      ),
+    list: ({ collection, batches }: BsonList): Buffer => finish(collection, true, () => writeBatches(writer, batches)),
   }
 }
 
 /** Runs a write, again with repair if it made no valid UTF-8, and takes what it wrote. */
-const finish = (write: () => void, explain: (error: unknown) => unknown): Buffer => {
-  try {
-    out.reset()
-    write()
-    if (!isUtf8(out.view)) {
-      repairing = true
+const finish = (collection: string, isList: boolean, write: () => void): Buffer =>
+  reading(collection, () => {
+    const run = (repair: boolean): Buffer => {
+      repairing = repair
       out.reset()
       write()
+      return out.view
     }
-    return Buffer.from(out.view)
-  } catch (error) {
-    throw explain(error)
-  } finally {
-    repairing = false
-  }
-}
+    try {
+      const written = run(false)
+      return Buffer.from(isUtf8(written) ? written : run(true))
+    } catch (error) {
+      throw error instanceof WrongValue ? located(error, collection, isList) : error
+    }
+  })
 
 const writeRoot = (writer: Writer, bytes: Buffer): void => {
   input = bytes
-  documentEnd(bytes, 0, bytes.length)
-  writer.write(Bson.document, 0)
+  documentEnd(bytes, 0)
+  writeValue(writer, Bson.document, 0)
 }
 
 const writeBatches = (writer: Writer, batches: readonly Buffer[]): void => {
@@ -119,7 +100,7 @@ const writeBatches = (writer: Writer, batches: readonly Buffer[]): void => {
   let first = true
   for (const bytes of batches) {
     input = bytes
-    first = writeItems(writer, 0, documentEnd(bytes, 0, bytes.length), first)
+    first = writeItems(writer, 0, documentEnd(bytes, 0), first)
   }
   out.byte(closeArray)
 }
@@ -131,17 +112,19 @@ const writeItems = (writer: Writer, start: number, end: number, isFirst: boolean
   let at = start + 4
   while (at < last) {
     const type = input[at] as number
-    at += 1
-    while (input[at] !== 0) at += 1 // the item's number; the array's closing zero byte ends the search at the latest
-    at += 1
+    at = cstringEnd(input, at + 1, last) // the item's number
     const next = valueEnd(input, type, at, last)
     if (!first) out.byte(comma)
     first = false
-    if (!writer.takes(type)) throw new WrongValue(`is ${typeName(type)}, not ${writer.wants}`, at)
-    writer.write(type, at)
+    writeValue(writer, type, at)
     at = next
   }
   return first
+}
+
+const writeValue = (writer: Writer, type: number, at: number): void => {
+  if (!writer.takes(type)) throw new WrongValue(`is BSON ${typeNames.get(type)}, not ${writer.wants}`, at)
+  writer.write(type, at)
 }
 
 const compile = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Writer => {
@@ -174,8 +157,9 @@ const compile = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Writer =
 }
 
 interface Field {
+  /** The stored name. */
   name: string
-  /** The stored name with its closing zero byte. */
+  /** The same with its closing zero byte. */
   key: Buffer
   /** The name in JSON with its colon. */
   label: Buffer
@@ -185,15 +169,16 @@ interface Field {
 
 const objectWriter = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Writer => {
   const required = new Set<string>(schema.required ?? [])
-  const fields = Object.entries<TSchema>(schema.properties).map(
-    ([name, property]): Field => ({
+  const fields = Object.entries<TSchema>(schema.properties).map(([property, propertySchema]): Field => {
+    const name = property === 'id' ? '_id' : property
+    return {
       name,
-      key: Buffer.from(`${name === 'id' ? '_id' : name}\0`),
-      label: Buffer.from(`${JSON.stringify(name)}:`),
-      required: required.has(name),
-      writer: compile(property, named),
-    }),
-  )
+      key: Buffer.from(`${name}\0`),
+      label: Buffer.from(`${JSON.stringify(property)}:`),
+      required: required.has(property),
+      writer: compile(propertySchema, named),
+    }
+  })
   // The places and types of the fields of the document being written. No schema holds itself, so one set is enough.
   const places = new Int32Array(fields.length)
   const types = new Uint8Array(fields.length)
@@ -217,17 +202,16 @@ const objectWriter = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Wri
     let at = start + 4
     while (at < last) {
       const type = input[at] as number
-      at += 1
-      const index = fieldAt(at, expected)
-      while (input[at] !== 0) at += 1
-      at += 1
-      const next = valueEnd(input, type, at, last)
-      if (index !== -1) {
+      const index = fieldAt(at + 1, expected)
+      if (index === -1) {
+        at = cstringEnd(input, at + 1, last)
+      } else {
+        at += 1 + (fields[index] as Field).key.length
         places[index] = at
         types[index] = type
         expected = index + 1
       }
-      at = next
+      at = valueEnd(input, type, at, last)
     }
   }
 
@@ -247,11 +231,10 @@ const objectWriter = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Wri
           if (required) throw new WrongValue('is missing', start, name)
           continue
         }
-        if (!writer.takes(type)) throw new WrongValue(`is ${typeName(type)}, not ${writer.wants}`, place)
         out.byte(separator)
         separator = comma
         out.raw(label)
-        writer.write(type, place)
+        writeValue(writer, type, place)
       }
       if (separator === openObject) out.byte(openObject)
       out.byte(closeObject)
@@ -273,7 +256,8 @@ const unionWriter = (branches: readonly Writer[]): Writer => ({
   wants: branches.map((branch) => branch.wants).join(' or '),
   takes: (type) => branches.some((branch) => branch.takes(type)),
   write(type, at) {
-    branches.find((branch) => branch.takes(type))?.write(type, at)
+    const branch = branches.find((each) => each.takes(type)) as Writer
+    branch.write(type, at)
   },
 })
 
@@ -345,27 +329,28 @@ const nullWriter: Writer = {
   write: () => out.raw(NULL),
 }
 
+const scalarWriter: Writer = {
+  ...unionWriter([stringWriter, numberWriter, booleanWriter, instantWriter, nullWriter]),
+  wants: 'a value that JSON can say',
+}
+
 /** A value of no declared shape: whatever JSON can say of it. */
 const anyWriter: Writer = {
-  wants: 'a value that JSON can say',
-  takes: (type) => type === Bson.document || type === Bson.array || scalarWriters.some((writer) => writer.takes(type)),
+  wants: scalarWriter.wants,
+  takes: (type) => type === Bson.document || type === Bson.array || scalarWriter.takes(type),
   write: (type, at) => writeAny(type, at, 0),
 }
 
-const scalarWriters = [stringWriter, numberWriter, booleanWriter, instantWriter, nullWriter]
-
 const writeAny = (type: number, at: number, depth: number): void => {
   if (type !== Bson.document && type !== Bson.array) {
-    const scalar = scalarWriters.find((writer) => writer.takes(type))
-    if (scalar === undefined) throw new WrongValue(`is ${typeName(type)}, not ${anyWriter.wants}`, at)
-    scalar.write(type, at)
+    writeValue(scalarWriter, type, at)
     return
   }
   if (depth === MAX_DEPTH) throw new WrongValue(`nests deeper than ${MAX_DEPTH} levels`, at)
   const isArray = type === Bson.array
   out.byte(isArray ? openArray : openObject)
   let first = true
-  for (const element of elements(input, at)) {
+  for (const element of isArray ? elements(input, at) : members(at)) {
     if (!first) out.byte(comma)
     first = false
     if (!isArray) out.text(`${JSON.stringify(element.name)}:`)
@@ -374,44 +359,35 @@ const writeAny = (type: number, at: number, depth: number): void => {
   out.byte(isArray ? closeArray : closeObject)
 }
 
+/** The elements of the document at a place, of those with one name the last. */
+const members = (at: number): Iterable<Element> =>
+  new Map(Array.from(elements(input, at), (element) => [element.name, element])).values()
+
 const typeNames = new Map<number, string>(Object.entries(Bson).map(([name, type]) => [type, name]))
 
-const typeName = (type: number): string => {
-  const name = typeNames.get(type)
-  if (name === undefined) return `of the unknown type ${type}`
-  return `${/^[aiou]/.test(name) ? 'an' : 'a'} ${name}`
-}
-
 /** The error with the collection, the id and the field that it is about, found by walking the bytes once more. */
-const unwritable = (error: unknown, collection: string, isList: boolean): unknown => {
-  if (error instanceof DamagedBson)
-    return new UnwritableDocument(collection, '?', '', `cannot be read: ${error.message}`)
-  if (!(error instanceof WrongValue)) return error
+const located = (error: WrongValue, collection: string, isList: boolean): UnwritableDocument => {
   const path = pathTo(error.at, 0)
-  const document = isList ? path.shift() : undefined
-  if (error.missing !== undefined) path.push({ name: error.missing, type: Bson.undefined, at: 0, next: 0 })
-  return new UnwritableDocument(
-    collection,
-    idOf(document?.at ?? 0),
-    path.map((element) => element.name).join('.'),
-    error.message,
-  )
+  const id = isList ? idOf(path.shift() as Element) : idOf({ type: Bson.document, at: 0 })
+  const names = path.map((element) => element.name)
+  if (error.missing !== undefined) names.push(error.missing)
+  return new UnwritableDocument(collection, id, names.join('.'), error.message)
 }
 
-/** The elements that lead from the document at a place to the value at another. */
+/** The elements that lead from the document or array at a place to the value at another. */
 const pathTo = (place: number, start: number): Element[] => {
-  for (const element of elements(input, start)) {
-    if (place === element.at) return [element]
-    if (place < element.next) return [element, ...pathTo(place, element.at)]
+  let found: Element | undefined
+  for (const element of place === start ? [] : elements(input, start)) {
+    found = element
+    if (place <= element.next) break
   }
-  return []
+  return found === undefined ? [] : [found, ...pathTo(place, found.at)]
 }
 
-/** The id of the document at a place, as far as it has one. */
-const idOf = (start: number): string => {
-  for (const { name, type, at, next } of elements(input, start)) {
-    if (name === '_id' && type === Bson.string) return input.toString('utf8', at + 4, next - 1)
-    if (name === '_id' && type === Bson.objectId) return input.toString('hex', at, next)
-  }
+/** The id of a document, as far as it has one. */
+const idOf = ({ type, at }: Pick<Element, 'type' | 'at'>): string => {
+  const id = type === Bson.document ? [...members(at)].find(({ name }) => name === '_id') : undefined
+  if (id?.type === Bson.string) return input.toString('utf8', id.at + 4, id.next - 1)
+  if (id?.type === Bson.objectId) return input.toString('hex', id.at, id.next)
   return '?'
 }

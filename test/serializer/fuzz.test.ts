@@ -1,0 +1,248 @@
+// Damaged bytes: whatever happens to stored bytes, the writer gives valid JSON or an UnwritableDocument, from these bytes
+// alone, and is ready for the next write.
+import { type TSchema, Type } from '@sinclair/typebox'
+import fc from 'fast-check'
+import { BSON } from 'mongodb'
+import t from 'tap'
+import { Dispatch } from '../../schemas/dispatches.js'
+import { EntryListItem } from '../../schemas/entries.js'
+import { namedSchemas } from '../../schemas/index.js'
+import { demoOptions, seedData } from '../../seed/index.js'
+import { BsonDocument, BsonList, UnwritableDocument } from '../../src/serializer/bson.js'
+import { compileDocuments } from '../../src/serializer/writer.js'
+import { type Elements, listOf, plain, stored } from './stored.js'
+
+interface Sample {
+  documents: ReturnType<typeof compileDocuments>
+  /** The bytes of a list, and those of its first document. */
+  list: Buffer
+  first: Buffer
+}
+
+const sample = (schema: TSchema, documents: readonly Elements[]): Sample => {
+  const list = listOf([documents])
+  return {
+    documents: compileDocuments(schema, namedSchemas),
+    list: list.batches[0] as Buffer,
+    first: (list.first as BsonDocument).bytes,
+  }
+}
+
+const dated = { createdAt: new Date(0), updatedAt: new Date(1_741_944_413_589) }
+const person = { _id: 'u', status: 'active', firstName: 'é', lastName: '"', location: [{ city: 'Kano' }], ...dated }
+
+/** A document of every BSON type. */
+const anything: Elements = [
+  ['_id', new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17')],
+  ['double', 1.5],
+  ['string', 'x"€\n'],
+  ['array', [1, [2n, { a: null }]]],
+  ['boolean', true],
+  ['date', new Date(1_741_944_413_589)],
+  [
+    'skipped',
+    stored.document([
+      ['a', new BSON.Binary(Buffer.from('abc'))],
+      ['b', /a/i],
+      ['c', new BSON.Code('f', {})],
+    ]),
+  ],
+  [
+    'also',
+    [new BSON.Timestamp({ t: 1, i: 2 }), new BSON.Decimal128('1'), stored.minKey, stored.symbol, stored.dbPointer],
+  ],
+  ['int64', -5n],
+]
+const { skipped, also, ...taken } = Object.fromEntries(anything.map(([name]) => [name, Type.Unknown()]))
+
+const small = [
+  sample(Type.Object(taken), [anything, anything]),
+  sample(Type.Unknown(), [plain({ _id: 'a', b: { c: [{ d: 'é' }, [], {}] } }), []]),
+  sample(Type.Object({ id: Type.String(), a: Type.Array(Type.Object({ b: Type.Optional(Type.Number()) })) }), [
+    plain({ _id: 'one', a: [{ b: 1 }, { c: 'x' }, {}] }),
+    plain({ a: [], b: null, _id: 'two' }),
+  ]),
+  sample(Dispatch, [
+    plain({
+      _id: 'd',
+      ...{
+        instructions: { attachments: ['a', { b: [1] }] },
+        recipients: { agents: [person], agentGroups: [{ _id: 'g' }] },
+      },
+      ...{ dispatchType: 'basic', status: 'draft', name: 'D', startDate: null, createdBy: person, ...dated },
+    }),
+  ]),
+]
+
+const entries = [...seedData({ ...demoOptions, organisations: 1, dispatches: 3, entries: 6 })].flatMap((batch) =>
+  batch.collection === 'entries' ? batch.documents : [],
+)
+const samples = [
+  ...small,
+  sample(EntryListItem, entries.slice(0, 3).map(plain)),
+  sample(EntryListItem, entries.map(plain)),
+]
+
+/** The text that a write gives, or the message of its error; anything but these fails the test. */
+const outcome = (write: () => Buffer): string => {
+  let text: string
+  try {
+    text = write().toString()
+  } catch (error) {
+    if (!(error instanceof UnwritableDocument)) throw error
+    return error.message
+  }
+  JSON.parse(text)
+  return text
+}
+
+/** All that is to be had of bytes that were a list, or the first document of one. */
+const outcomes = ({ documents }: Sample, bytes: Buffer): string[] => [
+  outcome(() => documents.list(new BsonList('things', [bytes]))),
+  outcome(() => documents.document(new BsonDocument('things', bytes))),
+  outcome(() => {
+    const { first } = new BsonList('things', [bytes])
+    return first === undefined ? Buffer.from('{}') : documents.document(first)
+  }),
+]
+
+const control = sample(Type.Object({ a: Type.String() }), [plain({ a: 'é"' })])
+
+/** Writes damaged bytes, wherever they stand in memory, and good ones after them. */
+const endure = (one: Sample, bytes: Buffer, neighbours: Buffer): void => {
+  const alone = outcomes(one, bytes)
+  const pool = Buffer.concat([neighbours, bytes, neighbours])
+  const within = outcomes(one, pool.subarray(neighbours.length, neighbours.length + bytes.length))
+  if (alone.join('\n') !== within.join('\n')) throw new Error(`Alone: ${alone}; between others: ${within}`)
+  const [after] = outcomes(control, control.list)
+  if (after !== '[{"a":"é\\""}]') throw new Error(`Afterwards came ${after}`)
+}
+
+type Damage = (bytes: Buffer) => Buffer
+
+const place = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
+const byte = fc.oneof(fc.integer({ min: 0, max: 255 }), fc.constantFrom(0, 1, 2, 3, 4, 5, 7, 8, 0x0a, 0x7f, 0x80, 0xff))
+
+const damages: fc.Arbitrary<{ name: string; apply: Damage }> = fc
+  .tuple(fc.constantFrom('flip', 'set', 'insert', 'delete', 'truncate', 'swap'), place, place, byte)
+  .map(([name, where, other, value]) => {
+    const apply: Damage = (bytes) => {
+      const at = Math.floor(where * bytes.length)
+      const copy = Buffer.from(bytes)
+      switch (name) {
+        case 'flip':
+          copy.writeUInt8((copy[at] ?? 0) ^ (1 << (value & 7)), at)
+          return copy
+        case 'set':
+          copy.writeUInt8(value, at)
+          return copy
+        case 'insert':
+          return Buffer.concat([copy.subarray(0, at), Buffer.alloc(1 + (value & 7), value), copy.subarray(at)])
+        case 'delete':
+          return Buffer.concat([copy.subarray(0, at), copy.subarray(at + 1 + (value & 7))])
+        case 'truncate':
+          return copy.subarray(0, at)
+        default:
+          // A part of the bytes stands somewhere else again.
+          copy.copy(copy, at, Math.floor(other * bytes.length), Math.floor(other * bytes.length) + value)
+          return copy
+      }
+    }
+    return {
+      name: `${name} ${value} at ${where}`,
+      apply: (bytes: Buffer) => (bytes.length === 0 ? bytes : apply(bytes)),
+    }
+  })
+
+const neighbourhoods = fc.constantFrom(
+  Buffer.alloc(0),
+  Buffer.alloc(64),
+  Buffer.alloc(64, 0xff),
+  Buffer.from('another organisation’s data'),
+  control.list,
+)
+
+/** Sets the length at the beginning to that of the bytes, so that the damage is met further in. */
+const relength = (bytes: Buffer): Buffer => {
+  if (bytes.length >= 4) bytes.writeInt32LE(bytes.length)
+  return bytes
+}
+
+t.test('The samples are good before they are damaged', async (t) => {
+  for (const one of samples) {
+    t.match(
+      outcome(() => one.documents.list(new BsonList('things', [one.list]))),
+      /^\[\{/,
+    )
+    t.match(
+      outcome(() => one.documents.document(new BsonDocument('things', one.first))),
+      /^\{/,
+    )
+  }
+})
+
+t.test('Bytes with damage of any kind give valid JSON or an UnwritableDocument', async (t) => {
+  let count = 0
+  fc.assert(
+    fc.property(
+      fc.record({
+        number: fc.nat(samples.length - 1),
+        part: fc.constantFrom('list' as const, 'first' as const),
+        damage: fc.array(damages, { minLength: 1, maxLength: 4 }),
+        repaired: fc.boolean(),
+        neighbours: neighbourhoods,
+      }),
+      ({ number, part, damage, repaired, neighbours }) => {
+        const one = samples[number] as Sample
+        const damaged = damage.reduce((bytes, { apply }) => apply(bytes), one[part])
+        endure(one, repaired ? relength(damaged) : damaged, neighbours)
+        count += 1
+      },
+    ),
+    { numRuns: 20_000 },
+  )
+  t.equal(count, 20_000)
+})
+
+t.test('Bytes of which any one has another value give valid JSON or an UnwritableDocument', async (t) => {
+  let count = 0
+  for (const one of small) {
+    for (const bytes of [one.list, one.first]) {
+      for (let at = 0; at < bytes.length; at++) {
+        const copy = Buffer.from(bytes)
+        for (const value of [0, 1, 2, 3, 4, 5, 9, 10, 0x22, 0x80, 0xff]) {
+          copy[at] = value
+          outcomes(one, copy)
+          count += 1
+        }
+      }
+    }
+  }
+  t.ok(count > 20_000, `${count} mutations`)
+})
+
+t.test('Bytes that end anywhere, or lack any byte, give valid JSON or an UnwritableDocument', async (t) => {
+  for (const one of small) {
+    for (const bytes of [one.list, one.first]) {
+      for (let at = 0; at < bytes.length; at++) {
+        endure(one, bytes.subarray(0, at), control.list)
+        endure(one, relength(Buffer.from(bytes.subarray(0, at))), control.list)
+        endure(one, Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)]), Buffer.alloc(64))
+        endure(one, relength(Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)])), Buffer.alloc(64))
+      }
+    }
+  }
+  t.pass()
+})
+
+t.test('Bytes that never were BSON give valid JSON or an UnwritableDocument', async (t) => {
+  fc.assert(
+    fc.property(fc.nat(samples.length - 1), fc.uint8Array({ maxLength: 60 }), fc.boolean(), (number, noise, framed) => {
+      const bytes = Buffer.from(noise)
+      if (framed && bytes.length > 0) bytes[bytes.length - 1] = 0
+      endure(samples[number] as Sample, framed ? relength(bytes) : bytes, control.list)
+    }),
+    { numRuns: 5000 },
+  )
+  t.pass()
+})

@@ -1,0 +1,103 @@
+// The serializer against its oracle: for any documents that fit a schema, however they are stored, it writes the very
+// text that JSON.stringify gives for the schema's fields.
+import { type TSchema, Type } from '@sinclair/typebox'
+import fc from 'fast-check'
+import t from 'tap'
+import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
+import { Entry, EntryListItem } from '../../schemas/entries.js'
+import { namedSchemas } from '../../schemas/index.js'
+import { Project } from '../../schemas/projects.js'
+import { compileDocuments } from '../../src/serializer/writer.js'
+import { expectedJson, malformed, names, storedDocuments, wellFormed } from './oracle.js'
+import { type Elements, listOf } from './stored.js'
+
+let compared = 0
+
+/** Lists of documents that fit a schema, in one batch or several, of which any may be empty. */
+const lists = (schema: TSchema, most: number) =>
+  fc
+    .tuple(
+      // Most lists are copied as they are; where one string is no UTF-8, all are decoded.
+      fc.oneof(
+        { weight: 3, arbitrary: fc.array(storedDocuments(schema, wellFormed), { maxLength: most }) },
+        { weight: 1, arbitrary: fc.array(storedDocuments(schema, malformed), { maxLength: most }) },
+      ),
+      fc.array(fc.nat(most), { maxLength: 3 }),
+    )
+    .map(([documents, cuts]) => listOf(batched(documents, cuts)))
+
+const batched = (documents: readonly Elements[], cuts: readonly number[]): Elements[][] => {
+  const edges = [0, ...cuts.map((cut) => Math.min(cut, documents.length)), documents.length].sort((a, b) => a - b)
+  return edges.slice(1).map((edge, i) => documents.slice(edges[i], edge))
+}
+
+/** A few schemas of every kind that the writer knows, one within the other. */
+const schemas: fc.Arbitrary<TSchema> = fc.letrec<{ any: TSchema; object: TSchema; alone: TSchema }>((tie) => {
+  const scalars = [Type.String(), Type.Number(), Type.Boolean(), Type.String({ format: 'date-time' }), Type.Null()]
+  return {
+    object: fc
+      .uniqueArray(
+        fc.record({
+          name: fc.oneof(
+            fc.constantFrom('id', 'name', 'toString', '__proto__', 'é', '', '1'),
+            names.map((name) => Buffer.from(name).toString()).filter((name) => name !== '_id'),
+          ),
+          property: tie('any'),
+          optional: fc.boolean(),
+        }),
+        { selector: ({ name }) => name, maxLength: 5 },
+      )
+      .map((properties) =>
+        Type.Object(
+          Object.fromEntries(
+            properties.map(({ name, property, optional }) => [name, optional ? Type.Optional(property) : property]),
+          ),
+        ),
+      ),
+    alone: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      fc.constantFrom<TSchema>(...scalars, Type.Integer(), Type.Unknown()),
+      tie('any').map((items) => Type.Array(items)),
+      tie('object'),
+    ),
+    any: fc.oneof(
+      { weight: 5, arbitrary: tie('alone') },
+      // The branches of a union differ in the BSON type of what they take.
+      {
+        weight: 1,
+        arbitrary: fc.subarray<TSchema>([...scalars, Type.Array(Type.String())], { minLength: 1 }).map(Type.Union),
+      },
+      { weight: 1, arbitrary: tie('object').map((object) => Type.Union([Type.Null(), object, Type.String()])) },
+    ),
+  }
+}).object
+
+const compare = (schema: TSchema, list: ReturnType<typeof listOf>): void => {
+  const expected = expectedJson(schema, list)
+  const written = compileDocuments(schema, namedSchemas).list(list).toString()
+  if (written !== expected) throw new Error(`Wrote ${written}\nfor   ${expected}`)
+  compared += (JSON.parse(expected) as unknown[]).length
+}
+
+for (const schema of [Entry, EntryListItem, Dispatch, DispatchListItem, Project]) {
+  t.test(`Any list of ${schema.$id} comes out as JSON.stringify writes its fields`, async (t) => {
+    fc.assert(
+      fc.property(lists(schema, 12), (list) => compare(schema, list)),
+      { numRuns: 250 },
+    )
+    t.pass()
+  })
+}
+
+t.test('Any documents of any schema come out as JSON.stringify writes their fields', async (t) => {
+  const cases = schemas.chain((schema) => fc.tuple(fc.constant(schema), lists(schema, 12)))
+  fc.assert(
+    fc.property(cases, ([schema, list]) => compare(schema, list)),
+    { numRuns: 1500 },
+  )
+  t.pass()
+})
+
+t.test('At least 10,000 documents were compared', async (t) => {
+  t.ok(compared >= 10_000, `${compared} documents`)
+})

@@ -1,0 +1,191 @@
+// What the serializer must write, made the long way: bytes to objects, the schema's fields of them, JSON.stringify. And
+// the stored documents to try it on: whatever fits a schema, in the many ways in which it may be stored.
+import type { TSchema } from '@sinclair/typebox'
+import fc from 'fast-check'
+import { BSON } from 'mongodb'
+import { namedSchemas } from '../../schemas/index.js'
+import type { BsonList } from '../../src/serializer/bson.js'
+import { type Elements, stored } from './stored.js'
+
+const storedName = (property: string) => (property === 'id' ? '_id' : property)
+
+const resolve = (schema: TSchema): TSchema =>
+  schema.$ref === undefined ? schema : (namedSchemas.get(schema.$ref) as TSchema)
+
+/** The JSON of all documents of a list. */
+export const expectedJson = (schema: TSchema, { batches }: BsonList): string =>
+  JSON.stringify(
+    batches
+      .flatMap((bytes) => Object.values(BSON.deserialize(bytes, { validation: { utf8: false } })))
+      .map((document) => pick(schema, document)),
+  )
+
+const pick = (unresolved: TSchema, value: unknown): unknown => {
+  const schema = resolve(unresolved)
+  if (schema.anyOf !== undefined) {
+    const branch = schema.anyOf.find((each: TSchema) => fits(each, value))
+    return pick(branch, value)
+  }
+  if (schema.type === 'array') return (value as unknown[]).map((item) => pick(schema.items, item))
+  if (schema.type !== 'object') return value
+  const document = value as Record<string, unknown>
+  const fields = Object.entries<TSchema>(schema.properties)
+    .filter(([name]) => Object.hasOwn(document, storedName(name)))
+    .map(([name, property]) => ({ name, property, value: document[storedName(name)] }))
+    .filter(({ property, value }) => value !== undefined && (value !== null || fits(property, null)))
+  return Object.fromEntries(fields.map(({ name, property, value }) => [name, pick(property, value)]))
+}
+
+/** Whether a value has the type of a schema, as far as unions tell their branches apart. */
+const fits = (unresolved: TSchema, value: unknown): boolean => {
+  const schema = resolve(unresolved)
+  if (schema.anyOf !== undefined) return schema.anyOf.some((branch: TSchema) => fits(branch, value))
+  switch (schema.type) {
+    case undefined:
+      return true
+    case 'null':
+      return value === null
+    case 'array':
+      return Array.isArray(value)
+    case 'boolean':
+      return typeof value === 'boolean'
+    case 'number':
+    case 'integer':
+      return typeof value === 'number'
+    case 'string':
+      if (schema.format === 'date-time') return value instanceof Date
+      return typeof value === 'string' || value instanceof BSON.ObjectId
+    default:
+      return typeof value === 'object' && value !== null && !Array.isArray(value) && !isScalar(value)
+  }
+}
+
+const isScalar = (value: object) => value instanceof Date || value instanceof BSON.ObjectId
+
+/** Strings of JavaScript: any code unit may stand anywhere, so that surrogates stand alone too. */
+export const texts = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)) }),
+  fc.string({ unit: fc.constantFrom(...'\0\b\t\n\v\f\r\x1b\x1f "/\\<\x7f\x80\u2028\u2029é€😀\ud800\udfff') }),
+)
+
+const numbers = fc.oneof(
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.integer(),
+  fc.integer({ min: -1000, max: 1000 }).map((value) => new BSON.Double(value)),
+  fc.maxSafeInteger().map((value) => BSON.Long.fromNumber(value)),
+)
+const integers = fc.oneof(
+  fc.integer(),
+  fc.maxSafeInteger(),
+  fc.maxSafeInteger().map((value) => BSON.Long.fromNumber(value)),
+)
+const dates = fc.oneof(
+  fc.date({ noInvalidDate: true }),
+  fc.integer().map((value) => new Date(1000 * value)),
+)
+const objectIds = fc.uint8Array({ minLength: 12, maxLength: 12 }).map((bytes) => new BSON.ObjectId(bytes))
+/** Names of members; those that are numbers are left out, since an object of JavaScript puts them first. */
+export const names = texts
+  .map((text) => text.replaceAll('\0', ''))
+  .filter((name) => !/^[0-9$]/.test(name) && name !== '_bsontype' && name !== 'toJSON')
+
+/** The values that hold strings. */
+interface Wording {
+  strings: fc.Arbitrary<unknown>
+  /** Whatever JSON can say. */
+  anything: fc.Arbitrary<unknown>
+}
+
+const wording = (strings: Wording['strings']): Wording => ({
+  strings,
+  anything: fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      fc.oneof(strings, numbers, fc.boolean(), dates, fc.constant(null)),
+      fc.array(tie('value'), { maxLength: 4 }).map(stored.array),
+      fc.array(fc.tuple(names, tie('value')), { maxLength: 4 }).map(stored.document),
+    ),
+  })).value,
+})
+
+/** Strings that were text once. */
+export const wellFormed = wording(fc.oneof({ weight: 6, arbitrary: texts }, { weight: 1, arbitrary: objectIds }))
+/** Strings that may be no UTF-8. */
+export const malformed = wording(fc.oneof(texts, fc.uint8Array({ maxLength: 8 }).map(stored.string)))
+
+/** What no schema takes, but a field that is in no schema may hold. */
+const oddities = fc.constantFrom<unknown>(
+  new BSON.Binary(Buffer.from('bin')),
+  new BSON.BSONRegExp('a', 'i'),
+  new BSON.Code('f()'),
+  new BSON.Code('f()', { a: 1 }),
+  new BSON.Timestamp({ t: 1, i: 2 }),
+  new BSON.Decimal128('1.5'),
+  Number.NaN,
+  stored.minKey,
+  stored.maxKey,
+  stored.symbol,
+  stored.undefined,
+)
+
+/** Stored values that fit a schema. */
+export const storedValues = (unresolved: TSchema, words: Wording): fc.Arbitrary<unknown> => {
+  const schema = resolve(unresolved)
+  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((branch: TSchema) => storedValues(branch, words)))
+  switch (schema.type) {
+    case undefined:
+      return words.anything
+    case 'null':
+      return fc.constant(null)
+    case 'boolean':
+      return fc.boolean()
+    case 'number':
+      return numbers
+    case 'integer':
+      return integers
+    case 'string':
+      return schema.format === 'date-time' ? dates : words.strings
+    case 'array':
+      return fc.array(storedValues(schema.items, words), { maxLength: 4 }).map(stored.array)
+    default:
+      return storedDocuments(schema, words).map(stored.document)
+  }
+}
+
+/**
+ * Stored documents that fit the schema of an object: the fields in any order, with others among them, and before them
+ * fields that a later one of the same name replaces.
+ */
+export const storedDocuments = (unresolved: TSchema, words: Wording): fc.Arbitrary<Elements> => {
+  const schema = resolve(unresolved)
+  const required = new Set<string>(schema.required)
+  const properties = Object.entries<TSchema>(schema.properties)
+  const taken = new Set(properties.map(([name]) => storedName(name)))
+  const fields = properties.map(([name, property]) => {
+    const values = storedValues(property, words)
+    return fc
+      .tuple(required.has(name) ? values : fc.oneof({ weight: 4, arbitrary: values }, absent(property)), fc.nat())
+      .map(([value, order]) => ({ name: storedName(name), value, order }))
+  })
+  const others = fc.array(fc.record({ name: names, value: fc.oneof(words.anything, oddities), order: fc.nat() }), {
+    maxLength: 2,
+  })
+  const replaced = fc.array(fc.tuple(fc.constantFrom('_id', ...taken), fc.oneof(words.anything, oddities)), {
+    maxLength: 1,
+  })
+  return fc.tuple(fc.tuple(...fields), others, replaced).map(([own, extra, before]) => [
+    ...before.filter(([name]) => own.some((field) => field.name === name && field.value !== leftOut)),
+    ...[...own, ...extra.filter(({ name }) => !taken.has(name))]
+      .filter(({ value }) => value !== leftOut)
+      .sort((a, b) => a.order - b.order)
+      .map(({ name, value }) => [name, value] as const),
+  ])
+}
+
+const leftOut = Symbol('left out')
+
+/** The ways in which an optional field may be stored as if it were not there. */
+const absent = (property: TSchema): fc.Arbitrary<unknown> =>
+  fc.constantFrom<unknown>(leftOut, stored.undefined, ...(fits(property, null) ? [] : [null]))

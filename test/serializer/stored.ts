@@ -1,0 +1,69 @@
+// Builds stored bytes element by element, so that a test can store what no driver would: a name twice, a type that is
+// long out of use, a length that lies.
+import { BSON } from 'mongodb'
+import { Bson, BsonDocument, BsonList } from '../../src/serializer/bson.js'
+
+/** A value as its type and its bytes. */
+export class Raw {
+  constructor(
+    readonly type: number,
+    readonly bytes: Buffer,
+  ) {}
+}
+
+/** Elements in stored order; a value is a Raw, an array of such, or whatever the BSON library stores. */
+export type Elements = readonly (readonly [name: string, value: unknown])[]
+
+export const int32Bytes = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32LE(value)
+  return bytes
+}
+
+const element = ([name, value]: Elements[number]): Buffer => {
+  if (Array.isArray(value)) return element([name, stored.array(value)])
+  if (!(value instanceof Raw)) return Buffer.from(BSON.serialize({ [name]: value }).subarray(4, -1))
+  return Buffer.concat([Buffer.of(value.type), Buffer.from(`${name}\0`), value.bytes])
+}
+
+const bytesOf = (elements: Elements): Buffer => {
+  const body = Buffer.concat(elements.map(element))
+  return Buffer.concat([int32Bytes(body.length + 5), body, Buffer.of(0)])
+}
+
+const text = (bytes: Buffer): Buffer => Buffer.concat([int32Bytes(bytes.length + 1), bytes, Buffer.of(0)])
+
+const eight = (value: bigint): Buffer => {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigInt64LE(value)
+  return bytes
+}
+
+export const stored = {
+  document: (elements: Elements) => new Raw(Bson.document, bytesOf(elements)),
+  array: (values: readonly unknown[]) =>
+    new Raw(Bson.array, bytesOf(values.map((value, index) => [String(index), value]))),
+  /** A string of bytes that may be no UTF-8. */
+  string: (bytes: Uint8Array | readonly number[]) => new Raw(Bson.string, text(Buffer.from(bytes))),
+  int64: (value: bigint) => new Raw(Bson.int64, eight(value)),
+  date: (milliseconds: bigint) => new Raw(Bson.date, eight(milliseconds)),
+  undefined: new Raw(Bson.undefined, Buffer.alloc(0)),
+  minKey: new Raw(Bson.minKey, Buffer.alloc(0)),
+  maxKey: new Raw(Bson.maxKey, Buffer.alloc(0)),
+  symbol: new Raw(Bson.symbol, text(Buffer.from('symbol'))),
+  dbPointer: new Raw(Bson.dbPointer, Buffer.concat([text(Buffer.from('a.b')), Buffer.alloc(12, 7)])),
+}
+
+/** A document read by its id. */
+export const documentOf = (elements: Elements, collection = 'things'): BsonDocument =>
+  new BsonDocument(collection, bytesOf(elements))
+
+/** A list read in as many batches as are given. */
+export const listOf = (batches: readonly (readonly Elements[])[], collection = 'things'): BsonList =>
+  new BsonList(
+    collection,
+    batches.map((documents) => stored.array(documents.map(stored.document)).bytes),
+  )
+
+/** Objects as the elements that the BSON library makes of them. */
+export const plain = (object: object): Elements => Object.entries(object)
