@@ -1,19 +1,19 @@
 // The order of values as MongoDB sorts them: by type first, strings by their UTF-8 bytes.
 // Source: MongoDB manual, "Comparison/Sort Order".
 
-/** The place of a value's type in the order; null and a missing value are the same. */
+/** The place of a value's type in the order; null and a missing value are the same, NaN comes before all numbers. */
 const rank = (value: unknown): number => {
   switch (typeof value) {
     case 'undefined':
       return 0
     case 'number':
-      return 1
+      return Number.isNaN(value) ? 1 : 2
     case 'string':
-      return 2
+      return 3
     case 'boolean':
-      return 4
+      return 5
     default:
-      return value === null ? 0 : value instanceof Date ? 5 : 3
+      return value === null ? 0 : value instanceof Date ? 6 : 4
   }
 }
 
@@ -21,9 +21,12 @@ const rank = (value: unknown): number => {
 export const compareValues = (a: unknown, b: unknown): number => {
   const type = rank(a)
   if (type !== rank(b)) return type - rank(b)
-  if (type === 2) return compareStrings(a as string, b as string)
-  return type === 0 || type === 3 ? 0 : Number(a) - Number(b)
+  if (type === 3) return compareStrings(a as string, b as string)
+  return type < 2 || type === 4 ? 0 : Number(a) - Number(b) || 0
 }
+
+/** Whether two values are of one type: conditions such as `$gt` find no other. */
+export const isSameType = (a: unknown, b: unknown): boolean => rank(a) === rank(b)
 
 const isSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdfff
 

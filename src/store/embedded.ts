@@ -1,11 +1,19 @@
 // The store in process: documents kept as BSON, the service's pipelines run on mingo. For development, demos and tests;
-// nothing outlives the process. A query works on objects of its own, so that none can change what is stored, and stages
-// in which mingo differs from MongoDB do not reach it: $sort, $skip, $limit and $lookup are done here, on indexes.
-import { Aggregator, Query as Criteria } from 'mingo'
+// nothing outlives the process. A query works on objects of its own, so that none can change what is stored, and that in
+// which mingo differs from MongoDB is done here: $sort, $skip, $limit and $lookup on indexes, and what `context` replaces.
+import { Aggregator } from 'mingo/aggregator'
+import { Context, evalExpr } from 'mingo/core'
+import type { Iterator as LazyList } from 'mingo/lazy'
+import * as expressions from 'mingo/operators/expression'
+import { $project } from 'mingo/operators/pipeline'
+import * as conditions from 'mingo/operators/query'
+import { Query as Criteria } from 'mingo/query'
+import type { Options } from 'mingo/types'
+import { resolve } from 'mingo/util'
 import { BSON } from 'mongodb'
 import type { Condition, Query, Stage } from '../pipelines/stages.js'
 import { BsonList } from '../serializer/bson.js'
-import { compareValues } from './bson-order.js'
+import { compareValues, isSameType } from './bson-order.js'
 import { type CollectionName, collections, type Documents } from './collections.js'
 import type { Store } from './store.js'
 
@@ -29,7 +37,7 @@ const STREAM_BATCH = 500
 
 export const embeddedStore = (): Store => {
   const tables = new Map(
-    Object.entries(collections).map(([name, { indexes }]) => [name, new Table(new Set(indexes.flat()))]),
+    Object.entries(collections).map(([name, { indexes }]) => [name, new Table(new Set(['_id', ...indexes.flat()]))]),
   )
   const table = (name: string) => tables.get(name) as Table
 
@@ -38,9 +46,7 @@ export const embeddedStore = (): Store => {
     let documents = rows.map(decode)
     for (const stage of stages) {
       if (stage.$lookup !== undefined) join(documents, stage.$lookup as Lookup)
-      else if (stage.$set !== undefined || stage.$project !== undefined)
-        documents = new Aggregator([stage], {}).run(documents)
-      else throw new Error(`The embedded store does not run ${Object.keys(stage)} here`)
+      else documents = new Aggregator([stage], { context }).run(documents)
     }
     return documents
   }
@@ -58,7 +64,11 @@ export const embeddedStore = (): Store => {
     const { rows, rest } = table(query.collection).select(query)
     for (let start = 0; start < rows.length; start += STREAM_BATCH) {
       const documents = run(rows.slice(start, start + STREAM_BATCH), rest)
-      yield new BsonList(query.collection, [Buffer.from(BSON.serialize({ ...documents }, { ignoreUndefined: true }))])
+      // An array for each document: BSON.serialize takes no more than one document of the largest size.
+      yield new BsonList(
+        query.collection,
+        documents.map((document) => encode({ 0: document })),
+      )
     }
   }
 
@@ -99,9 +109,71 @@ interface Lookup {
 
 const decode = (row: Row): Document => BSON.deserialize(row.bytes)
 
+const encode = (document: Document): Buffer => {
+  const bytes = BSON.serialize(document, { ignoreUndefined: true })
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+}
+
 /** The value at a dotted path; arrays on the way are not descended into. */
 const at = (document: Document, path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => (value as Document | undefined)?.[name], document)
+
+/** Unlike mingo's, a condition on the order of values that knows the order of UTF-8. */
+const ordered =
+  (holds: (order: number) => boolean) =>
+  (path: string, value: unknown) =>
+  (document: Document): boolean =>
+    [resolve(document, path, { unwrapArray: true })]
+      .flat(path.split('.').length) // a path goes into an array at each of its names
+      .some((found) => isSameType(found, value) && holds(compareValues(found, value)))
+
+/** Sets the value at a path, or takes it away when there is none; what is no object gives way to one on the path. */
+const put = (document: Document, [name, ...rest]: readonly [string, ...string[]], value: unknown): void => {
+  const [next, ...others] = rest
+  if (next !== undefined) {
+    const inner = document[name] as object | null | undefined
+    const object = inner?.constructor === Object ? (inner as Document) : {}
+    document[name] = object
+    put(object, [next, ...others], value)
+  } else if (value === undefined) delete document[name]
+  else document[name] = value
+}
+
+/** What mingo may do: the stages $set and $project and what stands in them, and conditions. */
+const context = Context.init({
+  pipeline: {
+    $project,
+    // Unlike mingo's, it puts an object in the place of a text or number that stands where a path goes on.
+    $set: (documents: LazyList, fields: Document, options: Options) =>
+      documents.map((document: Document) => {
+        const values = Object.values(fields).map((expression) => evalExpr(document, expression, options))
+        for (const [i, path] of Object.keys(fields).entries()) put(document, path.split('.') as [string], values[i])
+        return document
+      }),
+  },
+  expression: {
+    ...expressions,
+    // Unlike mingo's, it knows the order of UTF-8; it sorts by one field, since no pipeline needs more.
+    $sortArray: (document: Document, { input, sortBy }: SortArray, options: Options) => {
+      const [[field, direction]] = Object.entries(sortBy) as [[string, 1 | -1]]
+      const items = evalExpr(document, input, options) as readonly Document[]
+      return items.toSorted((a, b) => direction * compareValues(at(a, field), at(b, field)))
+    },
+  },
+  query: {
+    ...conditions,
+    $gt: ordered((order) => order > 0),
+    $gte: ordered((order) => order >= 0),
+    $lt: ordered((order) => order < 0),
+    $lte: ordered((order) => order <= 0),
+  },
+  // Of an operator mingo's types ask that it be all operators at once.
+} as unknown as Parameters<typeof Context.init>[0])
+
+interface SortArray {
+  input: unknown
+  sortBy: Record<string, 1 | -1>
+}
 
 /** The rows of a collection, with what is derived from them: made when it is first asked for, dropped at every write. */
 class Table {
@@ -112,8 +184,12 @@ class Table {
   constructor(readonly indexed: ReadonlySet<string>) {}
 
   insert(documents: readonly Document[]): void {
-    const taken = documents.find(({ _id }) => this.#rows.has(_id as string))
-    if (taken !== undefined) throw new Error(`The id ${taken._id} is taken`)
+    const ids = new Set<string>()
+    for (const document of documents) {
+      const id = document._id as string
+      if (this.#rows.has(id) || ids.has(id)) throw new Error(`The id ${id} is taken`)
+      ids.add(id)
+    }
     for (const document of documents) this.#put(document)
   }
 
@@ -130,20 +206,21 @@ class Table {
 
   #put(document: Document): void {
     const id = document._id as string
-    const keys = Object.fromEntries([...this.indexed].map((field) => [field, at(document, field)]))
-    this.#rows.set(id, { id, bytes: BSON.serialize(document, { ignoreUndefined: true }), keys })
+    // What the caller does with the document later is to change nothing here.
+    const keys = Object.fromEntries([...this.indexed].map((field) => [field, structuredClone(at(document, field))]))
+    this.#rows.set(id, { id, bytes: encode(document), keys })
     this.#orders.clear()
     this.#equals.clear()
   }
 
   /** The rows that a query reads, in its order and of its page, and the stages that are left to run. */
   select({ match, stages }: Query): { rows: readonly Row[]; rest: readonly Stage[] } {
-    const paging = stages.findIndex((stage) => !('$sort' in stage || '$skip' in stage || '$limit' in stage))
-    const rest = paging === -1 ? [] : stages.slice(paging)
-    const { $sort, $skip, $limit }: Stage = Object.assign({}, ...stages.slice(0, stages.length - rest.length))
-    const rows = this.matching(match, $sort as Record<string, 1 | -1> | undefined)
-    const start = ($skip as number | undefined) ?? 0
-    return { rows: rows.slice(start, start + (($limit as number | undefined) ?? rows.length)), rest }
+    const rest = [...stages]
+    const take = (name: keyof Stage): unknown => (rest[0]?.[name] === undefined ? undefined : rest.shift()?.[name])
+    const rows = this.matching(match, take('$sort') as Record<string, 1 | -1> | undefined)
+    const start = (take('$skip') as number | undefined) ?? 0
+    const count = (take('$limit') as number | undefined) ?? rows.length
+    return { rows: rows.slice(start, start + count), rest }
   }
 
   /** The rows that fulfil a condition, in the order of a sort: of a field and then of the id, both in one direction. */
@@ -164,16 +241,16 @@ class Table {
   #plan(match: Condition): { equalities: Equality[]; others: Criteria[] } {
     const equalities: Equality[] = []
     const others: Criteria[] = []
-    for (const condition of (match.$and as Condition[] | undefined) ?? [match]) {
+    for (const condition of match.$and as Condition[]) {
       for (const [field, value] of Object.entries(condition)) {
         if (this.indexed.has(field) && typeof value === 'string') equalities.push({ field, value })
-        else others.push(new Criteria({ [field]: value }, {}))
+        else others.push(new Criteria({ [field]: value }, { context }))
       }
     }
     return { equalities, others }
   }
 
-  /** The rows in which the field is the value or holds it, in the order of the ids. */
+  /** The rows in which the field is the value or holds it, in the order of the ids; a missing field is null. */
   equal({ field, value }: { field: string; value: unknown }): readonly Row[] {
     let lists = this.#equals.get(field)
     if (lists === undefined) {
@@ -181,18 +258,19 @@ class Table {
       for (const row of this.#order('_id')) {
         const key = row.keys[field]
         for (const each of new Set(Array.isArray(key) ? key : [key])) {
-          const list = made.get(each)
-          if (list === undefined) made.set(each, [row])
+          const list = made.get(each ?? null)
+          if (list === undefined) made.set(each ?? null, [row])
           else list.push(row)
         }
       }
       this.#equals.set(field, made)
       lists = made
     }
-    return lists.get(value) ?? []
+    return lists.get(value ?? null) ?? []
   }
 
   #order(field: string): readonly Row[] {
+    if (!this.indexed.has(field)) throw new Error(`The embedded store has no index to sort by ${field}`)
     let rows = this.#orders.get(field)
     if (rows === undefined) {
       rows = [...this.#rows.values()].sort(

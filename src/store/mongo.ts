@@ -1,9 +1,9 @@
 // The store on MongoDB, through the official driver. Documents come from the driver as the bytes that the server sent.
 import {
   type AggregateOptions,
+  MongoBulkWriteError,
   MongoClient,
   MongoNetworkError,
-  MongoOperationTimeoutError,
   MongoServerError,
   MongoSystemError,
 } from 'mongodb'
@@ -20,28 +20,69 @@ export interface MongoSettings {
 
 /** How long an operation waits for a server, in milliseconds: a caller must not wait two seconds for a 503. */
 const SERVER_SELECTION_MS = 1500
+/**
+ * How often the driver looks whether the server still answers, and how long it waits for that, in milliseconds: after
+ * both together it breaks off whatever waits for a server that has gone silent without closing its connections.
+ */
+const HEARTBEAT_MS = 2000
+const CONNECT_MS = 1500
 const STREAM_BATCH = 1000
+/** Larger than any page: without it the server would keep what goes beyond 101 documents for a second round trip. */
+const WHOLE_PAGE = 0x7fffffff
 /** The name in MongoDB's list of error codes is MaxTimeMSExpired. */
 const MAX_TIME_EXPIRED = 50
 
 /** Connects when it is first used, and again whenever the connection was lost. The URI names the database. */
 export const mongoStore = ({ uri, queryTimeoutMs }: MongoSettings): Store => {
-  const client = new MongoClient(uri, { appName: 'field-data-api', serverSelectionTimeoutMS: SERVER_SELECTION_MS })
+  const client = new MongoClient(uri, {
+    appName: 'field-data-api',
+    serverSelectionTimeoutMS: SERVER_SELECTION_MS,
+    connectTimeoutMS: CONNECT_MS,
+    heartbeatFrequencyMS: HEARTBEAT_MS,
+  })
   const db = client.db()
+  const limit = { maxTimeMS: queryTimeoutMs }
 
-  const cursor = ({ collection, match }: Query, stages: readonly Stage[], options: AggregateOptions = {}) =>
-    db.collection(collection).aggregate([{ $match: match }, ...stages], { maxTimeMS: queryTimeoutMs, ...options })
+  let connected: Promise<unknown> | undefined
+  /** A client whose first try to connect failed is closed, and stays so until it is told to connect again. */
+  const connect = (): Promise<unknown> => {
+    connected ??= client.connect().catch((error) => {
+      connected = undefined
+      throw error
+    })
+    return connected
+  }
+
+  /** Runs an operation, with the driver's errors in the words of the port. */
+  const run = async <T>(operation: () => Promise<T>): Promise<T> => {
+    try {
+      await connect()
+      return await operation()
+    } catch (thrown) {
+      // Whatever ends an insert of many comes inside an error of its own.
+      const error =
+        thrown instanceof MongoBulkWriteError && isOutage(thrown.errorResponse) ? thrown.errorResponse : thrown
+      if (isTimeout(error)) throw new QueryTimeout(error)
+      if (isOutage(error)) throw new StoreUnavailable(error)
+      throw error
+    }
+  }
+
+  const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
+
+  const cursor = (query: Query, stages: readonly Stage[], options: AggregateOptions = {}) =>
+    collection(query.collection).aggregate([{ $match: query.match }, ...stages], { ...limit, ...options })
 
   return {
     description: `MongoDB database ${db.databaseName}`,
     async aggregate(query) {
-      const documents = await translated(cursor(query, query.stages, { raw: true }).toArray())
+      const documents = await run(() => cursor(query, query.stages, { raw: true, batchSize: WHOLE_PAGE }).toArray())
       return new BsonList(query.collection, [bsonArray(documents)])
     },
     async *stream(query) {
       const documents = cursor(query, query.stages, { raw: true, batchSize: STREAM_BATCH })
       try {
-        while (await translated(documents.hasNext())) {
+        while (await run(() => documents.hasNext())) {
           yield new BsonList(query.collection, [bsonArray(documents.readBufferedDocuments())])
         }
       } finally {
@@ -49,44 +90,34 @@ export const mongoStore = ({ uri, queryTimeoutMs }: MongoSettings): Store => {
       }
     },
     async count(query) {
-      const [counted] = await translated(cursor(query, [{ $count: 'total' }]).toArray())
+      const [counted] = await run(() => cursor(query, [{ $count: 'total' }]).toArray())
       return counted?.total ?? 0
     },
-    async dangerouslyFind<C extends CollectionName>(collection: C, id: string) {
-      const found = await translated(db.collection<{ _id: string }>(collection).findOne({ _id: id }))
+    async dangerouslyFind<C extends CollectionName>(name: C, id: string) {
+      const found = await run(() => collection(name).findOne({ _id: id }, limit))
       return (found as Documents[C] | null) ?? undefined
     },
-    async insert(collection, documents) {
-      await translated(db.collection<{ _id: string }>(collection).insertMany([...documents]))
+    async insert(name, documents) {
+      await run(() => collection(name).insertMany([...documents]))
     },
-    async update(collection, id, fields) {
-      const { matchedCount } = await translated(
-        db.collection<{ _id: string }>(collection).updateOne({ _id: id }, { $set: fields }),
-      )
+    async update(name, id, fields) {
+      const { matchedCount } = await run(() => collection(name).updateOne({ _id: id }, { $set: fields }))
       return matchedCount === 1
     },
     async ping() {
-      await translated(db.command({ ping: 1 }))
+      await run(() => db.command({ ping: 1 }))
     },
     close: () => client.close(),
   }
 }
 
-/** The driver's errors in the words of the port. */
-const translated = async <T>(operation: Promise<T>): Promise<T> => {
-  try {
-    return await operation
-  } catch (error) {
-    if (isTimeout(error)) throw new QueryTimeout(error)
-    if (isOutage(error)) throw new StoreUnavailable(error)
-    throw error
-  }
-}
+const isTimeout = (error: unknown): boolean => error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED
 
-const isTimeout = (error: unknown): boolean =>
-  error instanceof MongoOperationTimeoutError || (error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED)
-
-const isOutage = (error: unknown): boolean => error instanceof MongoNetworkError || error instanceof MongoSystemError
+/** Of a mongodb+srv URI the servers are looked up in DNS, whose errors come as Node makes them. */
+const isOutage = (error: unknown): boolean =>
+  error instanceof MongoNetworkError ||
+  error instanceof MongoSystemError ||
+  (error as NodeJS.ErrnoException).syscall?.startsWith('query') === true
 
 /** One BSON array of the bytes of documents: to each an element with its number as the name. */
 const bsonArray = (documents: readonly unknown[]): Buffer => {

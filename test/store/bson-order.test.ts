@@ -1,0 +1,58 @@
+// The order of values is MongoDB's, whatever JavaScript would make of them.
+import fc from 'fast-check'
+import t from 'tap'
+import { compareValues, isSameType } from '../../src/store/bson-order.js'
+
+const sign = (order: number) => Math.sign(order)
+
+t.test('values sort by their type first, and within it by their value', async (t) => {
+  const sorted = [
+    ...[null, Number.NaN, -Infinity, -1.5, 0, 1e-9, 2, 10, 2 ** 53, Infinity],
+    ...['', '10', '2', 'A', 'a', 'á'],
+    {},
+    ...[false, true],
+    ...[new Date(-1), new Date(0), new Date(8.64e15)],
+  ]
+  for (const [i, a] of sorted.entries()) {
+    for (const [j, b] of sorted.entries()) {
+      t.equal(sign(compareValues(a, b)), sign(i - j), `${String(a)} and ${String(b)}`)
+    }
+  }
+})
+
+t.test('a missing value is null', async (t) => {
+  t.equal(compareValues(undefined, null), 0)
+  t.equal(compareValues(null, undefined), 0)
+  t.ok(compareValues(undefined, Number.NaN) < 0)
+})
+
+t.test('values without an order here are equal', async (t) => {
+  t.equal(compareValues({ a: 1 }, [2]), 0)
+  t.equal(compareValues(Number.NaN, Number.NaN), 0)
+  t.equal(compareValues(Infinity, Infinity), 0)
+})
+
+t.test('strings sort by their UTF-8 bytes', async () => {
+  const strings = fc.string({ unit: 'binary' })
+  const inOrder = (start: string, a: string, b: string) =>
+    sign(compareValues(start + a, start + b)) === Buffer.compare(Buffer.from(start + a), Buffer.from(start + b))
+  fc.assert(fc.property(strings, strings, strings, inOrder), {
+    examples: [
+      ['', '\uff5e', '🙏'],
+      ['', '🙏', '\uff5e'],
+      ['z', '𐐀', '🙏'],
+      ['\u{10000}', '', '\ue000'],
+    ],
+  })
+})
+
+t.test('two values are of one type when their order does not come from their types', async (t) => {
+  t.ok(isSameType(1, 2.5))
+  t.ok(isSameType('a', ''))
+  t.ok(isSameType(null, undefined))
+  t.ok(isSameType(new Date(0), new Date(1)))
+  t.notOk(isSameType(1, '1'))
+  t.notOk(isSameType(0, false))
+  t.notOk(isSameType(0, new Date(0)))
+  t.notOk(isSameType(null, 0))
+})

@@ -1,0 +1,393 @@
+// The embedded store answers as MongoDB does: every query that the service can make, over documents of every kind that may
+// be stored, byte for byte after serialization. With TEST_MONGODB_URI that server is the measure; without it a stand-in,
+// which shows only that nothing is lost on the way through the driver.
+import { randomBytes } from 'node:crypto'
+import type { TObject, TSchema } from '@sinclair/typebox'
+import { BSON, type IndexDescription, Long, MongoClient, ObjectId } from 'mongodb'
+import t, { type Test } from 'tap'
+import { MAX_PAGE } from '../../schemas/common.js'
+import { Dispatch, DispatchListItem, DispatchListQuery, dispatchTypes } from '../../schemas/dispatches.js'
+import { Entry, EntryListItem, EntryListQuery } from '../../schemas/entries.js'
+import { one, page } from '../../schemas/envelope.js'
+import { Project, ProjectListQuery } from '../../schemas/projects.js'
+import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
+import { getEntry, listEntries } from '../../src/pipelines/entries.js'
+import { getProject, listProjects } from '../../src/pipelines/projects.js'
+import { type Condition, type Listing, pick, Query, type Scope } from '../../src/pipelines/stages.js'
+import { BsonList } from '../../src/serializer/bson.js'
+import { compileAnswer } from '../../src/serializer/compiler.js'
+import { type CollectionName, collections } from '../../src/store/collections.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { mongoStore } from '../../src/store/mongo.js'
+import type { Store } from '../../src/store/store.js'
+import { A, a, B, b, fillTenants } from '../support/tenants.js'
+import { WireServer } from '../support/wire-server.js'
+
+const limits = { page: 1, perPage: 50, maxPerPage: 1000 }
+const ownScope: Scope = { organisation: A }
+
+/** In the order of UTF-8 the last two are the last, in that of UTF-16 they come before the one in front of them. */
+const names = [
+  '',
+  ' ',
+  '10',
+  '9',
+  'Zebra',
+  'zebra',
+  'Ärzte',
+  'A\u0308rzte',
+  'Ọkáfọ̀',
+  'مركز',
+  '市场',
+  '\uff5e',
+  '𐐀',
+  '🙏',
+]
+const at = (day: number) => new Date(Date.UTC(2025, 1, day))
+
+/** Documents that no code of this service would write, but that a database may hold. */
+const odd: Partial<Record<CollectionName, object[]>> = {
+  users: [
+    { ...without(a.user, 'role', 'email', 'lastLogin'), _id: 'user-sparse' },
+    { ...a.user, _id: 'user-nulls', role: null, email: null, lastLogin: null },
+  ],
+  agents: [
+    { ...a.agent(3), email: null, phone: null, location: [], lastLogin: null },
+    { ...without(a.agent(4), 'email', 'phone', 'lastLogin'), location: [{}, { city: null }, { zone: 'North' }] },
+    { ...a.agent(5), _id: '🙏', location: [{ other: 1 }, null, 'Kano', { city: 'Kano', country: 'Nigeria' }] },
+    { ...a.agent(6), _id: '\uff5e' },
+    { ...a.agent(7), _id: '$organisation' },
+  ],
+  forms: [{ ...without(a.form, 'sector', 'reason'), _id: 'form-sparse' }],
+  projects: [
+    ...names.map((name, i) => ({ ...a.project(100 + i), name, createdAt: at(i % 3) })),
+    { ...without(a.project(200), 'createdBy', 'modifiedBy') },
+    { ...a.project(201), createdBy: null, modifiedBy: 'nobody' },
+    { ...a.project(202), createdBy: 'user-sparse', modifiedBy: 'user-nulls' },
+    { ...a.project(203), createdBy: 'user-nulls', modifiedBy: b.user._id },
+    { ...a.project(204), _id: '🙏' },
+    { ...a.project(205), _id: '\uff5e' },
+  ],
+  dispatches: [
+    ...names.map((name, i) =>
+      a.dispatch(100 + i, { name, createdAt: at(i % 3), dispatchType: dispatchTypes[i % 4] as 'basic' }),
+    ),
+    without(a.dispatch(200), 'instructions', 'startDate', 'dueDate', 'form', 'project', 'totalExpectedEntries'),
+    without(a.dispatch(201), 'createdBy', 'modifiedBy'),
+    without(a.dispatch(202), 'recipients'),
+    { ...a.dispatch(203), recipients: null },
+    { ...a.dispatch(204), recipients: {} },
+    { ...a.dispatch(205), recipients: { agents: null, agentGroups: null } },
+    { ...a.dispatch(206), form: null, project: null, createdBy: null, modifiedBy: null, instructions: null },
+    { ...a.dispatch(207), startDate: null, dueDate: null, totalExpectedEntries: null },
+    { ...a.dispatch(208), form: 'nothing', project: 'nothing', createdBy: 'nobody', modifiedBy: 'nobody' },
+    { ...a.dispatch(209), form: 'form-sparse', createdBy: 'user-sparse', modifiedBy: 'user-nulls' },
+    { ...a.dispatch(210), instructions: {} },
+    { ...a.dispatch(211), instructions: { attachments: [] } },
+    { ...a.dispatch(212), instructions: { instructions: null, attachments: oddValues() } },
+    { ...a.dispatch(213), totalExpectedEntries: 2.5 },
+    { ...a.dispatch(214), totalExpectedEntries: new BSON.Double(3) },
+    { ...a.dispatch(215), totalExpectedEntries: Long.fromString('9007199254740993') },
+    ...[
+      ['agent2-a', 'agent1-a', 'agent3-a', 'agent4-a'],
+      ['agent1-a', 'agent1-a', 'agent2-a', 'agent1-a'],
+      ['\uff5e', '🙏', '$organisation', '$_id', '$$ROOT', 'agent1-a'],
+      ['nobody', 'agent2-a', 'nobody', 'agent1-b', 'agent1-a'],
+      ['agent1-b', 'agent2-b'],
+    ].map((agents, i) => a.dispatch(300 + i, { recipients: { agents, agentGroups: ['group2', 'group1', 'group2'] } })),
+    { ...a.dispatch(310), _id: '🙏', project: a.project(1)._id },
+    { ...a.dispatch(311), _id: '\uff5e', project: a.project(1)._id },
+    { ...a.dispatch(312), _id: '', project: '🙏' },
+  ],
+  entries: [
+    ...[5, 5, 10, 9, 2.5, -1, 0, null, undefined, 1e10].map((duration, i) => ({
+      ...without(a.entry(100 + i), 'duration'),
+      ...(duration !== undefined && { duration }),
+      createdAt: at(i % 3),
+      updatedAt: at(i % 4),
+    })),
+    without(a.entry(200), 'dispatch', 'form', 'project', 'agent', 'location', 'duration'),
+    { ...a.entry(201), dispatch: null, form: null, project: null, agent: null, location: null, duration: null },
+    { ...a.entry(202), dispatch: 'nothing', form: 'nothing', project: 'nothing', agent: 'nobody' },
+    { ...a.entry(203), dispatch: 'dispatch200-a', form: 'form-sparse', project: 'project200-a', agent: 'agent3-a' },
+    { ...a.entry(204), project: 'project201-a', agent: 'agent4-a', location: {}, answers: [] },
+    { ...a.entry(205), agent: '🙏', location: { city: null, coordinates: null } },
+    { ...a.entry(206), agent: '$organisation', location: { other: 1, coordinates: { longitude: 1, lattitude: -0.5 } } },
+    {
+      ...a.entry(207),
+      answers: [
+        { type: 'multiChoice', question: '"Quoted"\\\u0001\u2028', answer: [] },
+        { type: 'singleChoice', question: 'Nothing said' },
+        { type: 'singleChoice', question: 'Said null', answer: null, other: true },
+      ],
+    },
+    { ...a.entry(208), status: '$status', createdAt: new Date(-1), updatedAt: new Date(253_402_300_800_000) },
+    { ...a.entry(209), status: '' },
+  ],
+}
+
+/** Documents that do not fit their response schema, each alone in its organisation. */
+const unfit: Record<string, object[]> = {
+  'no-name': [{ ...without(a.dispatch(1), 'name') }],
+  'null-agent': [a.dispatch(1, { recipients: { agents: [null as never], agentGroups: [] } })],
+  'text-recipients': [{ ...a.dispatch(1), recipients: 'all' }],
+  'text-agents': [{ ...a.dispatch(1), recipients: { agents: 'agent1-a', agentGroups: [] } }],
+  'number-name': [{ ...a.dispatch(1), name: 5 }],
+  'date-as-text': [{ ...a.dispatch(1), createdAt: '2025-01-01T00:00:00.000Z' }],
+}
+
+function without<T extends object>(document: T, ...fields: (keyof T)[]): Partial<T> {
+  return Object.fromEntries(
+    Object.entries(document).filter(([name]) => !fields.includes(name as keyof T)),
+  ) as Partial<T>
+}
+
+/** Values of a field whose shape nobody declared. */
+function oddValues(): unknown[] {
+  return [
+    'text',
+    { url: 'https://files.example.org/a.pdf', pages: 3, size: 1.5, nested: { deep: [[], {}, [null]] } },
+    new ObjectId('665f1c2ab8d4e0a1c3f20b17'),
+    at(1),
+    true,
+    null,
+    Long.fromString('9007199254740993'),
+    2 ** 40,
+    -0.25,
+    ['$name', '$$ROOT'],
+    { $name: 1, 'a.b': 2 },
+  ]
+}
+
+const fill = async (store: Store): Promise<void> => {
+  await fillTenants(store)
+  for (const [collection, documents] of Object.entries(odd)) {
+    await store.insert(collection as CollectionName, documents as never)
+  }
+  for (const [organisation, documents] of Object.entries(unfit)) {
+    const owned = documents.map((document) => ({ ...document, _id: organisation, organisation }))
+    await store.insert('dispatches', owned as never)
+  }
+}
+
+/** The uri of a database of its own, dropped when the test ends. */
+const database = async (t: Test): Promise<string> => {
+  if (process.env.TEST_MONGODB_URI === undefined) return (await WireServer.for(t)).uri
+  const uri = new URL(process.env.TEST_MONGODB_URI)
+  uri.pathname = `/conformance-${randomBytes(6).toString('hex')}`
+  const client = new MongoClient(uri.href)
+  t.teardown(async () => {
+    await client.db().dropDatabase()
+    await client.close()
+  })
+  for (const [name, { indexes }] of Object.entries(collections)) {
+    const descriptions = indexes.map(
+      (fields): IndexDescription => ({ key: new Map(fields.map((field) => [field, 1])) }),
+    )
+    if (descriptions.length > 0) await client.db().collection(name).createIndexes(descriptions)
+  }
+  return uri.href
+}
+
+t.test('both engines give the same answers', async (t) => {
+  const mongo = mongoStore({ uri: await database(t), queryTimeoutMs: 10_000 })
+  t.teardown(() => mongo.close())
+  const embedded = embeddedStore()
+  await Promise.all([fill(mongo), fill(embedded)])
+
+  /** Asks both engines; the answer of one is what the other has to give. */
+  const compare = async (t: Test, ask: (store: Store) => Promise<string>, name: string): Promise<string> => {
+    const [expected, found] = await Promise.all([told(ask(mongo)), told(ask(embedded))])
+    t.equal(found, expected, name)
+    return found
+  }
+
+  const lists = <Q extends Listing>(
+    name: string,
+    schema: TObject,
+    item: TObject,
+    pipeline: (scope: Scope, listing: Q) => Query,
+    values: { [F in Exclude<keyof Q, keyof Listing>]-?: NonNullable<Q[F]>[] },
+  ) => {
+    const write = compileAnswer(page(item))
+    const ask =
+      (listing: Partial<Listing>, filters = {}, scope = ownScope) =>
+      async (store: Store): Promise<string> => {
+        const all = { sortBy: 'id', sortOrder: 'asc', ...limits, perPage: 1000, ...listing, ...filters }
+        const query = pipeline(scope, all as unknown as Q)
+        const [data, total] = await Promise.all([store.aggregate(query), store.count(query)])
+        return write({ success: true, data, _metadata: total }).toString()
+      }
+    const fields = (schema.properties.sortBy as TSchema).enum as string[]
+    const sorts = fields.flatMap((sortBy) => (['asc', 'desc'] as const).map((sortOrder) => ({ sortBy, sortOrder })))
+    const filters = Object.entries<unknown[]>(values)
+
+    t.test(`list of ${name}: every filter in every order`, async (t) => {
+      t.same(
+        Object.keys(values).sort(),
+        Object.keys(schema.properties)
+          .filter((name) => !['sortBy', 'sortOrder', 'page', 'perPage'].includes(name))
+          .sort(),
+        'no filter is left out',
+      )
+      const cases = filters.flatMap(([filter, options]) => options.map((option) => ({ [filter]: option })))
+      const all = Object.fromEntries(filters.map(([filter, options]) => [filter, options[0]]))
+      for (const filter of [{}, ...cases, all]) {
+        for (const sort of sorts) {
+          const text = await compare(t, ask(sort, filter), JSON.stringify({ ...sort, ...filter }))
+          if (!JSON.stringify(filter).includes('nothing')) t.match(text, /"_metadata":[1-9]/, 'finds something')
+        }
+      }
+    })
+
+    t.test(`list of ${name}: every page in every order`, async (t) => {
+      for (const sort of sorts) {
+        for (const perPage of [1, 7, 1000]) {
+          for (const page of [1, 2, 3, 4, 9, 1000, MAX_PAGE]) {
+            await compare(t, ask({ ...sort, page, perPage }), JSON.stringify({ ...sort, page, perPage }))
+          }
+        }
+      }
+    })
+
+    t.test(`list of ${name}: other organisations`, async (t) => {
+      for (const organisation of [B, 'nothing', ...Object.keys(unfit)]) {
+        await compare(t, ask({}, {}, { organisation }), organisation)
+      }
+    })
+
+    t.test(`list of ${name}: as a stream`, async (t) => {
+      const query = pipeline(ownScope, { sortBy: 'id', sortOrder: 'desc', page: 1, perPage: 1000 } as Q)
+      const streamed = async (store: Store) => {
+        const batches: Buffer[] = []
+        for await (const list of store.stream(query)) batches.push(...list.batches)
+        return write({ success: true, data: new BsonList(query.collection, batches) }).toString()
+      }
+      const text = await compare(t, streamed, 'the same stream')
+      t.equal(text, write({ success: true, data: await embedded.aggregate(query) }).toString(), 'the same as the page')
+    })
+  }
+
+  lists('dispatches', DispatchListQuery(limits), DispatchListItem, listDispatches, {
+    dispatchType: ['survey', 'basic', 'prefilled', 'hybrid'],
+    name: ['Dispatch 1', 'Zebra', 'A\u0308rzte', '🙏', '', 'nothing', '$nothing'],
+    status: ['dispatch', 'dispatched', 'supended', 'suspended', 'draft'],
+    form: [a.form._id, 'form-sparse', b.form._id],
+    project: [a.project(1)._id, a.project(2)._id, b.project(1)._id, '🙏'],
+    agent: [a.agent(1)._id, a.agent(3)._id, b.agent(1)._id, 'nobody', '$organisation', '🙏'],
+  })
+  lists('projects', ProjectListQuery(limits), Project, listProjects, {
+    name: ['Project 1', 'zebra', 'Ärzte', '\uff5e', 'nothing'],
+  })
+  lists('entries', EntryListQuery(limits), EntryListItem, listEntries, {
+    dispatch: [a.dispatch(1)._id, a.dispatch(2)._id, b.dispatch(1)._id],
+    form: [a.form._id, b.form._id, 'form-sparse'],
+    project: [a.project(1)._id, 'project200-a', b.project(1)._id],
+    agent: [a.agent(1)._id, a.agent(2)._id, b.agent(1)._id, '🙏', '$organisation'],
+    status: ['accepted', 'rejected', '$status', '', 'nothing'],
+  })
+
+  const byId = (
+    name: CollectionName,
+    resource: TObject,
+    pipeline: (scope: Scope, id: string) => Query,
+    organisations: readonly string[],
+  ) =>
+    t.test(`every one of the ${name} by its id`, async (t) => {
+      const write = compileAnswer(one(resource))
+      for (const organisation of organisations) {
+        const every = Query.in({ organisation }, name, [], [{ $sort: { _id: 1 } }])
+        const ids = (await embedded.aggregate(every)).batches.flatMap((bytes) =>
+          Object.values(BSON.deserialize(bytes)).map(({ _id }) => _id as string),
+        )
+        for (const id of [...ids, 'nothing']) {
+          const ask = async (store: Store) => {
+            const { first } = await store.aggregate(pipeline({ organisation }, id))
+            return first === undefined ? 'nothing' : write({ success: true, data: first }).toString()
+          }
+          await compare(t, ask, `${organisation} ${id}`)
+        }
+      }
+    })
+  byId('dispatches', Dispatch, getDispatch, [A, B, ...Object.keys(unfit)])
+  byId('projects', Project, getProject, [A, B])
+  byId('entries', Entry, getEntry, [A, B])
+
+  t.test('conditions that no pipeline has yet', async (t) => {
+    const write = compileAnswer(page(EntryListItem))
+    const conditions: Condition[] = [
+      { duration: { $gt: 5 } },
+      { duration: { $gte: 5, $lt: 10 } },
+      { duration: { $in: [5, 9, null] } },
+      { duration: { $nin: [5, 9] } },
+      { duration: { $nin: [5, null] } },
+      { duration: { $lte: null } },
+      { duration: { $gt: '' } },
+      { duration: { $ne: 5 } },
+      { duration: 5 },
+      { duration: null },
+      { duration: { $exists: false } },
+      { createdAt: at(1) },
+      { createdAt: { $gt: at(0), $lte: at(1) } },
+      { updatedAt: { $in: [at(1), at(2)] } },
+      { _id: { $gt: 'entry105-a' } },
+      { _id: { $in: ['entry1-a', 'entry1-b', 'nothing'] } },
+      { status: { $gt: 'accepted' } },
+      { status: { $ne: 'accepted' } },
+      { agent: { $gt: '\uff5e' } },
+      { agent: { $lte: '\uff5e' } },
+      { agent: null },
+      { 'answers.type': 'multiChoice' },
+      { 'answers.answer': 'Washing' },
+      { 'answers.answer': { $gt: 'Drinking' } },
+      { 'answers.type': { $lt: 'n' } },
+      { 'location.city': { $exists: true } },
+      { 'location.coordinates.longitude': { $gte: 8 } },
+      { $or: [{ duration: 5 }, { agent: a.agent(2)._id }] },
+      { $and: [{ duration: 5 }, { agent: a.agent(1)._id }] },
+      { duration: { $not: { $gt: 5 } } },
+      { status: /^acc/ },
+      { organisation: B },
+      { form: a.form._id, status: 'accepted', duration: { $gt: 0 } },
+    ]
+    for (const condition of conditions) {
+      const query = Query.in(
+        ownScope,
+        'entries',
+        [condition],
+        [{ $sort: { createdAt: 1, _id: 1 } }, pick(EntryListItem)],
+      )
+      const ask = async (store: Store) => {
+        const [data, total] = await Promise.all([store.aggregate(query), store.count(query)])
+        return write({ success: true, data, _metadata: total }).toString()
+      }
+      await compare(t, ask, BSON.EJSON.stringify(condition))
+    }
+  })
+
+  t.test('joins that no pipeline has yet', async (t) => {
+    const write = compileAnswer(page(Project))
+    for (const localField of ['_id', 'nothing', 'modifiedBy', 'modifiedBy.nothing']) {
+      for (const direction of [1, -1]) {
+        const query = Query.in(
+          ownScope,
+          'projects',
+          [],
+          [
+            { $sort: { name: 1, _id: 1 } },
+            { $lookup: { from: 'dispatches', localField, foreignField: 'project', as: 'dispatches' } },
+            { $set: { dispatches: { $sortArray: { input: '$dispatches', sortBy: { _id: direction } } } } },
+            { $set: { createdBy: '$nothing', modifiedBy: '$nothing' } },
+            pick(Project),
+          ],
+        )
+        const ask = async (store: Store) => write({ success: true, data: await store.aggregate(query) }).toString()
+        t.match(await compare(t, ask, `${localField} ${direction}`), '"success":true')
+      }
+    }
+  })
+})
+
+/** The answer, or what went wrong; of what an engine does not take that much is enough. */
+const told = (answer: Promise<string>): Promise<string> =>
+  answer.catch((error) => (error.name === 'UnwritableDocument' ? error.message : 'refused'))

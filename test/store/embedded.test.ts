@@ -1,0 +1,313 @@
+// The embedded store alone: what it keeps, what it finds and in which order, and what it refuses. That it does with a
+// pipeline what MongoDB does is conformance.test.ts's to show.
+import { BSON } from 'mongodb'
+import t from 'tap'
+import { getDispatch } from '../../src/pipelines/dispatches.js'
+import { listEntries } from '../../src/pipelines/entries.js'
+import { listProjects } from '../../src/pipelines/projects.js'
+import { type Condition, Query, type Stage } from '../../src/pipelines/stages.js'
+import type { BsonList } from '../../src/serializer/bson.js'
+import type { CollectionName } from '../../src/store/collections.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import type { Store } from '../../src/store/store.js'
+import { A, a, B, b, fillTenants } from '../support/tenants.js'
+
+type Document = Record<string, unknown>
+
+const filled = async (): Promise<Store> => {
+  const store = embeddedStore()
+  await fillTenants(store)
+  return store
+}
+
+const documents = ({ batches }: BsonList): Document[] =>
+  batches.flatMap((bytes) => Object.values<Document>(BSON.deserialize(bytes)))
+
+const query = (collection: CollectionName, conditions: Condition[], ...stages: Stage[]) =>
+  Query.in({ organisation: A }, collection, conditions, stages)
+
+const find = async (store: Store, ...search: Parameters<typeof query>): Promise<Document[]> =>
+  documents(await store.aggregate(query(...search)))
+
+const idsOf = (found: Document[]) => found.map(({ _id }) => _id)
+
+const byId: Stage = { $sort: { _id: 1 } }
+const page = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
+
+t.test('it needs no connection', async (t) => {
+  const store = embeddedStore()
+  t.equal(store.description, 'embedded store')
+  await t.resolves(store.ping())
+  await t.resolves(store.close())
+})
+
+t.test('an insert of a taken id fails and changes nothing', async (t) => {
+  const store = await filled()
+  const fresh = { ...a.user, _id: 'user-new' }
+  await t.rejects(store.insert('users', [fresh, { ...a.user, firstName: 'Other' }]), /user-a is taken/)
+  await t.rejects(store.insert('users', [fresh, fresh]), /user-new is taken/)
+  t.same(await store.dangerouslyFind('users', a.user._id), a.user)
+  t.equal(await store.dangerouslyFind('users', 'user-new'), undefined)
+})
+
+t.test('what the owner of a document does with it later changes nothing that is stored', async (t) => {
+  const store = embeddedStore()
+  const dispatch = a.dispatch(1, { createdAt: new Date(0) })
+  await store.insert('dispatches', [dispatch])
+  dispatch.recipients.agents.length = 0
+  dispatch.createdAt.setFullYear(1999)
+  t.same(idsOf(await find(store, 'dispatches', [{ 'recipients.agents': a.agent(1)._id }])), ['dispatch1-a'])
+  const found = await store.dangerouslyFind('dispatches', 'dispatch1-a')
+  t.same(found?.createdAt, new Date(0))
+})
+
+t.test('a query cannot change what is stored', async (t) => {
+  const store = await filled()
+  const queries = [
+    getDispatch({ organisation: A }, 'dispatch1-a'),
+    listProjects({ organisation: A }, page),
+    query('dispatches', [], { $set: { 'recipients.agents': [], name: 'Changed', form: '$nothing' } }),
+  ]
+  const stored = await Promise.all([
+    store.dangerouslyFind('dispatches', 'dispatch1-a'),
+    store.dangerouslyFind('projects', 'project1-a'),
+    store.dangerouslyFind('users', 'user-a'),
+  ])
+  for (const each of queries) {
+    const before = documents(await store.aggregate(each))
+    t.same(documents(await store.aggregate(each)), before)
+  }
+  const found = await store.dangerouslyFind('dispatches', 'dispatch1-a')
+  found?.recipients.agents.push('nobody')
+  t.same(
+    await Promise.all([
+      store.dangerouslyFind('dispatches', 'dispatch1-a'),
+      store.dangerouslyFind('projects', 'project1-a'),
+      store.dangerouslyFind('users', 'user-a'),
+    ]),
+    stored,
+  )
+})
+
+t.test('the next read sees an update: by id, by condition, in order and in joins', async (t) => {
+  const store = await filled()
+  const entries = query('entries', [{ status: 'rejected' }], { $sort: { createdAt: 1, _id: 1 } })
+  t.same(idsOf(documents(await store.aggregate(entries))), ['entry2-a'])
+  t.equal(await store.update('entries', 'entry1-a', { status: 'rejected', createdAt: new Date() }), true)
+  t.same(idsOf(documents(await store.aggregate(entries))), ['entry2-a', 'entry1-a'])
+  t.equal(await store.count(entries), 2)
+
+  await store.update('users', a.user._id, { firstName: 'Zainab' })
+  t.match(await store.dangerouslyFind('users', a.user._id), { ...a.user, firstName: 'Zainab' })
+  const [project] = documents(await store.aggregate(listProjects({ organisation: A }, page)))
+  t.match(project, { createdBy: { firstName: 'Zainab' } })
+
+  t.equal(await store.update('users', 'nobody', { firstName: 'Zainab' }), false)
+  t.equal(await store.dangerouslyFind('users', 'nobody'), undefined)
+})
+
+t.test('nothing of another organisation is found, however a condition asks for it', async (t) => {
+  const store = await filled()
+  t.same(await find(store, 'entries', [{ organisation: B }]), [])
+  t.same(await find(store, 'entries', [{ _id: b.entry(1)._id }]), [])
+  t.same(await find(store, 'entries', [{ $or: [{ organisation: B }, { _id: b.entry(1)._id }] }]), [])
+})
+
+t.test('conditions mean what they mean to MongoDB', async (t) => {
+  const store = embeddedStore()
+  const values: Document = {
+    a: { duration: 5, agent: 'Zebra', location: { city: 'Kano' } },
+    b: { duration: 10, agent: '\uff5e', answers: [{ type: 'singleChoice', question: '?', answer: 'Well' }] },
+    c: {
+      duration: '7',
+      agent: '🙏',
+      answers: [
+        { type: 'multiChoice', question: '?', answer: ['Well', 'Tap'] },
+        { type: 'text', question: '?' },
+      ],
+    },
+    d: { duration: null, agent: null },
+    e: { createdAt: new Date(0) },
+  }
+  const bare = { organisation: A, status: 'accepted', answers: [], createdAt: new Date(1), updatedAt: new Date(1) }
+  const stored = Object.entries(values).map(([_id, value]) => ({ _id, ...bare, ...(value as Document) }))
+  await store.insert('entries', stored as never)
+
+  const cases: [Condition, string][] = [
+    [{}, 'abcde'],
+    [{ duration: 5 }, 'a'],
+    [{ duration: '7' }, 'c'],
+    [{ duration: null }, 'de'],
+    [{ duration: { $gt: 5 } }, 'b'],
+    [{ duration: { $gte: 5 } }, 'ab'],
+    [{ duration: { $lt: 10 } }, 'a'],
+    [{ duration: { $lte: 10, $gt: 5 } }, 'b'],
+    [{ duration: { $gt: '' } }, 'c'],
+    [{ duration: { $lte: null } }, 'de'],
+    [{ duration: { $in: [5, '7'] } }, 'ac'],
+    [{ duration: { $in: [null] } }, 'de'],
+    [{ duration: { $nin: [5, '7', null] } }, 'b'],
+    [{ duration: { $ne: 5 } }, 'bcde'],
+    [{ duration: { $exists: false } }, 'e'],
+    [{ duration: { $not: { $gt: 5 } } }, 'acde'],
+    [{ createdAt: { $lt: new Date(1) } }, 'e'],
+    [{ createdAt: new Date(0) }, 'e'],
+    [{ agent: 'Zebra' }, 'a'],
+    [{ agent: { $gt: '\uff5e' } }, 'c'],
+    [{ agent: { $lt: '🙏' } }, 'ab'],
+    [{ _id: { $gt: 'b', $lte: 'd' } }, 'cd'],
+    [{ _id: { $in: ['e', 'a', 'z'] } }, 'ae'],
+    [{ 'location.city': 'Kano' }, 'a'],
+    [{ 'answers.answer': 'Well' }, 'bc'],
+    [{ 'answers.answer': { $gt: 'Tap' } }, 'bc'],
+    [{ 'answers.type': { $lt: 'n' } }, 'c'],
+    [{ $or: [{ duration: 5 }, { agent: '🙏' }] }, 'ac'],
+    [{ $and: [{ duration: { $gte: 5 } }, { agent: 'Zebra' }] }, 'a'],
+    [{ status: 'accepted', agent: '🙏', duration: '7' }, 'c'],
+    [{ status: 'accepted', agent: '🙏', duration: 5 }, ''],
+  ]
+  for (const [condition, expected] of cases) {
+    const found = await find(store, 'entries', [condition], byId)
+    t.equal(idsOf(found).join(''), expected, BSON.EJSON.stringify(condition))
+    t.equal(await store.count(query('entries', [condition])), expected.length)
+  }
+})
+
+t.test('documents come in the order of MongoDB, both ways', async (t) => {
+  const store = embeddedStore()
+  const names = ['', '10', '9', 'Zebra', 'zebra', 'Ärzte', '\uff5e', '𐐀', '🙏']
+  const shuffled = names.map((_, i) => names[(i * 5 + 2) % names.length] as string)
+  await store.insert(
+    'projects',
+    shuffled.map((name) => ({ ...a.project(0), _id: name, name })),
+  )
+  for (const field of ['name', '_id']) {
+    for (const direction of [1, -1] as const) {
+      const sort = { $sort: { [field]: direction, _id: direction } }
+      t.same(idsOf(await find(store, 'projects', [], sort)), direction === 1 ? names : names.toReversed())
+    }
+  }
+})
+
+t.test(
+  'Documents that are equal in a field come in the order of their ids, in the direction of the sort',
+  async (t) => {
+    const store = await filled()
+    t.same(idsOf(await find(store, 'entries', [], { $sort: { updatedAt: 1, _id: 1 } })), [
+      'entry1-a',
+      'entry3-a',
+      'entry9-a',
+      'entry2-a',
+    ])
+    t.same(idsOf(await find(store, 'entries', [], { $sort: { updatedAt: -1, _id: -1 } })), [
+      'entry2-a',
+      'entry9-a',
+      'entry3-a',
+      'entry1-a',
+    ])
+  },
+)
+
+t.test('without a sort documents come in the order of their ids', async (t) => {
+  const store = await filled()
+  t.same(idsOf(await find(store, 'entries', [])), ['entry1-a', 'entry2-a', 'entry3-a', 'entry9-a'])
+})
+
+t.test('a page is cut out of the whole, beyond its end too', async (t) => {
+  const store = await filled()
+  const cut = async (...stages: Stage[]) => idsOf(await find(store, 'entries', [], byId, ...stages))
+  t.same(await cut({ $skip: 1 }, { $limit: 2 }), ['entry2-a', 'entry3-a'])
+  t.same(await cut({ $skip: 3 }), ['entry9-a'])
+  t.same(await cut({ $limit: 1 }), ['entry1-a'])
+  t.same(await cut({ $skip: Number.MAX_SAFE_INTEGER }, { $limit: 1000 }), [])
+  t.equal(documents(await store.aggregate(listEntries({ organisation: A }, { ...page, page: 2 }))).length, 0)
+  t.equal((await store.aggregate(listEntries({ organisation: A }, { ...page, page: 2 }))).first, undefined)
+})
+
+t.test('stages that it does not know are refused, and known ones where it would misread them', async (t) => {
+  const store = await filled()
+  const refused: Stage[][] = [
+    [{ $group: { _id: '$status' } }],
+    [{ $unset: 'name' }],
+    [{ $limit: 1 }, { $skip: 1 }],
+    [{ $sort: { _id: 1 } }, { $sort: { createdAt: 1 } }],
+    [{ $set: { name: 'x' } }, { $sort: { name: 1 } }],
+    [{ $match: { status: 'accepted' } }],
+  ]
+  for (const stages of refused) {
+    await t.rejects(find(store, 'entries', [], ...stages), /operator \$\w+/, JSON.stringify(stages))
+  }
+  await t.rejects(find(store, 'entries', [], { $sort: { 'location.city': 1 } }), /no index to sort by location.city/)
+})
+
+t.test('a stream comes in batches of five hundred documents at the most', async (t) => {
+  const store = embeddedStore()
+  const many = Array.from({ length: 1200 }, (_, i) => ({ ...a.entry(0), _id: String(i).padStart(4, '0') }))
+  await store.insert('entries', many)
+  const all = query('entries', [], byId)
+  const sizes: number[] = []
+  const streamed: Document[] = []
+  for await (const batch of store.stream(all)) {
+    t.equal(batch.collection, 'entries')
+    sizes.push(documents(batch).length)
+    streamed.push(...documents(batch))
+  }
+  t.same(sizes, [500, 500, 200])
+  t.same(idsOf(streamed), idsOf(many))
+  t.same(streamed, documents(await store.aggregate(all)))
+  for await (const batch of store.stream(query('entries', [{ status: 'none' }]))) t.fail(`a batch of ${batch}`)
+})
+
+t.test('documents of any size are read together', async (t) => {
+  const store = embeddedStore()
+  const address = 'x'.repeat(5 * 1024 * 1024)
+  await store.insert(
+    'entries',
+    [1, 2, 3, 4].map((i) => a.entry(i, { location: { address } })),
+  )
+  t.equal((await find(store, 'entries', [])).length, 4)
+})
+
+t.test('$set reaches into documents, takes fields away and replaces what is no object', async (t) => {
+  const store = await filled()
+  const set = async (fields: Document) =>
+    (await find(store, 'dispatches', [{ _id: 'dispatch1-a' }], { $set: fields }))[0] as Document
+  t.match(await set({ 'recipients.agents': ['$name'] }), {
+    recipients: { agents: ['Dispatch 1'], agentGroups: ['group-a'] },
+  })
+  t.same((await set({ 'name.first.letter': '$name' })).name, { first: { letter: 'Dispatch 1' } })
+  t.same((await set({ 'nothing.at.all': 1 })).nothing, { at: { all: 1 } })
+  t.same((await set({ 'createdAt.year': 1 })).createdAt, { year: 1 })
+  t.notOk('name' in (await set({ name: '$nothing' })))
+  t.same(Object.keys((await set({ 'recipients.agents': '$nothing' })).recipients as Document), ['agentGroups'])
+  // Each field is reckoned from the document as it was before the stage.
+  t.match(await set({ name: '$status', status: '$name' }), { name: 'dispatched', status: 'Dispatch 1' })
+})
+
+t.test('$sortArray follows the order of UTF-8, both ways', async (t) => {
+  const store = await filled()
+  const items = ['🙏', 'b', '\uff5e', ''].map((key) => ({ key }))
+  const sorted = async (direction: 1 | -1) => {
+    const stage = { $set: { sorted: { $sortArray: { input: items, sortBy: { key: direction } } } } }
+    return (await find(store, 'dispatches', [], stage))[0]?.sorted
+  }
+  t.same(await sorted(1), [{ key: '' }, { key: 'b' }, { key: '\uff5e' }, { key: '🙏' }])
+  t.same(await sorted(-1), [{ key: '🙏' }, { key: '\uff5e' }, { key: 'b' }, { key: '' }])
+})
+
+t.test('$lookup finds by any field, and what is missing by what is missing', async (t) => {
+  const store = await filled()
+  const { project: _, ...loose } = a.dispatch(5)
+  await store.insert('dispatches', [loose])
+  const lookup = async (localField: string, foreignField: string, from = 'dispatches') => {
+    const stage = { $lookup: { from, localField, foreignField, as: 'joined' } }
+    return (await find(store, 'projects', [{ _id: 'project2-a' }], stage)).map(({ joined }) =>
+      idsOf(joined as Document[]),
+    )
+  }
+  t.same(await lookup('_id', 'project'), [['dispatch2-a']])
+  t.same(await lookup('nothing', 'project'), [['dispatch5-a']])
+  t.same(await lookup('nothing.at.all', '_id'), [[]])
+  t.same(await lookup('organisation', '_id', 'organisations'), [[A]])
+  t.same(await lookup('createdBy', '_id', 'users'), [[a.user._id]])
+})

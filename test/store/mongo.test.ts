@@ -1,0 +1,251 @@
+// The store on MongoDB over a stand-in that fails on demand: what the driver sends and when, and how faults of a database
+// reach the caller. Whether pipelines mean the same to a real server is conformance.test.ts's to show.
+import { setServers } from 'node:dns'
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { listEntries } from '../../src/pipelines/entries.js'
+import { Query } from '../../src/pipelines/stages.js'
+import type { BsonList } from '../../src/serializer/bson.js'
+import { elements } from '../../src/serializer/bson.js'
+import { mongoStore } from '../../src/store/mongo.js'
+import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
+import { A, a, B, b, fillTenants } from '../support/tenants.js'
+import { WireServer } from '../support/wire-server.js'
+
+// Most of the time goes by in waiting for a database that is not there.
+t.jobs = 4
+
+const timeout = 5000
+/** A caller is not to wait longer for the news that there is no database. */
+const OUTAGE_MS = 2000
+
+const entries = (page = 1, perPage = 1000) =>
+  listEntries({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page, perPage })
+
+const start = async (t: Test) => {
+  const server = await WireServer.for(t)
+  const store = mongoStore({ uri: server.uri, queryTimeoutMs: timeout })
+  t.teardown(() => store.close())
+  await fillTenants(server.store)
+  return { server, store }
+}
+
+const addEntries = (server: WireServer, count: number) =>
+  server.store.insert(
+    'entries',
+    Array.from({ length: count }, (_, i) => ({ ...a.entry(0), _id: `more${i}`, answers: [] })),
+  )
+
+const sizes = (list: BsonList): number[] => list.batches.map((bytes) => [...elements(bytes, 0)].length)
+
+const read = async (batches: AsyncIterable<BsonList>): Promise<number[]> => {
+  const read: number[] = []
+  for await (const batch of batches) read.push(...sizes(batch))
+  return read
+}
+
+/** Every method of the port that asks the database. */
+const calls: Record<string, (store: Store) => Promise<unknown>> = {
+  aggregate: (store) => store.aggregate(entries()),
+  stream: (store) => read(store.stream(entries())),
+  count: (store) => store.count(entries()),
+  dangerouslyFind: (store) => store.dangerouslyFind('users', a.user._id),
+  insert: (store) => store.insert('users', [{ ...a.user, _id: 'user-new' }]),
+  update: (store) => store.update('users', a.user._id, { firstName: 'Zainab' }),
+  ping: (store) => store.ping(),
+}
+const reads = Object.entries(calls).slice(0, 4)
+
+/** Makes every call at once: each has to find out that there is no database. */
+const everyCall = (t: Test, store: Store, when = ''): Promise<unknown> =>
+  Promise.all(Object.entries(calls).map(([name, call]) => t.rejects(call(store), StoreUnavailable, `${name} ${when}`)))
+
+const timed = async (call: () => Promise<unknown>): Promise<number> => {
+  const start = performance.now()
+  await call()
+  return performance.now() - start
+}
+
+t.test('documents come as the bytes that the server sent', async (t) => {
+  const { server, store } = await start(t)
+  const [fromMongo, fromServer] = await Promise.all([store.aggregate(entries()), server.store.aggregate(entries())])
+  t.equal(fromMongo.collection, 'entries')
+  t.same(sizes(fromMongo), [4])
+  t.same(fromMongo.first?.bytes, fromServer.first?.bytes)
+  t.equal(store.description, 'MongoDB database test')
+})
+
+t.test('a page is one command, however large it is', async (t) => {
+  const { server, store } = await start(t)
+  await addEntries(server, 500)
+  t.same(sizes(await store.aggregate(entries())), [504])
+  t.same(commands(server), ['aggregate'])
+})
+
+t.test('a read that finds nothing has no first document', async (t) => {
+  const { store } = await start(t)
+  t.equal((await store.aggregate(entries(2))).first, undefined)
+  t.same(await read(store.stream(entries(2))), [])
+  t.equal(await store.count(Query.in({ organisation: 'nobody' }, 'entries', [], [])), 0)
+  t.equal(await store.dangerouslyFind('apiKeys', 'none'), undefined)
+})
+
+t.test('a count follows the match and passes over the stages', async (t) => {
+  const { store } = await start(t)
+  t.equal(await store.count(entries(2, 1)), 4)
+})
+
+t.test('a document is found by its id, whosever it is', async (t) => {
+  const { store } = await start(t)
+  t.same(await store.dangerouslyFind('users', b.user._id), { ...b.user, organisation: B })
+})
+
+t.test('what is inserted and updated is read by the next read', async (t) => {
+  const { server, store } = await start(t)
+  await store.insert('users', [{ ...a.user, _id: 'user-new' }])
+  t.equal(await store.update('users', 'user-new', { firstName: 'Zainab' }), true)
+  t.equal(await store.update('users', 'nobody', { firstName: 'Zainab' }), false)
+  t.same(await store.dangerouslyFind('users', 'user-new'), { ...a.user, _id: 'user-new', firstName: 'Zainab' })
+  t.same(commands(server), ['insert', 'update', 'update', 'find'])
+})
+
+t.test('an insert of an id that is taken fails and changes nothing', async (t) => {
+  const { store } = await start(t)
+  await t.rejects(store.insert('users', [{ ...a.user, firstName: 'Other' }]), { code: 11_000 })
+  t.same(await store.dangerouslyFind('users', a.user._id), a.user)
+})
+
+t.test('a stream comes in batches, each fetched when it is asked for', async (t) => {
+  const { server, store } = await start(t)
+  await addEntries(server, 2500)
+  const stream = store.stream(entries(1, 10_000))[Symbol.asyncIterator]()
+  t.same(sizes((await stream.next()).value), [1000])
+  t.same(commands(server), ['aggregate'])
+  t.same(sizes((await stream.next()).value), [1000])
+  t.same(commands(server), ['aggregate', 'getMore'])
+  t.same(sizes((await stream.next()).value), [504])
+  t.equal((await stream.next()).done, true)
+  t.same(commands(server), ['aggregate', 'getMore', 'getMore'])
+})
+
+t.test('leaving the loop over a stream closes its cursor on the server', async (t) => {
+  const { server, store } = await start(t)
+  await addEntries(server, 2500)
+  for await (const batch of store.stream(entries(1, 10_000))) {
+    t.same(sizes(batch), [1000])
+    t.equal(server.cursors, 1)
+    break
+  }
+  t.same(commands(server), ['aggregate', 'killCursors'])
+  t.equal(server.cursors, 0)
+})
+
+t.test('every read tells the server how long it may take', async (t) => {
+  const { server, store } = await start(t)
+  for (const [name, call] of reads) {
+    await call(store)
+    t.match(server.commands.at(-1), { maxTimeMS: timeout }, name)
+  }
+})
+
+t.test('a read that the server gave up is a query timeout', async (t) => {
+  const { server, store } = await start(t)
+  server.errors.set('aggregate', 50).set('find', 50)
+  for (const [name, call] of reads) {
+    await t.rejects(call(store), QueryTimeout, name)
+  }
+})
+
+t.test('a stream that the server gives up on the way is a query timeout', async (t) => {
+  const { server, store } = await start(t)
+  await addEntries(server, 2500)
+  server.errors.set('getMore', 50)
+  const got: number[] = []
+  const whole = async () => {
+    for await (const batch of store.stream(entries(1, 10_000))) got.push(...sizes(batch))
+  }
+  await t.rejects(whole(), QueryTimeout)
+  t.same(got, [1000])
+  t.equal(server.cursors, 0, 'the cursor is closed')
+})
+
+t.test('any other error of the server comes as the driver tells it', async (t) => {
+  const { server, store } = await start(t)
+  server.errors.set('aggregate', 13)
+  await t.rejects(store.aggregate(entries()), { name: 'MongoServerError', code: 13 })
+})
+
+t.test('a read goes through although the server has closed the connections that stood open', async (t) => {
+  const { server, store } = await start(t)
+  for (const [name, call] of reads) {
+    await store.ping()
+    server.disconnect()
+    await t.resolves(call(store), name)
+  }
+})
+
+t.test('when nobody listens everything fails within two seconds, until somebody does', async (t) => {
+  const { server, store } = await start(t)
+  server.stop()
+  for (const time of ['at first', 'again']) {
+    t.ok((await timed(() => everyCall(t, store, time))) < OUTAGE_MS, time)
+  }
+  await server.start()
+  await t.resolves(store.aggregate(entries()), 'the service was not started again')
+})
+
+t.test('when a server that was there is gone everything fails within two seconds, until it is back', async (t) => {
+  const { server, store } = await start(t)
+  await store.ping()
+  server.stop()
+  t.ok((await timed(() => everyCall(t, store))) < OUTAGE_MS)
+  await server.start()
+  await t.resolves(store.aggregate(entries()))
+})
+
+t.test('when the server ends while it works everything under way fails within two seconds', async (t) => {
+  const { server, store } = await start(t)
+  await store.ping()
+  server.silent = true
+  const failed = everyCall(t, store)
+  await once(server, 'ignored')
+  server.stop()
+  t.ok((await timed(() => failed)) < OUTAGE_MS)
+})
+
+t.test('a stream that loses its server on the way fails', async (t) => {
+  const { server, store } = await start(t)
+  await addEntries(server, 2500)
+  const stream = store.stream(entries(1, 10_000))[Symbol.asyncIterator]()
+  await stream.next()
+  server.stop()
+  await t.rejects(stream.next(), StoreUnavailable)
+})
+
+t.test('a server that goes silent is noticed, and used again when it answers again', async (t) => {
+  const { server, store } = await start(t)
+  await store.ping()
+  server.silent = true
+  t.ok((await timed(() => t.rejects(store.aggregate(entries()), StoreUnavailable))) < 10_000)
+  t.ok((await timed(() => t.rejects(store.aggregate(entries()), StoreUnavailable))) < OUTAGE_MS, 'known by now')
+  server.silent = false
+  const deadline = performance.now() + 10_000
+  let answered = false
+  while (!answered && performance.now() < deadline) {
+    answered = await store.ping().then(
+      () => true,
+      () => false,
+    )
+  }
+  t.ok(answered)
+})
+
+t.test('a name that DNS does not resolve is an outage', async (t) => {
+  setServers(['127.0.0.1:9']) // where nobody listens
+  const store = mongoStore({ uri: 'mongodb+srv://db.field-data.example/test', queryTimeoutMs: timeout })
+  t.teardown(() => store.close())
+  await t.rejects(store.ping(), StoreUnavailable)
+})
+
+/** The names of the commands that a server was sent. */
+const commands = (server: WireServer): string[] => server.commands.map((command) => Object.keys(command)[0] as string)

@@ -1,0 +1,223 @@
+// A stand-in for MongoDB on loopback: it speaks as much of the wire protocol as the driver's store needs, keeps its data in
+// an embedded store, and fails on demand. So the driver's store is tested where no database is to be had.
+import { EventEmitter, once } from 'node:events'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { BSON, Long } from 'mongodb'
+import type { Test } from 'tap'
+import { type Condition, Query, type Scope, type Stage } from '../../src/pipelines/stages.js'
+import type { BsonList } from '../../src/serializer/bson.js'
+import type { CollectionName } from '../../src/store/collections.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+
+type Document = Record<string, unknown>
+
+/** A command as the driver sends it: the name of the first field is the command's, its value mostly the collection. */
+interface Command extends Document {
+  readonly pipeline: readonly [{ $match: { $and: readonly [...Condition[], Condition & Scope] } }, ...Stage[]]
+  readonly cursor: { readonly batchSize?: number }
+  readonly filter: { readonly _id: string }
+  readonly getMore: number
+  readonly collection: string
+  readonly batchSize?: number
+  readonly cursors: readonly number[]
+  readonly documents: readonly never[]
+  readonly updates: readonly [{ q: { _id: string }; u: { $set: Document } }]
+}
+
+/** The kinds of messages. The driver greets with OP_QUERY, which OP_REPLY answers, and goes on with OP_MSG both ways. */
+const OP_REPLY = 1
+const OP_MSG = 2013
+const HEADER = 16
+/** How many documents MongoDB puts into a first batch unless it is told otherwise. */
+const FIRST_BATCH = 101
+const UNKNOWN_ERROR = 8
+const DUPLICATE_KEY = 11_000
+
+/** Emits `ignored` for every message that it does not answer. */
+export class WireServer extends EventEmitter<{ ignored: [] }> {
+  readonly store = embeddedStore()
+  /** Every command that came in, in order, but for those by which the driver watches the server. */
+  readonly commands: Command[] = []
+  /** While true, whatever comes in is read and not answered. */
+  silent = false
+  /** Commands that are answered with this code of an error instead of being done. */
+  readonly errors = new Map<string, number>()
+  readonly #cursors = new Map<number, unknown[]>()
+  readonly #sockets = new Set<Socket>()
+  #lastCursor = 0
+  #server: Server | undefined
+  #port = 0
+
+  /** A running server that is stopped when the test ends. */
+  static async for(t: Test): Promise<WireServer> {
+    const server = new WireServer()
+    t.teardown(() => server.stop())
+    await server.start()
+    return server
+  }
+
+  get uri(): string {
+    return `mongodb://127.0.0.1:${this.#port}/test`
+  }
+
+  /** How many cursors are open. */
+  get cursors(): number {
+    return this.#cursors.size
+  }
+
+  /** Listens, always on the same port. */
+  async start(): Promise<void> {
+    this.#server = createServer((socket) => {
+      this.#sockets.add(socket)
+      // However a connection ends, the driver is told by the end itself.
+      this.#converse(socket).catch(() => socket.destroy())
+    }).listen(this.#port, '127.0.0.1')
+    await once(this.#server, 'listening')
+    this.#port = (this.#server.address() as AddressInfo).port
+  }
+
+  /** Listens no longer, and closes every connection. */
+  stop(): void {
+    this.#server?.close()
+    this.disconnect()
+  }
+
+  /** Closes every connection, in the middle of whatever it does. */
+  disconnect(): void {
+    for (const socket of this.#sockets) socket.destroy()
+    this.#sockets.clear()
+  }
+
+  async #converse(socket: Socket): Promise<void> {
+    let pending = Buffer.alloc(0)
+    for await (const chunk of socket) {
+      pending = Buffer.concat([pending, chunk])
+      while (pending.length >= HEADER && pending.length >= pending.readInt32LE(0)) {
+        const message = pending.subarray(0, pending.readInt32LE(0))
+        pending = pending.subarray(message.length)
+        if (this.silent) this.emit('ignored')
+        else socket.write(await this.#answer(message))
+      }
+    }
+  }
+
+  async #answer(message: Buffer): Promise<Buffer> {
+    const requestId = message.readInt32LE(4)
+    if (message.readInt32LE(12) === OP_MSG) {
+      return reply(OP_MSG, requestId, Buffer.alloc(5), await this.#try(commandOf(message)))
+    }
+    const query = message.indexOf(0, HEADER + 4) + 9 // behind flags, namespace and two numbers
+    const numberReturned = Buffer.alloc(20)
+    numberReturned.writeInt32LE(1, 16)
+    const command = BSON.deserialize(message.subarray(query)) as Command
+    return reply(OP_REPLY, requestId, numberReturned, await this.#try(command))
+  }
+
+  async #try(command: Command): Promise<Document> {
+    return this.#run(command).catch((error) => ({ ok: 0, code: UNKNOWN_ERROR, errmsg: String(error) }))
+  }
+
+  async #run(command: Command): Promise<Document> {
+    const [name, target] = Object.entries(command)[0] as [string, CollectionName]
+    if (name === 'hello' || name === 'ismaster') return greeting
+    this.commands.push(command)
+    const code = this.errors.get(name)
+    if (code !== undefined) return { ok: 0, code, errmsg: 'This fault was asked for' }
+    switch (name) {
+      case 'ping':
+      case 'endSessions':
+        return { ok: 1 }
+      case 'aggregate':
+        return this.#open(target, await this.#aggregate(target, command.pipeline), command.cursor.batchSize)
+      case 'find': {
+        const found = await this.store.dangerouslyFind(target, command.filter._id)
+        return this.#open(target, found === undefined ? [] : [found])
+      }
+      case 'getMore':
+        return this.#batch(command.collection, 'nextBatch', command.getMore, command.batchSize)
+      case 'killCursors':
+        for (const id of command.cursors) this.#cursors.delete(id)
+        return { ok: 1, cursorsKilled: command.cursors }
+      case 'insert':
+        return this.store.insert(target, command.documents).then(
+          () => ({ ok: 1, n: command.documents.length }),
+          (error) => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: DUPLICATE_KEY, errmsg: String(error) }] }),
+        )
+      case 'update': {
+        const [{ q, u }] = command.updates
+        const n = Number(await this.store.update(target, q._id, u.$set as never))
+        return { ok: 1, n, nModified: n }
+      }
+      default:
+        throw new Error(`There is no command ${name}`)
+    }
+  }
+
+  async #aggregate(collection: CollectionName, [{ $match }, ...stages]: Command['pipeline']): Promise<unknown[]> {
+    // The scope stands last in every query.
+    const query = Query.in($match.$and.at(-1) as Scope, collection, $match.$and.slice(0, -1), stages)
+    if (stages.at(-1)?.$count === undefined) return documentsOf(await this.store.aggregate(query))
+    const total = await this.store.count(query)
+    return total === 0 ? [] : [{ total }]
+  }
+
+  #open(collection: string, documents: unknown[], batchSize = FIRST_BATCH): Document {
+    this.#lastCursor += 1
+    this.#cursors.set(this.#lastCursor, documents)
+    return this.#batch(collection, 'firstBatch', this.#lastCursor, batchSize)
+  }
+
+  /** The next documents of a cursor, which is closed with the last of them. */
+  #batch(collection: string, name: 'firstBatch' | 'nextBatch', id: number, size?: number): Document {
+    const documents = this.#cursors.get(id)
+    if (documents === undefined) throw new Error(`There is no cursor ${id}`)
+    const batch = documents.splice(0, size ?? documents.length)
+    if (documents.length === 0) this.#cursors.delete(id)
+    const left = Long.fromNumber(documents.length === 0 ? 0 : id)
+    return { ok: 1, cursor: { id: left, ns: `test.${collection}`, [name]: batch } }
+  }
+}
+
+const greeting = {
+  ok: 1,
+  isWritablePrimary: true,
+  minWireVersion: 0,
+  maxWireVersion: 25, // MongoDB 8.0
+  logicalSessionTimeoutMinutes: 30,
+  maxBsonObjectSize: 16 * 1024 * 1024,
+  maxMessageSizeBytes: 48_000_000,
+  maxWriteBatchSize: 100_000,
+}
+
+/** The documents of a list, with each number in the BSON type that it has. */
+const documentsOf = ({ batches }: BsonList): unknown[] =>
+  batches.flatMap((bytes) => Object.values(BSON.deserialize(bytes, { promoteValues: false })))
+
+/** The command of an OP_MSG: a document, and sequences of documents that stand beside it. */
+const commandOf = (message: Buffer): Command => {
+  const command: Document = {}
+  let at = HEADER + 4
+  while (at < message.length) {
+    const isSequence = message[at] === 1
+    const end = at + 1 + message.readInt32LE(at + 1)
+    if (isSequence) {
+      const nameEnd = message.indexOf(0, at + 5)
+      const documents: Document[] = []
+      command[message.toString('utf8', at + 5, nameEnd)] = documents
+      for (let next = nameEnd + 1; next < end; next += message.readInt32LE(next)) {
+        documents.push(BSON.deserialize(message.subarray(next, next + message.readInt32LE(next))))
+      }
+    } else Object.assign(command, BSON.deserialize(message.subarray(at + 1, end)))
+    at = end
+  }
+  return command as Command
+}
+
+const reply = (opCode: number, responseTo: number, preamble: Buffer, document: Document): Buffer => {
+  const body = BSON.serialize(document)
+  const header = Buffer.alloc(HEADER)
+  header.writeInt32LE(HEADER + preamble.length + body.length, 0)
+  header.writeInt32LE(responseTo, 8)
+  header.writeInt32LE(opCode, 12)
+  return Buffer.concat([header, preamble, body])
+}
