@@ -90,7 +90,7 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/
 const checkSettings = textChecker(Settings)
 
 /** Reads the settings from environment variables; an empty variable is one that is not set. */
-export const loadConfig = (env: Readonly<Record<string, string | undefined>>): Config => {
+export const loadConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config => {
   const settings = check(
     Object.fromEntries(Object.keys(Settings.properties).flatMap((name) => (env[name] ? [[name, env[name]]] : []))),
   )

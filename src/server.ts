@@ -40,7 +40,7 @@ const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey
 }
 
 try {
-  await start(loadConfig(process.env))
+  await start(loadConfig())
 } catch (error) {
   // What the user can mend is said in words; anything else is a fault of the program and keeps its stack.
   const mendable = error instanceof ConfigError || (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
