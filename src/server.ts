@@ -6,12 +6,13 @@ import { type Config, ConfigError, loadConfig } from './config.js'
 import { type DemoKey, loadDemo } from './demo.js'
 import { embeddedStore } from './store/embedded.js'
 import { mongoStore } from './store/mongo.js'
+import type { Store } from './store/store.js'
 
 /** How long requests under way may take to end once the process was told to, in milliseconds. */
 const GRACE_MS = 10_000
 
 const start = async (config: Config): Promise<void> => {
-  const store = config.mongo === undefined ? embeddedStore() : mongoStore(config.mongo)
+  const store = openStore(config)
   const demoKeys = config.mongo === undefined ? await loadDemo(store) : []
   const app = await buildApp(config, store)
 
@@ -19,11 +20,19 @@ const start = async (config: Config): Promise<void> => {
   process.stdout.write(banner(config, app, demoKeys))
 
   closeWithGrace({ delay: GRACE_MS, logger: app.log }, async ({ err, signal }) => {
-    if (err) app.log.fatal({ err }, 'closing after an error')
-    else app.log.info({ signal }, 'closing')
+    app.log.info({ err, signal }, 'closing')
     await app.close()
     await store.close()
   })
+}
+
+const openStore = ({ mongo }: Config): Store => {
+  if (mongo === undefined) return embeddedStore()
+  try {
+    return mongoStore(mongo)
+  } catch (error) {
+    throw new ConfigError([`MONGODB_URI cannot be used: ${(error as Error).message}`])
+  }
 }
 
 const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey[]): string => {
@@ -42,8 +51,8 @@ const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey
 try {
   await start(loadConfig())
 } catch (error) {
-  // What the user can mend is said in words; anything else is a fault of the program and keeps its stack.
-  const mendable = error instanceof ConfigError || (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+  // What the user can mend, settings and addresses, is said in words; a fault of the program keeps its stack.
+  const mendable = error instanceof ConfigError || 'syscall' in (error as object)
   console.error(mendable ? (error as Error).message : error)
   process.exitCode = 1
 }

@@ -5,9 +5,13 @@ import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 
 /** Starts the process with these settings alone; it is ended with the test at the latest. */
-const start = (t: Test, settings: Record<string, string>): ChildProcess & { output: () => string } => {
+const start = (
+  t: Test,
+  settings: Record<string, string>,
+  nodeOptions: string[] = [],
+): ChildProcess & { output: () => string } => {
   const { MONGODB_URI, NODE_ENV, HOST, ...env } = process.env
-  const child = spawn(process.execPath, [...process.execArgv, 'src/server.ts'], {
+  const child = spawn(process.execPath, [...process.execArgv, ...nodeOptions, 'src/server.ts'], {
     env: { ...env, PORT: '0', LOG_LEVEL: 'info', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -58,6 +62,20 @@ t.test('wrong settings end it with their names and no stack trace', async (t) =>
   t.match(child.output(), /These settings are wrong:\n {2}PORT must/)
   t.match(child.output(), /LOG_LEVEL must be one of/)
   t.notMatch(child.output(), /\n +at /)
+})
+
+t.test('a database’s URI that cannot be read ends it with a message', async (t) => {
+  const child = start(t, { MONGODB_URI: 'mongodb://:::/field' })
+  t.same(await once(child, 'exit'), [1, null])
+  t.match(child.output(), /^These settings are wrong:\n {2}MONGODB_URI cannot be used: /m)
+  t.notMatch(child.output(), /\n +at /)
+})
+
+t.test('a fault of the program at its start ends it with a stack trace', async (t) => {
+  const fault = "import net from 'node:net'; net.Server.prototype.listen = () => { throw new Error('a fault') }"
+  const child = start(t, {}, ['--import', `data:text/javascript,${encodeURIComponent(fault)}`])
+  t.same(await once(child, 'exit'), [1, null])
+  t.match(child.output(), /Error: a fault\n +at /)
 })
 
 t.test('a port that is taken ends it with a message', async (t) => {

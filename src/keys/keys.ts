@@ -35,6 +35,7 @@ export const keysOf = (store: Store, onError: (error: unknown) => void, now: () 
   const cache = new LRUCache<string, ApiKeyDocument>({
     max: CACHED_KEYS,
     ttl: CACHE_MS,
+    ttlResolution: 0, // the clock is read at every look: a key is never trusted for longer
     perf: { now },
     fetchMethod: (keyId) => store.dangerouslyFind('apiKeys', keyId),
   })
