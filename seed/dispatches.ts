@@ -99,7 +99,7 @@ export function makeDispatches(
         dueDate,
         form: form._id,
         project: pick(random, projects.slice(0, -1))._id, // the last project stays empty
-        totalExpectedEntries: Math.max(10, Math.ceil(((entries / count) * (1 + random())) / 10) * 10),
+        totalExpectedEntries: Math.max(10, Math.ceil(((entries / count) * (2.5 + random())) / 10) * 10),
         createdBy: pick(random, users)._id,
         modifiedBy: pick(random, users)._id,
         createdAt,

@@ -20,18 +20,20 @@ export interface SeedOptions {
 /** The data of the demo. */
 export const demoOptions: SeedOptions = { seed: 42, organisations: 2, dispatches: 48, entries: 3000 }
 
-interface BatchOf<C extends CollectionName> {
+type SeededName = Exclude<CollectionName, 'apiKeys' | 'seeds'>
+
+interface BatchOf<C extends SeededName> {
   collection: C
   documents: Documents[C][]
 }
 
 /** Documents of one collection, BATCH_SIZE at the most and never none. */
-export type Batch = { [C in CollectionName]: BatchOf<C> }[CollectionName]
+export type Batch = { [C in SeededName]: BatchOf<C> }[SeededName]
 
 /** How many documents a batch holds at the most. */
 export const BATCH_SIZE = 1000
 
-function* batches<C extends CollectionName>(collection: C, documents: Iterable<Documents[C]>): Generator<BatchOf<C>> {
+function* batches<C extends SeededName>(collection: C, documents: Iterable<Documents[C]>): Generator<BatchOf<C>> {
   let batch: Documents[C][] = []
   for (const document of documents) {
     batch.push(document)

@@ -2,6 +2,7 @@
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import type { Config } from './config.js'
 import { keysOf } from './keys/keys.js'
+import { closingPlugin } from './plugins/closing.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { clientErrorHandler, frameworkErrors, MAX_URL_BYTES, problemsPlugin } from './plugins/problems.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
@@ -27,6 +28,8 @@ export const buildApp = async (config: Config, store: Store): Promise<FastifyIns
     genReqId: requestId,
     trustProxy: config.trustProxy,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    // While it closes it answers what still comes in, and ends the connections.
+    return503OnClosing: false,
     // A request without a host is answered too, as JSON.
     http: { requireHostHeader: false } as object,
     routerOptions: { maxParamLength: MAX_URL_BYTES },
@@ -40,6 +43,7 @@ export const buildApp = async (config: Config, store: Store): Promise<FastifyIns
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   await app.register(requestLogPlugin)
+  await app.register(closingPlugin)
   await app.register(problemsPlugin)
   await app.register(openapiPlugin, { publicUrl: config.publicUrl })
   await app.register(routes, { config, keys })

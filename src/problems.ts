@@ -12,7 +12,12 @@ export const problems = {
   method_not_allowed: { status: 405, when: 'The path is read-only: it takes GET and HEAD' },
   not_acceptable: { status: 406, when: 'The Accept header excludes application/json' },
   request_timeout: { status: 408, when: 'The request did not arrive in time' },
+  precondition_failed: {
+    status: 412,
+    when: 'A file of the documentation does not fulfil the condition of the request',
+  },
   uri_too_long: { status: 414, when: 'The URL is longer than 8000 bytes' },
+  range_not_satisfiable: { status: 416, when: 'A file of the documentation has no such range' },
   header_fields_too_large: { status: 431, when: 'The header fields are larger than 16 KiB' },
   internal_error: { status: 500, when: 'The service failed; the log has the cause under the request id' },
   service_unavailable: { status: 503, when: 'The database cannot be reached; Retry-After says when to try again' },

@@ -4,15 +4,14 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
 import { type Config, ConfigError, loadConfig } from './config.js'
 import { type DemoKey, loadDemo } from './demo.js'
+import { openMongo } from './open-mongo.js'
 import { embeddedStore } from './store/embedded.js'
-import { mongoStore } from './store/mongo.js'
-import type { Store } from './store/store.js'
 
 /** How long requests under way may take to end once the process was told to, in milliseconds. */
-const GRACE_MS = 10_000
+const GRACE_MS = 12_000
 
 const start = async (config: Config): Promise<void> => {
-  const store = openStore(config)
+  const store = config.mongo === undefined ? embeddedStore() : openMongo(config.mongo)
   const demoKeys = config.mongo === undefined ? await loadDemo(store) : []
   const app = await buildApp(config, store)
 
@@ -24,15 +23,6 @@ const start = async (config: Config): Promise<void> => {
     await app.close()
     await store.close()
   })
-}
-
-const openStore = ({ mongo }: Config): Store => {
-  if (mongo === undefined) return embeddedStore()
-  try {
-    return mongoStore(mongo)
-  } catch (error) {
-    throw new ConfigError([`MONGODB_URI cannot be used: ${(error as Error).message}`])
-  }
 }
 
 const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey[]): string => {

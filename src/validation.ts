@@ -1,9 +1,26 @@
 // Checks input against its schema and says of each fault what is wrong and what is allowed: for the parameters of a
 // request and for the settings of the process.
+import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject } from 'ajv'
 
-const ajv = new Ajv({ allErrors: true, useDefaults: true, strictSchema: false, verbose: true })
+const isAddress = (text: string): boolean => {
+  const [address, bits, ...rest] = text.split('/') as [string, ...string[]]
+  const size = isIP(address) === 6 ? 128 : 32
+  const isRange = bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= size)
+  return isIP(address) !== 0 && isRange && rest.length === 0
+}
+
+/** Formats of settings, in the words that an error uses. */
+const formats: Record<string, (text: string) => boolean> = {
+  'a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database': (text) =>
+    /^mongodb(\+srv)?:\/\/[^/]+\/[^/?]+(\?.*)?$/.test(text),
+  'an absolute http or https URL without query and fragment': (text) =>
+    /^https?:\/\/[^?#]+$/.test(text) && URL.canParse(text),
+  'a list of IP addresses or CIDR ranges, separated by commas': (text) => text.split(/\s*,\s*/).every(isAddress),
+}
+
+const ajv = new Ajv({ allErrors: true, useDefaults: true, strictSchema: false, verbose: true, formats })
 
 /** One fault of the input. */
 export interface InputFault {
@@ -59,11 +76,11 @@ const faultOf = ({ keyword, params, instancePath, data }: ErrorObject, schema: T
     }
   }
   const name = instancePath.slice(1)
-  const { type, minimum, maximum, patternMeaning } = schema.properties[name] as TSchema
+  const { type, minimum, maximum, format } = schema.properties[name] as TSchema
   if (Array.isArray(data)) return { name, message: 'must be given only once' }
   if (keyword === 'enum') {
     return { name, message: `must be one of ${params.allowedValues.join(', ')}`, allowed: params.allowedValues }
   }
   if (type === 'integer') return { name, message: `must be an integer from ${minimum} to ${maximum}` }
-  return { name, message: keyword === 'pattern' ? `must be ${patternMeaning}` : 'must not be empty' }
+  return { name, message: keyword === 'format' ? `must be ${format}` : 'must not be empty' }
 }

@@ -66,7 +66,7 @@ t.test('wrong settings are all named, each with what is allowed', async (t) => {
     t.same((error as Error).message.split('\n').sort(), [
       '  LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
       '  MAX_PER_PAGE must be an integer from 50 to 10000',
-      '  MONGODB_URI must be a URI that begins with mongodb:// or mongodb+srv://',
+      '  MONGODB_URI must be a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database',
       '  PORT must be an integer from 0 to 65535',
       '  PROJECT_DEFAULTS must be one of usual, literal',
       '  PUBLIC_URL must be an absolute http or https URL without query and fragment',
@@ -77,9 +77,22 @@ t.test('wrong settings are all named, each with what is allowed', async (t) => {
   }
 })
 
+t.test('addresses and URLs are checked for what they mean', async (t) => {
+  for (const [name, bad] of [
+    ['TRUST_PROXY', ['999.1.1.1', '10.0.0.0/99', '10.0.0.0/8/8', '10.0.0.1,', 'loopback', '::1/129']],
+    ['PUBLIC_URL', ['http://[bad', 'http://x:99999', 'ftp://x', 'https://x/?a=b', 'https://x/#a']],
+    ['MONGODB_URI', ['mongodb://host', 'mongodb://host/', 'mongodb://host/?ssl=true', 'http://host/db']],
+  ] as const) {
+    for (const value of bad)
+      t.throws(() => loadConfig({ [name]: value }), { message: new RegExp(`${name} must be`) }, value)
+  }
+  t.same(loadConfig({ TRUST_PROXY: 'fd00::/8' }).trustProxy, ['fd00::/8'])
+  t.ok(loadConfig({ MONGODB_URI: 'mongodb+srv://u:p@host/db?retryReads=true' }).mongo)
+})
+
 t.test('the demo is refused in production and to other machines', async (t) => {
   t.throws(() => loadConfig({ NODE_ENV: 'production' }), { message: /MONGODB_URI is missing/ })
-  for (const HOST of ['0.0.0.0', '::', '192.168.1.5', 'example.org', '127.0.0.1.example.org']) {
+  for (const HOST of ['0.0.0.0', '::', '192.168.1.5', 'example.org', '127.0.0.1.example.org', '127.0.0.999']) {
     t.throws(() => loadConfig({ HOST }), { message: /is not loopback/ }, HOST)
   }
   for (const HOST of ['127.0.0.1', '127.8.9.1', '::1', 'localhost']) t.equal(loadConfig({ HOST }).host, HOST)

@@ -1,32 +1,15 @@
 // The process itself: it starts, tells how to use it, ends in order, and says in words why it does not start.
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { type Started, startProgram } from './support/process.js'
 
-/** Starts the process with these settings alone; it is ended with the test at the latest. */
-const start = (
-  t: Test,
-  settings: Record<string, string>,
-  nodeOptions: string[] = [],
-): ChildProcess & { output: () => string } => {
-  const { MONGODB_URI, NODE_ENV, HOST, ...env } = process.env
-  const child = spawn(process.execPath, [...process.execArgv, ...nodeOptions, 'src/server.ts'], {
-    env: { ...env, PORT: '0', LOG_LEVEL: 'info', ...settings },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.on('data', (chunk) => {
-      output += chunk
-    })
-  }
-  t.teardown(() => child.kill('SIGKILL'))
-  return Object.assign(child, { output: () => output })
-}
+/** Starts the service with these settings alone, on a port of its own. */
+const start = (t: Test, settings: Record<string, string>, nodeOptions: string[] = []): Started =>
+  startProgram(t, 'src/server.ts', { settings: { PORT: '0', LOG_LEVEL: 'info', ...settings }, nodeOptions })
 
 /** Waits until the process has printed something. */
-const printed = async (child: ReturnType<typeof start>, pattern: RegExp): Promise<RegExpExecArray> => {
+const printed = async (child: Started, pattern: RegExp): Promise<RegExpExecArray> => {
   for (;;) {
     const found = pattern.exec(child.output())
     if (found !== null) return found
@@ -55,6 +38,19 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     t.notMatch(log.join(), key, 'the log has no key')
   })
 }
+
+t.test('it ends at once though callers keep connections open, silent or in the middle of a request', async (t) => {
+  const child = start(t, {})
+  const [, port] = await printed(child, /field-data-api on http:\/\/127\.0\.0\.1:(\d+)/)
+  const sockets = ['', 'GET /health/live HT', 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n'].map((text) => {
+    const socket = connect(Number(port), '127.0.0.1', () => socket.write(text))
+    return socket.on('error', () => {})
+  })
+  await once(sockets[2] as Socket, 'data')
+  child.kill('SIGTERM')
+  t.same(await once(child, 'exit'), [0, null])
+  t.notMatch(child.output(), 'killed by timeout')
+})
 
 t.test('wrong settings end it with their names and no stack trace', async (t) => {
   const child = start(t, { PORT: 'x', LOG_LEVEL: 'loud' })

@@ -28,8 +28,9 @@ export const keyIdOf = (key: string): string | undefined => {
 /** What is kept of a key: its SHA-256, in hexadecimal. */
 export const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex')
 
-/** Takes the secrets of keys out of a text, for the log. */
-export const redacted = (text: string): string => text.replace(/fda_([0-9A-Za-z]+)_[0-9A-Za-z]+/g, 'fda_$1_[redacted]')
+/** Takes the secrets of keys out of a text, for the log; out of a URL also where it encodes their underscores. */
+export const redacted = (text: string): string =>
+  text.replace(/fda(?:_|%5f)([0-9a-z]+)(?:_|%5f)[0-9a-z%_]+/gi, 'fda_$1_[redacted]')
 
 const checksum = (text: string): string => {
   let rest = crc32(text)

@@ -23,6 +23,10 @@ export interface Keys {
    * @param draw makes the key other than at random: for the demo alone
    */
   issue(key: Pick<ApiKeyDocument, 'organisation' | 'name' | 'expiresAt'>, draw?: Draw): Promise<string>
+  /** The keys of an organisation, or of all, in the order of their making. */
+  list(organisation?: string): Promise<ApiKeyDocument[]>
+  /** Revokes a key for good, from now on or from when it was first revoked; says whether there is one. */
+  revoke(keyId: string): Promise<boolean>
   /** The scope of a key; undefined if it is malformed, unknown, expired or revoked. */
   verify(key: string): Promise<KeyScope | undefined>
 }
@@ -64,11 +68,23 @@ export const keysOf = (store: Store, onError: (error: unknown) => void, now: () 
       return key
     },
 
+    async list(organisation) {
+      const found = await store.dangerouslyFindAll('apiKeys', organisation === undefined ? {} : { organisation })
+      return found.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
+    },
+
+    async revoke(keyId) {
+      const document = await store.dangerouslyFind('apiKeys', keyId)
+      if (document === undefined) return false
+      if (!document.revokedAt) await store.update('apiKeys', keyId, { revokedAt: new Date(now()) })
+      return true
+    },
+
     async verify(key) {
       const keyId = keyIdOf(key)
       const document = keyId && (await cache.fetch(keyId))
       if (!document || !timingSafeEqual(Buffer.from(document.hash), Buffer.from(hashOf(key)))) return undefined
-      if (document.revokedAt !== undefined || (document.expiresAt?.getTime() ?? Infinity) <= now()) return undefined
+      if (document.revokedAt || (document.expiresAt?.getTime() ?? Infinity) <= now()) return undefined
       touch(document)
       return { organisation: document.organisation, keyId: document._id }
     },

@@ -4,6 +4,9 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { problem } from '../problems.js'
 
+/** What answers are, in the ways that callers ask for it. */
+const TYPES = ['application/json', 'application/json;charset=utf-8']
+
 export const jsonOnlyPlugin = fp(
   async (app: FastifyInstance) => {
     await app.register(accepts)
@@ -13,7 +16,7 @@ export const jsonOnlyPlugin = fp(
         vary: 'authorization, accept',
         'x-content-type-options': 'nosniff',
       })
-      if (request.accepts().type(['application/json']) === false) {
+      if (request.accepts().type(TYPES) === false) {
         throw problem('not_acceptable', 'Answers are application/json', {
           errors: [
             { in: 'header', name: 'Accept', message: 'excludes application/json', allowed: ['application/json'] },

@@ -5,6 +5,17 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../schemas/index.js'
 
+/** What the page may load: its own files, and the images that stand in its style sheet. */
+const CONTENT_SECURITY_POLICY = {
+  'default-src': "'self'",
+  'img-src': "'self' data:",
+  'style-src': "'self' 'unsafe-inline'",
+  'base-uri': "'none'",
+  'form-action': "'none'",
+  'frame-ancestors': "'none'",
+  'object-src': "'none'",
+}
+
 export const openapiPlugin = fp(
   async (app: FastifyInstance, { publicUrl }: { publicUrl: string | undefined }) => {
     for (const schema of namedSchemas.values()) app.addSchema(schema)
@@ -17,7 +28,8 @@ export const openapiPlugin = fp(
           description:
             'Read-only access to the dispatches, projects and entries of your organisation. Every request under /v1 carries the header `Authorization: Bearer <API_KEY>`; the key tells the organisation. Errors are problems of RFC 9457.',
         },
-        servers: [{ url: publicUrl ?? '/', description: 'This service' }],
+        // Relative, so that "Try it out" works at whatever address the page was opened.
+        servers: [{ url: publicUrl === undefined ? '/' : new URL(publicUrl).pathname, description: 'This service' }],
         components: {
           securitySchemes: {
             apiKey: { type: 'http', scheme: 'bearer', description: 'The API key of your organisation: fda_…' },
@@ -36,7 +48,7 @@ export const openapiPlugin = fp(
     await app.register(swaggerUi, {
       routePrefix: '/docs',
       uiConfig: { layout: 'BaseLayout', docExpansion: 'list', persistAuthorization: true, tryItOutEnabled: true },
-      staticCSP: true,
+      staticCSP: CONTENT_SECURITY_POLICY,
       theme: { title: 'Field data API' },
     })
   },

@@ -27,17 +27,22 @@ export const problemsPlugin = fp(
       done(null)
     })
 
-    app.addHook('onRequest', async ({ raw }) => {
-      if (Buffer.byteLength(raw.url as string) > MAX_URL_BYTES) throw tooLong()
+    app.addHook('onRequest', async (request) => {
+      const { url } = request
+      if (Buffer.byteLength(url) > MAX_URL_BYTES) throw tooLong()
+      if (request.is404) throw notFound(request, paths)
+      if (!isEncoded(url)) throw badEncoding()
     })
 
     app.setErrorHandler((error, request, reply) => sendProblem(toProblem(error), error, request, reply))
 
-    app.setNotFoundHandler((request) => {
-      const path = request.url.replace(/\?.*/s, '')
-      if (!paths.some((pattern) => pattern.test(path))) throw problem('route_not_found', 'There is no such path')
-      throw problem('method_not_allowed', `This path takes ${READ_METHODS}`, { headers: { allow: READ_METHODS } })
+    // Only what serves files comes here: for other requests the hook above has told it.
+    app.setNotFoundHandler(() => {
+      throw noSuchPath()
     })
+
+    // An expectation other than 100-continue is none that the service has to meet.
+    app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   },
   { name: 'problems', fastify: '5.x' },
 )
@@ -46,6 +51,25 @@ export const problemsPlugin = fp(
 export const frameworkErrors = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
   sendProblem(toProblem(error), error, request, reply)
 }
+
+const notFound = ({ method, url }: FastifyRequest, paths: readonly RegExp[]): ProblemError => {
+  const path = url.replace(/\?.*/s, '')
+  if (method === 'GET' || method === 'HEAD' || !paths.some((pattern) => pattern.test(path))) return noSuchPath()
+  return problem('method_not_allowed', `This path takes ${READ_METHODS}`, { headers: { allow: READ_METHODS } })
+}
+
+const isEncoded = (text: string): boolean => {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const noSuchPath = () => problem('route_not_found', 'There is no such path')
+
+const badEncoding = () => problem('bad_request', 'The URL is not encoded correctly')
 
 const tooLong = () => problem('uri_too_long', `The URL is longer than ${MAX_URL_BYTES} bytes`)
 
@@ -61,9 +85,12 @@ const toProblem = (error: unknown): ProblemError => {
       headers: { 'retry-after': RETRY_AFTER_SECONDS },
     })
   }
-  const { code } = error as FastifyError
-  if (code === 'FST_ERR_BAD_URL') return problem('bad_request', 'The URL is not encoded correctly')
+  const { code, statusCode = 500 } = error as FastifyError
+  if (code === 'FST_ERR_BAD_URL') return badEncoding()
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return tooLong()
+  if (statusCode === 412) return problem('precondition_failed', 'The file does not fulfil the condition of the request')
+  if (statusCode === 416) return problem('range_not_satisfiable', 'The file has no such range')
+  if (statusCode < 500) return noSuchPath()
   return problem('internal_error', 'The service failed to answer this request')
 }
 

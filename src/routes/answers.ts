@@ -7,10 +7,15 @@ import { PROBLEM_TYPE, type ProblemCode, problem, problems } from '../problems.j
 
 const EXAMPLE_ID = '0b9df1c4-6a7e-4c39-8c71-7f6b6a0c4e52'
 
-/** A successful answer of the schema. */
-export const answer = (schema: TSchema) => ({
+/** A successful answer of the schema. Where it has page links, its example's lead to the path. */
+export const answer = (schema: TSchema, path = '') => ({
   description: schema.description,
-  content: { 'application/json': { schema, example: exampleOf(schema, namedSchemas) } },
+  content: {
+    'application/json': {
+      schema,
+      example: JSON.parse(JSON.stringify(exampleOf(schema, namedSchemas)).replaceAll('/v1/entries?', `/v1${path}?`)),
+    },
+  },
 })
 
 /** The answers to what may go wrong, by their status. */
@@ -35,6 +40,8 @@ export const problemAnswers = (codes: readonly ProblemCode[]) =>
 
 const exampleProblem = (code: ProblemCode): Problem => {
   const errors: Problem['errors'] =
-    code === 'invalid_parameter' ? [{ in: 'query', name: 'perPage', message: 'must be at most 1000' }] : undefined
+    code === 'invalid_parameter'
+      ? [{ in: 'query', name: 'sort', message: 'is not a parameter of this operation', allowed: [] }]
+      : undefined
   return problem(code, problems[code].when, { errors }).body(EXAMPLE_ID)
 }

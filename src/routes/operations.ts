@@ -53,7 +53,7 @@ export const listOperation = <Q extends Listing>(
         summary,
         tags: [tag],
         querystring: query,
-        response: { 200: answer(page(item)), ...problemAnswers(commonProblems) },
+        response: { 200: answer(page(item), url), ...problemAnswers(commonProblems) },
       },
     },
     async (request: FastifyRequest) => {

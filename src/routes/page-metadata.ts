@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { PageMetadata } from '../../schemas/envelope.js'
 import type { Listing } from '../pipelines/stages.js'
+import { problem } from '../problems.js'
 
 /**
  * @param publicUrl the base of the links; else the host and protocol of the request
@@ -35,6 +36,13 @@ const pageLink = ({ url }: FastifyRequest, base: string, perPage: number) => {
   return (page: number) => `${base}${pathname}?${parameters}page=${page}&perPage=${perPage}`
 }
 
+const HOST = /^([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?$/
+
 /** Protocol and host as the caller addressed them; a request without a host is answered with the socket's address. */
-const origin = ({ protocol, host, socket }: FastifyRequest): string =>
-  `${protocol}://${host || `${socket.localAddress}:${socket.localPort}`}`
+const origin = ({ protocol, host, socket }: FastifyRequest): string => {
+  const named = host || `${socket.localAddress}:${socket.localPort}`
+  if (!HOST.test(named) || !/^https?$/.test(protocol)) {
+    throw problem('bad_request', 'The host or protocol that the request was sent to is none')
+  }
+  return `${protocol}://${named}`
+}

@@ -1,12 +1,15 @@
 // The stored documents: name, schema and indexes of each collection. Identifiers are strings, instants are BSON dates,
-// and every document but an organisation names the organisation that owns it.
+// and what belongs to an organisation names it.
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
-import { literals, strict } from '../../schemas/kit.js'
+import { strict } from '../../schemas/kit.js'
 
 const id = Type.String({ minLength: 1 })
 const owned = { _id: id, organisation: id }
 const dated = { createdAt: Type.Date(), updatedAt: Type.Date() }
+/** One of the strings. Unlike an `enum`, TypeBox checks it by itself. */
+const oneOf = <const V extends readonly string[]>(values: V) =>
+  Type.Unsafe<V[number]>(Type.Union(values.map((value) => Type.Literal(value))))
 const optionalText = Type.Optional(Type.String())
 const optionalDate = Type.Optional(Type.Date())
 
@@ -63,8 +66,8 @@ const DispatchDocument = strict({
   ...owned,
   instructions: Type.Optional(strict({ instructions: optionalText, attachments: Type.Array(Type.Unknown()) })),
   recipients: strict({ agents: Type.Array(id), agentGroups: Type.Array(id) }),
-  dispatchType: literals(dispatchTypes, { description: 'Type of the dispatch.' }),
-  status: literals(dispatchStatuses, { description: 'Status of the dispatch.' }),
+  dispatchType: oneOf(dispatchTypes),
+  status: oneOf(dispatchStatuses),
   name: Type.String(),
   startDate: optionalDate,
   dueDate: optionalDate,
@@ -117,6 +120,10 @@ const ApiKeyDocument = strict({
   lastUsedAt: optionalDate,
 })
 
+export type SeedDocument = Static<typeof SeedDocument>
+/** That the database was seeded: `_id` says with which numbers. */
+const SeedDocument = strict({ _id: id, createdAt: Type.Date() })
+
 /** The fields of an index in order; all ascending, since an index is read in both directions. */
 type Index = readonly string[]
 
@@ -149,6 +156,7 @@ export const collections = {
     indexes: byOrganisation('createdAt', 'updatedAt', 'duration', 'dispatch', 'form', 'project', 'agent', 'status'),
   },
   apiKeys: { schema: ApiKeyDocument, indexes: byOrganisation() },
+  seeds: { schema: SeedDocument, indexes: [] },
 } as const satisfies Record<string, Collection>
 
 export type CollectionName = keyof typeof collections
@@ -163,4 +171,5 @@ export interface Documents {
   dispatches: DispatchDocument
   entries: EntryDocument
   apiKeys: ApiKeyDocument
+  seeds: SeedDocument
 }

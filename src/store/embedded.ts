@@ -89,12 +89,18 @@ export const embeddedStore = (): Store => {
     async dangerouslyFind<C extends CollectionName>(collection: C, id: string) {
       return table(collection).find(id) as Documents[C] | undefined
     },
-    async insert(collection, documents) {
-      table(collection).insert(documents)
+    async dangerouslyFindAll<C extends CollectionName>(collection: C, condition: Condition, limit?: number) {
+      const rows = table(collection).matching({ $and: [condition] })
+      return rows.slice(0, limit).map(decode) as Documents[C][]
+    },
+    async insert(collection, documents, options) {
+      const missing = options?.skipTaken ? documents.filter(({ _id }) => !table(collection).has(_id)) : documents
+      table(collection).insert(missing)
     },
     async update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>) {
       return table(collection).update(id, fields)
     },
+    async ensureIndexes() {},
     async ping() {},
     async close() {},
   }
@@ -191,6 +197,10 @@ class Table {
       ids.add(id)
     }
     for (const document of documents) this.#put(document)
+  }
+
+  has(id: string): boolean {
+    return this.#rows.has(id)
   }
 
   find(id: string): Document | undefined {

@@ -7,9 +7,9 @@ import {
   MongoServerError,
   MongoSystemError,
 } from 'mongodb'
-import type { Query, Stage } from '../pipelines/stages.js'
+import type { Condition, Query, Stage } from '../pipelines/stages.js'
 import { BsonList } from '../serializer/bson.js'
-import type { CollectionName, Documents } from './collections.js'
+import { type CollectionName, collections, type Documents } from './collections.js'
 import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
 
 export interface MongoSettings {
@@ -31,6 +31,18 @@ const STREAM_BATCH = 1000
 const WHOLE_PAGE = 0x7fffffff
 /** The name in MongoDB's list of error codes is MaxTimeMSExpired. */
 const MAX_TIME_EXPIRED = 50
+const DUPLICATE_KEY = 11_000
+/** Codes of a server that is there and takes nothing from us: a wrong password, or a change of the primary. */
+const OUTAGES = new Set([
+  18, // AuthenticationFailed
+  91, // ShutdownInProgress
+  189, // PrimarySteppedDown
+  10_107, // NotWritablePrimary
+  11_600, // InterruptedAtShutdown
+  11_602, // InterruptedDueToReplStateChange
+  13_435, // NotPrimaryNoSecondaryOk
+  13_436, // NotPrimaryOrSecondary
+])
 
 /** Connects when it is first used, and again whenever the connection was lost. The URI names the database. */
 export const mongoStore = ({ uri, queryTimeoutMs }: MongoSettings): Store => {
@@ -97,12 +109,30 @@ export const mongoStore = ({ uri, queryTimeoutMs }: MongoSettings): Store => {
       const found = await run(() => collection(name).findOne({ _id: id }, limit))
       return (found as Documents[C] | null) ?? undefined
     },
-    async insert(name, documents) {
-      await run(() => collection(name).insertMany([...documents]))
+    async dangerouslyFindAll<C extends CollectionName>(name: C, condition: Condition, most = 0) {
+      const found = run(() =>
+        collection(name)
+          .find(condition, { ...limit, limit: most })
+          .toArray(),
+      )
+      return (await found) as unknown[] as Documents[C][]
+    },
+    async insert(name, documents, options) {
+      try {
+        await run(() => collection(name).insertMany([...documents], { ordered: options?.skipTaken !== true }))
+      } catch (error) {
+        if (options?.skipTaken !== true || !isAllTaken(error)) throw error
+      }
     },
     async update(name, id, fields) {
       const { matchedCount } = await run(() => collection(name).updateOne({ _id: id }, { $set: fields }))
       return matchedCount === 1
+    },
+    async ensureIndexes() {
+      for (const [name, { indexes }] of Object.entries(collections)) {
+        const specs = indexes.map((fields) => ({ key: Object.fromEntries(fields.map((field) => [field, 1 as const])) }))
+        if (specs.length > 0) await run(() => collection(name as CollectionName).createIndexes(specs))
+      }
     },
     async ping() {
       await run(() => db.command({ ping: 1 }))
@@ -113,10 +143,17 @@ export const mongoStore = ({ uri, queryTimeoutMs }: MongoSettings): Store => {
 
 const isTimeout = (error: unknown): boolean => error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED
 
+/** Whether all that went wrong with an insert is that some documents are there already. */
+const isAllTaken = (error: unknown): boolean =>
+  error instanceof MongoBulkWriteError &&
+  [error.writeErrors].flat().every(({ code }) => code === DUPLICATE_KEY) &&
+  error.result.getWriteConcernError() === undefined
+
 /** Of a mongodb+srv URI the servers are looked up in DNS, whose errors come as Node makes them. */
 const isOutage = (error: unknown): boolean =>
   error instanceof MongoNetworkError ||
   error instanceof MongoSystemError ||
+  (error instanceof MongoServerError && OUTAGES.has(Number(error.code))) ||
   (error as NodeJS.ErrnoException).syscall?.startsWith('query') === true
 
 /** One BSON array of the bytes of documents: to each an element with its number as the name. */

@@ -1,5 +1,5 @@
 // The port: what the service asks of a database. Reads leave documents as BSON bytes; the serializer writes JSON from them.
-import type { Query } from '../pipelines/stages.js'
+import type { Condition, Query } from '../pipelines/stages.js'
 import type { BsonList } from '../serializer/bson.js'
 import type { CollectionName, Documents } from './collections.js'
 
@@ -14,10 +14,22 @@ export interface Store {
   count(query: Query): Promise<number>
   /** The document with the id, of whatever organisation: for the keys, which tell the organisation. */
   dangerouslyFind<C extends CollectionName>(collection: C, id: string): Promise<Documents[C] | undefined>
-  /** Adds documents; one whose `_id` is taken makes it fail. */
-  insert<C extends CollectionName>(collection: C, documents: readonly Documents[C][]): Promise<void>
+  /** The documents of all organisations that fulfil a condition, a limited number of them if one is given. */
+  dangerouslyFindAll<C extends CollectionName>(
+    collection: C,
+    condition: Condition,
+    limit?: number,
+  ): Promise<Documents[C][]>
+  /** Adds documents; one whose `_id` is taken makes it fail, or is passed over where that is asked for. */
+  insert<C extends CollectionName>(
+    collection: C,
+    documents: readonly Documents[C][],
+    options?: { skipTaken: boolean },
+  ): Promise<void>
   /** Sets fields of the document with the id; says whether there was one. */
   update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>): Promise<boolean>
+  /** Makes the indexes of all collections that are missing. */
+  ensureIndexes(): Promise<void>
   /** Fails unless the database answers. */
   ping(): Promise<void>
   close(): Promise<void>

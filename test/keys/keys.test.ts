@@ -43,6 +43,7 @@ t.test('what is kept of a key is its hash', async (t) => {
 /** A store that counts the look-ups and the writes of keys. */
 const counting = (store: Store) => {
   const count = { finds: 0, updates: 0 }
+  const writes: Promise<unknown>[] = []
   const counted: Store = {
     ...store,
     dangerouslyFind: (collection, id) => {
@@ -51,15 +52,19 @@ const counting = (store: Store) => {
     },
     update: (collection, id, fields) => {
       count.updates += 1
-      return store.update(collection, id, fields)
+      const write = store.update(collection, id, fields)
+      writes.push(write)
+      return write
     },
   }
-  return { count, counted }
+  /** Waits for the writes that no request waits for. */
+  const written = () => Promise.all(writes)
+  return { count, counted, written }
 }
 
 t.test('a verified key costs no look-up for a while, and a revocation is felt within 30 seconds', async (t) => {
   const store = testStore(t)
-  const { count, counted } = counting(store)
+  const { count, counted, written } = counting(store)
   let now = 1_750_000_000_000
   const keys = keysOf(counted, failing(t), () => now)
   const key = await keys.issue({ organisation: 'org', name: 'Sync' })
@@ -71,25 +76,38 @@ t.test('a verified key costs no look-up for a while, and a revocation is felt wi
   now += 30_000
   t.equal(await keys.verify(key), undefined)
   t.equal(count.finds, 2)
+  await written()
+})
+
+t.test('a key whose end is stored as null has none', async (t) => {
+  const store = testStore(t)
+  const { counted, written } = counting(store)
+  const keys = keysOf(counted, failing(t))
+  const key = await keys.issue({ organisation: 'org', name: 'Sync' })
+  await store.update('apiKeys', keyIdOf(key) as string, { revokedAt: null, expiresAt: null } as object)
+  t.ok(await keys.verify(key))
+  await written()
 })
 
 t.test('many requests at once with one key look it up once', async (t) => {
-  const { count, counted } = counting(testStore(t))
+  const { count, counted, written } = counting(testStore(t))
   const keys = keysOf(counted, failing(t))
   const key = await keys.issue({ organisation: 'org', name: 'Sync' })
   await Promise.all(Array.from({ length: 20 }, () => keys.verify(key)))
   t.equal(count.finds, 1)
+  await written()
 })
 
 t.test('the last use of a key is written once a minute', async (t) => {
   const store = testStore(t)
-  const { count, counted } = counting(store)
+  const { count, counted, written } = counting(store)
   let now = 1_750_000_000_000
   const keys = keysOf(counted, failing(t), () => now)
   const key = await keys.issue({ organisation: 'org', name: 'Sync' })
   const start = now
   for (; now < start + 120_000; now += 5000) await keys.verify(key)
   t.equal(count.updates, 2)
+  await written()
   const kept = await store.dangerouslyFind('apiKeys', keyIdOf(key) as string)
   t.same(kept?.lastUsedAt, new Date(start + 60_000))
 })
@@ -105,13 +123,13 @@ t.test('a last use that cannot be written is reported and costs no request its a
 })
 
 t.test('a failure of the store while a key is looked up is not taken for a bad key', async (t) => {
-  const store = testStore(t)
+  const { counted, written } = counting(testStore(t))
   let down = true
   const keys = keysOf(
     {
-      ...store,
+      ...counted,
       dangerouslyFind: (collection, id) =>
-        down ? Promise.reject(new Error('down')) : store.dangerouslyFind(collection, id),
+        down ? Promise.reject(new Error('down')) : counted.dangerouslyFind(collection, id),
     },
     failing(t),
   )
@@ -119,4 +137,5 @@ t.test('a failure of the store while a key is looked up is not taken for a bad k
   await t.rejects(keys.verify(key), { message: 'down' })
   down = false
   t.ok(await keys.verify(key), 'and it is not remembered')
+  await written()
 })

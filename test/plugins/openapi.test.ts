@@ -97,6 +97,8 @@ t.test('every answer has an example, and it is valid by its schema', async (t) =
         const here = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/'))
         const values = example === undefined ? Object.values(examples ?? {}).map(({ value }) => value) : [example]
         t.ok(values.length > 0, `${path} ${status} has an example`)
+        for (const [, link] of JSON.stringify(example ?? '').matchAll(/example\.org(\/v1\/[^?"]*)/g))
+          t.equal(link, path)
         for (const value of values) {
           const valid = ajv.validate(here, value)
           t.ok(valid, `${path} ${status}: ${ajv.errorsText()}`)
@@ -112,10 +114,17 @@ t.test('Swagger UI is served at /docs, with a policy that lets in no other origi
   t.equal(page.statusCode, 200)
   t.match(page.headers['content-type'], 'text/html')
   t.match(page.headers['content-security-policy'], "default-src 'self'")
+  t.notMatch(page.headers['content-security-policy'], 'upgrade-insecure-requests', 'it works over plain HTTP')
   t.match(page.body, 'Field data API')
 })
 
-t.test('the document names the public URL as the server', async (t) => {
-  const { app } = await testApp(t, { settings: { PUBLIC_URL: 'https://api.example.org/field' } })
-  t.match((await app.inject('/docs/json')).json<OpenApi>().servers, [{ url: 'https://api.example.org/field' }])
+t.test('the document’s server is where the document is, below the path of the public URL', async (t) => {
+  for (const [settings, url] of [
+    [{}, '/'],
+    [{ PUBLIC_URL: 'https://api.example.org/' }, '/'],
+    [{ PUBLIC_URL: 'https://api.example.org/field' }, '/field'],
+  ] as const) {
+    const { app } = await testApp(t, { settings })
+    t.match((await app.inject('/docs/json')).json<OpenApi>().servers, [{ url }])
+  }
 })

@@ -44,7 +44,7 @@ t.test('an unknown path is told from a path that takes other methods', async (t)
       const response = await app.inject({
         method,
         url,
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': url === '/health/live' ? 'none' : 'application/json' },
         ...(method !== 'OPTIONS' && { payload: '{not json' }),
       })
       isProblem(t, response, 'method_not_allowed')
@@ -77,7 +77,14 @@ t.test('a caller that takes no JSON is told so', async (t) => {
     isProblem(t, response, 'not_acceptable')
     t.match(response.json().errors, [{ in: 'header', name: 'Accept', allowed: ['application/json'] }])
   }
-  for (const accept of ['*/*', 'application/*', 'text/html, application/json;q=0.1', 'application/json']) {
+  for (const accept of [
+    'application/json; charset=utf-8',
+    'application/json;charset=UTF-8',
+    '*/*',
+    'application/*',
+    'text/html, application/json;q=0.1',
+    'application/json',
+  ]) {
     t.equal((await get('/v1/entries', A, { headers: { accept } })).statusCode, 200, accept)
   }
 })
@@ -86,7 +93,9 @@ t.test('a URL that is too long or encoded wrongly is told so', async (t) => {
   const { app } = await testApp(t)
   isProblem(t, await app.inject(`/v1/entries?name=${'x'.repeat(8000)}`), 'uri_too_long')
   isProblem(t, await app.inject(`/v1/entries/${'x'.repeat(8100)}`), 'uri_too_long')
-  isProblem(t, await app.inject('/v1/entries/%zz'), 'bad_request')
+  for (const url of ['/v1/entries/%zz', '/v1/entries?name=%ff', '/v1/entries?name=%', '/v1/entries?%zz=1']) {
+    isProblem(t, await app.inject(url), 'bad_request')
+  }
 })
 
 t.test('failures of the store become problems that say nothing of their cause', async (t) => {
@@ -130,6 +139,37 @@ t.test('what is no HTTP is answered with a problem before the connection ends', 
         .map((line) => line.split(': ') as [string, string]),
     )
     isProblem(t, { statusCode: Number(head.split(' ')[1]), headers, body }, code)
+  }
+})
+
+t.test('files of the documentation fail as problems too', async (t) => {
+  const { app } = await testApp(t)
+  const file = '/docs/static/swagger-ui.css'
+  isProblem(t, await app.inject('/docs/static/nothing.js'), 'route_not_found')
+  isProblem(t, await app.inject('/docs/static/%00'), 'route_not_found')
+  isProblem(t, await app.inject({ url: file, headers: { 'if-match': '"x"' } }), 'precondition_failed')
+  isProblem(t, await app.inject({ url: file, headers: { range: 'bytes=99999999-' } }), 'range_not_satisfiable')
+})
+
+t.test('a path outside the documentation, a new method and an odd expectation are answered as any other', async (t) => {
+  const { app } = await testApp(t)
+  const port = await listen(app)
+  const ask = (line: string, header = '') =>
+    send(port, `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${header}\r\n`)
+  t.match(await ask('GET /docs/static/../../package.json'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
+  t.match(await ask('PROPFIND /v1/entries'), /^HTTP\/1.1 405 .*"code":"method_not_allowed"/s)
+  t.match(await ask('PROPFIND /nothing'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
+  t.match(await ask('GET /health/live', 'expect: tea\r\n'), /^HTTP\/1.1 200 /)
+})
+
+t.test('a host or protocol that is none does not get into page links', async (t) => {
+  const { get } = await testApp(t, { settings: { TRUST_PROXY: '127.0.0.1' } })
+  for (const headers of [{ host: 'a b' }, { host: 'x/?<b>' }, { host: 'x:y' }, { 'x-forwarded-proto': 'javascript' }]) {
+    isProblem(t, await get('/v1/entries', A, { headers }), 'bad_request')
+  }
+  for (const host of ['localhost', 'api.example.org:8080', '[::1]:3000']) {
+    const { current } = (await get('/v1/entries', A, { headers: { host } })).json()._metadata.pageLinks
+    t.equal(current, `http://${host}/v1/entries?page=1&perPage=50`)
   }
 })
 

@@ -30,7 +30,7 @@ const rooms: { room: RegExp; may: RegExp; mayNot?: RegExp }[] = [
   },
   {
     room: /^src\/keys\//,
-    may: /^src\/(command-line|keys\/|pipelines\/stages|store\/(collections|store))/,
+    may: /^src\/(keys\/|pipelines\/stages|store\/(collections|store))/,
     mayNot: /^(@?fastify|mongodb)/,
   },
   {
@@ -45,7 +45,7 @@ const rooms: { room: RegExp; may: RegExp; mayNot?: RegExp }[] = [
   },
   {
     room: /^seed\//,
-    may: /^(seed\/|schemas\/|src\/(command-line|keys\/keys|store\/(collections|store)))/,
+    may: /^(seed\/|schemas\/|src\/(commands\/run-command|keys\/keys|store\/(collections|store)))/,
     mayNot: /^(@?fastify)/,
   },
 ]

@@ -15,7 +15,9 @@ type Document = Record<string, unknown>
 interface Command extends Document {
   readonly pipeline: readonly [{ $match: { $and: readonly [...Condition[], Condition & Scope] } }, ...Stage[]]
   readonly cursor: { readonly batchSize?: number }
-  readonly filter: { readonly _id: string }
+  readonly filter: Condition
+  readonly limit?: number
+  readonly ordered: boolean
   readonly getMore: number
   readonly collection: string
   readonly batchSize?: number
@@ -125,24 +127,23 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     if (code !== undefined) return { ok: 0, code, errmsg: 'This fault was asked for' }
     switch (name) {
       case 'ping':
+      case 'createIndexes':
       case 'endSessions':
         return { ok: 1 }
       case 'aggregate':
         return this.#open(target, await this.#aggregate(target, command.pipeline), command.cursor.batchSize)
-      case 'find': {
-        const found = await this.store.dangerouslyFind(target, command.filter._id)
-        return this.#open(target, found === undefined ? [] : [found])
-      }
+      case 'find':
+        return this.#open(
+          target,
+          await this.store.dangerouslyFindAll(target, command.filter, command.limit || undefined),
+        )
       case 'getMore':
         return this.#batch(command.collection, 'nextBatch', command.getMore, command.batchSize)
       case 'killCursors':
         for (const id of command.cursors) this.#cursors.delete(id)
         return { ok: 1, cursorsKilled: command.cursors }
       case 'insert':
-        return this.store.insert(target, command.documents).then(
-          () => ({ ok: 1, n: command.documents.length }),
-          (error) => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: DUPLICATE_KEY, errmsg: String(error) }] }),
-        )
+        return this.#insert(target, command)
       case 'update': {
         const [{ q, u }] = command.updates
         const n = Number(await this.store.update(target, q._id, u.$set as never))
@@ -159,6 +160,18 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     if (stages.at(-1)?.$count === undefined) return documentsOf(await this.store.aggregate(query))
     const total = await this.store.count(query)
     return total === 0 ? [] : [{ total }]
+  }
+
+  /** Inserts one after the other; what is taken is an error, behind which an ordered insert does not go on. */
+  async #insert(collection: CollectionName, { documents, ordered }: Command): Promise<Document> {
+    const writeErrors: Document[] = []
+    for (const [index, document] of documents.entries()) {
+      if (ordered && writeErrors.length > 0) break
+      await this.store.insert(collection, [document]).catch((error) => {
+        writeErrors.push({ index, code: DUPLICATE_KEY, errmsg: String(error) })
+      })
+    }
+    return { ok: 1, n: documents.length - writeErrors.length, ...(writeErrors.length > 0 && { writeErrors }) }
   }
 
   #open(collection: string, documents: unknown[], batchSize = FIRST_BATCH): Document {

@@ -1,0 +1,87 @@
+// The command line of the API keys: `npm run keys -- issue | list | revoke`. A key is shown once, when it is issued.
+import { parseArgs } from 'node:util'
+import { keyIdOf } from '../keys/format.js'
+import { keysOf } from '../keys/keys.js'
+import type { ApiKeyDocument } from '../store/collections.js'
+import type { Store } from '../store/store.js'
+import { CommandError, required, runCommand, UsageError } from './run-command.js'
+
+const usage = `Usage:
+  npm run keys -- issue --organisation ID --name NAME [--expires-in 90d] [--json]
+  npm run keys -- list [--organisation ID] [--json]
+  npm run keys -- revoke KEYID [--json]
+
+--expires-in takes minutes, hours or days: 30m, 12h, 90d. MONGODB_URI names the database.`
+
+const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+const command = async (store: Store, argv: string[]): Promise<void> => {
+  const { values, positionals } = parseArgs({
+    args: argv,
+    allowPositionals: true,
+    options: {
+      organisation: { type: 'string' },
+      name: { type: 'string' },
+      'expires-in': { type: 'string' },
+      json: { type: 'boolean', default: false },
+    },
+  })
+  const keys = keysOf(store, () => {})
+  const [action, keyId, ...rest] = positionals
+  const print = (json: unknown, text: string) => console.log(values.json ? JSON.stringify(json, null, 2) : text)
+
+  if (action === 'issue' && keyId === undefined) {
+    const organisation = required('organisation', values.organisation)
+    const expiresAt =
+      values['expires-in'] === undefined ? undefined : new Date(Date.now() + duration(values['expires-in']))
+    const key = await keys.issue({ organisation, name: required('name', values.name), ...(expiresAt && { expiresAt }) })
+    const [shown] = (await keys.list(organisation)).filter(({ _id }) => _id === keyIdOf(key)).map(row)
+    print({ ...shown, key }, `${key}\nKeep it now: it is not shown again.`)
+    if ((await store.dangerouslyFind('organisations', organisation)) === undefined) {
+      console.error(`Note: the database has no organisation ${organisation} yet`)
+    }
+  } else if (action === 'list' && keyId === undefined) {
+    const rows = (await keys.list(values.organisation)).map(row)
+    print(rows, table(rows))
+  } else if (action === 'revoke' && keyId !== undefined && rest.length === 0) {
+    if (!(await keys.revoke(keyId))) throw new CommandError(`There is no key ${keyId}`)
+    print({ keyId, revoked: true }, `Revoked ${keyId}: no instance takes it after 30 seconds`)
+  } else {
+    throw new UsageError(action === undefined ? 'Say what to do' : `Not understood: ${positionals.join(' ')}`)
+  }
+}
+
+/** Milliseconds. */
+const duration = (text: string): number => {
+  const [, count, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(text) ?? []
+  if (unit === undefined) throw new UsageError(`--expires-in ${text} is no duration such as 30m, 12h or 90d`)
+  return Number(count) * units[unit as keyof typeof units]
+}
+
+/** A key as it is listed; null where it has no such instant. */
+const row = (key: ApiKeyDocument) => ({
+  keyId: key._id,
+  organisation: key.organisation,
+  name: key.name,
+  createdAt: key.createdAt,
+  expiresAt: key.expiresAt ?? null,
+  revokedAt: key.revokedAt ?? null,
+  lastUsedAt: key.lastUsedAt ?? null,
+})
+
+const table = (rows: ReturnType<typeof row>[]): string => {
+  const names = ['keyId', 'organisation', 'name', 'createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'] as const
+  const cell = (value: string | Date | null) => (value instanceof Date ? value.toISOString() : (value ?? '-'))
+  const cells = [[...names], ...rows.map((each) => names.map((name) => cell(each[name])))]
+  const widths = names.map((_, i) => Math.max(...cells.map((line) => (line[i] as string).length)))
+  return cells
+    .map((line) =>
+      line
+        .map((text, i) => text.padEnd(widths[i] as number))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+await runCommand(usage, command)

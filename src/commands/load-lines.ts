@@ -1,0 +1,67 @@
+// Reads a file of newline-delimited JSON (one object a line) into stored documents, and says of each line that is none
+// what is wrong with it. Nothing is written here.
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { KindGuard, type TObject, type TSchema } from '@sinclair/typebox'
+import { Value, type ValueError } from '@sinclair/typebox/value'
+
+/** A line of the file: the document that it holds, or what is wrong with it. */
+export interface Line {
+  number: number
+  document?: Record<string, unknown>
+  fault?: string
+}
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?(Z|[+-]\d\d:\d\d)$/
+
+/**
+ * The lines of a file that are not blank, as documents of the schema and of the organisation. A line gives its id as
+ * `id` or `_id` and its instants as ISO 8601 texts with a time zone; it need not name the organisation.
+ */
+export async function* readLines(file: string, schema: TObject, organisation: string): AsyncGenerator<Line> {
+  let number = 0
+  for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+    number += 1
+    const line = number === 1 ? text.replace(/^\uFEFF/, '') : text
+    if (line.trim() !== '') yield { number, ...read(line, schema, organisation) }
+  }
+}
+
+const read = (text: string, schema: TObject, organisation: string): Omit<Line, 'number'> => {
+  if (text.includes('\uFFFD')) return { fault: 'holds bytes that are no UTF-8' }
+  let record: unknown
+  try {
+    record = JSON.parse(text)
+  } catch (error) {
+    return { fault: `is no JSON: ${(error as Error).message}` }
+  }
+  if (typeof record !== 'object' || record === null || Array.isArray(record)) return { fault: 'is no JSON object' }
+  const { id, ...fields } = record as Record<string, unknown>
+  if (id !== undefined && '_id' in fields) return { fault: 'has both id and _id' }
+  if ('organisation' in fields && fields.organisation !== organisation) {
+    return { fault: `organisation is not ${organisation}` }
+  }
+  const document = withInstants({ ...(id !== undefined && { _id: id }), ...fields, organisation }, schema)
+  const error = Value.Errors(schema, document).First()
+  return error === undefined ? { document: document as Record<string, unknown> } : { fault: faultOf(error) }
+}
+
+/** The value with a Date wherever the schema has one and the text is an instant. */
+const withInstants = (value: unknown, schema: TSchema): unknown => {
+  if (KindGuard.IsDate(schema)) {
+    return typeof value === 'string' && INSTANT.test(value) ? new Date(value) : value
+  }
+  if (!KindGuard.IsObject(schema) || typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, field]) => {
+      const property = schema.properties[name]
+      return [name, property === undefined ? field : withInstants(field, property)]
+    }),
+  )
+}
+
+const faultOf = ({ path, message, schema }: ValueError): string => {
+  const field = path.slice(1).replaceAll('/', '.')
+  if (KindGuard.IsDate(schema)) return `${field}: expected an instant such as 2025-03-14T09:26:53.589Z`
+  return `${field}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
+}

@@ -1,0 +1,12 @@
+// Opens the store on MongoDB as the settings say; a URI that the driver cannot read is a wrong setting.
+import { type Config, ConfigError } from './config.js'
+import { mongoStore } from './store/mongo.js'
+import type { Store } from './store/store.js'
+
+export const openMongo = (settings: NonNullable<Config['mongo']>): Store => {
+  try {
+    return mongoStore(settings)
+  } catch (error) {
+    throw new ConfigError([`MONGODB_URI cannot be used: ${(error as Error).message}`])
+  }
+}

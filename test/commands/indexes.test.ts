@@ -1,0 +1,25 @@
+// The command line of the indexes.
+import t from 'tap'
+import { collections } from '../../src/store/collections.js'
+import { runProgram } from '../support/process.js'
+import { WireServer } from '../support/wire-server.js'
+
+t.test('every index is asked for, and a failure is shown', async (t) => {
+  const server = await WireServer.for(t)
+  const run = () => runProgram(t, 'src/commands/indexes.ts', { settings: { MONGODB_URI: server.uri } })
+  t.match(await run(), { code: 0, stdout: 'The indexes of MongoDB database test are there' })
+  const asked = server.commands.filter((command) => 'createIndexes' in command)
+  t.same(
+    Object.fromEntries(
+      asked.map(({ createIndexes, indexes }) => [
+        createIndexes,
+        (indexes as { key: object }[]).map(({ key }) => Object.keys(key)),
+      ]),
+    ),
+    Object.fromEntries(
+      Object.entries(collections).flatMap(([name, { indexes }]) => (indexes.length > 0 ? [[name, indexes]] : [])),
+    ),
+  )
+  server.errors.set('createIndexes', 13)
+  t.match(await run(), { code: 1, output: 'MongoServerError' })
+})

@@ -1,0 +1,73 @@
+// The command line of the keys, as a script uses it.
+import t, { type Test } from 'tap'
+import { keysOf } from '../../src/keys/keys.js'
+import { runProgram } from '../support/process.js'
+import { WireServer } from '../support/wire-server.js'
+
+const prepare = async (t: Test) => {
+  const server = await WireServer.for(t)
+  const keys = (...argv: string[]) =>
+    runProgram(t, 'src/commands/keys.ts', { argv, settings: { MONGODB_URI: server.uri } })
+  return { keys, store: server.store, verify: (key: string) => keysOf(server.store, () => {}).verify(key) }
+}
+
+t.test('a key is issued, works, is listed without its secret, and is revoked', async (t) => {
+  const { keys, verify } = await prepare(t)
+  const issued = await keys('issue', '--organisation', 'org', '--name', 'Sync', '--expires-in', '90d', '--json')
+  t.equal(issued.code, 0)
+  const { key, ...shown } = JSON.parse(issued.stdout)
+  t.match(await verify(key), { organisation: 'org', keyId: shown.keyId })
+  t.equal(Date.parse(shown.expiresAt) - Date.parse(shown.createdAt) >= 90 * 86_400_000 - 1000, true)
+  t.match(issued.output, 'Note: the database has no organisation org yet')
+
+  const list = await keys('list', '--json')
+  t.same(JSON.parse(list.stdout), [{ ...shown, revokedAt: null, lastUsedAt: JSON.parse(list.stdout)[0].lastUsedAt }])
+  t.notMatch(list.output, key.slice(17))
+
+  t.match(await keys('revoke', shown.keyId), { code: 0, stdout: `Revoked ${shown.keyId}` })
+  t.equal(await verify(key), undefined)
+  const [first] = JSON.parse((await keys('list', '--organisation', 'org', '--json')).stdout)
+  t.match(await keys('revoke', shown.keyId, '--json'), { code: 0, stdout: '"revoked": true' })
+  const [second] = JSON.parse((await keys('list', '--organisation', 'org', '--json')).stdout)
+  t.ok(first.revokedAt)
+  t.equal(second.revokedAt, first.revokedAt, 'it stays revoked from when it first was')
+})
+
+t.test('people get a table, and the key with the word to keep it', async (t) => {
+  const { keys, store } = await prepare(t)
+  await store.insert('organisations', [{ _id: 'org', name: 'Org', createdAt: new Date(), updatedAt: new Date() }])
+  const issued = await keys('issue', '--organisation', 'org', '--name', 'First')
+  t.match(issued.output, /^fda_\w+\nKeep it now/)
+  await keys('issue', '--organisation', 'org', '--name', 'Second')
+  const { stdout } = await keys('list')
+  t.match(stdout, /^keyId +organisation +name .*\n\w{12} +org +First +\S+Z +- +- +-\n\w{12} +org +Second /)
+  t.equal((await keys('list', '--organisation', 'other', '--json')).stdout, '[]\n')
+})
+
+t.test('a wrong call says what is wrong and how it is called', async (t) => {
+  const { keys } = await prepare(t)
+  for (const [argv, message] of [
+    [[], 'Say what to do'],
+    [['forget'], 'Not understood: forget'],
+    [['issue', '--name', 'x'], '--organisation is missing'],
+    [['issue', '--organisation', 'x'], '--name is missing'],
+    [['issue', '--organisation', 'x', '--name', 'x', '--expires-in', 'soon'], '--expires-in soon is no duration'],
+    [['revoke'], 'Not understood: revoke'],
+    [['list', '--all'], "Unknown option '--all'"],
+  ] as const) {
+    const { code, output } = await keys(...argv)
+    t.equal(code, 2, argv.join(' '))
+    t.match(output, message)
+    t.match(output, 'Usage:')
+  }
+  t.match(await keys('--help'), { code: 0, stdout: 'Usage:' })
+  t.match(await keys('revoke', 'nobody'), { code: 1, output: /^There is no key nobody$/m })
+})
+
+t.test('without a database, and with one that is down, the command says so', async (t) => {
+  const run = (settings: Record<string, string>) => runProgram(t, 'src/commands/keys.ts', { argv: ['list'], settings })
+  t.match(await run({}), { code: 2, output: 'MONGODB_URI is missing' })
+  const down = await run({ MONGODB_URI: 'mongodb://127.0.0.1:1/x' })
+  t.match(down, { code: 1, output: 'The database cannot be reached' })
+  t.notMatch(down.output, /\n +at /)
+})

@@ -1,0 +1,87 @@
+// The command line that brings in real data: all of a file or nothing of it.
+import t, { type Test } from 'tap'
+import { testApp } from '../support/app.js'
+import { runProgram } from '../support/process.js'
+import { a } from '../support/tenants.js'
+import { WireServer } from '../support/wire-server.js'
+
+const { organisation, ...entry } = a.entry(1)
+
+const prepare = async (t: Test) => {
+  const server = await WireServer.for(t)
+  const load = (text: string | Buffer, ...argv: string[]) => {
+    const file = `${t.testdir({ 'file.ndjson': text })}/file.ndjson`
+    return runProgram(t, 'src/commands/load.ts', { argv: [file, ...argv], settings: { MONGODB_URI: server.uri } })
+  }
+  return { load, store: server.store }
+}
+
+const entries = ['--collection', 'entries', '--organisation', organisation]
+const line = (changes: object = {}) => JSON.stringify({ ...entry, ...changes })
+
+t.test('records of a file are served as they were written', async (t) => {
+  const { load, store } = await prepare(t)
+  const { _id, ...rest } = entry
+  const text = [`\uFEFF${JSON.stringify({ id: _id, ...rest })}`, '', line({ _id: 'second', organisation }), ''].join(
+    '\r\n',
+  )
+  t.match(await load(text, ...entries, '--json'), { code: 0, stdout: '"written":2' })
+  const { get } = await testApp(t, { store })
+  const { data, _metadata } = (await get('/v1/entries', organisation)).json()
+  t.equal(_metadata.total, 2)
+  t.match(data[0], { id: _id, createdAt: entry.createdAt.toISOString(), answers: entry.answers })
+})
+
+t.test('a file with bad lines changes nothing, and each bad line is named with its fault', async (t) => {
+  const { load, store } = await prepare(t)
+  await store.insert('entries', [{ ...entry, _id: 'taken', organisation }])
+  const lines: [string, string | RegExp | undefined][] = [
+    [line(), undefined],
+    ['{"_id":', /is no JSON: /],
+    ['[1]', 'is no JSON object'],
+    ['null', 'is no JSON object'],
+    [line({ id: 'x' }), 'has both id and _id'],
+    [line({ _id: 'a1', organisation: 'other' }), `organisation is not ${organisation}`],
+    [line({ _id: 'a2', createdAt: 'yesterday' }), 'createdAt: expected an instant such as 2025-03-14T09:26:53.589Z'],
+    [line({ _id: 'a3', createdAt: '2025-02-31T00:00:00' }), 'createdAt: expected an instant'],
+    [line({ _id: 'a4', duration: 'long' }), 'duration: expected number'],
+    [
+      line({ _id: 'a5', location: { coordinates: { longitude: 1 } } }),
+      'location.coordinates.lattitude: expected required',
+    ],
+    [line({ _id: 'a6', unknown: 1 }), 'unknown: unexpected property'],
+    [line({ _id: 'a7', location: 3 }), 'location: expected object'],
+    [line({ _id: undefined }), '_id: expected required property'],
+    [line({ _id: 'taken' }), '_id: taken is taken in entries'],
+    [line(), `_id: ${entry._id} stands in line 1 already`],
+  ]
+  const { code, output } = await load(lines.map(([text]) => text).join('\n'), ...entries)
+  t.equal(code, 1)
+  lines.forEach(([, fault], i) => {
+    const said = output.split('\n').find((text) => text.startsWith(`line ${i + 1}: `))
+    if (fault === undefined) t.equal(said, undefined)
+    else t.match(said, fault)
+  })
+  t.match(output, 'Nothing was written: 14 of 15 lines are bad')
+  t.equal((await store.dangerouslyFindAll('entries', {})).length, 1)
+})
+
+t.test('a file that is not UTF-8 is refused, and more lines than a batch are written', async (t) => {
+  const { load } = await prepare(t)
+  t.match(await load(Buffer.from([0x7b, 0xff, 0x7d]), ...entries), {
+    code: 1,
+    output: 'line 1: holds bytes that are no UTF-8',
+  })
+  const many = Array.from({ length: 1500 }, (_, i) => line({ _id: `entry-${i}` })).join('\n')
+  t.match(await load(many, ...entries), { code: 0, stdout: 'Wrote 1500 to entries' })
+})
+
+t.test('a wrong call says what is wrong', async (t) => {
+  const { load } = await prepare(t)
+  t.match(await load('', '--collection', 'apiKeys', '--organisation', 'x'), {
+    code: 2,
+    output: '--collection apiKeys must be one of users, agents, forms, projects, dispatches, entries',
+  })
+  t.match(await load('', 'second', ...entries), { code: 2, output: 'Name one file' })
+  t.match(await load('', '--organisation', 'x'), { code: 2, output: '--collection is missing' })
+})

@@ -1,0 +1,61 @@
+// The command line of the seed: repeatable, and careful with other data.
+import t, { type Test } from 'tap'
+import { keysOf } from '../../src/keys/keys.js'
+import { runProgram } from '../support/process.js'
+import { WireServer } from '../support/wire-server.js'
+
+const prepare = async (t: Test) => {
+  const server = await WireServer.for(t)
+  const seed = (...argv: string[]) => runProgram(t, 'seed/cli.ts', { argv, settings: { MONGODB_URI: server.uri } })
+  const count = async (name: 'entries' | 'dispatches') => (await server.store.dangerouslyFindAll(name, {})).length
+  return { server, store: server.store, seed, count }
+}
+
+t.test('seeding writes what was asked for and prints a working key for each organisation', async (t) => {
+  const { store, seed, count } = await prepare(t)
+  const { code, stdout, output } = await seed(
+    '--organisations',
+    '2',
+    '--dispatches',
+    '8',
+    '--entries',
+    '2500',
+    '--json',
+  )
+  t.equal(code, 0)
+  t.equal(await count('entries'), 2500)
+  t.equal(await count('dispatches'), 8)
+  const issued = JSON.parse(stdout)
+  t.equal(issued.length, 2)
+  for (const { organisation, key } of issued) t.match(await keysOf(store, () => {}).verify(key), { organisation })
+  t.match(output, /Entries \[.*2500 of 2500 \| \d+ a second/)
+})
+
+t.test('seeding again adds what is missing and nothing else', async (t) => {
+  const { server, seed, count } = await prepare(t)
+  const numbers = ['--dispatches', '4', '--entries', '1200', '--seed', '7']
+  server.errors.set('insert', 13)
+  t.match(await seed(...numbers), { code: 1 }, 'a run that was broken off')
+  server.errors.clear()
+  t.match(await seed(...numbers), { code: 0, stdout: /^fda_\w+ {2}\w+ {2}\S/m })
+  t.equal(await count('entries'), 1200)
+  t.match(await seed(...numbers), { code: 0 })
+  t.equal(await count('entries'), 1200)
+})
+
+t.test('a database with other data is left alone unless it is forced', async (t) => {
+  const { store, seed, count } = await prepare(t)
+  await store.insert('organisations', [{ _id: 'real', name: 'Real', createdAt: new Date(), updatedAt: new Date() }])
+  t.match(await seed('--entries', '0'), { code: 1, output: 'The database holds other data' })
+  t.equal(await count('dispatches'), 0)
+  t.match(await seed('--entries', '0', '--force'), { code: 0 })
+  t.equal(await count('dispatches'), 48)
+})
+
+t.test('a wrong number is named', async (t) => {
+  const { seed } = await prepare(t)
+  t.match(await seed('--entries', '-1'), { code: 2, output: /--entries|Option/ })
+  t.match(await seed('--entries=1e6'), { code: 2, output: '--entries 1e6 must be an integer from 0 to 999999999' })
+  t.match(await seed('--organisations', '0'), { code: 2, output: '--organisations 0 must be an integer from 1' })
+  t.match(await seed('--dispatches', '1'), { code: 2, output: 'at least one dispatch for each organisation' })
+})

@@ -1,0 +1,49 @@
+// Starts the project's programs as processes of their own, with these settings alone.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Test } from 'tap'
+
+export interface Started extends ChildProcess {
+  /** What it has printed so far. */
+  output(): string
+}
+
+/** Starts a program; it is ended with the test at the latest. */
+export const startProgram = (
+  t: Test,
+  file: string,
+  {
+    settings = {},
+    argv = [],
+    nodeOptions = [],
+  }: {
+    settings?: Record<string, string>
+    argv?: string[]
+    nodeOptions?: string[]
+  },
+): Started => {
+  const { MONGODB_URI, NODE_ENV, HOST, ...env } = process.env
+  const child = spawn(process.execPath, [...process.execArgv, ...nodeOptions, file, ...argv], {
+    env: { ...env, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk) => {
+      output += chunk
+    })
+  }
+  t.teardown(() => child.kill('SIGKILL'))
+  return Object.assign(child, { output: () => output })
+}
+
+/** Runs a program to its end. */
+export const runProgram = async (t: Test, file: string, options: Parameters<typeof startProgram>[2]) => {
+  const child = startProgram(t, file, options)
+  let stdout = ''
+  child.stdout?.on('data', (chunk) => {
+    stdout += chunk
+  })
+  const [code] = await once(child, 'close')
+  return { code, stdout, output: child.output() }
+}
