@@ -27,6 +27,10 @@ export const Settings = Type.Object({
     }),
     10_000,
   ),
+  ENSURE_INDEXES: defaulted(
+    literals(['true', 'false'], { description: 'Whether the indexes that the database lacks are made at start.' }),
+    'true',
+  ),
   PUBLIC_URL: Type.Optional(
     Type.String({
       format: 'an absolute http or https URL without query and fragment',
@@ -66,7 +70,7 @@ export interface Config {
   host: string
   port: number
   /** Undefined: the embedded store with demo data. */
-  mongo: { uri: string; queryTimeoutMs: number } | undefined
+  mongo: { uri: string; queryTimeoutMs: number; ensureIndexes: boolean } | undefined
   /** Without a slash at its end. */
   publicUrl: string | undefined
   trustProxy: string[] | false
@@ -98,7 +102,7 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
   return {
     host: HOST,
     port: settings.PORT,
-    mongo: MONGODB_URI === undefined ? undefined : { uri: MONGODB_URI, queryTimeoutMs: settings.QUERY_TIMEOUT_MS },
+    mongo: MONGODB_URI === undefined ? undefined : mongoOf(MONGODB_URI, settings),
     publicUrl: settings.PUBLIC_URL?.replace(/\/+$/, ''),
     trustProxy: settings.TRUST_PROXY?.split(/\s*,\s*/) ?? false,
     maxPerPage: settings.MAX_PER_PAGE,
@@ -106,6 +110,12 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
     logLevel: settings.LOG_LEVEL,
   }
 }
+
+const mongoOf = (uri: string, { QUERY_TIMEOUT_MS, ENSURE_INDEXES }: Settings): Config['mongo'] => ({
+  uri,
+  queryTimeoutMs: QUERY_TIMEOUT_MS,
+  ensureIndexes: ENSURE_INDEXES === 'true',
+})
 
 const check = (input: Record<string, string | undefined>): Settings => {
   try {

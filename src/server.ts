@@ -1,14 +1,17 @@
 // The process: settings, store, application, listening, and an orderly end on signals.
 import closeWithGrace from 'close-with-grace'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
 import { type Config, ConfigError, loadConfig } from './config.js'
 import { type DemoKey, loadDemo } from './demo.js'
 import { openMongo } from './open-mongo.js'
 import { embeddedStore } from './store/embedded.js'
+import { type Store, StoreUnavailable } from './store/store.js'
 
 /** How long requests under way may take to end once the process was told to, in milliseconds. */
 const GRACE_MS = 12_000
+/** How long until a database that is not there is tried again, in milliseconds. */
+const RETRY_MS = 2000
 
 const start = async (config: Config): Promise<void> => {
   const store = config.mongo === undefined ? embeddedStore() : openMongo(config.mongo)
@@ -18,11 +21,23 @@ const start = async (config: Config): Promise<void> => {
   await app.listen({ host: config.host, port: config.port })
   process.stdout.write(banner(config, app, demoKeys))
 
+  if (config.mongo?.ensureIndexes) ensureIndexes(store, app.log)
   closeWithGrace({ delay: GRACE_MS, logger: app.log }, async ({ err, signal }) => {
     app.log.info({ err, signal }, 'closing')
     await app.close()
     await store.close()
   })
+}
+
+/** Makes the missing indexes while the service runs already, and waits for a database that is not there yet. */
+const ensureIndexes = async (store: Store, log: FastifyBaseLogger): Promise<void> => {
+  try {
+    await store.ensureIndexes()
+    log.info('the indexes are there')
+  } catch (err) {
+    log.error({ err }, 'the indexes cannot be made now: filters and sorts may be slow')
+    if (err instanceof StoreUnavailable) setTimeout(ensureIndexes, RETRY_MS, store, log).unref()
+  }
 }
 
 const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey[]): string => {

@@ -22,6 +22,7 @@ t.test('every setting is taken from the environment', async (t) => {
       PORT: '8080',
       MONGODB_URI: 'mongodb://db.example.org/field',
       QUERY_TIMEOUT_MS: '2500',
+      ENSURE_INDEXES: 'false',
       PUBLIC_URL: 'https://api.example.org/field//',
       TRUST_PROXY: '10.0.0.0/8 , ::1',
       MAX_PER_PAGE: '200',
@@ -33,7 +34,7 @@ t.test('every setting is taken from the environment', async (t) => {
     {
       host: '0.0.0.0',
       port: 8080,
-      mongo: { uri: 'mongodb://db.example.org/field', queryTimeoutMs: 2500 },
+      mongo: { uri: 'mongodb://db.example.org/field', queryTimeoutMs: 2500, ensureIndexes: false },
       publicUrl: 'https://api.example.org/field',
       trustProxy: ['10.0.0.0/8', '::1'],
       maxPerPage: 200,

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { type Started, startProgram } from './support/process.js'
+import { WireServer } from './support/wire-server.js'
 
 /** Starts the service with these settings alone, on a port of its own. */
 const start = (t: Test, settings: Record<string, string>, nodeOptions: string[] = []): Started =>
@@ -95,4 +96,33 @@ t.test('with a database that is down it starts, is alive and not ready, and seed
   t.match(await ready.json(), { success: false, code: 'service_unavailable' })
   child.kill('SIGTERM')
   t.same(await once(child, 'exit'), [0, null])
+})
+
+t.test(
+  'the indexes are made at start, as soon as the database is there, and one failure is logged and no end',
+  async (t) => {
+    const server = await WireServer.for(t)
+    server.stop()
+    const child = start(t, { MONGODB_URI: server.uri })
+    const [, url] = await printed(child, /field-data-api on (\S+) /)
+    await printed(child, /the indexes cannot be made now/)
+    await server.start()
+    await printed(child, /the indexes are there/)
+    t.ok(server.commands.some((command) => 'createIndexes' in command))
+    t.equal((await fetch(`${url}/health/ready`)).status, 200, 'and it is ready without a restart')
+
+    server.errors.set('createIndexes', 85)
+    const failing = start(t, { MONGODB_URI: server.uri })
+    await printed(failing, /the indexes cannot be made now/)
+    const [, other] = await printed(failing, /field-data-api on (\S+) /)
+    t.equal((await fetch(`${other}/health/live`)).status, 200)
+  },
+)
+
+t.test('no index is made where the settings say so', async (t) => {
+  const server = await WireServer.for(t)
+  const child = start(t, { MONGODB_URI: server.uri, ENSURE_INDEXES: 'false' })
+  const [, url] = await printed(child, /field-data-api on (\S+) /)
+  t.equal((await fetch(`${url}/health/ready`)).status, 200)
+  t.notOk(server.commands.some((command) => 'createIndexes' in command))
 })

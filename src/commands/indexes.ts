@@ -1,5 +1,6 @@
 // The command line of the indexes: `npm run db:indexes` makes those that are missing, and may be run again.
-import { runCommand } from './run-command.js'
+import { StoreUnavailable } from '../store/store.js'
+import { CommandError, runCommand } from './run-command.js'
 
 const usage = `Usage:
   npm run db:indexes
@@ -7,6 +8,11 @@ const usage = `Usage:
 Makes the indexes of all collections that are missing. MONGODB_URI names the database.`
 
 await runCommand(usage, async (store) => {
-  await store.ensureIndexes()
+  try {
+    await store.ensureIndexes()
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error
+    throw new CommandError(`The indexes cannot be made: ${(error as Error).message}`)
+  }
   console.log(`The indexes of ${store.description} are there`)
 })

@@ -29,7 +29,7 @@ export const runCommand = async (
     }
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException
-    if (error instanceof UsageError || code?.startsWith('ERR_PARSE_ARGS')) {
+    if (error instanceof UsageError || String(code).startsWith('ERR_PARSE_ARGS')) {
       console.error(`${message}\n\n${usage}`)
       process.exitCode = 2
     } else {

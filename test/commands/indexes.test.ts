@@ -21,5 +21,7 @@ t.test('every index is asked for, and a failure is shown', async (t) => {
     ),
   )
   server.errors.set('createIndexes', 13)
-  t.match(await run(), { code: 1, output: 'MongoServerError' })
+  t.match(await run(), { code: 1, output: /^The indexes cannot be made: /m })
+  server.stop()
+  t.match(await run(), { code: 1, output: /^The database cannot be reached$/m })
 })
