@@ -110,6 +110,8 @@ t.test(
     await printed(child, /the indexes are there/)
     t.ok(server.commands.some((command) => 'createIndexes' in command))
     t.equal((await fetch(`${url}/health/ready`)).status, 200, 'and it is ready without a restart')
+    child.kill('SIGTERM')
+    t.same(await once(child, 'exit'), [0, null])
 
     server.errors.set('createIndexes', 85)
     const failing = start(t, { MONGODB_URI: server.uri })

@@ -4,7 +4,7 @@ import { keyIdOf } from '../keys/format.js'
 import { keysOf } from '../keys/keys.js'
 import type { ApiKeyDocument } from '../store/collections.js'
 import type { Store } from '../store/store.js'
-import { CommandError, required, runCommand, UsageError } from './run-command.js'
+import { type Command, CommandError, required, type Terminal, UsageError } from './run-command.js'
 
 const usage = `Usage:
   npm run keys -- issue --organisation ID --name NAME [--expires-in 90d] [--json]
@@ -15,7 +15,7 @@ const usage = `Usage:
 
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-const command = async (store: Store, argv: string[]): Promise<void> => {
+const run = async (store: Store, argv: string[], { out, err }: Terminal): Promise<void> => {
   const { values, positionals } = parseArgs({
     args: argv,
     allowPositionals: true,
@@ -28,7 +28,7 @@ const command = async (store: Store, argv: string[]): Promise<void> => {
   })
   const keys = keysOf(store, () => {})
   const [action, keyId, ...rest] = positionals
-  const print = (json: unknown, text: string) => console.log(values.json ? JSON.stringify(json, null, 2) : text)
+  const print = (json: unknown, text: string) => out.write(`${values.json ? JSON.stringify(json, null, 2) : text}\n`)
 
   if (action === 'issue' && keyId === undefined) {
     const organisation = required('organisation', values.organisation)
@@ -38,7 +38,7 @@ const command = async (store: Store, argv: string[]): Promise<void> => {
     const [shown] = (await keys.list(organisation)).filter(({ _id }) => _id === keyIdOf(key)).map(row)
     print({ ...shown, key }, `${key}\nKeep it now: it is not shown again.`)
     if ((await store.dangerouslyFind('organisations', organisation)) === undefined) {
-      console.error(`Note: the database has no organisation ${organisation} yet`)
+      err.write(`Note: the database has no organisation ${organisation} yet\n`)
     }
   } else if (action === 'list' && keyId === undefined) {
     const rows = (await keys.list(values.organisation)).map(row)
@@ -84,4 +84,4 @@ const table = (rows: ReturnType<typeof row>[]): string => {
     .join('\n')
 }
 
-await runCommand(usage, command)
+export const keysCommand: Command = { usage, run }

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { type CollectionName, collections } from '../store/collections.js'
 import type { Store } from '../store/store.js'
 import { type Line, readLines } from './load-lines.js'
-import { CommandError, required, runCommand, UsageError } from './run-command.js'
+import { type Command, CommandError, required, type Terminal, UsageError } from './run-command.js'
 
 const usage = `Usage:
   npm run load -- FILE.ndjson --collection NAME --organisation ID [--json]
@@ -17,7 +17,7 @@ const loadable = ['users', 'agents', 'forms', 'projects', 'dispatches', 'entries
 const BATCH = 1000
 const SHOWN_FAULTS = 100
 
-const command = async (store: Store, argv: string[]): Promise<void> => {
+const run = async (store: Store, argv: string[], { out, err }: Terminal): Promise<void> => {
   const { values, positionals } = parseArgs({
     args: argv,
     allowPositionals: true,
@@ -37,15 +37,14 @@ const command = async (store: Store, argv: string[]): Promise<void> => {
   const lines = () => readLines(file, collections[collection].schema, organisation)
   const { count, faults } = await check(store, collection, lines())
   if (faults.length > 0) {
-    for (const { number, fault } of faults.slice(0, SHOWN_FAULTS)) console.error(`line ${number}: ${fault}`)
+    for (const { number, fault } of faults.slice(0, SHOWN_FAULTS)) err.write(`line ${number}: ${fault}\n`)
     throw new CommandError(`Nothing was written: ${faults.length} of ${count} lines are bad`)
   }
   for await (const batch of batches(lines())) {
     await store.insert(collection, batch.map(({ document }) => document) as never)
   }
-  console.log(
-    values.json ? JSON.stringify({ collection, organisation, written: count }) : `Wrote ${count} to ${collection}`,
-  )
+  const written = { collection, organisation, written: count }
+  out.write(values.json ? `${JSON.stringify(written)}\n` : `Wrote ${count} to ${collection}\n`)
 }
 
 /** Counts the lines and finds the bad ones, among them those whose id stands twice or is taken. */
@@ -82,4 +81,4 @@ async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
   if (batch.length > 0) yield batch
 }
 
-await runCommand(usage, command)
+export const loadCommand: Command = { usage, run }

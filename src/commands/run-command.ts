@@ -1,8 +1,18 @@
-// What the commands of the project share: the database of the environment, and how they end. 0 is done, 1 is failed, 2 is
-// called wrongly; what went wrong is said on standard error in words.
-import { ConfigError, loadConfig } from '../config.js'
-import { openMongo } from '../open-mongo.js'
+// What the commands of the project share: how they end. 0 is done, 1 is failed, 2 is called wrongly; what went wrong is
+// said on standard error in words.
+import { ConfigError } from '../config.js'
 import { type Store, StoreUnavailable } from '../store/store.js'
+
+export interface Command {
+  readonly usage: string
+  run(store: Store, argv: string[], terminal: Terminal): Promise<void>
+}
+
+/** Where a command writes: its result to `out`, all else to `err`. */
+export interface Terminal {
+  readonly out: NodeJS.WritableStream
+  readonly err: NodeJS.WritableStream
+}
 
 /** The command was called wrongly. */
 export class UsageError extends Error {}
@@ -10,41 +20,34 @@ export class UsageError extends Error {}
 /** The command could not do what it was called for, and the message says why. */
 export class CommandError extends Error {}
 
-/** Runs a command on the database that MONGODB_URI names, and sets the exit code of the process. */
+/**
+ * Runs a command on the store that `open` gives, and closes it.
+ * @returns the exit code
+ */
 export const runCommand = async (
-  usage: string,
-  command: (store: Store, argv: string[]) => Promise<void>,
-): Promise<void> => {
-  try {
-    const argv = process.argv.slice(2)
-    if (argv.includes('--help')) {
-      console.log(usage)
-      return
-    }
-    const store = openStore()
-    try {
-      await command(store, argv)
-    } finally {
-      await store.close()
-    }
-  } catch (error) {
-    const { message, code } = error as NodeJS.ErrnoException
-    if (error instanceof UsageError || String(code).startsWith('ERR_PARSE_ARGS')) {
-      console.error(`${message}\n\n${usage}`)
-      process.exitCode = 2
-    } else {
-      const isPlain = [CommandError, ConfigError, StoreUnavailable].some((kind) => error instanceof kind)
-      console.error(isPlain ? message : error)
-      process.exitCode = 1
-    }
+  { usage, run }: Command,
+  argv: string[],
+  open: () => Store,
+  terminal: Terminal,
+): Promise<0 | 1 | 2> => {
+  if (argv.includes('--help')) {
+    terminal.out.write(`${usage}\n`)
+    return 0
   }
-}
-
-const openStore = (): Store => {
-  const { mongo } = loadConfig()
-  if (mongo === undefined)
-    throw new UsageError('MONGODB_URI is missing: the command works on the database that it names')
-  return openMongo(mongo)
+  try {
+    const store = open()
+    await run(store, argv, terminal).finally(() => store.close())
+    return 0
+  } catch (error) {
+    const { message, stack, code } = error as NodeJS.ErrnoException
+    if (error instanceof UsageError || String(code).startsWith('ERR_PARSE_ARGS')) {
+      terminal.err.write(`${message}\n\n${usage}\n`)
+      return 2
+    }
+    const isPlain = [CommandError, ConfigError, StoreUnavailable].some((kind) => error instanceof kind)
+    terminal.err.write(`${isPlain ? message : stack}\n`)
+    return 1
+  }
 }
 
 /** The value of an option that must be given. */

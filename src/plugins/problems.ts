@@ -20,13 +20,7 @@ export const problemsPlugin = fp(
       paths.push(new RegExp(`^${url.replace(/:[^/]+/g, '[^/]+').replace('*', '.*')}$`))
     })
 
-    // No operation reads a body: whatever comes is passed over, so that a wrong method is told before a wrong body.
-    app.removeAllContentTypeParsers()
-    app.addContentTypeParser('*', (_request, payload, done) => {
-      payload.resume()
-      done(null)
-    })
-
+    // Before a body is looked at, so that a wrong path or method is told before a wrong body.
     app.addHook('onRequest', async (request) => {
       const { url } = request
       if (Buffer.byteLength(url) > MAX_URL_BYTES) throw tooLong()

@@ -1,12 +1,16 @@
 // The command line of the indexes.
 import t from 'tap'
+import { indexesCommand } from '../../src/commands/indexes.js'
 import { collections } from '../../src/store/collections.js'
-import { runProgram } from '../support/process.js'
+import { mongoStore } from '../../src/store/mongo.js'
+import { tryCommand } from '../support/command.js'
 import { WireServer } from '../support/wire-server.js'
 
 t.test('every index is asked for, and a failure is shown', async (t) => {
   const server = await WireServer.for(t)
-  const run = () => runProgram(t, 'src/commands/indexes.ts', { settings: { MONGODB_URI: server.uri } })
+  const store = mongoStore({ uri: server.uri, queryTimeoutMs: 1000 })
+  t.teardown(() => store.close())
+  const run = () => tryCommand(indexesCommand, store, [])
   t.match(await run(), { code: 0, stdout: 'The indexes of MongoDB database test are there' })
   const asked = server.commands.filter((command) => 'createIndexes' in command)
   t.same(

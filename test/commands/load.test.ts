@@ -1,19 +1,20 @@
 // The command line that brings in real data: all of a file or nothing of it.
 import t, { type Test } from 'tap'
+import { loadCommand } from '../../src/commands/load.js'
 import { testApp } from '../support/app.js'
-import { runProgram } from '../support/process.js'
+import { tryCommand } from '../support/command.js'
+import { testStore } from '../support/store.js'
 import { a } from '../support/tenants.js'
-import { WireServer } from '../support/wire-server.js'
 
 const { organisation, ...entry } = a.entry(1)
 
 const prepare = async (t: Test) => {
-  const server = await WireServer.for(t)
+  const store = testStore(t)
   const load = (text: string | Buffer, ...argv: string[]) => {
     const file = `${t.testdir({ 'file.ndjson': text })}/file.ndjson`
-    return runProgram(t, 'src/commands/load.ts', { argv: [file, ...argv], settings: { MONGODB_URI: server.uri } })
+    return tryCommand(loadCommand, store, [file, ...argv])
   }
-  return { load, store: server.store }
+  return { load, store }
 }
 
 const entries = ['--collection', 'entries', '--organisation', organisation]

@@ -1,14 +1,16 @@
 // The command line of the seed: repeatable, and careful with other data.
 import t, { type Test } from 'tap'
+import { seedCommand } from '../../seed/command.js'
 import { keysOf } from '../../src/keys/keys.js'
-import { runProgram } from '../support/process.js'
-import { WireServer } from '../support/wire-server.js'
+import type { Store } from '../../src/store/store.js'
+import { tryCommand } from '../support/command.js'
+import { testStore } from '../support/store.js'
 
 const prepare = async (t: Test) => {
-  const server = await WireServer.for(t)
-  const seed = (...argv: string[]) => runProgram(t, 'seed/cli.ts', { argv, settings: { MONGODB_URI: server.uri } })
-  const count = async (name: 'entries' | 'dispatches') => (await server.store.dangerouslyFindAll(name, {})).length
-  return { server, store: server.store, seed, count }
+  const store = testStore(t)
+  const seedInto = (target: Store, ...argv: string[]) => tryCommand(seedCommand, target, argv)
+  const count = async (name: 'entries' | 'dispatches') => (await store.dangerouslyFindAll(name, {})).length
+  return { store, seedInto, seed: (...argv: string[]) => seedInto(store, ...argv), count }
 }
 
 t.test('seeding writes what was asked for and prints a working key for each organisation', async (t) => {
@@ -27,16 +29,20 @@ t.test('seeding writes what was asked for and prints a working key for each orga
   t.equal(await count('dispatches'), 8)
   const issued = JSON.parse(stdout)
   t.equal(issued.length, 2)
-  for (const { organisation, key } of issued) t.match(await keysOf(store, () => {}).verify(key), { organisation })
+  for (const { organisation, key } of issued)
+    t.match(await keysOf({ ...store, update: async () => true }, () => {}).verify(key), { organisation })
   t.match(output, /Entries \[.*2500 of 2500 \| \d+ a second/)
 })
 
 t.test('seeding again adds what is missing and nothing else', async (t) => {
-  const { server, seed, count } = await prepare(t)
+  const { store, seedInto, seed, count } = await prepare(t)
   const numbers = ['--dispatches', '4', '--entries', '1200', '--seed', '7']
-  server.errors.set('insert', 13)
-  t.match(await seed(...numbers), { code: 1 }, 'a run that was broken off')
-  server.errors.clear()
+  const failing: Store = {
+    ...store,
+    insert: (collection, documents, options) =>
+      collection === 'entries' ? Promise.reject(new Error('gone')) : store.insert(collection, documents, options),
+  }
+  t.match(await seedInto(failing, ...numbers), { code: 1, output: 'Error: gone' }, 'a run that was broken off')
   t.match(await seed(...numbers), { code: 0, stdout: /^fda_\w+ {2}\w+ {2}\S/m })
   t.equal(await count('entries'), 1200)
   t.match(await seed(...numbers), { code: 0 })

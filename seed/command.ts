@@ -2,7 +2,7 @@
 // and so that it may be broken off and run again; it keeps its hands off a database with other data.
 import { parseArgs } from 'node:util'
 import { Presets, SingleBar } from 'cli-progress'
-import { CommandError, runCommand, UsageError } from '../src/commands/run-command.js'
+import { type Command, CommandError, type Terminal, UsageError } from '../src/commands/run-command.js'
 import { keysOf } from '../src/keys/keys.js'
 import { type CollectionName, collections } from '../src/store/collections.js'
 import type { Store } from '../src/store/store.js'
@@ -17,7 +17,7 @@ again adds what is missing. --force writes into a database that holds other data
 /** How many batches are on their way to the database at once. */
 const CONCURRENT_INSERTS = 3
 
-const command = async (store: Store, argv: string[]): Promise<void> => {
+const run = async (store: Store, argv: string[], { out, err }: Terminal): Promise<void> => {
   const { values } = parseArgs({
     args: argv,
     options: {
@@ -41,17 +41,14 @@ const command = async (store: Store, argv: string[]): Promise<void> => {
 
   await claim(store, options, values.force)
   await store.ensureIndexes()
-  const organisations = await write(store, options)
+  const organisations = await write(store, options, err)
   const keys = keysOf(store, () => {})
   const issued: { organisation: string; name: string; key: string }[] = []
   for (const { _id, name } of organisations) {
     issued.push({ organisation: _id, name, key: await keys.issue({ organisation: _id, name: 'Seed' }) })
   }
-  console.log(
-    values.json
-      ? JSON.stringify(issued, null, 2)
-      : issued.map(({ organisation, name, key }) => `${key}  ${organisation}  ${name}`).join('\n'),
-  )
+  const text = issued.map(({ organisation, name, key }) => `${key}  ${organisation}  ${name}`).join('\n')
+  out.write(`${values.json ? JSON.stringify(issued, null, 2) : text}\n`)
 }
 
 const whole = (name: keyof SeedOptions, text: string | undefined, least: number): number => {
@@ -80,10 +77,11 @@ const isEmpty = async (store: Store): Promise<boolean> => {
 }
 
 /** Writes all batches and gives the organisations among them. */
-const write = async (store: Store, options: SeedOptions) => {
+const write = async (store: Store, options: SeedOptions, stream: NodeJS.WritableStream) => {
   const bar = new SingleBar(
     {
       format: 'Entries [{bar}] {percentage}% | {value} of {total} | {rate} a second | {eta_formatted} left',
+      stream,
       noTTYOutput: true,
       notTTYSchedule: 2000,
       etaBuffer: 50,
@@ -115,4 +113,4 @@ const write = async (store: Store, options: SeedOptions) => {
   return organisations
 }
 
-await runCommand(usage, command)
+export const seedCommand: Command = { usage, run }

@@ -1,0 +1,23 @@
+// The commands as processes: which one is called, on which database, and how it ends.
+import t from 'tap'
+import { runProgram } from './support/process.js'
+import { WireServer } from './support/wire-server.js'
+
+t.test('a command runs on the database of MONGODB_URI', async (t) => {
+  const server = await WireServer.for(t)
+  const argv = ['keys', 'issue', '--organisation', 'org', '--name', 'Sync']
+  const { code, stdout } = await runProgram(t, 'src/cli.ts', { argv, settings: { MONGODB_URI: server.uri } })
+  t.equal(code, 0)
+  t.match(stdout, /^fda_\w+$/m)
+  t.match(await server.store.dangerouslyFindAll('apiKeys', {}), [{ organisation: 'org', name: 'Sync' }])
+})
+
+t.test('without a database, with one that is down, and without a command it says so', async (t) => {
+  const run = (argv: string[], settings: Record<string, string>) => runProgram(t, 'src/cli.ts', { argv, settings })
+  t.match(await run(['keys', 'list'], {}), { code: 2, output: /^MONGODB_URI is missing.*Usage:/s })
+  const MONGODB_URI = 'mongodb://127.0.0.1:1/x'
+  const down = await run(['keys', 'list'], { MONGODB_URI })
+  t.match(down, { code: 1, output: /^The database cannot be reached$/m })
+  t.notMatch(down.output, /\n +at /)
+  t.match(await run([], { MONGODB_URI }), { code: 2, output: /^There is no such command.*npm run db:indexes/s })
+})

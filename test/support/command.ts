@@ -1,0 +1,25 @@
+// Runs a command in this process, on a store that stays open, and keeps what it writes.
+import { Writable } from 'node:stream'
+import { type Command, runCommand } from '../../src/commands/run-command.js'
+import type { Store } from '../../src/store/store.js'
+
+export const tryCommand = async (command: Command, store: Store, argv: readonly string[]) => {
+  let stdout = ''
+  let output = ''
+  const out = new Writable({
+    write(chunk, _encoding, done) {
+      stdout += chunk
+      output += chunk
+      done()
+    },
+  })
+  const err = new Writable({
+    write(chunk, _encoding, done) {
+      output += chunk
+      done()
+    },
+  })
+  const open = () => ({ ...store, close: async () => {} })
+  const code = await runCommand(command, [...argv], open, { out, err })
+  return { code, stdout, output }
+}
