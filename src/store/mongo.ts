@@ -146,6 +146,7 @@ const isTimeout = (error: unknown): boolean => error instanceof MongoServerError
 /** Whether all that went wrong with an insert is that some documents are there already. */
 const isAllTaken = (error: unknown): boolean =>
   error instanceof MongoBulkWriteError &&
+  error.code === DUPLICATE_KEY &&
   [error.writeErrors].flat().every(({ code }) => code === DUPLICATE_KEY) &&
   error.result.getWriteConcernError() === undefined
 
