@@ -123,6 +123,7 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
 const clientProblem = ({ code, rawPacket }: ConnectionError): ProblemError => {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return problem('request_timeout', 'The request did not arrive in time')
   if (code !== 'HPE_HEADER_OVERFLOW') return problem('bad_request', 'This is not a valid HTTP request')
+  // Node gives the bytes as a Buffer; Fastify's type has them as they would be in JSON.
   const firstLine = Buffer.from(rawPacket as unknown as Buffer).indexOf('\r\n')
   if (firstLine === -1 || firstLine > MAX_URL_BYTES) return tooLong()
   return problem('header_fields_too_large', 'The header fields are larger than 16 KiB')
