@@ -41,6 +41,18 @@ t.test('it needs no connection', async (t) => {
   await t.resolves(store.close())
 })
 
+t.test('an insert passes over what is taken where that is asked for', async (t) => {
+  const store = await filled()
+  const users = [
+    { ...a.user, firstName: 'Other' },
+    { ...a.user, _id: 'user-new' },
+  ]
+  await store.insert('users', users, { skipTaken: true })
+  t.match(await store.dangerouslyFindAll('users', { organisation: A }), [{ firstName: 'Amina' }, { _id: 'user-new' }])
+  t.equal((await store.dangerouslyFindAll('users', {}, 1)).length, 1)
+  await t.resolves(store.ensureIndexes(), 'and it has indexes without being told')
+})
+
 t.test('an insert of a taken id fails and changes nothing', async (t) => {
   const store = await filled()
   const fresh = { ...a.user, _id: 'user-new' }
