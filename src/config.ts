@@ -95,7 +95,12 @@ const checkSettings = textChecker(Settings)
 /** Reads the settings from environment variables; an empty variable is one that is not set. */
 export const loadConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config => {
   const settings = check(
-    Object.fromEntries(Object.keys(Settings.properties).flatMap((name) => (env[name] ? [[name, env[name]]] : []))),
+    Object.fromEntries(
+      Object.keys(Settings.properties).flatMap((name) => {
+        const value = env[name]?.trim()
+        return value ? [[name, value]] : []
+      }),
+    ),
   )
   const { HOST, MONGODB_URI, NODE_ENV } = settings
   if (MONGODB_URI === undefined) refuseDemo(HOST, NODE_ENV)

@@ -18,7 +18,10 @@ const start = async (config: Config): Promise<void> => {
   const demoKeys = config.mongo === undefined ? await loadDemo(store) : []
   const app = await buildApp(config, store)
 
-  await app.listen({ host: config.host, port: config.port })
+  await app.listen({ host: config.host, port: config.port }).catch((error) => {
+    // What the system refuses is a matter of the settings; anything else is a fault of the program.
+    throw error.syscall ? new ConfigError([`HOST ${config.host}, PORT ${config.port}: ${error.message}`]) : error
+  })
   process.stdout.write(banner(config, app, demoKeys))
 
   if (config.mongo?.ensureIndexes) ensureIndexes(store, app.log)
@@ -56,8 +59,7 @@ const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey
 try {
   await start(loadConfig())
 } catch (error) {
-  // What the user can mend, settings and addresses, is said in words; a fault of the program keeps its stack.
-  const mendable = error instanceof ConfigError || 'syscall' in (error as object)
-  console.error(mendable ? (error as Error).message : error)
+  // What the user can mend is said in words; a fault of the program keeps its stack.
+  console.error(error instanceof ConfigError ? error.message : error)
   process.exitCode = 1
 }

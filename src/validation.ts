@@ -7,7 +7,7 @@ import { Ajv, type ErrorObject } from 'ajv'
 const isAddress = (text: string): boolean => {
   const [address, bits, ...rest] = text.split('/') as [string, ...string[]]
   const size = isIP(address) === 6 ? 128 : 32
-  const isRange = bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= size)
+  const isRange = bits === undefined || (/^[1-9]\d*$/.test(bits) && Number(bits) <= size)
   return isIP(address) !== 0 && isRange && rest.length === 0
 }
 

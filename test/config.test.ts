@@ -24,7 +24,7 @@ t.test('every setting is taken from the environment', async (t) => {
       QUERY_TIMEOUT_MS: '2500',
       ENSURE_INDEXES: 'false',
       PUBLIC_URL: 'https://api.example.org/field//',
-      TRUST_PROXY: '10.0.0.0/8 , ::1',
+      TRUST_PROXY: ' 10.0.0.0/8 , ::1 ',
       MAX_PER_PAGE: '200',
       PROJECT_DEFAULTS: 'literal',
       LOG_LEVEL: 'warn',
@@ -80,7 +80,7 @@ t.test('wrong settings are all named, each with what is allowed', async (t) => {
 
 t.test('addresses and URLs are checked for what they mean', async (t) => {
   for (const [name, bad] of [
-    ['TRUST_PROXY', ['999.1.1.1', '10.0.0.0/99', '10.0.0.0/8/8', '10.0.0.1,', 'loopback', '::1/129']],
+    ['TRUST_PROXY', ['999.1.1.1', '10.0.0.0/99', '10.0.0.0/8/8', '0.0.0.0/0', '10.0.0.1,', 'loopback', '::1/129']],
     ['PUBLIC_URL', ['http://[bad', 'http://x:99999', 'ftp://x', 'https://x/?a=b', 'https://x/#a']],
     ['MONGODB_URI', ['mongodb://host', 'mongodb://host/', 'mongodb://host/?ssl=true', 'http://host/db']],
   ] as const) {

@@ -82,7 +82,7 @@ t.test('a port that is taken ends it with a message', async (t) => {
   const { port } = server.address() as { port: number }
   const child = start(t, { PORT: String(port) })
   t.same(await once(child, 'exit'), [1, null])
-  t.match(child.output(), `EADDRINUSE`)
+  t.match(child.output(), new RegExp(`HOST 127.0.0.1, PORT ${port}: listen EADDRINUSE`))
   t.notMatch(child.output(), /\n +at /)
 })
 

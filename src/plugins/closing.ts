@@ -3,20 +3,26 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 
-const LOOK_EVERY_MS = 20
+const LOOK_EVERY_MS = 50
 
 export const closingPlugin = fp(
   async (app: FastifyInstance) => {
     let underway = 0
+    let seen = 0
     app.addHook('onRequest', async (_request, { raw }) => {
       underway += 1
+      seen += 1
       raw.once('close', () => {
         underway -= 1
       })
     })
     app.addHook('preClose', async () => {
+      let seenBefore = -1
       const look = setInterval(() => {
-        if (underway > 0) return
+        // What has arrived may not have been read yet: the end comes when a whole interval brought nothing new.
+        const isQuiet = underway === 0 && seen === seenBefore
+        seenBefore = seen
+        if (!isQuiet) return
         app.server.closeAllConnections()
         clearInterval(look)
       }, LOOK_EVERY_MS)

@@ -2,6 +2,7 @@
 // and requests that are no HTTP. Nothing else in the service writes an error.
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { PROBLEM_TYPE, ProblemError, problem } from '../problems.js'
@@ -35,7 +36,9 @@ export const problemsPlugin = fp(
       throw noSuchPath()
     })
 
-    // An expectation other than 100-continue is none that the service has to meet.
+    // Node hands these two on beside all routes: a tunnel, which is refused, and an expectation other than 100-continue,
+    // which is none that the service has to meet.
+    app.server.on('connect', (_request, socket) => answerOn(socket, wrongMethod(), randomUUID()))
     app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   },
   { name: 'problems', fastify: '5.x' },
@@ -49,8 +52,11 @@ export const frameworkErrors = (error: FastifyError, request: FastifyRequest, re
 const notFound = ({ method, url }: FastifyRequest, paths: readonly RegExp[]): ProblemError => {
   const path = url.replace(/\?.*/s, '')
   if (method === 'GET' || method === 'HEAD' || !paths.some((pattern) => pattern.test(path))) return noSuchPath()
-  return problem('method_not_allowed', `This path takes ${READ_METHODS}`, { headers: { allow: READ_METHODS } })
+  return wrongMethod()
 }
+
+const wrongMethod = () =>
+  problem('method_not_allowed', `This path takes ${READ_METHODS}`, { headers: { allow: READ_METHODS } })
 
 const isEncoded = (text: string): boolean => {
   try {
@@ -106,6 +112,11 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
   const found = clientProblem(error)
   const requestId = randomUUID()
   this.log.info({ reqId: requestId, statusCode: found.status, fault: error.code }, found.code)
+  answerOn(socket, found, requestId)
+}
+
+/** Writes a problem where there is no more than a socket. */
+const answerOn = (socket: Duplex, found: ProblemError, requestId: string): void => {
   const body = JSON.stringify(found.body(requestId))
   socket.end(
     [
@@ -113,6 +124,7 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
       `content-type: ${PROBLEM_TYPE}`,
       `content-length: ${Buffer.byteLength(body)}`,
       `x-request-id: ${requestId}`,
+      ...Object.entries(found.extra.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
       'connection: close',
       '',
       body,

@@ -158,6 +158,7 @@ t.test('a path outside the documentation, a new method and an odd expectation ar
     send(port, `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${header}\r\n`)
   t.match(await ask('GET /docs/static/../../package.json'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
   t.match(await ask('PROPFIND /v1/entries'), /^HTTP\/1.1 405 .*"code":"method_not_allowed"/s)
+  t.match(await ask('CONNECT /v1/entries'), /^HTTP\/1.1 405 .*allow: GET, HEAD.*"code":"method_not_allowed"/s)
   t.match(await ask('PROPFIND /nothing'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
   t.match(await ask('GET /health/live', 'expect: tea\r\n'), /^HTTP\/1.1 200 /)
 })
