@@ -1,9 +1,12 @@
 // An orderly end: requests under way are answered, and then every connection is closed, also those on which a caller has
 // sent nothing or half a request, which would hold the process for as long as they please.
+import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 
 const LOOK_EVERY_MS = 50
+/** How many looks a service that is never without news takes before it closes all the same. */
+const MOST_LOOKS = 20
 
 export const closingPlugin = fp(
   async (app: FastifyInstance) => {
@@ -17,12 +20,13 @@ export const closingPlugin = fp(
       })
     })
     app.addHook('preClose', async () => {
-      let seenBefore = -1
-      const look = setInterval(() => {
-        // What has arrived may not have been read yet: the end comes when a whole interval brought nothing new.
-        const isQuiet = underway === 0 && seen === seenBefore
+      // What has arrived may not have been read yet, and is lost when the listening ends: first a moment without news.
+      for (let looks = 0, seenBefore = -1; looks < MOST_LOOKS && (underway > 0 || seen > seenBefore); looks++) {
         seenBefore = seen
-        if (!isQuiet) return
+        await setTimeout(LOOK_EVERY_MS)
+      }
+      const look = setInterval(() => {
+        if (underway > 0) return
         app.server.closeAllConnections()
         clearInterval(look)
       }, LOOK_EVERY_MS)

@@ -38,6 +38,8 @@ t.test('a request under way is answered, one that comes meanwhile too, and then 
   other.socket.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n')
   await once(other.socket, 'data')
   t.match(other.text(), /^HTTP\/1.1 200 .*connection: close/is)
+  // Longer than the service waits for news before it closes.
+  await new Promise((resolve) => setTimeout(resolve, 1300))
   query.emit('finish')
   await Promise.all([closed, slow.ended, other.ended])
   t.match(slow.text(), /^HTTP\/1.1 200 .*"data":\[\]/s)
