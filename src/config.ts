@@ -2,6 +2,7 @@
 import { isIPv4 } from 'node:net'
 import { type Static, Type } from '@sinclair/typebox'
 import { defaulted, literals } from '../schemas/kit.js'
+import type { MongoSettings } from './store/mongo.js'
 import { type InvalidInput, textChecker } from './validation.js'
 
 type Settings = Static<typeof Settings>
@@ -16,8 +17,27 @@ export const Settings = Type.Object({
     Type.String({
       format: 'a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database',
       description:
-        'Database to serve, with its name as the path. Without it the embedded store serves demo data, on loopback only.',
+        'Database to serve, with its name as the path; its options go before the settings below. Without it the embedded store serves demo data, on loopback only.',
     }),
+  ),
+  MONGODB_POOL_SIZE: defaulted(
+    Type.Integer({ minimum: 1, maximum: 10_000, description: 'Most connections to each server of MongoDB.' }),
+    100,
+  ),
+  MONGODB_TIMEOUT_MS: defaulted(
+    Type.Integer({
+      minimum: 1,
+      maximum: 600_000,
+      description:
+        'How long a request waits for a server, and for a connection to it, before it is a 503, in milliseconds.',
+    }),
+    1500,
+  ),
+  MONGODB_READ_PREFERENCE: defaulted(
+    literals(['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'], {
+      description: 'Which members of a replica set are read.',
+    }),
+    'primary',
   ),
   QUERY_TIMEOUT_MS: defaulted(
     Type.Integer({
@@ -33,7 +53,7 @@ export const Settings = Type.Object({
   ),
   PUBLIC_URL: Type.Optional(
     Type.String({
-      format: 'an absolute http or https URL without query and fragment',
+      format: 'an absolute http or https URL without user, query and fragment',
       description:
         'URL under which callers reach the service, for page links. Without it: host and protocol of the request.',
     }),
@@ -70,7 +90,7 @@ export interface Config {
   host: string
   port: number
   /** Undefined: the embedded store with demo data. */
-  mongo: { uri: string; queryTimeoutMs: number; ensureIndexes: boolean } | undefined
+  mongo: (MongoSettings & { ensureIndexes: boolean }) | undefined
   /** Without a slash at its end. */
   publicUrl: string | undefined
   trustProxy: string[] | false
@@ -116,10 +136,13 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
   }
 }
 
-const mongoOf = (uri: string, { QUERY_TIMEOUT_MS, ENSURE_INDEXES }: Settings): Config['mongo'] => ({
+const mongoOf = (uri: string, settings: Settings): Config['mongo'] => ({
   uri,
-  queryTimeoutMs: QUERY_TIMEOUT_MS,
-  ensureIndexes: ENSURE_INDEXES === 'true',
+  poolSize: settings.MONGODB_POOL_SIZE,
+  timeoutMs: settings.MONGODB_TIMEOUT_MS,
+  readPreference: settings.MONGODB_READ_PREFERENCE,
+  queryTimeoutMs: settings.QUERY_TIMEOUT_MS,
+  ensureIndexes: settings.ENSURE_INDEXES === 'true',
 })
 
 const check = (input: Record<string, string | undefined>): Settings => {

@@ -14,9 +14,9 @@ const isAddress = (text: string): boolean => {
 /** Formats of settings, in the words that an error uses. */
 const formats: Record<string, (text: string) => boolean> = {
   'a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database': (text) =>
-    /^mongodb(\+srv)?:\/\/[^/]+\/[^/?]+(\?.*)?$/.test(text),
-  'an absolute http or https URL without query and fragment': (text) =>
-    /^https?:\/\/[^?#]+$/.test(text) && URL.canParse(text),
+    /^mongodb(\+srv)?:\/\/[^/]+\/[^/?]{1,63}(\?.*)?$/.test(text),
+  'an absolute http or https URL without user, query and fragment': (text) =>
+    /^https?:\/\/[^?#@]+$/.test(text) && !/%(?![\da-f]{2})/i.test(text) && URL.canParse(text),
   'a list of IP addresses or CIDR ranges, separated by commas': (text) => text.split(/\s*,\s*/).every(isAddress),
 }
 

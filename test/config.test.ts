@@ -21,6 +21,9 @@ t.test('every setting is taken from the environment', async (t) => {
       HOST: '0.0.0.0',
       PORT: '8080',
       MONGODB_URI: 'mongodb://db.example.org/field',
+      MONGODB_POOL_SIZE: '20',
+      MONGODB_TIMEOUT_MS: '900',
+      MONGODB_READ_PREFERENCE: 'nearest',
       QUERY_TIMEOUT_MS: '2500',
       ENSURE_INDEXES: 'false',
       PUBLIC_URL: 'https://api.example.org/field//',
@@ -34,7 +37,14 @@ t.test('every setting is taken from the environment', async (t) => {
     {
       host: '0.0.0.0',
       port: 8080,
-      mongo: { uri: 'mongodb://db.example.org/field', queryTimeoutMs: 2500, ensureIndexes: false },
+      mongo: {
+        uri: 'mongodb://db.example.org/field',
+        poolSize: 20,
+        timeoutMs: 900,
+        readPreference: 'nearest',
+        queryTimeoutMs: 2500,
+        ensureIndexes: false,
+      },
       publicUrl: 'https://api.example.org/field',
       trustProxy: ['10.0.0.0/8', '::1'],
       maxPerPage: 200,
@@ -51,6 +61,9 @@ t.test('an empty setting is one that is not set', async (t) => {
 t.test('wrong settings are all named, each with what is allowed', async (t) => {
   const wrong = {
     PORT: '70000',
+    MONGODB_POOL_SIZE: '0',
+    MONGODB_TIMEOUT_MS: '1.5',
+    MONGODB_READ_PREFERENCE: 'fastest',
     QUERY_TIMEOUT_MS: 'soon',
     MONGODB_URI: 'postgres://x',
     PUBLIC_URL: 'api.example.org',
@@ -67,10 +80,13 @@ t.test('wrong settings are all named, each with what is allowed', async (t) => {
     t.same((error as Error).message.split('\n').sort(), [
       '  LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
       '  MAX_PER_PAGE must be an integer from 50 to 10000',
+      '  MONGODB_POOL_SIZE must be an integer from 1 to 10000',
+      '  MONGODB_READ_PREFERENCE must be one of primary, primaryPreferred, secondary, secondaryPreferred, nearest',
+      '  MONGODB_TIMEOUT_MS must be an integer from 1 to 600000',
       '  MONGODB_URI must be a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database',
       '  PORT must be an integer from 0 to 65535',
       '  PROJECT_DEFAULTS must be one of usual, literal',
-      '  PUBLIC_URL must be an absolute http or https URL without query and fragment',
+      '  PUBLIC_URL must be an absolute http or https URL without user, query and fragment',
       '  QUERY_TIMEOUT_MS must be an integer from 1 to 600000',
       '  TRUST_PROXY must be a list of IP addresses or CIDR ranges, separated by commas',
       'These settings are wrong:',
@@ -81,8 +97,20 @@ t.test('wrong settings are all named, each with what is allowed', async (t) => {
 t.test('addresses and URLs are checked for what they mean', async (t) => {
   for (const [name, bad] of [
     ['TRUST_PROXY', ['999.1.1.1', '10.0.0.0/99', '10.0.0.0/8/8', '0.0.0.0/0', '10.0.0.1,', 'loopback', '::1/129']],
-    ['PUBLIC_URL', ['http://[bad', 'http://x:99999', 'ftp://x', 'https://x/?a=b', 'https://x/#a']],
-    ['MONGODB_URI', ['mongodb://host', 'mongodb://host/', 'mongodb://host/?ssl=true', 'http://host/db']],
+    [
+      'PUBLIC_URL',
+      ['http://[bad', 'http://x:99999', 'ftp://x', 'https://x/?a=b', 'https://x/#a', 'https://u:p@x', 'https://x/%zz'],
+    ],
+    [
+      'MONGODB_URI',
+      [
+        'mongodb://host',
+        'mongodb://host/',
+        'mongodb://host/?ssl=true',
+        'http://host/db',
+        `mongodb://host/${'x'.repeat(64)}`,
+      ],
+    ],
   ] as const) {
     for (const value of bad)
       t.throws(() => loadConfig({ [name]: value }), { message: new RegExp(`${name} must be`) }, value)

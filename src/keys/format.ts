@@ -28,9 +28,15 @@ export const keyIdOf = (key: string): string | undefined => {
 /** What is kept of a key: its SHA-256, in hexadecimal. */
 export const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex')
 
-/** Takes the secrets of keys out of a text, for the log; out of a URL also where it encodes their underscores. */
+/** Takes the secrets of keys out of a text, for the log; out of a URL also where it is percent-encoded without need. */
 export const redacted = (text: string): string =>
-  text.replace(/fda(?:_|%5f)([0-9a-z]+)(?:_|%5f)[0-9a-z%_]+/gi, 'fda_$1_[redacted]')
+  text.replace(/%[3-7][0-9a-f]/gi, wordCharacter).replace(/fda_([0-9a-z]+)_[0-9a-z_]+/gi, 'fda_$1_[redacted]')
+
+/** The letter, digit or underscore that a percent code stands for; any other code as it is. */
+const wordCharacter = (code: string): string => {
+  const character = decodeURIComponent(code)
+  return /\w/.test(character) ? character : code
+}
 
 const checksum = (text: string): string => {
   let rest = crc32(text)

@@ -9,13 +9,16 @@ export interface Scope {
   readonly organisation: string
 }
 
-/** One stage of a MongoDB aggregation pipeline. */
-export type Stage = Readonly<Record<`$${string}`, unknown>>
+/** One stage of a MongoDB aggregation pipeline, but none that writes. */
+export type Stage = Readonly<Record<`$${string}`, unknown>> & { readonly [W in WritingStage]?: never }
+
+const writingStages = ['$out', '$merge'] as const
+type WritingStage = (typeof writingStages)[number]
 
 /** A condition of a `$match` stage. */
 export type Condition = Readonly<Record<string, unknown>>
 
-/** A read that a store takes: only documents that fulfil `match` go through `stages`. None is without a scope. */
+/** A read that a store takes: only documents that fulfil `match` go through `stages`. None is without a scope, none writes. */
 export class Query {
   /** Makes an object of the same form no Query: the only way to one is in(). */
   declare protected readonly scoped: true
@@ -33,6 +36,9 @@ export class Query {
     conditions: readonly Condition[],
     stages: readonly Stage[],
   ): Query {
+    for (const stage of stages) {
+      for (const name of writingStages) if (name in stage) throw new Error(`A query reads: it has no ${name}`)
+    }
     return new Query(collection, { $and: [...conditions, { organisation }] }, stages)
   }
 }

@@ -29,7 +29,11 @@ export const problemsPlugin = fp(
       if (!isEncoded(url)) throw badEncoding()
     })
 
-    app.setErrorHandler((error, request, reply) => sendProblem(toProblem(error), error, request, reply))
+    app.setErrorHandler((error, request, reply) => {
+      // Nobody is there to read what a read says that was broken off because its caller has gone.
+      if (error === request.signal.reason) reply.hijack()
+      else sendProblem(toProblem(error), error, request, reply)
+    })
 
     // Only what serves files comes here: for other requests the hook above has told it.
     app.setNotFoundHandler(() => {
@@ -117,10 +121,11 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
 
 /** Writes a problem where there is no more than a socket. */
 const answerOn = (socket: Duplex, found: ProblemError, requestId: string): void => {
-  const body = JSON.stringify(found.body(requestId))
+  const answer = found.body(requestId)
+  const body = JSON.stringify(answer)
   socket.end(
     [
-      `HTTP/1.1 ${found.status} ${found.body(requestId).title}`,
+      `HTTP/1.1 ${answer.status} ${answer.title}`,
       `content-type: ${PROBLEM_TYPE}`,
       `content-length: ${Buffer.byteLength(body)}`,
       `x-request-id: ${requestId}`,

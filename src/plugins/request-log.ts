@@ -1,7 +1,7 @@
 // One log line a request, with the request's id and the key's id. Neither a key nor a header ever reaches the log.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { redacted } from '../keys/format.js'
 
@@ -17,22 +17,25 @@ export const requestId = ({ headers }: IncomingMessage): string => {
 
 export const requestLogPlugin = fp(
   async (app: FastifyInstance) => {
-    app.addHook('onRequest', async (request, reply) => {
+    app.addHook('onRequest', (request, reply, next) => {
       reply.header('x-request-id', request.id)
-    })
-    app.addHook('onResponse', async (request, reply) => {
-      request.log.info(
-        {
-          method: request.method,
-          url: redacted(request.url).slice(0, MAX_LOGGED_URL),
-          statusCode: reply.statusCode,
-          ms: Math.round(reply.elapsedTime * 10) / 10,
-          keyId: request.scope?.keyId,
-          organisation: request.scope?.organisation,
-        },
-        'request',
-      )
+      // Comes also when the caller has gone before the answer, of which Fastify's hooks tell nothing.
+      reply.raw.once('close', () => logRequest(request, reply))
+      next()
     })
   },
   { name: 'request-log', fastify: '5.x' },
 )
+
+const logRequest = (request: FastifyRequest, reply: FastifyReply): void =>
+  request.log.info(
+    {
+      method: request.method,
+      url: redacted(request.url).slice(0, MAX_LOGGED_URL),
+      ...(reply.raw.writableEnded ? { statusCode: reply.statusCode } : { aborted: true }),
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+      keyId: request.scope?.keyId,
+      organisation: request.scope?.organisation,
+    },
+    'request',
+  )

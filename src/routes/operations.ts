@@ -31,27 +31,18 @@ interface Operation {
 /** Registers a list: a page of the records that match, and where it stands in the whole. */
 export const listOperation = <Q extends Listing>(
   app: FastifyInstance,
-  {
-    operationId,
-    url,
-    tag,
-    summary,
-    query,
-    item,
-    pipeline,
-  }: Operation & {
+  operation: Operation & {
     query: TObject
     item: TSchema
     pipeline: (scope: Scope, listing: Q) => Query
   },
 ): void => {
+  const { url, query, item, pipeline } = operation
   app.get(
     url,
     {
       schema: {
-        operationId,
-        summary,
-        tags: [tag],
+        ...described(operation),
         querystring: query,
         response: { 200: answer(page(item), url), ...problemAnswers(commonProblems) },
       },
@@ -59,7 +50,7 @@ export const listOperation = <Q extends Listing>(
     async (request: FastifyRequest) => {
       const listing = request.query as Q
       const found = pipeline(request.scope, listing)
-      const [data, total] = await Promise.all([app.store.aggregate(found), app.store.count(found)])
+      const [data, total] = await Promise.all([app.store.aggregate(found, request.signal), app.store.count(found)])
       return { success: true, data, _metadata: pageMetadata(request, app.config.publicUrl, listing, total) }
     },
   )
@@ -68,26 +59,18 @@ export const listOperation = <Q extends Listing>(
 /** Registers a record by its id. One of another organisation is as unknown as one that does not exist. */
 export const getOperation = (
   app: FastifyInstance,
-  {
-    operationId,
-    url,
-    tag,
-    summary,
-    resource,
-    pipeline,
-  }: Operation & {
+  operation: Operation & {
     resource: TSchema
     pipeline: (scope: Scope, id: string) => Query
   },
 ): void => {
+  const { url, resource, pipeline } = operation
   const name = (resource.$id as string).toLowerCase()
   app.get(
     url,
     {
       schema: {
-        operationId,
-        summary,
-        tags: [tag],
+        ...described(operation),
         params: IdParams(name),
         querystring: strict({}),
         response: { 200: answer(one(resource)), ...problemAnswers([...commonProblems, 'not_found']) },
@@ -95,9 +78,12 @@ export const getOperation = (
     },
     async (request: FastifyRequest) => {
       const { id } = request.params as { id: string }
-      const { first } = await app.store.aggregate(pipeline(request.scope, id))
+      const { first } = await app.store.aggregate(pipeline(request.scope, id), request.signal)
       if (first === undefined) throw problem('not_found', `No ${name} has this id`)
       return { success: true, data: first }
     },
   )
 }
+
+/** What OpenAPI says of an operation beside its parameters and answers. */
+const described = ({ operationId, summary, tag }: Operation) => ({ operationId, summary, tags: [tag] })

@@ -1,31 +1,38 @@
 // The store on MongoDB, through the official driver. Documents come from the driver as the bytes that the server sent.
+import { accessSync } from 'node:fs'
 import {
   type AggregateOptions,
+  Long,
   MongoBulkWriteError,
   MongoClient,
+  type MongoClientOptions,
   MongoNetworkError,
   MongoServerError,
   MongoSystemError,
+  type ReadPreferenceMode,
 } from 'mongodb'
 import type { Condition, Query, Stage } from '../pipelines/stages.js'
-import { BsonList } from '../serializer/bson.js'
+import { BsonList, type Element, elements } from '../serializer/bson.js'
 import { type CollectionName, collections, type Documents } from './collections.js'
 import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
 
+/** How to reach MongoDB. An option that the URI names goes before the setting of the same meaning. */
 export interface MongoSettings {
   uri: string
   /** How long a query may take on the server, in milliseconds. */
   queryTimeoutMs: number
+  /** How many connections to each server there are at the most. */
+  poolSize: number
+  /** How long an operation waits for a server, for a new connection and for one that is free, in milliseconds each. */
+  timeoutMs: number
+  readPreference: ReadPreferenceMode
 }
 
-/** How long an operation waits for a server, in milliseconds: a caller must not wait two seconds for a 503. */
-const SERVER_SELECTION_MS = 1500
 /**
- * How often the driver looks whether the server still answers, and how long it waits for that, in milliseconds: after
- * both together it breaks off whatever waits for a server that has gone silent without closing its connections.
+ * How often the driver looks whether the server still answers, in milliseconds: when it has not heard within the timeout
+ * it breaks off whatever waits for a server that has gone silent without closing its connections.
  */
 const HEARTBEAT_MS = 2000
-const CONNECT_MS = 1500
 const STREAM_BATCH = 1000
 /** Larger than any page: without it the server would keep what goes beyond 101 documents for a second round trip. */
 const WHOLE_PAGE = 0x7fffffff
@@ -45,15 +52,13 @@ const OUTAGES = new Set([
 ])
 
 /** Connects when it is first used, and again whenever the connection was lost. The URI names the database. */
-export const mongoStore = ({ uri, queryTimeoutMs }: MongoSettings): Store => {
-  const client = new MongoClient(uri, {
-    appName: 'field-data-api',
-    serverSelectionTimeoutMS: SERVER_SELECTION_MS,
-    connectTimeoutMS: CONNECT_MS,
-    heartbeatFrequencyMS: HEARTBEAT_MS,
-  })
+export const mongoStore = (settings: MongoSettings): Store => {
+  const client = new MongoClient(settings.uri, clientOptions(settings))
+  // The driver reads these files when it connects; one that is not there is told at once.
+  const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile } = client.options
+  for (const file of [tlsCAFile, tlsCRLFile, tlsCertificateKeyFile]) if (file !== undefined) accessSync(file)
   const db = client.db()
-  const limit = { maxTimeMS: queryTimeoutMs }
+  const limit = { maxTimeMS: settings.queryTimeoutMs }
 
   let connected: Promise<unknown> | undefined
   /** A client whose first try to connect failed is closed, and stays so until it is told to connect again. */
@@ -85,22 +90,51 @@ export const mongoStore = ({ uri, queryTimeoutMs }: MongoSettings): Store => {
   const cursor = (query: Query, stages: readonly Stage[], options: AggregateOptions = {}) =>
     collection(query.collection).aggregate([{ $match: query.match }, ...stages], { ...limit, ...options })
 
+  /**
+   * The documents in one reply, as the bytes of the array that the server sent; undefined if there are more. The driver's
+   * cursor makes an object and a copy of each document, which costs as much as all else that it does for a page.
+   */
+  const wholeBatch = async (
+    { collection, match, stages }: Query,
+    signal?: AbortSignal,
+  ): Promise<Buffer | undefined> => {
+    const pipeline = [{ $match: match }, ...stages]
+    const command = { aggregate: collection, pipeline, cursor: { batchSize: WHOLE_PAGE }, ...limit }
+    const options = { readPreference: db.readPreference, ...(signal && { signal }) }
+    const reply = await db.command(command, { raw: true, ...options })
+    const cursor = new Map(Array.from(elements(reply.cursor, 0), (element) => [element.name, element]))
+    const id = reply.cursor.readBigInt64LE(cursor.get('id')?.at)
+    const batch = cursor.get('firstBatch') as Element
+    if (id === 0n) return reply.cursor.subarray(batch.at, batch.next)
+    await db.command({ killCursors: collection, cursors: [Long.fromBigInt(id)] }, options)
+    return undefined
+  }
+
+  async function* stream(query: Query, signal?: AbortSignal): AsyncGenerator<BsonList> {
+    const documents = cursor(query, query.stages, { raw: true, batchSize: STREAM_BATCH, ...(signal && { signal }) })
+    try {
+      while (await run(() => documents.hasNext())) {
+        yield new BsonList(query.collection, [bsonArray(documents.readBufferedDocuments())])
+      }
+    } finally {
+      await documents.close()
+    }
+  }
+
   return {
     description: `MongoDB database ${db.databaseName}`,
-    async aggregate(query) {
-      const documents = await run(() => cursor(query, query.stages, { raw: true, batchSize: WHOLE_PAGE }).toArray())
-      return new BsonList(query.collection, [bsonArray(documents)])
+    async aggregate(query, signal) {
+      const batch = await run(() => wholeBatch(query, signal)).catch((error) => {
+        if (isLostConnection(error)) return undefined
+        throw error
+      })
+      if (batch !== undefined) return new BsonList(query.collection, [batch])
+      // The driver's cursor takes as many replies as are needed, and tries again after a connection was lost.
+      const batches: Buffer[] = []
+      for await (const list of stream(query, signal)) batches.push(...list.batches)
+      return new BsonList(query.collection, batches)
     },
-    async *stream(query) {
-      const documents = cursor(query, query.stages, { raw: true, batchSize: STREAM_BATCH })
-      try {
-        while (await run(() => documents.hasNext())) {
-          yield new BsonList(query.collection, [bsonArray(documents.readBufferedDocuments())])
-        }
-      } finally {
-        await documents.close()
-      }
-    },
+    stream,
     async count(query) {
       const [counted] = await run(() => cursor(query, [{ $count: 'total' }]).toArray())
       return counted?.total ?? 0
@@ -141,6 +175,21 @@ export const mongoStore = ({ uri, queryTimeoutMs }: MongoSettings): Store => {
   }
 }
 
+/** The driver's options: what the URI says, else the settings. */
+const clientOptions = ({ uri, poolSize, timeoutMs, readPreference }: MongoSettings): MongoClientOptions => {
+  const options: MongoClientOptions = {
+    appName: 'field-data-api',
+    maxPoolSize: poolSize,
+    serverSelectionTimeoutMS: timeoutMs,
+    connectTimeoutMS: timeoutMs,
+    waitQueueTimeoutMS: timeoutMs,
+    heartbeatFrequencyMS: HEARTBEAT_MS,
+    readPreference,
+  }
+  const named = new Set([...new URLSearchParams(uri.replace(/^[^?]*/, '')).keys()].map((name) => name.toLowerCase()))
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !named.has(name.toLowerCase())))
+}
+
 const isTimeout = (error: unknown): boolean => error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED
 
 /** Whether all that went wrong with an insert is that some documents are there already. */
@@ -154,8 +203,14 @@ const isAllTaken = (error: unknown): boolean =>
 const isOutage = (error: unknown): boolean =>
   error instanceof MongoNetworkError ||
   error instanceof MongoSystemError ||
+  (error as Error).name === 'MongoWaitQueueTimeoutError' || // the driver exports no class of it
   (error instanceof MongoServerError && OUTAGES.has(Number(error.code))) ||
   (error as NodeJS.ErrnoException).syscall?.startsWith('query') === true
+
+/** Whether there was a server and it is worth a second try; where none was found the wait is over already. */
+const isLostConnection = (error: unknown): boolean =>
+  error instanceof StoreUnavailable &&
+  (error.cause instanceof MongoNetworkError || error.cause instanceof MongoServerError)
 
 /** One BSON array of the bytes of documents: to each an element with its number as the name. */
 const bsonArray = (documents: readonly unknown[]): Buffer => {

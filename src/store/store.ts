@@ -6,10 +6,13 @@ import type { CollectionName, Documents } from './collections.js'
 export interface Store {
   /** What the database is, for the log and the banner. */
   readonly description: string
-  /** Runs the query's match and stages; the answer holds all documents. */
-  aggregate(query: Query): Promise<BsonList>
+  /**
+   * Runs the query's match and stages; the answer holds all documents.
+   * @param signal breaks the read off when nobody waits for it any longer; the promise is rejected with its reason
+   */
+  aggregate(query: Query, signal?: AbortSignal): Promise<BsonList>
   /** The same in batches, each of them fetched when it is asked for. Leaving the loop ends the read. */
-  stream(query: Query): AsyncIterable<BsonList>
+  stream(query: Query, signal?: AbortSignal): AsyncIterable<BsonList>
   /** How many documents the query's match finds, whatever its stages do with them. */
   count(query: Query): Promise<number>
   /** The document with the id, of whatever organisation: for the keys, which tell the organisation. */

@@ -4,11 +4,12 @@ import { indexesCommand } from '../../src/commands/indexes.js'
 import { collections } from '../../src/store/collections.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { tryCommand } from '../support/command.js'
+import { mongoSettings } from '../support/store.js'
 import { WireServer } from '../support/wire-server.js'
 
 t.test('every index is asked for, and a failure is shown', async (t) => {
   const server = await WireServer.for(t)
-  const store = mongoStore({ uri: server.uri, queryTimeoutMs: 1000 })
+  const store = mongoStore(mongoSettings(server.uri))
   t.teardown(() => store.close())
   const run = () => tryCommand(indexesCommand, store, [])
   t.match(await run(), { code: 0, stdout: 'The indexes of MongoDB database test are there' })

@@ -3,6 +3,7 @@ import t from 'tap'
 import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
 import { getEntry, listEntries } from '../../src/pipelines/entries.js'
 import { getProject, listProjects } from '../../src/pipelines/projects.js'
+import { Query, type Stage } from '../../src/pipelines/stages.js'
 
 const scope = { organisation: 'org' }
 const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
@@ -46,6 +47,12 @@ t.test('no query writes', async (t) => {
     const names = new Set(stages.flatMap((stage) => Object.keys(stage)))
     for (const stage of ['$lookup', '$set', '$project', '$sort', '$skip', '$limit']) names.delete(stage)
     t.same([...names], [], name)
+  }
+})
+
+t.test('a stage that writes is refused, also where the compiler was got round', async (t) => {
+  for (const stage of [{ $out: 'entries' }, { $merge: { into: 'entries' } }]) {
+    t.throws(() => Query.in(scope, 'entries', [], [stage as unknown as Stage]), { message: /^A query reads/ })
   }
 })
 

@@ -1,7 +1,11 @@
 // The log: one line a request with what is needed to find it, and never a key.
+import { EventEmitter, once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
 import { Writable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import Fastify, { LogController } from 'fastify'
 import t from 'tap'
+import { problemsPlugin } from '../../src/plugins/problems.js'
 import { requestId, requestLogPlugin } from '../../src/plugins/request-log.js'
 import { testApp } from '../support/app.js'
 import { A } from '../support/tenants.js'
@@ -47,6 +51,27 @@ t.test('a request is one line, with its id, its key’s id and no secret', async
   })
   await app.inject(`/x?token=${key.replaceAll('_', '%5F')}`)
   t.notMatch(JSON.stringify(lines), key.slice(17))
+})
+
+t.test('when the caller goes away the read is broken off, and the log says so without an error', async (t) => {
+  const { app, lines } = await logged()
+  await app.register(problemsPlugin)
+  const query = new EventEmitter()
+  app.get('/x', async ({ signal }) => {
+    query.emit('started')
+    await once(query, 'finish', { signal })
+  })
+  t.teardown(() => app.close())
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1')
+  socket.write('GET /x HTTP/1.1\r\nhost: x\r\n\r\n')
+  await once(query, 'started')
+  lines.length = 0 // that it listens
+  socket.destroy()
+  while (lines.length === 0) await setImmediate()
+  t.match(lines, [{ msg: 'request', url: '/x', aborted: true }])
+  t.notMatch(lines[0], { statusCode: Number })
 })
 
 t.test('a long URL is cut in the log', async (t) => {

@@ -20,6 +20,7 @@ import { type CollectionName, collections } from '../../src/store/collections.js
 import { embeddedStore } from '../../src/store/embedded.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
+import { mongoSettings } from '../support/store.js'
 import { A, a, B, b, fillTenants } from '../support/tenants.js'
 import { WireServer } from '../support/wire-server.js'
 
@@ -190,7 +191,7 @@ const database = async (t: Test): Promise<string> => {
 }
 
 t.test('both engines give the same answers', async (t) => {
-  const mongo = mongoStore({ uri: await database(t), queryTimeoutMs: 10_000 })
+  const mongo = mongoStore(mongoSettings(await database(t)))
   t.teardown(() => mongo.close())
   const embedded = embeddedStore()
   await Promise.all([fill(mongo), fill(embedded)])

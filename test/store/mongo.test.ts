@@ -9,6 +9,7 @@ import type { BsonList } from '../../src/serializer/bson.js'
 import { elements } from '../../src/serializer/bson.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
+import { mongoSettings } from '../support/store.js'
 import { A, a, B, b, fillTenants } from '../support/tenants.js'
 import { WireServer } from '../support/wire-server.js'
 
@@ -22,9 +23,9 @@ const OUTAGE_MS = 10_000
 const entries = (page = 1, perPage = 1000) =>
   listEntries({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page, perPage })
 
-const start = async (t: Test) => {
+const start = async (t: Test, settings: Record<string, string> = {}) => {
   const server = await WireServer.for(t)
-  const store = mongoStore({ uri: server.uri, queryTimeoutMs: timeout })
+  const store = mongoStore(mongoSettings(server.uri, { QUERY_TIMEOUT_MS: String(timeout), ...settings }))
   t.teardown(() => store.close())
   await fillTenants(server.store)
   return { server, store }
@@ -81,6 +82,70 @@ t.test('a page is one command, however large it is', async (t) => {
   await addEntries(server, 500)
   t.same(sizes(await store.aggregate(entries())), [504])
   t.same(commands(server), ['aggregate'])
+})
+
+t.test('a page that one reply cannot hold is fetched whole, and no cursor stays open', async (t) => {
+  const { server, store } = await start(t)
+  await addEntries(server, 2500)
+  server.firstBatch = 3
+  t.same(sizes(await store.aggregate(entries(1, 10_000))), [3, 1000, 1000, 501])
+  t.same(commands(server), ['aggregate', 'killCursors', 'aggregate', 'getMore', 'getMore', 'getMore'])
+  t.equal(server.cursors, 0)
+})
+
+t.test('a read is broken off when nobody waits for it, and the store goes on', async (t) => {
+  const { server, store } = await start(t)
+  const ways: ((signal: AbortSignal) => Promise<unknown>)[] = [
+    (signal) => store.aggregate(entries(), signal),
+    (signal) => store.stream(entries(), signal)[Symbol.asyncIterator]().next(),
+  ]
+  for (const read of ways) {
+    await store.ping()
+    server.silent = true
+    const waiting = new AbortController()
+    const broken = t.rejects(read(waiting.signal), { name: 'AbortError' })
+    await once(server, 'ignored')
+    waiting.abort()
+    await broken
+    server.silent = false
+  }
+  t.same(sizes(await store.aggregate(entries(), new AbortController().signal)), [4])
+})
+
+t.test('who finds no free connection in time is told that there is none', async (t) => {
+  const { server, store } = await start(t, { MONGODB_POOL_SIZE: '1', MONGODB_TIMEOUT_MS: '300' })
+  await store.ping()
+  server.silent = true
+  const failed = t.rejects(store.aggregate(entries()), StoreUnavailable, 'holds the only connection')
+  await once(server, 'ignored')
+  await t.rejects(store.count(entries()), StoreUnavailable, 'waits for it')
+  await failed
+})
+
+t.test('an option of the URI goes before the setting', async (t) => {
+  const { server } = await start(t)
+  server.isRouter = true
+  const uri = `${server.uri}?readPreference=nearest&MaxPoolSize=3`
+  const store = mongoStore(mongoSettings(uri, { MONGODB_READ_PREFERENCE: 'secondary', MONGODB_POOL_SIZE: '7' }))
+  t.teardown(() => store.close())
+  await store.aggregate(entries())
+  t.match(server.commands.at(-1), { $readPreference: { mode: 'nearest' } })
+})
+
+t.test('a file that the URI names and that is not there is told at once', async (t) => {
+  for (const option of ['tlsCAFile', 'tlsCRLFile', 'tlsCertificateKeyFile']) {
+    const settings = mongoSettings(`mongodb://127.0.0.1/test?tls=true&${option}=%2Fnowhere.pem`)
+    t.throws(() => mongoStore(settings), { message: /nowhere.pem/ }, option)
+  }
+})
+
+t.test('the read preference goes with every read', async (t) => {
+  const { server, store } = await start(t, { MONGODB_READ_PREFERENCE: 'secondaryPreferred' })
+  server.isRouter = true
+  for (const [name, call] of reads) {
+    await call(store)
+    t.match(server.commands.at(-1), { $readPreference: { mode: 'secondaryPreferred' } }, name)
+  }
 })
 
 t.test('a read that finds nothing has no first document', async (t) => {
@@ -271,7 +336,7 @@ t.test('a server that goes silent is noticed, and used again when it answers aga
 
 t.test('a name that DNS does not resolve is an outage', async (t) => {
   setServers(['127.0.0.1:9']) // where nobody listens
-  const store = mongoStore({ uri: 'mongodb+srv://db.field-data.example/test', queryTimeoutMs: timeout })
+  const store = mongoStore(mongoSettings('mongodb+srv://db.field-data.example/test'))
   t.teardown(() => store.close())
   await t.rejects(store.ping(), StoreUnavailable)
 })

@@ -2,18 +2,23 @@
 import { randomBytes } from 'node:crypto'
 import { MongoClient } from 'mongodb'
 import type { Test } from 'tap'
+import { loadConfig } from '../../src/config.js'
 import { embeddedStore } from '../../src/store/embedded.js'
-import { mongoStore } from '../../src/store/mongo.js'
+import { type MongoSettings, mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
 
 const server = process.env.TEST_MONGODB_URI
+
+/** The settings of the store on MongoDB, with their defaults. */
+export const mongoSettings = (uri: string, settings: Record<string, string> = {}): MongoSettings =>
+  loadConfig({ MONGODB_URI: uri, ...settings }).mongo as MongoSettings
 
 /** An empty store, closed and forgotten when the test ends. */
 export const testStore = (t: Test): Store => {
   if (server === undefined) return embeddedStore()
   const uri = new URL(server)
   uri.pathname = `/test-${randomBytes(6).toString('hex')}`
-  const store = mongoStore({ uri: uri.href, queryTimeoutMs: 10_000 })
+  const store = mongoStore(mongoSettings(uri.href))
   t.teardown(async () => {
     await store.close()
     const client = new MongoClient(uri.href)

@@ -44,6 +44,10 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   silent = false
   /** Commands that are answered with this code of an error instead of being done. */
   readonly errors = new Map<string, number>()
+  /** While true it greets as the router of a sharded cluster, which the driver tells its read preference. */
+  isRouter = false
+  /** How many documents a first batch holds at the most, however many are asked for. */
+  firstBatch = Number.POSITIVE_INFINITY
   readonly #cursors = new Map<number, unknown[]>()
   readonly #sockets = new Set<Socket>()
   #lastCursor = 0
@@ -121,7 +125,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
 
   async #run(command: Command): Promise<Document> {
     const [name, target] = Object.entries(command)[0] as [string, CollectionName]
-    if (name === 'hello' || name === 'ismaster') return greeting
+    if (name === 'hello' || name === 'ismaster') return this.isRouter ? { ...greeting, msg: 'isdbgrid' } : greeting
     this.commands.push(command)
     const code = this.errors.get(name)
     if (code !== undefined) return { ok: 0, code, errmsg: 'This fault was asked for' }
@@ -177,7 +181,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   #open(collection: string, documents: unknown[], batchSize = FIRST_BATCH): Document {
     this.#lastCursor += 1
     this.#cursors.set(this.#lastCursor, documents)
-    return this.#batch(collection, 'firstBatch', this.#lastCursor, batchSize)
+    return this.#batch(collection, 'firstBatch', this.#lastCursor, Math.min(batchSize, this.firstBatch))
   }
 
   /** The next documents of a cursor, which is closed with the last of them. */
