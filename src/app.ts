@@ -10,6 +10,7 @@ import { validatorCompiler } from './plugins/validator.js'
 import { routes } from './routes/index.js'
 import { serializerCompiler } from './serializer/compiler.js'
 import type { Store } from './store/store.js'
+import { keepTotals } from './store/totals.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -39,7 +40,7 @@ export const buildApp = async (config: Config, store: Store): Promise<FastifyIns
   const keys = keysOf(store, (error) => app.log.warn({ err: error }, 'the last use of a key was not written'))
 
   app.decorate('config', config)
-  app.decorate('store', store)
+  app.decorate('store', keepTotals(store, config.totalMaxAgeMs))
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   await app.register(requestLogPlugin)

@@ -68,6 +68,15 @@ export const Settings = Type.Object({
     Type.Integer({ minimum: 50, maximum: 10_000, description: 'Largest page size that a request may ask for.' }),
     1000,
   ),
+  TOTAL_MAX_AGE_MS: defaulted(
+    Type.Integer({
+      minimum: 0,
+      maximum: 600_000,
+      description:
+        'How old the `total` of a list may be at the most, in milliseconds; 0 counts for every request. However large, no total is older than twenty times what it took to count.',
+    }),
+    30_000,
+  ),
   PROJECT_DEFAULTS: defaulted(
     literals(['usual', 'literal'], {
       description:
@@ -95,6 +104,7 @@ export interface Config {
   publicUrl: string | undefined
   trustProxy: string[] | false
   maxPerPage: number
+  totalMaxAgeMs: number
   projectDefaults: 'usual' | 'literal'
   logLevel: string
 }
@@ -131,6 +141,7 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
     publicUrl: settings.PUBLIC_URL?.replace(/\/+$/, ''),
     trustProxy: settings.TRUST_PROXY?.split(/\s*,\s*/) ?? false,
     maxPerPage: settings.MAX_PER_PAGE,
+    totalMaxAgeMs: settings.TOTAL_MAX_AGE_MS,
     projectDefaults: settings.PROJECT_DEFAULTS,
     logLevel: settings.LOG_LEVEL,
   }

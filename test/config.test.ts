@@ -10,6 +10,7 @@ t.test('without any setting the demo is served on loopback', async (t) => {
     publicUrl: undefined,
     trustProxy: false,
     maxPerPage: 1000,
+    totalMaxAgeMs: 30_000,
     projectDefaults: 'usual',
     logLevel: 'info',
   })
@@ -29,6 +30,7 @@ t.test('every setting is taken from the environment', async (t) => {
       PUBLIC_URL: 'https://api.example.org/field//',
       TRUST_PROXY: ' 10.0.0.0/8 , ::1 ',
       MAX_PER_PAGE: '200',
+      TOTAL_MAX_AGE_MS: '0',
       PROJECT_DEFAULTS: 'literal',
       LOG_LEVEL: 'warn',
       NODE_ENV: 'production',
@@ -48,6 +50,7 @@ t.test('every setting is taken from the environment', async (t) => {
       publicUrl: 'https://api.example.org/field',
       trustProxy: ['10.0.0.0/8', '::1'],
       maxPerPage: 200,
+      totalMaxAgeMs: 0,
       projectDefaults: 'literal',
       logLevel: 'warn',
     },
@@ -69,6 +72,7 @@ t.test('wrong settings are all named, each with what is allowed', async (t) => {
     PUBLIC_URL: 'api.example.org',
     TRUST_PROXY: 'yes please',
     MAX_PER_PAGE: '10',
+    TOTAL_MAX_AGE_MS: '-1',
     PROJECT_DEFAULTS: 'both',
     LOG_LEVEL: 'loud',
   }
@@ -88,6 +92,7 @@ t.test('wrong settings are all named, each with what is allowed', async (t) => {
       '  PROJECT_DEFAULTS must be one of usual, literal',
       '  PUBLIC_URL must be an absolute http or https URL without user, query and fragment',
       '  QUERY_TIMEOUT_MS must be an integer from 1 to 600000',
+      '  TOTAL_MAX_AGE_MS must be an integer from 0 to 600000',
       '  TRUST_PROXY must be a list of IP addresses or CIDR ranges, separated by commas',
       'These settings are wrong:',
     ])

@@ -132,28 +132,37 @@ interface Collection {
   indexes: readonly Index[]
 }
 
-/** One index for each filter and each sort: the organisation first, the id last, so that it serves paging in order. */
-const byOrganisation = (...fields: string[]): Index[] => [
-  ['organisation', '_id'],
-  ...fields.map((field) => ['organisation', field, '_id']),
-]
+/**
+ * One index for each sort, and for each filter with each sort: the organisation first, the id last. So a page is read in
+ * its order from within the filter's range, whether the filter finds much or little. Sorting by the id needs no field.
+ */
+const byOrganisation = (sorts: readonly string[] = [], filters: readonly string[] = []): Index[] => {
+  const pairs = [[], ...filters.map((filter) => [filter])].flatMap((filter) =>
+    [[], ...sorts.map((sort) => [sort])].map((sort) => ['organisation', ...new Set([...filter, ...sort]), '_id']),
+  )
+  // A filter by the field of the sort is that sort alone, and the filter without one.
+  return [...new Map(pairs.map((fields) => [fields.join(), fields])).values()]
+}
 
 export const collections = {
   organisations: { schema: OrganisationDocument, indexes: [] },
   users: { schema: UserDocument, indexes: byOrganisation() },
   agents: { schema: AgentDocument, indexes: byOrganisation() },
   forms: { schema: FormDocument, indexes: byOrganisation() },
-  projects: { schema: ProjectDocument, indexes: byOrganisation('createdAt', 'name') },
+  projects: { schema: ProjectDocument, indexes: byOrganisation(['createdAt', 'name'], ['name']) },
   dispatches: {
     schema: DispatchDocument,
     indexes: [
-      ...byOrganisation('createdAt', 'name', 'dispatchType', 'status', 'form', 'project', 'recipients.agents'),
+      ...byOrganisation(
+        ['createdAt', 'name', 'dispatchType'],
+        ['dispatchType', 'name', 'status', 'form', 'project', 'recipients.agents'],
+      ),
       ['project', '_id'], // joins the dispatches to their projects
     ],
   },
   entries: {
     schema: EntryDocument,
-    indexes: byOrganisation('createdAt', 'updatedAt', 'duration', 'dispatch', 'form', 'project', 'agent', 'status'),
+    indexes: byOrganisation(['createdAt', 'updatedAt', 'duration'], ['dispatch', 'form', 'project', 'agent', 'status']),
   },
   apiKeys: { schema: ApiKeyDocument, indexes: byOrganisation() },
   seeds: { schema: SeedDocument, indexes: [] },

@@ -1,0 +1,73 @@
+// Totals: counted once for all who ask at the same time, and kept as long as their cost allows.
+import t from 'tap'
+import { listEntries } from '../../src/pipelines/entries.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { StoreUnavailable } from '../../src/store/store.js'
+import { keepTotals } from '../../src/store/totals.js'
+
+const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
+const entries = (organisation = 'a', status?: string, page = 1) =>
+  listEntries({ organisation }, { ...listing, page, ...(status && { status }) })
+
+/** A store that counts 1, 2, 3 …, each in `cost` milliseconds of a clock that stands still meanwhile. */
+const slowStore = (cost: number) => {
+  const clock = { time: 0, counts: 0 }
+  const count = async () => {
+    clock.counts += 1
+    clock.time += cost
+    return clock.counts
+  }
+  return { clock, store: { ...embeddedStore(), count }, now: () => clock.time }
+}
+
+t.test('those who ask at the same time share one count', async (t) => {
+  const { clock, store, now } = slowStore(1)
+  const kept = keepTotals(store, 30_000, now)
+  t.same(
+    await Promise.all([kept.count(entries()), kept.count(entries()), kept.count(entries('a', undefined, 7))]),
+    [1, 1, 1],
+  )
+  t.equal(clock.counts, 1)
+})
+
+t.test('another organisation, filter or collection is another total', async (t) => {
+  const { store, now } = slowStore(1)
+  const kept = keepTotals(store, 30_000, now)
+  const others = [entries('a'), entries('b'), entries('a', 'accepted'), { ...entries('a'), collection: 'dispatches' }]
+  t.same(await Promise.all(others.map((query) => kept.count(query as never))), [1, 2, 3, 4])
+})
+
+t.test('a total is kept for twenty times what it cost, and no longer than the setting says', async (t) => {
+  for (const [cost, age] of [
+    [10, 200],
+    [0.01, 1],
+    [5000, 30_000],
+  ] as const) {
+    const { clock, store, now } = slowStore(cost)
+    const kept = keepTotals(store, 30_000, now)
+    await kept.count(entries())
+    clock.time += age
+    t.equal(await kept.count(entries()), 1, `after ${age} ms`)
+    clock.time += 1
+    t.equal(await kept.count(entries()), 2, `${cost} ms: after a millisecond more`)
+  }
+})
+
+t.test('a setting of 0 counts every time', async (t) => {
+  const { store, now } = slowStore(100)
+  const kept = keepTotals(store, 0, now)
+  t.same(await Promise.all([kept.count(entries()), kept.count(entries())]), [1, 2])
+})
+
+t.test('a count that failed is not kept', async (t) => {
+  const { store, now } = slowStore(1)
+  let isDown = true
+  const count = async () => {
+    if (isDown) throw new StoreUnavailable('gone')
+    return store.count()
+  }
+  const kept = keepTotals({ ...store, count }, 30_000, now)
+  await t.rejects(kept.count(entries()), StoreUnavailable)
+  isDown = false
+  t.equal(await kept.count(entries()), 1)
+})
