@@ -1,6 +1,7 @@
 // What listDispatches and getDispatch read. Pure: no driver, no I/O.
 import { Dispatch, DispatchListItem, type DispatchListQuery, dispatchStatusFilter } from '../../schemas/dispatches.js'
-import { embedAuthors, embedForm, embedProject, embedRecipients } from './joins.js'
+import { User } from '../../schemas/users.js'
+import { authorReferences, embedAuthors, embedForm, embedProject, embedRecipients } from './joins.js'
 import { conditions, type FiltersFor, pick, Query, type Scope, type Stage, sortedPage } from './stages.js'
 
 const filters: FiltersFor<DispatchListQuery> = {
@@ -17,14 +18,16 @@ const idObjects = (field: string): Stage => ({
   $set: { [field]: { $map: { input: { $ifNull: [`$${field}`, []] }, in: { _id: '$$this' } } } },
 })
 
-export const listDispatches = (scope: Scope, listing: DispatchListQuery): Query =>
-  Query.in(scope, 'dispatches', conditions(filters, listing), [
+export const listDispatches = (scope: Scope, listing: DispatchListQuery): Query => {
+  const authors = authorReferences(scope, User)
+  const stages = [
     ...sortedPage(listing),
     idObjects('recipients.agents'),
     idObjects('recipients.agentGroups'),
-    ...embedAuthors(scope),
-    pick(DispatchListItem),
-  ])
+    pick(DispatchListItem, authors),
+  ]
+  return Query.in(scope, 'dispatches', conditions(filters, listing), stages, authors)
+}
 
 export const getDispatch = (scope: Scope, id: string): Query =>
   Query.in(

@@ -18,6 +18,13 @@ type WritingStage = (typeof writingStages)[number]
 /** A condition of a `$match` stage. */
 export type Condition = Readonly<Record<string, unknown>>
 
+/** Fields that hold ids of documents which a store fetches, each once, and puts in the place of their ids. */
+export interface References {
+  readonly fields: readonly string[]
+  /** The query that finds the documents of these ids. */
+  readonly find: (ids: readonly unknown[]) => Query
+}
+
 /** A read that a store takes: only documents that fulfil `match` go through `stages`. None is without a scope, none writes. */
 export class Query {
   /** Makes an object of the same form no Query: the only way to one is in(). */
@@ -27,6 +34,7 @@ export class Query {
     readonly collection: CollectionName,
     readonly match: Condition,
     readonly stages: readonly Stage[],
+    readonly references: References | undefined,
   ) {}
 
   /** A query over the documents of the scope's organisation that fulfil every condition. */
@@ -35,11 +43,12 @@ export class Query {
     collection: CollectionName,
     conditions: readonly Condition[],
     stages: readonly Stage[],
+    references?: References,
   ): Query {
     for (const stage of stages) {
       for (const name of writingStages) if (name in stage) throw new Error(`A query reads: it has no ${name}`)
     }
-    return new Query(collection, { $and: [...conditions, { organisation }] }, stages)
+    return new Query(collection, { $and: [...conditions, { organisation }] }, stages, references)
   }
 }
 
@@ -73,13 +82,15 @@ export const sortedPage = ({ sortBy, sortOrder, page, perPage }: Listing): Stage
   ]
 }
 
-/** Keeps the stored fields that a response schema names, at every depth. */
-export const pick = (schema: TObject): Stage => ({ $project: Object.fromEntries(paths(schema)) })
+/** Keeps the stored fields that a response schema names, at every depth; of those that hold ids still, the ids. */
+export const pick = (schema: TObject, { fields }: Pick<References, 'fields'> = { fields: [] }): Stage => ({
+  $project: Object.fromEntries(paths(schema, '', fields)),
+})
 
-const paths = (schema: TObject, prefix = ''): [string, 1][] =>
+const paths = (schema: TObject, prefix: string, whole: readonly string[] = []): [string, 1][] =>
   Object.entries(schema.properties).flatMap(([name, property]): [string, 1][] => {
     const path = prefix + (name === 'id' ? '_id' : name)
-    const inner = objectOf(property)
+    const inner = whole.includes(name) ? undefined : objectOf(property)
     return inner === undefined ? [[path, 1]] : paths(inner, `${path}.`)
   })
 

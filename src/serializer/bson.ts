@@ -190,3 +190,14 @@ export function* elements(bytes: Buffer, start: number): Generator<Element> {
     at = next
   }
 }
+
+/** One BSON array of the bytes of documents. */
+export const bsonArray = (documents: readonly Buffer[]): Buffer =>
+  bsonDocument(documents.flatMap((document, i) => [Buffer.from(`\x03${i}\0`), document]))
+
+/** One BSON document of the bytes of its elements, each with type, name and value. */
+export const bsonDocument = (elements: readonly Buffer[]): Buffer => {
+  const head = Buffer.alloc(4)
+  head.writeInt32LE(elements.reduce((size, element) => size + element.length, 5))
+  return Buffer.concat([head, ...elements, Buffer.alloc(1)])
+}

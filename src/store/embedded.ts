@@ -14,6 +14,7 @@ import type { Condition, Query, Stage } from '../pipelines/stages.js'
 import { BsonList } from '../serializer/bson.js'
 import { compareValues, isSameType } from './bson-order.js'
 import { type CollectionName, collections, type Documents } from './collections.js'
+import { withReferences } from './references.js'
 import type { Store } from './store.js'
 
 type Document = Record<string, unknown>
@@ -71,16 +72,19 @@ export const embeddedStore = (): Store => {
     }
   }
 
+  const read = (query: Query): BsonList =>
+    new BsonList(
+      query.collection,
+      [...batches(query)].flatMap((list) => list.batches),
+    )
+
   return {
     description: 'embedded store',
     async aggregate(query) {
-      return new BsonList(
-        query.collection,
-        [...batches(query)].flatMap((list) => list.batches),
-      )
+      return withReferences(read(query), query.references, async (found) => read(found))
     },
     async *stream(query) {
-      yield* batches(query)
+      for (const list of batches(query)) yield withReferences(list, query.references, async (found) => read(found))
     },
     async count(query) {
       return table(query.collection).matching(query.match).length

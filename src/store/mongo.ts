@@ -12,8 +12,9 @@ import {
   type ReadPreferenceMode,
 } from 'mongodb'
 import type { Condition, Query, Stage } from '../pipelines/stages.js'
-import { BsonList, type Element, elements } from '../serializer/bson.js'
+import { BsonList, bsonArray, type Element, elements } from '../serializer/bson.js'
 import { type CollectionName, collections, type Documents } from './collections.js'
+import { withReferences } from './references.js'
 import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
 
 /** How to reach MongoDB. An option that the URI names goes before the setting of the same meaning. */
@@ -110,31 +111,40 @@ export const mongoStore = (settings: MongoSettings): Store => {
     return undefined
   }
 
-  async function* stream(query: Query, signal?: AbortSignal): AsyncGenerator<BsonList> {
+  /** The documents through a cursor of the driver's, which takes as many replies as are needed. */
+  async function* batches(query: Query, signal?: AbortSignal): AsyncGenerator<BsonList> {
     const documents = cursor(query, query.stages, { raw: true, batchSize: STREAM_BATCH, ...(signal && { signal }) })
     try {
       while (await run(() => documents.hasNext())) {
-        yield new BsonList(query.collection, [bsonArray(documents.readBufferedDocuments())])
+        yield new BsonList(query.collection, [bsonArray(documents.readBufferedDocuments() as unknown as Buffer[])])
       }
     } finally {
       await documents.close()
     }
   }
 
+  const read = async (query: Query, signal?: AbortSignal): Promise<BsonList> => {
+    const batch = await run(() => wholeBatch(query, signal)).catch((error) => {
+      if (isLostConnection(error)) return undefined
+      throw error
+    })
+    if (batch !== undefined) return new BsonList(query.collection, [batch])
+    // After a connection was lost the cursor tries once more by itself.
+    const found: Buffer[] = []
+    for await (const list of batches(query, signal)) found.push(...list.batches)
+    return new BsonList(query.collection, found)
+  }
+
   return {
     description: `MongoDB database ${db.databaseName}`,
     async aggregate(query, signal) {
-      const batch = await run(() => wholeBatch(query, signal)).catch((error) => {
-        if (isLostConnection(error)) return undefined
-        throw error
-      })
-      if (batch !== undefined) return new BsonList(query.collection, [batch])
-      // The driver's cursor takes as many replies as are needed, and tries again after a connection was lost.
-      const batches: Buffer[] = []
-      for await (const list of stream(query, signal)) batches.push(...list.batches)
-      return new BsonList(query.collection, batches)
+      return withReferences(await read(query, signal), query.references, (found) => read(found, signal))
     },
-    stream,
+    async *stream(query, signal) {
+      for await (const list of batches(query, signal)) {
+        yield await withReferences(list, query.references, (found) => read(found, signal))
+      }
+    },
     async count(query) {
       const [counted] = await run(() => cursor(query, [{ $count: 'total' }]).toArray())
       return counted?.total ?? 0
@@ -211,12 +221,3 @@ const isOutage = (error: unknown): boolean =>
 const isLostConnection = (error: unknown): boolean =>
   error instanceof StoreUnavailable &&
   (error.cause instanceof MongoNetworkError || error.cause instanceof MongoServerError)
-
-/** One BSON array of the bytes of documents: to each an element with its number as the name. */
-const bsonArray = (documents: readonly unknown[]): Buffer => {
-  const parts = documents.flatMap((document, i) => [Buffer.from(`\x03${i}\0`), document as Buffer])
-  const size = parts.reduce((sum, part) => sum + part.length, 5)
-  const head = Buffer.alloc(4)
-  head.writeInt32LE(size)
-  return Buffer.concat([head, ...parts, Buffer.alloc(1)], size)
-}

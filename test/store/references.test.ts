@@ -1,0 +1,75 @@
+// References: documents in the place of their ids, fetched once each.
+import { BSON, ObjectId } from 'mongodb'
+import t from 'tap'
+import { listProjects } from '../../src/pipelines/projects.js'
+import { type Condition, Query } from '../../src/pipelines/stages.js'
+import { BsonList, bsonArray } from '../../src/serializer/bson.js'
+import { withReferences } from '../../src/store/references.js'
+import { testStore } from '../support/store.js'
+import { A, a, fillTenants, stolen } from '../support/tenants.js'
+
+const listOf = (documents: object[]) =>
+  new BsonList('projects', [bsonArray(documents.map((document) => Buffer.from(BSON.serialize(document))))])
+
+const objects = ({ batches }: BsonList) => batches.flatMap((bytes) => Object.values(BSON.deserialize(bytes)))
+
+const users: { _id: unknown; name: string }[] = [
+  { _id: 'u1', name: 'Amina' },
+  { _id: new ObjectId('665f1c2ab8d4e0a1c3f20b17'), name: 'Chidi' },
+]
+const references = {
+  fields: ['by', 'to'],
+  find: (ids: readonly unknown[]) => Query.in({ organisation: 'o' }, 'users', [{ _id: { $in: ids } }], []),
+}
+const queries: Condition[] = []
+const read = async ({ match }: Query) => {
+  queries.push(match)
+  return listOf(users)
+}
+
+t.beforeEach(() => {
+  queries.length = 0
+})
+
+t.test('each document is asked for once, in one query, and stands in the place of its id', async (t) => {
+  const rows = [
+    { _id: '1', by: 'u1', to: users[1]?._id, name: 'One' },
+    { _id: '2', by: 'u1', name: 'Two', to: 'u1' },
+  ]
+  t.same(objects(await withReferences(listOf(rows), references, read)), [
+    { _id: '1', by: users[0], to: users[1], name: 'One' },
+    { _id: '2', by: users[0], name: 'Two', to: users[0] },
+  ])
+  t.same(queries, [{ $and: [{ _id: { $in: ['u1', users[1]?._id] } }, { organisation: 'o' }] }])
+})
+
+t.test('what is no id, or the id of nothing, leaves nothing', async (t) => {
+  const rows = [
+    { _id: '1', by: 'nobody', to: '665f1c2ab8d4e0a1c3f20b17', name: 'One' },
+    { _id: '2', by: 5, to: { _id: 'u1' } },
+    { _id: '3', by: ['u1'], to: null },
+  ]
+  t.same(objects(await withReferences(listOf(rows), references, read)), [
+    { _id: '1', name: 'One' },
+    { _id: '2' },
+    { _id: '3' },
+  ])
+})
+
+t.test('without an id nothing is asked for', async (t) => {
+  t.same(objects(await withReferences(listOf([{ _id: '1' }]), references, read)), [{ _id: '1' }])
+  t.same(objects(await withReferences(new BsonList('projects', []), references, read)), [])
+  const list = listOf([{ _id: '1', by: 'u1' }])
+  t.equal(await withReferences(list, undefined, read), list)
+  t.same(queries, [])
+})
+
+t.test('the admin of another organisation is not found', async (t) => {
+  const store = testStore(t)
+  await fillTenants(store)
+  const query = listProjects({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 })
+  const projects = objects(await store.aggregate(query))
+  t.match(projects[0], { createdBy: { _id: a.user._id, lastName: a.user.lastName } })
+  const robbed = projects.find(({ _id }) => _id === stolen.project._id)
+  t.same(Object.keys(robbed).sort(), ['_id', 'createdAt', 'dispatches', 'name', 'updatedAt'])
+})
