@@ -31,7 +31,7 @@ export const Settings = Type.Object({
       description:
         'How long a request waits for a server, and for a connection to it, before it is a 503, in milliseconds.',
     }),
-    1500,
+    1000,
   ),
   MONGODB_READ_PREFERENCE: defaulted(
     literals(['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'], {

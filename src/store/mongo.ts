@@ -209,15 +209,19 @@ const isAllTaken = (error: unknown): boolean =>
   [error.writeErrors].flat().every(({ code }) => code === DUPLICATE_KEY) &&
   error.result.getWriteConcernError() === undefined
 
-/** Of a mongodb+srv URI the servers are looked up in DNS, whose errors come as Node makes them. */
 const isOutage = (error: unknown): boolean =>
   error instanceof MongoNetworkError ||
   error instanceof MongoSystemError ||
   (error as Error).name === 'MongoWaitQueueTimeoutError' || // the driver exports no class of it
   (error instanceof MongoServerError && OUTAGES.has(Number(error.code))) ||
-  (error as NodeJS.ErrnoException).syscall?.startsWith('query') === true
+  isSystemError(error)
+
+/** Errors that the driver hands on as Node makes them: of DNS for a mongodb+srv URI, and of writing to a lost connection. */
+const isSystemError = (error: unknown): boolean => {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  return syscall?.startsWith('query') === true || code === 'EPIPE' || code === 'ECONNRESET'
+}
 
 /** Whether there was a server and it is worth a second try; where none was found the wait is over already. */
 const isLostConnection = (error: unknown): boolean =>
-  error instanceof StoreUnavailable &&
-  (error.cause instanceof MongoNetworkError || error.cause instanceof MongoServerError)
+  error instanceof StoreUnavailable && !(error.cause instanceof MongoSystemError)

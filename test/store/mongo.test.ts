@@ -2,6 +2,7 @@
 // reach the caller. Whether pipelines mean the same to a real server is conformance.test.ts's to show.
 import { setServers } from 'node:dns'
 import { once } from 'node:events'
+import { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { listEntries } from '../../src/pipelines/entries.js'
 import { Query } from '../../src/pipelines/stages.js'
@@ -305,6 +306,30 @@ t.test('when the server ends while it works everything under way fails before lo
   await once(server, 'ignored')
   server.stop()
   t.ok((await timed(() => failed)) < OUTAGE_MS)
+})
+
+t.test('a connection that breaks while it is written to is an outage, of which a page hears nothing', async (t) => {
+  const { server, store } = await start(t)
+  const write = Socket.prototype.write
+  t.teardown(() => {
+    Socket.prototype.write = write
+  })
+  /** The next write to the server ends as the system ends it when nobody reads any longer. */
+  const breakWrite = () => {
+    let isBroken = false
+    Socket.prototype.write = function (this: Socket, ...args: unknown[]): boolean {
+      if (this.remotePort !== server.port || isBroken) return write.apply(this, args as never)
+      isBroken = true
+      this.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }))
+      return false
+    }
+  }
+  await store.ping()
+  breakWrite()
+  await t.rejects(store.ping(), StoreUnavailable)
+  await store.ping()
+  breakWrite()
+  t.same(sizes(await store.aggregate(entries())), [4])
 })
 
 t.test('a stream that loses its server on the way fails', async (t) => {

@@ -62,6 +62,10 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     return server
   }
 
+  get port(): number {
+    return this.#port
+  }
+
   get uri(): string {
     return `mongodb://127.0.0.1:${this.#port}/test`
   }

@@ -1,0 +1,180 @@
+// The service as a process beside a database that is not there, is killed under load, comes back, or is slow: callers get
+// problems that say so, in time, and the service goes on by itself.
+import { Agent, get, type IncomingHttpHeaders } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { keysOf } from '../src/keys/keys.js'
+import { mongoStore } from '../src/store/mongo.js'
+import { type Database, testDatabase } from './support/database.js'
+import { type Started, startProgram } from './support/process.js'
+import { mongoSettings } from './support/store.js'
+import { A, a, fillTenants } from './support/tenants.js'
+
+const CLIENTS = 16
+/** Far above the two seconds that an outage may take to be told, so that a busy machine fails no test. */
+const HUNG_MS = 10_000
+/** How long the service may take to find a database that is back. */
+const RECOVERY_MS = 30_000
+
+const paths = [
+  '/v1/entries?perPage=100',
+  '/v1/entries?status=accepted&sortBy=duration&sortOrder=desc',
+  `/v1/entries/${a.entry(1)._id}`,
+  '/v1/dispatches?sortBy=name',
+  `/v1/dispatches/${a.dispatch(1)._id}`,
+  '/v1/projects',
+  `/v1/projects/${a.project(1)._id}`,
+]
+
+interface Answer {
+  path: string
+  status: number | undefined
+  headers: IncomingHttpHeaders
+  body: { code?: string }
+  /** When it was asked for, and how long the answer took, in milliseconds. */
+  at: number
+  took: number
+}
+
+/** Puts two organisations into the database; gives a key of the first. */
+const fill = async (t: Test, { uri }: Database, entries = 0): Promise<string> => {
+  const store = mongoStore(mongoSettings(uri))
+  await fillTenants(store)
+  for (let n = 1000; n < 1000 + entries; n += 1000) {
+    await store.insert(
+      'entries',
+      Array.from({ length: 1000 }, (_, i) => a.entry(n + i)),
+    )
+  }
+  const key = await keysOf(store, (error) => t.fail(String(error))).issue({ organisation: A, name: 'Test' })
+  await store.close()
+  return key
+}
+
+/** Starts the service; gives its process, and what asks it over connections that stay open. */
+const serve = async (t: Test, { uri }: Database, key: string, settings: Record<string, string> = {}) => {
+  const child: Started = startProgram(t, 'src/server.ts', {
+    settings: { PORT: '0', LOG_LEVEL: 'error', MONGODB_URI: uri, ...settings },
+  })
+  const banner = /field-data-api on (\S+) /
+  while (!banner.test(child.output())) {
+    if (child.exitCode !== null) throw new Error(`It did not start:\n${child.output()}`)
+    await setTimeout(20)
+  }
+  const [, url] = banner.exec(child.output()) as RegExpExecArray
+  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
+  t.teardown(() => agent.destroy())
+  const ask = (path: string): Promise<Answer> => {
+    const at = performance.now()
+    return new Promise((resolve, reject) => {
+      const headers = { authorization: `Bearer ${key}` }
+      const request = get(url + path, { agent, headers, timeout: HUNG_MS }, async (response) => {
+        const { statusCode: status, headers } = response
+        const body = JSON.parse((await response.setEncoding('utf8').toArray()).join(''))
+        resolve({ path, status, headers, body, at, took: performance.now() - at })
+      })
+      request.on('timeout', () => request.destroy(new Error(`${path} got no answer`)))
+      request.on('error', reject)
+    })
+  }
+  /** Asks until all is answered well; says how long that took, in milliseconds. */
+  const recovered = async () => {
+    const start = performance.now()
+    const isWell = async () => {
+      const answers = await Promise.all(['/health/ready', ...paths].map(ask))
+      return answers.every(({ status }) => status === 200)
+    }
+    while (!(await isWell())) {
+      if (performance.now() - start > RECOVERY_MS) throw new Error('The service does not recover')
+      await setTimeout(100)
+    }
+    return performance.now() - start
+  }
+  return { child, ask, recovered }
+}
+
+const isProblem = (t: Test, { path, status, headers, body }: Answer, code: string): void => {
+  t.match(
+    { status, type: headers['content-type'], retryAfter: headers['retry-after'], body },
+    { status: 503, type: /^application\/problem\+json/, retryAfter: /^\d+$/, body: { success: false, code } },
+    path,
+  )
+}
+
+t.test('it starts without a database, says that it is not ready, and is when the database comes', async (t) => {
+  const database = await testDatabase(t)
+  const key = await fill(t, database)
+  await database.kill()
+  const { child, ask, recovered } = await serve(t, database, key)
+  t.equal((await ask('/health/live')).status, 200)
+  const answers = await Promise.all(['/health/ready', ...paths].map(ask))
+  for (const answer of answers) isProblem(t, answer, 'service_unavailable')
+  t.equal((await ask('/health/live')).status, 200)
+  await database.start()
+  t.comment(`recovered after ${Math.round(await recovered())} ms`)
+  t.equal(child.exitCode, null)
+})
+
+t.test('when the database is killed under load every request is answered, and in the end well again', async (t) => {
+  const database = await testDatabase(t)
+  const key = await fill(t, database)
+  const { child, ask, recovered } = await serve(t, database, key)
+  await recovered()
+
+  const answers: Answer[] = []
+  let working = true
+  const client = async (_: unknown, number: number) => {
+    for (let n = number; working; n++) answers.push(await ask(paths[n % paths.length] as string))
+  }
+  const clients = Promise.all(Array.from({ length: CLIENTS }, client))
+  await setTimeout(1000)
+  const killed = performance.now()
+  await database.kill()
+  await setTimeout(3000)
+  await database.start()
+  const started = performance.now()
+  const recovery = await recovered()
+  const well = performance.now()
+  await setTimeout(1000)
+  working = false
+  await clients
+
+  const failed = answers.filter(({ status }) => status !== 200)
+  for (const answer of failed) isProblem(t, answer, 'service_unavailable')
+  t.ok(
+    answers.some(({ status, at }) => status === 200 && at < killed),
+    'it worked before',
+  )
+  t.ok(failed.length > 0, 'the database was missed')
+  t.same(
+    failed.filter(({ at }) => at > well),
+    [],
+    'it works afterwards',
+  )
+  t.ok(answers.some(({ at }) => at > well))
+  const longest = (list: readonly Answer[]) => Math.round(Math.max(...list.map(({ took }) => took)))
+  t.ok(longest(answers) < HUNG_MS)
+  const surprises = child
+    .output()
+    .split('\n')
+    .filter((line) => line.includes('"internal_error"'))
+  t.same(surprises, [], 'nothing else went wrong')
+  t.equal(child.exitCode, null, 'it is the same process')
+  t.equal(child.signalCode, null)
+  const first = Math.min(...failed.map(({ at, took }) => at + took)) - killed
+  t.comment(`${answers.length} answers, ${failed.length} failed; the first after ${Math.round(first)} ms; the longest took
+    ${longest(failed)} ms, of those that went well ${longest(answers.filter(({ status }) => status === 200))} ms;
+    recovered ${Math.round(recovery)} ms after the start, which took ${Math.round(started - killed)} ms`)
+})
+
+t.test('a query that takes too long is told as such, and the service goes on', async (t) => {
+  const database = await testDatabase(t)
+  const key = await fill(t, database, 5000)
+  const { child, ask } = await serve(t, database, key, { QUERY_TIMEOUT_MS: '5' })
+  database.slowDown()
+  const slow = await Promise.all(Array.from({ length: CLIENTS }, () => ask('/v1/entries?perPage=1000&sortBy=duration')))
+  for (const answer of slow) isProblem(t, answer, 'query_timeout')
+  t.equal((await ask('/health/live')).status, 200)
+  t.equal((await ask('/health/ready')).status, 200)
+  t.equal(child.exitCode, null)
+})

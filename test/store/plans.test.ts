@@ -1,0 +1,207 @@
+// Every query that the service documents, as the server with TEST_MONGODB_URI plans it: indexes find what it reads and
+// have it in order. A filter is tried with a value that finds much, with one that finds little and with one that finds none.
+import { randomBytes } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import type { TObject } from '@sinclair/typebox'
+import { type Document, MongoClient } from 'mongodb'
+import t from 'tap'
+import { DispatchListQuery } from '../../schemas/dispatches.js'
+import { EntryListQuery } from '../../schemas/entries.js'
+import { ProjectListQuery } from '../../schemas/projects.js'
+import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
+import { getEntry, listEntries } from '../../src/pipelines/entries.js'
+import { getProject, listProjects } from '../../src/pipelines/projects.js'
+import type { Listing, Query, Scope } from '../../src/pipelines/stages.js'
+import { mongoStore } from '../../src/store/mongo.js'
+import type { Store } from '../../src/store/store.js'
+import { planFaults } from '../support/plans.js'
+import { mongoSettings } from '../support/store.js'
+import { A, a, b } from '../support/tenants.js'
+
+const server = process.env.TEST_MONGODB_URI
+const skip = server === undefined && 'it takes a server, which TEST_MONGODB_URI names'
+
+/** PostgreSQL plans by statistics, which it takes once a minute unless it is told otherwise; MongoDB does without. */
+const STATISTICS_MS = 75_000
+
+const scope: Scope = { organisation: A }
+const limits = { page: 1, perPage: 50, maxPerPage: 1000 }
+
+interface List {
+  query: TObject
+  pipeline: (scope: Scope, listing: never) => Query
+  /** For each filter a value that finds much, one that finds little and one that finds nothing. */
+  filters: Record<string, readonly [string, string, string]>
+}
+
+const values = (kind: string) => [`${kind}-1`, `${kind}-rare`, `${kind}-none`] as const
+
+const lists: Record<string, List> = {
+  entries: {
+    query: EntryListQuery(limits),
+    pipeline: listEntries,
+    filters: {
+      dispatch: values('dispatch'),
+      form: values('form'),
+      project: values('project'),
+      agent: values('agent'),
+      status: values('status'),
+    },
+  },
+  dispatches: {
+    query: DispatchListQuery(limits),
+    pipeline: listDispatches,
+    filters: {
+      dispatchType: ['survey', 'hybrid', 'prefilled'],
+      name: values('name'),
+      status: ['dispatched', 'suspended', 'draft'],
+      form: values('form'),
+      project: values('project'),
+      agent: values('agent'),
+    },
+  },
+  projects: { query: ProjectListQuery(limits), pipeline: listProjects, filters: { name: values('name') } },
+}
+
+const day = (n: number) => new Date(Date.UTC(2025, 0, 1 + n))
+
+/** The value of document `n`: one in a hundred has the rare one, the rest share a few. */
+const value = (kind: string, n: number): string => (n % 100 === 7 ? `${kind}-rare` : `${kind}-${n % 4}`)
+
+const range = <T>(count: number, make: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
+
+/** In no order of time, name or duration: it is for the indexes to bring that about. */
+const fill = async (store: Store): Promise<void> => {
+  for (const { tenant, share } of [
+    { tenant: a, share: 2 },
+    { tenant: b, share: 1 },
+  ]) {
+    const entry = (n: number) =>
+      tenant.entry(n, {
+        dispatch: value('dispatch', n),
+        form: value('form', n),
+        project: value('project', n),
+        agent: value('agent', n),
+        status: value('status', n),
+        duration: (n * 7919) % 1000,
+        createdAt: day((n * 7919) % 365),
+        updatedAt: day((n * 104_729) % 365),
+      })
+    const dispatch = (n: number) =>
+      tenant.dispatch(n, {
+        name: value('name', n),
+        form: value('form', n),
+        project: value('project', n),
+        dispatchType: n % 100 === 7 ? 'hybrid' : 'survey',
+        status: n % 100 === 7 ? 'supended' : 'dispatched',
+        recipients: { agents: range(4, (i) => value('agent', n + i)), agentGroups: [] },
+        createdAt: day((n * 7919) % 365),
+      })
+    const project = (n: number) => ({
+      ...tenant.project(n),
+      name: value('name', n),
+      createdAt: day((n * 7919) % 365),
+    })
+    await store.insert('users', [tenant.user])
+    await store.insert('agents', range(200, tenant.agent))
+    await store.insert('forms', [tenant.form])
+    await store.insert('projects', range(300 * share, project))
+    await store.insert('dispatches', range(300 * share, dispatch))
+    await store.insert('entries', range(2000 * share, entry))
+  }
+}
+
+type Explain = (collection: string, pipeline: Document[]) => Promise<string[]>
+
+const explainQuery = (explain: Explain, { collection, match, stages }: Query, after: readonly Document[] = stages) =>
+  explain(collection, [{ $match: match }, ...after])
+
+t.test('indexes serve every documented query', { skip }, async (t) => {
+  const uri = new URL(String(server))
+  uri.pathname = `/test-${randomBytes(6).toString('hex')}`
+  const client = new MongoClient(uri.href)
+  const store = mongoStore(mongoSettings(uri.href))
+  t.teardown(async () => {
+    await store.close()
+    await client.db().dropDatabase()
+    await client.close()
+  })
+  await store.ensureIndexes()
+  await fill(store)
+  const explain: Explain = async (collection, pipeline) =>
+    planFaults(await client.db().collection(collection).aggregate(pipeline).explain('executionStats'))
+
+  const unfiltered = (sortBy: string) => ({ sortBy, sortOrder: 'asc', page: 1, perPage: 50 }) as never
+  const settled = async () => {
+    const found = Object.values(lists).map(({ pipeline }) => pipeline(scope, unfiltered('createdAt')))
+    return (await Promise.all(found.map((query) => explainQuery(explain, query)))).flat().length === 0
+  }
+  const deadline = performance.now() + STATISTICS_MS
+  while (!(await settled()) && performance.now() < deadline) await setTimeout(500)
+
+  t.test('what no index serves is found out', async (t) => {
+    const scan = /COLLSCAN|Seq Scan|all of _id_|lookup/
+    const place = 'location.city'
+    const own = { $match: { $and: [scope] } }
+    t.match((await explain('entries', [{ $match: { [place]: 'Kano' } }])).join(), scan)
+    t.match((await explain('entries', [own, { $sort: { [place]: 1 } }, { $limit: 50 }])).join(), /sort/i)
+    const lookup = { $lookup: { from: 'entries', localField: 'name', foreignField: place, as: 'found' } }
+    t.match((await explain('projects', [own, { $sort: { _id: 1 } }, { $limit: 1 }, lookup])).join(), scan)
+  })
+
+  for (const [collection, { query, pipeline, filters }] of Object.entries(lists)) {
+    const { sortBy, sortOrder, page, perPage, ...declared } = query.properties
+    const [sorts, orders]: [string[], string[]] = [sortBy?.enum, sortOrder?.enum]
+    const first = Object.fromEntries(Object.entries(filters).map(([name, [value]]) => [name, value]))
+    const selections: Record<string, string>[] = [
+      {},
+      ...Object.entries(filters).flatMap(([name, values]) => values.map((value) => ({ [name]: value }))),
+      first,
+    ]
+
+    t.test(`a page of ${collection} by each filter and all of them, in each order`, async (t) => {
+      t.same(Object.keys(filters).sort(), Object.keys(declared).sort(), 'no filter is left out')
+      for (const selection of selections) {
+        for (const by of sorts) {
+          for (const order of orders) {
+            const listing = { ...selection, sortBy: by, sortOrder: order, page: 1, perPage: 50 }
+            const found = pipeline(scope, listing as never)
+            t.same(await explainQuery(explain, found), [], JSON.stringify(listing))
+          }
+        }
+      }
+    })
+
+    t.test(`the count of ${collection} by each filter and all of them`, async (t) => {
+      for (const selection of selections) {
+        const listing: Listing = { ...selection, sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 }
+        const found = pipeline(scope, listing as never)
+        t.same(await explainQuery(explain, found, [{ $count: 'total' }]), [], JSON.stringify(selection))
+      }
+    })
+  }
+
+  t.test('a record by its id, with all that is joined', async (t) => {
+    t.same(await explainQuery(explain, getEntry(scope, a.entry(1)._id)), [], 'entry')
+    t.same(await explainQuery(explain, getDispatch(scope, a.dispatch(1)._id)), [], 'dispatch')
+    t.same(await explainQuery(explain, getProject(scope, a.project(1)._id)), [], 'project')
+  })
+})
+
+t.test('a plan of MongoDB is read as well', async (t) => {
+  const bounded = { stage: 'IXSCAN', indexName: 'organisation_1__id_1', indexBounds: { organisation: ['["a", "a"]'] } }
+  const inOrder = { stage: 'LIMIT', inputStage: { stage: 'FETCH', inputStage: bounded } }
+  const plan = (winningPlan: object) => ({
+    command: { pipeline: [{ $match: { stage: 'COLLSCAN' } }, { $sort: { _id: 1 } }] },
+    stages: [{ $cursor: { queryPlanner: { winningPlan, rejectedPlans: [{ stage: 'SORT' }] } } }],
+  })
+  t.same(planFaults(plan(inOrder)), [])
+  t.same(planFaults(plan({ stage: 'SORT', inputStage: { stage: 'COLLSCAN' } })), ['SORT', 'COLLSCAN'])
+  const whole = { ...bounded, indexName: '_id_', indexBounds: { _id: ['[MinKey, MaxKey]'] } }
+  t.same(planFaults(plan({ stage: 'FETCH', inputStage: whole })), ['all of _id_'])
+  t.same(planFaults({ stages: [{ $cursor: plan(inOrder) }, { $sort: { sortKey: { name: 1 } } }] }), ['$sort'])
+  const unaided = ['$lookup without an index']
+  t.same(planFaults({ stages: [{ $lookup: {}, collectionScans: 2n, indexesUsed: [] }] }), unaided)
+  t.same(planFaults(plan({ stage: 'EQ_LOOKUP', strategy: 'NestedLoopJoin', inputStage: bounded })), unaided)
+  t.same(planFaults({ stages: [{ $lookup: {}, collectionScans: 0n, indexesUsed: ['_id_'] }] }), [])
+})
