@@ -1,6 +1,6 @@
 // What an API key looks like: `fda_<keyId>_<secret><checksum>`, in the digits and letters of ASCII. The secret has 196
 // bits; the checksum tells a mistyped key from an unknown one without asking the database.
-import { createHash, randomInt } from 'node:crypto'
+import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -26,7 +26,7 @@ export const keyIdOf = (key: string): string | undefined => {
 }
 
 /** What is kept of a key: its SHA-256, in hexadecimal. */
-export const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex')
+export const hashOf = (key: string): string => hash('sha256', key)
 
 /** Takes the secrets of keys out of a text, for the log; out of a URL also where it is percent-encoded without need. */
 export const redacted = (text: string): string =>

@@ -1,7 +1,7 @@
 // What listDispatches and getDispatch read. Pure: no driver, no I/O.
 import { Dispatch, DispatchListItem, type DispatchListQuery, dispatchStatusFilter } from '../../schemas/dispatches.js'
 import { User } from '../../schemas/users.js'
-import { authorReferences, embedAuthors, embedForm, embedProject, embedRecipients } from './joins.js'
+import { authorFields, authorReferences, embedAuthors, embedForm, embedProject, embedRecipients } from './joins.js'
 import { conditions, type FiltersFor, pick, Query, type Scope, type Stage, sortedPage } from './stages.js'
 
 const filters: FiltersFor<DispatchListQuery> = {
@@ -18,15 +18,18 @@ const idObjects = (field: string): Stage => ({
   $set: { [field]: { $map: { input: { $ifNull: [`$${field}`, []] }, in: { _id: '$$this' } } } },
 })
 
+const listFields = pick(DispatchListItem, authorFields)
+const fields = pick(Dispatch)
+const userFields = pick(User)
+
 export const listDispatches = (scope: Scope, listing: DispatchListQuery): Query => {
-  const authors = authorReferences(scope, User)
   const stages = [
     ...sortedPage(listing),
     idObjects('recipients.agents'),
     idObjects('recipients.agentGroups'),
-    pick(DispatchListItem, authors),
+    listFields,
   ]
-  return Query.in(scope, 'dispatches', conditions(filters, listing), stages, authors)
+  return Query.in(scope, 'dispatches', conditions(filters, listing), stages, authorReferences(scope, userFields))
 }
 
 export const getDispatch = (scope: Scope, id: string): Query =>
@@ -40,6 +43,6 @@ export const getDispatch = (scope: Scope, id: string): Query =>
       ...embedForm(scope),
       ...embedProject(scope),
       ...embedAuthors(scope),
-      pick(Dispatch),
+      fields,
     ],
   )

@@ -11,13 +11,16 @@ const filters: FiltersFor<EntryListQuery> = {
   status: (status) => ({ status }),
 }
 
+const listFields = pick(EntryListItem)
+const fields = pick(Entry)
+
 export const listEntries = (scope: Scope, listing: EntryListQuery): Query =>
-  Query.in(scope, 'entries', conditions(filters, listing), [...sortedPage(listing), pick(EntryListItem)])
+  Query.in(scope, 'entries', conditions(filters, listing), [...sortedPage(listing), listFields])
 
 export const getEntry = (scope: Scope, id: string): Query =>
   Query.in(
     scope,
     'entries',
     [{ _id: id }],
-    [...embedDispatch(scope), ...embedForm(scope), ...embedProject(scope), ...embedAgent(scope), pick(Entry)],
+    [...embedDispatch(scope), ...embedForm(scope), ...embedProject(scope), ...embedAgent(scope), fields],
   )

@@ -1,10 +1,9 @@
 // Every join of the system. It is the simple $lookup on an index, and then the check that what it found belongs to the
 // caller's organisation: an id that points at another organisation's document finds nothing.
-import type { TObject } from '@sinclair/typebox'
 import type { CollectionName } from '../store/collections.js'
-import { pick, Query, type References, type Scope, type Stage } from './stages.js'
+import { Query, type References, type Scope, type Stage } from './stages.js'
 
-const authorFields = ['createdBy', 'modifiedBy']
+export const authorFields = ['createdBy', 'modifiedBy']
 
 /** Of the joined documents in `as`, those of the scope's organisation. */
 const own = (scope: Scope, as: string) => ({
@@ -20,10 +19,13 @@ const embed = (scope: Scope, from: CollectionName, field: string): Stage[] => [
 /** The admins who made and last changed a dispatch or a project. */
 export const embedAuthors = (scope: Scope): Stage[] => authorFields.flatMap((field) => embed(scope, 'users', field))
 
-/** The same for a list, where one admin stands in many rows: after the page is read each is fetched once. */
-export const authorReferences = (scope: Scope, author: TObject): References => ({
+/**
+ * The same for a list, where one admin stands in many rows: after the page is read each is fetched once.
+ * @param kept keeps the fields of an admin that the list shows
+ */
+export const authorReferences = (scope: Scope, kept: Stage): References => ({
   fields: authorFields,
-  find: (ids) => Query.in(scope, 'users', [{ _id: { $in: ids } }], [pick(author)]),
+  find: (ids) => Query.in(scope, 'users', [{ _id: { $in: ids } }], [kept]),
 })
 
 export const embedForm = (scope: Scope): Stage[] => embed(scope, 'forms', 'form')

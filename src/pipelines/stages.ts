@@ -82,9 +82,12 @@ export const sortedPage = ({ sortBy, sortOrder, page, perPage }: Listing): Stage
   ]
 }
 
-/** Keeps the stored fields that a response schema names, at every depth; of those that hold ids still, the ids. */
-export const pick = (schema: TObject, { fields }: Pick<References, 'fields'> = { fields: [] }): Stage => ({
-  $project: Object.fromEntries(paths(schema, '', fields)),
+/**
+ * Keeps the stored fields that a response schema names, at every depth. It is made once, not for each query.
+ * @param references fields that hold ids still, which are kept
+ */
+export const pick = (schema: TObject, references: readonly string[] = []): Stage => ({
+  $project: Object.fromEntries(paths(schema, '', references)),
 })
 
 const paths = (schema: TObject, prefix: string, whole: readonly string[] = []): [string, 1][] =>

@@ -12,12 +12,13 @@ export const closingPlugin = fp(
   async (app: FastifyInstance) => {
     let underway = 0
     let seen = 0
-    app.addHook('onRequest', async (_request, { raw }) => {
+    app.addHook('onRequest', (_request, { raw }, next) => {
       underway += 1
       seen += 1
       raw.once('close', () => {
         underway -= 1
       })
+      next()
     })
     app.addHook('preClose', async () => {
       // What has arrived may not have been read yet, and is lost when the listening ends: first a moment without news.

@@ -1,29 +1,37 @@
 // Answers are JSON: a caller that takes no JSON is told so. Also the headers that are the same on every answer.
 import accepts from '@fastify/accepts'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { LRUCache } from 'lru-cache'
 import { problem } from '../problems.js'
 
 /** What answers are, in the ways that callers ask for it. */
 const TYPES = ['application/json', 'application/json;charset=utf-8']
+/** The same on every answer. */
+const HEADERS = {
+  'cache-control': 'private, no-cache',
+  vary: 'authorization, accept, accept-encoding',
+  'x-content-type-options': 'nosniff',
+}
+/** How many Accept headers are known by heart: a caller sends the same one for years. */
+const KNOWN_HEADERS = 100
 
 export const jsonOnlyPlugin = fp(
   async (app: FastifyInstance) => {
     await app.register(accepts)
-    app.addHook('onRequest', async (request, reply) => {
-      reply.headers({
-        'cache-control': 'private, no-cache',
-        vary: 'authorization, accept',
-        'x-content-type-options': 'nosniff',
-      })
-      if (request.accepts().type(TYPES) === false) {
-        throw problem('not_acceptable', 'Answers are application/json', {
-          errors: [
-            { in: 'header', name: 'Accept', message: 'excludes application/json', allowed: ['application/json'] },
-          ],
-        })
-      }
+    const takesJson = new LRUCache<string, boolean, FastifyRequest>({
+      max: KNOWN_HEADERS,
+      memoMethod: (_header, _stale, { context: request }) => request.accepts().type(TYPES) !== false,
+    })
+    app.addHook('onRequest', (request, reply, next) => {
+      reply.headers(HEADERS)
+      next(takesJson.memo(request.headers.accept ?? '', { context: request }) ? undefined : notAcceptable())
     })
   },
   { name: 'json-only', fastify: '5.x' },
 )
+
+const notAcceptable = () =>
+  problem('not_acceptable', 'Answers are application/json', {
+    errors: [{ in: 'header', name: 'Accept', message: 'excludes application/json', allowed: ['application/json'] }],
+  })

@@ -22,11 +22,11 @@ export const problemsPlugin = fp(
     })
 
     // Before a body is looked at, so that a wrong path or method is told before a wrong body.
-    app.addHook('onRequest', async (request) => {
+    app.addHook('onRequest', (request, _reply, next) => {
       const { url } = request
-      if (Buffer.byteLength(url) > MAX_URL_BYTES) throw tooLong()
-      if (request.is404) throw notFound(request, paths)
-      if (!isEncoded(url)) throw badEncoding()
+      if (Buffer.byteLength(url) > MAX_URL_BYTES) next(tooLong())
+      else if (request.is404) next(notFound(request, paths))
+      else next(isEncoded(url) ? undefined : badEncoding())
     })
 
     app.setErrorHandler((error, request, reply) => {

@@ -18,6 +18,12 @@ export const answer = (schema: TSchema, path = '') => ({
   },
 })
 
+/** The answer to a caller that has the answer already. */
+export const notModified = {
+  description: 'The caller has this answer: its entity tag is in If-None-Match. There is no body.',
+  type: 'null',
+}
+
 /** The answers to what may go wrong, by their status. */
 export const problemAnswers = (codes: readonly ProblemCode[]) =>
   Object.fromEntries(

@@ -1,13 +1,14 @@
 // The two kinds of operation: a list and a record by its id. What a route adds is its names, schemas and pipeline.
 import type { TObject, TSchema } from '@sinclair/typebox'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { IdParams } from '../../schemas/common.js'
 import { one, page } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
 import type { Listing, Query, Scope } from '../pipelines/stages.js'
 import { type ProblemCode, problem } from '../problems.js'
-import { answer, problemAnswers } from './answers.js'
+import { answer, notModified, problemAnswers } from './answers.js'
 import { pageMetadata } from './page-metadata.js'
+import { unlessKnown } from './revalidation.js'
 
 const commonProblems: ProblemCode[] = [
   'invalid_parameter',
@@ -44,14 +45,15 @@ export const listOperation = <Q extends Listing>(
       schema: {
         ...described(operation),
         querystring: query,
-        response: { 200: answer(page(item), url), ...problemAnswers(commonProblems) },
+        response: { 200: answer(page(item), url), 304: notModified, ...problemAnswers(commonProblems) },
       },
     },
-    async (request: FastifyRequest) => {
+    async (request, reply) => {
       const listing = request.query as Q
       const found = pipeline(request.scope, listing)
       const [data, total] = await Promise.all([app.store.aggregate(found, request.signal), app.store.count(found)])
-      return { success: true, data, _metadata: pageMetadata(request, app.config.publicUrl, listing, total) }
+      const _metadata = pageMetadata(request, app.config.publicUrl, listing, total)
+      return unlessKnown(request, reply, { success: true, data, _metadata })
     },
   )
 }
@@ -73,14 +75,14 @@ export const getOperation = (
         ...described(operation),
         params: IdParams(name),
         querystring: strict({}),
-        response: { 200: answer(one(resource)), ...problemAnswers([...commonProblems, 'not_found']) },
+        response: { 200: answer(one(resource)), 304: notModified, ...problemAnswers([...commonProblems, 'not_found']) },
       },
     },
-    async (request: FastifyRequest) => {
+    async (request, reply) => {
       const { id } = request.params as { id: string }
-      const { first } = await app.store.aggregate(pipeline(request.scope, id), request.signal)
+      const { first } = await app.store.aggregate(pipeline(request.scope, id))
       if (first === undefined) throw problem('not_found', `No ${name} has this id`)
-      return { success: true, data: first }
+      return unlessKnown(request, reply, { success: true, data: first })
     },
   )
 }

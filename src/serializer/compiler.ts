@@ -15,7 +15,7 @@ const closeBrace = Buffer.from('}')
  * documents go through a writer compiled from their schema, the rest through JSON.stringify.
  */
 export const compileAnswer = (schema: TSchema): ((payload: Envelope) => Buffer) => {
-  const { properties } = resolve(schema)
+  const { properties = {} } = resolve(schema)
   const parts = Object.entries<TSchema>(properties).map(([name, property]) => ({
     name,
     label: `${JSON.stringify(name)}:`,

@@ -53,7 +53,18 @@ t.test('every operation is described, parameter by parameter and answer by answe
       t.same(operation.security, [])
       continue
     }
-    const statuses = ['200', '400', '401', '406', '414', '431', '500', '503', ...(path.includes('{id}') ? ['404'] : [])]
+    const statuses = [
+      '200',
+      '304',
+      '400',
+      '401',
+      '406',
+      '414',
+      '431',
+      '500',
+      '503',
+      ...(path.includes('{id}') ? ['404'] : []),
+    ]
     t.same(Object.keys(operation.responses).sort(), statuses.sort(), path)
     for (const { name, description, schema, required, in: place } of operation.parameters ?? []) {
       t.ok(description, `${path} ${name} has a description`)
@@ -92,7 +103,8 @@ t.test('every answer has an example, and it is valid by its schema', async (t) =
   for (const { path, operation } of operationsOf(document)) {
     for (const [status, { description, content }] of Object.entries(operation.responses)) {
       t.ok(description, `${path} ${status}`)
-      for (const [type, { schema, example, examples }] of Object.entries(content)) {
+      t.equal(content === undefined, status === '304', 'what the caller has is not sent again')
+      for (const [type, { schema, example, examples }] of Object.entries(content ?? {})) {
         t.equal(type, status === '200' ? 'application/json' : 'application/problem+json')
         const here = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/'))
         const values = example === undefined ? Object.values(examples ?? {}).map(({ value }) => value) : [example]

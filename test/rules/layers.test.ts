@@ -35,7 +35,7 @@ const rooms: { room: RegExp; may: RegExp; mayNot?: RegExp }[] = [
   },
   {
     room: /^src\/routes\//,
-    may: /^(schemas\/|src\/(routes|pipelines|plugins)\/|src\/(problems|config)|src\/keys\/keys)/,
+    may: /^(schemas\/|src\/(routes|pipelines|plugins)\/|src\/(problems|config)|src\/keys\/keys|src\/serializer\/etag)/,
     mayNot: /^(mongodb|mingo)/,
   },
   {

@@ -1,0 +1,15 @@
+// Conditional requests (RFC 9110, section 13): whoever names the entity tag of the answer has it already.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import fresh from 'fresh'
+import { etagOf } from '../serializer/etag.js'
+
+/** The answer with its entity tag, or 304 without a body if the caller has it. */
+export const unlessKnown = (
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  envelope: Readonly<Record<string, unknown>>,
+): unknown => {
+  const etag = etagOf(envelope)
+  reply.header('etag', etag)
+  return fresh(headers, { etag }) ? reply.code(304).send() : envelope
+}
