@@ -1,74 +1,177 @@
-// The benchmark's command line: `npm run bench`. It prints times of requests over HTTP on loopback, one after another,
-// to the service on the embedded store; medians and 99th percentiles of one run on this machine.
-import { Agent, get } from 'node:http'
-import type { AddressInfo } from 'node:net'
+// The benchmark's command line: `npm run bench`. Without options it measures everything and writes bench/RESULTS.md.
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { buildApp } from '../src/app.js'
-import { loadConfig } from '../src/config.js'
-import { loadDemo } from '../src/demo.js'
-import { embeddedStore } from '../src/store/embedded.js'
+import { compare, compareNodes } from './compare.js'
+import { type Database, describeServer, isServerThere, prepareDatabase } from './databases.js'
+import { benchEmbedded } from './embedded.js'
+import { growth } from './growth.js'
+import { pinned, stopAll } from './processes.js'
+import {
+  comparisonTables,
+  growthPlots,
+  growthTables,
+  nodeTable,
+  planText,
+  ratioTable,
+  surroundings,
+  underGoal,
+} from './report.js'
+import { ROUNDS } from './rounds.js'
 
-const { values } = parseArgs({ options: { entries: { type: 'string' }, requests: { type: 'string' } } })
-const entries = Number(values.entries ?? 10_000)
-const requests = Number(values.requests ?? 300)
+const usage = `Usage:
+  npm run bench -- [--quick | --growth] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
+  npm run bench -- --store embedded [--entries 10000]
 
-const store = embeddedStore()
-const [demo] = await loadDemo(store, { seed: 42, organisations: 1, dispatches: 200, entries })
-const app = await buildApp(loadConfig({ LOG_LEVEL: 'silent', PORT: '0' }), store)
-await app.listen({ host: '127.0.0.1', port: 0 })
-const { port } = app.server.address() as AddressInfo
-const agent = new Agent({ keepAlive: true })
-const headers = { authorization: `Bearer ${demo?.key}` }
+Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs a server, that of
+BENCH_MONGODB_URI, MONGODB_URI or mongodb://127.0.0.1:27017, and keeps the databases bench-10000, bench-100000 and
+bench-1000000 there. Without one it measures the embedded store.
 
-/** The body of an answer, which must be a success. */
-const ask = (path: string): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const request = get({ port, path, agent, headers }, (response) => {
-      let body = ''
-      response.on('data', (chunk) => {
-        body += chunk
-      })
-      response.on('end', () => (response.statusCode === 200 ? resolve(body) : reject(new Error(`${path}: ${body}`))))
+  --quick    only the first five ratios; writes no report
+  --growth   only how times grow with the data; writes no report
+  --json     writes the ratios that have a goal into a file
+  --store    mongo or embedded
+  --entries  size of the largest database
+  --seconds  how long each case is measured in each round; those of the ratios four times as long
+  --node     another node binary, on which the processor time of a request is measured too`
+
+const method = `Every peer gives the same answers as the service, which is checked first, over the same data: entries of one
+organisation. *Replayed* means that a process answers the driver with recorded replies of the server, so that the time of
+the database is left out; a ratio is the median of the ratios of ${ROUNDS} rounds, with 16 requests under way. The service
+writes its log and checks a key; the peers do neither. It keeps a total for at most twenty times what it cost to count,
+while the peers count for every request: *counting* is the service told not to (\`TOTAL_MAX_AGE_MS=0\`).
+`
+
+const SMALL = 10_000
+const RESULTS = 'bench/RESULTS.md'
+
+const begun = Date.now()
+const say = (text: string): void => {
+  console.error(`${((Date.now() - begun) / 1000).toFixed(0).padStart(5)} s  ${text}`)
+}
+
+const options = () => {
+  try {
+    const { values } = parseArgs({
+      options: {
+        quick: { type: 'boolean', default: false },
+        growth: { type: 'boolean', default: false },
+        json: { type: 'string' },
+        store: { type: 'string' },
+        entries: { type: 'string' },
+        seconds: { type: 'string', default: '0.4' },
+        node: { type: 'string', multiple: true, default: [] },
+      },
     })
-    request.on('error', reject)
-  })
-
-const idOf = async (path: string): Promise<string> => JSON.parse(await ask(path)).data[0].id
-
-const entry = await idOf(`/v1/entries?page=${Math.ceil(entries / 2)}&perPage=1`)
-const dispatch = await idOf('/v1/dispatches?status=dispatched&perPage=1')
-const project = await idOf('/v1/projects?perPage=1')
-
-const cases: Record<string, string> = {
-  'entries, page of 50': '/v1/entries',
-  'entries, last page of 50': `/v1/entries?page=${Math.ceil(entries / 50)}`,
-  'entries by createdAt, descending': '/v1/entries?sortBy=createdAt&sortOrder=desc',
-  'entries of a status, by duration': '/v1/entries?status=rejected&sortBy=duration',
-  'entries of a dispatch': `/v1/entries?dispatch=${dispatch}`,
-  'entries, page of 1000': '/v1/entries?perPage=1000',
-  'dispatches, page of 50': '/v1/dispatches',
-  'projects, page of 50': '/v1/projects',
-  'entry by id': `/v1/entries/${entry}`,
-  'dispatch by id': `/v1/dispatches/${dispatch}`,
-  'project by id': `/v1/projects/${project}`,
-}
-
-console.log(`Embedded store, ${entries} entries, Node ${process.version}, ${requests} requests each after a warm-up`)
-console.log(`${'request'.padEnd(36)}${'median ms'.padStart(10)}${'p99 ms'.padStart(10)}${'KiB'.padStart(10)}`)
-for (const [name, path] of Object.entries(cases)) {
-  const size = Buffer.byteLength(await ask(path))
-  for (let i = 0; i < requests / 5; i++) await ask(path)
-  const times: number[] = []
-  for (let i = 0; i < requests; i++) {
-    const start = performance.now()
-    await ask(path)
-    times.push(performance.now() - start)
+    const entries = values.entries === undefined ? undefined : Number(values.entries)
+    const ms = Number(values.seconds) * 1000
+    if (entries !== undefined && !(Number.isInteger(entries) && entries >= 1000 && entries % 1000 === 0)) {
+      throw new Error('--entries must be a multiple of 1000')
+    }
+    if (!(ms > 0)) throw new Error('--seconds must be a number above 0')
+    if (values.quick && values.growth) throw new Error('--quick and --growth exclude each other')
+    if (values.store !== undefined && !['mongo', 'embedded'].includes(values.store)) {
+      throw new Error('--store must be mongo or embedded')
+    }
+    return { ...values, entries, ms }
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`)
+    process.exit(2)
   }
-  times.sort((a, b) => a - b)
-  const at = (share: number) => (times[Math.floor(share * (times.length - 1))] as number).toFixed(2).padStart(10)
-  console.log(`${name.padEnd(36)}${at(0.5)}${at(0.99)}${(size / 1024).toFixed(1).padStart(10)}`)
 }
 
-agent.destroy()
-await app.close()
-await store.close()
+const { quick, growth: growthOnly, json, store, entries, ms, node: nodes } = options()
+const server = process.env.BENCH_MONGODB_URI || process.env.MONGODB_URI || 'mongodb://127.0.0.1:27017/'
+/** Of a ratio's case in each round. */
+const durations = { ratio: 4 * ms, other: ms }
+
+/** Everything that is said on stdout, for the report. */
+const text: string[] = []
+const print = (...parts: string[]): void => {
+  const part = `${parts.join('\n\n')}\n`
+  text.push(part)
+  console.log(part)
+}
+
+const prepare = async (size: number): Promise<Database> => {
+  const database = await prepareDatabase(server, size, say)
+  say(`bench-${size} is there`)
+  return database
+}
+
+/** Sizes from the smallest to the largest, a factor of ten apart as far as that goes. */
+const sizesTo = (largest: number): number[] => {
+  const sizes: number[] = []
+  for (let size = SMALL; size < largest; size *= 10) sizes.push(size)
+  return [...sizes, largest]
+}
+
+const runNodes = async (small: Database): Promise<void> => {
+  const all = [process.execPath, ...nodes]
+  const versions = new Map(all.map((node) => [node, execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()]))
+  const results = await compareNodes(server, small, all, 2 * durations.other, say)
+  print('## Processor time by version of Node, replayed, 16 at once', nodeTable(results, versions))
+  await stopAll()
+}
+
+const run = async (): Promise<Record<string, number>> => {
+  const ratios: Record<string, number> = {}
+  let appendix = ''
+  const rates: string[] = []
+  const small = await prepare(SMALL)
+
+  if (!growthOnly) {
+    const comparison = await compare(server, small, durations, !quick, say)
+    await stopAll()
+    Object.assign(ratios, comparison.ratios)
+    const over = `medians of ${ROUNDS} rounds`
+    print(
+      '## Replayed replies of the server',
+      `10,000 entries; ${over}.`,
+      comparisonTables(comparison.results, 'replayed'),
+    )
+    print('## On the server', `10,000 entries; ${over}.`, comparisonTables(comparison.results, 'server'))
+    if (nodes.length > 0) await runNodes(small)
+  }
+  if (!quick) {
+    const databases: Database[] = []
+    for (const size of sizesTo(entries ?? 1_000_000)) databases.push(size === SMALL ? small : await prepare(size))
+    const grown = await growth(databases, durations.other, say)
+    await stopAll()
+    Object.assign(ratios, grown.ratios)
+    for (const { entries, seedRate } of databases) {
+      if (seedRate) rates.push(`${entries.toLocaleString('en')} at ${Math.round(seedRate)} a second`)
+    }
+    print('## Growth', 'On the server, one request at a time.', growthTables(grown), `Seeded: ${rates.join('; ')}.`)
+    const plots = growthPlots(grown)
+    appendix = `## Query plans\n\n${planText(grown)}\n`
+    if (growthOnly) console.log(appendix)
+    else {
+      writeFileSync('bench/latency-by-size.svg', plots.bySize)
+      writeFileSync('bench/latency-by-page.svg', plots.byPage)
+    }
+  }
+
+  const about = surroundings(await describeServer(server), pinned())
+  const given = process.argv.slice(2)
+  const command = ['npm run bench', ...(given.length > 0 ? ['--', ...given] : [])].join(' ')
+  const summary = `${about}\n- Command: \`${command}\`\n\n## Ratios\n\n${ratioTable(ratios)}\n`
+  console.log(summary)
+  if (!quick && !growthOnly) {
+    const images = '![Time by size](latency-by-size.svg)\n\n![Time by page](latency-by-page.svg)\n'
+    writeFileSync(RESULTS, ['# Results of the benchmark\n', method, summary, ...text, images, appendix].join('\n'))
+    say(`${RESULTS} written`)
+  }
+  return ratios
+}
+
+if (store === 'embedded' || (store === undefined && !(await isServerThere(server)))) {
+  await benchEmbedded(entries ?? SMALL, 300)
+} else {
+  try {
+    const ratios = await run()
+    if (json !== undefined) writeFileSync(json, `${JSON.stringify(underGoal(ratios), null, 2)}\n`)
+  } finally {
+    await stopAll()
+  }
+}

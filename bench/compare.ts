@@ -1,0 +1,189 @@
+// The service beside its peers and limits, over the database of 10,000 entries: over replayed replies of the server,
+// where its own cost shows, and over the server itself.
+import { addressOf, type Database, withDatabase } from './databases.js'
+import { checkContract, type PeerName, type Peers, peerNames, serves, startPeers } from './peers.js'
+import { type Driver, type LoadGenerator, startDriver, startLoad, startReplayer } from './processes.js'
+import { type RequestName, requests, type Sample } from './requests.js'
+import { type Case, measureRounds, type Results, ratio } from './rounds.js'
+
+export type Backend = 'replayed' | 'server'
+export const concurrencies = [1, 16, 64] as const
+/** The concurrency of all ratios. */
+const COMPARED_AT = 16
+/** The servers under test have one core, load and replayer the other. */
+const SERVER_CORE = 0
+const LOAD_CORE = 1
+/** How much longer than in a round a case that a ratio is made of runs before the first. */
+const WARM_UP = 3
+
+export interface Durations {
+  /** Milliseconds of a case that a ratio is made of, in each round. */
+  ratio: number
+  /** Of any other. */
+  other: number
+}
+
+export const caseName = (backend: Backend, peer: string, request: RequestName, concurrency: number): string =>
+  [backend, peer, request, concurrency].join(' ')
+
+/** The driver alone runs each list without its total, or with it. */
+const driverWorks = { rawDriver: 'aggregate', rawDriverWithTotal: 'aggregateAndCount' } as const
+
+export interface Comparison {
+  results: Results
+  ratios: Record<string, number>
+}
+
+const sampleOf = async ({ service }: Peers, entries: number): Promise<Sample> => {
+  const { data } = (await service.get(`/v1/entries?page=${entries / 2}&perPage=1`)) as {
+    data: { id: string; dispatch: string }[]
+  }
+  return { entry: data[0]?.id as string, dispatch: data[0]?.dispatch as string }
+}
+
+/**
+ * Measures what the ratios need, or everything.
+ * @param server the URI of the server on which the database is
+ */
+export const compare = async (
+  server: string,
+  database: Database,
+  durations: Durations,
+  everything: boolean,
+  say: (text: string) => void,
+): Promise<Comparison> => {
+  const load = startLoad(LOAD_CORE)
+  const { replayer, peers, paths } = await startReplayed(server, database, say)
+  const live = await startPeers(
+    database,
+    { uri: database.uri },
+    everything ? livePeers : ['service', 'serviceCounting'],
+  )
+  await checkContract(live, paths)
+  const driver = startDriver(database.uri, database.organisation)
+
+  const every = {
+    ...peerCases('replayed', peers, paths, load, durations),
+    ...peerCases('server', live, paths, load, durations),
+    ...driverCases(driver, paths, durations),
+  }
+  const cases = everything ? every : Object.fromEntries(Object.entries(every).filter(([name]) => neededNames.has(name)))
+  const results = await measureRounds(cases, say)
+  const unknown = await replayer.unknown()
+  if (unknown > 0) throw new Error(`${unknown} commands were asked of the replayer that it had not recorded`)
+  return { results, ratios: ratiosOf(results) }
+}
+
+const livePeers: readonly PeerName[] = ['service', 'serviceCounting', 'fastifyObjects', 'expressMongoose', 'feathers']
+
+/** Starts the peers over a replayer that has seen each request once. */
+const startReplayed = async (server: string, database: Database, say: (text: string) => void, node?: string) => {
+  const replayer = await startReplayer(addressOf(server), LOAD_CORE)
+  // A driver that polls: what the server streams of its state cannot be replayed.
+  const uri = withDatabase(
+    `mongodb://127.0.0.1:${replayer.port}/?serverMonitoringMode=poll`,
+    `bench-${database.entries}`,
+  )
+  const peers = await startPeers(database, { uri, core: SERVER_CORE, node }, peerNames)
+  const paths = requests(database.entries, await sampleOf(peers, database.entries))
+  await checkContract(peers, paths)
+  say(`all answer alike; ${await replayer.replay()} replies recorded`)
+  return { replayer, peers, paths }
+}
+
+const timesOf = (name: string, { ratio, other }: Durations): Omit<Case, 'run'> =>
+  neededNames.has(name) ? { ms: ratio, warmUpMs: WARM_UP * ratio } : { ms: other }
+
+const peerCases = (
+  backend: Backend,
+  peers: Peers,
+  paths: Record<RequestName, string>,
+  load: LoadGenerator,
+  durations: Durations,
+): Record<string, Case> => {
+  const cases: Record<string, Case> = {}
+  for (const [request, path] of Object.entries(paths) as [RequestName, string][]) {
+    for (const concurrency of concurrencies) {
+      for (const peer of peerNames) {
+        const server = peers[peer]
+        if (server === undefined || !serves(peer, request)) continue
+        // 64 answers of 1.2 MB at once would take longer than all else together.
+        if (request === 'list1000' && concurrency === 64) continue
+        const name = caseName(backend, peer, request, concurrency)
+        cases[name] = {
+          run: (ms) => server.measure(load, path, concurrency, ms),
+          ...timesOf(name, durations),
+        }
+      }
+    }
+  }
+  return cases
+}
+
+const driverCases = (
+  driver: Driver,
+  paths: Record<RequestName, string>,
+  durations: Durations,
+): Record<string, Case> => {
+  const cases: Record<string, Case> = {}
+  for (const [name, work] of Object.entries(driverWorks)) {
+    cases[caseName('server', name, 'list50', COMPARED_AT)] = {
+      run: (ms) => driver.measure({ path: paths.list50, work, concurrency: COMPARED_AT, ms }),
+      ...timesOf(caseName('server', name, 'list50', COMPARED_AT), durations),
+    }
+  }
+  return cases
+}
+
+/** Each ratio of requests a second: what stands above the line and what below it. */
+const fractions: Record<string, [above: string, below: string]> = Object.fromEntries(
+  (
+    [
+      ['list50.vsFastifyObjects', 'replayed', 'list50', 'service', 'fastifyObjects'],
+      ['list50.countingVsFastifyObjects', 'replayed', 'list50', 'serviceCounting', 'fastifyObjects'],
+      ['list50.vsExpressMongoose', 'replayed', 'list50', 'service', 'expressMongoose'],
+      ['list50.countingVsExpressMongoose', 'replayed', 'list50', 'serviceCounting', 'expressMongoose'],
+      ['list50.vsFeathers', 'replayed', 'list50', 'service', 'feathers'],
+      ['list50.vsReadyBuffer', 'replayed', 'list50', 'service', 'readyBuffer'],
+      ['byId.stackVsBare', 'replayed', 'byId', 'service', 'bareById'],
+      ['list50.vsRawDriver', 'server', 'list50', 'service', 'rawDriver'],
+      ['list50.countingVsRawDriverWithTotal', 'server', 'list50', 'serviceCounting', 'rawDriverWithTotal'],
+    ] as const
+  ).map(([name, backend, request, above, below]) => [
+    name,
+    [caseName(backend, above, request, COMPARED_AT), caseName(backend, below, request, COMPARED_AT)],
+  ]),
+)
+
+const neededNames = new Set(Object.values(fractions).flat())
+
+const ratiosOf = (results: Results): Record<string, number> =>
+  Object.fromEntries(
+    Object.entries(fractions).map(([name, [above, below]]) => [
+      name,
+      ratio('perSecond', results[above] ?? [], results[below] ?? []),
+    ]),
+  )
+
+/** The processor time of each peer for a list of 50 and an entry by id, on each of some node binaries. */
+export const compareNodes = async (
+  server: string,
+  database: Database,
+  nodes: readonly string[],
+  ms: number,
+  say: (text: string) => void,
+): Promise<Results> => {
+  const load = startLoad(LOAD_CORE)
+  const cases: Record<string, Case> = {}
+  for (const node of nodes) {
+    const { peers, paths } = await startReplayed(server, database, say, node)
+    for (const peer of peerNames) {
+      for (const request of ['list50', 'byId'] as const) {
+        if (!serves(peer, request)) continue
+        const run = (time: number) => (peers[peer] ?? peers.service).measure(load, paths[request], COMPARED_AT, time)
+        cases[[node, peer, request].join(' ')] = { run, ms, warmUpMs: WARM_UP * ms }
+      }
+    }
+  }
+  return measureRounds(cases, say)
+}

@@ -1,0 +1,112 @@
+// The databases of the benchmark on the server: bench-10000 and the like, each with one organisation and 200 dispatches.
+// They are seeded once and kept.
+import { MongoClient } from 'mongodb'
+import { seedData } from '../seed/index.js'
+import { loadConfig } from '../src/config.js'
+import { keysOf } from '../src/keys/keys.js'
+import { openMongo } from '../src/open-mongo.js'
+import type { Store } from '../src/store/store.js'
+
+export interface Database {
+  entries: number
+  uri: string
+  organisation: string
+  key: string
+  /** Entries a second from the beginning to the end of the seeding. */
+  seedRate: number | undefined
+}
+
+const DISPATCHES = 200
+const CONCURRENT_INSERTS = 3
+const DAY_MS = 86_400_000
+/** Documents of `seeds` that say when the seeding began and ended. Without the second it is not complete. */
+const BEGUN = 'bench-begun'
+const COMPLETE = 'bench-complete'
+
+/** A server's URI with the name of a database in it. */
+export const withDatabase = (server: string, name: string): string =>
+  server.replace(/^(mongodb(?:\+srv)?:\/\/[^/?]+)\/?[^?]*/, `$1/${name}`)
+
+/** The host and port of a URI that names one server. */
+export const addressOf = (uri: string): [host: string, port: string] => {
+  const [, host, port = '27017'] = /^mongodb:\/\/([^/?:,@]+)(?::(\d+))?(?:[/?]|$)/.exec(uri) ?? []
+  if (host === undefined) throw new Error(`${uri} must name one server, without a password: replies are replayed`)
+  return [host, port]
+}
+
+const open = (uri: string): Store => {
+  const { mongo } = loadConfig({ MONGODB_URI: uri, QUERY_TIMEOUT_MS: '600000' })
+  return openMongo(mongo as NonNullable<typeof mongo>)
+}
+
+export const isServerThere = async (server: string): Promise<boolean> => {
+  const store = open(withDatabase(server, 'admin'))
+  try {
+    await store.ping()
+    return true
+  } catch {
+    return false
+  } finally {
+    await store.close()
+  }
+}
+
+/** Name and version of a server. */
+export const describeServer = async (server: string): Promise<string> => {
+  const client = new MongoClient(server)
+  try {
+    const { version, ferretdb } = await client.db('admin').command({ buildInfo: 1 })
+    return ferretdb === undefined ? `MongoDB ${version}` : `FerretDB ${ferretdb.version} (MongoDB ${version} protocol)`
+  } finally {
+    await client.close()
+  }
+}
+
+/** Seeds a database with so many entries unless that was done before, and issues a key for it. */
+export const prepareDatabase = async (
+  server: string,
+  entries: number,
+  say: (text: string) => void,
+): Promise<Database> => {
+  const uri = withDatabase(server, `bench-${entries}`)
+  const store = open(uri)
+  try {
+    await store.ensureIndexes()
+    if ((await store.dangerouslyFind('seeds', COMPLETE)) === undefined) {
+      await seed(store, entries, (written) => say(`bench-${entries}: ${written} of ${entries} entries`))
+    }
+    const organisation = (await store.dangerouslyFindAll('organisations', {}, 1))[0]?._id as string
+    const expiresAt = new Date(Date.now() + DAY_MS)
+    const key = await keysOf(store, () => {}).issue({ organisation, name: 'Benchmark', expiresAt })
+    return { entries, uri, organisation, key, seedRate: await seedRate(store, entries) }
+  } finally {
+    await store.close()
+  }
+}
+
+const seed = async (store: Store, entries: number, report: (written: number) => void): Promise<void> => {
+  await store.insert('seeds', [{ _id: BEGUN, createdAt: new Date() }], { skipTaken: true })
+  const underway = new Set<Promise<void>>()
+  let written = 0
+  let reported = Date.now()
+  for (const batch of seedData({ seed: 42, organisations: 1, dispatches: DISPATCHES, entries })) {
+    const insert = store.insert(batch.collection, batch.documents, { skipTaken: true }).then(() => {
+      underway.delete(insert)
+      if (batch.collection === 'entries') written += batch.documents.length
+      if (Date.now() < reported + 10_000) return
+      reported = Date.now()
+      report(written)
+    })
+    underway.add(insert)
+    if (underway.size === CONCURRENT_INSERTS) await Promise.race(underway)
+  }
+  await Promise.all(underway)
+  await store.insert('seeds', [{ _id: COMPLETE, createdAt: new Date() }])
+}
+
+const seedRate = async (store: Store, entries: number): Promise<number | undefined> => {
+  const begun = await store.dangerouslyFind('seeds', BEGUN)
+  const complete = await store.dangerouslyFind('seeds', COMPLETE)
+  if (begun === undefined || complete === undefined) return undefined
+  return (entries * 1000) / (complete.createdAt.getTime() - begun.createdAt.getTime())
+}

@@ -1,0 +1,128 @@
+// How answers slow down as data grows: the same requests over databases of different sizes on the server, one at a time.
+import type { Database } from './databases.js'
+import { startService } from './peers.js'
+import { type Driver, type Server, startDriver, startLoad } from './processes.js'
+import { requests } from './requests.js'
+import { type Case, measureRounds, type Results, ratio } from './rounds.js'
+
+export const growthTitles = {
+  page1: 'page 1 of 50',
+  byId: 'entry by id',
+  filtered: 'filtered by dispatch and status, 50',
+  deepPage: 'page of 50 at half of the list',
+}
+export type GrowthName = keyof typeof growthTitles
+/** Those that have a total, which grows with the data when it is counted. */
+export const countedNames = ['page1', 'filtered', 'deepPage'] as const
+
+export interface Plan {
+  title: string
+  entries: number
+  path: string
+  plan: unknown
+}
+
+export interface Growth {
+  sizes: number[]
+  /** The numbers of the pages that were read of the largest database. */
+  pages: number[]
+  results: Results
+  ratios: Record<string, number>
+  plans: Plan[]
+}
+
+export const sizeCase = (request: GrowthName, entries: number) => `${request} ${entries}`
+/** The same where the service keeps no total. */
+export const countingCase = (request: GrowthName, entries: number) => `${request} ${entries} counting`
+export const pageCase = (who: 'service' | 'driver', page: number) => `${who} page ${page}`
+const pagePath = (page: number) => `/v1/entries?page=${page}&perPage=50`
+const middlePage = (entries: number) => entries / 100
+
+interface Opened {
+  database: Database
+  service: Server
+  counting: Server
+  driver: Driver
+  paths: Record<GrowthName, string>
+}
+
+const open = async (database: Database): Promise<Opened> => {
+  const { entries, uri, organisation } = database
+  const service = await startService(database, { uri })
+  const { data } = (await service.get(`/v1/entries?page=${Math.min(5000, entries / 2)}&perPage=1`)) as {
+    data: { id: string; dispatch: string }[]
+  }
+  const { list50, byId, filtered } = requests(entries, {
+    entry: data[0]?.id as string,
+    dispatch: data[0]?.dispatch as string,
+  })
+  const paths = { page1: list50, byId, filtered, deepPage: pagePath(middlePage(entries)) }
+  const counting = await startService(database, { uri, countsAlways: true })
+  return { database, service, counting, driver: startDriver(uri, organisation), paths }
+}
+
+/** Measures databases, the smallest first. */
+export const growth = async (
+  databases: readonly Database[],
+  ms: number,
+  say: (text: string) => void,
+): Promise<Growth> => {
+  const load = startLoad()
+  const opened: Opened[] = []
+  for (const database of databases) opened.push(await open(database))
+  const [smallest, largest] = [opened.at(0), opened.at(-1)] as [Opened, Opened]
+  const sizes = databases.map(({ entries }) => entries)
+  const deep = middlePage(largest.database.entries)
+  const pages = [1, 10, 100, 1000, 10_000].filter((page) => page < deep).concat(deep)
+
+  const cases: Record<string, Case> = {}
+  for (const request of Object.keys(growthTitles) as GrowthName[]) {
+    for (const { service, paths, database } of opened) {
+      cases[sizeCase(request, database.entries)] = { ms, run: (time) => service.measure(load, paths[request], 1, time) }
+    }
+  }
+  for (const request of countedNames) {
+    for (const { counting, paths, database } of opened) {
+      const run = (time: number) => counting.measure(load, paths[request], 1, time)
+      cases[countingCase(request, database.entries)] = { ms, run }
+    }
+  }
+  for (const page of pages) {
+    const path = pagePath(page)
+    const drive = (time: number) => largest.driver.measure({ path, work: 'find', concurrency: 1, ms: time })
+    cases[pageCase('service', page)] = { ms, run: (time) => largest.service.measure(load, path, 1, time) }
+    cases[pageCase('driver', page)] = { ms, run: drive }
+  }
+  const results = await measureRounds(cases, say)
+
+  const [small, large] = [smallest.database.entries, largest.database.entries]
+  const between = (above: string, below: string) => ratio('p50', results[above] ?? [], results[below] ?? [])
+  const grown = (name: typeof sizeCase, request: GrowthName) => between(name(request, large), name(request, small))
+  const ratios = {
+    'growth.page1': grown(sizeCase, 'page1'),
+    'growth.byId': grown(sizeCase, 'byId'),
+    'growth.filtered': grown(sizeCase, 'filtered'),
+    'growth.deepPage': grown(sizeCase, 'deepPage'),
+    'growth.page1Counting': grown(countingCase, 'page1'),
+    'growth.filteredCounting': grown(countingCase, 'filtered'),
+    'deepPage.vsRawDriver': between(pageCase('service', deep), pageCase('driver', deep)),
+  }
+  say('explaining')
+  return { sizes, pages, results, ratios, plans: [...(await plansOf(smallest)), ...(await plansOf(largest))] }
+}
+
+const plansOf = async ({ driver, paths, database: { entries } }: Opened): Promise<Plan[]> => {
+  const plans: Plan[] = []
+  for (const [request, path] of Object.entries(paths) as [GrowthName, string][]) {
+    plans.push({ title: growthTitles[request], entries, path, plan: await driver.explain(path) })
+    if (request !== 'byId') {
+      plans.push({
+        title: `${growthTitles[request]}: its total`,
+        entries,
+        path,
+        plan: await driver.explain(path, true),
+      })
+    }
+  }
+  return plans
+}

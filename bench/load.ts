@@ -1,0 +1,87 @@
+// The load generator, a process of its own: connections that are kept, each with one request under way. It reads the
+// head of an answer and then only counts bytes. autocannon 8 parses all that comes: beside a ready buffer of 50 KB it
+// is itself what is measured, at a third of the requests, and here the replayer shares its core.
+import { connect, type Socket } from 'node:net'
+import { answerParent } from './ipc.js'
+import { type Timing, timed } from './timing.js'
+
+export interface Load {
+  port: number
+  path: string
+  headers: Record<string, string>
+  concurrency: number
+  ms: number
+}
+
+/** A connection that sends the same request again and again. */
+class Connection {
+  readonly #socket: Socket
+  readonly #request: Buffer
+  readonly opened: Promise<void>
+  /** How many bytes of the body are still to come; none is known before the head has come. */
+  #left: number | undefined
+  #done: () => void = () => {}
+  #fail: (error: Error) => void = () => {}
+
+  constructor({ port, path, headers }: Load) {
+    const lines = Object.entries({ host: `127.0.0.1:${port}`, ...headers }).map(([name, value]) => `${name}: ${value}`)
+    this.#request = Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`)
+    this.#socket = connect({
+      port,
+      host: '127.0.0.1',
+      noDelay: true,
+      // One buffer for all that comes: nothing is kept of it.
+      onread: { buffer: Buffer.allocUnsafe(256 * 1024), callback: (bytes, buffer) => this.#read(bytes, buffer) },
+    })
+    this.opened = new Promise((resolve, reject) => {
+      this.#socket.once('connect', resolve)
+      this.#fail = reject
+    })
+    this.#socket.on('error', (error) => this.#fail(error))
+    this.#socket.on('close', () => this.#fail(new Error('The server closed the connection')))
+  }
+
+  /** Sends the request; resolves when the answer is here, which must be a 200. */
+  send(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#done = resolve
+      this.#fail = reject
+      this.#left = undefined
+      this.#socket.write(this.#request)
+    })
+  }
+
+  close(): void {
+    this.#fail = () => {}
+    this.#socket.destroy()
+  }
+
+  #read(bytes: number, buffer: Uint8Array): boolean {
+    this.#left = this.#left === undefined ? this.#afterHead(bytes, buffer as Buffer) : this.#left - bytes
+    if (this.#left === 0) this.#done()
+    return true
+  }
+
+  #afterHead(bytes: number, buffer: Buffer): number {
+    const text = buffer.toString('latin1', 0, Math.min(bytes, 4096))
+    const end = text.indexOf('\r\n\r\n')
+    const length = /\r\ncontent-length: (\d+)\r\n/i.exec(text.slice(0, end + 2))?.[1]
+    if (!text.startsWith('HTTP/1.1 200 ') || length === undefined) {
+      this.#fail(new Error(`Not a 200 with a content-length, or not its whole head at once: ${text.slice(0, 300)}`))
+      return Number.NaN
+    }
+    return end + 4 + Number(length) - bytes
+  }
+}
+
+answerParent({
+  load: async (load: Load): Promise<Timing> => {
+    const connections = Array.from({ length: load.concurrency }, () => new Connection(load))
+    try {
+      await Promise.all(connections.map((connection) => connection.opened))
+      return await timed(load.concurrency, load.ms, (worker) => (connections[worker] as Connection).send())
+    } finally {
+      for (const connection of connections) connection.close()
+    }
+  },
+})

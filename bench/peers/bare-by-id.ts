@@ -1,0 +1,26 @@
+// A limit, no peer: the entry by id with this service's pipeline, store and serializer on a bare Fastify, without a key,
+// a log, plugins or a check of parameters.
+import Fastify from 'fastify'
+import { Entry } from '../../schemas/entries.js'
+import { one } from '../../schemas/envelope.js'
+import { loadConfig } from '../../src/config.js'
+import { openMongo } from '../../src/open-mongo.js'
+import { getEntry } from '../../src/pipelines/entries.js'
+import { serializerCompiler } from '../../src/serializer/compiler.js'
+import { mongodbUri, organisation, port } from './environment.js'
+
+const { mongo } = loadConfig({ MONGODB_URI: mongodbUri() })
+const store = openMongo(mongo as NonNullable<typeof mongo>)
+const scope = { organisation: organisation() }
+
+const app = Fastify()
+app.setSerializerCompiler(serializerCompiler)
+app.get<{ Params: { id: string } }>(
+  '/v1/entries/:id',
+  { schema: { response: { 200: one(Entry) } } },
+  async (request, reply) => {
+    const { first } = await store.aggregate(getEntry(scope, request.params.id))
+    return first === undefined ? reply.code(404).send() : { success: true, data: first }
+  },
+)
+await app.listen({ port, host: '127.0.0.1' })

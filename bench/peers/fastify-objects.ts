@@ -1,0 +1,54 @@
+// Peer: Fastify as everybody writes it. The driver makes objects, and a TypeBox response schema makes them JSON
+// (fast-json-stringify). The pipelines are this service's own.
+import Fastify from 'fastify'
+import { type Document, MongoClient } from 'mongodb'
+import { IdParams } from '../../schemas/common.js'
+import { Entry, EntryListItem, EntryListQuery } from '../../schemas/entries.js'
+import { one, page } from '../../schemas/envelope.js'
+import { namedSchemas } from '../../schemas/index.js'
+import { getEntry, listEntries } from '../../src/pipelines/entries.js'
+import type { Query } from '../../src/pipelines/stages.js'
+import { pageMetadata } from '../../src/routes/page-metadata.js'
+import { pageLimits } from '../requests.js'
+import { mongodbUri, organisation, port } from './environment.js'
+
+const db = (await MongoClient.connect(mongodbUri())).db()
+const entries = db.collection('entries')
+const scope = { organisation: organisation() }
+
+const read = (query: Query) => entries.aggregate([{ $match: query.match }, ...query.stages]).toArray()
+const withId = ({ _id, ...fields }: Document) => ({ id: _id, ...fields })
+
+const app = Fastify()
+for (const schema of namedSchemas.values()) app.addSchema(schema)
+
+app.get<{ Querystring: EntryListQuery }>(
+  '/v1/entries',
+  { schema: { querystring: EntryListQuery(pageLimits), response: { 200: page(EntryListItem) } } },
+  async (request) => {
+    const query = listEntries(scope, request.query)
+    const [found, total] = await Promise.all([read(query), entries.countDocuments(query.match)])
+    const _metadata = pageMetadata(request, undefined, request.query, total)
+    return { success: true, data: found.map(withId), _metadata }
+  },
+)
+
+app.get<{ Params: { id: string } }>(
+  '/v1/entries/:id',
+  { schema: { params: IdParams('entry'), response: { 200: one(Entry) } } },
+  async (request, reply) => {
+    const [entry] = await read(getEntry(scope, request.params.id))
+    if (entry === undefined) return reply.code(404).send()
+    const { dispatch, form, project, agent, ...rest } = withId(entry) as Document
+    const data = {
+      ...rest,
+      dispatch: dispatch && withId(dispatch),
+      form: form && withId(form),
+      project: project && withId(project),
+      agent: agent && withId(agent),
+    }
+    return { success: true, data }
+  },
+)
+
+await app.listen({ port, host: '127.0.0.1' })

@@ -1,0 +1,148 @@
+// Starts the processes of the benchmark: servers under test on one core, load and replayer on another.
+import { type ChildProcess, execFileSync, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { askChild } from './ipc.js'
+import type { Load } from './load.js'
+import type { DriverLoad } from './peers/raw-driver.js'
+import type { Usage } from './probe.js'
+import type { Timing } from './timing.js'
+
+/** What one measurement says. */
+export interface Measured extends Timing {
+  /** Processor time of the process under test for each request, in microseconds. */
+  cpu: number
+  /** Its resident memory, in MiB. */
+  rss: number
+}
+
+const moduleFile = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+const START_MS = 20_000
+const running = new Set<ChildProcess>()
+
+interface Options {
+  args?: string[]
+  env?: Record<string, string>
+  /** The node binary. */
+  node?: string | undefined
+  /** The processor core that all threads of the process are kept on, where the system has taskset. */
+  core?: number | undefined
+}
+
+const start = (file: string, { args = [], env = {}, node = process.execPath }: Options): ChildProcess => {
+  const child = fork(file, args, {
+    execPath: node,
+    execArgv: ['--import', new URL('probe.js', import.meta.url).href],
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', openSync('/dev/null', 'w'), 'inherit', 'ipc'],
+  })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  return child
+}
+
+let pins = true
+const pin = ({ pid }: ChildProcess, core: number | undefined): void => {
+  if (core === undefined || !pins) return
+  try {
+    execFileSync('taskset', ['-a', '-p', '-c', String(core), String(pid)], { stdio: 'ignore' })
+  } catch {
+    pins = false
+  }
+}
+/** Whether processes were kept on cores. */
+export const pinned = (): boolean => pins
+
+const stop = async (child: ChildProcess): Promise<void> => {
+  if (!running.has(child)) return
+  child.disconnect()
+  await once(child, 'exit')
+}
+
+export const stopAll = async (): Promise<void> => {
+  await Promise.all([...running].map(stop))
+}
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+const isOpen = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' })
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })
+
+const measured = async (child: ChildProcess, run: () => Promise<Timing>): Promise<Measured> => {
+  const before = await askChild<Usage>(child, 'usage')
+  const timing = await run()
+  const after = await askChild<Usage>(child, 'usage')
+  return { ...timing, cpu: (after.cpu - before.cpu) / timing.requests, rss: after.rss / 2 ** 20 }
+}
+
+/** The load generator. */
+export const startLoad = (core?: number) => {
+  const child = start(moduleFile('load.js'), { core })
+  pin(child, core)
+  return { run: (load: Load) => askChild<Timing>(child, 'load', load) }
+}
+export type LoadGenerator = ReturnType<typeof startLoad>
+
+/** The stand-in for the database; gives the port on which it takes MongoDB's protocol. */
+export const startReplayer = async (args: [host: string, port: string], core?: number) => {
+  const child = start(moduleFile('replayer.js'), { args })
+  pin(child, core)
+  return {
+    port: await askChild<number>(child, 'port'),
+    record: () => askChild<void>(child, 'record'),
+    replay: () => askChild<number>(child, 'replay'),
+    unknown: () => askChild<number>(child, 'unknown'),
+  }
+}
+
+/** A server under test: the file of its module, seen from here, and its environment beside the port. */
+export const startServer = async (file: string, options: Options, headers: Record<string, string> = {}) => {
+  const port = await freePort()
+  const child = start(moduleFile(file), { ...options, env: { ...options.env, PORT: String(port) } })
+  const latest = Date.now() + START_MS
+  while (!(await isOpen(port))) {
+    if (!running.has(child)) throw new Error(`${file} ended with code ${child.exitCode} instead of listening`)
+    if (Date.now() > latest) throw new Error(`${file} does not listen`)
+    await sleep(50)
+  }
+  pin(child, options.core)
+  const url = `http://127.0.0.1:${port}`
+  return {
+    url,
+    /** The answer to a request, which must be a success. */
+    async get(path: string): Promise<unknown> {
+      const response = await fetch(url + path, { headers })
+      if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+      return response.json()
+    },
+    measure: (load: LoadGenerator, path: string, concurrency: number, ms: number): Promise<Measured> =>
+      measured(child, () => load.run({ port, path, headers, concurrency, ms })),
+    stop: () => stop(child),
+  }
+}
+export type Server = Awaited<ReturnType<typeof startServer>>
+
+/** The driver without HTTP. */
+export const startDriver = (uri: string, organisation: string) => {
+  const child = start(moduleFile('peers/raw-driver.js'), { env: { MONGODB_URI: uri, ORGANISATION: organisation } })
+  return {
+    measure: (load: DriverLoad): Promise<Measured> => measured(child, () => askChild<Timing>(child, 'load', load)),
+    explain: (path: string, count = false) => askChild<unknown>(child, 'explain', { path, count }),
+    stop: () => stop(child),
+  }
+}
+export type Driver = ReturnType<typeof startDriver>

@@ -1,0 +1,234 @@
+// What the benchmark says: tables in Markdown, which read well on a terminal too, and the plots.
+import { readFileSync } from 'node:fs'
+import { cpus, totalmem } from 'node:os'
+import { type Backend, caseName, concurrencies } from './compare.js'
+import { countedNames, countingCase, type Growth, type GrowthName, growthTitles, pageCase, sizeCase } from './growth.js'
+import { peerNames, peerTitles } from './peers.js'
+import { plot } from './plot.js'
+import { type RequestName, titles } from './requests.js'
+import { medians, type Results } from './rounds.js'
+
+/** What each ratio is, and its goal. */
+export const goals: Record<string, { title: string; goal?: { least?: number; most?: number } }> = {
+  'list50.vsFastifyObjects': {
+    title: 'list of 50, replayed: requests a second against Fastify with driver objects',
+    goal: { least: 3.5 },
+  },
+  'list50.countingVsFastifyObjects': { title: 'the same, the service counting the total for every request' },
+  'list50.vsExpressMongoose': { title: 'list of 50, replayed: against Express with mongoose', goal: { least: 5 } },
+  'list50.countingVsExpressMongoose': { title: 'the same, the service counting the total for every request' },
+  'list50.vsFeathers': { title: 'list of 50, replayed: requests a second against Feathers' },
+  'list50.vsReadyBuffer': { title: 'list of 50, replayed: against a ready buffer', goal: { least: 0.25 } },
+  'byId.stackVsBare': { title: 'entry by id, replayed: the whole stack against bare by-id', goal: { least: 0.75 } },
+  'list50.vsRawDriver': {
+    title: 'list of 50 on the server: against the driver’s aggregate without HTTP and without the total',
+    goal: { least: 0.9 },
+  },
+  'list50.countingVsRawDriverWithTotal': { title: 'the same, both counting the total for every request' },
+  'growth.page1': { title: 'page 1: median time, largest database against smallest', goal: { most: 1.5 } },
+  'growth.byId': { title: 'entry by id: the same', goal: { most: 1.5 } },
+  'growth.filtered': { title: 'by dispatch and status: the same', goal: { most: 1.5 } },
+  'growth.deepPage': { title: 'page at half of the list: the same' },
+  'deepPage.vsRawDriver': {
+    title: 'page at half of the largest list: median time against the driver’s sort, skip and limit, without the total',
+    goal: { most: 1.2 },
+  },
+  'growth.page1Counting': {
+    title: 'page 1 with the total counted for every request: median time, largest against smallest',
+  },
+  'growth.filteredCounting': { title: 'by dispatch and status, counted for every request: the same' },
+}
+
+/** The ratios that have a goal. */
+export const underGoal = (ratios: Record<string, number>): Record<string, number> =>
+  Object.fromEntries(Object.entries(ratios).filter(([name]) => goals[name]?.goal !== undefined))
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+  const widths = head.map((_, column) => Math.max(3, ...[head, ...rows].map((row) => (row[column] as string).length)))
+  const isText = (column: number) => column === 0 || rows.some((row) => /[a-z]/i.test(row[column] as string))
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, n) => (isText(n) ? cell.padEnd(widths[n] as number) : cell.padStart(widths[n] as number))).join(' | ')} |`
+  const rule = `| ${widths.map((width, n) => (isText(n) ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`
+  return [line(head), rule, ...rows.map(line)].join('\n')
+}
+
+const digits = (value: number | undefined): string =>
+  value === undefined
+    ? ''
+    : value >= 100
+      ? String(Math.round(value))
+      : value.toPrecision(3).replace(/^(\d)\.(\d)(\d)$/, '$1.$2$3')
+
+export const ratioTable = (ratios: Record<string, number>): string =>
+  table(
+    ['ratio', 'value', 'goal', 'reached', 'of what'],
+    Object.entries(goals).flatMap(([name, { title, goal }]) => {
+      const value = ratios[name]
+      if (value === undefined) return []
+      const { least = Number.NEGATIVE_INFINITY, most = Number.POSITIVE_INFINITY } = goal ?? {}
+      const wanted = goal === undefined ? '' : goal.least === undefined ? `≤ ${most}` : `≥ ${least}`
+      const reached = goal === undefined ? '' : value >= least && value <= most ? 'yes' : 'no'
+      return [[name, value.toFixed(2), wanted, reached, title]]
+    }),
+  )
+
+/** One table for each request: what every peer does at every concurrency. */
+export const comparisonTables = (results: Results, backend: Backend): string => {
+  const who = [
+    ...Object.entries(peerTitles),
+    ['rawDriver', 'driver without HTTP'],
+    ['rawDriverWithTotal', 'driver without HTTP, with the total'],
+  ] as [string, string][]
+  return (Object.entries(titles) as [RequestName, string][])
+    .flatMap(([request, title]) => {
+      const rows = concurrencies.flatMap((concurrency) =>
+        who.flatMap(([peer, peerTitle]) => {
+          const rounds = results[caseName(backend, peer, request, concurrency)]
+          if (rounds === undefined) return []
+          const { perSecond, p50, p99, cpu, rss } = medians(rounds)
+          return [[peerTitle, String(concurrency), ...[perSecond, p50, p99, cpu, rss].map(digits)]]
+        }),
+      )
+      if (rows.length === 0) return []
+      const head = ['server', 'at once', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs/request', 'rss MiB']
+      return [`#### ${title[0]?.toUpperCase()}${title.slice(1)}`, table(head, rows)]
+    })
+    .join('\n\n')
+}
+
+/** The processor time of a request on each node binary. */
+export const nodeTable = (results: Results, versions: ReadonlyMap<string, string>): string => {
+  const columns = [...versions].flatMap(([node, version]) =>
+    (['list50', 'byId'] as const).map((request) => ({ node, request, head: `${titles[request]}, ${version}` })),
+  )
+  return table(
+    ['CPU µs/request', ...columns.map(({ head }) => head)],
+    peerNames.map((peer) => [
+      peerTitles[peer],
+      ...columns.map(({ node, request }) => {
+        const rounds = results[[node, peer, request].join(' ')]
+        return digits(rounds && medians(rounds).cpu)
+      }),
+    ]),
+  )
+}
+
+const p50 = (results: Results, name: string): number => medians(results[name] ?? []).p50
+
+export const growthTables = ({ sizes, pages, results }: Growth): string =>
+  [
+    table(
+      ['median ms', ...sizes.map((size) => `${size.toLocaleString('en')} entries`)],
+      (Object.keys(growthTitles) as GrowthName[]).map((request) => [
+        growthTitles[request],
+        ...sizes.map((size) => digits(p50(results, sizeCase(request, size)))),
+      ]),
+    ),
+    table(
+      ['median ms, counted for every request', ...sizes.map((size) => `${size.toLocaleString('en')} entries`)],
+      countedNames.map((request) => [
+        growthTitles[request],
+        ...sizes.map((size) => digits(p50(results, countingCase(request, size)))),
+      ]),
+    ),
+    table(
+      ['median ms of the largest', ...pages.map((page) => `page ${page.toLocaleString('en')}`)],
+      (Object.entries(pageReaders) as [keyof typeof pageReaders, string][]).map(([who, title]) => [
+        title,
+        ...pages.map((page) => digits(p50(results, pageCase(who, page)))),
+      ]),
+    ),
+  ].join('\n\n')
+
+const pageReaders = {
+  service: 'this service',
+  driver: 'driver: sort, skip, limit',
+}
+
+export const growthPlots = ({ sizes, pages, results }: Growth): { bySize: string; byPage: string } => ({
+  bySize: plot(
+    'Median time by size of the data',
+    'entries in the database',
+    'milliseconds',
+    (Object.keys(growthTitles) as GrowthName[]).map((request) => ({
+      name: growthTitles[request],
+      points: sizes.map((size) => [size, p50(results, sizeCase(request, size))] as const),
+    })),
+  ),
+  byPage: plot(
+    `Median time by page, ${sizes.at(-1)?.toLocaleString('en')} entries`,
+    'number of the page (50 entries a page)',
+    'milliseconds',
+    (Object.entries(pageReaders) as [keyof typeof pageReaders, string][]).map(([who, name]) => ({
+      name,
+      points: pages.map((page) => [page, p50(results, pageCase(who, page))] as const),
+    })),
+  ),
+})
+
+/** What is shown of a step of a plan, by the names of MongoDB and of DocumentDB. */
+const DETAILS = [
+  'Index Name',
+  'indexName',
+  'indexBounds',
+  'Filter',
+  'nReturned',
+  'totalKeysExamined',
+  'totalDocsExamined',
+]
+
+/** The steps of a plan, one a line, each under the one that it feeds. */
+const planLines = (plan: unknown, depth = 0): string[] => {
+  if (Array.isArray(plan)) return plan.flatMap((part) => planLines(part, depth))
+  if (typeof plan !== 'object' || plan === null) return []
+  const fields = plan as Record<string, unknown>
+  const step = fields['Node Type'] ?? fields.stage
+  const details = DETAILS.flatMap((name) =>
+    fields[name] === undefined ? [] : [`${name} ${JSON.stringify(fields[name])}`],
+  )
+  const line = [step, ...details].filter(Boolean).join('; ')
+  const inner = Object.entries(fields).flatMap(([name, part]) =>
+    ['command', 'IndexCosts', 'rejectedPlans', 'serverInfo', 'indexBounds', 'indexKey', 'keyPattern'].includes(name)
+      ? []
+      : planLines(part, line === '' ? depth : depth + 1),
+  )
+  return line === '' ? inner : [`${'  '.repeat(depth)}${line}`, ...inner]
+}
+
+export const planText = ({ plans }: Growth): string =>
+  plans
+    .map(({ title, entries, path, plan }) =>
+      [
+        `#### ${title}, ${entries.toLocaleString('en')} entries`,
+        `\`GET ${path}\``,
+        `\`\`\`text\n${planLines(plan).join('\n')}\n\`\`\``,
+      ].join('\n\n'),
+    )
+    .join('\n\n')
+
+const packages = [
+  'fastify',
+  'mongodb',
+  'express',
+  'mongoose',
+  '@feathersjs/feathers',
+  '@feathersjs/koa',
+  '@feathersjs/mongodb',
+]
+
+/** The machine and the versions of everything. */
+export const surroundings = (server: string, pinned: boolean): string => {
+  const [cpu] = cpus()
+  const versions = packages.map((name) => {
+    const file = new URL(`../../node_modules/${name}/package.json`, import.meta.url)
+    return `${name} ${JSON.parse(readFileSync(file, 'utf8')).version}`
+  })
+  const cores = pinned ? 'the servers under test on one core, load and replayer on another' : 'nothing kept on a core'
+  return [
+    `- Machine: ${cpu?.model.trim()}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory`,
+    `- Replayed: ${cores}; on the server, which shares the machine, nothing is kept on a core`,
+    `- Node ${process.version}; ${versions.join(', ')}`,
+    `- Server: ${server}`,
+    `- Date: ${new Date().toISOString().slice(0, 10)}`,
+  ].join('\n')
+}

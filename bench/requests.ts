@@ -1,0 +1,40 @@
+// What is asked of the service and of its peers.
+import type { EntryListQuery } from '../schemas/entries.js'
+
+/** The paging that every peer takes, as the service has it. */
+export const pageLimits = { page: 1, perPage: 50, maxPerPage: 1000 }
+
+/** An entry in the middle of a database, and its dispatch. */
+export interface Sample {
+  entry: string
+  dispatch: string
+}
+
+export const requests = (entries: number, { entry, dispatch }: Sample) => ({
+  list1: '/v1/entries?perPage=1',
+  list50: '/v1/entries?perPage=50',
+  list1000: '/v1/entries?perPage=1000',
+  byId: `/v1/entries/${entry}`,
+  filtered: `/v1/entries?dispatch=${dispatch}&status=accepted&perPage=50`,
+  deepPage: `/v1/entries?page=${Math.ceil(entries / 50) - 1}&perPage=50`,
+  counted: '/v1/entries?status=accepted&perPage=50',
+})
+
+export type RequestName = keyof ReturnType<typeof requests>
+
+export const titles: Record<RequestName, string> = {
+  list1: 'list of 1',
+  list50: 'list of 50',
+  list1000: 'list of 1000',
+  byId: 'entry by id',
+  filtered: 'filtered by dispatch and status, 50',
+  deepPage: 'last page but one of 50',
+  counted: 'large filter (one status), 50 with the total',
+}
+
+/** The parameters of a list's path, with the defaults of the service. */
+export const listingOf = (path: string): EntryListQuery => {
+  const given = Object.fromEntries(new URL(path, 'http://localhost').searchParams)
+  const { page = pageLimits.page, perPage = pageLimits.perPage, ...filters } = given
+  return { sortBy: 'id', sortOrder: 'asc', ...filters, page: Number(page), perPage: Number(perPage) }
+}

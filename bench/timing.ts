@@ -1,0 +1,46 @@
+// How something is timed: so many workers do it again and again for a while.
+
+export interface Timing {
+  requests: number
+  perSecond: number
+  /** Milliseconds. */
+  p50: number
+  p99: number
+}
+
+/** Runs `once` in each of the workers, one after another, until the time is over. */
+export const timed = async (
+  concurrency: number,
+  ms: number,
+  once: (worker: number) => Promise<unknown>,
+): Promise<Timing> => {
+  const times: number[] = []
+  const start = performance.now()
+  const work = async (worker: number) => {
+    for (let from = performance.now(); from < start + ms; ) {
+      await once(worker)
+      const to = performance.now()
+      times.push(to - from)
+      from = to
+    }
+  }
+  await Promise.all(Array.from({ length: concurrency }, (_, worker) => work(worker)))
+  const seconds = (performance.now() - start) / 1000
+  times.sort((a, b) => a - b)
+  return {
+    requests: times.length,
+    perSecond: times.length / seconds,
+    p50: quantile(times, 0.5),
+    p99: quantile(times, 0.99),
+  }
+}
+
+/** Of sorted numbers the one that a share of them does not exceed. */
+const quantile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] as number
+
+export const median = (numbers: readonly number[]): number => {
+  const sorted = [...numbers].sort((a, b) => a - b)
+  const middle = (sorted.length - 1) / 2
+  return ((sorted[Math.floor(middle)] as number) + (sorted[Math.ceil(middle)] as number)) / 2
+}
