@@ -7,6 +7,7 @@ import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, Fast
 import fp from 'fastify-plugin'
 import { PROBLEM_TYPE, ProblemError, problem } from '../problems.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
+import { callerGone } from './caller.js'
 
 /** The longest URL that is read, in bytes; RFC 9110, section 4.1, recommends at least as much. */
 export const MAX_URL_BYTES = 8000
@@ -31,7 +32,7 @@ export const problemsPlugin = fp(
 
     app.setErrorHandler((error, request, reply) => {
       // Nobody is there to read what a read says that was broken off because its caller has gone.
-      if (error === request.signal.reason) reply.hijack()
+      if (error === callerGone(request).reason) reply.hijack()
       else sendProblem(toProblem(error), error, request, reply)
     })
 

@@ -5,6 +5,7 @@ import { IdParams } from '../../schemas/common.js'
 import { one, page } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
 import type { Listing, Query, Scope } from '../pipelines/stages.js'
+import { callerGone } from '../plugins/caller.js'
 import { type ProblemCode, problem } from '../problems.js'
 import { answer, notModified, problemAnswers } from './answers.js'
 import { pageMetadata } from './page-metadata.js'
@@ -51,7 +52,7 @@ export const listOperation = <Q extends Listing>(
     async (request, reply) => {
       const listing = request.query as Q
       const found = pipeline(request.scope, listing)
-      const [data, total] = await Promise.all([app.store.aggregate(found, request.signal), app.store.count(found)])
+      const [data, total] = await Promise.all([app.store.aggregate(found, callerGone(request)), app.store.count(found)])
       const _metadata = pageMetadata(request, app.config.publicUrl, listing, total)
       return unlessKnown(request, reply, { success: true, data, _metadata })
     },

@@ -5,6 +5,7 @@ import { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import Fastify, { LogController } from 'fastify'
 import t from 'tap'
+import { callerGone } from '../../src/plugins/caller.js'
 import { problemsPlugin } from '../../src/plugins/problems.js'
 import { requestId, requestLogPlugin } from '../../src/plugins/request-log.js'
 import { testApp } from '../support/app.js'
@@ -57,9 +58,10 @@ t.test('when the caller goes away the read is broken off, and the log says so wi
   const { app, lines } = await logged()
   await app.register(problemsPlugin)
   const query = new EventEmitter()
-  app.get('/x', async ({ signal }) => {
+  app.get('/x', async (request) => {
     query.emit('started')
-    await once(query, 'finish', { signal })
+    const signal = callerGone(request)
+    await once(query, 'finish', { signal }).catch(() => signal.throwIfAborted())
   })
   t.teardown(() => app.close())
   await app.listen({ host: '127.0.0.1', port: 0 })
