@@ -136,7 +136,7 @@ const run = async (): Promise<Record<string, number>> => {
   if (!quick) {
     const databases: Database[] = []
     for (const size of sizesTo(entries ?? 1_000_000)) databases.push(size === SMALL ? small : await prepare(size))
-    const grown = await growth(databases, durations.other, say)
+    const grown = await growth(databases, durations.ratio, say)
     await stopAll()
     Object.assign(ratios, grown.ratios)
     for (const { entries, seedRate } of databases) {

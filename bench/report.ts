@@ -27,7 +27,8 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
   'list50.countingVsRawDriverWithTotal': { title: 'the same, both counting the total for every request' },
   'growth.page1': { title: 'page 1: median time, largest database against smallest', goal: { most: 1.5 } },
   'growth.byId': { title: 'entry by id: the same', goal: { most: 1.5 } },
-  'growth.filtered': { title: 'by dispatch and status: the same', goal: { most: 1.5 } },
+  'growth.filtered': { title: 'by dispatch: the same', goal: { most: 1.5 } },
+  'growth.filteredTwice': { title: 'by dispatch and status: the same' },
   'growth.deepPage': { title: 'page at half of the list: the same' },
   'deepPage.vsRawDriver': {
     title: 'page at half of the largest list: median time against the driver’s sort, skip and limit, without the total',
@@ -36,7 +37,7 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
   'growth.page1Counting': {
     title: 'page 1 with the total counted for every request: median time, largest against smallest',
   },
-  'growth.filteredCounting': { title: 'by dispatch and status, counted for every request: the same' },
+  'growth.filteredCounting': { title: 'by dispatch, counted for every request: the same' },
 }
 
 /** The ratios that have a goal. */

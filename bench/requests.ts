@@ -15,7 +15,8 @@ export const requests = (entries: number, { entry, dispatch }: Sample) => ({
   list50: '/v1/entries?perPage=50',
   list1000: '/v1/entries?perPage=1000',
   byId: `/v1/entries/${entry}`,
-  filtered: `/v1/entries?dispatch=${dispatch}&status=accepted&perPage=50`,
+  filtered: `/v1/entries?dispatch=${dispatch}&perPage=50`,
+  filteredTwice: `/v1/entries?dispatch=${dispatch}&status=accepted&perPage=50`,
   deepPage: `/v1/entries?page=${Math.ceil(entries / 50) - 1}&perPage=50`,
   counted: '/v1/entries?status=accepted&perPage=50',
 })
@@ -27,7 +28,8 @@ export const titles: Record<RequestName, string> = {
   list50: 'list of 50',
   list1000: 'list of 1000',
   byId: 'entry by id',
-  filtered: 'filtered by dispatch and status, 50',
+  filtered: 'filtered by dispatch, 50',
+  filteredTwice: 'filtered by dispatch and status, 50',
   deepPage: 'last page but one of 50',
   counted: 'large filter (one status), 50 with the total',
 }
