@@ -103,7 +103,6 @@ export const startReplayer = async (args: [host: string, port: string], core?: n
   pin(child, core)
   return {
     port: await askChild<number>(child, 'port'),
-    record: () => askChild<void>(child, 'record'),
     replay: () => askChild<number>(child, 'replay'),
     unknown: () => askChild<number>(child, 'unknown'),
   }

@@ -105,8 +105,5 @@ answerParent({
     replaying = true
     return replies.size
   },
-  record: () => {
-    replaying = false
-  },
   unknown: () => unknown,
 })

@@ -252,14 +252,14 @@ const arrayWriter = (item: Writer): Writer => ({
   },
 })
 
-const unionWriter = (branches: readonly Writer[]): Writer => ({
-  wants: branches.map((branch) => branch.wants).join(' or '),
-  takes: (type) => branches.some((branch) => branch.takes(type)),
-  write(type, at) {
-    const branch = branches.find((each) => each.takes(type)) as Writer
-    branch.write(type, at)
-  },
-})
+const unionWriter = (branches: readonly Writer[]): Writer => {
+  const byType = Array.from({ length: 256 }, (_, type) => branches.find((branch) => branch.takes(type)))
+  return {
+    wants: branches.map((branch) => branch.wants).join(' or '),
+    takes: (type) => byType[type] !== undefined,
+    write: (type, at) => (byType[type] as Writer).write(type, at),
+  }
+}
 
 /** A string; an ObjectId comes out as its hexadecimal digits, so that ids of either kind are served. */
 const stringWriter: Writer = {
@@ -297,7 +297,7 @@ const numberWriter: Writer = {
         : type === Bson.int64
           ? input.readBigInt64LE(at)
           : finite(input.readDoubleLE(at), at)
-    out.text(String(value))
+    out.ascii(String(value))
   },
 }
 
