@@ -8,7 +8,7 @@ COPY schemas schemas
 COPY src src
 COPY seed seed
 COPY bench bench
-RUN npm run build && npm prune --omit=dev
+RUN npm run build && rm -r dist/bench && npm prune --omit=dev
 
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
