@@ -29,7 +29,7 @@ export const Settings = Type.Object({
       minimum: 1,
       maximum: 600_000,
       description:
-        'How long a request waits for a server, and for a connection to it, before it is a 503, in milliseconds.',
+        'How long a request waits for a server of MongoDB that is not there, before it is a 503, in milliseconds.',
     }),
     1000,
   ),

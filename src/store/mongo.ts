@@ -20,20 +20,21 @@ import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
 /** How to reach MongoDB. An option that the URI names goes before the setting of the same meaning. */
 export interface MongoSettings {
   uri: string
-  /** How long a query may take on the server, in milliseconds. */
+  /** How long a query may take on the server, and may wait before for a connection that is free, in milliseconds each. */
   queryTimeoutMs: number
   /** How many connections to each server there are at the most. */
   poolSize: number
-  /** How long an operation waits for a server, for a new connection and for one that is free, in milliseconds each. */
+  /** How long an operation waits for a server that is not there, in milliseconds. */
   timeoutMs: number
   readPreference: ReadPreferenceMode
 }
 
 /**
- * How often the driver looks whether the server still answers, in milliseconds: when it has not heard within the timeout
- * it breaks off whatever waits for a server that has gone silent without closing its connections.
+ * How often the driver looks whether the server still answers, and how long it waits for that and for a new connection,
+ * in milliseconds: after both together it breaks off whatever waits for a server that has gone silent.
  */
 const HEARTBEAT_MS = 2000
+const CONNECT_MS = 2000
 const STREAM_BATCH = 1000
 /** Larger than any page: without it the server would keep what goes beyond 101 documents for a second round trip. */
 const WHOLE_PAGE = 0x7fffffff
@@ -179,20 +180,26 @@ export const mongoStore = (settings: MongoSettings): Store => {
       }
     },
     async ping() {
-      await run(() => db.command({ ping: 1 }))
+      await run(() => db.command({ ping: 1 }, { readPreference: db.readPreference }))
     },
     close: () => client.close(),
   }
 }
 
 /** The driver's options: what the URI says, else the settings. */
-const clientOptions = ({ uri, poolSize, timeoutMs, readPreference }: MongoSettings): MongoClientOptions => {
+const clientOptions = ({
+  uri,
+  queryTimeoutMs,
+  poolSize,
+  timeoutMs,
+  readPreference,
+}: MongoSettings): MongoClientOptions => {
   const options: MongoClientOptions = {
     appName: 'field-data-api',
     maxPoolSize: poolSize,
     serverSelectionTimeoutMS: timeoutMs,
-    connectTimeoutMS: timeoutMs,
-    waitQueueTimeoutMS: timeoutMs,
+    connectTimeoutMS: CONNECT_MS,
+    waitQueueTimeoutMS: queryTimeoutMs,
     heartbeatFrequencyMS: HEARTBEAT_MS,
     readPreference,
   }

@@ -114,7 +114,7 @@ t.test('a read is broken off when nobody waits for it, and the store goes on', a
 })
 
 t.test('who finds no free connection in time is told that there is none', async (t) => {
-  const { server, store } = await start(t, { MONGODB_POOL_SIZE: '1', MONGODB_TIMEOUT_MS: '300' })
+  const { server, store } = await start(t, { MONGODB_POOL_SIZE: '1', QUERY_TIMEOUT_MS: '300' })
   await store.ping()
   server.silent = true
   const failed = t.rejects(store.aggregate(entries()), StoreUnavailable, 'holds the only connection')
@@ -143,8 +143,8 @@ t.test('a file that the URI names and that is not there is told at once', async 
 t.test('the read preference goes with every read', async (t) => {
   const { server, store } = await start(t, { MONGODB_READ_PREFERENCE: 'secondaryPreferred' })
   server.isRouter = true
-  for (const [name, call] of reads) {
-    await call(store)
+  for (const [name, call] of [...reads, ['ping', calls.ping] as const]) {
+    await call?.(store)
     t.match(server.commands.at(-1), { $readPreference: { mode: 'secondaryPreferred' } }, name)
   }
 })
