@@ -7,7 +7,10 @@ const success = Type.Boolean({ const: true, description: 'True in every successf
 export type PageMetadata = Static<typeof PageMetadata>
 export const PageMetadata = Type.Object(
   {
-    total: Type.Integer({ description: 'How many records match; where many do, as of some seconds ago.', examples: [120] }),
+    total: Type.Integer({
+      description: 'How many records match; where many do, as of some seconds ago.',
+      examples: [120],
+    }),
     perPage: Type.Integer({ description: 'Page size in effect.', examples: [50] }),
     pageCount: Type.Integer({ description: 'How many pages there are; 0 when nothing matches.', examples: [3] }),
     pageLinks: Type.Object(

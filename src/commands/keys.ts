@@ -1,6 +1,6 @@
 // The command line of the API keys: `npm run keys -- issue | list | revoke`. A key is shown once, when it is issued.
 import { parseArgs } from 'node:util'
-import { keyIdOf } from '../keys/format.js'
+import { keyIdOf, redacted } from '../keys/format.js'
 import { keysOf } from '../keys/keys.js'
 import type { ApiKeyDocument } from '../store/collections.js'
 import type { Store } from '../store/store.js'
@@ -13,6 +13,14 @@ const usage = `Usage:
 
 --expires-in takes minutes, hours or days: 30m, 12h, 90d. MONGODB_URI names the database.`
 
+/** The options of each action. */
+const takes: Record<string, readonly string[]> = {
+  issue: ['organisation', 'name', 'expires-in', 'json'],
+  list: ['organisation', 'json'],
+  revoke: ['json'],
+}
+const NAME = /^(?=.*\S)\P{C}{1,100}$/u
+
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 const run = async (store: Store, argv: string[], { out, err }: Terminal): Promise<void> => {
@@ -23,27 +31,35 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
       organisation: { type: 'string' },
       name: { type: 'string' },
       'expires-in': { type: 'string' },
-      json: { type: 'boolean', default: false },
+      json: { type: 'boolean' },
     },
   })
   const keys = keysOf(store, () => {})
-  const [action, keyId, ...rest] = positionals
+  const [action, named, ...rest] = positionals
+  // Who has to revoke a key often has the whole key at hand: its secret is repeated nowhere.
+  const keyId = named && (keyIdOf(named) ?? redacted(named))
+  const wrong = action && Object.keys(values).find((option) => !takes[action]?.includes(option))
+  if (wrong) throw new UsageError(`${action} takes no --${wrong}`)
+  if (values.organisation === '') throw new UsageError('--organisation is empty')
   const print = (json: unknown, text: string) => out.write(`${values.json ? JSON.stringify(json, null, 2) : text}\n`)
 
   if (action === 'issue' && keyId === undefined) {
     const organisation = required('organisation', values.organisation)
     const expiresAt =
       values['expires-in'] === undefined ? undefined : new Date(Date.now() + duration(values['expires-in']))
-    const key = await keys.issue({ organisation, name: required('name', values.name), ...(expiresAt && { expiresAt }) })
+    const name = required('name', values.name)
+    if (!NAME.test(name)) throw new UsageError('--name must be 1 to 100 characters, none of them a control character')
+    const key = await keys.issue({ organisation, name, ...(expiresAt && { expiresAt }) })
     const [shown] = (await keys.list(organisation)).filter(({ _id }) => _id === keyIdOf(key)).map(row)
-    print({ ...shown, key }, `${key}\nKeep it now: it is not shown again.`)
+    print({ ...shown, key }, `${key}\nKeep it now: it is not shown again. Its id is ${shown?.keyId}.`)
     if ((await store.dangerouslyFind('organisations', organisation)) === undefined) {
       err.write(`Note: the database has no organisation ${organisation} yet\n`)
     }
   } else if (action === 'list' && keyId === undefined) {
     const rows = (await keys.list(values.organisation)).map(row)
     print(rows, table(rows))
-  } else if (action === 'revoke' && keyId !== undefined && rest.length === 0) {
+  } else if (action === 'revoke' && rest.length === 0) {
+    if (!keyId) throw new UsageError('KEYID is missing')
     if (!(await keys.revoke(keyId))) throw new CommandError(`There is no key ${keyId}`)
     print({ keyId, revoked: true }, `Revoked ${keyId}: no instance takes it after 30 seconds`)
   } else {

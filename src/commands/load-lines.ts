@@ -12,7 +12,9 @@ export interface Line {
   fault?: string
 }
 
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?(Z|[+-]\d\d:\d\d)$/
+const INSTANT = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,3})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+/** Whatever the text of a line holds, as BSON it stays below the 16 MiB that MongoDB takes. */
+const MAX_LINE_LENGTH = 2 * 1024 * 1024
 
 /**
  * The lines of a file that are not blank, as documents of the schema and of the organisation. A line gives its id as
@@ -28,6 +30,7 @@ export async function* readLines(file: string, schema: TObject, organisation: st
 }
 
 const read = (text: string, schema: TObject, organisation: string): Omit<Line, 'number'> => {
+  if (text.length > MAX_LINE_LENGTH) return { fault: 'is longer than 2 MiB' }
   if (text.includes('\uFFFD')) return { fault: 'holds bytes that are no UTF-8' }
   let record: unknown
   try {
@@ -49,7 +52,7 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
 /** The value with a Date wherever the schema has one and the text is an instant. */
 const withInstants = (value: unknown, schema: TSchema): unknown => {
   if (KindGuard.IsDate(schema)) {
-    return typeof value === 'string' && INSTANT.test(value) ? new Date(value) : value
+    return typeof value === 'string' && isInstant(value) ? new Date(value) : value
   }
   if (!KindGuard.IsObject(schema) || typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
@@ -60,8 +63,15 @@ const withInstants = (value: unknown, schema: TSchema): unknown => {
   )
 }
 
+/** Unlike Date, which makes the 1st of March of a 30th of February. */
+const isInstant = (text: string): boolean => {
+  const day = INSTANT.exec(text)?.[1]
+  const midnight = new Date(`${day}T00:00:00Z`)
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(`${day}T`)
+}
+
 const faultOf = ({ path, message, schema }: ValueError): string => {
-  const field = path.slice(1).replaceAll('/', '.')
+  const field = path.slice(1).replaceAll('/', '.').replace(/^_id$/, 'id')
   if (KindGuard.IsDate(schema)) return `${field}: expected an instant such as 2025-03-14T09:26:53.589Z`
   return `${field}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
 }

@@ -1,6 +1,7 @@
 // The command line that brings in real data: `npm run load -- file.ndjson`. Every line is checked before the first is
-// written, so that a file with a bad line leaves the database as it was.
-import { parseArgs } from 'node:util'
+// written, so that a file with a bad line leaves the database as it was. A load that was broken off goes on when it is run
+// again: what is there already, just as the file has it, is passed over.
+import { isDeepStrictEqual, parseArgs } from 'node:util'
 import { type CollectionName, collections } from '../store/collections.js'
 import type { Store } from '../store/store.js'
 import { type Line, readLines } from './load-lines.js'
@@ -10,7 +11,8 @@ const usage = `Usage:
   npm run load -- FILE.ndjson --collection NAME --organisation ID [--json]
 
 Each line of the file is a JSON object: a document of the collection as src/store/collections.ts describes it, with its
-id as "id" or "_id" and instants as ISO 8601 texts. Either all lines are written or none. MONGODB_URI names the database.`
+id as "id" or "_id" and instants as ISO 8601 texts. If any line is bad, none is written. A load that was broken off goes on
+when it is run again. MONGODB_URI names the database.`
 
 const loadable = ['users', 'agents', 'forms', 'projects', 'dispatches', 'entries'] as const satisfies CollectionName[]
 
@@ -35,21 +37,36 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
   if (collection === undefined) throw new UsageError(`--collection ${name} must be one of ${loadable.join(', ')}`)
 
   const lines = () => readLines(file, collections[collection].schema, organisation)
-  const { count, faults } = await check(store, collection, lines())
+  const { count, present, faults } = await check(store, collection, lines()).catch((error) => {
+    if (error.syscall === undefined) throw error
+    throw new CommandError(`${file} cannot be read: ${error.message}`)
+  })
+  if (count === 0) throw new CommandError(`${file} has no lines`)
   if (faults.length > 0) {
     for (const { number, fault } of faults.slice(0, SHOWN_FAULTS)) err.write(`line ${number}: ${fault}\n`)
     throw new CommandError(`Nothing was written: ${faults.length} of ${count} lines are bad`)
   }
+  let written = 0
   for await (const batch of batches(lines())) {
-    await store.insert(collection, batch.map(({ document }) => document) as never)
+    const documents = batch.flatMap(({ number, document }) => (present.has(number) ? [] : [document]))
+    await store.insert(collection, documents as never).catch((error) => {
+      const rest = 'Run it again to go on: what is written is passed over'
+      throw new CommandError(`Broken off after ${written} of ${count} lines: ${error.message}\n${rest}`)
+    })
+    written += documents.length
   }
-  const written = { collection, organisation, written: count }
-  out.write(values.json ? `${JSON.stringify(written)}\n` : `Wrote ${count} to ${collection}\n`)
+  const result = { collection, organisation, written, present: present.size }
+  const besides = present.size === 0 ? '' : `; ${present.size} were there already`
+  out.write(values.json ? `${JSON.stringify(result)}\n` : `Wrote ${written} to ${collection}${besides}\n`)
+  if ((await store.dangerouslyFind('organisations', organisation)) === undefined) {
+    err.write(`Note: the database has no organisation ${organisation} yet\n`)
+  }
 }
 
-/** Counts the lines and finds the bad ones, among them those whose id stands twice or is taken. */
+/** Counts the lines, and finds those that are there already and those that are bad, also because their id is taken. */
 const check = async (store: Store, collection: CollectionName, lines: AsyncIterable<Line>) => {
   const seen = new Map<unknown, number>()
+  const present = new Set<number>()
   const faults: Line[] = []
   let count = 0
   for await (const batch of batches(lines)) {
@@ -57,16 +74,17 @@ const check = async (store: Store, collection: CollectionName, lines: AsyncItera
     const found = await store.dangerouslyFindAll(collection, {
       _id: { $in: batch.map(({ document }) => document?._id) },
     })
-    const taken = new Set<unknown>(found.map(({ _id }) => _id))
+    const taken = new Map<unknown, unknown>(found.map((document) => [document._id, document]))
     for (const line of batch) {
       const id = line.document?._id
       if (line.fault !== undefined) faults.push(line)
-      else if (taken.has(id)) faults.push({ ...line, fault: `_id: ${id} is taken in ${collection}` })
-      else if (seen.has(id)) faults.push({ ...line, fault: `_id: ${id} stands in line ${seen.get(id)} already` })
-      else seen.set(id, line.number)
+      else if (seen.has(id)) faults.push({ ...line, fault: `id: ${id} stands in line ${seen.get(id)} already` })
+      else if (isDeepStrictEqual(taken.get(id), line.document)) present.add(line.number)
+      else if (taken.has(id)) faults.push({ ...line, fault: `id: ${id} is taken in ${collection}` })
+      seen.set(id, line.number)
     }
   }
-  return { count, faults }
+  return { count, present, faults }
 }
 
 async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {

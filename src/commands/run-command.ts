@@ -44,8 +44,9 @@ export const runCommand = async (
       terminal.err.write(`${message}\n\n${usage}\n`)
       return 2
     }
-    const isPlain = [CommandError, ConfigError, StoreUnavailable].some((kind) => error instanceof kind)
-    terminal.err.write(`${isPlain ? message : stack}\n`)
+    const isPlain = [CommandError, ConfigError].some((kind) => error instanceof kind)
+    const outage = error instanceof StoreUnavailable && `${message}: ${(error.cause as Error).message}`
+    terminal.err.write(`${outage || (isPlain ? message : stack)}\n`)
     return 1
   }
 }

@@ -25,8 +25,12 @@ t.test('every index is asked for, and a failure is shown', async (t) => {
       Object.entries(collections).flatMap(([name, { indexes }]) => (indexes.length > 0 ? [[name, indexes]] : [])),
     ),
   )
+  t.match(JSON.parse((await tryCommand(indexesCommand, store, ['--json'])).stdout), {
+    entries: collections.entries.indexes,
+  })
+  t.match(await tryCommand(indexesCommand, store, ['--bogus']), { code: 2, output: "Unknown option '--bogus'" })
   server.errors.set('createIndexes', 13)
   t.match(await run(), { code: 1, output: /^The indexes cannot be made: /m })
   server.stop()
-  t.match(await run(), { code: 1, output: /^The database cannot be reached$/m })
+  t.match(await run(), { code: 1, output: /^The database cannot be reached: /m })
 })

@@ -56,7 +56,15 @@ t.test('a wrong call says what is wrong and how it is called', async (t) => {
     [['issue', '--name', 'x'], '--organisation is missing'],
     [['issue', '--organisation', 'x'], '--name is missing'],
     [['issue', '--organisation', 'x', '--name', 'x', '--expires-in', 'soon'], '--expires-in soon is no duration'],
-    [['revoke'], 'Not understood: revoke'],
+    [['revoke'], 'KEYID is missing'],
+    [['revoke', 'a', 'b'], 'Not understood: revoke a b'],
+    [['revoke', 'a', '--organisation', 'x'], 'revoke takes no --organisation'],
+    [['list', '--name', 'x'], 'list takes no --name'],
+    [['--json'], 'Say what to do'],
+    [['forget', '--json'], 'forget takes no --json'],
+    [['list', '--organisation', ''], '--organisation is empty'],
+    [['issue', '--organisation', 'x', '--name', 'a\nb'], '--name must be 1 to 100 characters'],
+    [['issue', '--organisation', 'x', '--name', ' '], '--name must be 1 to 100 characters'],
     [['list', '--all'], "Unknown option '--all'"],
   ] as const) {
     const { code, output } = await keys(...argv)
@@ -65,5 +73,8 @@ t.test('a wrong call says what is wrong and how it is called', async (t) => {
     t.match(output, 'Usage:')
   }
   t.match(await keys('--help'), { code: 0, stdout: 'Usage:' })
+  const { key } = JSON.parse((await keys('issue', '--organisation', 'x', '--name', 'x', '--json')).stdout)
+  t.match(await keys('revoke', key), { code: 0, output: `Revoked ${key.slice(4, 16)}: ` }, 'a whole key will do')
+  t.notMatch((await keys('revoke', `${key}x`)).output, key.slice(17), 'its secret is not repeated')
   t.match(await keys('revoke', 'nobody'), { code: 1, output: /^There is no key nobody$/m })
 })

@@ -1,6 +1,7 @@
 // The command line that brings in real data: all of a file or nothing of it.
 import t, { type Test } from 'tap'
 import { loadCommand } from '../../src/commands/load.js'
+import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { tryCommand } from '../support/command.js'
 import { testStore } from '../support/store.js'
@@ -35,7 +36,7 @@ t.test('records of a file are served as they were written', async (t) => {
 
 t.test('a file with bad lines changes nothing, and each bad line is named with its fault', async (t) => {
   const { load, store } = await prepare(t)
-  await store.insert('entries', [{ ...entry, _id: 'taken', organisation }])
+  await store.insert('entries', [{ ...entry, _id: 'taken', organisation, duration: 999 }])
   const lines: [string, string | RegExp | undefined][] = [
     [line(), undefined],
     ['{"_id":', /is no JSON: /],
@@ -45,6 +46,10 @@ t.test('a file with bad lines changes nothing, and each bad line is named with i
     [line({ _id: 'a1', organisation: 'other' }), `organisation is not ${organisation}`],
     [line({ _id: 'a2', createdAt: 'yesterday' }), 'createdAt: expected an instant such as 2025-03-14T09:26:53.589Z'],
     [line({ _id: 'a3', createdAt: '2025-02-31T00:00:00' }), 'createdAt: expected an instant'],
+    [line({ _id: 'b1', createdAt: '2024-02-30T00:00:00Z' }), 'createdAt: expected an instant'],
+    [line({ _id: 'b2', createdAt: '2024-01-01T24:00:00Z' }), 'createdAt: expected an instant'],
+    [line({ _id: 'b3', createdAt: '2024-13-01T00:00:00Z' }), 'createdAt: expected an instant'],
+    [line({ _id: 'b4', status: 'x'.repeat(2 * 1024 * 1024) }), 'is longer than 2 MiB'],
     [line({ _id: 'a4', duration: 'long' }), 'duration: expected number'],
     [
       line({ _id: 'a5', location: { coordinates: { longitude: 1 } } }),
@@ -52,9 +57,9 @@ t.test('a file with bad lines changes nothing, and each bad line is named with i
     ],
     [line({ _id: 'a6', unknown: 1 }), 'unknown: unexpected property'],
     [line({ _id: 'a7', location: 3 }), 'location: expected object'],
-    [line({ _id: undefined }), '_id: expected required property'],
-    [line({ _id: 'taken' }), '_id: taken is taken in entries'],
-    [line(), `_id: ${entry._id} stands in line 1 already`],
+    [line({ _id: undefined }), 'id: expected required property'],
+    [line({ _id: 'taken' }), 'id: taken is taken in entries'],
+    [line(), `id: ${entry._id} stands in line 1 already`],
   ]
   const { code, output } = await load(lines.map(([text]) => text).join('\n'), ...entries)
   t.equal(code, 1)
@@ -63,7 +68,7 @@ t.test('a file with bad lines changes nothing, and each bad line is named with i
     if (fault === undefined) t.equal(said, undefined)
     else t.match(said, fault)
   })
-  t.match(output, 'Nothing was written: 14 of 15 lines are bad')
+  t.match(output, 'Nothing was written: 18 of 19 lines are bad')
   t.equal((await store.dangerouslyFindAll('entries', {})).length, 1)
 })
 
@@ -75,6 +80,46 @@ t.test('a file that is not UTF-8 is refused, and more lines than a batch are wri
   })
   const many = Array.from({ length: 1500 }, (_, i) => line({ _id: `entry-${i}` })).join('\n')
   t.match(await load(many, ...entries), { code: 0, stdout: 'Wrote 1500 to entries' })
+})
+
+t.test('a load that is broken off says so, and goes on when it is run again', async (t) => {
+  const { store } = await prepare(t)
+  const file = `${t.testdir({ 'file.ndjson': Array.from({ length: 2500 }, (_, i) => line({ _id: `e${i}` })).join('\n') })}/file.ndjson`
+  let inserts = 0
+  const failing: Store = {
+    ...store,
+    insert: async (...args) => {
+      inserts += 1
+      if (inserts === 3) throw new StoreUnavailable(new Error('gone'))
+      return store.insert(...args)
+    },
+  }
+  t.match(await tryCommand(loadCommand, failing, [file, ...entries]), {
+    code: 1,
+    output: /^Broken off after 2000 of 2500 lines: The database cannot be reached\nRun it again to go on/,
+  })
+  const again = await tryCommand(loadCommand, store, [file, ...entries])
+  t.match(again, { code: 0, stdout: 'Wrote 500 to entries; 2000 were there already' })
+  t.match(again.output, `Note: the database has no organisation ${organisation} yet`)
+  await store.insert('organisations', [
+    { _id: organisation, name: 'Org', createdAt: new Date(), updatedAt: new Date() },
+  ])
+  const third = await tryCommand(loadCommand, store, [file, ...entries, '--json'])
+  t.same(JSON.parse(third.output), { collection: 'entries', organisation, written: 0, present: 2500 })
+})
+
+t.test('a file that cannot be read, or has nothing in it, is an error', async (t) => {
+  const { load, store } = await prepare(t)
+  for (const file of ['nowhere.ndjson', t.testdir({})]) {
+    t.match(await tryCommand(loadCommand, store, [file, ...entries]), { code: 1, output: `${file} cannot be read: E` })
+  }
+  t.match(await load('\n \n', ...entries), { code: 1, output: 'has no lines' })
+  const broken: Store = { ...store, dangerouslyFindAll: () => Promise.reject(new StoreUnavailable(new Error('gone'))) }
+  const file = `${t.testdir({ 'file.ndjson': line() })}/file.ndjson`
+  t.match(await tryCommand(loadCommand, broken, [file, ...entries]), {
+    code: 1,
+    output: 'The database cannot be reached: gone',
+  })
 })
 
 t.test('a wrong call says what is wrong', async (t) => {
