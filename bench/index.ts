@@ -1,6 +1,7 @@
 // The benchmark's command line: `npm run bench`. Without options it measures everything and writes bench/RESULTS.md.
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { compare, compareNodes } from './compare.js'
 import { type Database, describeServer, isServerThere, prepareDatabase } from './databases.js'
@@ -153,7 +154,8 @@ const run = async (): Promise<Record<string, number>> => {
   }
 
   const about = surroundings(await describeServer(server), pinned())
-  const given = process.argv.slice(2)
+  // Without the places where things are on this machine.
+  const given = process.argv.slice(2).map((argument) => basename(argument))
   const command = ['npm run bench', ...(given.length > 0 ? ['--', ...given] : [])].join(' ')
   const summary = `${about}\n- Command: \`${command}\`\n\n## Ratios\n\n${ratioTable(ratios)}\n`
   console.log(summary)
