@@ -20,7 +20,7 @@ import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
 /** How to reach MongoDB. An option that the URI names goes before the setting of the same meaning. */
 export interface MongoSettings {
   uri: string
-  /** How long a query may take on the server, and may wait before for a connection that is free, in milliseconds each. */
+  /** How long a query may take on the server, in milliseconds; before, it may wait as long for a connection that is free. */
   queryTimeoutMs: number
   /** How many connections to each server there are at the most. */
   poolSize: number
@@ -199,7 +199,7 @@ const clientOptions = ({
     maxPoolSize: poolSize,
     serverSelectionTimeoutMS: timeoutMs,
     connectTimeoutMS: CONNECT_MS,
-    waitQueueTimeoutMS: queryTimeoutMs,
+    waitQueueTimeoutMS: Math.max(timeoutMs, queryTimeoutMs),
     heartbeatFrequencyMS: HEARTBEAT_MS,
     readPreference,
   }

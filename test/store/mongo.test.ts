@@ -114,7 +114,11 @@ t.test('a read is broken off when nobody waits for it, and the store goes on', a
 })
 
 t.test('who finds no free connection in time is told that there is none', async (t) => {
-  const { server, store } = await start(t, { MONGODB_POOL_SIZE: '1', QUERY_TIMEOUT_MS: '300' })
+  const { server, store } = await start(t, {
+    MONGODB_POOL_SIZE: '1',
+    MONGODB_TIMEOUT_MS: '300',
+    QUERY_TIMEOUT_MS: '300',
+  })
   await store.ping()
   server.silent = true
   const failed = t.rejects(store.aggregate(entries()), StoreUnavailable, 'holds the only connection')
