@@ -49,6 +49,7 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
   let written = 0
   for await (const batch of batches(lines())) {
     const documents = batch.flatMap(({ number, document }) => (present.has(number) ? [] : [document]))
+    if (documents.length === 0) continue
     await store.insert(collection, documents as never).catch((error) => {
       const rest = 'Run it again to go on: what is written is passed over'
       throw new CommandError(`Broken off after ${written} of ${count} lines: ${error.message}\n${rest}`)
