@@ -120,6 +120,8 @@ t.test('a file that cannot be read, or has nothing in it, is an error', async (t
     code: 1,
     output: 'The database cannot be reached: gone',
   })
+  const faulty: Store = { ...store, dangerouslyFindAll: () => Promise.reject(new Error('Odd fault')) }
+  t.match(await tryCommand(loadCommand, faulty, [file, ...entries]), { code: 1, output: /^Error: Odd fault\n +at / })
 })
 
 t.test('a wrong call says what is wrong', async (t) => {
