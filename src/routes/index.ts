@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.js'
 import type { Keys } from '../keys/keys.js'
+import { answerBuffersPlugin } from '../plugins/answer-buffers.js'
 import { bearerAuthPlugin } from '../plugins/bearer-auth.js'
 import { compressionPlugin } from '../plugins/compression.js'
 import { jsonOnlyPlugin } from '../plugins/json-only.js'
@@ -17,6 +18,7 @@ export const routes = async (app: FastifyInstance, { config, keys }: { config: C
   const literal = { page: 50, perPage: 1, maxPerPage }
 
   await app.register(jsonOnlyPlugin)
+  await app.register(answerBuffersPlugin)
   await app.register(compressionPlugin)
   healthRoutes(app)
   await app.register(

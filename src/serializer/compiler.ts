@@ -3,12 +3,13 @@ import type { TSchema } from '@sinclair/typebox'
 import type { FastifySerializerCompiler } from 'fastify'
 import { namedSchemas } from '../../schemas/index.js'
 import { BsonDocument, BsonList } from './bson.js'
+import { Output } from './output.js'
 import { compileDocuments } from './writer.js'
 
 type Envelope = Readonly<Record<string, unknown>>
 
-const openBrace = Buffer.from('{')
-const closeBrace = Buffer.from('}')
+/** One serves all answers, since each is written without a pause. */
+const out = new Output()
 
 /**
  * Compiles the schema of an answer. Its properties come out in the schema's order and no others; those that hold
@@ -22,12 +23,16 @@ export const compileAnswer = (schema: TSchema): ((payload: Envelope) => Buffer) 
     write: partWriter(property),
   }))
   return (payload) => {
-    const present = parts.filter(({ name }) => payload[name] !== undefined)
-    const chunks = present.flatMap(({ name, label, write }, i) => [
-      Buffer.from(i === 0 ? label : `,${label}`),
-      write(payload[name]),
-    ])
-    return Buffer.concat([openBrace, ...chunks, closeBrace])
+    out.reset()
+    let separator = '{'
+    for (const { name, label, write } of parts) {
+      if (payload[name] === undefined) continue
+      out.text(separator + label)
+      write(payload[name])
+      separator = ','
+    }
+    out.text(separator === '{' ? '{}' : '}')
+    return out.take()
   }
 }
 
@@ -35,12 +40,12 @@ export const compileAnswer = (schema: TSchema): ((payload: Envelope) => Buffer) 
 export const serializerCompiler = (({ schema }: { schema: TSchema }) =>
   compileAnswer(schema)) as unknown as FastifySerializerCompiler<unknown>
 
-const partWriter = (schema: TSchema): ((value: unknown) => Buffer) => {
+const partWriter = (schema: TSchema): ((value: unknown) => void) => {
   const documents = compileDocuments(schema.type === 'array' ? schema.items : schema, namedSchemas)
   return (value) => {
-    if (value instanceof BsonList) return documents.list(value)
-    if (value instanceof BsonDocument) return documents.document(value)
-    return Buffer.from(JSON.stringify(value))
+    if (value instanceof BsonList) documents.list(value, out)
+    else if (value instanceof BsonDocument) documents.document(value, out)
+    else out.text(JSON.stringify(value))
   }
 }
 

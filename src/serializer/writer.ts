@@ -1,12 +1,12 @@
 // Compiles a response schema into a writer from BSON bytes to JSON bytes. The schema decides what comes out: its fields
 // alone, in its order, `_id` as `id`. No document becomes an object on the way. docs/serializer.md says how each BSON
-// type is written.
-import { isUtf8 } from 'node:buffer'
+// type is written. The code of a schema's objects is generated, so that every name in it is a constant.
 import type { TSchema } from '@sinclair/typebox'
 import {
   Bson,
   type BsonDocument,
   type BsonList,
+  Bytes,
   cstringEnd,
   documentEnd,
   type Element,
@@ -15,379 +15,325 @@ import {
   UnwritableDocument,
   valueEnd,
 } from './bson.js'
-import { Output } from './output.js'
-
-/** A value that its schema does not take; `at` is its place in the bytes. */
-class WrongValue extends Error {
-  constructor(
-    fault: string,
-    readonly at: number,
-    /** The field that is missing in the document at that place. */
-    readonly missing?: string,
-  ) {
-    super(fault)
-  }
-}
-
-/** Writes values of one schema. */
-interface Writer {
-  /** What the schema wants, for errors. */
-  readonly wants: string
-  takes(type: number): boolean
-  /** Writes the value at a place, which is within the bytes; the caller has asked takes(). */
-  write(type: number, at: number): void
-}
+import type { Output } from './output.js'
+import { OVERHANG, ROOM, type ScalarWriter, scalars, type Write, type Writer, WrongValue } from './scalars.js'
 
 /** How deep values of no declared shape may nest: MongoDB stores 100 levels. */
 const MAX_DEPTH = 100
-const MAX_TIME = 8_640_000_000_000_000
 
 const comma = 0x2c
 const openObject = 0x7b
 const closeObject = 0x7d
 const openArray = 0x5b
 const closeArray = 0x5d
-const NULL = Buffer.from('null')
-const TRUE = Buffer.from('true')
-const FALSE = Buffer.from('false')
-
-const out = new Output()
-/** The bytes that are being read. */
-let input: Buffer = Buffer.alloc(0)
-/** Whether strings are decoded and encoded again, because the bytes hold invalid UTF-8. */
-let repairing = false
 
 /**
  * Compiles a writer for the documents of a schema.
  * @param named the schemas that a `$ref` names
  */
 export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSchema>) => {
-  const writer = compile(schema, named)
-  return {
-    /** The JSON object of one document. */
-    document: ({ collection, bytes }: BsonDocument): Buffer =>
-      finish(collection, false, () => writeRoot(writer, bytes)),
-    /** The JSON array of all documents. */
-    list: ({ collection, batches }: BsonList): Buffer => finish(collection, true, () => writeBatches(writer, batches)),
-  }
-}
+  const { takes, wants, write } = compile(schema, named)
 
-/** Runs a write, again with repair if it made no valid UTF-8, and takes what it wrote. */
-const finish = (collection: string, isList: boolean, write: () => void): Buffer =>
-  reading(collection, () => {
-    const run = (repair: boolean): Buffer => {
-      repairing = repair
-      out.reset()
-      write()
-      return out.view
-    }
-    try {
-      const written = run(false)
-      return Buffer.from(isUtf8(written) ? written : run(true))
-    } catch (error) {
-      throw error instanceof WrongValue ? located(error, collection, isList) : error
-    }
-  })
-
-const writeRoot = (writer: Writer, bytes: Buffer): void => {
-  input = bytes
-  documentEnd(bytes, 0)
-  writeValue(writer, Bson.document, 0)
-}
-
-const writeBatches = (writer: Writer, batches: readonly Buffer[]): void => {
-  out.byte(openArray)
-  let first = true
-  for (const bytes of batches) {
-    input = bytes
-    first = writeItems(writer, 0, documentEnd(bytes, 0), first)
-  }
-  out.byte(closeArray)
-}
-
-/** Writes the items of the array at a place, without brackets; says whether the next item is the first. */
-const writeItems = (writer: Writer, start: number, end: number, isFirst: boolean): boolean => {
-  let first = isFirst
-  const last = end - 1
-  let at = start + 4
-  while (at < last) {
-    const type = input[at] as number
-    at = cstringEnd(input, at + 1, last) // the item's number
-    const next = valueEnd(input, type, at, last)
-    if (!first) out.byte(comma)
-    first = false
-    writeValue(writer, type, at)
-    at = next
-  }
-  return first
-}
-
-const writeValue = (writer: Writer, type: number, at: number): void => {
-  if (!writer.takes(type)) throw new WrongValue(`is BSON ${typeNames.get(type)}, not ${writer.wants}`, at)
-  writer.write(type, at)
-}
-
-const compile = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Writer => {
-  if (schema.$ref !== undefined) {
-    const target = named.get(schema.$ref)
-    if (target === undefined) throw new Error(`No schema is named ${schema.$ref}`)
-    return compile(target, named)
-  }
-  if (schema.anyOf !== undefined) return unionWriter(schema.anyOf.map((branch: TSchema) => compile(branch, named)))
-  switch (schema.type) {
-    case 'object':
-      return objectWriter(schema, named)
-    case 'array':
-      return arrayWriter(compile(schema.items, named))
-    case 'string':
-      return schema.format === 'date-time' ? instantWriter : stringWriter
-    case 'number':
-      return numberWriter
-    case 'integer':
-      return integerWriter
-    case 'boolean':
-      return booleanWriter
-    case 'null':
-      return nullWriter
-    case undefined:
-      return anyWriter
-    default:
-      throw new Error(`The serializer does not know the schema type ${schema.type}`)
-  }
-}
-
-interface Field {
-  /** The stored name. */
-  name: string
-  /** The same with its closing zero byte. */
-  key: Buffer
-  /** The name in JSON with its colon. */
-  label: Buffer
-  required: boolean
-  writer: Writer
-}
-
-const objectWriter = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Writer => {
-  const required = new Set<string>(schema.required ?? [])
-  const fields = Object.entries<TSchema>(schema.properties).map(([property, propertySchema]): Field => {
-    const name = property === 'id' ? '_id' : property
-    return {
-      name,
-      key: Buffer.from(`${name}\0`),
-      label: Buffer.from(`${JSON.stringify(property)}:`),
-      required: required.has(property),
-      writer: compile(propertySchema, named),
-    }
-  })
-  // The places and types of the fields of the document being written. No schema holds itself, so one set is enough.
-  const places = new Int32Array(fields.length)
-  const types = new Uint8Array(fields.length)
-
-  /** The field whose stored name stands at a place, looked for first where the schema's order has it; -1 for none. */
-  const fieldAt = (at: number, expected: number): number => {
-    for (let i = 0; i < fields.length; i++) {
-      const index = (expected + i) % fields.length
-      const { key } = fields[index] as Field
-      let n = 0
-      while (n < key.length && input[at + n] === key[n]) n += 1
-      if (n === key.length) return index
-    }
-    return -1
+  /** Writes the value that begins at a place and ends before another. */
+  const writeRoot = (input: Bytes, type: number, at: number, end: number, out: Output): void => {
+    if (!takes.includes(type)) wrong(type, at, wants)
+    out.reserve(1 + ROOM * (end - at) + OVERHANG)
+    out.length = write(input, type, at, out.target, out.length)
   }
 
-  const find = (start: number): void => {
-    places.fill(0)
-    const last = start + input.readInt32LE(start) - 1
-    let expected = 0
-    let at = start + 4
+  /** Writes the items of a batch, and says whether the next one is the first of all. */
+  const writeBatch = (input: Bytes, out: Output, isFirst: boolean): boolean => {
+    const { bytes } = input
+    const last = documentEnd(bytes, 0) - 1
+    let first = isFirst
+    let at = 4
     while (at < last) {
-      const type = input[at] as number
-      const index = fieldAt(at + 1, expected)
-      if (index === -1) {
-        at = cstringEnd(input, at + 1, last)
-      } else {
-        at += 1 + (fields[index] as Field).key.length
-        places[index] = at
-        types[index] = type
-        expected = index + 1
-      }
-      at = valueEnd(input, type, at, last)
+      const type = bytes[at] as number
+      at = cstringEnd(bytes, at + 1, last) // the item's number
+      const next = valueEnd(bytes, type, at, last)
+      if (!first) out.byte(comma)
+      first = false
+      writeRoot(input, type, at, next, out)
+      at = next
     }
+    return first
   }
 
   return {
-    wants: 'an object',
-    takes: (type) => type === Bson.document,
-    write(_type, start) {
-      find(start)
-      // Where nothing was written before, `{` stands for the comma.
-      let separator = openObject
-      for (let i = 0; i < fields.length; i++) {
-        const { name, label, required, writer } = fields[i] as Field
-        const place = places[i] as number
-        const type = types[i] as number
-        const empty = place === 0 || type === Bson.undefined || (type === Bson.null && !writer.takes(Bson.null))
-        if (empty) {
-          if (required) throw new WrongValue('is missing', start, name)
-          continue
-        }
-        out.byte(separator)
-        separator = comma
-        out.raw(label)
-        writeValue(writer, type, place)
+    /** Writes the JSON object of one document. */
+    document: ({ collection, bytes }: BsonDocument, out: Output): void =>
+      writing(collection, bytes, false, () =>
+        writeRoot(new Bytes(bytes), Bson.document, 0, documentEnd(bytes, 0), out),
+      ),
+    /** Writes the JSON array of all documents. */
+    list: ({ collection, batches }: BsonList, out: Output): void => {
+      out.text('[')
+      let first = true
+      for (const batch of batches) {
+        writing(collection, batch, true, () => {
+          first = writeBatch(new Bytes(batch), out, first)
+        })
       }
-      if (separator === openObject) out.byte(openObject)
-      out.byte(closeObject)
+      out.text(']')
     },
   }
 }
 
-const arrayWriter = (item: Writer): Writer => ({
-  wants: 'an array',
-  takes: (type) => type === Bson.array,
-  write(_type, at) {
-    out.byte(openArray)
-    writeItems(item, at, at + input.readInt32LE(at), true)
-    out.byte(closeArray)
-  },
-})
-
-const unionWriter = (branches: readonly Writer[]): Writer => {
-  const byType = Array.from({ length: 256 }, (_, type) => branches.find((branch) => branch.takes(type)))
-  return {
-    wants: branches.map((branch) => branch.wants).join(' or '),
-    takes: (type) => byType[type] !== undefined,
-    write: (type, at) => (byType[type] as Writer).write(type, at),
-  }
-}
-
-/** A string; an ObjectId comes out as its hexadecimal digits, so that ids of either kind are served. */
-const stringWriter: Writer = {
-  wants: 'a string',
-  takes: (type) => type === Bson.string || type === Bson.objectId,
-  write(type, at) {
-    if (type === Bson.objectId) out.hex(input, at, at + 12)
-    else writeText(at + 4, at + 3 + input.readInt32LE(at))
-  },
-}
-
-const writeText = (start: number, end: number): void => {
-  if (repairing) out.text(JSON.stringify(input.toString('utf8', start, end)))
-  else out.string(input, start, end)
-}
-
-const instantWriter: Writer = {
-  wants: 'a date',
-  takes: (type) => type === Bson.date,
-  write(_type, at) {
-    const time = input.readInt32LE(at + 4) * 0x1_0000_0000 + input.readUInt32LE(at)
-    if (time < -MAX_TIME || time > MAX_TIME) throw new WrongValue('is a date beyond all calendars', at)
-    out.instant(time)
-  },
-}
-
-/** A number. NaN and the infinities have no JSON form and are an error; an int64 comes out with all its digits. */
-const numberWriter: Writer = {
-  wants: 'a number',
-  takes: (type) => type === Bson.double || type === Bson.int32 || type === Bson.int64,
-  write(type, at) {
-    const value =
-      type === Bson.int32
-        ? input.readInt32LE(at)
-        : type === Bson.int64
-          ? input.readBigInt64LE(at)
-          : finite(input.readDoubleLE(at), at)
-    out.ascii(String(value))
-  },
-}
-
-const finite = (value: number, at: number): number => {
-  if (!Number.isFinite(value)) throw new WrongValue(`is ${value}, which JSON cannot say`, at)
-  return value
-}
-
-const integerWriter: Writer = {
-  ...numberWriter,
-  wants: 'an integer',
-  write(type, at) {
-    if (type === Bson.double && !Number.isInteger(input.readDoubleLE(at))) {
-      throw new WrongValue(`is ${input.readDoubleLE(at)}, not an integer`, at)
+/** Runs a write of bytes of a collection, and says of an error where it is. */
+const writing = (collection: string, bytes: Buffer, isList: boolean, write: () => void): void =>
+  reading(collection, () => {
+    try {
+      write()
+    } catch (error) {
+      throw error instanceof WrongValue ? located(error, collection, bytes, isList) : error
     }
-    numberWriter.write(type, at)
-  },
+  })
+
+const compile = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Writer & { write: Write } => {
+  const code: string[] = []
+  const writer = new Compiler(named, code).writerOf(schema)
+  const writers = [...Object.values(scalars), any].map(({ name, write }) => [name, write])
+  const known = { ...Object.fromEntries(writers), wrong, missing, cstringEnd, valueEnd }
+  const make = new Function(
+    'known',
+    `const { ${Object.keys(known)} } = known\n${code.join('\n')}\nreturn ${writer.name}`,
+  )
+  return { ...writer, write: make(known) }
 }
 
-const booleanWriter: Writer = {
-  wants: 'a boolean',
-  takes: (type) => type === Bson.boolean,
-  write: (_type, at) => out.raw(input[at] === 0 ? FALSE : TRUE),
+const wrong = (type: number, at: number, wants: string): never => {
+  throw new WrongValue(`is BSON ${typeNames.get(type)}, not ${wants}`, at)
 }
 
-const nullWriter: Writer = {
-  wants: 'null',
-  takes: (type) => type === Bson.null,
-  write: () => out.raw(NULL),
+const missing = (at: number, name: string): never => {
+  throw new WrongValue('is missing', at, name)
 }
-
-const scalarWriter: Writer = {
-  ...unionWriter([stringWriter, numberWriter, booleanWriter, instantWriter, nullWriter]),
-  wants: 'a value that JSON can say',
-}
-
-/** A value of no declared shape: whatever JSON can say of it. */
-const anyWriter: Writer = {
-  wants: scalarWriter.wants,
-  takes: (type) => type === Bson.document || type === Bson.array || scalarWriter.takes(type),
-  write: (type, at) => writeAny(type, at, 0),
-}
-
-const writeAny = (type: number, at: number, depth: number): void => {
-  if (type !== Bson.document && type !== Bson.array) {
-    writeValue(scalarWriter, type, at)
-    return
-  }
-  if (depth === MAX_DEPTH) throw new WrongValue(`nests deeper than ${MAX_DEPTH} levels`, at)
-  const isArray = type === Bson.array
-  out.byte(isArray ? openArray : openObject)
-  let first = true
-  for (const element of isArray ? elements(input, at) : members(at)) {
-    if (!first) out.byte(comma)
-    first = false
-    if (!isArray) out.text(`${JSON.stringify(element.name)}:`)
-    writeAny(element.type, element.at, depth + 1)
-  }
-  out.byte(isArray ? closeArray : closeObject)
-}
-
-/** The elements of the document at a place, of those with one name the last. */
-const members = (at: number): Iterable<Element> =>
-  new Map(Array.from(elements(input, at), (element) => [element.name, element])).values()
 
 const typeNames = new Map<number, string>(Object.entries(Bson).map(([name, type]) => [type, name]))
 
+/** What JSON can say of a value of no declared shape, by its BSON type. */
+const anyScalars = new Map(
+  [scalars.string, scalars.number, scalars.boolean, scalars.instant, scalars.null].flatMap(({ takes, write }) =>
+    takes.map((type) => [type, write]),
+  ),
+)
+
+/** The head of every generated function. */
+const HEAD = 'const { bytes } = input, { bytes: json, view } = output'
+
+interface Field {
+  /** The stored name. */
+  name: string
+  /** The name in JSON. */
+  property: string
+  required: boolean
+  writer: Writer
+}
+
+class Compiler {
+  readonly #named: ReadonlyMap<string, TSchema>
+  readonly #code: string[]
+
+  constructor(named: ReadonlyMap<string, TSchema>, code: string[]) {
+    this.#named = named
+    this.#code = code
+  }
+
+  writerOf(schema: TSchema): Writer {
+    if (schema.$ref !== undefined) {
+      const target = this.#named.get(schema.$ref)
+      if (target === undefined) throw new Error(`No schema is named ${schema.$ref}`)
+      return this.writerOf(target)
+    }
+    if (schema.anyOf !== undefined) return this.#union(schema.anyOf.map((branch: TSchema) => this.writerOf(branch)))
+    switch (schema.type) {
+      case 'object':
+        return this.#object(schema)
+      case 'array':
+        return this.#array(this.writerOf(schema.items))
+      case 'string':
+        return schema.format === 'date-time' ? scalars.instant : scalars.string
+      case 'number':
+        return scalars.number
+      case 'integer':
+        return scalars.integer
+      case 'boolean':
+        return scalars.boolean
+      case 'null':
+        return scalars.null
+      case undefined:
+        return any
+      default:
+        throw new Error(`The serializer does not know the schema type ${schema.type}`)
+    }
+  }
+
+  /** Adds a function, whose body ends by returning the place behind what it wrote. */
+  #function(body: string): string {
+    const name = `write${this.#code.length}`
+    this.#code.push(`function ${name}(input, type, at, output, to) {\n${body}\n}`)
+    return name
+  }
+
+  /** Whatever the value is, the first branch that takes it writes it. */
+  #union(branches: readonly Writer[]): Writer {
+    const takes = [...new Set(branches.flatMap((branch) => branch.takes))]
+    const cases = takes.map((type) => {
+      const { name } = branches.find((branch) => branch.takes.includes(type)) as Writer
+      return `case ${type}: return ${name}(input, type, at, output, to)`
+    })
+    return {
+      name: this.#function(`switch (type) {\n${cases.join('\n')}\n}`),
+      wants: branches.map((branch) => branch.wants).join(' or '),
+      takes,
+    }
+  }
+
+  #array(item: Writer): Writer {
+    const name = this.#function(`
+      ${HEAD}
+      const last = at + input.view.getInt32(at, true) - 1
+      json[to++] = ${openArray}
+      for (let from = at + 4, next; from < last; from = next) {
+        const type = bytes[from]
+        const place = cstringEnd(bytes, from + 1, last)
+        next = valueEnd(bytes, type, place, last)
+        if (from > at + 4) json[to++] = ${comma}
+        ${check(item, 'place')}
+        to = ${item.name}(input, type, place, output, to)
+      }
+      json[to++] = ${closeArray}
+      return to`)
+    return { name, wants: 'an array', takes: [Bson.array] }
+  }
+
+  #object(schema: TSchema): Writer {
+    const required = new Set<string>(schema.required ?? [])
+    const fields = Object.entries<TSchema>(schema.properties).map(
+      ([property, propertySchema]): Field => ({
+        name: property === 'id' ? '_id' : property,
+        property,
+        required: required.has(property),
+        writer: this.writerOf(propertySchema),
+      }),
+    )
+    const name = this.#function(`
+      ${HEAD}
+      const start = to
+      const last = at + input.view.getInt32(at, true) - 1
+      ${fields.map((_, i) => `let place${i} = 0`).join('\n')}
+      for (let from = at + 4; from < last; ) {
+        const before = from
+        ${fields.map(findField).join('\n')}
+        if (from === before) from = valueEnd(bytes, bytes[from], cstringEnd(bytes, from + 1, last), last)
+      }
+      ${fields.map(writeField).join('\n')}
+      if (to === start) json[to++] = ${openObject}
+      json[to++] = ${closeObject}
+      return to`)
+    return { name, wants: 'an object', takes: [Bson.document] }
+  }
+}
+
+/** Remembers the place of a field's value if the element at `from` is the field, and goes on behind it. */
+const findField = ({ name }: Field, i: number): string => {
+  const key = Buffer.from(`${name}\0`)
+  const behind = `from + ${1 + key.length}`
+  const tests = words(key).map(({ value, size, at }) =>
+    size === 4 ? `input.view.getInt32(from + ${1 + at}, true) === ${value}` : `bytes[from + ${1 + at}] === ${value}`,
+  )
+  return `
+    if (${[`${behind} <= last`, ...tests].join(' && ')}) {
+      place${i} = ${behind}
+      from = valueEnd(bytes, bytes[from], place${i}, last)
+    }`
+}
+
+/** Writes the name and the value of a field that is there. */
+const writeField = ({ name, property, required, writer }: Field, i: number, fields: readonly Field[]): string => {
+  const type = `bytes[place${i} - ${2 + Buffer.byteLength(name)}]`
+  const notNull = writer.takes.includes(Bson.null) ? '' : `&& type !== ${Bson.null}`
+  const label = Buffer.from(`,${JSON.stringify(property)}:`)
+  const padded = Buffer.concat([label, Buffer.alloc(-label.length & 3)])
+  const isNeverFirst = fields.slice(0, i).some((field) => field.required)
+  return `
+    if (place${i} !== 0 && (type = ${type}) !== ${Bson.undefined} ${notNull}) {
+      ${words(padded)
+        .map(({ value, at }) => `view.setInt32(to + ${at}, ${value}, true)`)
+        .join('\n')}
+      ${isNeverFirst ? '' : `if (to === start) json[to] = ${openObject}`}
+      ${check(writer, `place${i}`)}
+      to = ${writer.name}(input, type, place${i}, output, to + ${label.length})
+    }${required ? ` else missing(at, ${JSON.stringify(name)})` : ''}`
+}
+
+/** Fails unless a writer takes the type. */
+const check = ({ takes, wants }: Writer, place: string): string =>
+  `if (${takes.map((type) => `type !== ${type}`).join(' && ')}) wrong(type, ${place}, ${JSON.stringify(wants)})`
+
+/** Bytes as numbers: as many words of four as there are, then single bytes. */
+const words = (bytes: Buffer): { value: number; size: 1 | 4; at: number }[] => {
+  const whole = bytes.length & ~3
+  const found = []
+  for (let at = 0; at < whole; at += 4) found.push({ value: bytes.readInt32LE(at), size: 4 as const, at })
+  for (let at = whole; at < bytes.length; at++) found.push({ value: bytes[at] as number, size: 1 as const, at })
+  return found
+}
+
+/** Writes a value of no declared shape: whatever JSON can say of it. */
+const any: ScalarWriter = {
+  name: 'writeAny',
+  wants: 'a value that JSON can say',
+  takes: [Bson.document, Bson.array, ...anyScalars.keys()],
+  write: (input, type, at, output, to) => writeNested(input, type, at, output, to, 0),
+}
+
+const writeNested = (input: Bytes, type: number, at: number, output: Bytes, begin: number, depth: number): number => {
+  if (type !== Bson.document && type !== Bson.array) {
+    const write = anyScalars.get(type) ?? wrong(type, at, any.wants)
+    return write(input, type, at, output, begin)
+  }
+  if (depth === MAX_DEPTH) throw new WrongValue(`nests deeper than ${MAX_DEPTH} levels`, at)
+  const isArray = type === Bson.array
+  const { bytes } = output
+  let to = begin
+  bytes[to++] = isArray ? openArray : openObject
+  for (const element of isArray ? elements(input.bytes, at) : members(input.bytes, at)) {
+    if (to > begin + 1) bytes[to++] = comma
+    if (!isArray) to += bytes.write(`${JSON.stringify(element.name)}:`, to)
+    to = writeNested(input, element.type, element.at, output, to, depth + 1)
+  }
+  bytes[to++] = isArray ? closeArray : closeObject
+  return to
+}
+
+/** The elements of the document at a place, of those with one name the last. */
+const members = (bytes: Buffer, at: number): Iterable<Element> =>
+  new Map(Array.from(elements(bytes, at), (element) => [element.name, element])).values()
+
 /** The error with the collection, the id and the field that it is about, found by walking the bytes once more. */
-const located = (error: WrongValue, collection: string, isList: boolean): UnwritableDocument => {
-  const path = pathTo(error.at, 0)
-  const id = isList ? idOf(path.shift() as Element) : idOf({ type: Bson.document, at: 0 })
+const located = (error: WrongValue, collection: string, bytes: Buffer, isList: boolean): UnwritableDocument => {
+  const path = pathTo(bytes, error.at, 0)
+  const id = idOf(bytes, isList ? (path.shift() as Element) : { type: Bson.document, at: 0 })
   const names = path.map((element) => element.name)
   if (error.missing !== undefined) names.push(error.missing)
   return new UnwritableDocument(collection, id, names.join('.'), error.message)
 }
 
 /** The elements that lead from the document or array at a place to the value at another. */
-const pathTo = (place: number, start: number): Element[] => {
+const pathTo = (bytes: Buffer, place: number, start: number): Element[] => {
   let found: Element | undefined
-  for (const element of place === start ? [] : elements(input, start)) {
+  for (const element of place === start ? [] : elements(bytes, start)) {
     found = element
     if (place <= element.next) break
   }
-  return found === undefined ? [] : [found, ...pathTo(place, found.at)]
+  return found === undefined ? [] : [found, ...pathTo(bytes, place, found.at)]
 }
 
 /** The id of a document, as far as it has one. */
-const idOf = ({ type, at }: Pick<Element, 'type' | 'at'>): string => {
-  const id = type === Bson.document ? [...members(at)].find(({ name }) => name === '_id') : undefined
-  if (id?.type === Bson.string) return input.toString('utf8', id.at + 4, id.next - 1)
-  if (id?.type === Bson.objectId) return input.toString('hex', id.at, id.next)
+const idOf = (bytes: Buffer, { type, at }: Pick<Element, 'type' | 'at'>): string => {
+  const id = type === Bson.document ? [...members(bytes, at)].find(({ name }) => name === '_id') : undefined
+  if (id?.type === Bson.string) return bytes.toString('utf8', id.at + 4, id.next - 1)
+  if (id?.type === Bson.objectId) return bytes.toString('hex', id.at, id.next)
   return '?'
 }

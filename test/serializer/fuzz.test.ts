@@ -6,14 +6,12 @@ import { BSON } from 'mongodb'
 import t from 'tap'
 import { Dispatch } from '../../schemas/dispatches.js'
 import { EntryListItem } from '../../schemas/entries.js'
-import { namedSchemas } from '../../schemas/index.js'
 import { demoOptions, seedData } from '../../seed/index.js'
 import { BsonDocument, BsonList, UnwritableDocument } from '../../src/serializer/bson.js'
-import { compileDocuments } from '../../src/serializer/writer.js'
-import { type Elements, listOf, plain, stored } from './stored.js'
+import { type Elements, listOf, plain, stored, writerOf } from './stored.js'
 
 interface Sample {
-  documents: ReturnType<typeof compileDocuments>
+  documents: ReturnType<typeof writerOf>
   /** The bytes of a list, and those of its first document. */
   list: Buffer
   first: Buffer
@@ -22,7 +20,7 @@ interface Sample {
 const sample = (schema: TSchema, documents: readonly Elements[]): Sample => {
   const list = listOf([documents])
   return {
-    documents: compileDocuments(schema, namedSchemas),
+    documents: writerOf(schema),
     list: list.batches[0] as Buffer,
     first: (list.first as BsonDocument).bytes,
   }

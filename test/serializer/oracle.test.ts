@@ -5,11 +5,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem } from '../../schemas/entries.js'
-import { namedSchemas } from '../../schemas/index.js'
 import { Project } from '../../schemas/projects.js'
-import { compileDocuments } from '../../src/serializer/writer.js'
 import { expectedJson, malformed, names, storedDocuments, wellFormed } from './oracle.js'
-import { type Elements, listOf } from './stored.js'
+import { type Elements, listOf, writerOf } from './stored.js'
 
 let compared = 0
 
@@ -74,7 +72,7 @@ const schemas: fc.Arbitrary<TSchema> = fc.letrec<{ any: TSchema; object: TSchema
 
 const compare = (schema: TSchema, list: ReturnType<typeof listOf>): void => {
   const expected = expectedJson(schema, list)
-  const written = compileDocuments(schema, namedSchemas).list(list).toString()
+  const written = writerOf(schema).list(list).toString()
   if (written !== expected) throw new Error(`Wrote ${written}\nfor   ${expected}`)
   compared += (JSON.parse(expected) as unknown[]).length
 }

@@ -1,7 +1,11 @@
 // Builds stored bytes element by element, so that a test can store what no driver would: a name twice, a type that is
-// long out of use, a length that lies.
+// long out of use, a length that lies. And writes them as JSON.
+import type { TSchema } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
+import { namedSchemas } from '../../schemas/index.js'
 import { Bson, BsonDocument, BsonList } from '../../src/serializer/bson.js'
+import { Output } from '../../src/serializer/output.js'
+import { compileDocuments } from '../../src/serializer/writer.js'
 
 /** A value as its type and its bytes. */
 export class Raw {
@@ -67,3 +71,18 @@ export const listOf = (batches: readonly (readonly Elements[])[], collection = '
 
 /** Objects as the elements that the BSON library makes of them. */
 export const plain = (object: object): Elements => Object.entries(object)
+
+/** The writer of a schema's documents, which gives the bytes that it wrote. */
+export const writerOf = (schema: TSchema) => {
+  const documents = compileDocuments(schema, namedSchemas)
+  const out = new Output()
+  const taken = (write: () => void): Buffer => {
+    out.reset()
+    write()
+    return out.take()
+  }
+  return {
+    document: (document: BsonDocument) => taken(() => documents.document(document, out)),
+    list: (list: BsonList) => taken(() => documents.list(list, out)),
+  }
+}

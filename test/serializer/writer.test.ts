@@ -4,19 +4,18 @@ import { BSON } from 'mongodb'
 import t, { type Test } from 'tap'
 import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem } from '../../schemas/entries.js'
-import { namedSchemas } from '../../schemas/index.js'
 import { Project } from '../../schemas/projects.js'
 import { Bson, BsonDocument, BsonList, UnwritableDocument } from '../../src/serializer/bson.js'
 import { MAX_ANSWER_BYTES } from '../../src/serializer/output.js'
 import { compileDocuments } from '../../src/serializer/writer.js'
-import { documentOf, type Elements, int32Bytes, listOf, plain, Raw, stored } from './stored.js'
+import { documentOf, type Elements, int32Bytes, listOf, plain, Raw, stored, writerOf } from './stored.js'
 
 const objectId = new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17')
 const instant = Type.String({ format: 'date-time' })
 
 /** The JSON of one document. */
 const write = (schema: TSchema, elements: Elements): string =>
-  compileDocuments(schema, namedSchemas).document(documentOf(elements)).toString()
+  writerOf(schema).document(documentOf(elements)).toString()
 
 /** The JSON of one value of a schema. */
 const writeValue = (schema: TSchema, value: unknown): string =>
@@ -345,7 +344,7 @@ t.test('Names that are no UTF-8 come out with U+FFFD, and of those that become o
 })
 
 t.test('A list comes out as one array, however it was batched', async (t) => {
-  const documents = compileDocuments(Type.Object({ a: Type.Number() }), namedSchemas)
+  const documents = writerOf(Type.Object({ a: Type.Number() }))
   const list = (...batches: number[][]) =>
     documents.list(listOf(batches.map((batch) => batch.map((a) => plain({ a }))))).toString()
   t.equal(list(), '[]')
@@ -411,7 +410,7 @@ t.test('An error names the collection, the id and the dotted path of the field',
   ]
   for (const [elements, id, field, fault] of cases) {
     const message = `entries ${id}: ${field} ${fault}`
-    const documents = compileDocuments(schema, namedSchemas)
+    const documents = writerOf(schema)
     const whole = plain({ _id: 'whole', list: [] })
     fails(t, () => documents.document(documentOf(elements, 'entries')), { collection: 'entries', id, field, message })
     fails(t, () => documents.list(listOf([[whole], [whole, elements, whole]], 'entries')), { id, field, message })
@@ -419,7 +418,7 @@ t.test('An error names the collection, the id and the dotted path of the field',
 })
 
 t.test('An item of a list that is no document is an error of that item', async (t) => {
-  const documents = compileDocuments(Type.Object({ a: Type.Number() }), namedSchemas)
+  const documents = writerOf(Type.Object({ a: Type.Number() }))
   for (const item of ['text of some length', 1, [plain({ a: 1 })], null, objectId]) {
     const list = new BsonList('entries', [stored.array([{ a: 1 }, item]).bytes])
     fails(t, () => documents.list(list), {
@@ -428,7 +427,7 @@ t.test('An item of a list that is no document is an error of that item', async (
       message: /^entries \?: the document is BSON \w+, not an object$/,
     })
   }
-  fails(t, () => compileDocuments(Type.Boolean(), namedSchemas).document(documentOf([])), {
+  fails(t, () => writerOf(Type.Boolean()).document(documentOf([])), {
     message: 'things ?: the document is BSON document, not a boolean',
   })
 })
@@ -463,7 +462,7 @@ t.test('Damaged bytes are an error of the document, wherever the damage is', asy
     'a document within, with an unknown type': value(Bson.document, 8, 0, 0, 0, 0x20, 0x61, 0, 0),
   }
   const good = stored.array([new Raw(Bson.document, whole)]).bytes
-  const documents = compileDocuments(schema, namedSchemas)
+  const documents = writerOf(schema)
   for (const [name, bytes] of Object.entries(damaged)) {
     const wanted = {
       collection: 'entries',
@@ -482,7 +481,7 @@ t.test('Damaged bytes are an error of the document, wherever the damage is', asy
 })
 
 t.test('An answer beyond the limit is a RangeError, and the next write works', async (t) => {
-  const documents = compileDocuments(Type.Object({ a: Type.String() }), namedSchemas)
+  const documents = writerOf(Type.Object({ a: Type.String() }))
   const batch = (text: unknown) => stored.array([stored.document([['a', text]])]).bytes
   const megabyte = 1024 * 1024
   const large = batch('x'.repeat(megabyte))
@@ -499,7 +498,7 @@ t.test('An answer beyond the limit is a RangeError, and the next write works', a
 })
 
 t.test('What was written stays as it is when more is written', async (t) => {
-  const documents = compileDocuments(Type.Object({ a: Type.String() }), namedSchemas)
+  const documents = writerOf(Type.Object({ a: Type.String() }))
   const first = documents.document(documentOf(plain({ a: 'first' })))
   documents.document(documentOf(plain({ a: 'other' })))
   t.equal(first.toString(), '{"a":"first"}')

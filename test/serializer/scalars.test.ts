@@ -1,0 +1,147 @@
+// Each scalar byte by byte, against what JSON.stringify and Date write.
+import fc from 'fast-check'
+import { BSON } from 'mongodb'
+import t from 'tap'
+import { Bson, Bytes } from '../../src/serializer/bson.js'
+import { ROOM, scalars, type Write } from '../../src/serializer/scalars.js'
+import { texts } from './oracle.js'
+import { stored } from './stored.js'
+
+const DAY = 86_400_000
+const BEFORE = 7
+const output = new Bytes(Buffer.alloc(1_000_000))
+
+/** What a writer makes of bytes, with others around them and a place in the output that is no round number. */
+const written = (write: Write, type: number, bytes: Uint8Array): string => {
+  const input = new Bytes(Buffer.concat([Buffer.alloc(BEFORE, 'x'), bytes, Buffer.alloc(9, 'y')]))
+  output.bytes.fill('#', 0, BEFORE)
+  const end = write(input, type, BEFORE, output, BEFORE)
+  if (output.bytes.toString('latin1', 0, BEFORE) !== '#'.repeat(BEFORE)) throw new Error('Wrote before its place')
+  return output.bytes.toString('utf8', BEFORE, end)
+}
+
+const writtenText = (text: string): string =>
+  written(scalars.string.write, Bson.string, stored.string(Buffer.from(text)).bytes)
+
+t.test('A string comes out as JSON.stringify writes it', async (t) => {
+  const compare = (text: string) => {
+    const json = JSON.stringify(Buffer.from(text).toString())
+    if (writtenText(text) !== json) throw new Error(`${json} came out as ${writtenText(text)}`)
+  }
+  for (let unit = 0; unit < 0x10000; unit++) compare(String.fromCharCode(unit))
+  // Each byte that is escaped, and its neighbours, at each place of a word of four bytes and of what is left over.
+  for (const special of ['"', '\\', '\0', '\x1f', ' ', '!', '#', '[', ']', '\x7f', 'é', '€']) {
+    for (let length = 0; length < 14; length++) {
+      for (let at = 0; at <= length; at++) compare(`${'a'.repeat(at)}${special}${'a'.repeat(length - at)}`)
+      compare(special.repeat(length))
+    }
+  }
+  fc.assert(fc.property(texts, compare), { numRuns: 1000 })
+  t.pass()
+})
+
+t.test('An ObjectId comes out as its hexadecimal digits', async (t) => {
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 12, maxLength: 12 }), (id) => {
+      const json = written(scalars.string.write, Bson.objectId, id)
+      return json === `"${new BSON.ObjectId(id).toHexString()}"`
+    }),
+  )
+  t.pass()
+})
+
+t.test('A double comes out as JSON.stringify writes it', async (t) => {
+  let compared = 0
+  const compare = (value: number) => {
+    const bytes = Buffer.alloc(8)
+    bytes.writeDoubleLE(value)
+    const json = written(scalars.number.write, Bson.double, bytes)
+    if (json !== JSON.stringify(value)) throw new Error(`${value} came out as ${json}`)
+    compared += 1
+  }
+  for (const value of [0, -0, 1, -1, 0.1, 1e-6, 1e-7, 1e-8, 1.5e-6, 123e-8, 5e-324, 1e21, 1e22, 0.3, 0.1 + 0.2]) {
+    compare(value)
+    compare(-value)
+  }
+  // Decimals of every number of places, around every power of ten.
+  for (let places = 0; places < 12; places++) {
+    for (let whole = 1; whole < 1e9; whole *= 10) {
+      for (const digits of [whole - 1, whole, whole + 1, 3 * whole, 7 * whole + 5]) compare(digits / 10 ** places)
+    }
+  }
+  fc.assert(
+    fc.property(fc.integer(), fc.nat(10), (digits, places) => compare(digits / 10 ** places)),
+    { numRuns: 20_000 },
+  )
+  fc.assert(fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), compare), { numRuns: 20_000 })
+  t.ok(compared > 40_000, `${compared} doubles`)
+})
+
+t.test('An int32 comes out with all its digits', async (t) => {
+  const compare = (value: number) => {
+    const bytes = Buffer.alloc(4)
+    bytes.writeInt32LE(value)
+    const json = written(scalars.integer.write, Bson.int32, bytes)
+    if (json !== String(value)) throw new Error(`${value} came out as ${json}`)
+  }
+  for (const value of [0, 0x7fff_ffff, -0x7fff_ffff, -0x8000_0000]) compare(value)
+  for (let power = 1; power < 1e10; power *= 10) for (const n of [power - 1, power]) compare(Math.min(n, 0x7fff_ffff))
+  fc.assert(fc.property(fc.integer(), compare), { numRuns: 5000 })
+  t.pass()
+})
+
+t.test('An instant comes out as Date.toISOString writes it', async (t) => {
+  let compared = 0
+  const compare = (time: number) => {
+    const bytes = stored.date(BigInt(time)).bytes
+    const expected = `"${new Date(time).toISOString()}"`
+    const json = written(scalars.instant.write, Bson.date, bytes)
+    if (json !== expected) throw new Error(`${expected} came out as ${json}`)
+    compared += 1
+  }
+
+  // Each day of three centuries, each time at another time of the day.
+  for (let day = Date.UTC(1800); day < Date.UTC(2100); day += DAY) compare(day + ((compared * 7_919_317) % DAY))
+  // The edges of each year with four digits, and of its February; the years around them too.
+  const edges: [number, number][] = [
+    [0, 1],
+    [1, 28],
+    [1, 29],
+    [2, 1],
+    [11, 31],
+  ]
+  for (let year = -30; year < 10_030; year++) {
+    for (const edge of edges) {
+      const midnight = new Date(0).setUTCFullYear(year, ...edge)
+      compare(midnight)
+      compare(midnight + DAY - 1)
+    }
+  }
+  for (let ms = 0; ms < 1000; ms++) compare(Date.UTC(2025, 5, 15, 23, 59, 59, ms))
+  for (let minute = 0; minute < 1440; minute++) compare(Date.UTC(2025, 5, 15, 0, minute, minute % 60))
+  for (const edge of [0, 8_640_000_000_000_000, -8_640_000_000_000_000]) compare(edge)
+  fc.assert(
+    fc.property(fc.date({ noInvalidDate: true }), (date) => compare(date.getTime())),
+    { numRuns: 5000 },
+  )
+  t.ok(compared > 200_000, `${compared} instants`)
+})
+
+t.test('No scalar needs more room than there is', async (t) => {
+  // The type and the shortest name take two bytes, in JSON a comma or quotes, a colon and a comma.
+  const cases: [Write, number, Uint8Array][] = [
+    [scalars.string.write, Bson.string, stored.string(Buffer.alloc(1000)).bytes],
+    [scalars.string.write, Bson.string, stored.string([]).bytes],
+    [scalars.string.write, Bson.objectId, Buffer.alloc(12)],
+    [scalars.instant.write, Bson.date, stored.date(-8_640_000_000_000_000n).bytes],
+    [scalars.number.write, Bson.int64, stored.int64(-(2n ** 63n)).bytes],
+    [scalars.number.write, Bson.double, BSON.serialize({ a: -2.2250738585072014e-308 }).subarray(7, 15)],
+    [scalars.number.write, Bson.int32, Buffer.of(0, 0, 0, 0x80)],
+    [scalars.boolean.write, Bson.boolean, Buffer.of(0)],
+    [scalars.null.write, Bson.null, Buffer.alloc(0)],
+  ]
+  for (const [write, type, bytes] of cases) {
+    const json = written(write, type, bytes)
+    t.ok(Buffer.byteLength(json) + '"":,'.length <= ROOM * (2 + bytes.length), json.slice(0, 40))
+  }
+})
