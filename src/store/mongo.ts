@@ -92,23 +92,35 @@ export const mongoStore = (settings: MongoSettings): Store => {
   const cursor = (query: Query, stages: readonly Stage[], options: AggregateOptions = {}) =>
     collection(query.collection).aggregate([{ $match: query.match }, ...stages], { ...limit, ...options })
 
+  /** The command of a query: a cursor of the driver's costs more than all else that it does for a page. */
+  const commandOf = ({ collection, match }: Query, stages: readonly Stage[]) => ({
+    aggregate: collection,
+    pipeline: [{ $match: match }, ...stages],
+    cursor: { batchSize: WHOLE_PAGE },
+    ...limit,
+    // A command takes nothing from the URI by itself.
+    ...(db.readConcern && { readConcern: db.readConcern }),
+  })
+
+  /** Runs an operation that the driver does not repeat by itself, and another one if the connection was lost meanwhile. */
+  const orAgain = <T>(operation: () => Promise<T>, again: () => Promise<T>): Promise<T> =>
+    run(operation).catch((error) => {
+      if (isLostConnection(error)) return again()
+      throw error
+    })
+
   /**
    * The documents in one reply, as the bytes of the array that the server sent; undefined if there are more. The driver's
-   * cursor makes an object and a copy of each document, which costs as much as all else that it does for a page.
+   * cursor would make an object and a copy of each.
    */
-  const wholeBatch = async (
-    { collection, match, stages }: Query,
-    signal?: AbortSignal,
-  ): Promise<Buffer | undefined> => {
-    const pipeline = [{ $match: match }, ...stages]
-    const command = { aggregate: collection, pipeline, cursor: { batchSize: WHOLE_PAGE }, ...limit }
+  const wholeBatch = async (query: Query, signal?: AbortSignal): Promise<Buffer | undefined> => {
     const options = { readPreference: db.readPreference, ...(signal && { signal }) }
-    const reply = await db.command(command, { raw: true, ...options })
+    const reply = await db.command(commandOf(query, query.stages), { raw: true, ...options })
     const cursor = new Map(Array.from(elements(reply.cursor, 0), (element) => [element.name, element]))
     const id = reply.cursor.readBigInt64LE(cursor.get('id')?.at)
     const batch = cursor.get('firstBatch') as Element
     if (id === 0n) return reply.cursor.subarray(batch.at, batch.next)
-    await db.command({ killCursors: collection, cursors: [Long.fromBigInt(id)] }, options)
+    await db.command({ killCursors: query.collection, cursors: [Long.fromBigInt(id)] }, options)
     return undefined
   }
 
@@ -125,10 +137,10 @@ export const mongoStore = (settings: MongoSettings): Store => {
   }
 
   const read = async (query: Query, signal?: AbortSignal): Promise<BsonList> => {
-    const batch = await run(() => wholeBatch(query, signal)).catch((error) => {
-      if (isLostConnection(error)) return undefined
-      throw error
-    })
+    const batch = await orAgain(
+      () => wholeBatch(query, signal),
+      async () => undefined,
+    )
     if (batch !== undefined) return new BsonList(query.collection, [batch])
     // After a connection was lost the cursor tries once more by itself.
     const found: Buffer[] = []
@@ -147,7 +159,12 @@ export const mongoStore = (settings: MongoSettings): Store => {
       }
     },
     async count(query) {
-      const [counted] = await run(() => cursor(query, [{ $count: 'total' }]).toArray())
+      const counting = [{ $count: 'total' }]
+      const command = commandOf(query, counting)
+      const [counted] = await orAgain(
+        async () => (await db.command(command, { readPreference: db.readPreference })).cursor.firstBatch,
+        () => run(() => cursor(query, counting).toArray()),
+      )
       return counted?.total ?? 0
     },
     async dangerouslyFind<C extends CollectionName>(name: C, id: string) {

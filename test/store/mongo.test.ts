@@ -137,6 +137,16 @@ t.test('an option of the URI goes before the setting', async (t) => {
   t.match(server.commands.at(-1), { $readPreference: { mode: 'nearest' } })
 })
 
+t.test('the read concern that the URI names goes with every read', async (t) => {
+  const { server } = await start(t)
+  const store = mongoStore(mongoSettings(`${server.uri}?readConcernLevel=majority`))
+  t.teardown(() => store.close())
+  for (const [name, call] of reads) {
+    await call(store)
+    t.match(server.commands.at(-1), { readConcern: { level: 'majority' } }, name)
+  }
+})
+
 t.test('a file that the URI names and that is not there is told at once', async (t) => {
   for (const option of ['tlsCAFile', 'tlsCRLFile', 'tlsCertificateKeyFile']) {
     const settings = mongoSettings(`mongodb://127.0.0.1/test?tls=true&${option}=%2Fnowhere.pem`)
