@@ -40,7 +40,7 @@ const rooms: { room: RegExp; may: RegExp; mayNot?: RegExp }[] = [
   },
   {
     room: /^src\/plugins\//,
-    may: /^(schemas\/|src\/plugins\/|src\/(problems|validation)|src\/keys\/|src\/store\/store)/,
+    may: /^(schemas\/|src\/plugins\/|src\/(problems|validation)|src\/keys\/|src\/store\/store|src\/serializer\/output)/,
     mayNot: /^(mongodb|mingo)/,
   },
   {
