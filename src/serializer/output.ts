@@ -33,6 +33,7 @@ export class Output {
   }
 
   set length(length: number) {
+    if (length > this.target.bytes.length) throw new RangeError('More was written than there was room for')
     if (length > MAX_ANSWER_BYTES) throw new RangeError(`An answer is larger than ${MAX_ANSWER_BYTES} bytes`)
     this.#length = length
   }

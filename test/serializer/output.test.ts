@@ -51,12 +51,21 @@ t.test('Room is made for as much as is asked for, and keeps what was written', a
   t.ok(out.take().toString() === `"kept"${'x'.repeat(9_000_000)}`)
 })
 
+t.test('What was written beyond the room that there was is an error, never an answer', async (t) => {
+  const out = new Output()
+  const error = new RangeError('More was written than there was room for')
+  t.throws(() => {
+    out.length = out.target.bytes.length + 1
+  }, error)
+})
+
 t.test('An answer holds as many bytes as the limit allows and not one more', async (t) => {
   const out = new Output()
   out.text('x'.repeat(MAX_ANSWER_BYTES))
   t.throws(() => out.text('y'), full)
   t.throws(() => out.byte(0x2c), full)
   t.throws(() => {
+    out.reserve(1)
     out.length = MAX_ANSWER_BYTES + 1
   }, full)
   t.equal(out.length, MAX_ANSWER_BYTES)
