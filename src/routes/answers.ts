@@ -7,9 +7,24 @@ import { PROBLEM_TYPE, type ProblemCode, problem, problems } from '../problems.j
 
 const EXAMPLE_ID = '0b9df1c4-6a7e-4c39-8c71-7f6b6a0c4e52'
 
+const header = (description: string) => ({ type: 'string', description })
+/** On every answer. */
+const requestId = {
+  'X-Request-Id': header(
+    'The id of the request in the log: the caller’s own, if it sent one of at most 64 letters, digits and `_.:-`.',
+  ),
+}
+/** On the answers that a caller may keep. */
+const validator = { ETag: header('The entity tag of the answer, for the If-None-Match header of the next request.') }
+const headersOf: Record<number, object> = {
+  401: { 'WWW-Authenticate': header('The scheme of the key: `Bearer`.') },
+  503: { 'Retry-After': header('When to try again, in seconds.') },
+}
+
 /** A successful answer of the schema. Where it has page links, its example's lead to the path. */
 export const answer = (schema: TSchema, path = '') => ({
   description: schema.description,
+  headers: requestId,
   content: {
     'application/json': {
       schema,
@@ -18,9 +33,16 @@ export const answer = (schema: TSchema, path = '') => ({
   },
 })
 
+/** The same with an entity tag. */
+export const taggedAnswer = (schema: TSchema, path = '') => ({
+  ...answer(schema, path),
+  headers: { ...validator, ...requestId },
+})
+
 /** The answer to a caller that has the answer already. */
 export const notModified = {
   description: 'The caller has this answer: its entity tag is in If-None-Match. There is no body.',
+  headers: { ...validator, ...requestId },
   type: 'null',
 }
 
@@ -33,6 +55,7 @@ export const problemAnswers = (codes: readonly ProblemCode[]) =>
         status,
         {
           description: ofStatus.map((code) => problems[code].when).join('. Or: '),
+          headers: { ...headersOf[status], ...requestId },
           content: {
             [PROBLEM_TYPE]: {
               schema: refTo(Problem),

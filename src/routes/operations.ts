@@ -7,7 +7,7 @@ import { strict } from '../../schemas/kit.js'
 import type { Listing, Query, Scope } from '../pipelines/stages.js'
 import { callerGone } from '../plugins/caller.js'
 import { type ProblemCode, problem } from '../problems.js'
-import { answer, notModified, problemAnswers } from './answers.js'
+import { notModified, problemAnswers, taggedAnswer } from './answers.js'
 import { pageMetadata } from './page-metadata.js'
 import { unlessKnown } from './revalidation.js'
 
@@ -46,7 +46,7 @@ export const listOperation = <Q extends Listing>(
       schema: {
         ...described(operation),
         querystring: query,
-        response: { 200: answer(page(item), url), 304: notModified, ...problemAnswers(commonProblems) },
+        response: { 200: taggedAnswer(page(item), url), 304: notModified, ...problemAnswers(commonProblems) },
       },
     },
     async (request, reply) => {
@@ -76,7 +76,11 @@ export const getOperation = (
         ...described(operation),
         params: IdParams(name),
         querystring: strict({}),
-        response: { 200: answer(one(resource)), 304: notModified, ...problemAnswers([...commonProblems, 'not_found']) },
+        response: {
+          200: taggedAnswer(one(resource)),
+          304: notModified,
+          ...problemAnswers([...commonProblems, 'not_found']),
+        },
       },
     },
     async (request, reply) => {

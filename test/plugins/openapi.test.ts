@@ -2,7 +2,10 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
+import { StoreUnavailable } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
+import { testStore } from '../support/store.js'
+import { A, fillTenants } from '../support/tenants.js'
 
 interface Media {
   schema: object
@@ -14,7 +17,7 @@ interface Operation {
   summary: string
   security?: unknown[]
   parameters?: { name: string; in: string; description: string; required: boolean; schema: Record<string, unknown> }[]
-  responses: Record<string, { description: string; content: Record<string, Media> }>
+  responses: Record<string, { description: string; headers: Record<string, object>; content: Record<string, Media> }>
 }
 interface OpenApi {
   openapi: string
@@ -118,6 +121,42 @@ t.test('every answer has an example, and it is valid by its schema', async (t) =
       }
     }
   }
+})
+
+t.test('an answer has the headers that the document names, and none of these where it names none', async (t) => {
+  let isDown = false
+  const store = testStore(t)
+  const { app, get } = await testApp(t, {
+    store: {
+      ...store,
+      ping: () => (isDown ? Promise.reject(new StoreUnavailable(new Error('down'))) : store.ping()),
+      aggregate: (query) => (isDown ? Promise.reject(new StoreUnavailable(new Error('down'))) : store.aggregate(query)),
+    },
+    fill: fillTenants,
+  })
+  const document = (await app.inject('/docs/json')).json<OpenApi>()
+  const known = ['ETag', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id']
+  const compare = (path: string, response: Awaited<ReturnType<typeof get>>, status: number) => {
+    t.equal(response.statusCode, status, path)
+    const named = Object.keys(document.paths[path]?.get?.responses[status]?.headers ?? {})
+    t.same(
+      named.sort(),
+      known.filter((name) => name.toLowerCase() in response.headers),
+      `${path} ${status}`,
+    )
+  }
+
+  const first = await get('/v1/entries', A)
+  compare('/v1/entries', first, 200)
+  const headers = { 'if-none-match': first.headers.etag as string }
+  compare('/v1/entries', await get('/v1/entries', A, { headers }), 304)
+  compare('/v1/entries', await get('/v1/entries?x=1', A), 400)
+  compare('/v1/entries', await get('/v1/entries'), 401)
+  compare('/v1/entries/{id}', await get('/v1/entries/none', A), 404)
+  compare('/health/ready', await get('/health/ready'), 200)
+  isDown = true
+  compare('/v1/entries', await get('/v1/entries', A), 503)
+  compare('/health/ready', await get('/health/ready'), 503)
 })
 
 t.test('Swagger UI is served at /docs, with a policy that lets in no other origin', async (t) => {
