@@ -1,5 +1,6 @@
 // The README against the code: its settings, its errors and its first answer are the real ones.
 import { readFileSync } from 'node:fs'
+import type { TSchema } from '@sinclair/typebox'
 import t from 'tap'
 import { Settings } from '../../src/config.js'
 import { loadDemo } from '../../src/demo.js'
@@ -36,7 +37,10 @@ t.test('the README lists every setting with its default, and no other', async (t
   settings.forEach(([name, schema], i) => {
     const [, shown, meaning] = rows[i] as string[]
     t.equal(shown, schema.default === undefined ? '' : `\`${schema.default}\``, name)
-    t.ok(meaning?.startsWith(schema.description as string), name)
+    const { description, enum: allowed, minimum, maximum } = schema as TSchema
+    const values = allowed && ` One of ${allowed.map((value: string) => `\`${value}\``).join(', ')}.`
+    const range = minimum === undefined ? '' : ` From ${minimum} to ${maximum}.`
+    t.equal(meaning, `${description}${values ?? range}`, name)
   })
 })
 
