@@ -2,12 +2,12 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { giveBack } from '../serializer/output.js'
+import { whenOver } from './caller.js'
 
 export const answerBuffersPlugin = fp(
   async (app: FastifyInstance) => {
-    app.addHook('onSend', (_request, { raw }, payload, next) => {
-      // 'close' comes when the last byte was handed to the system, or the connection is gone.
-      if (payload instanceof Buffer) raw.once('close', () => giveBack(payload))
+    app.addHook('onSend', (request, reply, payload, next) => {
+      if (payload instanceof Buffer) whenOver(request, reply, () => giveBack(payload))
       next()
     })
   },

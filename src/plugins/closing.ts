@@ -3,6 +3,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { whenOver } from './caller.js'
 
 const LOOK_EVERY_MS = 50
 /** How many looks a service that is never without news takes before it closes all the same. */
@@ -12,10 +13,10 @@ export const closingPlugin = fp(
   async (app: FastifyInstance) => {
     let underway = 0
     let seen = 0
-    app.addHook('onRequest', (_request, { raw }, next) => {
+    app.addHook('onRequest', (request, reply, next) => {
       underway += 1
       seen += 1
-      raw.once('close', () => {
+      whenOver(request, reply, () => {
         underway -= 1
       })
       next()

@@ -8,6 +8,7 @@ import fp from 'fastify-plugin'
 import { PROBLEM_TYPE, ProblemError, problem } from '../problems.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { callerGone } from './caller.js'
+import { logWhenOver } from './request-log.js'
 
 /** The longest URL that is read, in bytes; RFC 9110, section 4.1, recommends at least as much. */
 export const MAX_URL_BYTES = 8000
@@ -43,7 +44,7 @@ export const problemsPlugin = fp(
 
     // Node hands these two on beside all routes: a tunnel, which is refused, and an expectation other than 100-continue,
     // which is none that the service has to meet.
-    app.server.on('connect', (_request, socket) => answerOn(socket, wrongMethod(), randomUUID()))
+    app.server.on('connect', (_request, socket) => answerAlone(app, socket, wrongMethod(), 'CONNECT'))
     app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   },
   { name: 'problems', fastify: '5.x' },
@@ -51,6 +52,7 @@ export const problemsPlugin = fp(
 
 /** Errors that Fastify meets before a route is found, such as a URL that is not encoded correctly. */
 export const frameworkErrors = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+  logWhenOver(request, reply)
   sendProblem(toProblem(error), error, request, reply)
 }
 
@@ -101,6 +103,8 @@ const toProblem = (error: unknown): ProblemError => {
 
 const sendProblem = (found: ProblemError, cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
   if (found.status >= 500) request.log.error({ err: cause }, found.code)
+  // A tag that was made for the answer that failed.
+  reply.removeHeader('etag')
   reply
     .code(found.status)
     .headers({ ...found.extra.headers, 'x-request-id': request.id })
@@ -114,14 +118,13 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
     socket.destroy()
     return
   }
-  const found = clientProblem(error)
-  const requestId = randomUUID()
-  this.log.info({ reqId: requestId, statusCode: found.status, fault: error.code }, found.code)
-  answerOn(socket, found, requestId)
+  answerAlone(this, socket, clientProblem(error), error.code)
 }
 
-/** Writes a problem where there is no more than a socket. */
-const answerOn = (socket: Duplex, found: ProblemError, requestId: string): void => {
+/** Logs and writes a problem where there is no more than a socket. */
+const answerAlone = ({ log }: FastifyInstance, socket: Duplex, found: ProblemError, fault: string): void => {
+  const requestId = randomUUID()
+  log.info({ reqId: requestId, statusCode: found.status, fault }, found.code)
   const answer = found.body(requestId)
   const body = JSON.stringify(answer)
   socket.end(

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { redacted } from '../keys/format.js'
+import { whenOver } from './caller.js'
 
 /** How much of a URL the log keeps, in characters. */
 const MAX_LOGGED_URL = 500
@@ -19,20 +20,23 @@ export const requestLogPlugin = fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', (request, reply, next) => {
       reply.header('x-request-id', request.id)
-      // Comes also when the caller has gone before the answer, of which Fastify's hooks tell nothing.
-      reply.raw.once('close', () => logRequest(request, reply))
+      logWhenOver(request, reply)
       next()
     })
   },
   { name: 'request-log', fastify: '5.x' },
 )
 
-const logRequest = (request: FastifyRequest, reply: FastifyReply): void =>
+/** Also when the caller has gone before the answer, of which Fastify's hooks tell nothing. */
+export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void =>
+  whenOver(request, reply, (wasAnswered) => logRequest(request, reply, wasAnswered))
+
+const logRequest = (request: FastifyRequest, reply: FastifyReply, wasAnswered: boolean): void =>
   request.log.info(
     {
       method: request.method,
       url: redacted(request.url).slice(0, MAX_LOGGED_URL),
-      ...(reply.raw.writableEnded ? { statusCode: reply.statusCode } : { aborted: true }),
+      ...(wasAnswered ? { statusCode: reply.statusCode } : { aborted: true }),
       ms: Math.round(reply.elapsedTime * 10) / 10,
       keyId: request.scope?.keyId,
       organisation: request.scope?.organisation,

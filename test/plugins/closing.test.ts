@@ -44,3 +44,21 @@ t.test('a request under way is answered, one that comes meanwhile too, and then 
   await Promise.all([closed, slow.ended, other.ended])
   t.match(slow.text(), /^HTTP\/1.1 200 .*"data":\[\]/s)
 })
+
+t.test('requests that nobody waits for any more do not hold up the end', async (t) => {
+  const { app } = await testApp(t)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const gone = connect(port, '127.0.0.1')
+  const seen = once(app.server, 'request')
+  gone.write('GET /health/ready HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(20))
+  await seen
+  gone.destroy()
+  const half = connect(port, '127.0.0.1')
+  const ended = once(half, 'close')
+  half.write('GET /health/ready HTTP/1.1\r\n')
+  await once(half, 'connect')
+  await app.close()
+  await ended
+  t.pass('the connection with half a request was closed')
+})

@@ -6,8 +6,8 @@ import { setImmediate } from 'node:timers/promises'
 import Fastify, { LogController } from 'fastify'
 import t from 'tap'
 import { callerGone } from '../../src/plugins/caller.js'
-import { problemsPlugin } from '../../src/plugins/problems.js'
-import { requestId, requestLogPlugin } from '../../src/plugins/request-log.js'
+import { frameworkErrors, problemsPlugin } from '../../src/plugins/problems.js'
+import { logWhenOver, requestId, requestLogPlugin } from '../../src/plugins/request-log.js'
 import { testApp } from '../support/app.js'
 import { A } from '../support/tenants.js'
 
@@ -23,6 +23,7 @@ const logged = async () => {
     logger: { stream },
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
+    frameworkErrors,
   })
   await app.register(requestLogPlugin)
   return { app, lines }
@@ -74,6 +75,67 @@ t.test('when the caller goes away the read is broken off, and the log says so wi
   while (lines.length === 0) await setImmediate()
   t.match(lines, [{ msg: 'request', url: '/x', aborted: true }])
   t.notMatch(lines[0], { statusCode: Number })
+})
+
+t.test('requests that wait behind another on a connection that closes have their line too', async (t) => {
+  const { app, lines } = await logged()
+  const query = new EventEmitter()
+  app.get('/slow', () => once(query, 'finish'))
+  app.get('/x', async () => ({}))
+  t.teardown(() => app.close())
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1')
+  const paths = ['/slow', ...Array.from({ length: 20 }, (_, n) => `/x?n=${n}`)]
+  const seen = once(app.server, 'request')
+  lines.length = 0 // that it listens
+  socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`).join(''))
+  await seen
+  socket.destroy()
+  while (lines.length < paths.length) await setImmediate()
+  t.same(lines.map(({ url, aborted }) => [url, aborted]).sort(), paths.map((path) => [path, true]).sort())
+  query.emit('finish')
+})
+
+t.test('a request that comes after its connection was closed is over at once', async (t) => {
+  const { app, lines } = await logged()
+  const query = new EventEmitter()
+  let late: () => void = () => {}
+  app.get('/x', (request, reply) => {
+    late = () => logWhenOver(request, reply)
+    query.emit('started')
+    return once(query, 'finish')
+  })
+  t.teardown(() => app.close())
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1')
+  lines.length = 0 // that it listens
+  socket.write('GET /x HTTP/1.1\r\nhost: x\r\n\r\n')
+  await once(query, 'started')
+  socket.destroy()
+  while (lines.length === 0) await setImmediate()
+  late()
+  t.match(lines, [{ aborted: true }, { aborted: true }])
+  query.emit('finish')
+})
+
+t.test('a URL that cannot be read and a tunnel have their line too', async (t) => {
+  const { app, lines } = await logged()
+  await app.register(problemsPlugin)
+  t.teardown(() => app.close())
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  lines.length = 0 // that it listens
+  t.equal((await fetch(`http://127.0.0.1:${port}/%zz`)).status, 400)
+  const socket = connect(port, '127.0.0.1')
+  socket.write('CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n')
+  const [answer] = await once(socket, 'data')
+  const { requestId } = JSON.parse(String(answer).split('\r\n\r\n')[1] as string)
+  t.match(lines, [
+    { url: '/%zz', statusCode: 400 },
+    { reqId: requestId, statusCode: 405 },
+  ])
 })
 
 t.test('a long URL is cut in the log', async (t) => {
