@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { PROBLEM_TYPE, ProblemError, problem } from '../problems.js'
+import { AnswerTooLarge, MAX_ANSWER_BYTES } from '../serializer/bson.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { callerGone } from './caller.js'
 import { logWhenOver } from './request-log.js'
@@ -90,6 +91,11 @@ const toProblem = (error: unknown): ProblemError => {
   if (error instanceof QueryTimeout) {
     return problem('query_timeout', 'The database took too long to answer', {
       headers: { 'retry-after': RETRY_AFTER_SECONDS },
+    })
+  }
+  if (error instanceof AnswerTooLarge) {
+    return problem('answer_too_large', `The page would be larger than ${MAX_ANSWER_BYTES} bytes`, {
+      errors: [{ in: 'query', name: 'perPage', message: 'must be smaller for records of this size' }],
     })
   }
   const { code, statusCode = 500 } = error as FastifyError

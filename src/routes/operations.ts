@@ -8,7 +8,7 @@ import type { Listing, Query, Scope } from '../pipelines/stages.js'
 import { callerGone } from '../plugins/caller.js'
 import { type ProblemCode, problem } from '../problems.js'
 import { notModified, problemAnswers, taggedAnswer } from './answers.js'
-import { pageMetadata } from './page-metadata.js'
+import { pageMetadata, totalFrom } from './page-metadata.js'
 import { unlessKnown } from './revalidation.js'
 
 const commonProblems: ProblemCode[] = [
@@ -46,13 +46,22 @@ export const listOperation = <Q extends Listing>(
       schema: {
         ...described(operation),
         querystring: query,
-        response: { 200: taggedAnswer(page(item), url), 304: notModified, ...problemAnswers(commonProblems) },
+        response: {
+          200: taggedAnswer(page(item), url),
+          304: notModified,
+          ...problemAnswers([...commonProblems, 'answer_too_large']),
+        },
       },
     },
     async (request, reply) => {
       const listing = request.query as Q
       const found = pipeline(request.scope, listing)
-      const [data, total] = await Promise.all([app.store.aggregate(found, callerGone(request)), app.store.count(found)])
+      const read = (query: Query) => app.store.aggregate(query, callerGone(request))
+      const [data, counted] = await Promise.all([read(found), app.store.count(found)])
+      const total = await totalFrom(data, counted, listing, async (page) => {
+        const { first } = await read(pipeline(request.scope, { ...listing, page, perPage: 1 }))
+        return first !== undefined
+      })
       const _metadata = pageMetadata(request, app.config.publicUrl, listing, total)
       return unlessKnown(request, reply, { success: true, data, _metadata })
     },

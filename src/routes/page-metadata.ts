@@ -3,6 +3,25 @@ import type { FastifyRequest } from 'fastify'
 import type { PageMetadata } from '../../schemas/envelope.js'
 import type { Listing } from '../pipelines/stages.js'
 import { problem } from '../problems.js'
+import type { BsonList } from '../serializer/bson.js'
+
+/**
+ * The total, which may be older than the page: it is never less than what the page shows, so that whoever follows `next`
+ * misses nothing.
+ * @param isThere whether there is a record of a number, counted from 1
+ */
+export const totalFrom = async (
+  data: BsonList,
+  counted: number,
+  { page, perPage }: Pick<Listing, 'page' | 'perPage'>,
+  isThere: (number: number) => Promise<boolean>,
+): Promise<number> => {
+  if (page * perPage < counted) return counted
+  const rows = data.length
+  const shown = (page - 1) * perPage + rows
+  if (rows === 0 || shown < counted) return counted
+  return rows === perPage && (await isThere(shown + 1)) ? shown + 1 : shown
+}
 
 /**
  * @param publicUrl the base of the links; else the host and protocol of the request

@@ -42,6 +42,17 @@ export class DamagedBson extends Error {
   }
 }
 
+/** No answer is larger, nor the documents that it is made of. */
+export const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+
+/** The documents of an answer are too large for one. */
+export class AnswerTooLarge extends Error {
+  constructor() {
+    super(`An answer is larger than ${MAX_ANSWER_BYTES} bytes`)
+    this.name = 'AnswerTooLarge'
+  }
+}
+
 /** A document that does not fit its response schema. It is the server's fault: the caller sees a plain 500. */
 export class UnwritableDocument extends Error {
   constructor(
@@ -72,6 +83,13 @@ export class BsonList {
     readonly collection: string,
     readonly batches: readonly Buffer[],
   ) {}
+
+  /** How many documents there are, found by walking over them. */
+  get length(): number {
+    return reading(this.collection, () =>
+      this.batches.reduce((count, bytes) => count + Array.from(elements(bytes, 0)).length, 0),
+    )
+  }
 
   /** The first document, if there is one. */
   get first(): BsonDocument | undefined {

@@ -1,11 +1,9 @@
 // The JSON text under way, as UTF-8 bytes, and the buffers that answers are sent from: those are used again and again,
 // because what an answer leaves to the garbage collector costs as much as writing it did.
 import { isUtf8 } from 'node:buffer'
-import { Bytes } from './bson.js'
+import { AnswerTooLarge, Bytes, MAX_ANSWER_BYTES } from './bson.js'
 
 const FIRST_SIZE = 256 * 1024
-/** No answer is larger: a page of the largest size whose documents are beyond all measure ends as an error. */
-export const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 /** Smaller answers are copied out, which is cheaper than to lend a buffer. */
 const LEAST_LENT = 4096
 /** Which buffers are kept for the next answers, and how many. */
@@ -34,7 +32,7 @@ export class Output {
 
   set length(length: number) {
     if (length > this.target.bytes.length) throw new RangeError('More was written than there was room for')
-    if (length > MAX_ANSWER_BYTES) throw new RangeError(`An answer is larger than ${MAX_ANSWER_BYTES} bytes`)
+    if (length > MAX_ANSWER_BYTES) throw new AnswerTooLarge()
     this.#length = length
   }
 

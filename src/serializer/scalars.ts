@@ -190,7 +190,7 @@ export interface Writer {
 
 export type ScalarWriter = Writer & { write: Write }
 
-/** A string; an ObjectId comes out as its hexadecimal digits, so that ids of either kind are served. */
+/** A string; an ObjectId comes out as its hexadecimal digits. */
 const string: ScalarWriter = {
   name: 'writeString',
   wants: 'a string',

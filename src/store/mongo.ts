@@ -12,7 +12,7 @@ import {
   type ReadPreferenceMode,
 } from 'mongodb'
 import type { Condition, Query, Stage } from '../pipelines/stages.js'
-import { BsonList, bsonArray, type Element, elements } from '../serializer/bson.js'
+import { AnswerTooLarge, BsonList, bsonArray, type Element, elements, MAX_ANSWER_BYTES } from '../serializer/bson.js'
 import { type CollectionName, collections, type Documents } from './collections.js'
 import { withReferences } from './references.js'
 import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
@@ -144,7 +144,12 @@ export const mongoStore = (settings: MongoSettings): Store => {
     if (batch !== undefined) return new BsonList(query.collection, [batch])
     // After a connection was lost the cursor tries once more by itself.
     const found: Buffer[] = []
-    for await (const list of batches(query, signal)) found.push(...list.batches)
+    let size = 0
+    for await (const list of batches(query, signal)) {
+      found.push(...list.batches)
+      for (const { length } of list.batches) size += length
+      if (size > MAX_ANSWER_BYTES) throw new AnswerTooLarge()
+    }
     return new BsonList(query.collection, found)
   }
 

@@ -3,6 +3,7 @@ import { type AddressInfo, connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { problems } from '../../src/problems.js'
+import { AnswerTooLarge } from '../../src/serializer/bson.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
@@ -116,6 +117,14 @@ t.test('failures of the store become problems that say nothing of their cause', 
     }
     t.equal((await get('/health/live')).statusCode, 200)
   }
+})
+
+t.test('a page that is too large is told so, and what helps', async (t) => {
+  const store: Store = { ...embeddedStore(), aggregate: () => Promise.reject(new AnswerTooLarge()) }
+  const { get } = await testApp(t, { store })
+  const response = await get('/v1/entries', A)
+  isProblem(t, response, 'answer_too_large')
+  t.match(response.json(), { errors: [{ in: 'query', name: 'perPage' }] })
 })
 
 t.test('what is no HTTP is answered with a problem before the connection ends', async (t) => {

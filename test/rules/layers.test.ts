@@ -35,12 +35,12 @@ const rooms: { room: RegExp; may: RegExp; mayNot?: RegExp }[] = [
   },
   {
     room: /^src\/routes\//,
-    may: /^(schemas\/|src\/(routes|pipelines|plugins)\/|src\/(problems|config)|src\/keys\/keys|src\/serializer\/etag)/,
+    may: /^(schemas\/|src\/(routes|pipelines|plugins)\/|src\/(problems|config)|src\/keys\/keys|src\/serializer\/(etag|bson))/,
     mayNot: /^(mongodb|mingo)/,
   },
   {
     room: /^src\/plugins\//,
-    may: /^(schemas\/|src\/plugins\/|src\/(problems|validation)|src\/keys\/|src\/store\/store|src\/serializer\/output)/,
+    may: /^(schemas\/|src\/plugins\/|src\/(problems|validation)|src\/keys\/|src\/store\/store|src\/serializer\/(output|bson))/,
     mayNot: /^(mongodb|mingo)/,
   },
   {

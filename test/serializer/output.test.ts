@@ -1,8 +1,9 @@
 // The bytes of answers: how they grow and end, and how their buffers are lent and given back.
 import t from 'tap'
-import { giveBack, MAX_ANSWER_BYTES, Output } from '../../src/serializer/output.js'
+import { AnswerTooLarge, MAX_ANSWER_BYTES } from '../../src/serializer/bson.js'
+import { giveBack, Output } from '../../src/serializer/output.js'
 
-const full = new RangeError(`An answer is larger than ${MAX_ANSWER_BYTES} bytes`)
+const full = new AnswerTooLarge()
 
 /** An answer of so many bytes. */
 const answerOf = (out: Output, size: number): Buffer => {
