@@ -41,14 +41,15 @@ const open = (uri: string): Store => {
 }
 
 export const isServerThere = async (server: string): Promise<boolean> => {
-  const store = open(withDatabase(server, 'admin'))
+  let store: Store | undefined
   try {
+    store = open(withDatabase(server, 'admin'))
     await store.ping()
     return true
   } catch {
     return false
   } finally {
-    await store.close()
+    await store?.close()
   }
 }
 

@@ -1,7 +1,7 @@
 // The benchmark's command line: `npm run bench`. Without options it measures everything and writes bench/RESULTS.md.
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { basename } from 'node:path'
+import { existsSync, writeFileSync } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { compare, compareNodes } from './compare.js'
 import { type Database, describeServer, isServerThere, prepareDatabase } from './databases.js'
@@ -25,8 +25,8 @@ const usage = `Usage:
   npm run bench -- --store embedded [--entries 10000]
 
 Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs a server, that of
-BENCH_MONGODB_URI, MONGODB_URI or mongodb://127.0.0.1:27017, and keeps the databases bench-10000, bench-100000 and
-bench-1000000 there. Without one it measures the embedded store.
+BENCH_MONGODB_URI or mongodb://127.0.0.1:27017, and writes and keeps the databases bench-10000, bench-100000 and
+bench-1000000 there. Without options and without a server it measures the embedded store.
 
   --quick    only the first five ratios; writes no report
   --growth   only how times grow with the data; writes no report
@@ -62,8 +62,13 @@ const options = () => {
         entries: { type: 'string' },
         seconds: { type: 'string', default: '0.4' },
         node: { type: 'string', multiple: true, default: [] },
+        help: { type: 'boolean', default: false },
       },
     })
+    if (values.help) {
+      console.log(usage)
+      process.exit(0)
+    }
     const entries = values.entries === undefined ? undefined : Number(values.entries)
     const ms = Number(values.seconds) * 1000
     if (entries !== undefined && !(Number.isInteger(entries) && entries >= 1000 && entries % 1000 === 0)) {
@@ -74,6 +79,13 @@ const options = () => {
     if (values.store !== undefined && !['mongo', 'embedded'].includes(values.store)) {
       throw new Error('--store must be mongo or embedded')
     }
+    const { store, quick, growth, json } = values
+    if (store === 'embedded' && (quick || growth || json !== undefined)) {
+      throw new Error('--store embedded goes with no option but --entries')
+    }
+    if (json !== undefined && !existsSync(dirname(resolve(json)))) {
+      throw new Error(`--json: there is no folder ${dirname(json)}`)
+    }
     return { ...values, entries, ms }
   } catch (error) {
     console.error(`${(error as Error).message}\n\n${usage}`)
@@ -82,7 +94,8 @@ const options = () => {
 }
 
 const { quick, growth: growthOnly, json, store, entries, ms, node: nodes } = options()
-const server = process.env.BENCH_MONGODB_URI || process.env.MONGODB_URI || 'mongodb://127.0.0.1:27017/'
+const named = process.env.BENCH_MONGODB_URI
+const server = named || 'mongodb://127.0.0.1:27017/'
 /** Of a ratio's case in each round. */
 const durations = { ratio: 4 * ms, other: ms }
 
@@ -167,8 +180,14 @@ const run = async (): Promise<Record<string, number>> => {
   return ratios
 }
 
-if (store === 'embedded' || (store === undefined && !(await isServerThere(server)))) {
+const isThere = store !== 'embedded' && (await isServerThere(server))
+/** Whether something was asked for that only a server can give. */
+const needsServer = store === 'mongo' || Boolean(named) || quick || growthOnly || json !== undefined
+if (store === 'embedded' || (!isThere && !needsServer)) {
   await benchEmbedded(entries ?? SMALL, 300)
+} else if (!isThere) {
+  console.error(`There is no server at ${server}, or BENCH_MONGODB_URI names none`)
+  process.exitCode = 1
 } else {
   try {
     const ratios = await run()
