@@ -3,9 +3,8 @@ import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
 import { type Config, ConfigError, loadConfig } from './config.js'
-import { type DemoKey, loadDemo } from './demo.js'
+import type { DemoKey } from './demo.js'
 import { openMongo } from './open-mongo.js'
-import { embeddedStore } from './store/embedded.js'
 import { type Store, StoreUnavailable } from './store/store.js'
 
 /** How long requests under way may take to end once the process was told to, in milliseconds. */
@@ -14,8 +13,8 @@ const GRACE_MS = 12_000
 const RETRY_MS = 2000
 
 const start = async (config: Config): Promise<void> => {
-  const store = config.mongo === undefined ? embeddedStore() : openMongo(config.mongo)
-  const demoKeys = config.mongo === undefined ? await loadDemo(store) : []
+  const { store, demoKeys } =
+    config.mongo === undefined ? await openDemo() : { store: openMongo(config.mongo), demoKeys: [] }
   const app = await buildApp(config, store)
 
   await app.listen({ host: config.host, port: config.port }).catch((error) => {
@@ -30,6 +29,14 @@ const start = async (config: Config): Promise<void> => {
     await app.close()
     await store.close()
   })
+}
+
+/** The embedded store with its demo data: loaded when it is needed, since its libraries are a third of all code. */
+const openDemo = async (): Promise<{ store: Store; demoKeys: readonly DemoKey[] }> => {
+  const { embeddedStore } = await import('./store/embedded.js')
+  const { loadDemo } = await import('./demo.js')
+  const store = embeddedStore()
+  return { store, demoKeys: await loadDemo(store) }
 }
 
 /** Makes the missing indexes while the service runs already, and waits for a database that is not there yet. */

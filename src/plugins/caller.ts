@@ -2,36 +2,47 @@
 // answers that wait behind another one on a connection that closes. There is one listener for each connection, not for
 // each request, since a partner keeps its connection for thousands of them.
 import { setMaxListeners } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+
+type Callback = (wasAnswered: boolean) => void
 
 interface Connection {
   /** The signal that the caller has gone. */
   gone: AbortSignal
-  /** What is called for each request that is not over when the connection closes. */
-  waiting: Set<() => void>
+  /** For each request that is not over, what to call then. An array: there is hardly ever more than one request. */
+  waiting: Callback[][]
 }
 
 const connections = new WeakMap<Socket, Connection>()
+/** Where a response keeps what to call. Not a WeakMap: with one entry a request that is work for the garbage collector. */
+const kCallbacks = Symbol('callbacks')
+type Response = ServerResponse & { [kCallbacks]?: Callback[] }
 
 /** The signal that the caller of a request has gone. */
 export const callerGone = ({ socket }: FastifyRequest): AbortSignal => connectionOf(socket).gone
 
 /** Calls back once: when the answer was sent, or when it never will be because the connection is closed. */
-export const whenOver = (
-  { socket }: FastifyRequest,
-  { raw }: FastifyReply,
-  callback: (wasAnswered: boolean) => void,
-): void => {
+export const whenOver = ({ socket }: FastifyRequest, reply: FastifyReply, callback: Callback): void => {
+  const raw: Response = reply.raw
   const { gone, waiting } = connectionOf(socket)
   if (gone.aborted) {
     callback(false)
     return
   }
-  const isLost = () => callback(false)
-  waiting.add(isLost)
+  if (raw[kCallbacks] !== undefined) {
+    raw[kCallbacks].push(callback)
+    return
+  }
+  const callbacks = [callback]
+  raw[kCallbacks] = callbacks
+  waiting.push(callbacks)
   raw.once('close', () => {
-    if (waiting.delete(isLost)) callback(raw.writableEnded)
+    const place = waiting.indexOf(callbacks)
+    if (place === -1) return
+    waiting.splice(place, 1)
+    for (const call of callbacks) call(raw.writableEnded)
   })
 }
 
@@ -41,12 +52,11 @@ const watch = (socket: Socket): Connection => {
   const controller = new AbortController()
   // A caller may have sent any number of requests at once.
   setMaxListeners(0, controller.signal)
-  const connection: Connection = { gone: controller.signal, waiting: new Set() }
+  const connection: Connection = { gone: controller.signal, waiting: [] }
   connections.set(socket, connection)
   socket.once('close', () => {
     controller.abort()
-    for (const isLost of connection.waiting) isLost()
-    connection.waiting.clear()
+    for (const call of connection.waiting.splice(0).flat()) call(false)
   })
   return connection
 }
