@@ -4,7 +4,14 @@ import { keyIdOf, redacted } from '../keys/format.js'
 import { keysOf } from '../keys/keys.js'
 import type { ApiKeyDocument } from '../store/collections.js'
 import type { Store } from '../store/store.js'
-import { type Command, CommandError, required, type Terminal, UsageError } from './run-command.js'
+import {
+  type Command,
+  CommandError,
+  noteUnknownOrganisation,
+  required,
+  type Terminal,
+  UsageError,
+} from './run-command.js'
 
 const usage = `Usage:
   npm run keys -- issue --organisation ID --name NAME [--expires-in 90d] [--json]
@@ -52,9 +59,7 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
     const key = await keys.issue({ organisation, name, ...(expiresAt && { expiresAt }) })
     const [shown] = (await keys.list(organisation)).filter(({ _id }) => _id === keyIdOf(key)).map(row)
     print({ ...shown, key }, `${key}\nKeep it now: it is not shown again. Its id is ${shown?.keyId}.`)
-    if ((await store.dangerouslyFind('organisations', organisation)) === undefined) {
-      err.write(`Note: the database has no organisation ${organisation} yet\n`)
-    }
+    await noteUnknownOrganisation(store, organisation, err)
   } else if (action === 'list' && keyId === undefined) {
     const rows = (await keys.list(values.organisation)).map(row)
     print(rows, table(rows))

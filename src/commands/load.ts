@@ -5,7 +5,14 @@ import { isDeepStrictEqual, parseArgs } from 'node:util'
 import { type CollectionName, collections } from '../store/collections.js'
 import type { Store } from '../store/store.js'
 import { type Line, readLines } from './load-lines.js'
-import { type Command, CommandError, required, type Terminal, UsageError } from './run-command.js'
+import {
+  type Command,
+  CommandError,
+  noteUnknownOrganisation,
+  required,
+  type Terminal,
+  UsageError,
+} from './run-command.js'
 
 const usage = `Usage:
   npm run load -- FILE.ndjson --collection NAME --organisation ID [--json]
@@ -59,9 +66,7 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
   const result = { collection, organisation, written, present: present.size }
   const besides = present.size === 0 ? '' : `; ${present.size} were there already`
   out.write(values.json ? `${JSON.stringify(result)}\n` : `Wrote ${written} to ${collection}${besides}\n`)
-  if ((await store.dangerouslyFind('organisations', organisation)) === undefined) {
-    err.write(`Note: the database has no organisation ${organisation} yet\n`)
-  }
+  await noteUnknownOrganisation(store, organisation, err)
 }
 
 /** Counts the lines, and finds those that are there already and those that are bad, also because their id is taken. */

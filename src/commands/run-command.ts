@@ -56,3 +56,13 @@ export const required = (name: string, value: string | undefined): string => {
   if (!value) throw new UsageError(`--${name} is missing`)
   return value
 }
+
+/** Says when the organisation that a command wrote for is not in the database: it may come later, or be a slip. */
+export const noteUnknownOrganisation = async (
+  store: Store,
+  organisation: string,
+  err: Terminal['err'],
+): Promise<void> => {
+  if ((await store.dangerouslyFind('organisations', organisation)) !== undefined) return
+  err.write(`Note: the database has no organisation ${organisation} yet\n`)
+}

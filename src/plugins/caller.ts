@@ -1,6 +1,6 @@
 // Whether a caller is still there, and when its requests are over. Both hang on the connection: Node tells nothing of the
-// answers that wait behind another one on a connection that closes. There is one listener for each connection, not for
-// each request, since a partner keeps its connection for thousands of them.
+// answers that wait behind another one on a connection that closes. A connection has one listener for good, however many
+// thousand requests a partner sends on it, and each answer one of its own.
 import { setMaxListeners } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'

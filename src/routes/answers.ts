@@ -15,7 +15,10 @@ const requestId = {
   ),
 }
 /** On the answers that a caller may keep. */
-const validator = { ETag: header('The entity tag of the answer, for the If-None-Match header of the next request.') }
+const tagged = {
+  ETag: header('The entity tag of the answer, for the If-None-Match header of the next request.'),
+  ...requestId,
+}
 const headersOf: Record<number, object> = {
   401: { 'WWW-Authenticate': header('The scheme of the key: `Bearer`.') },
   503: { 'Retry-After': header('When to try again, in seconds.') },
@@ -34,15 +37,12 @@ export const answer = (schema: TSchema, path = '') => ({
 })
 
 /** The same with an entity tag. */
-export const taggedAnswer = (schema: TSchema, path = '') => ({
-  ...answer(schema, path),
-  headers: { ...validator, ...requestId },
-})
+export const taggedAnswer = (schema: TSchema, path = '') => ({ ...answer(schema, path), headers: tagged })
 
 /** The answer to a caller that has the answer already. */
 export const notModified = {
   description: 'The caller has this answer: its entity tag is in If-None-Match. There is no body.',
-  headers: { ...validator, ...requestId },
+  headers: tagged,
   type: 'null',
 }
 

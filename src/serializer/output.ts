@@ -70,13 +70,12 @@ export class Output {
    */
   take(): Buffer {
     const written = this.target.bytes.subarray(0, this.#length)
-    const isWhole = isUtf8(written)
-    if (isWhole && written.length >= LEAST_LENT) {
-      lent.set(written.buffer, this.target)
-      this.#renew()
-    }
     this.#length = 0
-    return isWhole && written.length >= LEAST_LENT ? written : Buffer.from(isWhole ? written : written.toString())
+    if (!isUtf8(written)) return Buffer.from(written.toString())
+    if (written.length < LEAST_LENT) return Buffer.from(written)
+    lent.set(written.buffer, this.target)
+    this.#renew()
+    return written
   }
 
   #renew(): void {

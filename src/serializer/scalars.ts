@@ -80,8 +80,7 @@ const ascii = (json: string, { bytes }: Bytes, begin: number): number => {
   return to
 }
 
-const digits = '0123456789abcdef'
-const hex = Uint8Array.from(digits, (digit) => digit.charCodeAt(0))
+const hex = Buffer.from('0123456789abcdef')
 
 const objectId = (input: Bytes, at: number, { bytes }: Bytes, begin: number): number => {
   let to = begin

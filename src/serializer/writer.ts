@@ -37,7 +37,7 @@ export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSc
   /** Writes the value that begins at a place and ends before another. */
   const writeRoot = (input: Bytes, type: number, at: number, end: number, out: Output): void => {
     if (!takes.includes(type)) wrong(type, at, wants)
-    out.reserve(1 + ROOM * (end - at) + OVERHANG)
+    out.reserve(ROOM * (end - at) + OVERHANG)
     out.length = write(input, type, at, out.target, out.length)
   }
 

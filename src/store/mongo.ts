@@ -10,6 +10,7 @@ import {
   MongoServerError,
   MongoSystemError,
   type ReadPreferenceMode,
+  type RunCommandOptions,
 } from 'mongodb'
 import type { Condition, Query, Stage } from '../pipelines/stages.js'
 import { AnswerTooLarge, BsonList, bsonArray, type Element, elements, MAX_ANSWER_BYTES } from '../serializer/bson.js'
@@ -98,9 +99,12 @@ export const mongoStore = (settings: MongoSettings): Store => {
     pipeline: [{ $match: match }, ...stages],
     cursor: { batchSize: WHOLE_PAGE },
     ...limit,
-    // A command takes nothing from the URI by itself.
     ...(db.readConcern && { readConcern: db.readConcern }),
   })
+
+  /** Sends a command, which takes nothing from the URI by itself. */
+  const send = (command: object, options: RunCommandOptions = {}) =>
+    db.command(command, { readPreference: db.readPreference, ...options })
 
   /** Runs an operation that the driver does not repeat by itself, and another one if the connection was lost meanwhile. */
   const orAgain = <T>(operation: () => Promise<T>, again: () => Promise<T>): Promise<T> =>
@@ -114,13 +118,13 @@ export const mongoStore = (settings: MongoSettings): Store => {
    * cursor would make an object and a copy of each.
    */
   const wholeBatch = async (query: Query, signal?: AbortSignal): Promise<Buffer | undefined> => {
-    const options = { readPreference: db.readPreference, ...(signal && { signal }) }
-    const reply = await db.command(commandOf(query, query.stages), { raw: true, ...options })
+    const options = signal && { signal }
+    const reply = await send(commandOf(query, query.stages), { raw: true, ...options })
     const cursor = new Map(Array.from(elements(reply.cursor, 0), (element) => [element.name, element]))
     const id = reply.cursor.readBigInt64LE(cursor.get('id')?.at)
     const batch = cursor.get('firstBatch') as Element
     if (id === 0n) return reply.cursor.subarray(batch.at, batch.next)
-    await db.command({ killCursors: query.collection, cursors: [Long.fromBigInt(id)] }, options)
+    await send({ killCursors: query.collection, cursors: [Long.fromBigInt(id)] }, options)
     return undefined
   }
 
@@ -167,7 +171,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
       const counting = [{ $count: 'total' }]
       const command = commandOf(query, counting)
       const [counted] = await orAgain(
-        async () => (await db.command(command, { readPreference: db.readPreference })).cursor.firstBatch,
+        async () => (await send(command)).cursor.firstBatch,
         () => run(() => cursor(query, counting).toArray()),
       )
       return counted?.total ?? 0
@@ -202,7 +206,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
       }
     },
     async ping() {
-      await run(() => db.command({ ping: 1 }, { readPreference: db.readPreference }))
+      await run(() => send({ ping: 1 }))
     },
     close: () => client.close(),
   }
