@@ -1,12 +1,13 @@
 // The buffers of answers: used again after an answer was sent, and not a moment earlier.
 import { once } from 'node:events'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { answerBuffersPlugin } from '../../src/plugins/answer-buffers.js'
 import { serializerCompiler } from '../../src/serializer/compiler.js'
 import { listOf, plain } from '../serializer/stored.js'
+import { listen } from '../support/app.js'
 
 const schema = Type.Object({ data: Type.Array(Type.Object({ text: Type.String() })) })
 const TEXT = 1000
@@ -27,8 +28,7 @@ const start = async (t: Test) => {
     const row = plain({ text: request.params.letter.repeat(TEXT) })
     return { data: listOf([Array.from({ length: ROWS }, () => row)]) }
   })
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = app.server.address() as AddressInfo
+  const port = await listen(app)
   return { port, sent, get: async (letter: string) => (await fetch(`http://127.0.0.1:${port}/${letter}`)).text() }
 }
 

@@ -1,10 +1,10 @@
 // The end of the service: what is under way is answered first.
 import { EventEmitter, once } from 'node:events'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import t from 'tap'
 import { BsonList } from '../../src/serializer/bson.js'
 import { embeddedStore } from '../../src/store/embedded.js'
-import { testApp } from '../support/app.js'
+import { listen, testApp } from '../support/app.js'
 import { A } from '../support/tenants.js'
 
 t.test('a request under way is answered, one that comes meanwhile too, and then the connections end', async (t) => {
@@ -18,8 +18,7 @@ t.test('a request under way is answered, one that comes meanwhile too, and then 
     },
   }
   const { app, keyOf } = await testApp(t, { store })
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = app.server.address() as AddressInfo
+  const port = await listen(app)
   const open = async () => {
     const socket = connect(port, '127.0.0.1')
     await once(socket, 'connect')
@@ -47,8 +46,7 @@ t.test('a request under way is answered, one that comes meanwhile too, and then 
 
 t.test('requests that nobody waits for any more do not hold up the end', async (t) => {
   const { app } = await testApp(t)
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = app.server.address() as AddressInfo
+  const port = await listen(app)
   const gone = connect(port, '127.0.0.1')
   const seen = once(app.server, 'request')
   gone.write('GET /health/ready HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(20))

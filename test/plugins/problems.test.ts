@@ -1,18 +1,12 @@
 // Errors of every kind, by inject() and over a socket: always a problem, never HTML, a stack trace or an empty body.
-import { type AddressInfo, connect } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { problems } from '../../src/problems.js'
 import { AnswerTooLarge } from '../../src/serializer/bson.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
-import { testApp } from '../support/app.js'
+import { listen, testApp } from '../support/app.js'
 import { A } from '../support/tenants.js'
-
-const listen = async (app: FastifyInstance): Promise<number> => {
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  return (app.server.address() as AddressInfo).port
-}
 
 /** Sends text over a socket; gives all that comes back until the server closes. */
 const send = (port: number, text: string): Promise<string> =>

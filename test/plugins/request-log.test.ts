@@ -1,6 +1,6 @@
 // The log: one line a request with what is needed to find it, and never a key.
 import { EventEmitter, once } from 'node:events'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import Fastify, { LogController } from 'fastify'
@@ -8,7 +8,7 @@ import t from 'tap'
 import { callerGone } from '../../src/plugins/caller.js'
 import { frameworkErrors, problemsPlugin } from '../../src/plugins/problems.js'
 import { logWhenOver, requestId, requestLogPlugin } from '../../src/plugins/request-log.js'
-import { testApp } from '../support/app.js'
+import { listen, testApp } from '../support/app.js'
 import { A } from '../support/tenants.js'
 
 const logged = async () => {
@@ -65,8 +65,7 @@ t.test('when the caller goes away the read is broken off, and the log says so wi
     await once(query, 'finish', { signal }).catch(() => signal.throwIfAborted())
   })
   t.teardown(() => app.close())
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = app.server.address() as AddressInfo
+  const port = await listen(app)
   const socket = connect(port, '127.0.0.1')
   socket.write('GET /x HTTP/1.1\r\nhost: x\r\n\r\n')
   await once(query, 'started')
@@ -83,8 +82,7 @@ t.test('requests that wait behind another on a connection that closes have their
   app.get('/slow', () => once(query, 'finish'))
   app.get('/x', async () => ({}))
   t.teardown(() => app.close())
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = app.server.address() as AddressInfo
+  const port = await listen(app)
   const socket = connect(port, '127.0.0.1')
   const paths = ['/slow', ...Array.from({ length: 20 }, (_, n) => `/x?n=${n}`)]
   const seen = once(app.server, 'request')
@@ -107,8 +105,7 @@ t.test('a request that comes after its connection was closed is over at once', a
     return once(query, 'finish')
   })
   t.teardown(() => app.close())
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = app.server.address() as AddressInfo
+  const port = await listen(app)
   const socket = connect(port, '127.0.0.1')
   lines.length = 0 // that it listens
   socket.write('GET /x HTTP/1.1\r\nhost: x\r\n\r\n')
@@ -124,8 +121,7 @@ t.test('a URL that cannot be read and a tunnel have their line too', async (t) =
   const { app, lines } = await logged()
   await app.register(problemsPlugin)
   t.teardown(() => app.close())
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = app.server.address() as AddressInfo
+  const port = await listen(app)
   lines.length = 0 // that it listens
   t.equal((await fetch(`http://127.0.0.1:${port}/%zz`)).status, 400)
   const socket = connect(port, '127.0.0.1')

@@ -1,4 +1,5 @@
-// Applications for tests: built as the process builds them, called with inject().
+// Applications for tests: built as the process builds them, called with inject() or over a socket.
+import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import { buildApp } from '../../src/app.js'
@@ -51,4 +52,10 @@ export const testApp = async (
       return app.inject({ url, ...options, headers: { ...(authorization && { authorization }), ...options.headers } })
     },
   }
+}
+
+/** Has an application listen on the loopback; gives the port. */
+export const listen = async (app: FastifyInstance): Promise<number> => {
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  return (app.server.address() as AddressInfo).port
 }
