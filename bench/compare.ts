@@ -13,13 +13,14 @@ const COMPARED_AT = 16
 /** The servers under test have one core, load and replayer the other. */
 const SERVER_CORE = 0
 const LOAD_CORE = 1
-/** How much longer than in a round a case that a ratio is made of runs before the first. */
-const WARM_UP = 3
 
+/** In milliseconds. */
 export interface Durations {
-  /** Milliseconds of a case that a ratio is made of, in each round. */
+  /** How long a case that a ratio is made of runs before the first round. */
+  warmUp: number
+  /** How long it is measured in each. */
   ratio: number
-  /** Of any other. */
+  /** How long any other case is. */
   other: number
 }
 
@@ -42,7 +43,7 @@ const sampleOf = async ({ service }: Peers, entries: number): Promise<Sample> =>
 }
 
 /**
- * Measures what the ratios need, or everything.
+ * Measures what the ratios need, and then, if asked to, all else: a ratio's two sides are measured within seconds.
  * @param server the URI of the server on which the database is
  */
 export const compare = async (
@@ -62,13 +63,15 @@ export const compare = async (
   await checkContract(live, paths)
   const driver = startDriver(database.uri, database.organisation)
 
-  const every = {
+  const cases = Object.entries({
     ...peerCases('replayed', peers, paths, load, durations),
     ...peerCases('server', live, paths, load, durations),
     ...driverCases(driver, paths, durations),
-  }
-  const cases = everything ? every : Object.fromEntries(Object.entries(every).filter(([name]) => neededNames.has(name)))
-  const results = await measureRounds(cases, say)
+  })
+  const compared = Object.fromEntries(cases.filter(([name]) => neededNames.has(name)))
+  const others = Object.fromEntries(cases.filter(([name]) => !neededNames.has(name)))
+  const results = await measureRounds(compared, say)
+  if (everything) Object.assign(results, await measureRounds(others, say))
   const unknown = await replayer.unknown()
   if (unknown > 0) throw new Error(`${unknown} commands were asked of the replayer that it had not recorded`)
   return { results, ratios: ratiosOf(results) }
@@ -91,8 +94,8 @@ const startReplayed = async (server: string, database: Database, say: (text: str
   return { replayer, peers, paths }
 }
 
-const timesOf = (name: string, { ratio, other }: Durations): Omit<Case, 'run'> =>
-  neededNames.has(name) ? { ms: ratio, warmUpMs: WARM_UP * ratio } : { ms: other }
+const timesOf = (name: string, { warmUp, ratio, other }: Durations): Omit<Case, 'run'> =>
+  neededNames.has(name) ? { ms: ratio, warmUpMs: warmUp } : { ms: other }
 
 const peerCases = (
   backend: Backend,
@@ -170,7 +173,7 @@ export const compareNodes = async (
   server: string,
   database: Database,
   nodes: readonly string[],
-  ms: number,
+  { warmUp, ratio }: Durations,
   say: (text: string) => void,
 ): Promise<Results> => {
   const load = startLoad(LOAD_CORE)
@@ -181,7 +184,7 @@ export const compareNodes = async (
       for (const request of ['list50', 'byId'] as const) {
         if (!serves(peer, request)) continue
         const run = (time: number) => (peers[peer] ?? peers.service).measure(load, paths[request], COMPARED_AT, time)
-        cases[[node, peer, request].join(' ')] = { run, ms, warmUpMs: WARM_UP * ms }
+        cases[[node, peer, request].join(' ')] = { run, ms: ratio / 2, warmUpMs: warmUp }
       }
     }
   }
