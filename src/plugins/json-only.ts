@@ -1,4 +1,4 @@
-// Answers are JSON: a caller that takes no JSON is told so. Also the headers that are the same on every answer.
+// Answers are JSON: a caller that takes no JSON is told so. Also the headers that are the same on all JSON.
 import accepts from '@fastify/accepts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -7,8 +7,8 @@ import { problem } from '../problems.js'
 
 /** What answers are, in the ways that callers ask for it. */
 const TYPES = ['application/json', 'application/json;charset=utf-8']
-/** The same on every answer. */
-const HEADERS = {
+/** The same on every answer that is JSON. */
+export const JSON_HEADERS = {
   'cache-control': 'private, no-cache',
   vary: 'authorization, accept, accept-encoding',
   'x-content-type-options': 'nosniff',
@@ -24,7 +24,7 @@ export const jsonOnlyPlugin = fp(
       memoMethod: (_header, _stale, { context: request }) => request.accepts().type(TYPES) !== false,
     })
     app.addHook('onRequest', (request, reply, next) => {
-      reply.headers(HEADERS)
+      reply.headers(JSON_HEADERS)
       next(takesJson.memo(request.headers.accept ?? '', { context: request }) ? undefined : notAcceptable())
     })
   },

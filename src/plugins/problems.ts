@@ -9,12 +9,15 @@ import { PROBLEM_TYPE, ProblemError, problem } from '../problems.js'
 import { AnswerTooLarge, MAX_ANSWER_BYTES } from '../serializer/bson.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { callerGone } from './caller.js'
+import { JSON_HEADERS } from './json-only.js'
 import { logWhenOver } from './request-log.js'
 
 /** The longest URL that is read, in bytes; RFC 9110, section 4.1, recommends at least as much. */
 export const MAX_URL_BYTES = 8000
 
 const RETRY_AFTER_SECONDS = '2'
+/** How long a caller has to close a connection that was answered for the last time, in milliseconds. */
+const LINGER_MS = 1000
 const READ_METHODS = 'GET, HEAD'
 
 export const problemsPlugin = fp(
@@ -113,7 +116,7 @@ const sendProblem = (found: ProblemError, cause: unknown, request: FastifyReques
   reply.removeHeader('etag')
   reply
     .code(found.status)
-    .headers({ ...found.extra.headers, 'x-request-id': request.id })
+    .headers({ ...JSON_HEADERS, ...found.extra.headers, 'x-request-id': request.id })
     .type(PROBLEM_TYPE)
     .send(found.body(request.id))
 }
@@ -127,12 +130,14 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
   answerAlone(this, socket, clientProblem(error), error.code)
 }
 
-/** Logs and writes a problem where there is no more than a socket. */
+/** Logs and writes a problem where there is no more than a socket, which nobody else looks after. */
 const answerAlone = ({ log }: FastifyInstance, socket: Duplex, found: ProblemError, fault: string): void => {
   const requestId = randomUUID()
   log.info({ reqId: requestId, statusCode: found.status, fault }, found.code)
   const answer = found.body(requestId)
   const body = JSON.stringify(answer)
+  socket.on('error', () => {}) // it is gone then, and nothing is left to do
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
   socket.end(
     [
       `HTTP/1.1 ${answer.status} ${answer.title}`,

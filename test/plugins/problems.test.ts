@@ -1,5 +1,8 @@
 // Errors of every kind, by inject() and over a socket: always a problem, never HTML, a stack trace or an empty body.
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { problems } from '../../src/problems.js'
 import { AnswerTooLarge } from '../../src/serializer/bson.js'
@@ -33,6 +36,7 @@ t.test('an unknown path is told from a path that takes other methods', async (t)
   for (const url of ['/', '/v1', '/v1/', '/v2/entries', '/v1/entries/x/y', '/docs/nothing.html', '//']) {
     const response = await app.inject({ url, headers: { authorization } })
     isProblem(t, response, 'route_not_found')
+    t.match(response.headers, { 'cache-control': 'private, no-cache', 'x-content-type-options': 'nosniff' })
   }
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
     for (const url of ['/v1/entries', '/v1/entries/x?y=z', '/v1/projects', '/health/live']) {
@@ -164,6 +168,20 @@ t.test('a path outside the documentation, a new method and an odd expectation ar
   t.match(await ask('CONNECT /v1/entries'), /^HTTP\/1.1 405 .*allow: GET, HEAD.*"code":"method_not_allowed"/s)
   t.match(await ask('PROPFIND /nothing'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
   t.match(await ask('GET /health/live', 'expect: tea\r\n'), /^HTTP\/1.1 200 /)
+})
+
+t.test('a tunnel that its caller resets or leaves open is closed, and nothing else ends', async (t) => {
+  const { app } = await testApp(t)
+  const port = await listen(app)
+  for (const leave of [(socket: Socket) => socket.resetAndDestroy(), () => {}]) {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    t.teardown(() => socket.destroy())
+    socket.write('CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n')
+    await once(socket, 'data')
+    leave(socket)
+    while ((await promisify(app.server.getConnections).call(app.server)) !== 0) await setTimeout(20)
+  }
+  t.match(await send(port, 'GET /health/live HTTP/1.0\r\n\r\n'), /^HTTP\/1.1 200 /)
 })
 
 t.test('a host or protocol that is none does not get into page links', async (t) => {
