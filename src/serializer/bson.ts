@@ -223,6 +223,21 @@ export function* elements(bytes: Buffer, start: number): Generator<Element> {
   }
 }
 
+/** What stands before the first document of an array: the array's length, the document's type and its name "0". */
+const ARRAY_HEAD = 7
+
+/** The array that documents were cut from, in order and all of them; one of their copies if they lie apart. */
+export const arrayOf = (documents: readonly Buffer[]): Buffer => {
+  const first = documents[0]
+  const last = documents.at(-1)
+  if (first !== undefined && last !== undefined && first.buffer === last.buffer && first.byteOffset >= ARRAY_HEAD) {
+    const end = last.byteOffset + last.length + 1
+    const around = Buffer.from(first.buffer).subarray(first.byteOffset - ARRAY_HEAD, end)
+    if (around.readInt32LE(0) === around.length && around.toString('latin1', 4, ARRAY_HEAD) === '\x030\0') return around
+  }
+  return bsonArray(documents)
+}
+
 /** One BSON array of the bytes of documents. */
 export const bsonArray = (documents: readonly Buffer[]): Buffer =>
   bsonDocument(documents.flatMap((document, i) => [Buffer.from(`\x03${i}\0`), document]))

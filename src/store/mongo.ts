@@ -2,7 +2,6 @@
 import { accessSync } from 'node:fs'
 import {
   type AggregateOptions,
-  Long,
   MongoBulkWriteError,
   MongoClient,
   type MongoClientOptions,
@@ -13,7 +12,7 @@ import {
   type RunCommandOptions,
 } from 'mongodb'
 import type { Condition, Query, Stage } from '../pipelines/stages.js'
-import { AnswerTooLarge, BsonList, bsonArray, type Element, elements, MAX_ANSWER_BYTES } from '../serializer/bson.js'
+import { AnswerTooLarge, arrayOf, BsonList, bsonArray, MAX_ANSWER_BYTES } from '../serializer/bson.js'
 import { type CollectionName, collections, type Documents } from './collections.js'
 import { withReferences } from './references.js'
 import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
@@ -37,22 +36,37 @@ export interface MongoSettings {
 const HEARTBEAT_MS = 2000
 const CONNECT_MS = 2000
 const STREAM_BATCH = 1000
+/**
+ * What has documents come as bytes, and an error all the same as objects: the driver, which reads them, would fail on the
+ * `topologyVersion` of a second one. It sets the latter option by itself, but for `find` alone.
+ */
+const RAW = { raw: true, documentsReturnedIn: 'firstBatch' }
 /** Larger than any page: without it the server would keep what goes beyond 101 documents for a second round trip. */
 const WHOLE_PAGE = 0x7fffffff
 /** The name in MongoDB's list of error codes is MaxTimeMSExpired. */
 const MAX_TIME_EXPIRED = 50
 const DUPLICATE_KEY = 11_000
-/** Codes of a server that is there and takes nothing from us: a wrong password, or a change of the primary. */
+const AUTHENTICATION_FAILED = 18
+/** Codes of a server that has no data for us at the moment: the primary changes, or a router misses a shard. */
 const OUTAGES = new Set([
-  18, // AuthenticationFailed
+  AUTHENTICATION_FAILED,
+  6, // HostUnreachable
+  7, // HostNotFound
+  89, // NetworkTimeout
   91, // ShutdownInProgress
+  133, // FailedToSatisfyReadPreference
+  134, // ReadConcernMajorityNotAvailableYet
   189, // PrimarySteppedDown
+  262, // ExceededTimeLimit
+  9001, // SocketException
   10_107, // NotWritablePrimary
   11_600, // InterruptedAtShutdown
   11_602, // InterruptedDueToReplStateChange
   13_435, // NotPrimaryNoSecondaryOk
   13_436, // NotPrimaryOrSecondary
 ])
+/** Errors of the driver's pool, of which it exports no classes: it is exhausted, or its server has left the cluster. */
+const POOL_ERRORS = new Set(['MongoWaitQueueTimeoutError', 'MongoPoolClosedError', 'MongoServerClosedError'])
 
 /** Connects when it is first used, and again whenever the connection was lost. The URI names the database. */
 export const mongoStore = (settings: MongoSettings): Store => {
@@ -109,7 +123,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
   /** Runs an operation that the driver does not repeat by itself, and another one if the connection was lost meanwhile. */
   const orAgain = <T>(operation: () => Promise<T>, again: () => Promise<T>): Promise<T> =>
     run(operation).catch((error) => {
-      if (isLostConnection(error)) return again()
+      if (isWorthAgain(error)) return again()
       throw error
     })
 
@@ -118,19 +132,17 @@ export const mongoStore = (settings: MongoSettings): Store => {
    * cursor would make an object and a copy of each.
    */
   const wholeBatch = async (query: Query, signal?: AbortSignal): Promise<Buffer | undefined> => {
-    const options = signal && { signal }
-    const reply = await send(commandOf(query, query.stages), { raw: true, ...options })
-    const cursor = new Map(Array.from(elements(reply.cursor, 0), (element) => [element.name, element]))
-    const id = reply.cursor.readBigInt64LE(cursor.get('id')?.at)
-    const batch = cursor.get('firstBatch') as Element
-    if (id === 0n) return reply.cursor.subarray(batch.at, batch.next)
-    await send({ killCursors: query.collection, cursors: [Long.fromBigInt(id)] }, options)
+    const options = { fieldsAsRaw: { firstBatch: true }, promoteLongs: false, ...(signal && { signal }) }
+    const { cursor } = await send(commandOf(query, query.stages), options)
+    if (cursor.id.isZero()) return arrayOf(cursor.firstBatch)
+    // It may meet another server than the cursor is on, which then forgets it by itself.
+    await send({ killCursors: query.collection, cursors: [cursor.id] })
     return undefined
   }
 
   /** The documents through a cursor of the driver's, which takes as many replies as are needed. */
   async function* batches(query: Query, signal?: AbortSignal): AsyncGenerator<BsonList> {
-    const documents = cursor(query, query.stages, { raw: true, batchSize: STREAM_BATCH, ...(signal && { signal }) })
+    const documents = cursor(query, query.stages, { ...RAW, batchSize: STREAM_BATCH, ...(signal && { signal }) })
     try {
       while (await run(() => documents.hasNext())) {
         yield new BsonList(query.collection, [bsonArray(documents.readBufferedDocuments() as unknown as Buffer[])])
@@ -245,7 +257,7 @@ const isAllTaken = (error: unknown): boolean =>
 const isOutage = (error: unknown): boolean =>
   error instanceof MongoNetworkError ||
   error instanceof MongoSystemError ||
-  (error as Error).name === 'MongoWaitQueueTimeoutError' || // the driver exports no class of it
+  POOL_ERRORS.has((error as Error).name) ||
   (error instanceof MongoServerError && OUTAGES.has(Number(error.code))) ||
   isSystemError(error)
 
@@ -255,6 +267,10 @@ const isSystemError = (error: unknown): boolean => {
   return syscall?.startsWith('query') === true || code === 'EPIPE' || code === 'ECONNRESET'
 }
 
-/** Whether there was a server and it is worth a second try; where none was found the wait is over already. */
-const isLostConnection = (error: unknown): boolean =>
-  error instanceof StoreUnavailable && !(error.cause instanceof MongoSystemError)
+/** Whether there was a server and a second try may find another; who has waited for one does not wait again. */
+const isWorthAgain = (error: unknown): boolean => {
+  if (!(error instanceof StoreUnavailable)) return false
+  const { cause } = error
+  if (cause instanceof MongoServerError) return cause.code !== AUTHENTICATION_FAILED
+  return cause instanceof MongoNetworkError || isSystemError(cause)
+}

@@ -2,12 +2,12 @@
 // an embedded store, and fails on demand. So the driver's store is tested where no database is to be had.
 import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { BSON, Long } from 'mongodb'
+import { BSON, Long, ObjectId } from 'mongodb'
 import type { Test } from 'tap'
 import { type Condition, Query, type Scope, type Stage } from '../../src/pipelines/stages.js'
-import type { BsonList } from '../../src/serializer/bson.js'
 import type { CollectionName } from '../../src/store/collections.js'
 import { embeddedStore } from '../../src/store/embedded.js'
+import { objectsOf } from './bson.js'
 
 type Document = Record<string, unknown>
 
@@ -132,7 +132,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     if (name === 'hello' || name === 'ismaster') return this.isRouter ? { ...greeting, msg: 'isdbgrid' } : greeting
     this.commands.push(command)
     const code = this.errors.get(name)
-    if (code !== undefined) return { ok: 0, code, errmsg: 'This fault was asked for' }
+    if (code !== undefined) return { ok: 0, code, errmsg: 'This fault was asked for', topologyVersion }
     switch (name) {
       case 'ping':
       case 'createIndexes':
@@ -165,7 +165,9 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   async #aggregate(collection: CollectionName, [{ $match }, ...stages]: Command['pipeline']): Promise<unknown[]> {
     // The scope stands last in every query.
     const query = Query.in($match.$and.at(-1) as Scope, collection, $match.$and.slice(0, -1), stages)
-    if (stages.at(-1)?.$count === undefined) return documentsOf(await this.store.aggregate(query))
+    if (stages.at(-1)?.$count === undefined) {
+      return objectsOf(await this.store.aggregate(query), { promoteValues: false })
+    }
     const total = await this.store.count(query)
     return total === 0 ? [] : [{ total }]
   }
@@ -199,6 +201,9 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   }
 }
 
+/** MongoDB sends this with the errors of a server that changes its role. */
+const topologyVersion = { processId: new ObjectId(), counter: Long.ZERO }
+
 const greeting = {
   ok: 1,
   isWritablePrimary: true,
@@ -209,10 +214,6 @@ const greeting = {
   maxMessageSizeBytes: 48_000_000,
   maxWriteBatchSize: 100_000,
 }
-
-/** The documents of a list, with each number in the BSON type that it has. */
-const documentsOf = ({ batches }: BsonList): unknown[] =>
-  batches.flatMap((bytes) => Object.values(BSON.deserialize(bytes, { promoteValues: false })))
 
 /** The command of an OP_MSG: a document, and sequences of documents that stand beside it. */
 const commandOf = (message: Buffer): Command => {
