@@ -3,7 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
 import { etagOf } from '../serializer/etag.js'
 
-/** The answer with its entity tag, or 304 without a body if the caller has it. */
+/**
+ * The answer with its entity tag, or 304 without a body if the caller has it. Cache-Control is for caches on the way: what
+ * comes from here is never older than the request, and every `fetch` with If-None-Match sends `no-cache`.
+ */
 export const unlessKnown = (
   { headers }: FastifyRequest,
   reply: FastifyReply,
@@ -11,5 +14,5 @@ export const unlessKnown = (
 ): unknown => {
   const etag = etagOf(envelope)
   reply.header('etag', etag)
-  return fresh(headers, { etag }) ? reply.code(304).send() : envelope
+  return fresh({ 'if-none-match': headers['if-none-match'] }, { etag }) ? reply.code(304).send() : envelope
 }
