@@ -1,7 +1,17 @@
 // What listDispatches and getDispatch read. Pure: no driver, no I/O.
+
+import { Agent } from '../../schemas/agents.js'
 import { Dispatch, DispatchListItem, type DispatchListQuery, dispatchStatusFilter } from '../../schemas/dispatches.js'
 import { User } from '../../schemas/users.js'
-import { authorFields, authorReferences, embedAuthors, embedForm, embedProject, embedRecipients } from './joins.js'
+import {
+  authorFields,
+  authorReferences,
+  embedAuthors,
+  embedForm,
+  embedProject,
+  recipientReferences,
+  recipientsField,
+} from './joins.js'
 import { conditions, type FiltersFor, pick, Query, type Scope, type Stage, sortedPage } from './stages.js'
 
 const filters: FiltersFor<DispatchListQuery> = {
@@ -19,16 +29,12 @@ const idObjects = (field: string): Stage => ({
 })
 
 const listFields = pick(DispatchListItem, authorFields)
-const fields = pick(Dispatch)
+const fields = pick(Dispatch, [recipientsField])
 const userFields = pick(User)
+const agentFields = pick(Agent)
 
 export const listDispatches = (scope: Scope, listing: DispatchListQuery): Query => {
-  const stages = [
-    ...sortedPage(listing),
-    idObjects('recipients.agents'),
-    idObjects('recipients.agentGroups'),
-    listFields,
-  ]
+  const stages = [...sortedPage(listing), idObjects(recipientsField), idObjects('recipients.agentGroups'), listFields]
   return Query.in(scope, 'dispatches', conditions(filters, listing), stages, authorReferences(scope, userFields))
 }
 
@@ -38,11 +44,12 @@ export const getDispatch = (scope: Scope, id: string): Query =>
     'dispatches',
     [{ _id: id }],
     [
-      ...embedRecipients(scope),
+      { $set: { [recipientsField]: { $ifNull: [`$${recipientsField}`, []] } } },
       idObjects('recipients.agentGroups'),
       ...embedForm(scope),
       ...embedProject(scope),
       ...embedAuthors(scope),
       fields,
     ],
+    recipientReferences(scope, agentFields),
   )

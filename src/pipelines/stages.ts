@@ -20,6 +20,7 @@ export type Condition = Readonly<Record<string, unknown>>
 
 /** Fields that hold ids of documents which a store fetches, each once, and puts in the place of their ids. */
 export interface References {
+  /** Paths, with dots; a field may hold one id or an array of them. */
   readonly fields: readonly string[]
   /** The query that finds the documents of these ids. */
   readonly find: (ids: readonly unknown[]) => Query
@@ -84,17 +85,17 @@ export const sortedPage = ({ sortBy, sortOrder, page, perPage }: Listing): Stage
 
 /**
  * Keeps the stored fields that a response schema names, at every depth. It is made once, not for each query.
- * @param references fields that hold ids still, which are kept
+ * @param references paths of fields that hold ids still, which are kept
  */
 export const pick = (schema: TObject, references: readonly string[] = []): Stage => ({
-  $project: Object.fromEntries(paths(schema, '', references)),
+  $project: Object.fromEntries(paths(schema, references)),
 })
 
-const paths = (schema: TObject, prefix: string, whole: readonly string[] = []): [string, 1][] =>
+const paths = (schema: TObject, whole: readonly string[], prefix = ''): [string, 1][] =>
   Object.entries(schema.properties).flatMap(([name, property]): [string, 1][] => {
     const path = prefix + (name === 'id' ? '_id' : name)
-    const inner = whole.includes(name) ? undefined : objectOf(property)
-    return inner === undefined ? [[path, 1]] : paths(inner, `${path}.`)
+    const inner = whole.includes(path) ? undefined : objectOf(property)
+    return inner === undefined ? [[path, 1]] : paths(inner, whole, `${path}.`)
   })
 
 /** The object that a property holds, be it itself, named by reference, or an item of an array. */

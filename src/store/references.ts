@@ -16,7 +16,7 @@ export const withReferences = async (
   const byId = new Map(found)
   return new BsonList(
     list.collection,
-    list.batches.map((bytes) => bsonArray(documents(bytes).map((row) => embedded(row, references, byId)))),
+    list.batches.map((bytes) => bsonArray(documents(bytes).map((row) => embedded(references.fields, byId, row)))),
   )
 }
 
@@ -26,12 +26,27 @@ const documents = (batch: Buffer): Buffer[] =>
 const idsIn = ({ batches }: BsonList, { fields }: References): unknown[] => {
   const ids = new Map<string, unknown>()
   for (const row of batches.flatMap(documents)) {
-    for (const element of elements(row, 0)) {
-      if (fields.includes(element.name) && isId(element)) ids.set(idKey(row, element), idValue(row, element))
+    for (const element of valuesOf(fields, row)) {
+      if (isId(element)) ids.set(idKey(row, element), idValue(row, element))
     }
   }
   return [...ids.values()]
 }
+
+/** The values of the fields in the document at a place, and of an array its items. */
+function* valuesOf(fields: readonly string[], bytes: Buffer, start = 0, path = ''): Generator<Element> {
+  for (const element of elements(bytes, start)) {
+    const name = path + element.name
+    if (leadsTo(fields, name, element)) yield* valuesOf(fields, bytes, element.at, `${name}.`)
+    else if (!fields.includes(name)) continue
+    else if (element.type === Bson.array) yield* elements(bytes, element.at)
+    else yield element
+  }
+}
+
+/** Whether fields lie within the document that a field holds. */
+const leadsTo = (fields: readonly string[], name: string, { type }: Element): boolean =>
+  type === Bson.document && fields.some((field) => field.startsWith(`${name}.`))
 
 const documentsById = ({ batches }: BsonList): [string, Buffer][] =>
   batches.flatMap(documents).map((document) => {
@@ -39,17 +54,25 @@ const documentsById = ({ batches }: BsonList): [string, Buffer][] =>
     return [idKey(document, id), document]
   })
 
-/** A document with what its fields refer to in the place of the ids. */
-const embedded = (row: Buffer, { fields }: References, byId: ReadonlyMap<string, Buffer>): Buffer => {
+type ById = ReadonlyMap<string, Buffer>
+
+/** The document at a place, with what its fields refer to in the place of the ids. */
+const embedded = (fields: readonly string[], byId: ById, bytes: Buffer, start = 0, path = ''): Buffer => {
   const parts: Buffer[] = []
-  let start = 4
-  for (const element of elements(row, 0)) {
-    if (fields.includes(element.name)) {
-      const document = byId.get(idKey(row, element))
-      if (document !== undefined)
-        parts.push(Buffer.from([Bson.document]), row.subarray(start + 1, element.at), document)
-    } else parts.push(row.subarray(start, element.next))
-    start = element.next
+  let from = start + 4
+  for (const element of elements(bytes, start)) {
+    const name = path + element.name
+    if (leadsTo(fields, name, element)) {
+      parts.push(bytes.subarray(from, element.at), embedded(fields, byId, bytes, element.at, `${name}.`))
+    } else if (!fields.includes(name)) parts.push(bytes.subarray(from, element.next))
+    else if (element.type === Bson.array) {
+      const found = Array.from(elements(bytes, element.at)).flatMap((item) => byId.get(idKey(bytes, item)) ?? [])
+      parts.push(bytes.subarray(from, element.at), bsonArray(found))
+    } else {
+      const document = byId.get(idKey(bytes, element))
+      if (document !== undefined) parts.push(Buffer.of(Bson.document), bytes.subarray(from + 1, element.at), document)
+    }
+    from = element.next
   }
   return bsonDocument(parts)
 }

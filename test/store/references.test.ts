@@ -5,20 +5,19 @@ import { listProjects } from '../../src/pipelines/projects.js'
 import { type Condition, Query } from '../../src/pipelines/stages.js'
 import { BsonList, bsonArray } from '../../src/serializer/bson.js'
 import { withReferences } from '../../src/store/references.js'
+import { objectsOf } from '../support/bson.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants, stolen } from '../support/tenants.js'
 
 const listOf = (documents: object[]) =>
   new BsonList('projects', [bsonArray(documents.map((document) => Buffer.from(BSON.serialize(document))))])
 
-const objects = ({ batches }: BsonList) => batches.flatMap((bytes) => Object.values(BSON.deserialize(bytes)))
-
 const users: { _id: unknown; name: string }[] = [
   { _id: 'u1', name: 'Amina' },
   { _id: new ObjectId('665f1c2ab8d4e0a1c3f20b17'), name: 'Chidi' },
 ]
 const references = {
-  fields: ['by', 'to'],
+  fields: ['by', 'to', 'sent.cc'],
   find: (ids: readonly unknown[]) => Query.in({ organisation: 'o' }, 'users', [{ _id: { $in: ids } }], []),
 }
 const queries: Condition[] = []
@@ -36,7 +35,7 @@ t.test('each document is asked for once, in one query, and stands in the place o
     { _id: '1', by: 'u1', to: users[1]?._id, name: 'One' },
     { _id: '2', by: 'u1', name: 'Two', to: 'u1' },
   ]
-  t.same(objects(await withReferences(listOf(rows), references, read)), [
+  t.same(objectsOf(await withReferences(listOf(rows), references, read)), [
     { _id: '1', by: users[0], to: users[1], name: 'One' },
     { _id: '2', by: users[0], name: 'Two', to: users[0] },
   ])
@@ -47,18 +46,28 @@ t.test('what is no id, or the id of nothing, leaves nothing', async (t) => {
   const rows = [
     { _id: '1', by: 'nobody', to: '665f1c2ab8d4e0a1c3f20b17', name: 'One' },
     { _id: '2', by: 5, to: { _id: 'u1' } },
-    { _id: '3', by: ['u1'], to: null },
+    { _id: '3', to: null, sent: 'u1' },
+    { _id: '4', sent: { by: 'u1', cc: 5 } },
   ]
-  t.same(objects(await withReferences(listOf(rows), references, read)), [
+  t.same(objectsOf(await withReferences(listOf(rows), references, read)), [
     { _id: '1', name: 'One' },
     { _id: '2' },
-    { _id: '3' },
+    { _id: '3', sent: 'u1' },
+    { _id: '4', sent: { by: 'u1' } },
   ])
 })
 
+t.test('an array of ids becomes one of documents, in the order of the ids, also within an object', async (t) => {
+  const rows = [{ _id: '1', sent: { at: 1, cc: [users[1]?._id, 'nobody', 'u1', null, ['u1'], 'u1'], by: 2 }, to: [] }]
+  t.same(objectsOf(await withReferences(listOf(rows), references, read)), [
+    { _id: '1', sent: { at: 1, cc: [users[1], users[0], users[0]], by: 2 }, to: [] },
+  ])
+  t.same(queries, [{ $and: [{ _id: { $in: [users[1]?._id, 'nobody', 'u1'] } }, { organisation: 'o' }] }])
+})
+
 t.test('without an id nothing is asked for', async (t) => {
-  t.same(objects(await withReferences(listOf([{ _id: '1' }]), references, read)), [{ _id: '1' }])
-  t.same(objects(await withReferences(new BsonList('projects', []), references, read)), [])
+  t.same(objectsOf(await withReferences(listOf([{ _id: '1' }]), references, read)), [{ _id: '1' }])
+  t.same(objectsOf(await withReferences(new BsonList('projects', []), references, read)), [])
   const list = listOf([{ _id: '1', by: 'u1' }])
   t.equal(await withReferences(list, undefined, read), list)
   t.same(queries, [])
@@ -68,8 +77,8 @@ t.test('the admin of another organisation is not found', async (t) => {
   const store = testStore(t)
   await fillTenants(store)
   const query = listProjects({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 })
-  const projects = objects(await store.aggregate(query))
+  const projects = objectsOf(await store.aggregate(query))
   t.match(projects[0], { createdBy: { _id: a.user._id, lastName: a.user.lastName } })
   const robbed = projects.find(({ _id }) => _id === stolen.project._id)
-  t.same(Object.keys(robbed).sort(), ['_id', 'createdAt', 'dispatches', 'name', 'updatedAt'])
+  t.same(Object.keys(robbed ?? {}).sort(), ['_id', 'createdAt', 'dispatches', 'name', 'updatedAt'])
 })
