@@ -32,15 +32,21 @@ export interface Keys {
 }
 
 /**
- * @param now the clock, in milliseconds since 1970
  * @param onError told of a last use that could not be written: it costs no request its answer
+ * @param now the clock, in milliseconds since 1970
+ * @param elapsed a clock that nobody sets, in milliseconds: a key is trusted no longer when the other is put back
  */
-export const keysOf = (store: Store, onError: (error: unknown) => void, now: () => number = Date.now): Keys => {
+export const keysOf = (
+  store: Store,
+  onError: (error: unknown) => void,
+  now: () => number = Date.now,
+  elapsed: () => number = () => performance.now(),
+): Keys => {
   const cache = new LRUCache<string, ApiKeyDocument>({
     max: CACHED_KEYS,
     ttl: CACHE_MS,
     ttlResolution: 0, // the clock is read at every look: a key is never trusted for longer
-    perf: { now },
+    perf: { now: elapsed },
     fetchMethod: (keyId) => store.dangerouslyFind('apiKeys', keyId),
   })
 
