@@ -6,8 +6,8 @@ import { problem } from '../problems.js'
 import type { BsonList } from '../serializer/bson.js'
 
 /**
- * The total, which may be older than the page: it is never less than what the page shows, so that whoever follows `next`
- * misses nothing.
+ * The total, which may be older than the page: what the page shows goes before it, so that whoever follows `next` misses
+ * nothing, and a page that is not full is the last one.
  * @param isThere whether there is a record of a number, counted from 1
  */
 export const totalFrom = async (
@@ -16,11 +16,12 @@ export const totalFrom = async (
   { page, perPage }: Pick<Listing, 'page' | 'perPage'>,
   isThere: (number: number) => Promise<boolean>,
 ): Promise<number> => {
-  if (page * perPage < counted) return counted
   const rows = data.length
   const shown = (page - 1) * perPage + rows
-  if (rows === 0 || shown < counted) return counted
-  return rows === perPage && (await isThere(shown + 1)) ? shown + 1 : shown
+  if (rows === 0) return Math.min(counted, shown)
+  if (rows < perPage) return shown
+  if (shown < counted) return counted
+  return (await isThere(shown + 1)) ? shown + 1 : shown
 }
 
 /**
@@ -58,8 +59,8 @@ const pageLink = ({ url }: FastifyRequest, base: string, perPage: number) => {
 const HOST = /^([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?$/
 
 /** Protocol and host as the caller addressed them; a request without a host is answered with the socket's address. */
-const origin = ({ protocol, host, socket }: FastifyRequest): string => {
-  const named = host || `${socket.localAddress}:${socket.localPort}`
+const origin = ({ protocol, host, socket: { localAddress, localPort } }: FastifyRequest): string => {
+  const named = host || `${localAddress?.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
   if (!HOST.test(named) || !/^https?$/.test(protocol)) {
     throw problem('bad_request', 'The host or protocol that the request was sent to is none')
   }

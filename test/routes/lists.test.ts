@@ -1,5 +1,8 @@
 // What the three lists have in common: filters, sorting, paging and the links of a page.
+import type { FastifyRequest } from 'fastify'
 import t from 'tap'
+import { pageMetadata } from '../../src/routes/page-metadata.js'
+import type { Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
@@ -45,20 +48,31 @@ t.test('each filter finds what it names and nothing else', async (t) => {
 })
 
 t.test('a list is sorted by what it is asked for, equal records by their ids in the same direction', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  // Documents that come first by their ids and last by all else.
+  const late = { createdAt: new Date('2030-01-01'), updatedAt: new Date('2030-01-01') }
+  const fill = async (store: Store) => {
+    await fillTenants(store)
+    await store.insert('entries', [a.entry(0, { duration: 999, ...late })])
+    await store.insert('dispatches', [a.dispatch(0, { name: 'Zuma', ...late })])
+    await store.insert('projects', [{ ...a.project(0), name: 'Zuma', ...late }])
+  }
+  const { get } = await testApp(t, { fill })
   const cases: [string, string[]][] = [
-    ['/v1/entries', ['entry1-a', 'entry2-a', 'entry3-a', 'entry9-a']],
-    ['/v1/entries?sortOrder=desc', ['entry9-a', 'entry3-a', 'entry2-a', 'entry1-a']],
-    ['/v1/entries?sortBy=createdAt', ['entry1-a', 'entry3-a', 'entry9-a', 'entry2-a']],
-    ['/v1/entries?sortBy=createdAt&sortOrder=desc', ['entry2-a', 'entry9-a', 'entry3-a', 'entry1-a']],
-    ['/v1/entries?sortBy=updatedAt&sortOrder=desc', ['entry2-a', 'entry9-a', 'entry3-a', 'entry1-a']],
-    ['/v1/entries?sortBy=duration&sortOrder=desc', ['entry9-a', 'entry3-a', 'entry2-a', 'entry1-a']],
-    ['/v1/dispatches?sortBy=name', ['dispatch1-a', 'dispatch2-a', 'dispatch3-a', 'dispatch9-a']],
-    ['/v1/dispatches?sortBy=dispatchType', ['dispatch2-a', 'dispatch3-a', 'dispatch1-a', 'dispatch9-a']],
-    ['/v1/dispatches?sortBy=createdAt&sortOrder=desc', ['dispatch2-a', 'dispatch9-a', 'dispatch3-a', 'dispatch1-a']],
-    ['/v1/projects?sortBy=createdAt&sortOrder=desc', ['project9-a', 'project2-a', 'project1-a']],
-    ['/v1/projects?sortBy=name&sortOrder=desc', ['project9-a', 'project2-a', 'project1-a']],
-    ['/v1/projects?sortBy=id', ['project1-a', 'project2-a', 'project9-a']],
+    ['/v1/entries', ['entry0-a', 'entry1-a', 'entry2-a', 'entry3-a', 'entry9-a']],
+    ['/v1/entries?sortOrder=desc', ['entry9-a', 'entry3-a', 'entry2-a', 'entry1-a', 'entry0-a']],
+    ['/v1/entries?sortBy=createdAt', ['entry1-a', 'entry3-a', 'entry9-a', 'entry2-a', 'entry0-a']],
+    ['/v1/entries?sortBy=createdAt&sortOrder=desc', ['entry0-a', 'entry2-a', 'entry9-a', 'entry3-a', 'entry1-a']],
+    ['/v1/entries?sortBy=updatedAt&sortOrder=desc', ['entry0-a', 'entry2-a', 'entry9-a', 'entry3-a', 'entry1-a']],
+    ['/v1/entries?sortBy=duration&sortOrder=desc', ['entry0-a', 'entry9-a', 'entry3-a', 'entry2-a', 'entry1-a']],
+    ['/v1/dispatches?sortBy=name', ['dispatch1-a', 'dispatch2-a', 'dispatch3-a', 'dispatch9-a', 'dispatch0-a']],
+    ['/v1/dispatches?sortBy=dispatchType', ['dispatch2-a', 'dispatch3-a', 'dispatch0-a', 'dispatch1-a', 'dispatch9-a']],
+    [
+      '/v1/dispatches?sortBy=createdAt&sortOrder=desc',
+      ['dispatch0-a', 'dispatch2-a', 'dispatch9-a', 'dispatch3-a', 'dispatch1-a'],
+    ],
+    ['/v1/projects?sortBy=createdAt', ['project1-a', 'project2-a', 'project9-a', 'project0-a']],
+    ['/v1/projects?sortBy=name&sortOrder=desc', ['project0-a', 'project9-a', 'project2-a', 'project1-a']],
+    ['/v1/projects?sortBy=id', ['project0-a', 'project1-a', 'project2-a', 'project9-a']],
   ]
   for (const [url, expected] of cases) t.same(ids((await get(url, A)).json()), expected, url)
 })
@@ -111,6 +125,18 @@ t.test('links begin with PUBLIC_URL when it is set', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants, settings })
   const { current } = (await get('/v1/projects', A)).json()._metadata.pageLinks
   t.equal(current, 'https://api.example.org/field/v1/projects?page=1&perPage=50')
+})
+
+t.test('without a host links begin with the address of the connection, of IPv6 in brackets', async (t) => {
+  for (const [localAddress, origin] of [
+    ['127.0.0.1', 'http://127.0.0.1:3000'],
+    ['::1', 'http://[::1]:3000'],
+  ]) {
+    const socket = { localAddress, localPort: 3000 }
+    const request = { url: '/v1/entries', protocol: 'http', host: '', socket } as FastifyRequest
+    const { current } = pageMetadata(request, undefined, { page: 1, perPage: 50 }, 0).pageLinks
+    t.equal(current, `${origin}/v1/entries?page=1&perPage=50`)
+  }
 })
 
 t.test('forwarded host and protocol count only when they come from a trusted proxy', async (t) => {
@@ -179,4 +205,9 @@ t.test('whoever follows next misses nothing, however old the total is', async (t
   t.equal(await totalOf('/v1/entries?perPage=3'), 4)
   t.equal(await totalOf('/v1/entries?perPage=4'), 4, 'a full page that is the last')
   t.equal(await totalOf('/v1/entries?perPage=2&page=9'), 2, 'beyond the end the total is all that is known')
+  counted = 9
+  t.equal(await totalOf('/v1/entries?perPage=2'), 9)
+  t.equal(await totalOf('/v1/entries?perPage=3&page=2'), 4, 'a page that is not full is the last')
+  t.equal(await totalOf('/v1/entries?perPage=4&page=2'), 4, 'what is not there is not counted')
+  t.equal(await totalOf('/v1/entries?status=nothing'), 0)
 })
