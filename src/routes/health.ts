@@ -22,7 +22,7 @@ export const healthRoutes = (app: FastifyInstance): void => {
         summary: 'Whether the process runs',
         tags: ['Health'],
         security: [],
-        response: { 200: answer(Health('live', 'The process runs.')) },
+        response: { 200: answer(Health('live', 'The process runs.')), ...problemAnswers(['not_acceptable']) },
       },
     },
     async () => ({ success: true, data: { status: 'live' } }),
@@ -37,7 +37,7 @@ export const healthRoutes = (app: FastifyInstance): void => {
         security: [],
         response: {
           200: answer(Health('ready', 'The database answers.')),
-          ...problemAnswers(['service_unavailable', 'query_timeout', 'internal_error']),
+          ...problemAnswers(['not_acceptable', 'service_unavailable', 'query_timeout', 'internal_error']),
         },
       },
     },
