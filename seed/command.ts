@@ -62,11 +62,13 @@ const whole = (name: keyof SeedOptions, text: string | undefined, least: number)
 /** Notes in the database which seed it holds, unless it holds anything else. */
 const claim = async (store: Store, { seed, organisations, dispatches, entries }: SeedOptions, force: boolean) => {
   const _id = [seed, organisations, dispatches, entries].join('-')
-  if ((await store.dangerouslyFind('seeds', _id)) !== undefined) return
-  if (!force && !(await isEmpty(store))) {
+  const isNoted = async () => (await store.dangerouslyFind('seeds', _id)) !== undefined
+  if (await isNoted()) return
+  // A run beside this one may note the same meanwhile.
+  if (!force && !(await isEmpty(store)) && !(await isNoted())) {
     throw new CommandError('The database holds other data. Name another in MONGODB_URI, or write into it with --force')
   }
-  await store.insert('seeds', [{ _id, createdAt: new Date() }])
+  await store.insert('seeds', [{ _id, createdAt: new Date() }], { skipTaken: true })
 }
 
 const isEmpty = async (store: Store): Promise<boolean> => {

@@ -4,7 +4,7 @@ import { seedCommand } from '../../seed/command.js'
 import { keysOf } from '../../src/keys/keys.js'
 import type { Store } from '../../src/store/store.js'
 import { tryCommand } from '../support/command.js'
-import { testStore } from '../support/store.js'
+import { testStore, withoutUpdates } from '../support/store.js'
 
 const prepare = async (t: Test) => {
   const store = testStore(t)
@@ -30,7 +30,7 @@ t.test('seeding writes what was asked for and prints a working key for each orga
   const issued = JSON.parse(stdout)
   t.equal(issued.length, 2)
   for (const { organisation, key } of issued)
-    t.match(await keysOf({ ...store, update: async () => true }, () => {}).verify(key), { organisation })
+    t.match(await keysOf(withoutUpdates(store), () => {}).verify(key), { organisation })
   t.match(output, /Entries \[.*2500 of 2500 \| \d+ a second/)
 })
 
@@ -46,6 +46,13 @@ t.test('seeding again adds what is missing and nothing else', async (t) => {
   t.match(await seed(...numbers), { code: 0, stdout: /^fda_\w+ {2}\w+ {2}\S/m })
   t.equal(await count('entries'), 1200)
   t.match(await seed(...numbers), { code: 0 })
+  t.equal(await count('entries'), 1200)
+})
+
+t.test('two runs at once write the same', async (t) => {
+  const { seed, count } = await prepare(t)
+  const numbers = ['--dispatches', '4', '--entries', '1200']
+  t.match(await Promise.all([seed(...numbers), seed(...numbers)]), [{ code: 0 }, { code: 0 }])
   t.equal(await count('entries'), 1200)
 })
 

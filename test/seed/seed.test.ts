@@ -268,7 +268,7 @@ t.test('names and texts use more than ASCII', async (t) => {
   t.ok(agents.every(({ phone = '' }) => /^\+234800\d{7}$/.test(phone)))
 })
 
-t.test('places cover the six zones and surveys read like surveys', async (t) => {
+t.test('places cover the six zones, and every question has options to choose from', async (t) => {
   const states = new Set(places.map(({ state }) => state))
   t.equal(new Set(places.map(({ zone }) => zone)).size, 6)
   t.ok(states.size >= 14)
