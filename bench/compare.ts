@@ -110,7 +110,7 @@ const peerCases = (
       for (const peer of peerNames) {
         const server = peers[peer]
         if (server === undefined || !serves(peer, request)) continue
-        // 64 answers of 1.2 MB at once would take longer than all else together.
+        // 64 answers of 2.1 MB at once would take longer than all else together.
         if (request === 'list1000' && concurrency === 64) continue
         const name = caseName(backend, peer, request, concurrency)
         cases[name] = {
@@ -182,8 +182,9 @@ export const compareNodes = async (
     const { peers, paths } = await startReplayed(server, database, say, node)
     for (const peer of peerNames) {
       for (const request of ['list50', 'byId'] as const) {
-        if (!serves(peer, request)) continue
-        const run = (time: number) => (peers[peer] ?? peers.service).measure(load, paths[request], COMPARED_AT, time)
+        const server = peers[peer]
+        if (server === undefined || !serves(peer, request)) continue
+        const run = (time: number) => server.measure(load, paths[request], COMPARED_AT, time)
         cases[[node, peer, request].join(' ')] = { run, ms: ratio / 2, warmUpMs: warmUp }
       }
     }

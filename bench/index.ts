@@ -28,7 +28,7 @@ Compares the service with other ways to write it, in one run, and writes bench/R
 BENCH_MONGODB_URI or mongodb://127.0.0.1:27017, and writes and keeps the databases bench-10000, bench-100000 and
 bench-1000000 there. Without options and without a server it measures the embedded store.
 
-  --quick    only the first five ratios; writes no report
+  --quick    only the ratios against peers, without growth; writes no report
   --growth   only how times grow with the data; writes no report
   --json     writes the ratios that have a goal into a file
   --store    mongo or embedded
@@ -56,14 +56,14 @@ const options = () => {
   try {
     const { values } = parseArgs({
       options: {
-        quick: { type: 'boolean', default: false },
-        growth: { type: 'boolean', default: false },
+        quick: { type: 'boolean' },
+        growth: { type: 'boolean' },
         json: { type: 'string' },
         store: { type: 'string' },
         entries: { type: 'string' },
-        seconds: { type: 'string', default: '0.4' },
-        node: { type: 'string', multiple: true, default: [] },
-        help: { type: 'boolean', default: false },
+        seconds: { type: 'string' },
+        node: { type: 'string', multiple: true },
+        help: { type: 'boolean' },
       },
     })
     if (values.help) {
@@ -71,7 +71,7 @@ const options = () => {
       process.exit(0)
     }
     const entries = values.entries === undefined ? undefined : Number(values.entries)
-    const ms = Number(values.seconds) * 1000
+    const ms = Number(values.seconds ?? 0.4) * 1000
     if (entries !== undefined && !(Number.isInteger(entries) && entries >= 1000 && entries % 1000 === 0)) {
       throw new Error('--entries must be a multiple of 1000')
     }
@@ -80,14 +80,14 @@ const options = () => {
     if (values.store !== undefined && !['mongo', 'embedded'].includes(values.store)) {
       throw new Error('--store must be mongo or embedded')
     }
-    const { store, quick, growth, json } = values
-    if (store === 'embedded' && (quick || growth || json !== undefined)) {
+    const { store, json } = values
+    if (store === 'embedded' && Object.keys(values).some((name) => name !== 'store' && name !== 'entries')) {
       throw new Error('--store embedded goes with no option but --entries')
     }
     if (json !== undefined && !existsSync(dirname(resolve(json)))) {
       throw new Error(`--json: there is no folder ${dirname(json)}`)
     }
-    return { ...values, entries, ms }
+    return { quick: false, growth: false, node: [], ...values, entries, ms }
   } catch (error) {
     console.error(`${(error as Error).message}\n\n${usage}`)
     process.exit(2)

@@ -130,7 +130,6 @@ export const startServer = async (file: string, options: Options, headers: Recor
     },
     measure: (load: LoadGenerator, path: string, concurrency: number, ms: number): Promise<Measured> =>
       measured(child, () => load.run({ port, path, headers, concurrency, ms })),
-    stop: () => stop(child),
   }
 }
 export type Server = Awaited<ReturnType<typeof startServer>>
@@ -141,7 +140,6 @@ export const startDriver = (uri: string, organisation: string) => {
   return {
     measure: (load: DriverLoad): Promise<Measured> => measured(child, () => askChild<Timing>(child, 'load', load)),
     explain: (path: string, count = false) => askChild<unknown>(child, 'explain', { path, count }),
-    stop: () => stop(child),
   }
 }
 export type Driver = ReturnType<typeof startDriver>
