@@ -1,4 +1,4 @@
-// The demo: the same data and keys at every start, in every form that the contract has.
+// The demo: the same data and keys at every start.
 import t from 'tap'
 import { loadDemo } from '../src/demo.js'
 import { embeddedStore } from '../src/store/embedded.js'

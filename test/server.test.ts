@@ -2,22 +2,12 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { type Started, startProgram } from './support/process.js'
+import { printed, type Started, startProgram } from './support/process.js'
 import { WireServer } from './support/wire-server.js'
 
 /** Starts the service with these settings alone, on a port of its own. */
 const start = (t: Test, settings: Record<string, string>, nodeOptions: string[] = []): Started =>
   startProgram(t, 'src/server.ts', { settings: { PORT: '0', LOG_LEVEL: 'info', ...settings }, nodeOptions })
-
-/** Waits until the process has printed something. */
-const printed = async (child: Started, pattern: RegExp): Promise<RegExpExecArray> => {
-  for (;;) {
-    const found = pattern.exec(child.output())
-    if (found !== null) return found
-    if (child.exitCode !== null) throw new Error(`It ended before it printed ${pattern}:\n${child.output()}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(`the demo starts, its banner’s curl line works, and ${signal} ends it in order`, async (t) => {
@@ -40,7 +30,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-t.test('it ends at once though callers keep connections open, silent or in the middle of a request', async (t) => {
+t.test('it ends in order though callers keep connections open, silent or in the middle of a request', async (t) => {
   const child = start(t, {})
   const [, port] = await printed(child, /field-data-api on http:\/\/127\.0\.0\.1:(\d+)/)
   const sockets = ['', 'GET /health/live HT', 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n'].map((text) => {

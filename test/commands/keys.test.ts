@@ -2,18 +2,14 @@
 import t, { type Test } from 'tap'
 import { keysCommand } from '../../src/commands/keys.js'
 import { keysOf } from '../../src/keys/keys.js'
-import type { Store } from '../../src/store/store.js'
 import { tryCommand } from '../support/command.js'
-import { testStore } from '../support/store.js'
+import { testStore, withoutUpdates } from '../support/store.js'
 
 const prepare = async (t: Test) => {
   const store = testStore(t)
   const keys = (...argv: string[]) => tryCommand(keysCommand, store, argv)
-  return { keys, store, verify: (key: string) => keysOf(readOnly(store), () => {}).verify(key) }
+  return { keys, store, verify: (key: string) => keysOf(withoutUpdates(store), () => {}).verify(key) }
 }
-
-/** Without the note of a key's last use, which no request waits for. */
-const readOnly = (store: Store): Store => ({ ...store, update: async () => true })
 
 t.test('a key is issued, works, is listed without its secret, and is revoked', async (t) => {
   const { keys, verify } = await prepare(t)

@@ -57,7 +57,7 @@ t.test('no room imports from a room above it', async (t) => {
     t.ok(inRoom.length > 0, `${room} has files`)
     for (const file of inRoom) {
       for (const name of importsOf(file)) {
-        const own = /^(src|schemas|seed)\//.test(name)
+        const own = /^(src|schemas|seed|bench|test)\//.test(name)
         t.ok(own ? may.test(name) : !mayNot?.test(name), `${file} imports ${name}`)
       }
     }

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { BSON } from 'mongodb'
 import { namedSchemas } from '../../schemas/index.js'
 import type { BsonList } from '../../src/serializer/bson.js'
+import { objectsOf } from '../support/bson.js'
 import { type Elements, stored } from './stored.js'
 
 const storedName = (property: string) => (property === 'id' ? '_id' : property)
@@ -13,12 +14,8 @@ const resolve = (schema: TSchema): TSchema =>
   schema.$ref === undefined ? schema : (namedSchemas.get(schema.$ref) as TSchema)
 
 /** The JSON of all documents of a list. */
-export const expectedJson = (schema: TSchema, { batches }: BsonList): string =>
-  JSON.stringify(
-    batches
-      .flatMap((bytes) => Object.values(BSON.deserialize(bytes, { validation: { utf8: false } })))
-      .map((document) => pick(schema, document)),
-  )
+export const expectedJson = (schema: TSchema, list: BsonList): string =>
+  JSON.stringify(objectsOf(list, { validation: { utf8: false } }).map((document) => pick(schema, document)))
 
 const pick = (unresolved: TSchema, value: unknown): unknown => {
   const schema = resolve(unresolved)

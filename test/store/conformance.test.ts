@@ -1,9 +1,8 @@
 // The embedded store answers as MongoDB does: every query that the service can make, over documents of every kind that may
 // be stored, byte for byte after serialization. With TEST_MONGODB_URI that server is the measure; without it a stand-in,
 // which shows only that nothing is lost on the way through the driver.
-import { randomBytes } from 'node:crypto'
 import type { TObject, TSchema } from '@sinclair/typebox'
-import { BSON, type IndexDescription, Long, MongoClient, ObjectId } from 'mongodb'
+import { BSON, Long, ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'
 import { MAX_PAGE } from '../../schemas/common.js'
 import { Dispatch, DispatchListItem, DispatchListQuery, dispatchTypes } from '../../schemas/dispatches.js'
@@ -16,11 +15,12 @@ import { getProject, listProjects } from '../../src/pipelines/projects.js'
 import { type Condition, type Listing, pick, Query, type Scope } from '../../src/pipelines/stages.js'
 import { BsonList } from '../../src/serializer/bson.js'
 import { compileAnswer } from '../../src/serializer/compiler.js'
-import { type CollectionName, collections } from '../../src/store/collections.js'
+import type { CollectionName } from '../../src/store/collections.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
-import { mongoSettings } from '../support/store.js'
+import { objectsOf } from '../support/bson.js'
+import { mongoSettings, ownDatabase } from '../support/store.js'
 import { A, a, B, b, fillTenants } from '../support/tenants.js'
 import { WireServer } from '../support/wire-server.js'
 
@@ -172,23 +172,14 @@ const fill = async (store: Store): Promise<void> => {
   }
 }
 
-/** The uri of a database of its own, dropped when the test ends. */
+/** The URI of an empty database, with its indexes. */
 const database = async (t: Test): Promise<string> => {
   if (process.env.TEST_MONGODB_URI === undefined) return (await WireServer.for(t)).uri
-  const uri = new URL(process.env.TEST_MONGODB_URI)
-  uri.pathname = `/conformance-${randomBytes(6).toString('hex')}`
-  const client = new MongoClient(uri.href)
-  t.teardown(async () => {
-    await client.db().dropDatabase()
-    await client.close()
-  })
-  for (const [name, { indexes }] of Object.entries(collections)) {
-    const descriptions = indexes.map(
-      (fields): IndexDescription => ({ key: new Map(fields.map((field) => [field, 1])) }),
-    )
-    if (descriptions.length > 0) await client.db().collection(name).createIndexes(descriptions)
-  }
-  return uri.href
+  const uri = ownDatabase(t, process.env.TEST_MONGODB_URI)
+  const store = mongoStore(mongoSettings(uri))
+  await store.ensureIndexes()
+  await store.close()
+  return uri
 }
 
 t.test('both engines give the same answers', async (t) => {
@@ -299,9 +290,7 @@ t.test('both engines give the same answers', async (t) => {
       const write = compileAnswer(one(resource))
       for (const organisation of organisations) {
         const every = Query.in({ organisation }, name, [], [{ $sort: { _id: 1 } }])
-        const ids = (await embedded.aggregate(every)).batches.flatMap((bytes) =>
-          Object.values(BSON.deserialize(bytes)).map(({ _id }) => _id as string),
-        )
+        const ids = objectsOf(await embedded.aggregate(every)).map(({ _id }) => _id)
         for (const id of [...ids, 'nothing']) {
           const ask = async (store: Store) => {
             const { first } = await store.aggregate(pipeline({ organisation }, id))

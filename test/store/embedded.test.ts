@@ -6,10 +6,10 @@ import { getDispatch } from '../../src/pipelines/dispatches.js'
 import { listEntries } from '../../src/pipelines/entries.js'
 import { listProjects } from '../../src/pipelines/projects.js'
 import { type Condition, Query, type Stage } from '../../src/pipelines/stages.js'
-import type { BsonList } from '../../src/serializer/bson.js'
 import type { CollectionName } from '../../src/store/collections.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { Store } from '../../src/store/store.js'
+import { objectsOf } from '../support/bson.js'
 import { A, a, B, b, fillTenants } from '../support/tenants.js'
 
 type Document = Record<string, unknown>
@@ -20,14 +20,11 @@ const filled = async (): Promise<Store> => {
   return store
 }
 
-const documents = ({ batches }: BsonList): Document[] =>
-  batches.flatMap((bytes) => Object.values<Document>(BSON.deserialize(bytes)))
-
 const query = (collection: CollectionName, conditions: Condition[], ...stages: Stage[]) =>
   Query.in({ organisation: A }, collection, conditions, stages)
 
 const find = async (store: Store, ...search: Parameters<typeof query>): Promise<Document[]> =>
-  documents(await store.aggregate(query(...search)))
+  objectsOf(await store.aggregate(query(...search)))
 
 const idsOf = (found: Document[]) => found.map(({ _id }) => _id)
 
@@ -86,8 +83,8 @@ t.test('a query cannot change what is stored', async (t) => {
     store.dangerouslyFind('users', 'user-a'),
   ])
   for (const each of queries) {
-    const before = documents(await store.aggregate(each))
-    t.same(documents(await store.aggregate(each)), before)
+    const before = objectsOf(await store.aggregate(each))
+    t.same(objectsOf(await store.aggregate(each)), before)
   }
   const found = await store.dangerouslyFind('dispatches', 'dispatch1-a')
   found?.recipients.agents.push('nobody')
@@ -104,14 +101,14 @@ t.test('a query cannot change what is stored', async (t) => {
 t.test('the next read sees an update: by id, by condition, in order and in joins', async (t) => {
   const store = await filled()
   const entries = query('entries', [{ status: 'rejected' }], { $sort: { createdAt: 1, _id: 1 } })
-  t.same(idsOf(documents(await store.aggregate(entries))), ['entry2-a'])
+  t.same(idsOf(objectsOf(await store.aggregate(entries))), ['entry2-a'])
   t.equal(await store.update('entries', 'entry1-a', { status: 'rejected', createdAt: new Date() }), true)
-  t.same(idsOf(documents(await store.aggregate(entries))), ['entry2-a', 'entry1-a'])
+  t.same(idsOf(objectsOf(await store.aggregate(entries))), ['entry2-a', 'entry1-a'])
   t.equal(await store.count(entries), 2)
 
   await store.update('users', a.user._id, { firstName: 'Zainab' })
   t.match(await store.dangerouslyFind('users', a.user._id), { ...a.user, firstName: 'Zainab' })
-  const [project] = documents(await store.aggregate(listProjects({ organisation: A }, page)))
+  const [project] = objectsOf(await store.aggregate(listProjects({ organisation: A }, page)))
   t.match(project, { createdBy: { firstName: 'Zainab' } })
 
   t.equal(await store.update('users', 'nobody', { firstName: 'Zainab' }), false)
@@ -232,7 +229,7 @@ t.test('a page is cut out of the whole, beyond its end too', async (t) => {
   t.same(await cut({ $skip: 3 }), ['entry9-a'])
   t.same(await cut({ $limit: 1 }), ['entry1-a'])
   t.same(await cut({ $skip: Number.MAX_SAFE_INTEGER }, { $limit: 1000 }), [])
-  t.equal(documents(await store.aggregate(listEntries({ organisation: A }, { ...page, page: 2 }))).length, 0)
+  t.equal(objectsOf(await store.aggregate(listEntries({ organisation: A }, { ...page, page: 2 }))).length, 0)
   t.equal((await store.aggregate(listEntries({ organisation: A }, { ...page, page: 2 }))).first, undefined)
 })
 
@@ -261,12 +258,12 @@ t.test('a stream comes in batches of five hundred documents at the most', async 
   const streamed: Document[] = []
   for await (const batch of store.stream(all)) {
     t.equal(batch.collection, 'entries')
-    sizes.push(documents(batch).length)
-    streamed.push(...documents(batch))
+    sizes.push(objectsOf(batch).length)
+    streamed.push(...objectsOf(batch))
   }
   t.same(sizes, [500, 500, 200])
   t.same(idsOf(streamed), idsOf(many))
-  t.same(streamed, documents(await store.aggregate(all)))
+  t.same(streamed, objectsOf(await store.aggregate(all)))
   for await (const batch of store.stream(query('entries', [{ status: 'none' }]))) t.fail(`a batch of ${batch}`)
 })
 

@@ -1,10 +1,9 @@
 // A database that a test may kill and start again: the stand-in in this process, or the server whose control script
 // TEST_MONGODB_SERVER names. That server's data outlive it, as the stand-in's do.
 import { execFile } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
-import { MongoClient } from 'mongodb'
 import type { Test } from 'tap'
+import { ownDatabase } from './store.js'
 import { WireServer } from './wire-server.js'
 
 export interface Database {
@@ -32,20 +31,14 @@ const standIn = async (t: Test): Promise<Database> => {
 const controlled = async (t: Test, script: string): Promise<Database> => {
   const control = (command: string) => promisify(execFile)(script, [command])
   const { stdout } = await control('uri')
-  const uri = new URL(stdout.trim())
-  uri.pathname = `/test-${randomBytes(6).toString('hex')}`
+  const uri = ownDatabase(t, stdout.trim())
   const start = async () => {
     await control('start')
   }
-  t.teardown(async () => {
-    await start()
-    const client = new MongoClient(uri.href)
-    await client.db().dropDatabase()
-    await client.close()
-  })
+  t.teardown(start)
   await start()
   return {
-    uri: uri.href,
+    uri,
     start,
     kill: async () => {
       await control('kill')

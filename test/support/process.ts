@@ -37,6 +37,16 @@ export const startProgram = (
   return Object.assign(child, { output: () => output })
 }
 
+/** Waits until a program has printed something. */
+export const printed = async (child: Started, pattern: RegExp): Promise<RegExpExecArray> => {
+  for (;;) {
+    const found = pattern.exec(child.output())
+    if (found !== null) return found
+    if (child.exitCode !== null) throw new Error(`It ended before it printed ${pattern}:\n${child.output()}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
 /** Runs a program to its end. */
 export const runProgram = async (t: Test, file: string, options: Parameters<typeof startProgram>[2]) => {
   const child = startProgram(t, file, options)
