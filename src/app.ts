@@ -1,4 +1,4 @@
-// The application: its plugins in order, then its routes. The order is decided here and nowhere else.
+// The application: its plugins in order, then its routes, which have plugins of their own (src/routes/index.ts).
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import type { Config } from './config.js'
 import { keysOf } from './keys/keys.js'

@@ -1,4 +1,4 @@
-// Every route of the service, and which of them need a key.
+// Every route of the service, the plugins that they have in common, in order, and which of them need a key.
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.js'
 import type { Keys } from '../keys/keys.js'
