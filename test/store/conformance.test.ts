@@ -134,6 +134,7 @@ const unfit: Record<string, object[]> = {
   'null-agent': [a.dispatch(1, { recipients: { agents: [null as never], agentGroups: [] } })],
   'text-recipients': [{ ...a.dispatch(1), recipients: 'all' }],
   'text-agents': [{ ...a.dispatch(1), recipients: { agents: 'agent1-a', agentGroups: [] } }],
+  'many-forms': [{ ...a.dispatch(1), form: ['nothing', 'form-a'] }],
   'number-name': [{ ...a.dispatch(1), name: 5 }],
   'date-as-text': [{ ...a.dispatch(1), createdAt: '2025-01-01T00:00:00.000Z' }],
 }
