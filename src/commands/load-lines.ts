@@ -13,6 +13,11 @@ export interface Line {
 }
 
 const INSTANT = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,3})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+/** MongoDB's own limit. */
+const MAX_DEPTH = 100
+const LONE_SURROGATE = /\p{Surrogate}/u
+/** The driver takes an object with the latter name for one of its own types. */
+const UNSTORABLE_NAME = /[\0\p{Surrogate}]|^_bsontype$/u
 /** Whatever the text of a line holds, as BSON it stays below the 16 MiB that MongoDB takes. */
 const MAX_LINE_LENGTH = 2 * 1024 * 1024
 
@@ -46,7 +51,23 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
   }
   const document = withInstants({ ...(id !== undefined && { _id: id }), ...fields, organisation }, schema)
   const error = Value.Errors(schema, document).First()
-  return error === undefined ? { document: document as Record<string, unknown> } : { fault: faultOf(error) }
+  const fault = error === undefined ? faultIn(document) : faultOf(error)
+  return fault === undefined ? { document: document as Record<string, unknown> } : { fault }
+}
+
+/** What is wrong with a value that JSON can say: whether it could not be stored as it is, or not be served. */
+const faultIn = (value: unknown, path: readonly string[] = []): string | undefined => {
+  const place = path.slice(0, 4).join('.')
+  if (typeof value === 'string' && LONE_SURROGATE.test(value)) return `${place}: holds half of a surrogate pair`
+  if (typeof value !== 'object' || value === null) return undefined
+  if (path.length > MAX_DEPTH) return `${place}: nests deeper than ${MAX_DEPTH} levels`
+  for (const [name, inner] of Object.entries(value)) {
+    if (UNSTORABLE_NAME.test(name))
+      return `${place}: holds the name ${JSON.stringify(name)}, which BSON has no place for`
+    const fault = faultIn(inner, [...path, name])
+    if (fault !== undefined) return fault
+  }
+  return undefined
 }
 
 /** The value with a Date wherever the schema has one and the text is an instant. */

@@ -1,6 +1,7 @@
 // The command line that brings in real data: `npm run load -- file.ndjson`. Every line is checked before the first is
 // written, so that a file with a bad line leaves the database as it was. A load that was broken off goes on when it is run
 // again: what is there already, just as the file has it, is passed over.
+import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual, parseArgs } from 'node:util'
 import { type CollectionName, collections } from '../store/collections.js'
 import type { Store } from '../store/store.js'
@@ -44,10 +45,14 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
   if (collection === undefined) throw new UsageError(`--collection ${name} must be one of ${loadable.join(', ')}`)
 
   const lines = () => readLines(file, collections[collection].schema, organisation)
-  const { count, present, faults } = await check(store, collection, lines()).catch((error) => {
-    if (error.syscall === undefined) throw error
+  const unreadable = (error: NodeJS.ErrnoException): never => {
+    // A line that is longer than any text that V8 can hold is a RangeError.
+    if (error.syscall === undefined && !(error instanceof RangeError)) throw error
     throw new CommandError(`${file} cannot be read: ${error.message}`)
-  })
+  }
+  if (!(await stat(file).catch(unreadable)).isFile())
+    throw new CommandError(`${file} is no file that can be read twice`)
+  const { count, present, faults } = await check(store, collection, lines()).catch(unreadable)
   if (count === 0) throw new CommandError(`${file} has no lines`)
   if (faults.length > 0) {
     for (const { number, fault } of faults.slice(0, SHOWN_FAULTS)) err.write(`line ${number}: ${fault}\n`)

@@ -51,6 +51,7 @@ t.test('a file with bad lines changes nothing, and each bad line is named with i
     [line({ _id: 'b3', createdAt: '2024-13-01T00:00:00Z' }), 'createdAt: expected an instant'],
     [line({ _id: 'b4', status: 'x'.repeat(2 * 1024 * 1024) }), 'is longer than 2 MiB'],
     [line({ _id: 'a4', duration: 'long' }), 'duration: expected number'],
+    [line({ _id: 'b5', status: '\ud800' }), 'status: holds half of a surrogate pair'],
     [
       line({ _id: 'a5', location: { coordinates: { longitude: 1 } } }),
       'location.coordinates.lattitude: expected required',
@@ -68,8 +69,31 @@ t.test('a file with bad lines changes nothing, and each bad line is named with i
     if (fault === undefined) t.equal(said, undefined)
     else t.match(said, fault)
   })
-  t.match(output, 'Nothing was written: 18 of 19 lines are bad')
+  t.match(output, 'Nothing was written: 19 of 20 lines are bad')
   t.equal((await store.dangerouslyFindAll('entries', {})).length, 1)
+})
+
+t.test('what could not be stored as it is, or not be served, is refused at any depth', async (t) => {
+  const { load, store } = await prepare(t)
+  const { organisation: _, ...dispatch } = a.dispatch(1)
+  const withAttachment = (attachment: string) =>
+    JSON.stringify({ ...dispatch, instructions: { attachments: ['?'] } }).replace('"?"', attachment)
+  const target = ['--collection', 'dispatches', '--organisation', organisation]
+  const place = 'line 1: instructions.attachments.0'
+  for (const [attachment, fault] of [
+    [`${'['.repeat(120)}${']'.repeat(120)}`, `${place}.0: nests deeper than 100 levels`],
+    ['{"_bsontype":"Long"}', `${place}: holds the name "_bsontype", which BSON has no place for`],
+    ['{"a":{"b\\u0000":1}}', `${place}.a: holds the name "b\\u0000", which BSON has no place for`],
+    ['{"a":"\\udc00"}', `${place}.a: holds half of a surrogate pair`],
+  ] as const) {
+    t.match(await load(withAttachment(attachment), ...target), { code: 1, output: fault })
+  }
+  t.equal((await store.dangerouslyFindAll('dispatches', {})).length, 0)
+  const fit = `{"a":"😀","b":[null,true,${'['.repeat(90)}${']'.repeat(90)}]}`
+  t.match(await load(withAttachment(fit), ...target), { code: 0, stdout: 'Wrote 1 to dispatches' })
+  const { get } = await testApp(t, { store })
+  const { instructions } = (await get(`/v1/dispatches/${dispatch._id}`, organisation)).json().data
+  t.same(instructions.attachments, [JSON.parse(fit)])
 })
 
 t.test('a file that is not UTF-8 is refused, and more lines than a batch are written', async (t) => {
@@ -110,9 +134,9 @@ t.test('a load that is broken off says so, and goes on when it is run again', as
 
 t.test('a file that cannot be read, or has nothing in it, is an error', async (t) => {
   const { load, store } = await prepare(t)
-  for (const file of ['nowhere.ndjson', t.testdir({})]) {
-    t.match(await tryCommand(loadCommand, store, [file, ...entries]), { code: 1, output: `${file} cannot be read: E` })
-  }
+  const from = (file: string) => tryCommand(loadCommand, store, [file, ...entries])
+  t.match(await from('nowhere.ndjson'), { code: 1, output: 'nowhere.ndjson cannot be read: ENOENT' })
+  t.match(await from(t.testdir({})), { code: 1, output: 'is no file that can be read twice' })
   t.match(await load('\n \n', ...entries), { code: 1, output: 'has no lines' })
   const broken: Store = { ...store, dangerouslyFindAll: () => Promise.reject(new StoreUnavailable(new Error('gone'))) }
   const file = `${t.testdir({ 'file.ndjson': line() })}/file.ndjson`
