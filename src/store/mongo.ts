@@ -71,9 +71,10 @@ const POOL_ERRORS = new Set(['MongoWaitQueueTimeoutError', 'MongoPoolClosedError
 /** Connects when it is first used, and again whenever the connection was lost. The URI names the database. */
 export const mongoStore = (settings: MongoSettings): Store => {
   const client = new MongoClient(settings.uri, clientOptions(settings))
-  // The driver reads these files when it connects; one that is not there is told at once.
-  const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile } = client.options
+  // What the driver finds out when it connects is told at once: a file that is not there, a pool that cannot be.
+  const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, minPoolSize, maxPoolSize } = client.options
   for (const file of [tlsCAFile, tlsCRLFile, tlsCertificateKeyFile]) if (file !== undefined) accessSync(file)
+  if (minPoolSize > maxPoolSize) throw new Error(`minPoolSize ${minPoolSize} is larger than maxPoolSize ${maxPoolSize}`)
   const db = client.db()
   const limit = { maxTimeMS: settings.queryTimeoutMs }
 

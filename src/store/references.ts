@@ -2,7 +2,17 @@
 // found leaves nothing, as a $lookup would.
 import { ObjectId } from 'mongodb'
 import type { Query, References } from '../pipelines/stages.js'
-import { Bson, BsonList, bsonArray, bsonDocument, type Element, elements } from '../serializer/bson.js'
+import {
+  AnswerTooLarge,
+  Bson,
+  BsonList,
+  bsonArray,
+  bsonDocument,
+  type Element,
+  elements,
+  MAX_ANSWER_BYTES,
+  reading,
+} from '../serializer/bson.js'
 
 /** The documents of a list with those that they refer to, which `read` fetches. */
 export const withReferences = async (
@@ -11,13 +21,17 @@ export const withReferences = async (
   read: (query: Query) => Promise<BsonList>,
 ): Promise<BsonList> => {
   if (references === undefined) return list
-  const ids = idsIn(list, references)
-  const found = ids.length === 0 ? [] : documentsById(await read(references.find(ids)))
-  const byId = new Map(found)
-  return new BsonList(
-    list.collection,
-    list.batches.map((bytes) => bsonArray(documents(bytes).map((row) => embedded(references.fields, byId, row)))),
-  )
+  const ids = reading(list.collection, () => idsIn(list, references))
+  const found = ids.length === 0 ? undefined : await read(references.find(ids))
+  const byId = new Map(found && reading(found.collection, () => documentsById(found)))
+  let size = 0
+  const rows = list.batches.flatMap(documents).map((row) => {
+    const bytes = embedded(references.fields, byId, row)
+    size += bytes.length
+    if (size > MAX_ANSWER_BYTES) throw new AnswerTooLarge()
+    return bytes
+  })
+  return new BsonList(list.collection, [bsonArray(rows)])
 }
 
 const documents = (batch: Buffer): Buffer[] =>

@@ -138,7 +138,9 @@ t.test('the read concern that the URI names goes with every read', async (t) => 
   }
 })
 
-t.test('a file that the URI names and that is not there is told at once', async (t) => {
+t.test('a file that the URI names and that is not there, or a pool that cannot be, is told at once', async (t) => {
+  const pool = mongoSettings('mongodb://127.0.0.1/test?minPoolSize=10', { MONGODB_POOL_SIZE: '5' })
+  t.throws(() => mongoStore(pool), { message: 'minPoolSize 10 is larger than maxPoolSize 5' })
   for (const option of ['tlsCAFile', 'tlsCRLFile', 'tlsCertificateKeyFile']) {
     const settings = mongoSettings(`mongodb://127.0.0.1/test?tls=true&${option}=%2Fnowhere.pem`)
     t.throws(() => mongoStore(settings), { message: /nowhere.pem/ }, option)

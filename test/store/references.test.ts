@@ -3,7 +3,7 @@ import { BSON, ObjectId } from 'mongodb'
 import t from 'tap'
 import { listProjects } from '../../src/pipelines/projects.js'
 import { type Condition, Query } from '../../src/pipelines/stages.js'
-import { BsonList, bsonArray } from '../../src/serializer/bson.js'
+import { AnswerTooLarge, BsonList, bsonArray, UnwritableDocument } from '../../src/serializer/bson.js'
 import { withReferences } from '../../src/store/references.js'
 import { objectsOf } from '../support/bson.js'
 import { testStore } from '../support/store.js'
@@ -63,6 +63,16 @@ t.test('an array of ids becomes one of documents, in the order of the ids, also 
     { _id: '1', sent: { at: 1, cc: [users[1], users[0], users[0]], by: 2 }, to: [] },
   ])
   t.same(queries, [{ $and: [{ _id: { $in: [users[1]?._id, 'nobody', 'u1'] } }, { organisation: 'o' }] }])
+})
+
+t.test('damaged documents are told with their collection, and what becomes too large is not made', async (t) => {
+  const damaged = new BsonList('projects', [Buffer.from([13, 0, 0, 0, 3, 0x30, 0, 9, 0, 0, 0, 2, 0])])
+  await t.rejects(withReferences(damaged, references, read), UnwritableDocument)
+  const large = { _id: 'u1', name: 'x'.repeat(1024 * 1024) }
+  const rows = Array.from({ length: 64 }, (_, n) => ({ _id: String(n), by: 'u1' }))
+  const readLarge = async () => listOf([large])
+  await t.rejects(withReferences(listOf(rows), references, readLarge), AnswerTooLarge)
+  t.equal((await withReferences(listOf(rows.slice(1)), references, readLarge)).length, 63)
 })
 
 t.test('without an id nothing is asked for', async (t) => {
