@@ -27,4 +27,8 @@ const open = () => {
 }
 
 const [name = '', ...argv] = process.argv.slice(2)
-process.exitCode = await runCommand(commands[name] ?? none, argv, open, { out: process.stdout, err: process.stderr })
+const terminal = { out: process.stdout, err: process.stderr }
+const command = commands[name]
+process.exitCode = await (command
+  ? runCommand(command, argv, open, terminal)
+  : runCommand(none, [name], open, terminal))

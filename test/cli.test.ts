@@ -19,5 +19,6 @@ t.test('without a database, with one that is down, and without a command it says
   const down = await run(['keys', 'list'], { MONGODB_URI })
   t.match(down, { code: 1, output: /^The database cannot be reached: connect ECONNREFUSED/m })
   t.notMatch(down.output, /\n +at /)
+  t.match(await run(['--help'], {}), { code: 0, output: /^Usage:/ })
   t.match(await run([], { MONGODB_URI }), { code: 2, output: /^There is no such command.*npm run db:indexes/s })
 })
