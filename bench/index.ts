@@ -52,6 +52,8 @@ const say = (text: string): void => {
   console.error(`${((Date.now() - begun) / 1000).toFixed(0).padStart(5)} s  ${text}`)
 }
 
+const versionOf = (node: string): string => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
+
 const options = () => {
   try {
     const { values } = parseArgs({
@@ -76,6 +78,7 @@ const options = () => {
       throw new Error('--entries must be a multiple of 1000')
     }
     if (!(ms > 0)) throw new Error('--seconds must be a number above 0')
+    for (const node of values.node ?? []) versionOf(node)
     if (values.quick && values.growth) throw new Error('--quick and --growth exclude each other')
     if (values.store !== undefined && !['mongo', 'embedded'].includes(values.store)) {
       throw new Error('--store must be mongo or embedded')
@@ -123,7 +126,7 @@ const sizesTo = (largest: number): number[] => {
 
 const runNodes = async (small: Database): Promise<void> => {
   const all = [process.execPath, ...nodes]
-  const versions = new Map(all.map((node) => [node, execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()]))
+  const versions = new Map(all.map((node) => [node, versionOf(node)]))
   const results = await compareNodes(server, small, all, durations, say)
   print('## Processor time by version of Node, replayed, 16 at once', nodeTable(results, versions))
   await stopAll()
