@@ -23,13 +23,20 @@ const filters: FiltersFor<DispatchListQuery> = {
   agent: (agent) => ({ 'recipients.agents': agent }),
 }
 
+/** An empty array where there is none; whatever else is stored is the serializer's to judge. */
+const orEmpty = (field: string) => ({ $ifNull: [`$${field}`, []] })
+
 /** The ids in `field`, each as an object. */
 const idObjects = (field: string): Stage => ({
-  $set: { [field]: { $map: { input: { $ifNull: [`$${field}`, []] }, in: { _id: '$$this' } } } },
+  $set: {
+    [field]: {
+      $cond: [{ $isArray: `$${field}` }, { $map: { input: `$${field}`, in: { _id: '$$this' } } }, orEmpty(field)],
+    },
+  },
 })
 
 const listFields = pick(DispatchListItem, authorFields)
-const fields = pick(Dispatch, [recipientsField])
+const fields = pick(Dispatch)
 const userFields = pick(User)
 const agentFields = pick(Agent)
 
@@ -44,7 +51,7 @@ export const getDispatch = (scope: Scope, id: string): Query =>
     'dispatches',
     [{ _id: id }],
     [
-      { $set: { [recipientsField]: { $ifNull: [`$${recipientsField}`, []] } } },
+      { $set: { [recipientsField]: orEmpty(recipientsField) } },
       idObjects('recipients.agentGroups'),
       ...embedForm(scope),
       ...embedProject(scope),

@@ -84,23 +84,25 @@ export const sortedPage = ({ sortBy, sortOrder, page, perPage }: Listing): Stage
 }
 
 /**
- * Keeps the stored fields that a response schema names, at every depth. It is made once, not for each query.
- * @param references paths of fields that hold ids still, which are kept
+ * Keeps the stored fields that a response schema names, and of the documents that are joined the same. What a document
+ * holds of its own is kept whole: the serializer takes what it needs, and sees what does not fit. It is made once, not for
+ * each query.
+ * @param references fields that hold ids still, which are kept
  */
 export const pick = (schema: TObject, references: readonly string[] = []): Stage => ({
-  $project: Object.fromEntries(paths(schema, references)),
+  $project: Object.fromEntries(paths(schema, '', references)),
 })
 
-const paths = (schema: TObject, whole: readonly string[], prefix = ''): [string, 1][] =>
+const paths = (schema: TObject, prefix: string, references: readonly string[] = []): [string, 1][] =>
   Object.entries(schema.properties).flatMap(([name, property]): [string, 1][] => {
     const path = prefix + (name === 'id' ? '_id' : name)
-    const inner = whole.includes(path) ? undefined : objectOf(property)
-    return inner === undefined ? [[path, 1]] : paths(inner, whole, `${path}.`)
+    const joined = references.includes(name) ? undefined : documentOf(property)
+    return joined === undefined ? [[path, 1]] : paths(joined, `${path}.`)
   })
 
-/** The object that a property holds, be it itself, named by reference, or an item of an array. */
-const objectOf = (schema: TSchema): TObject | undefined => {
-  if (schema.$ref !== undefined) return objectOf(namedSchemas.get(schema.$ref) as TSchema)
-  if (schema.type === 'array') return objectOf(schema.items)
-  return schema.type === 'object' ? (schema as TObject) : undefined
+/** The document that a property holds, be it itself, named by reference, or an item of an array: an object with an id. */
+const documentOf = (schema: TSchema): TObject | undefined => {
+  if (schema.$ref !== undefined) return documentOf(namedSchemas.get(schema.$ref) as TSchema)
+  if (schema.type === 'array') return documentOf(schema.items)
+  return schema.properties?.id === undefined ? undefined : (schema as TObject)
 }
