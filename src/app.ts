@@ -31,7 +31,7 @@ export const buildApp = async (config: Config, store: Store): Promise<FastifyIns
     requestTimeout: REQUEST_TIMEOUT_MS,
     // While it closes it answers what still comes in, and ends the connections.
     return503OnClosing: false,
-    // A request without a host is answered too, as JSON.
+    // Of HTTP/1.0 no host is asked; of HTTP/1.1 it is, and the answer is a problem.
     http: { requireHostHeader: false } as object,
     routerOptions: { maxParamLength: MAX_URL_BYTES },
     frameworkErrors,

@@ -6,7 +6,10 @@ import type { Problem } from '../schemas/envelope.js'
 export const problems = {
   invalid_parameter: { status: 400, when: 'A parameter is unknown, repeated, or has a value that is not allowed' },
   answer_too_large: { status: 400, when: 'The page would be larger than 64 MiB; a smaller perPage helps' },
-  bad_request: { status: 400, when: 'The request is no valid HTTP, or its URL is not encoded correctly' },
+  bad_request: {
+    status: 400,
+    when: 'The request is no valid HTTP, names no host, or its URL is not encoded correctly',
+  },
   unauthorized: { status: 401, when: 'The API key is missing, malformed, unknown, expired or revoked' },
   not_found: { status: 404, when: 'The organisation has no record with this id' },
   route_not_found: { status: 404, when: 'The service has no such path' },

@@ -32,7 +32,8 @@ export const problemsPlugin = fp(
       const { url } = request
       if (Buffer.byteLength(url) > MAX_URL_BYTES) next(tooLong())
       else if (request.is404) next(notFound(request, paths))
-      else next(isEncoded(url) ? undefined : badEncoding())
+      else if (!isEncoded(url)) next(badEncoding())
+      else next(lacksHost(request) ? noHost() : undefined)
     })
 
     app.setErrorHandler((error, request, reply) => {
@@ -77,6 +78,11 @@ const isEncoded = (text: string): boolean => {
     return false
   }
 }
+
+/** RFC 9112, section 3.2; before HTTP/1.1 there need be none. */
+const lacksHost = ({ headers, raw }: FastifyRequest): boolean => headers.host === undefined && raw.httpVersion === '1.1'
+
+const noHost = () => problem('bad_request', 'A request of HTTP/1.1 needs a Host header')
 
 const noSuchPath = () => problem('route_not_found', 'There is no such path')
 

@@ -131,6 +131,7 @@ t.test('what is no HTTP is answered with a problem before the connection ends', 
   const requests: [string, string][] = [
     ['no http at all\r\n\r\n', 'bad_request'],
     ['GET /health/live HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n', 'bad_request'],
+    ['GET /health/live HTTP/1.1\r\nconnection: close\r\n\r\n', 'bad_request'],
     [`GET /health/live HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 'header_fields_too_large'],
     [`GET /v1/entries?name=${'y'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, 'uri_too_long'],
     [`GET /v1/entries?name=${'y'.repeat(90_000)}`, 'uri_too_long'],
