@@ -46,6 +46,15 @@ export const notModified = {
   type: 'null',
 }
 
+/** What may be wrong with any request, and go wrong with any read of the database. */
+export const requestProblems: ProblemCode[] = [
+  'bad_request',
+  'not_acceptable',
+  'uri_too_long',
+  'header_fields_too_large',
+]
+export const databaseProblems: ProblemCode[] = ['internal_error', 'service_unavailable', 'query_timeout']
+
 /** The answers to what may go wrong, by their status. */
 export const problemAnswers = (codes: readonly ProblemCode[]) =>
   Object.fromEntries(

@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { literals } from '../../schemas/kit.js'
-import { answer, problemAnswers } from './answers.js'
+import { answer, databaseProblems, problemAnswers, requestProblems } from './answers.js'
 
 const Health = (status: 'live' | 'ready', description: string) =>
   Type.Object(
@@ -22,7 +22,7 @@ export const healthRoutes = (app: FastifyInstance): void => {
         summary: 'Whether the process runs',
         tags: ['Health'],
         security: [],
-        response: { 200: answer(Health('live', 'The process runs.')), ...problemAnswers(['not_acceptable']) },
+        response: { 200: answer(Health('live', 'The process runs.')), ...problemAnswers(requestProblems) },
       },
     },
     async () => ({ success: true, data: { status: 'live' } }),
@@ -37,7 +37,7 @@ export const healthRoutes = (app: FastifyInstance): void => {
         security: [],
         response: {
           200: answer(Health('ready', 'The database answers.')),
-          ...problemAnswers(['not_acceptable', 'service_unavailable', 'query_timeout', 'internal_error']),
+          ...problemAnswers([...requestProblems, ...databaseProblems]),
         },
       },
     },

@@ -7,21 +7,11 @@ import { strict } from '../../schemas/kit.js'
 import type { Listing, Query, Scope } from '../pipelines/stages.js'
 import { callerGone } from '../plugins/caller.js'
 import { type ProblemCode, problem } from '../problems.js'
-import { notModified, problemAnswers, taggedAnswer } from './answers.js'
+import { databaseProblems, notModified, problemAnswers, requestProblems, taggedAnswer } from './answers.js'
 import { pageMetadata, totalFrom } from './page-metadata.js'
 import { unlessKnown } from './revalidation.js'
 
-const commonProblems: ProblemCode[] = [
-  'invalid_parameter',
-  'bad_request',
-  'unauthorized',
-  'not_acceptable',
-  'uri_too_long',
-  'header_fields_too_large',
-  'internal_error',
-  'service_unavailable',
-  'query_timeout',
-]
+const commonProblems: ProblemCode[] = ['invalid_parameter', 'unauthorized', ...requestProblems, ...databaseProblems]
 
 interface Operation {
   operationId: string
