@@ -148,16 +148,14 @@ const put = (document: Document, [name, ...rest]: readonly [string, ...string[]]
   else document[name] = value
 }
 
-/** What a tree of names keeps of a value: of arrays what it keeps of each object in them. */
-const kept = (value: unknown, tree: Document): unknown => {
-  if (Array.isArray(value)) return value.flatMap((item) => kept(item, tree) ?? [])
-  if (value?.constructor !== Object) return undefined
-  const document = value as Document
+/** What a tree of names keeps of a document, and of each document in an array. */
+const kept = (value: Document | readonly Document[], tree: Document): unknown => {
+  if (Array.isArray(value)) return value.map((item) => kept(item, tree))
   return Object.fromEntries(
-    Object.keys(document).flatMap((name) => {
-      const inner = tree[name]
-      const part = typeof inner === 'object' ? kept(document[name], inner as Document) : inner && document[name]
-      return part === undefined ? [] : [[name, part]]
+    Object.entries(value).flatMap(([name, field]) => {
+      const inner = tree[name] as Document | 1 | undefined
+      if (inner === undefined) return []
+      return [[name, inner === 1 ? field : kept(field as Document, inner)]]
     }),
   )
 }
@@ -165,7 +163,8 @@ const kept = (value: unknown, tree: Document): unknown => {
 /** What mingo may do: the stages $set and $project and what stands in them, and conditions. */
 const context = Context.init({
   pipeline: {
-    // Unlike mingo's, it takes time for what is there alone; it knows no more than paths that are kept.
+    // Unlike mingo's, it takes time for what is there alone; it knows no more than paths that are kept, and goes into
+    // joined documents alone.
     $project: (documents: LazyList, paths: Document) => {
       const tree: Document = { _id: 1 }
       for (const path of Object.keys(paths)) put(tree, path.split('.') as [string], 1)
