@@ -21,25 +21,28 @@ export const withReferences = async (
   read: (query: Query) => Promise<BsonList>,
 ): Promise<BsonList> => {
   if (references === undefined) return list
-  const ids = reading(list.collection, () => idsIn(list, references))
+  const { rows, ids } = reading(list.collection, () => {
+    const rows = documents(list)
+    return { rows, ids: idsIn(rows, references) }
+  })
   const found = ids.length === 0 ? undefined : await read(references.find(ids))
   const byId = new Map(found && reading(found.collection, () => documentsById(found)))
   let size = 0
-  const rows = list.batches.flatMap(documents).map((row) => {
+  const filled = rows.map((row) => {
     const bytes = embedded(references.fields, byId, row)
     size += bytes.length
     if (size > MAX_ANSWER_BYTES) throw new AnswerTooLarge()
     return bytes
   })
-  return new BsonList(list.collection, [bsonArray(rows)])
+  return new BsonList(list.collection, [bsonArray(filled)])
 }
 
-const documents = (batch: Buffer): Buffer[] =>
-  Array.from(elements(batch, 0), ({ at, next }) => batch.subarray(at, next))
+const documents = ({ batches }: BsonList): Buffer[] =>
+  batches.flatMap((batch) => Array.from(elements(batch, 0), ({ at, next }) => batch.subarray(at, next)))
 
-const idsIn = ({ batches }: BsonList, { fields }: References): unknown[] => {
+const idsIn = (rows: readonly Buffer[], { fields }: References): unknown[] => {
   const ids = new Map<string, unknown>()
-  for (const row of batches.flatMap(documents)) {
+  for (const row of rows) {
     for (const element of valuesOf(fields, row)) {
       if (isId(element)) ids.set(idKey(row, element), idValue(row, element))
     }
@@ -62,8 +65,8 @@ function* valuesOf(fields: readonly string[], bytes: Buffer, start = 0, path = '
 const leadsTo = (fields: readonly string[], name: string, { type }: Element): boolean =>
   type === Bson.document && fields.some((field) => field.startsWith(`${name}.`))
 
-const documentsById = ({ batches }: BsonList): [string, Buffer][] =>
-  batches.flatMap(documents).map((document) => {
+const documentsById = (list: BsonList): [string, Buffer][] =>
+  documents(list).map((document) => {
     const id = [...elements(document, 0)].find(({ name }) => name === '_id') as Element
     return [idKey(document, id), document]
   })
