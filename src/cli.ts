@@ -27,8 +27,6 @@ const open = () => {
 }
 
 const [name = '', ...argv] = process.argv.slice(2)
-const terminal = { out: process.stdout, err: process.stderr }
 const command = commands[name]
-process.exitCode = await (command
-  ? runCommand(command, argv, open, terminal)
-  : runCommand(none, [name], open, terminal))
+const terminal = { out: process.stdout, err: process.stderr }
+process.exitCode = await runCommand(command ?? none, command ? argv : [name], open, terminal)

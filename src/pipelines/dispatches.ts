@@ -1,5 +1,4 @@
 // What listDispatches and getDispatch read. Pure: no driver, no I/O.
-
 import { Agent } from '../../schemas/agents.js'
 import { Dispatch, DispatchListItem, type DispatchListQuery, dispatchStatusFilter } from '../../schemas/dispatches.js'
 import { User } from '../../schemas/users.js'
