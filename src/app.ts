@@ -1,5 +1,6 @@
 // The application: its plugins in order, then its routes, which have plugins of their own (src/routes/index.ts).
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
+import type { DestinationStream } from 'pino'
 import type { Config } from './config.js'
 import { keysOf } from './keys/keys.js'
 import { closingPlugin } from './plugins/closing.js'
@@ -21,10 +22,13 @@ declare module 'fastify' {
 
 const REQUEST_TIMEOUT_MS = 30_000
 
-/** Builds the application over a store, which stays the caller's to close. */
-export const buildApp = async (config: Config, store: Store): Promise<FastifyInstance> => {
+/**
+ * Builds the application over a store, which stays the caller's to close.
+ * @param log where the log goes, if not straight to stdout
+ */
+export const buildApp = async (config: Config, store: Store, log?: DestinationStream): Promise<FastifyInstance> => {
   const app: FastifyInstance = Fastify({
-    logger: { level: config.logLevel },
+    logger: { level: config.logLevel, ...(log && { stream: log }) },
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     trustProxy: config.trustProxy,

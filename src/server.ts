@@ -4,6 +4,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
 import { type Config, ConfigError, loadConfig } from './config.js'
 import type { DemoKey } from './demo.js'
+import { openLog } from './log.js'
 import { openMongo } from './open-mongo.js'
 import { type Store, StoreUnavailable } from './store/store.js'
 
@@ -15,7 +16,7 @@ const RETRY_MS = 2000
 const start = async (config: Config): Promise<void> => {
   const { store, demoKeys } =
     config.mongo === undefined ? await openDemo() : { store: openMongo(config.mongo), demoKeys: [] }
-  const app = await buildApp(config, store)
+  const app = await buildApp(config, store, openLog())
 
   await app.listen({ host: config.host, port: config.port }).catch((error) => {
     // What the system refuses is a matter of the settings; anything else is a fault of the program.
