@@ -2,6 +2,7 @@
 import { accessSync } from 'node:fs'
 import {
   type AggregateOptions,
+  type Document,
   MongoBulkWriteError,
   MongoClient,
   type MongoClientOptions,
@@ -68,6 +69,8 @@ const OUTAGES = new Set([
 /** Errors of the driver's pool, of which it exports no classes: it is exhausted, or its server has left the cluster. */
 const POOL_ERRORS = new Set(['MongoWaitQueueTimeoutError', 'MongoPoolClosedError', 'MongoServerClosedError'])
 
+type Read = Pick<Query, 'collection' | 'match'>
+
 /** Connects when it is first used, and again whenever the connection was lost. The URI names the database. */
 export const mongoStore = (settings: MongoSettings): Store => {
   const client = new MongoClient(settings.uri, clientOptions(settings))
@@ -105,11 +108,11 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
 
-  const cursor = (query: Query, stages: readonly Stage[], options: AggregateOptions = {}) =>
+  const cursor = (query: Read, stages: readonly Stage[], options: AggregateOptions = {}) =>
     collection(query.collection).aggregate([{ $match: query.match }, ...stages], { ...limit, ...options })
 
   /** The command of a query: a cursor of the driver's costs more than all else that it does for a page. */
-  const commandOf = ({ collection, match }: Query, stages: readonly Stage[]) => ({
+  const commandOf = ({ collection, match }: Read, stages: readonly Stage[]) => ({
     aggregate: collection,
     pipeline: [{ $match: match }, ...stages],
     cursor: { batchSize: WHOLE_PAGE },
@@ -127,6 +130,16 @@ export const mongoStore = (settings: MongoSettings): Store => {
       if (isWorthAgain(error)) return again()
       throw error
     })
+
+  /** The first document of a query as an object. */
+  const firstOf = async (query: Read, stages: readonly Stage[] = []): Promise<Document | undefined> => {
+    const command = commandOf(query, stages)
+    const [first] = await orAgain(
+      async () => (await send(command)).cursor.firstBatch,
+      () => run(() => cursor(query, stages).toArray()),
+    )
+    return first
+  }
 
   /**
    * The documents in one reply, as the bytes of the array that the server sent; undefined if there are more. The driver's
@@ -181,17 +194,10 @@ export const mongoStore = (settings: MongoSettings): Store => {
       }
     },
     async count(query) {
-      const counting = [{ $count: 'total' }]
-      const command = commandOf(query, counting)
-      const [counted] = await orAgain(
-        async () => (await send(command)).cursor.firstBatch,
-        () => run(() => cursor(query, counting).toArray()),
-      )
-      return counted?.total ?? 0
+      return (await firstOf(query, [{ $count: 'total' }]))?.total ?? 0
     },
     async dangerouslyFind<C extends CollectionName>(name: C, id: string) {
-      const found = await run(() => collection(name).findOne({ _id: id }, limit))
-      return (found as Documents[C] | null) ?? undefined
+      return (await firstOf({ collection: name, match: { _id: id } })) as Documents[C] | undefined
     },
     async dangerouslyFindAll<C extends CollectionName>(name: C, condition: Condition, most = 0) {
       const found = run(() =>

@@ -180,7 +180,7 @@ t.test('what is inserted and updated is read by the next read', async (t) => {
   t.equal(await store.update('users', 'user-new', { firstName: 'Zainab' }), true)
   t.equal(await store.update('users', 'nobody', { firstName: 'Zainab' }), false)
   t.same(await store.dangerouslyFind('users', 'user-new'), { ...a.user, _id: 'user-new', firstName: 'Zainab' })
-  t.same(commands(server), ['insert', 'update', 'update', 'find'])
+  t.same(commands(server), ['insert', 'update', 'update', 'aggregate'])
 })
 
 t.test('an insert of an id that is taken fails and changes nothing', async (t) => {

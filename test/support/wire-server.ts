@@ -163,6 +163,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   }
 
   async #aggregate(collection: CollectionName, [{ $match }, ...stages]: Command['pipeline']): Promise<unknown[]> {
+    if ($match.$and === undefined) return this.store.dangerouslyFindAll(collection, $match)
     // The scope stands last in every query.
     const query = Query.in($match.$and.at(-1) as Scope, collection, $match.$and.slice(0, -1), stages)
     if (stages.at(-1)?.$count === undefined) {
