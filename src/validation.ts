@@ -44,18 +44,18 @@ export class InvalidInput extends Error {
  */
 export const textChecker = (schema: TObject): ((input: Readonly<Record<string, unknown>>) => unknown) => {
   const validate = ajv.compile(schema)
+  const integers = Object.entries(schema.properties).flatMap(([name, { type }]) => (type === 'integer' ? name : []))
   return (input) => {
-    const values = Object.fromEntries(
-      Object.entries(input).map(([name, value]) => [name, typed(value, schema.properties[name]?.type)]),
-    )
+    const values = { ...input }
+    for (const name of integers) if (name in values) values[name] = asInteger(values[name])
     if (validate(values)) return values
     throw new InvalidInput(faults(validate.errors as ErrorObject[], schema))
   }
 }
 
-/** Decimal digits become a number where the schema wants an integer: no fraction, no exponent, no white space. */
-const typed = (value: unknown, type: unknown): unknown =>
-  type === 'integer' && typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
+/** Decimal digits become a number: no fraction, no exponent, no white space. */
+const asInteger = (value: unknown): unknown =>
+  typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
 
 /** One fault for each name: the first that was found. */
 const faults = (errors: readonly ErrorObject[], schema: TObject): InputFault[] => {

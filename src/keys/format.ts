@@ -28,9 +28,14 @@ export const keyIdOf = (key: string): string | undefined => {
 /** What is kept of a key: its SHA-256, in hexadecimal. */
 export const hashOf = (key: string): string => hash('sha256', key)
 
+/** What a text has that must be looked at for keys: hardly any has. */
+const SUSPECT = /%|fda_/i
+
 /** Takes the secrets of keys out of a text, for the log; out of a URL also where it is percent-encoded, even repeatedly. */
 export const redacted = (text: string): string =>
-  text.replace(/%(25)*[3-7][0-9a-f]/gi, wordCharacter).replace(/fda_([0-9a-z]+)_[0-9a-z_]+/gi, 'fda_$1_[redacted]')
+  SUSPECT.test(text)
+    ? text.replace(/%(25)*[3-7][0-9a-f]/gi, wordCharacter).replace(/fda_([0-9a-z]+)_[0-9a-z_]+/gi, 'fda_$1_[redacted]')
+    : text
 
 /** The letter, digit or underscore that a percent code stands for; any other code as it is. */
 const wordCharacter = (code: string): string => {

@@ -1,5 +1,4 @@
 // API keys: issue and verify them. A key belongs to one organisation; what is kept of it is its SHA-256.
-import { timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Scope } from '../pipelines/stages.js'
 import type { ApiKeyDocument } from '../store/collections.js'
@@ -89,7 +88,8 @@ export const keysOf = (
     async verify(key) {
       const keyId = keyIdOf(key)
       const document = keyId && (await cache.fetch(keyId))
-      if (!document || !timingSafeEqual(Buffer.from(document.hash), Buffer.from(hashOf(key)))) return undefined
+      // However long the comparison takes, it tells of the hash alone, from which no key can be made.
+      if (!document || document.hash !== hashOf(key)) return undefined
       if (document.revokedAt || (document.expiresAt?.getTime() ?? Infinity) <= now()) return undefined
       touch(document)
       return { organisation: document.organisation, keyId: document._id }

@@ -16,6 +16,7 @@ const BEARER = /^Bearer +(\S+)$/i
 /** Guards every route of the instance that it is registered with. */
 export const bearerAuthPlugin = fp(
   async (app: FastifyInstance, { keys }: { keys: Keys }) => {
+    app.decorateRequest('scope')
     app.addHook('onRequest', async (request: FastifyRequest) => {
       const key = BEARER.exec(request.headers.authorization ?? '')?.[1]
       const scope = key === undefined ? undefined : await keys.verify(key)

@@ -32,7 +32,7 @@ export const problemsPlugin = fp(
       const { url } = request
       if (Buffer.byteLength(url) > MAX_URL_BYTES) next(tooLong())
       else if (request.is404) next(notFound(request, paths))
-      else if (!isEncoded(url)) next(badEncoding())
+      else if (url.includes('%') && !isEncoded(url)) next(badEncoding())
       else next(lacksHost(request) ? noHost() : undefined)
     })
 
