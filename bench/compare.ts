@@ -4,7 +4,7 @@ import { addressOf, type Database, withDatabase } from './databases.js'
 import { checkContract, type PeerName, type Peers, peerNames, serves, startPeers } from './peers.js'
 import { type Driver, type LoadGenerator, startDriver, startLoad, startReplayer } from './processes.js'
 import { type RequestName, requests, type Sample } from './requests.js'
-import { type Case, measureRounds, type Results, ratio } from './rounds.js'
+import { type Case, COMPARED, measureRounds, type Results, ROUNDS, ratio } from './rounds.js'
 
 export type Backend = 'replayed' | 'server'
 export const concurrencies = [1, 16, 64] as const
@@ -13,16 +13,6 @@ const COMPARED_AT = 16
 /** The servers under test have one core, load and replayer the other. */
 const SERVER_CORE = 0
 const LOAD_CORE = 1
-
-/** In milliseconds. */
-export interface Durations {
-  /** How long a case that a ratio is made of runs before the first round. */
-  warmUp: number
-  /** How long it is measured in each. */
-  ratio: number
-  /** How long any other case is. */
-  other: number
-}
 
 export const caseName = (backend: Backend, peer: string, request: RequestName, concurrency: number): string =>
   [backend, peer, request, concurrency].join(' ')
@@ -43,13 +33,14 @@ const sampleOf = async ({ service }: Peers, entries: number): Promise<Sample> =>
 }
 
 /**
- * Measures what the ratios need, and then, if asked to, all else: a ratio's two sides are measured within seconds.
+ * Measures what the ratios need, and then, if asked to, all else.
  * @param server the URI of the server on which the database is
+ * @param ms how long each case is measured in each round
  */
 export const compare = async (
   server: string,
   database: Database,
-  durations: Durations,
+  ms: number,
   everything: boolean,
   say: (text: string) => void,
 ): Promise<Comparison> => {
@@ -64,14 +55,14 @@ export const compare = async (
   const driver = startDriver(database.uri, database.organisation)
 
   const cases = Object.entries({
-    ...peerCases('replayed', peers, paths, load, durations),
-    ...peerCases('server', live, paths, load, durations),
-    ...driverCases(driver, paths, durations),
+    ...peerCases('replayed', peers, paths, load, ms),
+    ...peerCases('server', live, paths, load, ms),
+    ...driverCases(driver, paths, ms),
   })
   const compared = Object.fromEntries(cases.filter(([name]) => neededNames.has(name)))
   const others = Object.fromEntries(cases.filter(([name]) => !neededNames.has(name)))
-  const results = await measureRounds(compared, say)
-  if (everything) Object.assign(results, await measureRounds(others, say))
+  const results = await measureRounds(compared, COMPARED, say)
+  if (everything) Object.assign(results, await measureRounds(others, ROUNDS, say))
   const unknown = await replayer.unknown()
   if (unknown > 0) throw new Error(`${unknown} commands were asked of the replayer that it had not recorded`)
   return { results, ratios: ratiosOf(results) }
@@ -94,15 +85,12 @@ const startReplayed = async (server: string, database: Database, say: (text: str
   return { replayer, peers, paths }
 }
 
-const timesOf = (name: string, { warmUp, ratio, other }: Durations): Omit<Case, 'run'> =>
-  neededNames.has(name) ? { ms: ratio, warmUpMs: warmUp } : { ms: other }
-
 const peerCases = (
   backend: Backend,
   peers: Peers,
   paths: Record<RequestName, string>,
   load: LoadGenerator,
-  durations: Durations,
+  ms: number,
 ): Record<string, Case> => {
   const cases: Record<string, Case> = {}
   for (const [request, path] of Object.entries(paths) as [RequestName, string][]) {
@@ -112,28 +100,19 @@ const peerCases = (
         if (server === undefined || !serves(peer, request)) continue
         // 64 answers of 2.1 MB at once would take longer than all else together.
         if (request === 'list1000' && concurrency === 64) continue
-        const name = caseName(backend, peer, request, concurrency)
-        cases[name] = {
-          run: (ms) => server.measure(load, path, concurrency, ms),
-          ...timesOf(name, durations),
-        }
+        const run = (time: number) => server.measure(load, path, concurrency, time)
+        cases[caseName(backend, peer, request, concurrency)] = { run, ms }
       }
     }
   }
   return cases
 }
 
-const driverCases = (
-  driver: Driver,
-  paths: Record<RequestName, string>,
-  durations: Durations,
-): Record<string, Case> => {
+const driverCases = (driver: Driver, paths: Record<RequestName, string>, ms: number): Record<string, Case> => {
   const cases: Record<string, Case> = {}
   for (const [name, work] of Object.entries(driverWorks)) {
-    cases[caseName('server', name, 'list50', COMPARED_AT)] = {
-      run: (ms) => driver.measure({ path: paths.list50, work, concurrency: COMPARED_AT, ms }),
-      ...timesOf(caseName('server', name, 'list50', COMPARED_AT), durations),
-    }
+    const run = (time: number) => driver.measure({ path: paths.list50, work, concurrency: COMPARED_AT, ms: time })
+    cases[caseName('server', name, 'list50', COMPARED_AT)] = { run, ms }
   }
   return cases
 }
@@ -173,7 +152,7 @@ export const compareNodes = async (
   server: string,
   database: Database,
   nodes: readonly string[],
-  { warmUp, ratio }: Durations,
+  ms: number,
   say: (text: string) => void,
 ): Promise<Results> => {
   const load = startLoad(LOAD_CORE)
@@ -185,9 +164,9 @@ export const compareNodes = async (
         const server = peers[peer]
         if (server === undefined || !serves(peer, request)) continue
         const run = (time: number) => server.measure(load, paths[request], COMPARED_AT, time)
-        cases[[node, peer, request].join(' ')] = { run, ms: ratio / 2, warmUpMs: warmUp }
+        cases[[node, peer, request].join(' ')] = { run, ms }
       }
     }
   }
-  return measureRounds(cases, say)
+  return measureRounds(cases, COMPARED, say)
 }

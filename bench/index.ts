@@ -18,7 +18,7 @@ import {
   surroundings,
   underGoal,
 } from './report.js'
-import { ROUNDS } from './rounds.js'
+import { COMPARED, ROUNDS } from './rounds.js'
 
 const usage = `Usage:
   npm run bench -- [--quick | --growth] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
@@ -33,13 +33,13 @@ bench-1000000 there. Without options and without a server it measures the embedd
   --json     writes the ratios that have a goal into a file
   --store    mongo or embedded
   --entries  size of the largest database
-  --seconds  how long each case is measured in each round; those of the ratios four times as long
+  --seconds  how long each case is measured in each round; what a ratio compares has four times as many rounds
   --node     another node binary, on which the processor time of a request is measured too`
 
 const method = `Every peer gives the same answers as the service, which is checked first, over the same data: entries of one
 organisation, of which a page of 50 is 110 KB and one by its id 3 KB. *Replayed* means that a process answers the driver
 with recorded replies of the server, so that the time of the database is left out. A ratio is the median of the ratios of
-${ROUNDS} rounds, with 16 requests under way; what it compares is measured before all else and warmed up for longer. The
+${COMPARED.counted} rounds, with 16 requests under way, after ${COMPARED.warmUp} that do not count; all else is the median of ${ROUNDS.counted} rounds. The
 service writes its log and checks a key; the peers do neither. It keeps a total for at most twenty times what it cost to
 count, while the peers count for every request: *counting* is the service told not to (\`TOTAL_MAX_AGE_MS=0\`).
 `
@@ -100,8 +100,8 @@ const options = () => {
 const { quick, growth: growthOnly, json, store, entries, ms, node: nodes } = options()
 const named = process.env.BENCH_MONGODB_URI
 const server = named || 'mongodb://127.0.0.1:27017/'
-/** V8 goes on compiling a request of the service for some eight seconds. */
-const durations = { warmUp: 20 * ms, ratio: 4 * ms, other: ms }
+/** How much longer the time by size and page is measured, with one request at a time. */
+const ALONE = 4
 
 /** Everything that is said on stdout, for the report. */
 const text: string[] = []
@@ -127,7 +127,7 @@ const sizesTo = (largest: number): number[] => {
 const runNodes = async (small: Database): Promise<void> => {
   const all = [process.execPath, ...nodes]
   const versions = new Map(all.map((node) => [node, versionOf(node)]))
-  const results = await compareNodes(server, small, all, durations, say)
+  const results = await compareNodes(server, small, all, ms, say)
   print('## Processor time by version of Node, replayed, 16 at once', nodeTable(results, versions))
   await stopAll()
 }
@@ -139,22 +139,17 @@ const run = async (): Promise<Record<string, number>> => {
   const small = await prepare(SMALL)
 
   if (!growthOnly) {
-    const comparison = await compare(server, small, durations, !quick, say)
+    const comparison = await compare(server, small, ms, !quick, say)
     await stopAll()
     Object.assign(ratios, comparison.ratios)
-    const over = `medians of ${ROUNDS} rounds`
-    print(
-      '## Replayed replies of the server',
-      `10,000 entries; ${over}.`,
-      comparisonTables(comparison.results, 'replayed'),
-    )
-    print('## On the server', `10,000 entries; ${over}.`, comparisonTables(comparison.results, 'server'))
+    print('## Replayed replies of the server', '10,000 entries.', comparisonTables(comparison.results, 'replayed'))
+    print('## On the server', '10,000 entries.', comparisonTables(comparison.results, 'server'))
     if (nodes.length > 0) await runNodes(small)
   }
   if (!quick) {
     const databases: Database[] = []
     for (const size of sizesTo(entries ?? 1_000_000)) databases.push(size === SMALL ? small : await prepare(size))
-    const grown = await growth(databases, durations.ratio, say)
+    const grown = await growth(databases, ALONE * ms, say)
     await stopAll()
     Object.assign(ratios, grown.ratios)
     for (const { entries, seedRate } of databases) {

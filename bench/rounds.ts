@@ -2,32 +2,41 @@
 import type { Measured } from './processes.js'
 import { median } from './timing.js'
 
-export const ROUNDS = 5
+interface Rounds {
+  /** How many come first and do not count. */
+  warmUp: number
+  counted: number
+}
+
+export const ROUNDS: Rounds = { warmUp: 1, counted: 5 }
+/**
+ * What a ratio compares takes many turns, which are short: its two sides lie seconds apart, and no process idles for so
+ * long that V8 throws away what it has compiled. It goes on compiling a request of the service for some eight seconds.
+ */
+export const COMPARED: Rounds = { warmUp: 20, counted: 20 }
 
 export interface Case {
   run: (ms: number) => Promise<Measured>
   /** How long it is measured in each round, in milliseconds. */
   ms: number
-  /** How long it runs before the first, until V8 has compiled what is hot. */
-  warmUpMs?: number
 }
 
-/** What was measured in each round, by the name of the case. */
+/** What was measured in each round that counts, by the name of the case. */
 export type Results<N extends string = string> = Record<N, Measured[]>
 
-/** Measures all cases in rounds, after one for warming up that does not count. */
 export const measureRounds = async <N extends string>(
   cases: Record<N, Case>,
+  { warmUp, counted }: Rounds,
   say: (text: string) => void,
 ): Promise<Results<N>> => {
   const entries = Object.entries(cases) as [N, Case][]
   const results = Object.fromEntries(entries.map(([name]): [string, Measured[]] => [name, []])) as Results<N>
-  for (let round = 0; round <= ROUNDS; round++) {
-    for (const [name, { run, ms, warmUpMs = ms }] of entries) {
-      const measured = await run(round === 0 ? warmUpMs : ms)
+  for (let round = 1 - warmUp; round <= counted; round++) {
+    for (const [name, { run, ms }] of entries) {
+      const measured = await run(ms)
       if (round > 0) results[name].push(measured)
     }
-    say(round === 0 ? 'warmed up' : `round ${round} of ${ROUNDS}`)
+    if (round >= 0) say(round === 0 ? 'warmed up' : `round ${round} of ${counted}`)
   }
   return results
 }
