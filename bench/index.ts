@@ -33,15 +33,17 @@ bench-1000000 there. Without options and without a server it measures the embedd
   --json     writes the ratios that have a goal into a file
   --store    mongo or embedded
   --entries  size of the largest database
-  --seconds  how long each case is measured in each round; what a ratio compares has four times as many rounds
+  --seconds  how long each case is measured in each round; what a ratio compares has four times as many rounds, and
+             growth is measured four times as long
   --node     another node binary, on which the processor time of a request is measured too`
 
 const method = `Every peer gives the same answers as the service, which is checked first, over the same data: entries of one
 organisation, of which a page of 50 is 110 KB and one by its id 3 KB. *Replayed* means that a process answers the driver
 with recorded replies of the server, so that the time of the database is left out. A ratio is the median of the ratios of
-${COMPARED.counted} rounds, with 16 requests under way, after ${COMPARED.warmUp} that do not count; all else is the median of ${ROUNDS.counted} rounds. The
-service writes its log and checks a key; the peers do neither. It keeps a total for at most twenty times what it cost to
-count, while the peers count for every request: *counting* is the service told not to (\`TOTAL_MAX_AGE_MS=0\`).
+${COMPARED.counted} rounds, with 16 requests under way, after ${COMPARED.warmUp} that do not count. All else is the median of ${ROUNDS.counted} rounds; growth is
+measured with one request at a time. The service writes its log and checks a key; the peers do neither. It keeps a total
+for at most twenty times what it cost to count, while the peers count for every request: *counting* is the service told
+not to (\`TOTAL_MAX_AGE_MS=0\`).
 `
 
 const SMALL = 10_000

@@ -31,6 +31,7 @@ export const measureRounds = async <N extends string>(
 ): Promise<Results<N>> => {
   const entries = Object.entries(cases) as [N, Case][]
   const results = Object.fromEntries(entries.map(([name]): [string, Measured[]] => [name, []])) as Results<N>
+  // Rounds up to 0 warm up.
   for (let round = 1 - warmUp; round <= counted; round++) {
     for (const [name, { run, ms }] of entries) {
       const measured = await run(ms)

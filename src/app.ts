@@ -24,7 +24,7 @@ const REQUEST_TIMEOUT_MS = 30_000
 
 /**
  * Builds the application over a store, which stays the caller's to close.
- * @param log where the log goes, if not straight to stdout
+ * @param log where the log goes, if not to stdout line by line
  */
 export const buildApp = async (config: Config, store: Store, log?: DestinationStream): Promise<FastifyInstance> => {
   const app: FastifyInstance = Fastify({

@@ -1,27 +1,18 @@
-// Where the log of the process goes: to stdout, in blocks. A write for each line costs more than to make the line.
+// Where the log of the process goes: to stdout, in blocks. To hand every line to the system by itself costs more than to
+// make it.
 import { type DestinationStream, destination } from 'pino'
 
-/** Lines are written as soon as there are so many characters of them, and none waits for longer than so many milliseconds. */
-const BLOCK = 8192
+/** Lines are written as soon as there are so many bytes of them, or after so many milliseconds. */
+const BLOCK_BYTES = 4096
 const LATEST_MS = 200
+/** What waits for a reader who is slow, in bytes: what goes beyond is dropped, since the service must neither wait nor grow. */
+const MOST_WAITING_BYTES = 16 * 1024 * 1024
 
-/** Opens it. What waits is written however the process ends, but for a SIGKILL. */
-export const openLog = (): DestinationStream => {
-  const stdout = destination({ sync: true })
-  let block = ''
-  let timer: NodeJS.Timeout | undefined
-  const flush = (): void => {
-    clearTimeout(timer)
-    timer = undefined
-    stdout.write(block)
-    block = ''
-  }
-  process.once('exit', flush)
-  return {
-    write(line) {
-      block += line
-      if (block.length >= BLOCK) flush()
-      else timer ??= setTimeout(flush, LATEST_MS).unref()
-    },
-  }
-}
+/** Opens it. When the process exits, also for an error, pino writes what waits. */
+export const openLog = (): DestinationStream =>
+  destination({
+    sync: false,
+    minLength: BLOCK_BYTES,
+    periodicFlush: LATEST_MS,
+    maxLength: MOST_WAITING_BYTES,
+  })

@@ -1,33 +1,43 @@
-// The log of the process: lines wait for each other, and none is lost.
+// The log of the process: lines wait for each other, none is lost, and nobody waits for whoever reads them.
 import t from 'tap'
 import { printed, runProgram, startProgram } from './support/process.js'
 
-/** A program that writes so many lines of 100 characters to the log, and then does something else. */
-const program = (lines: number, then: string): string[] => [
-  '--eval',
-  `const { openLog } = await import('./src/log.ts')
-   const log = openLog()
-   for (let i = 0; i < ${lines}; i++) log.write('x'.repeat(99) + '\\n')
-   ${then}`,
-]
+/** A program that opens the log, writes numbered lines into it, and goes on. */
+const program = (lines: number, then = ''): { argv: string[] } => ({
+  argv: [
+    '--eval',
+    `const { openLog } = await import('./src/log.ts')
+     const log = openLog()
+     for (let i = 0; i < ${lines}; i++) log.write('line ' + i + '\\n')
+     ${then}`,
+  ],
+})
+const module = '--input-type=module'
+const text = (lines: number): string => Array.from({ length: lines }, (_, i) => `line ${i}\n`).join('')
 
-t.test('a line is written soon, also where no other follows', async (t) => {
-  const child = startProgram(t, '--input-type=module', { argv: program(1, 'setInterval(() => {}, 1000)') })
-  await printed(child, /x\n/)
-  t.equal(child.output().length, 100)
+t.test('a line is written soon, also where no other follows, and so is the next one', async (t) => {
+  const child = startProgram(
+    t,
+    module,
+    program(1, "setTimeout(() => log.write('another\\n'), 500).ref()\nsetInterval(() => {}, 1000)"),
+  )
+  await printed(child, /another\n/)
+  t.equal(child.output(), 'line 0\nanother\n')
 })
 
-t.test('what makes a block is written at once, and the rest of it together with what follows', async (t) => {
-  // A process that is killed in the same turn loses what waits.
-  const { stdout } = await runProgram(t, '--input-type=module', {
-    argv: program(100, "process.kill(process.pid, 'SIGKILL')"),
-  })
-  t.equal(stdout.length, 8200)
+t.test('all lines are written in their order', async (t) => {
+  t.equal((await runProgram(t, module, program(10_000))).stdout, text(10_000))
 })
 
-t.test('the end of the process writes what waits, be it by itself, by exit or by an error', async (t) => {
-  for (const end of ['', 'process.exit(3)', "throw new Error('a fault')"]) {
-    const { stdout } = await runProgram(t, '--input-type=module', { argv: program(100, end) })
-    t.equal(stdout, `${'x'.repeat(99)}\n`.repeat(100), end)
+t.test('the end of the process writes what waits, be it by exit or by an error', async (t) => {
+  for (const end of ['process.exit(3)', "throw new Error('a fault')"]) {
+    t.equal((await runProgram(t, module, program(3, end))).stdout, text(3), end)
   }
+})
+
+t.test('a reader who has stopped stops nothing', async (t) => {
+  const child = startProgram(t, module, program(100_000, "console.error('goes on')\nsetInterval(() => {}, 1000)"))
+  child.stdout?.pause()
+  await printed(child, /goes on/)
+  t.ok(child.output().length < text(100_000).length, 'which the pipe cannot hold')
 })

@@ -88,7 +88,7 @@ export const keysOf = (
     async verify(key) {
       const keyId = keyIdOf(key)
       const document = keyId && (await cache.fetch(keyId))
-      // However long the comparison takes, it tells of the hash alone, from which no key can be made.
+      // How long the comparison takes tells of the hash alone, from which no key of 196 random bits can be found.
       if (!document || document.hash !== hashOf(key)) return undefined
       if (document.revokedAt || (document.expiresAt?.getTime() ?? Infinity) <= now()) return undefined
       touch(document)
