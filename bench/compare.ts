@@ -100,8 +100,7 @@ const peerCases = (
         if (server === undefined || !serves(peer, request)) continue
         // 64 answers of 2.1 MB at once would take longer than all else together.
         if (request === 'list1000' && concurrency === 64) continue
-        const run = (time: number) => server.measure(load, path, concurrency, time)
-        cases[caseName(backend, peer, request, concurrency)] = { run, ms }
+        cases[caseName(backend, peer, request, concurrency)] = () => server.measure(load, path, concurrency, ms)
       }
     }
   }
@@ -111,8 +110,8 @@ const peerCases = (
 const driverCases = (driver: Driver, paths: Record<RequestName, string>, ms: number): Record<string, Case> => {
   const cases: Record<string, Case> = {}
   for (const [name, work] of Object.entries(driverWorks)) {
-    const run = (time: number) => driver.measure({ path: paths.list50, work, concurrency: COMPARED_AT, ms: time })
-    cases[caseName('server', name, 'list50', COMPARED_AT)] = { run, ms }
+    cases[caseName('server', name, 'list50', COMPARED_AT)] = () =>
+      driver.measure({ path: paths.list50, work, concurrency: COMPARED_AT, ms })
   }
   return cases
 }
@@ -163,8 +162,7 @@ export const compareNodes = async (
       for (const request of ['list50', 'byId'] as const) {
         const server = peers[peer]
         if (server === undefined || !serves(peer, request)) continue
-        const run = (time: number) => server.measure(load, paths[request], COMPARED_AT, time)
-        cases[[node, peer, request].join(' ')] = { run, ms }
+        cases[[node, peer, request].join(' ')] = () => server.measure(load, paths[request], COMPARED_AT, ms)
       }
     }
   }

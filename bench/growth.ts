@@ -81,22 +81,20 @@ export const growth = async (
   const cases: Record<string, Case> = {}
   for (const request of Object.keys(growthTitles) as GrowthName[]) {
     for (const { service, paths, database } of opened) {
-      cases[sizeCase(request, database.entries)] = { ms, run: (time) => service.measure(load, paths[request], 1, time) }
+      cases[sizeCase(request, database.entries)] = () => service.measure(load, paths[request], 1, ms)
     }
   }
   for (const request of countedNames) {
     for (const { counting, paths, database } of opened) {
-      const run = (time: number) => counting.measure(load, paths[request], 1, time)
-      cases[countingCase(request, database.entries)] = { ms, run }
+      cases[countingCase(request, database.entries)] = () => counting.measure(load, paths[request], 1, ms)
     }
   }
   for (const page of pages) {
     const path = pagePath(page)
-    const drive = (time: number) => largest.driver.measure({ path, work: 'find', concurrency: 1, ms: time })
     // A deep page takes long: a round must hold several, with the one that also counts among them.
     const long = page === deep ? DEEP * ms : ms
-    cases[pageCase('service', page)] = { ms: long, run: (time) => largest.service.measure(load, path, 1, time) }
-    cases[pageCase('driver', page)] = { ms: long, run: drive }
+    cases[pageCase('service', page)] = () => largest.service.measure(load, path, 1, long)
+    cases[pageCase('driver', page)] = () => largest.driver.measure({ path, work: 'find', concurrency: 1, ms: long })
   }
   const results = await measureRounds(cases, ROUNDS, say)
 

@@ -15,11 +15,8 @@ export const ROUNDS: Rounds = { warmUp: 1, counted: 5 }
  */
 export const COMPARED: Rounds = { warmUp: 20, counted: 20 }
 
-export interface Case {
-  run: (ms: number) => Promise<Measured>
-  /** How long it is measured in each round, in milliseconds. */
-  ms: number
-}
+/** Measures once. */
+export type Case = () => Promise<Measured>
 
 /** What was measured in each round that counts, by the name of the case. */
 export type Results<N extends string = string> = Record<N, Measured[]>
@@ -33,8 +30,8 @@ export const measureRounds = async <N extends string>(
   const results = Object.fromEntries(entries.map(([name]): [string, Measured[]] => [name, []])) as Results<N>
   // Rounds up to 0 warm up.
   for (let round = 1 - warmUp; round <= counted; round++) {
-    for (const [name, { run, ms }] of entries) {
-      const measured = await run(ms)
+    for (const [name, measure] of entries) {
+      const measured = await measure()
       if (round > 0) results[name].push(measured)
     }
     if (round >= 0) say(round === 0 ? 'warmed up' : `round ${round} of ${counted}`)

@@ -19,7 +19,7 @@ t.test('a line is written soon, also where no other follows, and so is the next 
   const child = startProgram(
     t,
     module,
-    program(1, "setTimeout(() => log.write('another\\n'), 500).ref()\nsetInterval(() => {}, 1000)"),
+    program(1, "setTimeout(() => log.write('another\\n'), 500)\nsetInterval(() => {}, 1000)"),
   )
   await printed(child, /another\n/)
   t.equal(child.output(), 'line 0\nanother\n')
