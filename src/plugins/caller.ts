@@ -9,7 +9,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 type Callback = (wasAnswered: boolean) => void
 
 interface Connection {
-  isOpen: boolean
   /** The signal that the caller has gone. */
   gone: AbortSignal
   /** For each request that is not over, what to call then. An array: there is hardly ever more than one request. */
@@ -27,8 +26,8 @@ export const callerGone = ({ socket }: FastifyRequest): AbortSignal => connectio
 /** Calls back once: when the answer was sent, or when it never will be because the connection is closed. */
 export const whenOver = ({ socket }: FastifyRequest, reply: FastifyReply, callback: Callback): void => {
   const raw: Response = reply.raw
-  const { isOpen, waiting } = connectionOf(socket)
-  if (!isOpen) {
+  const { gone, waiting } = connectionOf(socket)
+  if (gone.aborted) {
     callback(false)
     return
   }
@@ -53,10 +52,9 @@ const watch = (socket: Socket): Connection => {
   const controller = new AbortController()
   // A caller may have sent any number of requests at once.
   setMaxListeners(0, controller.signal)
-  const connection: Connection = { isOpen: true, gone: controller.signal, waiting: [] }
+  const connection: Connection = { gone: controller.signal, waiting: [] }
   connections.set(socket, connection)
   socket.once('close', () => {
-    connection.isOpen = false
     controller.abort()
     for (const call of connection.waiting.splice(0).flat()) call(false)
   })
