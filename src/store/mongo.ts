@@ -159,6 +159,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     const documents = cursor(query, query.stages, { ...RAW, batchSize: STREAM_BATCH, ...(signal && { signal }) })
     try {
       while (await run(() => documents.hasNext())) {
+        // Bytes, because of RAW, of which the driver's types say nothing.
         yield new BsonList(query.collection, [bsonArray(documents.readBufferedDocuments() as unknown as Buffer[])])
       }
     } finally {
