@@ -55,7 +55,7 @@ export const Settings = Type.Object({
     Type.String({
       format: 'an absolute http or https URL without user, query and fragment',
       description:
-        'URL under which callers reach the service, for page links. Without it: host and protocol of the request.',
+        'URL under which callers reach the service, for page links. Without it: host and protocol of the request, which a caller can set.',
     }),
   ),
   TRUST_PROXY: Type.Optional(
@@ -63,6 +63,23 @@ export const Settings = Type.Object({
       format: 'a list of IP addresses or CIDR ranges, separated by commas',
       description: 'Proxies whose X-Forwarded headers count: IP addresses or CIDR ranges, separated by commas.',
     }),
+  ),
+  MAX_CONNECTIONS: defaulted(
+    Type.Integer({
+      minimum: 16,
+      maximum: 100_000,
+      description: 'Most connections of callers; fewer where the system lets the process open few files.',
+    }),
+    1000,
+  ),
+  RESPONSE_MEMORY_MB: defaulted(
+    Type.Integer({
+      minimum: 64,
+      maximum: 100_000,
+      description:
+        'Memory for responses that their callers have not read yet, in MiB; one key gets a quarter. Beyond it requests are a 503.',
+    }),
+    256,
   ),
   MAX_PER_PAGE: defaulted(
     Type.Integer({ minimum: 50, maximum: 10_000, description: 'Largest page size that a request may ask for.' }),
@@ -91,7 +108,10 @@ export const Settings = Type.Object({
     'info',
   ),
   NODE_ENV: Type.Optional(
-    Type.String({ description: '`production` refuses to start without MONGODB_URI, so that no demo data is served.' }),
+    Type.String({
+      description:
+        '`production` refuses to start without MONGODB_URI, so that no demo data is served, and without PUBLIC_URL, so that no caller chooses where page links lead.',
+    }),
   ),
 })
 
@@ -103,6 +123,9 @@ export interface Config {
   /** Without a slash at its end. */
   publicUrl: string | undefined
   trustProxy: string[] | false
+  maxConnections: number
+  /** In bytes. */
+  responseMemory: number
   maxPerPage: number
   totalMaxAgeMs: number
   projectDefaults: 'usual' | 'literal'
@@ -132,14 +155,20 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
       }),
     ),
   )
-  const { HOST, MONGODB_URI, NODE_ENV } = settings
-  if (MONGODB_URI === undefined) refuseDemo(HOST, NODE_ENV)
+  const { HOST, MONGODB_URI, PUBLIC_URL, NODE_ENV } = settings
+  const faults = MONGODB_URI === undefined ? faultsOfDemo(HOST, NODE_ENV) : []
+  if (NODE_ENV === 'production' && PUBLIC_URL === undefined) {
+    faults.push('PUBLIC_URL is missing: NODE_ENV is production, where the Host of a request is not put into page links')
+  }
+  if (faults.length > 0) throw new ConfigError(faults)
   return {
     host: HOST,
     port: settings.PORT,
     mongo: MONGODB_URI === undefined ? undefined : mongoOf(MONGODB_URI, settings),
-    publicUrl: settings.PUBLIC_URL?.replace(/\/+$/, ''),
+    publicUrl: PUBLIC_URL?.replace(/\/+$/, ''),
     trustProxy: settings.TRUST_PROXY?.split(/\s*,\s*/) ?? false,
+    maxConnections: settings.MAX_CONNECTIONS,
+    responseMemory: settings.RESPONSE_MEMORY_MB * 1024 * 1024,
     maxPerPage: settings.MAX_PER_PAGE,
     totalMaxAgeMs: settings.TOTAL_MAX_AGE_MS,
     projectDefaults: settings.PROJECT_DEFAULTS,
@@ -165,13 +194,9 @@ const check = (input: Record<string, string | undefined>): Settings => {
 }
 
 /** The keys of the demo are known to everybody: nobody but this machine may use them. */
-const refuseDemo = (host: string, nodeEnv: string | undefined): void => {
-  const faults: string[] = []
-  if (nodeEnv === 'production') {
-    faults.push('MONGODB_URI is missing: NODE_ENV is production, where no demo data is served')
-  }
-  if (!isLoopback(host)) {
-    faults.push(`HOST ${host} is not loopback: without MONGODB_URI demo data is served, to this machine only`)
-  }
-  if (faults.length > 0) throw new ConfigError(faults)
-}
+const faultsOfDemo = (host: string, nodeEnv: string | undefined): string[] => [
+  ...(nodeEnv === 'production' ? ['MONGODB_URI is missing: NODE_ENV is production, where no demo data is served'] : []),
+  ...(isLoopback(host)
+    ? []
+    : [`HOST ${host} is not loopback: without MONGODB_URI demo data is served, to this machine only`]),
+]

@@ -8,7 +8,7 @@ export const problems = {
   answer_too_large: { status: 400, when: 'The page would be larger than 64 MiB; a smaller perPage helps' },
   bad_request: {
     status: 400,
-    when: 'The request is no valid HTTP, names no host, or its URL is not encoded correctly',
+    when: 'The request is no valid HTTP, names no host or two, has two keys, or its URL is not encoded correctly',
   },
   unauthorized: { status: 401, when: 'The API key is missing, malformed, unknown, expired or revoked' },
   not_found: { status: 404, when: 'The organisation has no record with this id' },
@@ -22,15 +22,26 @@ export const problems = {
   },
   uri_too_long: { status: 414, when: 'The URL is longer than 8000 bytes' },
   range_not_satisfiable: { status: 416, when: 'A file of the documentation has no such range' },
-  header_fields_too_large: { status: 431, when: 'The header fields are larger than 16 KiB' },
+  header_fields_too_large: {
+    status: 431,
+    when: 'A header field is longer than the service reads, or all together are larger than 16 KiB',
+  },
   internal_error: { status: 500, when: 'The service failed; the log has the cause under the request id' },
+  overloaded: {
+    status: 503,
+    when: 'Too many requests of this key, or responses that are not read yet, are under way; Retry-After says when to try again',
+  },
   service_unavailable: { status: 503, when: 'The database cannot be reached; Retry-After says when to try again' },
   query_timeout: { status: 503, when: 'The database took too long; a narrower filter may help' },
+  http_version_not_supported: { status: 505, when: 'The request is neither HTTP/1.0 nor HTTP/1.1' },
 } as const satisfies Record<string, { status: number; when: string }>
 
 export type ProblemCode = keyof typeof problems
 
 export const PROBLEM_TYPE = 'application/problem+json'
+
+/** What a 503 says of when to try again. */
+export const RETRY_LATER = { 'retry-after': '2' }
 
 /** A problem on its way to the caller. */
 export class ProblemError extends Error {
@@ -64,3 +75,16 @@ export class ProblemError extends Error {
 
 export const problem = (code: ProblemCode, detail: string, extra: ProblemError['extra'] = {}): ProblemError =>
   new ProblemError(code, detail, extra)
+
+/** The longest URL that is read, in bytes; RFC 9110, section 4.1, recommends at least as much. */
+export const MAX_URL_BYTES = 8000
+const READ_METHODS = 'GET, HEAD'
+
+export const noSuchPath = () => problem('route_not_found', 'There is no such path')
+
+export const wrongMethod = () =>
+  problem('method_not_allowed', `This path takes ${READ_METHODS}`, { headers: { allow: READ_METHODS } })
+
+export const badEncoding = () => problem('bad_request', 'The URL is not encoded correctly')
+
+export const urlTooLong = () => problem('uri_too_long', `The URL is longer than ${MAX_URL_BYTES} bytes`)

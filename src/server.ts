@@ -13,7 +13,11 @@ const GRACE_MS = 12_000
 /** How long until a database that is not there is tried again, in milliseconds. */
 const RETRY_MS = 2000
 
-const start = async (config: Config): Promise<void> => {
+/** Files that the process opens beside the connections of callers and of the pool. */
+const OTHER_FILES = 64
+
+const start = async (settings: Config): Promise<void> => {
+  const config = { ...settings, maxConnections: Math.min(settings.maxConnections, freeFiles(settings)) }
   const { store, demoKeys } =
     config.mongo === undefined ? await openDemo() : { store: openMongo(config.mongo), demoKeys: [] }
   const app = await buildApp(config, store, openLog())
@@ -23,6 +27,7 @@ const start = async (config: Config): Promise<void> => {
     throw error.syscall ? new ConfigError([`HOST ${config.host}, PORT ${config.port}: ${error.message}`]) : error
   })
   process.stdout.write(banner(config, app, demoKeys))
+  app.log.info({ connections: config.maxConnections }, 'the most connections of callers')
 
   if (config.mongo?.ensureIndexes) ensureIndexes(store, app.log)
   closeWithGrace({ delay: GRACE_MS, logger: app.log }, async ({ err, signal }) => {
@@ -30,6 +35,13 @@ const start = async (config: Config): Promise<void> => {
     await app.close()
     await store.close()
   })
+}
+
+/** How many files the system lets the process open for callers. Windows names no limit. */
+const freeFiles = ({ mongo }: Config): number => {
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } }
+  const limit = Number(userLimits?.open_files.soft)
+  return Number.isNaN(limit) ? Number.POSITIVE_INFINITY : Math.max(1, limit - OTHER_FILES - (mongo?.poolSize ?? 0))
 }
 
 /** The embedded store with its demo data: loaded when it is needed, since its libraries are a third of all code. */

@@ -33,7 +33,7 @@ export interface InputFault {
 /** Input that its schema does not take. */
 export class InvalidInput extends Error {
   constructor(readonly faults: readonly InputFault[]) {
-    super(faults.map(({ name, message }) => `${name} ${message}`).join('; '))
+    super(`${faults.length} values are not allowed`)
     this.name = 'InvalidInput'
   }
 }

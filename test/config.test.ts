@@ -9,6 +9,8 @@ t.test('without any setting the demo is served on loopback', async (t) => {
     mongo: undefined,
     publicUrl: undefined,
     trustProxy: false,
+    maxConnections: 1000,
+    responseMemory: 256 * 1024 * 1024,
     maxPerPage: 1000,
     totalMaxAgeMs: 30_000,
     projectDefaults: 'usual',
@@ -29,6 +31,8 @@ t.test('every setting is taken from the environment', async (t) => {
       ENSURE_INDEXES: 'false',
       PUBLIC_URL: 'https://api.example.org/field//',
       TRUST_PROXY: ' 10.0.0.0/8 , ::1 ',
+      MAX_CONNECTIONS: '500',
+      RESPONSE_MEMORY_MB: '128',
       MAX_PER_PAGE: '200',
       TOTAL_MAX_AGE_MS: '0',
       PROJECT_DEFAULTS: 'literal',
@@ -49,6 +53,8 @@ t.test('every setting is taken from the environment', async (t) => {
       },
       publicUrl: 'https://api.example.org/field',
       trustProxy: ['10.0.0.0/8', '::1'],
+      maxConnections: 500,
+      responseMemory: 128 * 1024 * 1024,
       maxPerPage: 200,
       totalMaxAgeMs: 0,
       projectDefaults: 'literal',
@@ -71,6 +77,8 @@ t.test('wrong settings are all named, each with what is allowed', async (t) => {
     MONGODB_URI: 'postgres://x',
     PUBLIC_URL: 'api.example.org',
     TRUST_PROXY: 'yes please',
+    MAX_CONNECTIONS: '1',
+    RESPONSE_MEMORY_MB: '1',
     MAX_PER_PAGE: '10',
     TOTAL_MAX_AGE_MS: '-1',
     PROJECT_DEFAULTS: 'both',
@@ -83,6 +91,7 @@ t.test('wrong settings are all named, each with what is allowed', async (t) => {
     t.ok(error instanceof ConfigError)
     t.same((error as Error).message.split('\n').sort(), [
       '  LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
+      '  MAX_CONNECTIONS must be an integer from 16 to 100000',
       '  MAX_PER_PAGE must be an integer from 50 to 10000',
       '  MONGODB_POOL_SIZE must be an integer from 1 to 10000',
       '  MONGODB_READ_PREFERENCE must be one of primary, primaryPreferred, secondary, secondaryPreferred, nearest',
@@ -92,6 +101,7 @@ t.test('wrong settings are all named, each with what is allowed', async (t) => {
       '  PROJECT_DEFAULTS must be one of usual, literal',
       '  PUBLIC_URL must be an absolute http or https URL without user, query and fragment',
       '  QUERY_TIMEOUT_MS must be an integer from 1 to 600000',
+      '  RESPONSE_MEMORY_MB must be an integer from 64 to 100000',
       '  TOTAL_MAX_AGE_MS must be an integer from 0 to 600000',
       '  TRUST_PROXY must be a list of IP addresses or CIDR ranges, separated by commas',
       'These settings are wrong:',
@@ -124,10 +134,17 @@ t.test('addresses and URLs are checked for what they mean', async (t) => {
   t.ok(loadConfig({ MONGODB_URI: 'mongodb+srv://u:p@host/db?retryReads=true' }).mongo)
 })
 
-t.test('the demo is refused in production and to other machines', async (t) => {
-  t.throws(() => loadConfig({ NODE_ENV: 'production' }), { message: /MONGODB_URI is missing/ })
-  for (const HOST of ['0.0.0.0', '::', '192.168.1.5', 'example.org', '127.0.0.1.example.org', '127.0.0.999']) {
-    t.throws(() => loadConfig({ HOST }), { message: /is not loopback/ }, HOST)
-  }
-  for (const HOST of ['127.0.0.1', '127.8.9.1', '::1', 'localhost']) t.equal(loadConfig({ HOST }).host, HOST)
-})
+t.test(
+  'the demo, and links that a caller chooses, are refused in production, and the demo to other machines',
+  async (t) => {
+    t.throws(() => loadConfig({ NODE_ENV: 'production' }), {
+      message: /MONGODB_URI is missing.*PUBLIC_URL is missing/s,
+    })
+    const MONGODB_URI = 'mongodb://db.example.org/field'
+    t.throws(() => loadConfig({ NODE_ENV: 'production', MONGODB_URI }), { message: /PUBLIC_URL is missing/ })
+    for (const HOST of ['0.0.0.0', '::', '192.168.1.5', 'example.org', '127.0.0.1.example.org', '127.0.0.999']) {
+      t.throws(() => loadConfig({ HOST }), { message: /is not loopback/ }, HOST)
+    }
+    for (const HOST of ['127.0.0.1', '127.8.9.1', '::1', 'localhost']) t.equal(loadConfig({ HOST }).host, HOST)
+  },
+)

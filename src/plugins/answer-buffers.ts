@@ -6,8 +6,8 @@ import { whenOver } from './caller.js'
 
 export const answerBuffersPlugin = fp(
   async (app: FastifyInstance) => {
-    app.addHook('onSend', (request, reply, payload, next) => {
-      if (payload instanceof Buffer) whenOver(request, reply, () => giveBack(payload))
+    app.addHook('onSend', (_request, reply, payload, next) => {
+      if (payload instanceof Buffer) whenOver(reply, () => giveBack(payload))
       next()
     })
   },

@@ -13,10 +13,10 @@ export const closingPlugin = fp(
   async (app: FastifyInstance) => {
     let underway = 0
     let seen = 0
-    app.addHook('onRequest', (request, reply, next) => {
+    app.addHook('onRequest', (_request, reply, next) => {
       underway += 1
       seen += 1
-      whenOver(request, reply, () => {
+      whenOver(reply, () => {
         underway -= 1
       })
       next()

@@ -45,11 +45,17 @@ export const openapiPlugin = fp(
       },
       refResolver: { buildLocalReference: ({ $id }) => $id as string },
     })
-    await app.register(swaggerUi, {
-      routePrefix: '/docs',
-      uiConfig: { layout: 'BaseLayout', docExpansion: 'list', persistAuthorization: true, tryItOutEnabled: true },
-      staticCSP: CONTENT_SECURITY_POLICY,
-      theme: { title: 'Field data API' },
+    await app.register(async (docs) => {
+      docs.addHook('onRequest', (_request, reply, next) => {
+        reply.header('x-content-type-options', 'nosniff')
+        next()
+      })
+      await docs.register(swaggerUi, {
+        routePrefix: '/docs',
+        uiConfig: { layout: 'BaseLayout', docExpansion: 'list', persistAuthorization: true, tryItOutEnabled: true },
+        staticCSP: CONTENT_SECURITY_POLICY,
+        theme: { title: 'Field data API' },
+      })
     })
   },
   { name: 'openapi', fastify: '5.x' },

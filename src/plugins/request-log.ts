@@ -1,4 +1,4 @@
-// One log line a request, with the request's id and the key's id. Neither a key nor a header ever reaches the log.
+// One log line a request: what was asked for, by whom and from where. No key ever reaches the log.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -6,8 +6,9 @@ import fp from 'fastify-plugin'
 import { redacted } from '../keys/format.js'
 import { whenOver } from './caller.js'
 
-/** How much of a URL the log keeps, in characters. */
+/** How much of a URL and of a user agent the log keeps, in characters. */
 const MAX_LOGGED_URL = 500
+const MAX_LOGGED_AGENT = 200
 const REQUEST_ID = /^[\w.:-]{1,64}$/
 
 /** The request's id: the caller's own X-Request-Id if it is fit for a log, else a new one. */
@@ -29,7 +30,7 @@ export const requestLogPlugin = fp(
 
 /** Also when the caller has gone before the answer, of which Fastify's hooks tell nothing. */
 export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void =>
-  whenOver(request, reply, (wasAnswered) => logRequest(request, reply, wasAnswered))
+  whenOver(reply, (wasAnswered) => logRequest(request, reply, wasAnswered))
 
 const logRequest = (request: FastifyRequest, reply: FastifyReply, wasAnswered: boolean): void =>
   request.log.info(
@@ -38,6 +39,8 @@ const logRequest = (request: FastifyRequest, reply: FastifyReply, wasAnswered: b
       url: redacted(request.url).slice(0, MAX_LOGGED_URL),
       ...(wasAnswered ? { statusCode: reply.statusCode } : { aborted: true }),
       ms: Math.round(reply.elapsedTime * 10) / 10,
+      ip: request.ip,
+      userAgent: redacted(request.headers['user-agent'] ?? '').slice(0, MAX_LOGGED_AGENT) || undefined,
       keyId: request.scope?.keyId,
       organisation: request.scope?.organisation,
     },

@@ -5,6 +5,9 @@ import type { FastifySchemaCompiler } from 'fastify'
 import { problem } from '../problems.js'
 import { type InvalidInput, textChecker } from '../validation.js'
 
+/** How many faults are told. Each may list all that is allowed, so that a short URL could ask for a long response. */
+const MOST_FAULTS = 10
+
 const places: Record<string, 'query' | 'path'> = { querystring: 'query', params: 'path' }
 
 export const validatorCompiler: FastifySchemaCompiler<TObject> = ({ schema, httpPart }) => {
@@ -14,9 +17,12 @@ export const validatorCompiler: FastifySchemaCompiler<TObject> = ({ schema, http
     try {
       return { value: check(input) }
     } catch (error) {
-      const { message, faults } = error as InvalidInput
-      const errors = faults.map((fault) => ({ in: place, ...fault }))
-      return { error: problem('invalid_parameter', message, { errors }) }
+      const { faults } = error as InvalidInput
+      const errors = faults.slice(0, MOST_FAULTS).map((fault) => ({ in: place, ...fault }))
+      const messages = errors.map(({ name, message }) => `${name} ${message}`)
+      const more = faults.length - errors.length
+      const detail = [...messages, ...(more > 0 ? [`and ${more} more`] : [])].join('; ')
+      return { error: problem('invalid_parameter', detail, { errors }) }
     }
   }
 }

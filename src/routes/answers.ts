@@ -52,6 +52,7 @@ export const requestProblems: ProblemCode[] = [
   'not_acceptable',
   'uri_too_long',
   'header_fields_too_large',
+  'http_version_not_supported',
 ]
 export const databaseProblems: ProblemCode[] = ['internal_error', 'service_unavailable', 'query_timeout']
 

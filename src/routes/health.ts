@@ -14,6 +14,15 @@ const Health = (status: 'live' | 'ready', description: string) =>
   )
 
 export const healthRoutes = (app: FastifyInstance): void => {
+  /** The question to the database that is under way: it needs no key, so all who ask meanwhile share it. */
+  let ping: Promise<void> | undefined
+  const pingOnce = (): Promise<void> => {
+    ping ??= app.store.ping().finally(() => {
+      ping = undefined
+    })
+    return ping
+  }
+
   app.get(
     '/health/live',
     {
@@ -42,7 +51,7 @@ export const healthRoutes = (app: FastifyInstance): void => {
       },
     },
     async () => {
-      await app.store.ping()
+      await pingOnce()
       return { success: true, data: { status: 'ready' } }
     },
   )

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.js'
 import type { Keys } from '../keys/keys.js'
+import { admissionPlugin } from '../plugins/admission.js'
 import { answerBuffersPlugin } from '../plugins/answer-buffers.js'
 import { bearerAuthPlugin } from '../plugins/bearer-auth.js'
 import { compressionPlugin } from '../plugins/compression.js'
@@ -12,7 +13,7 @@ import { healthRoutes } from './health.js'
 import { projectRoutes } from './projects.js'
 
 export const routes = async (app: FastifyInstance, { config, keys }: { config: Config; keys: Keys }): Promise<void> => {
-  const { maxPerPage, projectDefaults } = config
+  const { maxPerPage, projectDefaults, responseMemory } = config
   const usual = { page: 1, perPage: 50, maxPerPage }
   // As the contract states them, the defaults of the two parameters are reversed.
   const literal = { page: 50, perPage: 1, maxPerPage }
@@ -24,6 +25,7 @@ export const routes = async (app: FastifyInstance, { config, keys }: { config: C
   await app.register(
     async (v1) => {
       await v1.register(bearerAuthPlugin, { keys })
+      await v1.register(admissionPlugin, { memory: responseMemory })
       dispatchRoutes(v1, usual)
       projectRoutes(v1, projectDefaults === 'literal' ? literal : usual)
       entryRoutes(v1, usual)

@@ -11,7 +11,13 @@ import { databaseProblems, notModified, problemAnswers, requestProblems, taggedA
 import { pageMetadata, totalFrom } from './page-metadata.js'
 import { unlessKnown } from './revalidation.js'
 
-const commonProblems: ProblemCode[] = ['invalid_parameter', 'unauthorized', ...requestProblems, ...databaseProblems]
+const commonProblems: ProblemCode[] = [
+  'invalid_parameter',
+  'unauthorized',
+  'overloaded',
+  ...requestProblems,
+  ...databaseProblems,
+]
 
 interface Operation {
   operationId: string
@@ -48,6 +54,7 @@ export const listOperation = <Q extends Listing>(
       const found = pipeline(request.scope, listing)
       const read = (query: Query) => app.store.aggregate(query, callerGone(request))
       const [data, counted] = await Promise.all([read(found), app.store.count(found)])
+      request.share.claim(data.size)
       const total = await totalFrom(data, counted, listing, async (page) => {
         const { first } = await read(pipeline(request.scope, { ...listing, page, perPage: 1 }))
         return first !== undefined

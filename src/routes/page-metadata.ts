@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { PageMetadata } from '../../schemas/envelope.js'
 import type { Listing } from '../pipelines/stages.js'
+import { HOST } from '../plugins/request-checks.js'
 import { problem } from '../problems.js'
 import type { BsonList } from '../serializer/bson.js'
 
@@ -55,8 +56,6 @@ const pageLink = ({ url }: FastifyRequest, base: string, perPage: number) => {
   const parameters = filters.map(([name, value]) => `${name}=${encodeURIComponent(value)}&`).join('')
   return (page: number) => `${base}${pathname}?${parameters}page=${page}&perPage=${perPage}`
 }
-
-const HOST = /^([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?$/
 
 /** Protocol and host as the caller addressed them; a request without a host is answered with the socket's address. */
 const origin = ({ protocol, host, socket: { localAddress, localPort } }: FastifyRequest): string => {

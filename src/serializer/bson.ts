@@ -91,6 +91,11 @@ export class BsonList {
     )
   }
 
+  /** How many bytes they are. */
+  get size(): number {
+    return this.batches.reduce((size, { length }) => size + length, 0)
+  }
+
   /** The first document, if there is one. */
   get first(): BsonDocument | undefined {
     return reading(this.collection, () => {

@@ -9,19 +9,8 @@ import { AnswerTooLarge } from '../../src/serializer/bson.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { listen, testApp } from '../support/app.js'
+import { send } from '../support/sockets.js'
 import { A } from '../support/tenants.js'
-
-/** Sends text over a socket; gives all that comes back until the server closes. */
-const send = (port: number, text: string): Promise<string> =>
-  new Promise((resolve, reject) => {
-    let answer = ''
-    const socket = connect(port, '127.0.0.1', () => socket.write(text))
-    socket.on('data', (chunk) => {
-      answer += chunk
-    })
-    socket.on('close', () => resolve(answer))
-    socket.on('error', reject)
-  })
 
 const isProblem = (t: Test, response: { statusCode: number; body: string; headers: object }, code: string): void => {
   const body = JSON.parse(response.body)

@@ -5,10 +5,13 @@ import { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import Fastify, { LogController } from 'fastify'
 import t from 'tap'
+import { buildApp } from '../../src/app.js'
 import { callerGone } from '../../src/plugins/caller.js'
 import { frameworkErrors, problemsPlugin } from '../../src/plugins/problems.js'
+import { rawSocketsPlugin } from '../../src/plugins/raw-sockets.js'
 import { logWhenOver, requestId, requestLogPlugin } from '../../src/plugins/request-log.js'
-import { listen, testApp } from '../support/app.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { listen, testApp, testConfig } from '../support/app.js'
 import { A } from '../support/tenants.js'
 
 const logged = async () => {
@@ -39,7 +42,11 @@ t.test('a request is one line, with its id, its key’s id and no secret', async
   })
   await app.inject({
     url: `/x?token=${key}`,
-    headers: { 'x-request-id': 'from-the-caller', authorization: `Bearer ${key}` },
+    headers: {
+      'x-request-id': 'from-the-caller',
+      authorization: `Bearer ${key}`,
+      'user-agent': `sync/1.0 (token ${key})`,
+    },
   })
   t.equal(lines.length, 1)
   t.match(lines[0], {
@@ -48,6 +55,8 @@ t.test('a request is one line, with its id, its key’s id and no secret', async
     url: '/x?token=fda_abcdefghijkl_[redacted]',
     statusCode: 200,
     ms: Number,
+    ip: '127.0.0.1',
+    userAgent: 'sync/1.0 (token fda_abcdefghijkl_[redacted])',
     keyId: 'abcdefghijkl',
     organisation: 'org',
   })
@@ -76,25 +85,6 @@ t.test('when the caller goes away the read is broken off, and the log says so wi
   t.notMatch(lines[0], { statusCode: Number })
 })
 
-t.test('requests that wait behind another on a connection that closes have their line too', async (t) => {
-  const { app, lines } = await logged()
-  const query = new EventEmitter()
-  app.get('/slow', () => once(query, 'finish'))
-  app.get('/x', async () => ({}))
-  t.teardown(() => app.close())
-  const port = await listen(app)
-  const socket = connect(port, '127.0.0.1')
-  const paths = ['/slow', ...Array.from({ length: 20 }, (_, n) => `/x?n=${n}`)]
-  const seen = once(app.server, 'request')
-  lines.length = 0 // that it listens
-  socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`).join(''))
-  await seen
-  socket.destroy()
-  while (lines.length < paths.length) await setImmediate()
-  t.same(lines.map(({ url, aborted }) => [url, aborted]).sort(), paths.map((path) => [path, true]).sort())
-  query.emit('finish')
-})
-
 t.test('a request that comes after its connection was closed is over at once', async (t) => {
   const { app, lines } = await logged()
   const query = new EventEmitter()
@@ -120,6 +110,7 @@ t.test('a request that comes after its connection was closed is over at once', a
 t.test('a URL that cannot be read and a tunnel have their line too', async (t) => {
   const { app, lines } = await logged()
   await app.register(problemsPlugin)
+  await app.register(rawSocketsPlugin)
   t.teardown(() => app.close())
   const port = await listen(app)
   lines.length = 0 // that it listens
@@ -134,10 +125,24 @@ t.test('a URL that cannot be read and a tunnel have their line too', async (t) =
   ])
 })
 
-t.test('a long URL is cut in the log', async (t) => {
+t.test('a long URL and a long user agent are cut in the log', async (t) => {
   const { app, lines } = await logged()
-  await app.inject(`/${'x'.repeat(4000)}`)
-  t.match(lines, [{ url: /^.{500}$/ }])
+  await app.inject({ url: `/${'x '.repeat(2000)}`, headers: { 'user-agent': 'y '.repeat(2000) } })
+  t.match(lines, [{ url: /^.{500}$/, userAgent: /^.{200}$/ }])
+})
+
+t.test('the caller’s address is the one that a trusted proxy names', async (t) => {
+  const lines: Record<string, unknown>[] = []
+  const log = { write: (line: string) => lines.push(JSON.parse(line)) }
+  for (const [settings, ip] of [
+    [{ TRUST_PROXY: '127.0.0.1' }, '203.0.113.7'],
+    [{}, '127.0.0.1'],
+  ] as const) {
+    const app = await buildApp({ ...testConfig(settings), logLevel: 'info' }, embeddedStore(), log)
+    t.teardown(() => app.close())
+    await app.inject({ url: '/health/live', headers: { 'x-forwarded-for': '203.0.113.7' } })
+    t.match(lines.at(-1), { msg: 'request', ip })
+  }
 })
 
 t.test('the id of a request is the caller’s if it is fit for a log, else a new one', async (t) => {

@@ -1,0 +1,149 @@
+// How much of the service a key may take: its requests begin in turn, and its responses that are not read yet have a budget
+// of memory. Who asks for more than that waits, or is told to come later; callers with other keys notice nothing.
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import fp from 'fastify-plugin'
+import { Budget } from '../budget.js'
+import { FairQueue } from '../fair-queue.js'
+import { problem, RETRY_LATER } from '../problems.js'
+import { whenOver } from './caller.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set on every route behind this plugin, before its handler runs. */
+    share: Share
+  }
+}
+
+/** Pages of more records wait among themselves: one of 1,000 is as much work as twenty of the usual size. */
+const LARGE_PAGE = 100
+const SMALL = { atOnce: 32, atOncePerKey: 8 }
+const LARGE = { atOnce: 2, atOncePerKey: 1 }
+/** How long a request waits for its turn, in milliseconds. */
+const LONGEST_WAIT_MS = 5000
+/** Of the memory for responses, one key gets a quarter. */
+const SHARING_KEYS = 4
+/** How long a caller may take to read any response, in milliseconds, and how fast it must read a large one. */
+const READING_MS = 30_000
+const LEAST_BYTES_PER_MS = 128
+const LOOK_EVERY_MS = 5000
+
+/** What one request takes of the service. */
+export class Share {
+  #bytes = 0
+  #isOver = false
+  /** When the caller must have read the response, on the clock of performance.now(). */
+  deadline = Number.POSITIVE_INFINITY
+  queue: FairQueue | undefined
+
+  constructor(
+    readonly key: string,
+    readonly reply: FastifyReply,
+    readonly budget: Budget,
+  ) {}
+
+  /** Takes memory for documents that a response is made of; throws where there is none left. */
+  claim(bytes: number): void {
+    if (!this.budget.hasRoom(this.key, bytes)) throw overloaded()
+    this.hold(bytes)
+  }
+
+  /** Sets how many bytes the request holds; none any more when it is over. */
+  hold(bytes: number): void {
+    if (this.#isOver) return
+    this.budget.take(this.key, bytes - this.#bytes)
+    this.#bytes = bytes
+  }
+
+  /** Lets the next request begin. */
+  leave(): void {
+    this.queue?.leave(this.key)
+    this.queue = undefined
+  }
+
+  end(): void {
+    this.leave()
+    this.hold(0)
+    this.#isOver = true
+  }
+}
+
+interface Options {
+  /** How many bytes responses may hold at once. */
+  memory: number
+  waitMs?: number
+  readingMs?: number
+  leastBytesPerMs?: number
+  lookEveryMs?: number
+}
+
+export const admissionPlugin = fp(
+  async (
+    app: FastifyInstance,
+    {
+      memory,
+      waitMs = LONGEST_WAIT_MS,
+      readingMs = READING_MS,
+      leastBytesPerMs = LEAST_BYTES_PER_MS,
+      lookEveryMs = LOOK_EVERY_MS,
+    }: Options,
+  ) => {
+    const budget = new Budget(memory, memory / SHARING_KEYS)
+    const small = new FairQueue(SMALL)
+    const large = new FairQueue(LARGE)
+    const shares = new Set<Share>()
+
+    app.decorateRequest('share')
+    app.addHook('preHandler', (request, reply, next) => {
+      const key = request.scope.keyId
+      const { perPage = 1 } = request.query as { perPage?: number }
+      const queue = perPage > LARGE_PAGE ? large : small
+      const share = new Share(key, reply, budget)
+      let wait: NodeJS.Timeout | undefined
+      let hasBegun = false
+      const begin = () => {
+        hasBegun = true
+        clearTimeout(wait)
+        share.queue = queue
+        next(budget.hasRoom(key, 0) ? undefined : overloaded())
+      }
+      request.share = share
+      // The caller has gone while its key was looked up.
+      if (reply.raw.closed) return
+      shares.add(share)
+      whenOver(reply, () => {
+        clearTimeout(wait)
+        queue.withdraw(key, begin)
+        share.end()
+        shares.delete(share)
+      })
+      queue.enter(key, begin)
+      if (!hasBegun) {
+        wait = setTimeout(() => {
+          queue.withdraw(key, begin)
+          next(overloaded())
+        }, waitMs)
+      }
+    })
+
+    app.addHook('onSend', ({ share }, _reply, payload, next) => {
+      const bytes = typeof payload === 'string' || payload instanceof Buffer ? payload.length : 0
+      // There is none where the key was refused.
+      share?.hold(bytes)
+      if (share !== undefined) share.deadline = performance.now() + readingMs + bytes / leastBytesPerMs
+      next(null, payload)
+      share?.leave()
+    })
+
+    const look = setInterval(() => {
+      const now = performance.now()
+      for (const { deadline, reply } of shares) if (deadline < now) reply.raw.destroy()
+    }, lookEveryMs).unref()
+    app.addHook('onClose', async () => clearInterval(look))
+  },
+  { name: 'admission', fastify: '5.x', dependencies: ['bearer-auth'] },
+)
+
+const overloaded = () =>
+  problem('overloaded', 'Too many requests of this key, or responses that are not read yet, are under way', {
+    headers: RETRY_LATER,
+  })

@@ -1,0 +1,22 @@
+// A budget that all share, of which one key gets a part.
+import t from 'tap'
+import { Budget } from '../src/budget.js'
+
+t.test('a key gets its part and no more, until it gives back', async (t) => {
+  const budget = new Budget(100, 25)
+  t.ok(budget.hasRoom('a', 90), 'the first of all may be larger')
+  budget.take('a', 20)
+  t.ok(budget.hasRoom('a', 5))
+  t.notOk(budget.hasRoom('a', 6))
+  budget.take('a', -20)
+  t.ok(budget.hasRoom('a', 90))
+})
+
+t.test('no key gets what others have taken', async (t) => {
+  const budget = new Budget(100, 25)
+  budget.take('a', 90)
+  t.ok(budget.hasRoom('b', 10))
+  t.notOk(budget.hasRoom('b', 11))
+  budget.take('a', 20)
+  t.notOk(budget.hasRoom('b', 0))
+})

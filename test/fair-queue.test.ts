@@ -1,0 +1,55 @@
+// Turns: so much at once in all and for each key, and keys one after the other.
+import t from 'tap'
+import { FairQueue } from '../src/fair-queue.js'
+
+const queueOf = (atOnce: number, atOncePerKey: number) => {
+  const queue = new FairQueue({ atOnce, atOncePerKey })
+  const begun: string[] = []
+  const enter = (name: string): (() => void) => {
+    const begin = () => {
+      begun.push(name)
+    }
+    queue.enter(name[0] as string, begin)
+    return begin
+  }
+  return { queue, begun, enter }
+}
+
+t.test('a key begins as much as it may at once, and the rest as it ends', async (t) => {
+  const { queue, begun, enter } = queueOf(10, 2)
+  for (const name of ['a1', 'a2', 'a3', 'a4']) enter(name)
+  t.same(begun, ['a1', 'a2'])
+  queue.leave('a')
+  t.same(begun, ['a1', 'a2', 'a3'])
+})
+
+t.test('keys that wait take turns, however much one of them asks for', async (t) => {
+  const { queue, begun, enter } = queueOf(2, 2)
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2', 'c1']) enter(name)
+  for (let i = 0; i < 3; i++) queue.leave('a')
+  t.same(begun, ['a1', 'a2', 'a3', 'b1', 'c1'])
+  queue.leave('b')
+  t.same(begun.slice(5), ['a4'])
+  queue.leave('c')
+  t.same(begun.slice(6), ['b2'])
+})
+
+t.test('a key at its limit lets others pass', async (t) => {
+  const { queue, begun, enter } = queueOf(3, 1)
+  for (const name of ['a1', 'a2', 'b1', 'b2', 'c1']) enter(name)
+  t.same(begun, ['a1', 'b1', 'c1'])
+  queue.leave('b')
+  t.same(begun.slice(3), ['b2'])
+})
+
+t.test('who has withdrawn does not begin', async (t) => {
+  const { queue, begun, enter } = queueOf(1, 1)
+  enter('a1')
+  queue.withdraw('a', enter('a2'))
+  const second = enter('b1')
+  enter('b2')
+  queue.withdraw('b', second)
+  queue.withdraw('c', second)
+  queue.leave('a')
+  t.same(begun, ['a1', 'b2'])
+})

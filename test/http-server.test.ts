@@ -1,0 +1,115 @@
+// The HTTP server alone: one request of a connection at a time, and an end to connections that are of no use.
+import { EventEmitter, once } from 'node:events'
+import type { RequestListener } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { httpServer } from '../src/http-server.js'
+import { getRequest, LAST, neverRead, send, statusesIn } from './support/sockets.js'
+
+const serve = async (
+  t: Test,
+  listener: RequestListener,
+  options: { mostConnections?: number; idleMs?: number } = {},
+) => {
+  const server = httpServer(listener, { mostConnections: 100, ...options })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { server, port: (server.address() as AddressInfo).port }
+}
+
+t.test('a request begins when the response before it is written', async (t) => {
+  const events: string[] = []
+  const { port } = await serve(t, async ({ url }, response) => {
+    events.push(`begin ${url}`)
+    response.once('finish', () => events.push(`end ${url}`))
+    await setTimeout(url === '/0' ? 50 : 0)
+    response.end(url)
+  })
+  await send(port, ['/0', '/1'].map((path) => getRequest(path)).join('') + getRequest('/2', LAST))
+  t.same(events, ['begin /0', 'end /0', 'begin /1', 'end /1', 'begin /2', 'end /2'])
+})
+
+t.test('where too many requests wait, the connection ends with the last of them', async (t) => {
+  let begun = 0
+  const { port } = await serve(t, async (_request, response) => {
+    begun += 1
+    await setTimeout(1)
+    response.end()
+  })
+  const received = await send(port, getRequest('/').repeat(150))
+  t.equal(statusesIn(received).length, 101)
+  t.equal(begun, 101)
+  t.match(received, /connection: close/i)
+})
+
+t.test('requests that wait are forgotten when their caller goes', async (t) => {
+  const requests = new EventEmitter()
+  const begun: unknown[] = []
+  const { port } = await serve(t, ({ url }, response) => {
+    begun.push(url)
+    response.once('close', () => requests.emit('close'))
+    requests.emit('begin')
+  })
+  const began = once(requests, 'begin')
+  const socket = await neverRead(port, getRequest('/0') + getRequest('/1'))
+  await began
+  const closed = once(requests, 'close')
+  socket.destroy()
+  await closed
+  await setTimeout(10)
+  t.same(begun, ['/0'])
+})
+
+t.test('a request for another protocol is answered, and the connection ends with it', async (t) => {
+  const { port } = await serve(t, ({ url }, response) => response.end(url))
+  const upgrade = { connection: 'upgrade', upgrade: 'h2c' }
+  const received = await send(port, getRequest('/0', upgrade) + getRequest('/1'))
+  t.same(statusesIn(received), [200])
+  t.match(received, /connection: close\r\n.*\/0$/is)
+})
+
+t.test('a connection without a request is closed after a while', async (t) => {
+  const { port } = await serve(t, (_request, response) => response.end(), { idleMs: 50 })
+  t.equal(await send(port, ''), '')
+})
+
+t.test('a request that takes long keeps its connection', async (t) => {
+  const { port } = await serve(
+    t,
+    async (_request, response) => {
+      await setTimeout(300)
+      response.end()
+    },
+    { idleMs: 50 },
+  )
+  t.same(statusesIn(await send(port, getRequest('/', LAST))), [200])
+})
+
+t.test('a caller who does not read loses the connection', async (t) => {
+  const { server, port } = await serve(t, (_request, response) => response.end(Buffer.alloc(50_000_000)), {
+    idleMs: 50,
+  })
+  const connected = once(server, 'connection')
+  const socket = await neverRead(port, getRequest('/'))
+  t.teardown(() => socket.destroy())
+  const [connection] = await connected
+  await once(connection, 'close')
+  t.ok(socket.bytesRead < 50_000_000, 'the response was not read')
+})
+
+t.test('where there is no place left, connections that wait for a next request are closed', async (t) => {
+  const { port } = await serve(t, (_request, response) => response.end(), { mostConnections: 2 })
+  const kept = connect(port, '127.0.0.1')
+  kept.write(getRequest('/'))
+  await once(kept, 'data')
+  const closed = once(kept, 'close')
+  const half = await neverRead(port, 'GET / HT')
+  await closed
+  t.same(statusesIn(await send(port, getRequest('/', LAST))), [200], 'a newcomer has the place')
+  half.destroy()
+})

@@ -1,0 +1,38 @@
+// Callers that write bytes as they please, over a socket.
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+/** Sends text; gives all that comes back until the server closes. */
+export const send = (port: number, text: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let received = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    socket.on('data', (chunk) => {
+      received += chunk
+    })
+    socket.on('close', () => resolve(received))
+    socket.on('error', reject)
+  })
+
+/** Opens a connection that reads nothing, and sends text. */
+export const neverRead = async (port: number, text: string): Promise<Socket> => {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  socket.write(text)
+  return socket
+}
+
+/** A GET request as it is sent; the connection stays open unless a header says otherwise. */
+export const getRequest = (path: string, headers: Record<string, string> = {}): string =>
+  [
+    `GET ${path} HTTP/1.1`,
+    ...Object.entries({ host: 'x', ...headers }).map(([name, value]) => `${name}: ${value}`),
+    '\r\n',
+  ].join('\r\n')
+
+export const LAST = { connection: 'close' }
+
+/** The status of each response in what a socket received. */
+export const statusesIn = (received: string): number[] =>
+  [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
