@@ -80,13 +80,18 @@ const inTurn =
   }
 
 const start = (exchange: Exchange, connection: Connection, listener: RequestListener): void => {
+  if (exchange.request.socket.destroyed) return
   connection.current = exchange
   exchange.response.once('close', () => {
     const next = connection.waiting.shift()
     connection.current = undefined
     if (exchange.request.socket.destroyed) return
-    if (next !== undefined) start(next, connection, listener)
-    else connection.last?.()
+    if (next === undefined) connection.last?.()
+    else {
+      // What has arrived on other connections is read first.
+      connection.current = next
+      setImmediate(start, next, connection, listener)
+    }
   })
   listener(exchange.request, exchange.response)
 }

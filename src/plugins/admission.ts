@@ -99,12 +99,15 @@ export const admissionPlugin = fp(
       const queue = perPage > LARGE_PAGE ? large : small
       const share = new Share(key, reply, budget)
       let wait: NodeJS.Timeout | undefined
-      let hasBegun = false
+      const admit = () => {
+        if (!reply.raw.closed) next(budget.hasRoom(key, 0) ? undefined : overloaded())
+      }
       const begin = () => {
-        hasBegun = true
-        clearTimeout(wait)
         share.queue = queue
-        next(budget.hasRoom(key, 0) ? undefined : overloaded())
+        if (wait === undefined) return
+        clearTimeout(wait)
+        // What has arrived meanwhile is read first: work that follows upon work must not keep the process from it.
+        setImmediate(admit)
       }
       request.share = share
       // The caller has gone while its key was looked up.
@@ -117,7 +120,8 @@ export const admissionPlugin = fp(
         shares.delete(share)
       })
       queue.enter(key, begin)
-      if (!hasBegun) {
+      if (share.queue !== undefined) admit()
+      else {
         wait = setTimeout(() => {
           queue.withdraw(key, begin)
           next(overloaded())

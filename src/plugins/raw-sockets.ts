@@ -1,4 +1,5 @@
-// Answers what never becomes a request of the application, because Node could not read it or because it asks for a tunnel.
+// Answers what never becomes a request of the application, because Node could not read it or because it asks for a tunnel,
+// and logs that connections are refused.
 // The socket is all there is, and what is written to it must not stand in front of the responses to earlier requests.
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -9,6 +10,8 @@ import { MAX_URL_BYTES, PROBLEM_TYPE, type ProblemError, problem, urlTooLong, wr
 
 /** How long a caller has to close a connection that was answered for the last time, in milliseconds. */
 const LINGER_MS = 1000
+/** How often the log says that connections are refused, in milliseconds. */
+const REFUSED_MS = 10_000
 
 export const rawSocketsPlugin = fp(
   async (app: FastifyInstance) => {
@@ -17,6 +20,14 @@ export const rawSocketsPlugin = fp(
     })
     // An expectation other than 100-continue is none that the service has to meet.
     app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+
+    let logged = Number.NEGATIVE_INFINITY
+    app.server.on('drop', () => {
+      const now = performance.now()
+      if (now - logged < REFUSED_MS) return
+      logged = now
+      app.log.warn({ connections: app.server.maxConnections }, 'connections are refused: no more may be open')
+    })
   },
   { name: 'raw-sockets', fastify: '5.x' },
 )

@@ -1,6 +1,7 @@
 // Starts the project's programs as processes of their own, with these settings alone.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { openSync } from 'node:fs'
 import type { Test } from 'tap'
 
 export interface Started extends ChildProcess {
@@ -16,16 +17,24 @@ export const startProgram = (
     settings = {},
     argv = [],
     nodeOptions = [],
+    openFiles,
+    stdout,
   }: {
     settings?: Record<string, string>
     argv?: string[]
     nodeOptions?: string[]
+    /** How many files it may open. */
+    openFiles?: number
+    /** A file that its standard output goes to; else what it prints is kept. */
+    stdout?: string
   },
 ): Started => {
   const { MONGODB_URI, NODE_ENV, HOST, ...env } = process.env
-  const child = spawn(process.execPath, [...process.execArgv, ...nodeOptions, file, ...argv], {
+  const command = [process.execPath, ...process.execArgv, ...nodeOptions, file, ...argv]
+  if (openFiles !== undefined) command.unshift('sh', '-c', `ulimit -n ${openFiles} && exec "$@"`, 'sh')
+  const child = spawn(command[0] as string, command.slice(1), {
     env: { ...env, ...settings },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', stdout === undefined ? 'pipe' : openSync(stdout, 'w'), 'pipe'],
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
