@@ -63,6 +63,12 @@ export const neighbour = async (
   const path = `/v1/entries/${data[0]?.id}`
 
   const times: Record<Beside, number[]> = { alone: [], readers: [], unread: [] }
+  const byId = (who: Beside): Promise<number[]> =>
+    service.times(load, path, ms).catch((error: Error) => {
+      say(`the entry by its id was refused beside ${besideTitles[who]}: ${error.message.split('\r\n')[0]}`)
+      return [REFUSED]
+    })
+
   const given = { readers: nothing(), unread: nothing() }
   const beside = async (who: keyof typeof given): Promise<number[]> => {
     await callers.begin({
@@ -74,10 +80,7 @@ export const neighbour = async (
       read: who === 'readers',
     })
     await sleep(BEFORE_MS)
-    const taken = await service.times(load, path, ms).catch((error: Error) => {
-      say(`the entry by its id was refused beside ${besideTitles[who]}: ${error.message.split('\r\n')[0]}`)
-      return [REFUSED]
-    })
+    const taken = await byId(who)
     const { connections, pages, refusals } = await callers.end()
     given[who].connections += connections
     given[who].pages += pages
@@ -90,7 +93,7 @@ export const neighbour = async (
   // Turns up to 0 warm up.
   for (let turn = 1 - TURNS.warmUp; turn <= TURNS.counted; turn++) {
     const taken = {
-      alone: await service.times(load, path, ms),
+      alone: await byId('alone'),
       readers: await beside('readers'),
       unread: await beside('unread'),
     }
