@@ -1,7 +1,7 @@
-// The databases of the benchmark on the server: bench-10000 and the like, each with one organisation and 200 dispatches.
-// They are seeded once and kept. The forms ask twice as much as those of the demo data: a page of 50 entries is 110 KB.
+// The databases of the benchmark on the server: bench-10000 and the like, each with one organisation and 200 dispatches,
+// and bench-neighbours with two. They are seeded once and kept. The forms ask twice as much as those of the demo data: a page of 50 entries is 110 KB.
 import { MongoClient } from 'mongodb'
-import { seedData } from '../seed/index.js'
+import { type SeedOptions, seedData } from '../seed/index.js'
 import { loadConfig } from '../src/config.js'
 import { keysOf } from '../src/keys/keys.js'
 import { openMongo } from '../src/open-mongo.js'
@@ -64,26 +64,50 @@ export const describeServer = async (server: string): Promise<string> => {
   }
 }
 
-/** Seeds a database with so many entries unless that was done before, and issues a key for it. */
+/** Seeds a database unless that was done before; gives each organisation in it, with a new key. */
+const prepare = async (
+  server: string,
+  name: string,
+  options: SeedOptions,
+  say: (text: string) => void,
+): Promise<Database[]> => {
+  const uri = withDatabase(server, name)
+  const { entries } = options
+  const store = open(uri)
+  try {
+    await store.ensureIndexes()
+    if ((await store.dangerouslyFind('seeds', COMPLETE)) === undefined) {
+      await seed(store, options, (written) => say(`${name}: ${written} of ${entries} entries`))
+    }
+    const organisations = await store.dangerouslyFindAll('organisations', {})
+    const expiresAt = new Date(Date.now() + DAY_MS)
+    const rate = await seedRate(store, entries)
+    const prepared: Database[] = []
+    for (const { _id: organisation } of organisations) {
+      const key = await keysOf(store, () => {}).issue({ organisation, name: 'Benchmark', expiresAt })
+      prepared.push({ entries: entries / organisations.length, uri, organisation, key, seedRate: rate })
+    }
+    say(`${name} is there`)
+    return prepared
+  } finally {
+    await store.close()
+  }
+}
+
+/** A database of one organisation with so many entries. */
 export const prepareDatabase = async (
   server: string,
   entries: number,
   say: (text: string) => void,
 ): Promise<Database> => {
-  const uri = withDatabase(server, `bench-${entries}`)
-  const store = open(uri)
-  try {
-    await store.ensureIndexes()
-    if ((await store.dangerouslyFind('seeds', COMPLETE)) === undefined) {
-      await seed(store, entries, (written) => say(`bench-${entries}: ${written} of ${entries} entries`))
-    }
-    const organisation = (await store.dangerouslyFindAll('organisations', {}, 1))[0]?._id as string
-    const expiresAt = new Date(Date.now() + DAY_MS)
-    const key = await keysOf(store, () => {}).issue({ organisation, name: 'Benchmark', expiresAt })
-    return { entries, uri, organisation, key, seedRate: await seedRate(store, entries) }
-  } finally {
-    await store.close()
-  }
+  const options = { seed: 42, organisations: 1, dispatches: DISPATCHES, entries }
+  return (await prepare(server, `bench-${entries}`, options, say))[0] as Database
+}
+
+/** Two organisations in one database, each with two pages of 1,000 entries. */
+export const prepareNeighbours = async (server: string, say: (text: string) => void): Promise<[Database, Database]> => {
+  const options = { seed: 42, organisations: 2, dispatches: 40, entries: 4000 }
+  return (await prepare(server, 'bench-neighbours', options, say)) as [Database, Database]
 }
 
 /** An entry whose agent asked everything a second time, about the year before. */
@@ -92,12 +116,12 @@ const askedAgain = (entry: EntryDocument): EntryDocument => {
   return { ...entry, answers: [...entry.answers, ...again] }
 }
 
-const seed = async (store: Store, entries: number, report: (written: number) => void): Promise<void> => {
+const seed = async (store: Store, options: SeedOptions, report: (written: number) => void): Promise<void> => {
   await store.insert('seeds', [{ _id: BEGUN, createdAt: new Date() }], { skipTaken: true })
   const underway = new Set<Promise<void>>()
   let written = 0
   let reported = Date.now()
-  for (const batch of seedData({ seed: 42, organisations: 1, dispatches: DISPATCHES, entries })) {
+  for (const batch of seedData(options)) {
     const documents = batch.collection === 'entries' ? batch.documents.map(askedAgain) : batch.documents
     const insert = store.insert(batch.collection, documents, { skipTaken: true }).then(() => {
       underway.delete(insert)

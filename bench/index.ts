@@ -4,14 +4,16 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { compare, compareNodes } from './compare.js'
-import { type Database, describeServer, isServerThere, prepareDatabase } from './databases.js'
+import { type Database, describeServer, isServerThere, prepareDatabase, prepareNeighbours } from './databases.js'
 import { benchEmbedded } from './embedded.js'
 import { growth } from './growth.js'
+import { neighbour, neighbourMethod } from './neighbour.js'
 import { pinned, stopAll } from './processes.js'
 import {
   comparisonTables,
   growthPlots,
   growthTables,
+  neighbourTable,
   nodeTable,
   planText,
   ratioTable,
@@ -21,21 +23,22 @@ import {
 import { COMPARED, ROUNDS } from './rounds.js'
 
 const usage = `Usage:
-  npm run bench -- [--quick | --growth] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
+  npm run bench -- [--quick | --growth | --neighbour] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
   npm run bench -- --store embedded [--entries 10000]
 
 Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs a server, that of
-BENCH_MONGODB_URI or mongodb://127.0.0.1:27017, and writes and keeps the databases bench-10000, bench-100000 and
-bench-1000000 there. Without options and without a server it measures the embedded store.
+BENCH_MONGODB_URI or mongodb://127.0.0.1:27017, and writes and keeps the databases bench-10000, bench-100000,
+bench-1000000 and bench-neighbours there. Without options and without a server it measures the embedded store.
 
-  --quick    only the ratios against peers, without growth; writes no report
-  --growth   only how times grow with the data; writes no report
-  --json     writes the ratios that have a goal into a file
-  --store    mongo or embedded
-  --entries  size of the largest database
-  --seconds  how long each case is measured in each round; what a ratio compares has four times as many rounds, and
-             growth is measured four times as long
-  --node     another node binary, on which the processor time of a request is measured too`
+  --quick      only the ratios against peers and beside a neighbour, without growth; writes no report
+  --growth     only how times grow with the data; writes no report
+  --neighbour  only what an organisation suffers from another; writes no report
+  --json       writes the ratios that have a goal into a file
+  --store      mongo or embedded
+  --entries    size of the largest database
+  --seconds    how long each case is measured in each round; what a ratio compares has four times as many rounds, growth
+               is measured four times as long, and a turn beside a neighbour is twice as long
+  --node       another node binary, on which the processor time of a request is measured too`
 
 const method = `Every peer gives the same answers as the service, which is checked first, over the same data: entries of one
 organisation, of which a page of 50 is 110 KB and one by its id 3 KB. *Replayed* means that a process answers the driver
@@ -62,6 +65,7 @@ const options = () => {
       options: {
         quick: { type: 'boolean' },
         growth: { type: 'boolean' },
+        neighbour: { type: 'boolean' },
         json: { type: 'string' },
         store: { type: 'string' },
         entries: { type: 'string' },
@@ -81,7 +85,8 @@ const options = () => {
     }
     if (!(ms > 0)) throw new Error('--seconds must be a number above 0')
     for (const node of values.node ?? []) versionOf(node)
-    if (values.quick && values.growth) throw new Error('--quick and --growth exclude each other')
+    const parts = (['quick', 'growth', 'neighbour'] as const).filter((name) => values[name])
+    if (parts.length > 1) throw new Error('--quick, --growth and --neighbour exclude each other')
     if (values.store !== undefined && !['mongo', 'embedded'].includes(values.store)) {
       throw new Error('--store must be mongo or embedded')
     }
@@ -92,18 +97,20 @@ const options = () => {
     if (json !== undefined && !existsSync(dirname(resolve(json)))) {
       throw new Error(`--json: there is no folder ${dirname(json)}`)
     }
-    return { quick: false, growth: false, node: [], ...values, entries, ms }
+    return { node: [], ...values, only: parts[0], entries, ms }
   } catch (error) {
     console.error(`${(error as Error).message}\n\n${usage}`)
     process.exit(2)
   }
 }
 
-const { quick, growth: growthOnly, json, store, entries, ms, node: nodes } = options()
+const { only, json, store, entries, ms, node: nodes } = options()
 const named = process.env.BENCH_MONGODB_URI
 const server = named || 'mongodb://127.0.0.1:27017/'
 /** How much longer the time by size and page is measured, with one request at a time. */
 const ALONE = 4
+/** The same for a turn beside a neighbour. */
+const BESIDE = 2
 
 /** Everything that is said on stdout, for the report. */
 const text: string[] = []
@@ -113,11 +120,7 @@ const print = (...parts: string[]): void => {
   console.log(part)
 }
 
-const prepare = async (size: number): Promise<Database> => {
-  const database = await prepareDatabase(server, size, say)
-  say(`bench-${size} is there`)
-  return database
-}
+const prepare = (size: number): Promise<Database> => prepareDatabase(server, size, say)
 
 /** Sizes from the smallest to the largest, a factor of ten apart as far as that goes. */
 const sizesTo = (largest: number): number[] => {
@@ -138,19 +141,25 @@ const run = async (): Promise<Record<string, number>> => {
   const ratios: Record<string, number> = {}
   let appendix = ''
   const rates: string[] = []
-  const small = await prepare(SMALL)
 
-  if (!growthOnly) {
-    const comparison = await compare(server, small, ms, !quick, say)
+  if (only === undefined || only === 'quick') {
+    const small = await prepare(SMALL)
+    const comparison = await compare(server, small, ms, only !== 'quick', say)
     await stopAll()
     Object.assign(ratios, comparison.ratios)
     print('## Replayed replies of the server', '10,000 entries.', comparisonTables(comparison.results, 'replayed'))
     print('## On the server', '10,000 entries.', comparisonTables(comparison.results, 'server'))
     if (nodes.length > 0) await runNodes(small)
   }
-  if (!quick) {
+  if (only !== 'growth') {
+    const beside = await neighbour(await prepareNeighbours(server, say), BESIDE * ms, say)
+    await stopAll()
+    Object.assign(ratios, beside.ratios)
+    print('## Beside a neighbour', neighbourMethod, neighbourTable(beside))
+  }
+  if (only === undefined || only === 'growth') {
     const databases: Database[] = []
-    for (const size of sizesTo(entries ?? 1_000_000)) databases.push(size === SMALL ? small : await prepare(size))
+    for (const size of sizesTo(entries ?? 1_000_000)) databases.push(await prepare(size))
     const grown = await growth(databases, ALONE * ms, say)
     await stopAll()
     Object.assign(ratios, grown.ratios)
@@ -160,7 +169,7 @@ const run = async (): Promise<Record<string, number>> => {
     print('## Growth', 'On the server, one request at a time.', growthTables(grown), `Seeded: ${rates.join('; ')}.`)
     const plots = growthPlots(grown)
     appendix = `## Query plans\n\n${planText(grown)}\n`
-    if (growthOnly) console.log(appendix)
+    if (only === 'growth') console.log(appendix)
     else {
       writeFileSync('bench/latency-by-size.svg', plots.bySize)
       writeFileSync('bench/latency-by-page.svg', plots.byPage)
@@ -173,7 +182,7 @@ const run = async (): Promise<Record<string, number>> => {
   const command = ['npm run bench', ...(given.length > 0 ? ['--', ...given] : [])].join(' ')
   const summary = `${about}\n- Command: \`${command}\`\n\n## Ratios\n\n${ratioTable(ratios)}\n`
   console.log(summary)
-  if (!quick && !growthOnly) {
+  if (only === undefined) {
     const images = '![Time by size](latency-by-size.svg)\n\n![Time by page](latency-by-page.svg)\n'
     writeFileSync(RESULTS, ['# Results of the benchmark\n', method, summary, ...text, images, appendix].join('\n'))
     say(`${RESULTS} written`)
@@ -183,7 +192,7 @@ const run = async (): Promise<Record<string, number>> => {
 
 const isThere = store !== 'embedded' && (await isServerThere(server))
 /** Whether something was asked for that only a server can give. */
-const needsServer = store === 'mongo' || Boolean(named) || quick || growthOnly || json !== undefined
+const needsServer = store === 'mongo' || Boolean(named) || only !== undefined || json !== undefined
 if (store === 'embedded' || (!isThere && !needsServer)) {
   await benchEmbedded(entries ?? SMALL, 300)
 } else if (!isThere) {

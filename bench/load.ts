@@ -3,7 +3,7 @@
 // is itself what is measured, at a third of the requests, and here the replayer shares its core.
 import { connect, type Socket } from 'node:net'
 import { answerParent } from './ipc.js'
-import { type Timing, timed } from './timing.js'
+import { type Timing, timed, timesOf } from './timing.js'
 
 export interface Load {
   port: number
@@ -74,14 +74,21 @@ class Connection {
   }
 }
 
+/** Sends the request over its connections, as `time` says. */
+const over = async <T>(
+  load: Load,
+  time: (concurrency: number, ms: number, once: (worker: number) => Promise<void>) => Promise<T>,
+): Promise<T> => {
+  const connections = Array.from({ length: load.concurrency }, () => new Connection(load))
+  try {
+    await Promise.all(connections.map((connection) => connection.opened))
+    return await time(load.concurrency, load.ms, (worker) => (connections[worker] as Connection).send())
+  } finally {
+    for (const connection of connections) connection.close()
+  }
+}
+
 answerParent({
-  load: async (load: Load): Promise<Timing> => {
-    const connections = Array.from({ length: load.concurrency }, () => new Connection(load))
-    try {
-      await Promise.all(connections.map((connection) => connection.opened))
-      return await timed(load.concurrency, load.ms, (worker) => (connections[worker] as Connection).send())
-    } finally {
-      for (const connection of connections) connection.close()
-    }
-  },
+  load: (load: Load): Promise<Timing> => over(load, timed),
+  times: (load: Load): Promise<number[]> => over(load, timesOf),
 })

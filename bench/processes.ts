@@ -5,6 +5,7 @@ import { openSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { Calls, Given } from './callers.js'
 import { askChild } from './ipc.js'
 import type { Load } from './load.js'
 import type { DriverLoad } from './peers/raw-driver.js'
@@ -93,9 +94,21 @@ const measured = async (child: ChildProcess, run: () => Promise<Timing>): Promis
 export const startLoad = (core?: number) => {
   const child = start(moduleFile('load.js'), { core })
   pin(child, core)
-  return { run: (load: Load) => askChild<Timing>(child, 'load', load) }
+  return {
+    run: (load: Load) => askChild<Timing>(child, 'load', load),
+    times: (load: Load) => askChild<number[]>(child, 'times', load),
+  }
 }
 export type LoadGenerator = ReturnType<typeof startLoad>
+
+/** The neighbours. */
+export const startCallers = () => {
+  const child = start(moduleFile('callers.js'), {})
+  return {
+    begin: (calls: Calls) => askChild<void>(child, 'begin', calls),
+    end: () => askChild<Given>(child, 'end'),
+  }
+}
 
 /** The stand-in for the database; gives the port on which it takes MongoDB's protocol. */
 export const startReplayer = async (args: [host: string, port: string], core?: number) => {
@@ -122,6 +135,8 @@ export const startServer = async (file: string, options: Options, headers: Recor
   const url = `http://127.0.0.1:${port}`
   return {
     url,
+    port,
+    usage: () => askChild<Usage>(child, 'usage'),
     /** The answer to a request, which must be a success. */
     async get(path: string): Promise<unknown> {
       const response = await fetch(url + path, { headers })
@@ -130,6 +145,9 @@ export const startServer = async (file: string, options: Options, headers: Recor
     },
     measure: (load: LoadGenerator, path: string, concurrency: number, ms: number): Promise<Measured> =>
       measured(child, () => load.run({ port, path, headers, concurrency, ms })),
+    /** The time of each request, one after another, in milliseconds. */
+    times: (load: LoadGenerator, path: string, ms: number): Promise<number[]> =>
+      load.times({ port, path, headers, concurrency: 1, ms }),
   }
 }
 export type Server = Awaited<ReturnType<typeof startServer>>

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { type Backend, caseName, concurrencies } from './compare.js'
 import { countedNames, countingCase, type Growth, type GrowthName, growthTitles, pageCase, sizeCase } from './growth.js'
+import { type Beside, besideTitles, type Neighbour } from './neighbour.js'
 import { peerNames, peerTitles } from './peers.js'
 import { plot } from './plot.js'
 import { type RequestName, titles } from './requests.js'
@@ -38,6 +39,16 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
     title: 'page 1 with the total counted for every request: median time, largest against smallest',
   },
   'growth.filteredCounting': { title: 'by dispatch, counted for every request: the same' },
+  'neighbour.byIdP99': {
+    title: 'entry by id: 99th percentile of the time beside another organisation’s callers against alone',
+    goal: { most: 3 },
+  },
+  'neighbour.byIdP50': { title: 'the same: median', goal: { most: 3 } },
+  'neighbour.unreadByIdP99': {
+    title: 'beside callers who never read: 99th percentile',
+    goal: { most: 3 },
+  },
+  'neighbour.unreadByIdP50': { title: 'the same: median', goal: { most: 3 } },
 }
 
 /** The ratios that have a goal. */
@@ -166,6 +177,17 @@ export const growthPlots = ({ sizes, pages, results }: Growth): { bySize: string
     })),
   ),
 })
+
+export const neighbourTable = ({ times, given }: Neighbour): string =>
+  table(
+    ['beside', 'entry by id: p50 ms', 'p99 ms', 'turns refused', 'their connections', 'pages', 'refusals'],
+    (Object.entries(besideTitles) as [Beside, string][]).map(([who, title]) => {
+      const { p50, p99, refused } = times[who]
+      const counts =
+        who === 'alone' ? ['', '', ''] : Object.values(given[who]).map((count) => count.toLocaleString('en'))
+      return [title, digits(p50), digits(p99), String(refused), ...counts]
+    }),
+  )
 
 /** What is shown of a step of a plan, by the names of MongoDB and of DocumentDB. */
 const DETAILS = [

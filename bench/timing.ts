@@ -8,12 +8,12 @@ export interface Timing {
   p99: number
 }
 
-/** Runs `once` in each of the workers, one after another, until the time is over. */
-export const timed = async (
+/** Runs `once` in each of the workers, one after another, until the time is over; gives each time, in milliseconds. */
+export const timesOf = async (
   concurrency: number,
   ms: number,
   once: (worker: number) => Promise<unknown>,
-): Promise<Timing> => {
+): Promise<number[]> => {
   const times: number[] = []
   const start = performance.now()
   const work = async (worker: number) => {
@@ -25,14 +25,20 @@ export const timed = async (
     }
   }
   await Promise.all(Array.from({ length: concurrency }, (_, worker) => work(worker)))
+  return times
+}
+
+/** The same in numbers. */
+export const timed = async (...args: Parameters<typeof timesOf>): Promise<Timing> => {
+  const start = performance.now()
+  const times = await timesOf(...args)
   const seconds = (performance.now() - start) / 1000
-  times.sort((a, b) => a - b)
-  return {
-    requests: times.length,
-    perSecond: times.length / seconds,
-    p50: quantile(times, 0.5),
-    p99: quantile(times, 0.99),
-  }
+  return { requests: times.length, perSecond: times.length / seconds, ...quantiles(times) }
+}
+
+export const quantiles = (times: readonly number[]): Pick<Timing, 'p50' | 'p99'> => {
+  const sorted = [...times].sort((a, b) => a - b)
+  return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) }
 }
 
 /** Of sorted numbers the one that a share of them does not exceed. */
