@@ -147,7 +147,8 @@ export const admissionPlugin = fp(
   { name: 'admission', fastify: '5.x', dependencies: ['bearer-auth'] },
 )
 
+/** It ends the connection, and with it the requests that wait behind this one. */
 const overloaded = () =>
   problem('overloaded', 'Too many requests of this key, or responses that are not read yet, are under way', {
-    headers: RETRY_LATER,
+    headers: { ...RETRY_LATER, connection: 'close' },
   })
