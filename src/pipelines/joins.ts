@@ -1,13 +1,13 @@
 // Every join of the system. It is the simple $lookup on an index, and then the check that what it found belongs to the
 // caller's organisation: an id that points at another organisation's document finds nothing.
 import type { CollectionName } from '../store/collections.js'
-import { Query, type References, type Scope, type Stage } from './stages.js'
+import { type Expression, Query, type References, type Scope, type Stage } from './stages.js'
 
 export const authorFields = ['createdBy', 'modifiedBy']
 
 /** Of the joined documents in `as`, those of the scope's organisation. */
-const own = (scope: Scope, as: string) => ({
-  $filter: { input: `$${as}`, cond: { $eq: ['$$this.organisation', scope.organisation] } },
+const own = ({ organisation }: Scope, as: string): Expression => ({
+  $filter: { input: `$${as}`, cond: { $eq: ['$$this.organisation', { $literal: organisation }] } },
 })
 
 /** Puts the document that `field` names in its place; takes the field away when there is none. */

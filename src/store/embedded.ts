@@ -10,7 +10,7 @@ import { Query as Criteria } from 'mingo/query'
 import type { Options } from 'mingo/types'
 import { resolve } from 'mingo/util'
 import { BSON } from 'mongodb'
-import type { Condition, Query, Stage } from '../pipelines/stages.js'
+import type { Condition, Lookup, Query, Stage } from '../pipelines/stages.js'
 import { BsonList } from '../serializer/bson.js'
 import { compareValues, isSameType } from './bson-order.js'
 import { type CollectionName, collections, type Documents } from './collections.js'
@@ -45,7 +45,7 @@ export const embeddedStore = (): Store => {
   const run = (rows: readonly Row[], stages: readonly Stage[]): Document[] => {
     let documents = rows.map(decode)
     for (const stage of stages) {
-      if (stage.$lookup !== undefined) join(documents, stage.$lookup as Lookup)
+      if (stage.$lookup !== undefined) join(documents, stage.$lookup)
       else documents = new Aggregator([stage], { context }).run(documents)
     }
     return documents
@@ -107,13 +107,6 @@ export const embeddedStore = (): Store => {
     async ping() {},
     async close() {},
   }
-}
-
-interface Lookup {
-  from: string
-  localField: string
-  foreignField: string
-  as: string
 }
 
 const decode = (row: Row): Document => BSON.deserialize(row.bytes)

@@ -35,10 +35,10 @@ t.test('every join is checked for the organisation', async (t) => {
   let joins = 0
   for (const [name, { stages }] of Object.entries(queries)) {
     stages.forEach((stage, i) => {
-      const join = stage.$lookup as { as: string } | undefined
+      const join = stage.$lookup
       if (join === undefined) return
       joins += 1
-      const check = { input: `$${join.as}`, cond: { $eq: ['$$this.organisation', 'org'] } }
+      const check = { input: `$${join.as}`, cond: { $eq: ['$$this.organisation', { $literal: 'org' }] } }
       t.match(JSON.stringify(stages[i + 1]), JSON.stringify({ $filter: check }), `${name}: ${join.as}`)
     })
   }
