@@ -26,11 +26,12 @@ export type Condition = Readonly<Record<string, unknown>> & { readonly $expr?: n
 /** Paths of the fields that are kept. */
 type Paths = Readonly<Record<string, 1>>
 
-/** A join by equality. */
+/** A join by equality. Its pipeline, where it has one, says which documents of the collection count and what is kept of them. */
 export interface Lookup {
   readonly from: CollectionName
   readonly localField: string
   readonly foreignField: string
+  readonly pipeline?: readonly [{ readonly $match: Condition }, { readonly $project: Paths }]
   readonly as: string
 }
 

@@ -45,6 +45,15 @@ t.test('every join is checked for the organisation', async (t) => {
   t.ok(joins > 0)
 })
 
+t.test('a join reads one document by its id, or those of the organisation alone and little of each', async (t) => {
+  const joins = Object.values(queries).flatMap(({ stages }) => stages.flatMap(({ $lookup }) => $lookup ?? []))
+  const others = joins.filter(({ foreignField }) => foreignField !== '_id')
+  t.same(new Set(others.map(({ as }) => as)), new Set(['dispatches']))
+  for (const { pipeline, foreignField } of others) {
+    t.same(pipeline, [{ $match: { organisation: 'org' } }, { $project: { organisation: 1, [foreignField]: 1 } }])
+  }
+})
+
 t.test('no query writes', async (t) => {
   for (const [name, { stages }] of Object.entries(queries)) {
     const names = new Set(stages.flatMap((stage) => Object.keys(stage)))

@@ -5,7 +5,7 @@ import t from 'tap'
 import { getDispatch } from '../../src/pipelines/dispatches.js'
 import { listEntries } from '../../src/pipelines/entries.js'
 import { listProjects } from '../../src/pipelines/projects.js'
-import { type Condition, type Expression, Query, type Stage } from '../../src/pipelines/stages.js'
+import { type Condition, type Expression, type Lookup, Query, type Stage } from '../../src/pipelines/stages.js'
 import type { CollectionName } from '../../src/store/collections.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { Store } from '../../src/store/store.js'
@@ -319,4 +319,46 @@ t.test('$lookup finds by any field, and what is missing by what is missing', asy
   t.same(await lookup('nothing.at.all', '_id'), [[]])
   t.same(await lookup('organisation', '_id', 'organisations'), [[A]])
   t.same(await lookup('createdBy', '_id', 'users'), [[a.user._id]])
+})
+
+t.test(
+  '$lookup with a pipeline finds those that also fulfil its condition, and keeps the fields that it names',
+  async (t) => {
+    const store = await filled()
+    const lookup = async ($match: Condition) => {
+      const pipeline = [{ $match }, { $project: { name: 1 } }] as const
+      const stage = {
+        $lookup: { from: 'dispatches', localField: '_id', foreignField: 'project', pipeline, as: 'joined' },
+      }
+      return (await find(store, 'projects', [{ _id: 'project1-a' }], stage as Stage))[0]?.joined
+    }
+    const own = [
+      { _id: 'dispatch1-a', name: 'Dispatch 1' },
+      { _id: 'dispatch3-a', name: 'Dispatch 3' },
+    ]
+    t.same(await lookup({ organisation: A }), own)
+    t.same(await lookup({ organisation: B }), [{ _id: 'dispatch8-b', name: 'Intruder' }])
+    t.same(await lookup({ organisation: A, totalExpectedEntries: { $gt: 5 } }), own)
+    t.same(await lookup({ organisation: A, totalExpectedEntries: { $gt: 10 } }), [])
+  },
+)
+
+t.test('other forms of $lookup are refused', async (t) => {
+  const store = await filled()
+  const known = { from: 'dispatches', localField: '_id', foreignField: 'project', as: 'joined' } as const
+  const { localField: _, ...withoutEquality } = known
+  const [match, project] = [{ $match: { organisation: A } }, { $project: { name: 1 } }]
+  const refused: [object, RegExp][] = [
+    [{ ...known, let: { id: '$_id' } }, /joins by equality alone/],
+    [{ ...withoutEquality, pipeline: [match, project] }, /joins by equality alone/],
+    [{ ...known, pipeline: [] }, /joins by equality alone/],
+    [{ ...known, pipeline: [match] }, /joins by equality alone/],
+    [{ ...known, pipeline: [project, match] }, /joins by equality alone/],
+    [{ ...known, pipeline: [match, { $sort: { _id: 1 } }, project] }, /joins by equality alone/],
+    [{ ...known, foreignField: 'instructions.instructions' }, /no index to join by instructions.instructions/],
+  ]
+  for (const [$lookup, message] of refused) {
+    const found = find(store, 'projects', [], { $lookup: $lookup as Lookup })
+    await t.rejects(found, { message }, JSON.stringify($lookup))
+  }
 })
