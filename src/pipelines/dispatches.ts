@@ -11,7 +11,16 @@ import {
   recipientReferences,
   recipientsField,
 } from './joins.js'
-import { conditions, type FiltersFor, pick, Query, type Scope, type Stage, sortedPage } from './stages.js'
+import {
+  conditions,
+  type Expression,
+  type FiltersFor,
+  pick,
+  Query,
+  type Scope,
+  type Stage,
+  sortedPage,
+} from './stages.js'
 
 const filters: FiltersFor<DispatchListQuery> = {
   dispatchType: (dispatchType) => ({ dispatchType }),
@@ -23,7 +32,7 @@ const filters: FiltersFor<DispatchListQuery> = {
 }
 
 /** An empty array where there is none; whatever else is stored is the serializer's to judge. */
-const orEmpty = (field: string) => ({ $ifNull: [`$${field}`, []] })
+const orEmpty = (field: string): Expression => ({ $ifNull: [`$${field}`, []] })
 
 /** The ids in `field`, each as an object. */
 const idObjects = (field: string): Stage => ({

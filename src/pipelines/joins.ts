@@ -1,13 +1,13 @@
-// Every join of the system. It is the simple $lookup on an index, and then the check that what it found belongs to the
+// Every join of the system. It is a $lookup by equality on an index, and then the check that what it found belongs to the
 // caller's organisation: an id that points at another organisation's document finds nothing.
 import type { CollectionName } from '../store/collections.js'
-import { Query, type References, type Scope, type Stage } from './stages.js'
+import { type Expression, Query, type References, type Scope, type Stage } from './stages.js'
 
 export const authorFields = ['createdBy', 'modifiedBy']
 
 /** Of the joined documents in `as`, those of the scope's organisation. */
-const own = (scope: Scope, as: string) => ({
-  $filter: { input: `$${as}`, cond: { $eq: ['$$this.organisation', scope.organisation] } },
+const own = ({ organisation }: Scope, as: string): Expression => ({
+  $filter: { input: `$${as}`, cond: { $eq: ['$$this.organisation', { $literal: organisation }] } },
 })
 
 /** Puts the document that `field` names in its place; takes the field away when there is none. */
@@ -48,8 +48,20 @@ export const recipientReferences = (scope: Scope, kept: Stage): References => ({
   find: (ids) => Query.in(scope, 'agents', [{ _id: { $in: ids } }], [kept]),
 })
 
-/** Adds the dispatches of a project, by id alone. */
+/**
+ * Adds the dispatches of a project, by id alone. Those of any organisation may name it, so the join asks for the caller's:
+ * an index begins with both fields. It keeps the field that it joins by, or a database may narrow the documents only when
+ * it has all of them together.
+ */
 export const addDispatches = (scope: Scope): Stage[] => [
-  { $lookup: { from: 'dispatches', localField: '_id', foreignField: 'project', as: 'dispatches' } },
+  {
+    $lookup: {
+      from: 'dispatches',
+      localField: '_id',
+      foreignField: 'project',
+      pipeline: [{ $match: { organisation: scope.organisation } }, { $project: { organisation: 1, project: 1 } }],
+      as: 'dispatches',
+    },
+  },
   { $set: { dispatches: { $sortArray: { input: own(scope, 'dispatches'), sortBy: { _id: 1 } } } } },
 ]

@@ -9,14 +9,41 @@ export interface Scope {
   readonly organisation: string
 }
 
-/** One stage of a MongoDB aggregation pipeline, but none that writes. */
-export type Stage = Readonly<Record<`$${string}`, unknown>> & { readonly [W in WritingStage]?: never }
+/**
+ * An expression of an aggregation. A string in it is a field or a variable, and the compiler has to see that it begins with
+ * `$`. What comes from outside may begin so as well, but the compiler cannot know: it goes below `$literal`.
+ */
+export type Expression =
+  | `$${string}`
+  | number
+  | readonly Expression[]
+  | { readonly $literal: unknown }
+  | { readonly [name: string]: Expression }
 
-const writingStages = ['$out', '$merge'] as const
-type WritingStage = (typeof writingStages)[number]
+/** A condition of a `$match` stage, where a string stands for itself, whatever it begins with; not so below `$expr`. */
+export type Condition = Readonly<Record<string, unknown>> & { readonly $expr?: never }
 
-/** A condition of a `$match` stage. */
-export type Condition = Readonly<Record<string, unknown>>
+/** Paths of the fields that are kept. */
+type Paths = Readonly<Record<string, 1>>
+
+/** A join by equality. Its pipeline, where it has one, says which documents of the collection count and what is kept of them. */
+export interface Lookup {
+  readonly from: CollectionName
+  readonly localField: string
+  readonly foreignField: string
+  readonly pipeline?: readonly [{ readonly $match: Condition }, { readonly $project: Paths }]
+  readonly as: string
+}
+
+/** One stage of a MongoDB aggregation pipeline, of those that the service needs. */
+export type Stage = {
+  readonly $set?: Readonly<Record<string, Expression>>
+  readonly $lookup?: Lookup
+  readonly $project?: Paths
+  readonly $sort?: Readonly<Record<string, 1 | -1>>
+  readonly $skip?: number
+  readonly $limit?: number
+}
 
 /** Fields that hold ids of documents which a store fetches, each once, and puts in the place of their ids. */
 export interface References {
@@ -25,6 +52,8 @@ export interface References {
   /** The query that finds the documents of these ids. */
   readonly find: (ids: readonly unknown[]) => Query
 }
+
+const writingStages = ['$out', '$merge']
 
 /** A read that a store takes: only documents that fulfil `match` go through `stages`. None is without a scope, none writes. */
 export class Query {

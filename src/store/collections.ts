@@ -152,13 +152,10 @@ export const collections = {
   projects: { schema: ProjectDocument, indexes: byOrganisation(['createdAt', 'name'], ['name']) },
   dispatches: {
     schema: DispatchDocument,
-    indexes: [
-      ...byOrganisation(
-        ['createdAt', 'name', 'dispatchType'],
-        ['dispatchType', 'name', 'status', 'form', 'project', 'recipients.agents'],
-      ),
-      ['project', '_id'], // joins the dispatches to their projects
-    ],
+    indexes: byOrganisation(
+      ['createdAt', 'name', 'dispatchType'],
+      ['dispatchType', 'name', 'status', 'form', 'project', 'recipients.agents'],
+    ),
   },
   entries: {
     schema: EntryDocument,

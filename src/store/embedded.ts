@@ -10,7 +10,7 @@ import { Query as Criteria } from 'mingo/query'
 import type { Options } from 'mingo/types'
 import { resolve } from 'mingo/util'
 import { BSON } from 'mongodb'
-import type { Condition, Query, Stage } from '../pipelines/stages.js'
+import type { Condition, Lookup, Query, Stage } from '../pipelines/stages.js'
 import { BsonList } from '../serializer/bson.js'
 import { compareValues, isSameType } from './bson-order.js'
 import { type CollectionName, collections, type Documents } from './collections.js'
@@ -45,18 +45,23 @@ export const embeddedStore = (): Store => {
   const run = (rows: readonly Row[], stages: readonly Stage[]): Document[] => {
     let documents = rows.map(decode)
     for (const stage of stages) {
-      if (stage.$lookup !== undefined) join(documents, stage.$lookup as Lookup)
+      if (stage.$lookup !== undefined) join(documents, stage.$lookup)
       else documents = new Aggregator([stage], { context }).run(documents)
     }
     return documents
   }
 
-  const join = (documents: Document[], { from, localField, foreignField, as }: Lookup): void => {
+  const join = (documents: Document[], lookup: Lookup): void => {
+    const { from, localField, foreignField, pipeline, as } = lookup
+    const joined = table(from)
+    refuseUnknown(lookup, joined)
+    const [{ $match }, ...rest] = pipeline ?? [{ $match: {} }]
+    const isWanted = joined.test({ $and: [$match] })
     for (const document of documents) {
       const local = at(document, localField)
       const values = Array.isArray(local) ? local : [local]
-      const rows = new Set(values.flatMap((value) => table(from).equal({ field: foreignField, value })))
-      document[as] = [...rows].map(decode)
+      const rows = new Set(values.flatMap((value) => joined.equal({ field: foreignField, value })))
+      document[as] = run([...rows].filter(isWanted), rest)
     }
   }
 
@@ -109,11 +114,14 @@ export const embeddedStore = (): Store => {
   }
 }
 
-interface Lookup {
-  from: string
-  localField: string
-  foreignField: string
-  as: string
+/** Refuses each form of $lookup but the two that pipelines use: it would be misread. */
+const refuseUnknown = ({ from, localField, foreignField, pipeline, as, ...others }: Lookup, joined: Table): void => {
+  const stages = pipeline?.flatMap((stage) => Object.keys(stage)).join()
+  const isKnown = localField !== undefined && (stages ?? '$match,$project') === '$match,$project'
+  if (!isKnown || Object.keys(others).length > 0) {
+    throw new Error('The embedded store joins by equality alone, with a pipeline of $match and $project or none')
+  }
+  if (!joined.indexed.has(foreignField)) throw new Error(`The embedded store has no index to join by ${foreignField}`)
 }
 
 const decode = (row: Row): Document => BSON.deserialize(row.bytes)
@@ -257,19 +265,21 @@ class Table {
   /** The rows that fulfil a condition, in the order of a sort: of a field and then of the id, both in one direction. */
   matching(match: Condition, sort: Record<string, 1 | -1> = { _id: 1 }): readonly Row[] {
     const [[field, direction]] = Object.entries(sort) as [[string, 1 | -1]]
-    const { equalities, others } = this.#plan(match)
+    const { equalities, fulfils } = this.#plan(match)
     const lists = equalities.map((equality) => this.equal(equality))
     // In the order of the ids the shortest list of an index is enough; in another order all rows are walked.
     const shortest = lists.reduce((a, b) => (b.length < a.length ? b : a), this.#order('_id'))
     const candidates = field === '_id' ? shortest : this.#order(field)
-    const rows = candidates.filter(
-      (row) =>
-        equalities.every((equality) => equals(row, equality)) && others.every((criteria) => criteria.test(decode(row))),
-    )
+    const rows = candidates.filter(fulfils)
     return direction === 1 ? rows : rows.reverse()
   }
 
-  #plan(match: Condition): { equalities: Equality[]; others: Criteria[] } {
+  /** What tells of a row whether it fulfils a condition. */
+  test(match: Condition): (row: Row) => boolean {
+    return this.#plan(match).fulfils
+  }
+
+  #plan(match: Condition): { equalities: Equality[]; fulfils: (row: Row) => boolean } {
     const equalities: Equality[] = []
     const others: Criteria[] = []
     for (const condition of match.$and as Condition[]) {
@@ -278,7 +288,9 @@ class Table {
         else others.push(new Criteria({ [field]: value }, { context }))
       }
     }
-    return { equalities, others }
+    const fulfils = (row: Row) =>
+      equalities.every((equality) => equals(row, equality)) && others.every((criteria) => criteria.test(decode(row)))
+    return { equalities, fulfils }
   }
 
   /** The rows in which the field is the value or holds it, in the order of the ids; a missing field is null. */

@@ -12,7 +12,7 @@ import {
   type ReadPreferenceMode,
   type RunCommandOptions,
 } from 'mongodb'
-import type { Condition, Query, Stage } from '../pipelines/stages.js'
+import type { Condition, Query } from '../pipelines/stages.js'
 import { AnswerTooLarge, arrayOf, BsonList, bsonArray, MAX_ANSWER_BYTES } from '../serializer/bson.js'
 import { type CollectionName, collections, type Documents } from './collections.js'
 import { withReferences } from './references.js'
@@ -108,11 +108,11 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
 
-  const cursor = (query: Read, stages: readonly Stage[], options: AggregateOptions = {}) =>
+  const cursor = (query: Read, stages: readonly Document[], options: AggregateOptions = {}) =>
     collection(query.collection).aggregate([{ $match: query.match }, ...stages], { ...limit, ...options })
 
   /** The command of a query: a cursor of the driver's costs more than all else that it does for a page. */
-  const commandOf = ({ collection, match }: Read, stages: readonly Stage[]) => ({
+  const commandOf = ({ collection, match }: Read, stages: readonly Document[]) => ({
     aggregate: collection,
     pipeline: [{ $match: match }, ...stages],
     cursor: { batchSize: WHOLE_PAGE },
@@ -132,7 +132,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     })
 
   /** The first document of a query as an object. */
-  const firstOf = async (query: Read, stages: readonly Stage[] = []): Promise<Document | undefined> => {
+  const firstOf = async (query: Read, stages: readonly Document[] = []): Promise<Document | undefined> => {
     const command = commandOf(query, stages)
     const [first] = await orAgain(
       async () => (await send(command)).cursor.firstBatch,

@@ -35,14 +35,23 @@ t.test('every join is checked for the organisation', async (t) => {
   let joins = 0
   for (const [name, { stages }] of Object.entries(queries)) {
     stages.forEach((stage, i) => {
-      const join = stage.$lookup as { as: string } | undefined
+      const join = stage.$lookup
       if (join === undefined) return
       joins += 1
-      const check = { input: `$${join.as}`, cond: { $eq: ['$$this.organisation', 'org'] } }
+      const check = { input: `$${join.as}`, cond: { $eq: ['$$this.organisation', { $literal: 'org' }] } }
       t.match(JSON.stringify(stages[i + 1]), JSON.stringify({ $filter: check }), `${name}: ${join.as}`)
     })
   }
   t.ok(joins > 0)
+})
+
+t.test('a join reads one document by its id, or those of the organisation alone and little of each', async (t) => {
+  const joins = Object.values(queries).flatMap(({ stages }) => stages.flatMap(({ $lookup }) => $lookup ?? []))
+  const others = joins.filter(({ foreignField }) => foreignField !== '_id')
+  t.same(new Set(others.map(({ as }) => as)), new Set(['dispatches']))
+  for (const { pipeline, foreignField } of others) {
+    t.same(pipeline, [{ $match: { organisation: 'org' } }, { $project: { organisation: 1, [foreignField]: 1 } }])
+  }
 })
 
 t.test('no query writes', async (t) => {

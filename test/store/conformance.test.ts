@@ -12,7 +12,7 @@ import { Project, ProjectListQuery } from '../../schemas/projects.js'
 import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
 import { getEntry, listEntries } from '../../src/pipelines/entries.js'
 import { getProject, listProjects } from '../../src/pipelines/projects.js'
-import { type Condition, type Listing, pick, Query, type Scope } from '../../src/pipelines/stages.js'
+import { type Condition, type Listing, type Lookup, pick, Query, type Scope } from '../../src/pipelines/stages.js'
 import { BsonList } from '../../src/serializer/bson.js'
 import { compileAnswer } from '../../src/serializer/compiler.js'
 import type { CollectionName } from '../../src/store/collections.js'
@@ -362,22 +362,31 @@ t.test('both engines give the same answers', async (t) => {
 
   t.test('joins that no pipeline has yet', async (t) => {
     const write = compileAnswer(page(Project))
+    const forms: Pick<Lookup, 'pipeline'>[] = [
+      {},
+      { pipeline: [{ $match: { organisation: A } }, { $project: { organisation: 1, project: 1 } }] },
+      { pipeline: [{ $match: { organisation: B, status: 'dispatched' } }, { $project: { name: 1 } }] },
+      { pipeline: [{ $match: { totalExpectedEntries: { $lt: 10 } } }, { $project: { _id: 1 } }] },
+    ]
     for (const localField of ['_id', 'nothing', 'modifiedBy', 'modifiedBy.nothing']) {
       for (const direction of [1, -1]) {
-        const query = Query.in(
-          ownScope,
-          'projects',
-          [],
-          [
-            { $sort: { name: 1, _id: 1 } },
-            { $lookup: { from: 'dispatches', localField, foreignField: 'project', as: 'dispatches' } },
-            { $set: { dispatches: { $sortArray: { input: '$dispatches', sortBy: { _id: direction } } } } },
-            { $set: { createdBy: '$nothing', modifiedBy: '$nothing' } },
-            pick(Project),
-          ],
-        )
-        const ask = async (store: Store) => write({ success: true, data: await store.aggregate(query) }).toString()
-        t.match(await compare(t, ask, `${localField} ${direction}`), '"success":true')
+        for (const form of forms) {
+          const query = Query.in(
+            ownScope,
+            'projects',
+            [],
+            [
+              { $sort: { name: 1, _id: 1 } },
+              { $lookup: { ...form, from: 'dispatches', localField, foreignField: 'project', as: 'dispatches' } },
+              { $set: { dispatches: { $sortArray: { input: '$dispatches', sortBy: { _id: direction } } } } },
+              { $set: { createdBy: '$nothing', modifiedBy: '$nothing' } },
+              pick(Project),
+            ],
+          )
+          const ask = async (store: Store) => write({ success: true, data: await store.aggregate(query) }).toString()
+          const name = `${localField} ${direction} ${JSON.stringify(form)}`
+          t.match(await compare(t, ask, name), '"success":true')
+        }
       }
     }
   })

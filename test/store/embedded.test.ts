@@ -5,7 +5,7 @@ import t from 'tap'
 import { getDispatch } from '../../src/pipelines/dispatches.js'
 import { listEntries } from '../../src/pipelines/entries.js'
 import { listProjects } from '../../src/pipelines/projects.js'
-import { type Condition, Query, type Stage } from '../../src/pipelines/stages.js'
+import { type Condition, type Expression, type Lookup, Query, type Stage } from '../../src/pipelines/stages.js'
 import type { CollectionName } from '../../src/store/collections.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { Store } from '../../src/store/store.js'
@@ -75,7 +75,7 @@ t.test('a query cannot change what is stored', async (t) => {
   const queries = [
     getDispatch({ organisation: A }, 'dispatch1-a'),
     listProjects({ organisation: A }, page),
-    query('dispatches', [], { $set: { 'recipients.agents': [], name: 'Changed', form: '$nothing' } }),
+    query('dispatches', [], { $set: { 'recipients.agents': [], name: { $literal: 'Changed' }, form: '$nothing' } }),
   ]
   const stored = await Promise.all([
     store.dangerouslyFind('dispatches', 'dispatch1-a'),
@@ -235,7 +235,7 @@ t.test('a page is cut out of the whole, beyond its end too', async (t) => {
 
 t.test('stages that it does not know are refused, and known ones where it would misread them', async (t) => {
   const store = await filled()
-  const refused: Stage[][] = [
+  const refused: object[][] = [
     [{ $group: { _id: '$status' } }],
     [{ $unset: 'name' }],
     [{ $limit: 1 }, { $skip: 1 }],
@@ -244,7 +244,7 @@ t.test('stages that it does not know are refused, and known ones where it would 
     [{ $match: { status: 'accepted' } }],
   ]
   for (const stages of refused) {
-    await t.rejects(find(store, 'entries', [], ...stages), /operator \$\w+/, JSON.stringify(stages))
+    await t.rejects(find(store, 'entries', [], ...(stages as Stage[])), /operator \$\w+/, JSON.stringify(stages))
   }
   await t.rejects(find(store, 'entries', [], { $sort: { 'location.city': 1 } }), /no index to sort by location.city/)
 })
@@ -279,7 +279,7 @@ t.test('documents of any size are read together', async (t) => {
 
 t.test('$set reaches into documents, takes fields away and replaces what is no object', async (t) => {
   const store = await filled()
-  const set = async (fields: Document) =>
+  const set = async (fields: Record<string, Expression>) =>
     (await find(store, 'dispatches', [{ _id: 'dispatch1-a' }], { $set: fields }))[0] as Document
   t.match(await set({ 'recipients.agents': ['$name'] }), {
     recipients: { agents: ['Dispatch 1'], agentGroups: ['group-a'] },
@@ -297,7 +297,7 @@ t.test('$sortArray follows the order of UTF-8, both ways', async (t) => {
   const store = await filled()
   const items = ['🙏', 'b', '\uff5e', ''].map((key) => ({ key }))
   const sorted = async (direction: 1 | -1) => {
-    const stage = { $set: { sorted: { $sortArray: { input: items, sortBy: { key: direction } } } } }
+    const stage = { $set: { sorted: { $sortArray: { input: { $literal: items }, sortBy: { key: direction } } } } }
     return (await find(store, 'dispatches', [], stage))[0]?.sorted
   }
   t.same(await sorted(1), [{ key: '' }, { key: 'b' }, { key: '\uff5e' }, { key: '🙏' }])
@@ -308,7 +308,7 @@ t.test('$lookup finds by any field, and what is missing by what is missing', asy
   const store = await filled()
   const { project: _, ...loose } = a.dispatch(5)
   await store.insert('dispatches', [loose])
-  const lookup = async (localField: string, foreignField: string, from = 'dispatches') => {
+  const lookup = async (localField: string, foreignField: string, from: CollectionName = 'dispatches') => {
     const stage = { $lookup: { from, localField, foreignField, as: 'joined' } }
     return (await find(store, 'projects', [{ _id: 'project2-a' }], stage)).map(({ joined }) =>
       idsOf(joined as Document[]),
@@ -319,4 +319,46 @@ t.test('$lookup finds by any field, and what is missing by what is missing', asy
   t.same(await lookup('nothing.at.all', '_id'), [[]])
   t.same(await lookup('organisation', '_id', 'organisations'), [[A]])
   t.same(await lookup('createdBy', '_id', 'users'), [[a.user._id]])
+})
+
+t.test(
+  '$lookup with a pipeline finds those that also fulfil its condition, and keeps the fields that it names',
+  async (t) => {
+    const store = await filled()
+    const lookup = async ($match: Condition) => {
+      const pipeline = [{ $match }, { $project: { name: 1 } }] as const
+      const stage = {
+        $lookup: { from: 'dispatches', localField: '_id', foreignField: 'project', pipeline, as: 'joined' },
+      }
+      return (await find(store, 'projects', [{ _id: 'project1-a' }], stage as Stage))[0]?.joined
+    }
+    const own = [
+      { _id: 'dispatch1-a', name: 'Dispatch 1' },
+      { _id: 'dispatch3-a', name: 'Dispatch 3' },
+    ]
+    t.same(await lookup({ organisation: A }), own)
+    t.same(await lookup({ organisation: B }), [{ _id: 'dispatch8-b', name: 'Intruder' }])
+    t.same(await lookup({ organisation: A, totalExpectedEntries: { $gt: 5 } }), own)
+    t.same(await lookup({ organisation: A, totalExpectedEntries: { $gt: 10 } }), [])
+  },
+)
+
+t.test('other forms of $lookup are refused', async (t) => {
+  const store = await filled()
+  const known = { from: 'dispatches', localField: '_id', foreignField: 'project', as: 'joined' } as const
+  const { localField: _, ...withoutEquality } = known
+  const [match, project] = [{ $match: { organisation: A } }, { $project: { name: 1 } }]
+  const refused: [object, RegExp][] = [
+    [{ ...known, let: { id: '$_id' } }, /joins by equality alone/],
+    [{ ...withoutEquality, pipeline: [match, project] }, /joins by equality alone/],
+    [{ ...known, pipeline: [] }, /joins by equality alone/],
+    [{ ...known, pipeline: [match] }, /joins by equality alone/],
+    [{ ...known, pipeline: [project, match] }, /joins by equality alone/],
+    [{ ...known, pipeline: [match, { $sort: { _id: 1 } }, project] }, /joins by equality alone/],
+    [{ ...known, foreignField: 'instructions.instructions' }, /no index to join by instructions.instructions/],
+  ]
+  for (const [$lookup, message] of refused) {
+    const found = find(store, 'projects', [], { $lookup: $lookup as Lookup })
+    await t.rejects(found, { message }, JSON.stringify($lookup))
+  }
 })

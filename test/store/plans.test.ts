@@ -107,6 +107,11 @@ const fill = async (store: Store): Promise<void> => {
     await store.insert('dispatches', range(300 * share, dispatch))
     await store.insert('entries', range(2000 * share, entry))
   }
+  // Projects of A that dispatches name, those of B too.
+  await store.insert(
+    'projects',
+    [0, 1, 2, 3].map((n) => ({ ...a.project(n), _id: `project-${n}` })),
+  )
 }
 
 type Explain = (collection: string, pipeline: Document[]) => Promise<string[]>
@@ -135,13 +140,18 @@ t.test(title, { skip: server === undefined }, async (t) => {
   while (!(await settled()) && performance.now() < deadline) await setTimeout(500)
 
   t.test('what no index serves is found out', async (t) => {
-    const scan = /COLLSCAN|Seq Scan|all of _id_|lookup/
+    const scan = /COLLSCAN|Seq Scan|foreign rows of _id_|lookup/
     const place = 'location.city'
     const own = { $match: { $and: [scope] } }
     t.match((await explain('entries', [{ $match: { [place]: 'Kano' } }])).join(), scan)
     t.match((await explain('entries', [own, { $sort: { [place]: 1 } }, { $limit: 50 }])).join(), /sort/i)
-    const lookup = { $lookup: { from: 'entries', localField: 'name', foreignField: place, as: 'found' } }
-    t.match((await explain('projects', [own, { $sort: { _id: 1 } }, { $limit: 1 }, lookup])).join(), scan)
+    for (const [from, foreignField] of [
+      ['entries', place],
+      ['dispatches', 'project'],
+    ]) {
+      const lookup = { $lookup: { from, localField: '_id', foreignField, as: 'found' } }
+      t.match((await explain('projects', [own, { $sort: { _id: 1 } }, { $limit: 1 }, lookup])).join(), scan)
+    }
   })
 
   for (const [collection, { query, pipeline, filters }] of Object.entries(lists)) {
@@ -180,6 +190,18 @@ t.test(title, { skip: server === undefined }, async (t) => {
     t.same(await explainQuery(explain, getEntry(scope, a.entry(1)._id)), [], 'entry')
     t.same(await explainQuery(explain, getDispatch(scope, a.dispatch(1)._id)), [], 'dispatch')
     t.same(await explainQuery(explain, getProject(scope, a.project(1)._id)), [], 'project')
+    t.same(await explainQuery(explain, getProject(scope, 'project-1')), [], 'project that dispatches name')
+  })
+
+  t.test('what is put in the place of ids', async (t) => {
+    for (const [query, ids] of [
+      [listDispatches(scope, unfiltered('id')), [a.user._id, b.user._id]],
+      [listProjects(scope, unfiltered('id')), [a.user._id, b.user._id]],
+      [getDispatch(scope, a.dispatch(1)._id), range(200, (n) => a.agent(n)._id)],
+    ] as const) {
+      const found = query.references?.find(ids) as Query
+      t.same(await explainQuery(explain, found), [], found.collection)
+    }
   })
 })
 
@@ -193,10 +215,29 @@ t.test('a plan of MongoDB is read as well', async (t) => {
   t.same(planFaults(plan(inOrder)), [])
   t.same(planFaults(plan({ stage: 'SORT', inputStage: { stage: 'COLLSCAN' } })), ['SORT', 'COLLSCAN'])
   const whole = { ...bounded, indexName: '_id_', indexBounds: { _id: ['[MinKey, MaxKey]'] } }
-  t.same(planFaults(plan({ stage: 'FETCH', inputStage: whole })), ['all of _id_'])
+  t.same(planFaults(plan({ stage: 'FETCH', inputStage: whole })), ['foreign rows of _id_'])
+  const others = { ...bounded, indexName: 'project_1', indexBounds: { project: ['["p", "p"]'] } }
+  t.same(planFaults(plan({ stage: 'FETCH', inputStage: others })), ['foreign rows of project_1'])
   t.same(planFaults({ stages: [{ $cursor: plan(inOrder) }, { $sort: { sortKey: { name: 1 } } }] }), ['$sort'])
-  const unaided = ['$lookup without an index']
+  const unaided = ['$lookup of too much']
   t.same(planFaults({ stages: [{ $lookup: {}, collectionScans: 2n, indexesUsed: [] }] }), unaided)
   t.same(planFaults(plan({ stage: 'EQ_LOOKUP', strategy: 'NestedLoopJoin', inputStage: bounded })), unaided)
-  t.same(planFaults({ stages: [{ $lookup: {}, collectionScans: 0n, indexesUsed: ['_id_'] }] }), [])
+  t.same(planFaults({ stages: [{ $lookup: {}, collectionScans: 0n, indexesUsed: ['project_1__id_1'] }] }), unaided)
+  for (const name of ['_id_', 'organisation_1_project_1__id_1']) {
+    t.same(planFaults({ stages: [{ $lookup: {}, collectionScans: 0n, indexesUsed: [name] }] }), [])
+  }
+})
+
+t.test('a join that reads rows of others, or too much of its own, is found in a plan of PostgreSQL', async (t) => {
+  const scan = { 'Node Type': 'Index Scan', Filter: 'bson_dollar_lookup_join_filter(document, …)' }
+  const equality = '@*= bson_dollar_lookup_extract_filter_expression(…)'
+  const own = "@= 'BSONHEX30000000026f7267616e69736174696f6e0019000000…'"
+  const faults = (name: string, condition: string) =>
+    planFaults({ Plan: { Plans: [{ ...scan, 'Index Name': name, 'Index Cond': condition }] } })
+  t.same(faults('organisation_1_project_1__id_1', `(${own} AND ${equality})`), [])
+  t.same(faults('_id_', `object_id = ANY (${equality})`), [])
+  t.same(faults('organisation_1__id_1', own), ['$lookup of too much'])
+  t.same(faults('project_1__id_1', equality), ['foreign rows of project_1__id_1'])
+  const gathered = { 'Node Type': 'Function Scan', 'Function Name': 'bson_lookup_unwind' }
+  t.same(planFaults({ Plan: { Plans: [gathered] } }), ['$lookup of too much'])
 })

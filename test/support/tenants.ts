@@ -8,7 +8,7 @@ const day = (number: number) => new Date(Date.UTC(2025, 0, number, 8, 30, 15, 25
 const dated = { createdAt: day(1), updatedAt: day(2) }
 
 /** An organisation's documents; every id ends in its letter. */
-const tenant = (organisation: string, letter: string) => {
+export const tenant = (organisation: string, letter: string) => {
   const id = (name: string) => `${name}-${letter}`
   const user = {
     _id: id('user'),

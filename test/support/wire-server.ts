@@ -13,7 +13,10 @@ type Document = Record<string, unknown>
 
 /** A command as the driver sends it: the name of the first field is the command's, its value mostly the collection. */
 interface Command extends Document {
-  readonly pipeline: readonly [{ $match: { $and: readonly [...Condition[], Condition & Scope] } }, ...Stage[]]
+  readonly pipeline: readonly [
+    { $match: { $and: readonly [...Condition[], Condition & Scope] } },
+    ...(Stage & { $count?: string })[],
+  ]
   readonly cursor: { readonly batchSize?: number }
   readonly filter: Condition
   readonly limit?: number
