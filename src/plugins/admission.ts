@@ -2,8 +2,8 @@
 // of memory. Who asks for more than that waits, or is told to come later; callers with other keys notice nothing.
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
-import { Budget } from '../budget.js'
-import { FairQueue } from '../fair-queue.js'
+import { Budget } from '../limits/budget.js'
+import { FairQueue } from '../limits/fair-queue.js'
 import { problem, RETRY_LATER } from '../problems.js'
 import { whenOver } from './caller.js'
 

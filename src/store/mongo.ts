@@ -173,6 +173,15 @@ export const mongoStore = (settings: MongoSettings): Store => {
       async () => undefined,
     )
     if (batch !== undefined) return new BsonList(query.collection, [batch])
+    const list = lastLarge.then(() => readLarge(query, signal))
+    lastLarge = list.catch(() => {})
+    return list
+  }
+
+  let lastLarge: Promise<unknown> = Promise.resolve()
+  /** What does not fit into one reply may take 64 MiB: such reads come one after the other. */
+  const readLarge = async (query: Query, signal?: AbortSignal): Promise<BsonList> => {
+    signal?.throwIfAborted()
     // After a connection was lost the cursor tries once more by itself.
     const found: Buffer[] = []
     let size = 0

@@ -33,6 +33,7 @@ const rooms: { room: RegExp; may: RegExp; mayNot?: RegExp }[] = [
     may: /^src\/(keys\/|pipelines\/stages|store\/(collections|store))/,
     mayNot: /^(@?fastify|mongodb)/,
   },
+  { room: /^src\/limits\//, may: /^src\/limits\//, mayNot: /./ },
   {
     room: /^src\/routes\//,
     may: /^(schemas\/|src\/(routes|pipelines|plugins)\/|src\/(problems|config)|src\/keys\/keys|src\/serializer\/(etag|bson))/,
@@ -40,7 +41,7 @@ const rooms: { room: RegExp; may: RegExp; mayNot?: RegExp }[] = [
   },
   {
     room: /^src\/plugins\//,
-    may: /^(schemas\/|src\/plugins\/|src\/(problems|validation)|src\/keys\/|src\/store\/store|src\/serializer\/(output|bson))/,
+    may: /^(schemas\/|src\/(plugins|limits)\/|src\/(problems|validation|http-server)|src\/keys\/|src\/store\/store|src\/serializer\/(output|bson))/,
     mayNot: /^(mongodb|mingo)/,
   },
   {
