@@ -10,6 +10,7 @@ import {
   type Command,
   CommandError,
   noteUnknownOrganisation,
+  organisationId,
   required,
   type Terminal,
   UsageError,
@@ -39,7 +40,7 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
   })
   const [file, ...rest] = positionals
   if (file === undefined || rest.length > 0) throw new UsageError('Name one file')
-  const organisation = required('organisation', values.organisation)
+  const organisation = organisationId(required('organisation', values.organisation))
   const name = required('collection', values.collection)
   const collection = loadable.find((each) => each === name)
   if (collection === undefined) throw new UsageError(`--collection ${name} must be one of ${loadable.join(', ')}`)

@@ -1,6 +1,7 @@
 // What the commands of the project share: how they end. 0 is done, 1 is failed, 2 is called wrongly; what went wrong is
 // said on standard error in words.
 import { ConfigError } from '../config.js'
+import { ORGANISATION_ID } from '../store/collections.js'
 import { type Store, StoreUnavailable } from '../store/store.js'
 
 export interface Command {
@@ -55,6 +56,14 @@ export const runCommand = async (
 export const required = (name: string, value: string | undefined): string => {
   if (!value) throw new UsageError(`--${name} is missing`)
   return value
+}
+
+/** The value of --organisation, which must look like an identifier of one. */
+export const organisationId = (value: string): string => {
+  if (ORGANISATION_ID.test(value)) return value
+  throw new UsageError(
+    '--organisation must be 1 to 100 letters, digits, dots, underscores, colons and dashes, the first a letter or digit',
+  )
 }
 
 /** Says when the organisation that a command wrote for is not in the database: it may come later, or be a slip. */

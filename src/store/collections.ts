@@ -5,16 +5,23 @@ import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
 import { strict } from '../../schemas/kit.js'
 
 const id = Type.String({ minLength: 1 })
-const owned = { _id: id, organisation: id }
+/**
+ * The identifier of an organisation: letters, digits and, but for its beginning, dots, underscores, colons and dashes. It
+ * stands in conditions, in the log and on terminals, and has no character that means anything there.
+ */
+export const ORGANISATION_ID = /^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$/
+const organisationId = Type.String({ pattern: ORGANISATION_ID.source })
+const owned = { _id: id, organisation: organisationId }
 const dated = { createdAt: Type.Date(), updatedAt: Type.Date() }
 /** One of the strings. Unlike an `enum`, TypeBox checks it by itself. */
 const oneOf = <const V extends readonly string[]>(values: V) =>
   Type.Unsafe<V[number]>(Type.Union(values.map((value) => Type.Literal(value))))
 const optionalText = Type.Optional(Type.String())
 const optionalDate = Type.Optional(Type.Date())
+const dateOrNone = Type.Optional(Type.Union([Type.Date(), Type.Null()]))
 
 export type OrganisationDocument = Static<typeof OrganisationDocument>
-const OrganisationDocument = strict({ _id: id, name: Type.String(), ...dated })
+const OrganisationDocument = strict({ _id: organisationId, name: Type.String(), ...dated })
 
 export type UserDocument = Static<typeof UserDocument>
 const UserDocument = strict({
@@ -115,9 +122,9 @@ const ApiKeyDocument = strict({
   name: Type.String(),
   hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
   createdAt: Type.Date(),
-  expiresAt: optionalDate,
-  revokedAt: optionalDate,
-  lastUsedAt: optionalDate,
+  expiresAt: dateOrNone,
+  revokedAt: dateOrNone,
+  lastUsedAt: dateOrNone,
 })
 
 export type SeedDocument = Static<typeof SeedDocument>

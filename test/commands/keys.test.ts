@@ -58,14 +58,21 @@ t.test('a wrong call says what is wrong and how it is called', async (t) => {
     [['list', '--name', 'x'], 'list takes no --name'],
     [['--json'], 'Say what to do'],
     [['forget', '--json'], 'forget takes no --json'],
-    [['list', '--organisation', ''], '--organisation is empty'],
+    ...['', '$x', 'a b', '-x', 'x\u001b[2J', 'x\u202e', 'x\n', 'x'.repeat(101)].flatMap((organisation) =>
+      ['list', 'issue'].map((action) => [
+        [action, `--organisation=${organisation}`, ...(action === 'issue' ? ['--name', 'x'] : [])],
+        organisation === '' && action === 'issue'
+          ? '--organisation is missing'
+          : '--organisation must be 1 to 100 letters',
+      ]),
+    ),
     [['issue', '--organisation', 'x', '--name', 'a\nb'], '--name must be 1 to 100 characters'],
     [['issue', '--organisation', 'x', '--name', ' '], '--name must be 1 to 100 characters'],
     [['list', '--all'], "Unknown option '--all'"],
-  ] as const) {
+  ] as [string[], string][]) {
     const { code, output } = await keys(...argv)
     t.equal(code, 2, argv.join(' '))
-    t.match(output, message)
+    t.match(output, message, argv.join(' '))
     t.match(output, 'Usage:')
   }
   t.match(await keys('--help'), { code: 0, stdout: 'Usage:' })
@@ -73,4 +80,22 @@ t.test('a wrong call says what is wrong and how it is called', async (t) => {
   t.match(await keys('revoke', key), { code: 0, output: `Revoked ${key.slice(4, 16)}: ` }, 'a whole key will do')
   t.notMatch((await keys('revoke', `${key}x`)).output, key.slice(17), 'its secret is not repeated')
   t.match(await keys('revoke', 'nobody'), { code: 1, output: /^There is no key nobody$/m })
+})
+
+t.test('a stored key that does not fit is listed with its fault, and can be revoked', async (t) => {
+  const { keys, store, verify } = await prepare(t)
+  const { key, keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
+  await store.update('apiKeys', keyId, { organisation: { $ne: 'x' }, createdAt: 'once', revokedAt: 'soon' } as object)
+  await keys('issue', '--organisation', 'org', '--name', 'Good')
+  const fault = 'organisation: expected string'
+  const [bad, good] = JSON.parse((await keys('list', '--json')).stdout)
+  t.match(bad, { keyId, organisation: null, name: 'Sync', createdAt: 'once', fault })
+  t.equal('fault' in good, false)
+  t.match(
+    (await keys('list')).stdout,
+    /lastUsedAt +fault\n\w{12} +- +Sync +once +- +soon +- +organisation: expected string\n/,
+  )
+  t.match(await keys('revoke', keyId), { code: 0 })
+  t.type((await store.dangerouslyFind('apiKeys', keyId))?.revokedAt, Date)
+  t.equal(await verify(key), undefined)
 })

@@ -156,4 +156,8 @@ t.test('a wrong call says what is wrong', async (t) => {
   })
   t.match(await load('', 'second', ...entries), { code: 2, output: 'Name one file' })
   t.match(await load('', '--organisation', 'x'), { code: 2, output: '--collection is missing' })
+  t.match(await load('', '--collection', 'entries', '--organisation', '$x'), {
+    code: 2,
+    output: '--organisation must be',
+  })
 })
