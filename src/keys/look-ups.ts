@@ -34,21 +34,23 @@ export const lookUpsBy = <T>(find: (keyId: string) => Promise<T>): LookUp<T> => 
     await new Promise<void>((begin, giveUp) => waiting.push({ begin, giveUp }))
   }
 
+  /** Those who wait would meet the same outage, one after the other, each after its own time. */
+  const tellOutage = (error: unknown): never => {
+    if (error instanceof StoreUnavailable || error instanceof QueryTimeout) {
+      for (const { giveUp } of waiting.splice(0)) giveUp(error)
+    }
+    throw error
+  }
+
+  const passOn = (): void => {
+    const next = waiting.shift()
+    if (next === undefined) underWay -= 1
+    else next.begin()
+  }
+
   const inTurn = async (keyId: string): Promise<T> => {
     await turn()
-    try {
-      return await find(keyId)
-    } catch (error) {
-      // Those who wait would meet the same, one after the other, each after its own time.
-      if (error instanceof StoreUnavailable || error instanceof QueryTimeout) {
-        for (const { giveUp } of waiting.splice(0)) giveUp(error)
-      }
-      throw error
-    } finally {
-      const next = waiting.shift()
-      if (next === undefined) underWay -= 1
-      else next.begin()
-    }
+    return find(keyId).catch(tellOutage).finally(passOn)
   }
 
   return (keyId, atOnce) => {
