@@ -8,9 +8,11 @@ import {
   CommandError,
   noteUnknownOrganisation,
   organisationId,
+  print,
   required,
   type Terminal,
   UsageError,
+  visible,
 } from './run-command.js'
 
 const usage = `Usage:
@@ -26,7 +28,8 @@ const takes: Record<string, readonly string[]> = {
   list: ['organisation', 'json'],
   revoke: ['json'],
 }
-const NAME = /^(?=.*\S)\P{C}{1,100}$/u
+/** No control characters, of direction neither, and no ends of lines. */
+const NAME = /^(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
 
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
@@ -47,7 +50,8 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
   const keyId = named && (keyIdOf(named) ?? redacted(named))
   const wrong = action && Object.keys(values).find((option) => !takes[action]?.includes(option))
   if (wrong) throw new UsageError(`${action} takes no --${wrong}`)
-  const print = (json: unknown, text: string) => out.write(`${values.json ? JSON.stringify(json, null, 2) : text}\n`)
+  const show = (json: unknown, ...lines: readonly string[]) =>
+    print(out, ...(values.json ? JSON.stringify(json, null, 2).split('\n') : lines))
 
   if (action === 'issue' && keyId === undefined) {
     const organisation = organisationId(required('organisation', values.organisation))
@@ -57,16 +61,16 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
     if (!NAME.test(name)) throw new UsageError('--name must be 1 to 100 characters, none of them a control character')
     const key = await keys.issue({ organisation, name, ...(expiresAt && { expiresAt }) })
     const [shown] = (await keys.list(organisation)).map(row).filter((row) => row.keyId === keyIdOf(key))
-    print({ ...shown, key }, `${key}\nKeep it now: it is not shown again. Its id is ${shown?.keyId}.`)
+    show({ ...shown, key }, key, `Keep it now: it is not shown again. Its id is ${shown?.keyId}.`)
     await noteUnknownOrganisation(store, organisation, err)
   } else if (action === 'list' && keyId === undefined) {
     const organisation = values.organisation === undefined ? undefined : organisationId(values.organisation)
     const rows = (await keys.list(organisation)).map(row)
-    print(rows, table(rows))
+    show(rows, ...table(rows))
   } else if (action === 'revoke' && rest.length === 0) {
     if (!keyId) throw new UsageError('KEYID is missing')
     if (!(await keys.revoke(keyId))) throw new CommandError(`There is no key ${keyId}`)
-    print({ keyId, revoked: true }, `Revoked ${keyId}: no instance takes it after 30 seconds`)
+    show({ keyId, revoked: true }, `Revoked ${keyId}: no instance takes it after 30 seconds`)
   } else {
     throw new UsageError(action === undefined ? 'Say what to do' : `Not understood: ${positionals.join(' ')}`)
   }
@@ -95,20 +99,18 @@ type Row = Record<(typeof columns)[number], string | Date | null> & { fault?: st
 
 const isInstant = (value: unknown): value is Date => value instanceof Date && !Number.isNaN(value.getTime())
 
-const table = (rows: readonly Row[]): string => {
+const table = (rows: readonly Row[]): string[] => {
   const names = rows.some(({ fault }) => fault !== undefined) ? ([...columns, 'fault'] as const) : columns
   const cell = (value: string | Date | null | undefined) =>
-    value instanceof Date ? value.toISOString() : (value ?? '-')
+    value instanceof Date ? value.toISOString() : visible(value ?? '-')
   const cells = [[...names], ...rows.map((each) => names.map((name) => cell(each[name])))]
   const widths = names.map((_, i) => Math.max(...cells.map((line) => (line[i] as string).length)))
-  return cells
-    .map((line) =>
-      line
-        .map((text, i) => text.padEnd(widths[i] as number))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  return cells.map((line) =>
+    line
+      .map((text, i) => text.padEnd(widths[i] as number))
+      .join('  ')
+      .trimEnd(),
+  )
 }
 
 export const keysCommand: Command = { usage, run }

@@ -12,6 +12,7 @@ import {
   CommandError,
   noteUnknownOrganisation,
   organisationId,
+  print,
   required,
   type Terminal,
   UsageError,
@@ -32,6 +33,8 @@ const BATCH_LINES = 1000
 const BATCH_BYTES = 8 * 1024 * 1024
 /** How many are named at the most, of bad lines and of references that are missing. */
 const MOST_NAMED = 100
+/** How much is said of each, in characters: an id may be as long as a line. */
+const MOST_SAID = 500
 
 const run = async (store: Store, argv: string[], { out, err }: Terminal): Promise<void> => {
   const { values, positionals } = parseArgs({
@@ -60,25 +63,26 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
     throw new CommandError(`${file} is no file that can be read twice`)
   const { count, present, faults, missing } = await check(store, collection, organisation, lines()).catch(unreadable)
   if (count === 0) throw new CommandError(`${file} has no lines`)
-  for (const text of (faults.count > 0 ? faults : missing).first) err.write(`${text}\n`)
+  print(err, ...(faults.count > 0 ? faults : missing).first)
   if (faults.count > 0) throw new CommandError(`Nothing was written: ${faults.count} of ${count} lines are bad`)
   const lost = `${missing.count} references lead to nothing that ${organisation} has`
   if (values.strict && missing.count > 0) throw new CommandError(`Nothing was written: ${lost}`)
-  if (missing.count > 0) err.write(`Note: ${lost}\n`)
+  if (missing.count > 0) print(err, `Note: ${lost}`)
 
   let written = 0
   for await (const batch of batches(lines())) {
     const documents = batch.flatMap(({ number, document }) => (present.has(number) ? [] : [document]))
     if (documents.length === 0) continue
     await store.insert(collection, documents as never).catch((error) => {
-      const rest = 'Run it again to go on: what is written is passed over'
-      throw new CommandError(`Broken off after ${written} of ${count} lines: ${error.message}\n${rest}`)
+      throw new CommandError(`Broken off after ${written} of ${count} lines: ${error.message}`, [
+        'Run it again to go on: what is written is passed over',
+      ])
     })
     written += documents.length
   }
   const result = { collection, organisation, written, present: present.size, missingReferences: missing.count }
   const besides = present.size === 0 ? '' : `; ${present.size} were there already`
-  out.write(values.json ? `${JSON.stringify(result)}\n` : `Wrote ${written} to ${collection}${besides}\n`)
+  print(out, values.json ? JSON.stringify(result) : `Wrote ${written} to ${collection}${besides}`)
   await noteUnknownOrganisation(store, organisation, err)
 }
 
@@ -89,7 +93,7 @@ class Findings {
 
   add(text: string): void {
     this.count += 1
-    if (this.count <= MOST_NAMED) this.first.push(text)
+    if (this.count <= MOST_NAMED) this.first.push(text.slice(0, MOST_SAID))
   }
 }
 

@@ -67,7 +67,12 @@ t.test('a wrong call says what is wrong and how it is called', async (t) => {
       ]),
     ),
     [['issue', '--organisation', 'x', '--name', 'a\nb'], '--name must be 1 to 100 characters'],
-    [['issue', '--organisation', 'x', '--name', ' '], '--name must be 1 to 100 characters'],
+    ...[' ', '\u001b[2Jx', 'x\u007f', 'x\u0085', 'x\u009b', 'x\u2028', 'x\u2029', 'x\u200e', 'x\u202e', 'x\u2066'].map(
+      (name) => [['issue', '--organisation', 'x', '--name', name], '--name must be 1 to 100 characters'],
+    ),
+    [['forget\u001b[2J\n'], 'Not understood: forget\\u001b[2J\\u000a'],
+    [['list', '--a\u001bll'], "Unknown option '--a\\u001bll'"],
+    [['issue', '--name', '--json'], "Option '--name' argument is ambiguous. Did you forget"],
     [['list', '--all'], "Unknown option '--all'"],
   ] as [string[], string][]) {
     const { code, output } = await keys(...argv)
@@ -98,4 +103,19 @@ t.test('a stored key that does not fit is listed with its fault, and can be revo
   t.match(await keys('revoke', keyId), { code: 0 })
   t.type((await store.dangerouslyFind('apiKeys', keyId))?.revokedAt, Date)
   t.equal(await verify(key), undefined)
+})
+
+t.test('names that others stored are listed without what a terminal obeys', async (t) => {
+  const { keys, store } = await prepare(t)
+  const { keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
+  const name = '\u001b[31mRed\u202e\nfda'
+  await store.update('apiKeys', keyId, { name })
+  const { stdout } = await keys('list')
+  const [head, row, ...rest] = stdout.split('\n') as [string, string]
+  t.match(row, '  \\u001b[31mRed\\u202e\\u000afda  ')
+  t.equal(row.search(/\d{4}-\d\d-\d\dT/), head.indexOf('createdAt'), 'in its column')
+  t.same(rest, [''])
+  const json = await keys('list', '--json')
+  t.match(json.stdout, /^[\n -~]+$/)
+  t.equal(JSON.parse(json.stdout)[0].name, name)
 })

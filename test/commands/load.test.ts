@@ -230,34 +230,38 @@ t.test('of thousands of bad lines the first are named and all are counted', asyn
   t.match(output, 'Nothing was written: 3000 of 3000 lines are bad')
 })
 
-t.test(
-  'a reference to nothing of the organisation is named, in the same words whether another one has it',
-  async (t) => {
-    const { load, store } = await prepare(t)
-    await fillTenants(store)
-    const text = [
-      line({ _id: 'whole' }),
-      line({ _id: 'stolen', form: b.form._id, agent: b.agent(1)._id }),
-      line({ _id: 'astray', form: 'nothing', dispatch: undefined }),
-    ].join('\n')
-    const named = [
-      `line 2: form: ${organisation} has no form-b in forms`,
-      `line 2: agent: ${organisation} has no agent1-b in agents`,
-      `line 3: form: ${organisation} has no nothing in forms`,
-    ]
-    const refused = await load(text, ...entries, '--strict')
-    t.equal(refused.code, 1)
-    t.equal(
-      refused.output,
-      [...named, `Nothing was written: 3 references lead to nothing that ${organisation} has`, ''].join('\n'),
-    )
-    t.equal((await store.dangerouslyFindAll('entries', { _id: 'whole' })).length, 0)
-    const loaded = await load(text, ...entries, '--json')
-    t.match(JSON.parse(loaded.stdout), { written: 3, present: 0, missingReferences: 3 })
-    t.match(loaded.output, [...named, `Note: 3 references lead to nothing that ${organisation} has`].join('\n'))
-    t.match(await load(line({ _id: 'whole' }), ...entries, '--strict'), { code: 0, output: /^Wrote 0 .* already\n$/ })
-  },
-)
+t.test('what is said of a line is short, and nothing that a terminal obeys', async (t) => {
+  const { load } = await prepare(t)
+  const id = `\u009b\u202e${'x'.repeat(100_000)}`
+  const { output } = await load([line({ _id: id }), line({ _id: id }), '\u001b[2J'].join('\n'), ...entries)
+  t.match(output, /^line 2: id: \\u009b\\u202ex{400,500}\nline 3: is no JSON: [\n -~]+$/)
+})
+
+t.test('a reference to what the organisation lacks is named, in the same words whether another has it', async (t) => {
+  const { load, store } = await prepare(t)
+  await fillTenants(store)
+  const text = [
+    line({ _id: 'whole' }),
+    line({ _id: 'stolen', form: b.form._id, agent: b.agent(1)._id }),
+    line({ _id: 'astray', form: 'nothing', dispatch: undefined }),
+  ].join('\n')
+  const named = [
+    `line 2: form: ${organisation} has no form-b in forms`,
+    `line 2: agent: ${organisation} has no agent1-b in agents`,
+    `line 3: form: ${organisation} has no nothing in forms`,
+  ]
+  const refused = await load(text, ...entries, '--strict')
+  t.equal(refused.code, 1)
+  t.equal(
+    refused.output,
+    [...named, `Nothing was written: 3 references lead to nothing that ${organisation} has`, ''].join('\n'),
+  )
+  t.equal((await store.dangerouslyFindAll('entries', { _id: 'whole' })).length, 0)
+  const loaded = await load(text, ...entries, '--json')
+  t.match(JSON.parse(loaded.stdout), { written: 3, present: 0, missingReferences: 3 })
+  t.match(loaded.output, [...named, `Note: 3 references lead to nothing that ${organisation} has`].join('\n'))
+  t.match(await load(line({ _id: 'whole' }), ...entries, '--strict'), { code: 0, output: /^Wrote 0 .* already\n$/ })
+})
 
 t.test('references are found in every field that holds one, however many ids it holds', async (t) => {
   const { load, store } = await prepare(t)
