@@ -2,7 +2,7 @@
 // and so that it may be broken off and run again; it keeps its hands off a database with other data.
 import { parseArgs } from 'node:util'
 import { Presets, SingleBar } from 'cli-progress'
-import { type Command, CommandError, type Terminal, UsageError } from '../src/commands/run-command.js'
+import { type Command, CommandError, print, type Terminal, UsageError } from '../src/commands/run-command.js'
 import { keysOf } from '../src/keys/keys.js'
 import { type CollectionName, collections } from '../src/store/collections.js'
 import type { Store } from '../src/store/store.js'
@@ -47,8 +47,8 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
   for (const { _id, name } of organisations) {
     issued.push({ organisation: _id, name, key: await keys.issue({ organisation: _id, name: 'Seed' }) })
   }
-  const text = issued.map(({ organisation, name, key }) => `${key}  ${organisation}  ${name}`).join('\n')
-  out.write(`${values.json ? JSON.stringify(issued, null, 2) : text}\n`)
+  const lines = issued.map(({ organisation, name, key }) => `${key}  ${organisation}  ${name}`)
+  print(out, ...(values.json ? JSON.stringify(issued, null, 2).split('\n') : lines))
 }
 
 const whole = (name: keyof SeedOptions, text: string | undefined, least: number): number => {

@@ -41,7 +41,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     frameworkErrors,
     clientErrorHandler,
   })
-  const keys = keysOf(store, (error) => app.log.warn({ err: error }, 'the last use of a key was not written'))
+  const keys = keysOf(store, (err, what) => app.log.warn({ err }, what))
 
   app.decorate('config', config)
   app.decorate('store', keepTotals(store, config.totalMaxAgeMs))

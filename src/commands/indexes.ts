@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { collections } from '../store/collections.js'
 import { StoreUnavailable } from '../store/store.js'
-import { type Command, CommandError } from './run-command.js'
+import { type Command, CommandError, print } from './run-command.js'
 
 const usage = `Usage:
   npm run db:indexes [-- --json]
@@ -20,6 +20,6 @@ export const indexesCommand: Command = {
       throw new CommandError(`The indexes cannot be made: ${(error as Error).message}`)
     }
     const indexes = Object.fromEntries(Object.entries(collections).map(([name, { indexes }]) => [name, indexes]))
-    out.write(`${values.json ? JSON.stringify(indexes) : `The indexes of ${store.description} are there`}\n`)
+    print(out, values.json ? JSON.stringify(indexes) : `The indexes of ${store.description} are there`)
   },
 }

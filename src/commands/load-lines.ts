@@ -1,13 +1,15 @@
 // Reads a file of newline-delimited JSON (one object a line) into stored documents, and says of each line that is none
 // what is wrong with it. Nothing is written here.
+import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
 import { KindGuard, type TObject, type TSchema } from '@sinclair/typebox'
 import { Value, type ValueError } from '@sinclair/typebox/value'
 
 /** A line of the file: the document that it holds, or what is wrong with it. */
 export interface Line {
   number: number
+  /** Its length in bytes. */
+  size: number
   document?: Record<string, unknown>
   fault?: string
 }
@@ -19,7 +21,10 @@ const LONE_SURROGATE = /\p{Surrogate}/u
 /** The driver takes an object with the latter name for one of its own types. */
 const UNSTORABLE_NAME = /[\0\p{Surrogate}]|^_bsontype$/u
 /** Whatever the text of a line holds, as BSON it stays below the 16 MiB that MongoDB takes. */
-const MAX_LINE_LENGTH = 2 * 1024 * 1024
+const MAX_LINE_BYTES = 2 * 1024 * 1024
+/** How much of the file is read at once. */
+const CHUNK_BYTES = 512 * 1024
+const NEWLINE = 0x0a
 
 /**
  * The lines of a file that are not blank, as documents of the schema and of the organisation. A line gives its id as
@@ -27,16 +32,42 @@ const MAX_LINE_LENGTH = 2 * 1024 * 1024
  */
 export async function* readLines(file: string, schema: TObject, organisation: string): AsyncGenerator<Line> {
   let number = 0
-  for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+  for await (const { bytes, size } of linesIn(createReadStream(file, { highWaterMark: CHUNK_BYTES }))) {
     number += 1
-    const line = number === 1 ? text.replace(/^\uFEFF/, '') : text
-    if (line.trim() !== '') yield { number, ...read(line, schema, organisation) }
+    if (bytes === undefined) yield { number, size, fault: 'is longer than 2 MiB' }
+    else if (!isUtf8(bytes)) yield { number, size, fault: 'holds bytes that are no UTF-8' }
+    else {
+      const text = number === 1 ? bytes.toString().replace(/^\uFEFF/, '') : bytes.toString()
+      if (text.trim() !== '') yield { number, size, ...read(text, schema, organisation) }
+    }
   }
 }
 
-const read = (text: string, schema: TObject, organisation: string): Omit<Line, 'number'> => {
-  if (text.length > MAX_LINE_LENGTH) return { fault: 'is longer than 2 MiB' }
-  if (text.includes('\uFFFD')) return { fault: 'holds bytes that are no UTF-8' }
+/** The lines of a stream of bytes. Of one that is too long no more than its length is kept. */
+async function* linesIn(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ bytes?: Buffer; size: number }> {
+  let parts: Buffer[] = []
+  let size = 0
+  const line = () => {
+    const whole = size > MAX_LINE_BYTES ? { size } : { size, bytes: Buffer.concat(parts) }
+    parts = []
+    size = 0
+    return whole
+  }
+  for await (const chunk of chunks) {
+    let start = 0
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      size += end - start
+      parts.push(chunk.subarray(start, end))
+      yield line()
+      start = end + 1
+    }
+    size += chunk.length - start
+    if (size <= MAX_LINE_BYTES) parts.push(chunk.subarray(start))
+  }
+  yield line()
+}
+
+const read = (text: string, schema: TObject, organisation: string): Omit<Line, 'number' | 'size'> => {
   let record: unknown
   try {
     record = JSON.parse(text)
@@ -55,10 +86,12 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
   return fault === undefined ? { document: document as Record<string, unknown> } : { fault }
 }
 
-/** What is wrong with a value that JSON can say: whether it could not be stored as it is, or not be served. */
+/** What is wrong with a value of JSON: whether it could not be stored as it is, or not be served. */
 const faultIn = (value: unknown, path: readonly string[] = []): string | undefined => {
   const place = path.slice(0, 4).join('.')
   if (typeof value === 'string' && LONE_SURROGATE.test(value)) return `${place}: holds half of a surrogate pair`
+  // What is too large a number for JavaScript comes out of the JSON as an infinity, which could not go into JSON again.
+  if (typeof value === 'number' && !Number.isFinite(value)) return `${place}: holds a number beyond ±1.8e308`
   if (typeof value !== 'object' || value === null) return undefined
   if (path.length > MAX_DEPTH) return `${place}: nests deeper than ${MAX_DEPTH} levels`
   for (const [name, inner] of Object.entries(value)) {
@@ -93,6 +126,8 @@ const isInstant = (text: string): boolean => {
 
 const faultOf = ({ path, message, schema }: ValueError): string => {
   const field = path.slice(1).replaceAll('/', '.').replace(/^_id$/, 'id')
-  if (KindGuard.IsDate(schema)) return `${field}: expected an instant such as 2025-03-14T09:26:53.589Z`
+  if (KindGuard.IsDate(schema)) {
+    return `${field}: expected an instant such as 2025-03-14T09:26:53.589Z, in UTC from the year 0001 to 9999`
+  }
   return `${field}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
 }

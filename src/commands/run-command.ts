@@ -1,6 +1,7 @@
 // What the commands of the project share: how they end. 0 is done, 1 is failed, 2 is called wrongly; what went wrong is
 // said on standard error in words.
 import { ConfigError } from '../config.js'
+import { ORGANISATION_ID } from '../store/collections.js'
 import { type Store, StoreUnavailable } from '../store/store.js'
 
 export interface Command {
@@ -8,17 +9,36 @@ export interface Command {
   run(store: Store, argv: string[], terminal: Terminal): Promise<void>
 }
 
-/** Where a command writes: its result to `out`, all else to `err`. */
+/** Where a command writes, with print(): its result to `out`, all else to `err`. */
 export interface Terminal {
   readonly out: NodeJS.WritableStream
   readonly err: NodeJS.WritableStream
 }
 
+/** What a terminal takes for an order, or for the end of a line, or what has it show text in another order. */
+const COMMANDING = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
+
+/** The text with an escape in the place of each such character; of JSON it is the same JSON. */
+export const visible = (text: string): string =>
+  text.replace(COMMANDING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** Writes lines. What stands in them may come from anywhere. */
+export const print = (stream: NodeJS.WritableStream, ...lines: readonly string[]): void => {
+  stream.write(lines.map((line) => `${visible(line)}\n`).join(''))
+}
+
 /** The command was called wrongly. */
 export class UsageError extends Error {}
 
-/** The command could not do what it was called for, and the message says why. */
-export class CommandError extends Error {}
+/** The command could not do what it was called for, and the message says why; more lines may say what to do. */
+export class CommandError extends Error {
+  constructor(
+    message: string,
+    readonly more: readonly string[] = [],
+  ) {
+    super(message)
+  }
+}
 
 /**
  * Runs a command on the store that `open` gives, and closes it.
@@ -31,7 +51,7 @@ export const runCommand = async (
   terminal: Terminal,
 ): Promise<0 | 1 | 2> => {
   if (argv.includes('--help')) {
-    terminal.out.write(`${usage}\n`)
+    print(terminal.out, ...usage.split('\n'))
     return 0
   }
   try {
@@ -39,22 +59,41 @@ export const runCommand = async (
     await run(store, argv, terminal).finally(() => store.close())
     return 0
   } catch (error) {
-    const { message, stack, code } = error as NodeJS.ErrnoException
-    if (error instanceof UsageError || String(code).startsWith('ERR_PARSE_ARGS')) {
-      terminal.err.write(`${message}\n\n${usage}\n`)
+    const wrongCall = wrongCallOf(error as Error)
+    if (wrongCall !== undefined) {
+      print(terminal.err, wrongCall, '', ...usage.split('\n'))
       return 2
     }
-    const isPlain = [CommandError, ConfigError].some((kind) => error instanceof kind)
-    const outage = error instanceof StoreUnavailable && `${message}: ${(error.cause as Error).message}`
-    terminal.err.write(`${outage || (isPlain ? message : stack)}\n`)
+    print(terminal.err, ...linesOf(error as Error))
     return 1
   }
+}
+
+/** What was wrong with the call, if that is the error. Node's words for it may be several lines. */
+const wrongCallOf = (error: NodeJS.ErrnoException): string | undefined => {
+  if (error instanceof UsageError) return error.message
+  return String(error.code).startsWith('ERR_PARSE_ARGS') ? error.message.replaceAll('\n', ' ') : undefined
+}
+
+const linesOf = (error: Error): string[] => {
+  if (error instanceof CommandError) return [error.message, ...error.more]
+  if (error instanceof StoreUnavailable) return [`${error.message}: ${(error.cause as Error).message}`]
+  // Of a fault of the program the stack is shown.
+  return (error instanceof ConfigError ? error.message : String(error.stack)).split('\n')
 }
 
 /** The value of an option that must be given. */
 export const required = (name: string, value: string | undefined): string => {
   if (!value) throw new UsageError(`--${name} is missing`)
   return value
+}
+
+/** The value of --organisation, which must look like an identifier of one. */
+export const organisationId = (value: string): string => {
+  if (ORGANISATION_ID.test(value)) return value
+  throw new UsageError(
+    '--organisation must be 1 to 100 letters, digits, dots, underscores, colons and dashes, the first a letter or digit',
+  )
 }
 
 /** Says when the organisation that a command wrote for is not in the database: it may come later, or be a slip. */
@@ -64,5 +103,5 @@ export const noteUnknownOrganisation = async (
   err: Terminal['err'],
 ): Promise<void> => {
   if ((await store.dangerouslyFind('organisations', organisation)) !== undefined) return
-  err.write(`Note: the database has no organisation ${organisation} yet\n`)
+  print(err, `Note: the database has no organisation ${organisation} yet`)
 }

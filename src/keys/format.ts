@@ -28,19 +28,82 @@ export const keyIdOf = (key: string): string | undefined => {
 /** What is kept of a key: its SHA-256, in hexadecimal. */
 export const hashOf = (key: string): string => hash('sha256', key)
 
-/** What a text has that must be looked at for keys: hardly any has. */
-const SUSPECT = /%|fda_/i
+/** What may begin or hide a key, however it was mangled. */
+const MARK = /%|fda/i
+/** So many letters and digits in a row may be a piece of a secret. */
+const LONG = 13
+/** What no piece of a secret looks like: hexadecimal digits, and up to so many letters that are words, with or without a number. */
+const HEXADECIMAL = /^[\da-f]+$/i
+const MOST_IN_WORDS = 24
+const WORDS = /^(?:[A-Z]+|[A-Za-z][a-z]{3,}(?:[A-Z][a-z]{3,})*)\d*$/
+/**
+ * A percent code; the prefix of a key with all that follows it, up to where a URL or a JSON text goes on; a long row of
+ * letters and digits. An id of hexadecimal digits may begin with the letters of the prefix.
+ */
+const PIECES = new RegExp(
+  `%[\\da-f]{2}|(fda(?<=(?:^|[^\\da-z]|%[\\da-f]{2})...)(?![\\da-f]+(?![\\da-z])))([^&#?/"]*)|[\\da-z]{${LONG},}`,
+  'gi',
+)
+/** What follows the prefix of a key whose id is as it should be. */
+const KEY_ID = new RegExp(`^[_-][\\da-z]{${ID_LENGTH}}(?![\\da-z])`, 'i')
+const REDACTED = '[redacted]'
+/** The percent code of a letter, a digit, an underscore or a percent sign, which may itself have been encoded many times. */
+const CODE = /%(?:25)*(25|[3-7][\da-f])/gi
+/** How often a whole text may have been encoded. */
+const MOST_ENCODINGS = 4
+/** By the code of a character whether it may stand in a row. */
+const inRow = Array.from({ length: 256 }, (_, code) => ALPHABET.includes(String.fromCharCode(code)))
 
-/** Takes the secrets of keys out of a text, for the log; out of a URL also where it is percent-encoded, even repeatedly. */
-export const redacted = (text: string): string =>
-  SUSPECT.test(text)
-    ? text.replace(/%(25)*[3-7][0-9a-f]/gi, wordCharacter).replace(/fda_([0-9a-z]+)_[0-9a-z_]+/gi, 'fda_$1_[redacted]')
-    : text
+/**
+ * Takes the secrets of keys out of a text, for the log, and leaves their ids; also of keys that were mangled on their way:
+ * percent-encoded, even repeatedly, cut, mistyped, with something in between. A text without any stays as it is.
+ */
+export const redacted = (text: string): string => {
+  if (!MARK.test(text) && !hasSuspectRow(text)) return text
+  const plain = decoded(text)
+  const safe = plain.replace(PIECES, (piece: string, prefix: string | undefined, rest: string) => {
+    if (prefix !== undefined) return prefix + redactedRest(rest)
+    return piece.startsWith('%') || isReadable(piece) ? piece : REDACTED
+  })
+  return safe === plain ? text : safe
+}
 
-/** The letter, digit or underscore that a percent code stands for; any other code as it is. */
-const wordCharacter = (code: string): string => {
-  const character = decodeURIComponent(`%${code.slice(-2)}`)
-  return /\w/.test(character) ? character : code
+/** As every URL is asked, it looks at every 13th character alone, and around it at those that may stand in a row with it. */
+const hasSuspectRow = (text: string): boolean => {
+  for (let at = LONG - 1; at < text.length; at += LONG) {
+    if (!inRow[text.charCodeAt(at)]) continue
+    let start = at
+    while (start > 0 && inRow[text.charCodeAt(start - 1)]) start -= 1
+    let end = at + 1
+    while (end < text.length && inRow[text.charCodeAt(end)]) end += 1
+    if (end - start >= LONG && !isReadable(text.slice(start, end))) return true
+    at = end
+  }
+  return false
+}
+
+const isReadable = (row: string): boolean => HEXADECIMAL.test(row) || (row.length <= MOST_IN_WORDS && WORDS.test(row))
+
+/** What is left of the text that follows a prefix. */
+const redactedRest = (rest: string): string => {
+  const id = KEY_ID.exec(rest)?.[0] ?? ''
+  if (rest.length < LONG || rest === id) return rest
+  return id === '' ? REDACTED : `${id}_${REDACTED}`
+}
+
+const decoded = (text: string): string => {
+  let plain = text
+  for (let i = 0; i < MOST_ENCODINGS; i++) {
+    const next = plain.replace(CODE, character)
+    if (next === plain) break
+    plain = next
+  }
+  return plain
+}
+
+const character = (code: string, digits: string): string => {
+  const found = String.fromCharCode(Number.parseInt(digits, 16))
+  return /[\w%]/.test(found) ? found : code
 }
 
 const checksum = (text: string): string => {

@@ -10,11 +10,13 @@ import { whenOver } from './caller.js'
 const MAX_LOGGED_URL = 500
 const MAX_LOGGED_AGENT = 200
 const REQUEST_ID = /^[\w.:-]{1,64}$/
+/** A key, or its secret: the ids that callers make have no longer rows of letters and digits. */
+const KEY = /fda_|[0-9a-z]{33}/i
 
 /** The request's id: the caller's own X-Request-Id if it is fit for a log, else a new one. */
 export const requestId = ({ headers }: IncomingMessage): string => {
   const given = headers['x-request-id']
-  return typeof given === 'string' && REQUEST_ID.test(given) && redacted(given) === given ? given : randomUUID()
+  return typeof given === 'string' && REQUEST_ID.test(given) && !KEY.test(given) ? given : randomUUID()
 }
 
 export const requestLogPlugin = fp(
@@ -36,11 +38,11 @@ const logRequest = (request: FastifyRequest, reply: FastifyReply, wasAnswered: b
   request.log.info(
     {
       method: request.method,
-      url: redacted(request.url).slice(0, MAX_LOGGED_URL),
+      url: redacted(request.url.slice(0, MAX_LOGGED_URL)),
       ...(wasAnswered ? { statusCode: reply.statusCode } : { aborted: true }),
       ms: Math.round(reply.elapsedTime * 10) / 10,
       ip: request.ip,
-      userAgent: redacted(request.headers['user-agent'] ?? '').slice(0, MAX_LOGGED_AGENT) || undefined,
+      userAgent: redacted((request.headers['user-agent'] ?? '').slice(0, MAX_LOGGED_AGENT)) || undefined,
       keyId: request.scope?.keyId,
       organisation: request.scope?.organisation,
     },

@@ -5,16 +5,28 @@ import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
 import { strict } from '../../schemas/kit.js'
 
 const id = Type.String({ minLength: 1 })
-const owned = { _id: id, organisation: id }
-const dated = { createdAt: Type.Date(), updatedAt: Type.Date() }
+/**
+ * The identifier of an organisation: letters, digits and, but for its beginning, dots, underscores, colons and dashes. It
+ * stands in conditions, in the log and on terminals, and has no character that means anything there.
+ */
+export const ORGANISATION_ID = /^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$/
+const organisationId = Type.String({ pattern: ORGANISATION_ID.source })
+const owned = { _id: id, organisation: organisationId }
+/** A response has four digits for the year, and JSON Schema's date-time has no year 0. */
+const instant = Type.Date({
+  minimumTimestamp: Date.parse('0001-01-01T00:00:00.000Z'),
+  maximumTimestamp: Date.parse('9999-12-31T23:59:59.999Z'),
+})
+const dated = { createdAt: instant, updatedAt: instant }
 /** One of the strings. Unlike an `enum`, TypeBox checks it by itself. */
 const oneOf = <const V extends readonly string[]>(values: V) =>
   Type.Unsafe<V[number]>(Type.Union(values.map((value) => Type.Literal(value))))
 const optionalText = Type.Optional(Type.String())
-const optionalDate = Type.Optional(Type.Date())
+const optionalInstant = Type.Optional(instant)
+const dateOrNone = Type.Optional(Type.Union([Type.Date(), Type.Null()]))
 
 export type OrganisationDocument = Static<typeof OrganisationDocument>
-const OrganisationDocument = strict({ _id: id, name: Type.String(), ...dated })
+const OrganisationDocument = strict({ _id: organisationId, name: Type.String(), ...dated })
 
 export type UserDocument = Static<typeof UserDocument>
 const UserDocument = strict({
@@ -25,7 +37,7 @@ const UserDocument = strict({
   lastName: Type.String(),
   email: optionalText,
   ...dated,
-  lastLogin: optionalDate,
+  lastLogin: optionalInstant,
 })
 
 export type AgentDocument = Static<typeof AgentDocument>
@@ -38,7 +50,7 @@ const AgentDocument = strict({
   phone: optionalText,
   location: Type.Array(strict({ country: optionalText, zone: optionalText, state: optionalText, city: optionalText })),
   ...dated,
-  lastLogin: optionalDate,
+  lastLogin: optionalInstant,
 })
 
 export type FormDocument = Static<typeof FormDocument>
@@ -69,8 +81,8 @@ const DispatchDocument = strict({
   dispatchType: oneOf(dispatchTypes),
   status: oneOf(dispatchStatuses),
   name: Type.String(),
-  startDate: optionalDate,
-  dueDate: optionalDate,
+  startDate: optionalInstant,
+  dueDate: optionalInstant,
   form: Type.Optional(id),
   project: Type.Optional(id),
   totalExpectedEntries: Type.Optional(Type.Number()),
@@ -115,9 +127,9 @@ const ApiKeyDocument = strict({
   name: Type.String(),
   hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
   createdAt: Type.Date(),
-  expiresAt: optionalDate,
-  revokedAt: optionalDate,
-  lastUsedAt: optionalDate,
+  expiresAt: dateOrNone,
+  revokedAt: dateOrNone,
+  lastUsedAt: dateOrNone,
 })
 
 export type SeedDocument = Static<typeof SeedDocument>
@@ -166,6 +178,15 @@ export const collections = {
 } as const satisfies Record<string, Collection>
 
 export type CollectionName = keyof typeof collections
+
+const authors = { createdBy: 'users', modifiedBy: 'users' } as const
+
+/** The collections that fields refer to, by the path of the field, which holds one id or an array of them. */
+export const references: { readonly [C in CollectionName]?: Readonly<Record<string, CollectionName>> } = {
+  projects: authors,
+  dispatches: { 'recipients.agents': 'agents', form: 'forms', project: 'projects', ...authors },
+  entries: { dispatch: 'dispatches', form: 'forms', project: 'projects', agent: 'agents' },
+}
 
 /** The document type of each collection. */
 export interface Documents {

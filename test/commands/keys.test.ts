@@ -58,14 +58,26 @@ t.test('a wrong call says what is wrong and how it is called', async (t) => {
     [['list', '--name', 'x'], 'list takes no --name'],
     [['--json'], 'Say what to do'],
     [['forget', '--json'], 'forget takes no --json'],
-    [['list', '--organisation', ''], '--organisation is empty'],
+    ...['', '$x', 'a b', '-x', 'x\u001b[2J', 'x\u202e', 'x\n', 'x'.repeat(101)].flatMap((organisation) =>
+      ['list', 'issue'].map((action) => [
+        [action, `--organisation=${organisation}`, ...(action === 'issue' ? ['--name', 'x'] : [])],
+        organisation === '' && action === 'issue'
+          ? '--organisation is missing'
+          : '--organisation must be 1 to 100 letters',
+      ]),
+    ),
     [['issue', '--organisation', 'x', '--name', 'a\nb'], '--name must be 1 to 100 characters'],
-    [['issue', '--organisation', 'x', '--name', ' '], '--name must be 1 to 100 characters'],
+    ...[' ', '\u001b[2Jx', 'x\u007f', 'x\u0085', 'x\u009b', 'x\u2028', 'x\u2029', 'x\u200e', 'x\u202e', 'x\u2066'].map(
+      (name) => [['issue', '--organisation', 'x', '--name', name], '--name must be 1 to 100 characters'],
+    ),
+    [['forget\u001b[2J\n'], 'Not understood: forget\\u001b[2J\\u000a'],
+    [['list', '--a\u001bll'], "Unknown option '--a\\u001bll'"],
+    [['issue', '--name', '--json'], "Option '--name' argument is ambiguous. Did you forget"],
     [['list', '--all'], "Unknown option '--all'"],
-  ] as const) {
+  ] as [string[], string][]) {
     const { code, output } = await keys(...argv)
     t.equal(code, 2, argv.join(' '))
-    t.match(output, message)
+    t.match(output, message, argv.join(' '))
     t.match(output, 'Usage:')
   }
   t.match(await keys('--help'), { code: 0, stdout: 'Usage:' })
@@ -73,4 +85,37 @@ t.test('a wrong call says what is wrong and how it is called', async (t) => {
   t.match(await keys('revoke', key), { code: 0, output: `Revoked ${key.slice(4, 16)}: ` }, 'a whole key will do')
   t.notMatch((await keys('revoke', `${key}x`)).output, key.slice(17), 'its secret is not repeated')
   t.match(await keys('revoke', 'nobody'), { code: 1, output: /^There is no key nobody$/m })
+})
+
+t.test('a stored key that does not fit is listed with its fault, and can be revoked', async (t) => {
+  const { keys, store, verify } = await prepare(t)
+  const { key, keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
+  await store.update('apiKeys', keyId, { organisation: { $ne: 'x' }, createdAt: 'once', revokedAt: 'soon' } as object)
+  await keys('issue', '--organisation', 'org', '--name', 'Good')
+  const fault = 'organisation: expected string'
+  const [bad, good] = JSON.parse((await keys('list', '--json')).stdout)
+  t.match(bad, { keyId, organisation: null, name: 'Sync', createdAt: 'once', fault })
+  t.equal('fault' in good, false)
+  t.match(
+    (await keys('list')).stdout,
+    /lastUsedAt +fault\n\w{12} +- +Sync +once +- +soon +- +organisation: expected string\n/,
+  )
+  t.match(await keys('revoke', keyId), { code: 0 })
+  t.type((await store.dangerouslyFind('apiKeys', keyId))?.revokedAt, Date)
+  t.equal(await verify(key), undefined)
+})
+
+t.test('names that others stored are listed without what a terminal obeys', async (t) => {
+  const { keys, store } = await prepare(t)
+  const { keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
+  const name = '\u001b[31mRed\u202e\nfda'
+  await store.update('apiKeys', keyId, { name })
+  const { stdout } = await keys('list')
+  const [head, row, ...rest] = stdout.split('\n') as [string, string]
+  t.match(row, '  \\u001b[31mRed\\u202e\\u000afda  ')
+  t.equal(row.search(/\d{4}-\d\d-\d\dT/), head.indexOf('createdAt'), 'in its column')
+  t.same(rest, [''])
+  const json = await keys('list', '--json')
+  t.match(json.stdout, /^[\n -~]+$/)
+  t.equal(JSON.parse(json.stdout)[0].name, name)
 })

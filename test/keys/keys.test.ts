@@ -1,9 +1,11 @@
 // API keys: their form, what is kept of them, and how long a verified one is trusted.
+import { randomInt } from 'node:crypto'
 import t from 'tap'
 import { hashOf, keyIdOf, makeKey, redacted } from '../../src/keys/format.js'
 import { keysOf } from '../../src/keys/keys.js'
-import type { Store } from '../../src/store/store.js'
-import { testStore } from '../support/store.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { type Store, StoreUnavailable } from '../../src/store/store.js'
+import { testStore, withoutUpdates } from '../support/store.js'
 
 const failing = (t: { fail(message: string): unknown }) => (error: unknown) => t.fail(String(error))
 
@@ -160,4 +162,150 @@ t.test('a failure of the store while a key is looked up is not taken for a bad k
   down = false
   t.ok(await keys.verify(key), 'and it is not remembered')
   await written()
+})
+
+t.test('a key is issued only with what a stored key may hold', async (t) => {
+  const store = testStore(t)
+  const keys = keysOf(store, failing(t))
+  for (const organisation of ['', ' ', 'a b', '$org', 'org\n', 'org\u202e', 'x'.repeat(101)]) {
+    await t.rejects(keys.issue({ organisation, name: 'Sync' }), { name: 'UnfitKey', message: /organisation: expected/ })
+  }
+  t.same(await store.dangerouslyFindAll('apiKeys', {}), [])
+})
+
+t.test('a stored key that does not fit lets nobody in, and is reported once a read', async (t) => {
+  const store = testStore(t)
+  for (const [fields, fault] of [
+    [{ organisation: { $ne: 'x' } }, 'organisation: expected string'],
+    [{ organisation: { $gt: '' } }, 'organisation: expected string'],
+    [{ organisation: ['org'] }, 'organisation: expected string'],
+    [{ organisation: '$org' }, 'organisation: expected string to match'],
+    [{ organisation: null }, 'organisation: expected string'],
+    [{ expiresAt: '2099-01-01' }, 'expiresAt: expected union value'],
+    [{ revokedAt: false }, 'revokedAt: expected union value'],
+    [{ createdAt: 1 }, 'createdAt: expected Date'],
+  ] as const) {
+    const key = makeKey()
+    const _id = keyIdOf(key) as string
+    const hash = hashOf(key)
+    const document = { _id, organisation: 'org', name: 'Sync', hash, createdAt: new Date(), ...fields }
+    await store.insert('apiKeys', [document as never])
+    const reports: [unknown, string][] = []
+    const keys = keysOf(store, (...report) => reports.push(report))
+    t.same(await Promise.all([keys.verify(key), keys.verify(key)]), [undefined, undefined], fault)
+    t.equal(await keys.verify(key), undefined)
+    t.match(reports, [[{ keyId: _id, message: `Key ${_id} does not fit: ${fault}` }, /^a stored key does not fit/]])
+    t.notMatch(String(reports), hash)
+    const [listed] = (await keys.list()).filter(({ document }) => document._id === _id)
+    t.match(listed, { fault })
+  }
+})
+
+t.test('a stored key may have fields of others', async (t) => {
+  const store = testStore(t)
+  const keys = keysOf(withoutUpdates(store), failing(t))
+  const key = await keys.issue({ organisation: 'org', name: 'Sync' })
+  await store.update('apiKeys', keyIdOf(key) as string, { note: 'For the nightly job' } as object)
+  t.match(await keys.verify(key), { organisation: 'org' })
+})
+
+t.test('that a key is unknown is remembered for five seconds, and then it may have been issued', async (t) => {
+  const { count, counted, written } = counting(testStore(t))
+  let elapsed = 1000
+  const keys = keysOf(counted, failing(t), Date.now, () => elapsed)
+  const draw = () => 7
+  const key = makeKey(draw)
+  for (let i = 0; i < 5; i++) t.equal(await keys.verify(key), undefined)
+  t.equal(count.finds, 1)
+  await keys.issue({ organisation: 'org', name: 'Late' }, draw)
+  elapsed += 4999
+  t.equal(await keys.verify(key), undefined)
+  t.equal(count.finds, 1)
+  elapsed += 1
+  t.ok(await keys.verify(key))
+  await written()
+})
+
+/** A well-formed key with the id of another one. */
+const withIdOf = (key: string): string => {
+  const letters = [...key.slice(4, 16)].map((letter) =>
+    '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'.indexOf(letter),
+  )
+  return makeKey((limit) => letters.shift() ?? randomInt(limit))
+}
+
+t.test('whoever has the id of a key and not its secret neither gets in nor keeps its owner out', async (t) => {
+  const store = testStore(t)
+  const { count, counted, written } = counting(store)
+  let elapsed = 1000
+  const keys = keysOf(counted, failing(t), Date.now, () => elapsed)
+  const key = await keys.issue({ organisation: 'org', name: 'Sync' })
+  const wrong = withIdOf(key)
+  t.equal(keyIdOf(wrong), keyIdOf(key))
+  const both = async (first: string, second: string) => {
+    const scopes = await Promise.all([keys.verify(first), keys.verify(second)])
+    return scopes.map((scope) => scope !== undefined)
+  }
+
+  for (let i = 0; i < 3; i++) t.equal(await keys.verify(wrong), undefined)
+  t.equal(count.finds, 1, 'the wrong secret is looked up once')
+  t.same(await both(wrong, key), [false, true])
+  t.equal(count.finds, 2)
+  t.same(await both(key, wrong), [true, false])
+  t.equal(count.finds, 2)
+  elapsed += 30_000
+  t.same(await both(wrong, key), [false, true])
+  t.equal(count.finds, 3, 'both share one look-up')
+
+  elapsed += 30_000
+  t.equal(await keys.verify(wrong), undefined)
+  t.ok(await keys.verify(key))
+  t.equal(count.finds, 4, 'a key that was verified before stays known')
+  await written()
+})
+
+t.test('a key that is taken out of the database is refused within 30 seconds', async (t) => {
+  const store = testStore(t)
+  let elapsed = 1000
+  let isGone = false
+  const gone: Store = {
+    ...withoutUpdates(store),
+    dangerouslyFind: async (collection, id) => (isGone ? undefined : store.dangerouslyFind(collection, id)),
+  }
+  const keys = keysOf(gone, failing(t), Date.now, () => elapsed)
+  const key = await keys.issue({ organisation: 'org', name: 'Sync' })
+  t.ok(await keys.verify(key))
+  isGone = true
+  elapsed += 30_000
+  t.equal(await keys.verify(key), undefined)
+})
+
+t.test('unknown keys push out none that was verified', async (t) => {
+  const { count, counted, written } = counting(embeddedStore())
+  const keys = keysOf(counted, failing(t))
+  const key = await keys.issue({ organisation: 'org', name: 'Sync' })
+  t.ok(await keys.verify(key))
+  await Promise.allSettled(Array.from({ length: 12_000 }, () => keys.verify(makeKey())))
+  const { finds } = count
+  t.ok(await keys.verify(key))
+  t.equal(count.finds, finds)
+  await written()
+})
+
+t.test('thousands of unknown keys at once are told that the database is away, and nothing else', async (t) => {
+  let finds = 0
+  const away: Store = {
+    ...embeddedStore(),
+    dangerouslyFind: async () => {
+      finds += 1
+      throw new StoreUnavailable(new Error('gone'))
+    },
+  }
+  const keys = keysOf(away, failing(t))
+  const results = await Promise.allSettled(Array.from({ length: 12_000 }, () => keys.verify(makeKey())))
+  t.equal(
+    results.filter((result) => result.status === 'rejected' && result.reason instanceof StoreUnavailable).length,
+    12_000,
+  )
+  t.ok(finds < 100, 'hardly one of them asked the database')
 })

@@ -1,6 +1,6 @@
 // A budget that all share, of which one key gets a part.
 import t from 'tap'
-import { Budget } from '../../src/budget.js'
+import { Budget } from '../../src/limits/budget.js'
 
 t.test('a key gets its part and no more, until it gives back', async (t) => {
   const budget = new Budget(100, 25)

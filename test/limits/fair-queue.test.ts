@@ -1,6 +1,6 @@
 // Turns: so much at once in all and for each key, and keys one after the other.
 import t from 'tap'
-import { FairQueue } from '../../src/fair-queue.js'
+import { FairQueue } from '../../src/limits/fair-queue.js'
 
 const queueOf = (atOnce: number, atOncePerKey: number) => {
   const queue = new FairQueue({ atOnce, atOncePerKey })

@@ -20,6 +20,8 @@ t.test('every operation needs a key, and each way to have none gets the same ans
   const expired = await keys.issue({ organisation: A, name: 'Old', expiresAt: new Date(Date.now() - 1) })
   const revoked = await keys.issue({ organisation: A, name: 'Gone' })
   await store.update('apiKeys', revoked.split('_')[1] as string, { revokedAt: new Date() })
+  const unfit = await keys.issue({ organisation: A, name: 'Everything' })
+  await store.update('apiKeys', unfit.split('_')[1] as string, { organisation: { $ne: '' } } as object)
   const unknown = await keysOf((await testApp(t)).store, () => {}).issue({ organisation: A, name: 'Elsewhere' })
   const other = await keyOf(B)
   // The id of one key with the secret of another: well-formed, and nobody's.
@@ -38,6 +40,7 @@ t.test('every operation needs a key, and each way to have none gets the same ans
     unknown: `Bearer ${unknown}`,
     expired: `Bearer ${expired}`,
     revoked: `Bearer ${revoked}`,
+    unfit: `Bearer ${unfit}`,
   }
   const bodies = new Set<string>()
   for (const url of operations) {

@@ -56,7 +56,7 @@ t.test('a request is one line, with its id, its key’s id and no secret', async
     statusCode: 200,
     ms: Number,
     ip: '127.0.0.1',
-    userAgent: 'sync/1.0 (token fda_abcdefghijkl_[redacted])',
+    userAgent: 'sync/1.0 (token fda_abcdefghijkl_[redacted]',
     keyId: 'abcdefghijkl',
     organisation: 'org',
   })
@@ -151,8 +151,16 @@ t.test('the id of a request is the caller’s if it is fit for a log, else a new
     (await app.inject({ url: '/health/live', headers: given === undefined ? {} : { 'x-request-id': given } })).headers[
       'x-request-id'
     ]
-  t.equal(await idOf('a.b-c_1:2'), 'a.b-c_1:2')
-  for (const bad of ['', 'a b', 'x'.repeat(65), '{"a":1}', key, undefined]) {
+  // The last three are a UUID, a ULID and a trace id of W3C.
+  for (const fit of [
+    'a.b-c_1:2',
+    '0b9df1c4-6a7e-4c39-8c71-7f6b6a0c4e52',
+    '01ARZ3NDEKTSV4RRFFQ69G5FAV',
+    '4bf92f3577b34da6a3ce929d0e0e4736',
+  ]) {
+    t.equal(await idOf(fit), fit)
+  }
+  for (const bad of ['', 'a b', 'x'.repeat(65), '{"a":1}', key, key.slice(17), undefined]) {
     t.match(await idOf(bad), /^[0-9a-f-]{36}$/, `${bad}`)
   }
 })

@@ -83,3 +83,9 @@ t.test('every file begins with what it is for, and exports by name', async (t) =
     t.notMatch(text, /^export default/m, file)
   }
 })
+
+t.test('commands write through one function, which lets nothing through that a terminal obeys', async (t) => {
+  const commands = files.filter((name) => name.startsWith('src/commands/') || name === 'seed/command.ts')
+  const writers = commands.filter((name) => /\.write\(|console\./.test(readFileSync(name, 'utf8')))
+  t.same(writers, ['src/commands/run-command.ts'])
+})
