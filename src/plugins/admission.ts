@@ -18,6 +18,9 @@ declare module 'fastify' {
 const LARGE_PAGE = 100
 const SMALL = { atOnce: 32, atOncePerKey: 8 }
 const LARGE = { atOnce: 2, atOncePerKey: 1 }
+/** Where several keys have asked within so many milliseconds, a large page is followed by a rest as long as it took. */
+const SEVERAL_MS = 1000
+const LONGEST_REST_MS = 1000
 /** How long a request waits for its turn, in milliseconds. */
 const LONGEST_WAIT_MS = 5000
 /** Of the memory for responses, one key gets a quarter. */
@@ -33,7 +36,9 @@ export class Share {
   #isOver = false
   /** When the caller must have read the response, on the clock of performance.now(). */
   deadline = Number.POSITIVE_INFINITY
+  /** Where it has a place, and since when, on the same clock. */
   queue: FairQueue | undefined
+  begun = 0
 
   constructor(
     readonly key: string,
@@ -54,14 +59,7 @@ export class Share {
     this.#bytes = bytes
   }
 
-  /** Lets the next request begin. */
-  leave(): void {
-    this.queue?.leave(this.key)
-    this.queue = undefined
-  }
-
   end(): void {
-    this.leave()
     this.hold(0)
     this.#isOver = true
   }
@@ -91,6 +89,18 @@ export const admissionPlugin = fp(
     const small = new FairQueue(SMALL)
     const large = new FairQueue(LARGE)
     const shares = new Set<Share>()
+    let lastKey = ''
+    let severalAt = Number.NEGATIVE_INFINITY
+
+    /** Lets the next request begin: at once, or after a rest that leaves the machine to the other keys. */
+    const leave = (share: Share): void => {
+      const { queue, key, begun } = share
+      if (queue === undefined) return
+      share.queue = undefined
+      const now = performance.now()
+      if (queue === small || now - severalAt > SEVERAL_MS) queue.leave(key)
+      else setTimeout(() => queue.leave(key), Math.min(now - begun, LONGEST_REST_MS)).unref()
+    }
 
     app.decorateRequest('share')
     app.addHook('preHandler', (request, reply, next) => {
@@ -104,18 +114,22 @@ export const admissionPlugin = fp(
       }
       const begin = () => {
         share.queue = queue
+        share.begun = performance.now()
         if (wait === undefined) return
         clearTimeout(wait)
         // What has arrived meanwhile is read first: work that follows upon work must not keep the process from it.
         setImmediate(admit)
       }
       request.share = share
+      if (key !== lastKey) severalAt = performance.now()
+      lastKey = key
       // The caller has gone while its key was looked up.
       if (reply.raw.closed) return
       shares.add(share)
       whenOver(reply, () => {
         clearTimeout(wait)
         queue.withdraw(key, begin)
+        leave(share)
         share.end()
         shares.delete(share)
       })
@@ -132,10 +146,11 @@ export const admissionPlugin = fp(
     app.addHook('onSend', ({ share }, _reply, payload, next) => {
       const bytes = typeof payload === 'string' || payload instanceof Buffer ? payload.length : 0
       // There is none where the key was refused.
-      share?.hold(bytes)
-      if (share !== undefined) share.deadline = performance.now() + readingMs + bytes / leastBytesPerMs
+      if (share === undefined) return next(null, payload)
+      share.hold(bytes)
+      share.deadline = performance.now() + readingMs + bytes / leastBytesPerMs
       next(null, payload)
-      share?.leave()
+      leave(share)
     })
 
     const look = setInterval(() => {

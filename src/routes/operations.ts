@@ -1,4 +1,5 @@
 // The two kinds of operation: a list and a record by its id. What a route adds is its names, schemas and pipeline.
+import { setImmediate } from 'node:timers/promises'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { IdParams } from '../../schemas/common.js'
@@ -7,6 +8,7 @@ import { strict } from '../../schemas/kit.js'
 import type { Listing, Query, Scope } from '../pipelines/stages.js'
 import { callerGone } from '../plugins/caller.js'
 import { type ProblemCode, problem } from '../problems.js'
+import type { BsonList } from '../serializer/bson.js'
 import { databaseProblems, notModified, problemAnswers, requestProblems, taggedAnswer } from './answers.js'
 import { pageMetadata, totalFrom } from './page-metadata.js'
 import { unlessKnown } from './revalidation.js'
@@ -55,15 +57,25 @@ export const listOperation = <Q extends Listing>(
       const read = (query: Query) => app.store.aggregate(query, callerGone(request))
       const [data, counted] = await Promise.all([read(found), app.store.count(found)])
       request.share.claim(data.size)
+      await betweenSteps(data)
       const total = await totalFrom(data, counted, listing, async (page) => {
         const { first } = await read(pipeline(request.scope, { ...listing, page, perPage: 1 }))
         return first !== undefined
       })
       const _metadata = pageMetadata(request, app.config.publicUrl, listing, total)
-      return unlessKnown(request, reply, { success: true, data, _metadata })
+      const response = unlessKnown(request, reply, { success: true, data, _metadata })
+      await betweenSteps(data)
+      return response
     },
   )
 }
+
+/** Of more bytes, each step of work on a page takes milliseconds. */
+const LARGE_BYTES = 512 * 1024
+
+/** Reads what has arrived from other callers before the next step of work on a large page. */
+const betweenSteps = ({ size }: BsonList): Promise<void> | undefined =>
+  size > LARGE_BYTES ? setImmediate() : undefined
 
 /** Registers a record by its id. One of another organisation is as unknown as one that does not exist. */
 export const getOperation = (
