@@ -1,4 +1,8 @@
 // The log of the process: lines wait for each other, none is lost, and nobody waits for whoever reads them.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { printed, runProgram, startProgram } from './support/process.js'
 
@@ -41,3 +45,35 @@ t.test('a reader who has stopped stops nothing', async (t) => {
   await printed(child, /goes on/)
   t.ok(child.output().length < text(100_000).length, 'which the pipe cannot hold')
 })
+
+t.test(
+  'lines that cannot be written are dropped, and their number is logged when the log can be written again',
+  async (t) => {
+    const pipe = join(t.testdir(), 'log')
+    execFileSync('mkfifo', [pipe])
+    const read = async (end: RegExp) => {
+      const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] })
+      t.teardown(() => reader.kill())
+      let text = ''
+      for await (const chunk of reader.stdout) {
+        text += chunk
+        if (end.test(text)) break
+      }
+      reader.kill()
+      await once(reader, 'exit')
+      return text
+    }
+    const first = read(/line 9\n/)
+    const child = startProgram(t, module, {
+      ...program(10, "setInterval(() => log.write('later\\n'), 50)"),
+      stdout: pipe,
+    })
+    t.equal(await first, text(10))
+    // While nobody reads the pipe it cannot be written.
+    await setTimeout(1000)
+    const found = /later\n(.*dropped.*)\n/.exec(await read(/dropped.*\n/s)) as RegExpExecArray
+    t.match(JSON.parse(found[1] as string), { level: 40, time: Number, msg: 'log lines were dropped', dropped: Number })
+    t.ok(JSON.parse(found[1] as string).dropped > 0)
+    t.equal(child.exitCode, null)
+  },
+)

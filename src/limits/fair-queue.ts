@@ -14,14 +14,19 @@ export class FairQueue {
 
   constructor(readonly limits: Limits) {}
 
-  /** Calls `begin` now, or when it is the key's turn. What has begun ends with leave(). */
-  enter(key: string, begin: () => void): void {
-    if (this.#hasPlace(key)) this.#begin(key, begin)
-    else {
-      const begins = this.#waiting.get(key)
-      if (begins === undefined) this.#waiting.set(key, new Set([begin]))
-      else begins.add(begin)
+  /**
+   * Calls `begin` now, or when it is the key's turn. What has begun ends with leave().
+   * @returns whether it has begun
+   */
+  enter(key: string, begin: () => void): boolean {
+    if (this.#hasPlace(key)) {
+      this.#begin(key, begin)
+      return true
     }
+    const begins = this.#waiting.get(key)
+    if (begins === undefined) this.#waiting.set(key, new Set([begin]))
+    else begins.add(begin)
+    return false
   }
 
   /** Takes back a `begin` that was not called yet. */
@@ -32,7 +37,7 @@ export class FairQueue {
   }
 
   leave(key: string): void {
-    const left = (this.#runningOf.get(key) ?? 0) - 1
+    const left = (this.#runningOf.get(key) as number) - 1
     this.#running -= 1
     if (left === 0) this.#runningOf.delete(key)
     else this.#runningOf.set(key, left)

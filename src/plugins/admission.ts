@@ -1,6 +1,6 @@
 // How much of the service a key may take: its requests begin in turn, and its responses that are not read yet have a budget
 // of memory. Who asks for more than that waits, or is told to come later; callers with other keys notice nothing.
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { Budget } from '../limits/budget.js'
 import { FairQueue } from '../limits/fair-queue.js'
@@ -16,7 +16,7 @@ declare module 'fastify' {
 
 /** Pages of more records wait among themselves: one of 1,000 is as much work as twenty of the usual size. */
 const LARGE_PAGE = 100
-const SMALL = { atOnce: 32, atOncePerKey: 8 }
+const SMALL = { atOnce: 64, atOncePerKey: 16 }
 const LARGE = { atOnce: 2, atOncePerKey: 1 }
 /** Where several keys have asked within so many milliseconds, a large page is followed by a rest as long as it took. */
 const SEVERAL_MS = 1000
@@ -25,43 +25,48 @@ const LONGEST_REST_MS = 1000
 const LONGEST_WAIT_MS = 5000
 /** Of the memory for responses, one key gets a quarter. */
 const SHARING_KEYS = 4
+/** What is smaller than so many bytes is not counted: there is no more of it than there are connections. */
+const LEAST_COUNTED = 16 * 1024
 /** How long a caller may take to read any response, in milliseconds, and how fast it must read a large one. */
 const READING_MS = 30_000
 const LEAST_BYTES_PER_MS = 128
-const LOOK_EVERY_MS = 5000
+/** How often deadlines are looked at, in milliseconds. */
+const LOOK_EVERY_MS = 1000
 
 /** What one request takes of the service. */
 export class Share {
   #bytes = 0
-  #isOver = false
-  /** When the caller must have read the response, on the clock of performance.now(). */
+  isOver = false
+  /** Until when it may wait or be read, on the clock of performance.now(), and what is done then. */
   deadline = Number.POSITIVE_INFINITY
+  late: () => void = () => {}
   /** Where it has a place, and since when, on the same clock. */
   queue: FairQueue | undefined
   begun = 0
 
   constructor(
     readonly key: string,
-    readonly reply: FastifyReply,
     readonly budget: Budget,
   ) {}
 
   /** Takes memory for documents that a response is made of; throws where there is none left. */
   claim(bytes: number): void {
+    if (bytes < LEAST_COUNTED) return
     if (!this.budget.hasRoom(this.key, bytes)) throw overloaded()
     this.hold(bytes)
   }
 
   /** Sets how many bytes the request holds; none any more when it is over. */
   hold(bytes: number): void {
-    if (this.#isOver) return
-    this.budget.take(this.key, bytes - this.#bytes)
-    this.#bytes = bytes
+    const counted = bytes < LEAST_COUNTED ? 0 : bytes
+    if (this.isOver || counted === this.#bytes) return
+    this.budget.take(this.key, counted - this.#bytes)
+    this.#bytes = counted
   }
 
   end(): void {
     this.hold(0)
-    this.#isOver = true
+    this.isOver = true
   }
 }
 
@@ -107,55 +112,56 @@ export const admissionPlugin = fp(
       const key = request.scope.keyId
       const { perPage = 1 } = request.query as { perPage?: number }
       const queue = perPage > LARGE_PAGE ? large : small
-      const share = new Share(key, reply, budget)
-      let wait: NodeJS.Timeout | undefined
+      const share = new Share(key, budget)
+      request.share = share
+      if (key !== lastKey) severalAt = performance.now()
+      lastKey = key
+      // The caller has gone while its key was looked up.
+      if (reply.raw.closed) return
+
       const admit = () => {
         if (!reply.raw.closed) next(budget.hasRoom(key, 0) ? undefined : overloaded())
       }
       const begin = () => {
         share.queue = queue
         share.begun = performance.now()
-        if (wait === undefined) return
-        clearTimeout(wait)
-        // What has arrived meanwhile is read first: work that follows upon work must not keep the process from it.
-        setImmediate(admit)
+        share.deadline = Number.POSITIVE_INFINITY
+        // Where large pages follow one upon the other, what has arrived meanwhile is read first.
+        if (queue === large) setImmediate(admit)
+        else admit()
       }
-      request.share = share
-      if (key !== lastKey) severalAt = performance.now()
-      lastKey = key
-      // The caller has gone while its key was looked up.
-      if (reply.raw.closed) return
-      shares.add(share)
       whenOver(reply, () => {
-        clearTimeout(wait)
         queue.withdraw(key, begin)
         leave(share)
         share.end()
         shares.delete(share)
       })
-      queue.enter(key, begin)
-      if (share.queue !== undefined) admit()
-      else {
-        wait = setTimeout(() => {
-          queue.withdraw(key, begin)
-          next(overloaded())
-        }, waitMs)
+      if (queue.enter(key, begin)) return
+      share.late = () => {
+        queue.withdraw(key, begin)
+        next(overloaded())
       }
+      share.deadline = performance.now() + waitMs
+      shares.add(share)
     })
 
-    app.addHook('onSend', ({ share }, _reply, payload, next) => {
+    app.addHook('onSend', ({ share }, reply, payload, next) => {
       const bytes = typeof payload === 'string' || payload instanceof Buffer ? payload.length : 0
       // There is none where the key was refused.
       if (share === undefined) return next(null, payload)
       share.hold(bytes)
-      share.deadline = performance.now() + readingMs + bytes / leastBytesPerMs
+      if (bytes >= LEAST_COUNTED && !share.isOver) {
+        share.late = () => reply.raw.destroy()
+        share.deadline = performance.now() + readingMs + bytes / leastBytesPerMs
+        shares.add(share)
+      }
       next(null, payload)
       leave(share)
     })
 
     const look = setInterval(() => {
       const now = performance.now()
-      for (const { deadline, reply } of shares) if (deadline < now) reply.raw.destroy()
+      for (const share of shares) if (share.deadline < now) share.late()
     }, lookEveryMs).unref()
     app.addHook('onClose', async () => clearInterval(look))
   },

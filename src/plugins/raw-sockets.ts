@@ -35,9 +35,9 @@ export const rawSocketsPlugin = fp(
 export function clientErrorHandler(this: FastifyInstance, error: ConnectionError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
   else {
-    // Node gives the bytes as a Buffer; Fastify's type has them as they would be in JSON.
-    const packet = error.rawPacket as unknown as Buffer | undefined
-    const isHead = packet?.toString('latin1', 0, 5) === 'HEAD '
+    // Node gives the bytes as a Buffer, and none with a time-out; Fastify's type has them as they would be in JSON.
+    const packet = (error.rawPacket ?? Buffer.alloc(0)) as unknown as Buffer
+    const isHead = packet.toString('latin1', 0, 5) === 'HEAD '
     afterResponses(socket, () => answer(this, socket, problemOf(error.code, packet), error.code, isHead))
   }
 }
@@ -64,10 +64,10 @@ const answer = ({ log }: FastifyInstance, socket: Socket, found: ProblemError, f
   )
 }
 
-const problemOf = (code: string, packet: Buffer | undefined): ProblemError => {
+const problemOf = (code: string, packet: Buffer): ProblemError => {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return problem('request_timeout', 'The request did not arrive in time')
   if (code !== 'HPE_HEADER_OVERFLOW') return problem('bad_request', 'This is not a valid HTTP request')
-  const firstLine = packet?.indexOf('\r\n') ?? -1
+  const firstLine = packet.indexOf('\r\n')
   if (firstLine === -1 || firstLine > MAX_URL_BYTES) return urlTooLong()
   return problem('header_fields_too_large', 'The header fields are larger than 16 KiB')
 }

@@ -84,9 +84,25 @@ t.test('large pages of a key come one after the other, while its small ones pass
   for (const response of await Promise.all(all)) t.equal(response.statusCode, 200)
 })
 
+t.test('where several keys ask, a large page is followed by a rest in which others are served', async (t) => {
+  const go = new EventEmitter()
+  const { begun, get } = await served(t, ({ url }) => (url.includes('1000') ? once(go, 'end') : {}))
+  await get('/b')
+  const pages = [get('/a?perPage=1000'), get('/a?perPage=1000')]
+  await until(() => begun.length === 2)
+  await setTimeout(300)
+  go.emit('end')
+  await pages[0]
+  await get('/b')
+  t.same(begun, ['/b', '/a?perPage=1000', '/b'])
+  await until(() => begun.length === 4)
+  go.emit('end')
+  t.equal((await pages[1])?.statusCode, 200)
+})
+
 t.test('a request that waits for too long is told to come later', async (t) => {
   const go = new EventEmitter()
-  const { begun, get } = await served(t, () => once(go, 'end'), { waitMs: 50 })
+  const { begun, get } = await served(t, () => once(go, 'end'), { waitMs: 50, lookEveryMs: 10 })
   const first = get('/a?perPage=1000')
   const late = await get('/a?perPage=1000')
   t.equal(late.statusCode, 503)

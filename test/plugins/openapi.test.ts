@@ -180,3 +180,10 @@ t.test('the document’s server is where the document is, below the path of the 
     t.match((await app.inject('/docs/json')).json<OpenApi>().servers, [{ url }])
   }
 })
+
+t.test('no file of the documentation is taken for another type than it says', async (t) => {
+  const { app } = await testApp(t)
+  for (const url of ['/docs', '/docs/', '/docs/json', '/docs/yaml', '/docs/static/swagger-ui.css']) {
+    t.equal((await app.inject(url)).headers['x-content-type-options'], 'nosniff', url)
+  }
+})

@@ -96,3 +96,16 @@ t.test('filters take text alone: an operator of the database is text too', async
   t.match((await get('/v1/entries?status[$ne]=x', A)).json(), { code: 'invalid_parameter' })
   t.same((await get('/v1/entries?status=%7B%22$ne%22:1%7D', A)).json().data, [])
 })
+
+t.test('of very many faults ten are told, and how many more there are', async (t) => {
+  const { get } = await testApp(t)
+  const names = Array.from({ length: 1500 }, (_, n) => `x${n}`)
+  const response = await get(`/v1/entries?${names.join('&')}`, A)
+  t.equal(response.statusCode, 400)
+  t.same(
+    response.json().errors.map(({ name }: { name: string }) => name),
+    names.slice(0, 10),
+  )
+  t.match(response.json().detail, /x9 is not a parameter of this operation; and 1490 more$/)
+  t.ok(response.body.length < 8000, `${response.body.length} bytes`)
+})

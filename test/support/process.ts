@@ -1,7 +1,7 @@
 // Starts the project's programs as processes of their own, with these settings alone.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import type { Test } from 'tap'
 
 export interface Started extends ChildProcess {
@@ -32,10 +32,12 @@ export const startProgram = (
   const { MONGODB_URI, NODE_ENV, HOST, ...env } = process.env
   const command = [process.execPath, ...process.execArgv, ...nodeOptions, file, ...argv]
   if (openFiles !== undefined) command.unshift('sh', '-c', `ulimit -n ${openFiles} && exec "$@"`, 'sh')
+  const target = stdout === undefined ? undefined : openSync(stdout, 'w')
   const child = spawn(command[0] as string, command.slice(1), {
     env: { ...env, ...settings },
-    stdio: ['ignore', stdout === undefined ? 'pipe' : openSync(stdout, 'w'), 'pipe'],
+    stdio: ['ignore', target ?? 'pipe', 'pipe'],
   })
+  if (target !== undefined) closeSync(target)
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on('data', (chunk) => {
