@@ -68,7 +68,7 @@ t.test(
       ...program(10, "setInterval(() => log.write('later\\n'), 50)"),
       stdout: pipe,
     })
-    t.equal(await first, text(10))
+    t.ok((await first).startsWith(text(10)))
     // While nobody reads the pipe it cannot be written.
     await setTimeout(1000)
     const found = /later\n(.*dropped.*)\n/.exec(await read(/dropped.*\n/s)) as RegExpExecArray

@@ -104,7 +104,7 @@ export const admissionPlugin = fp(
       share.queue = undefined
       const now = performance.now()
       if (queue === small || now - severalAt > SEVERAL_MS) queue.leave(key)
-      else setTimeout(() => queue.leave(key), Math.min(now - begun, LONGEST_REST_MS)).unref()
+      else setTimeout(() => queue.leave(key), Math.min(now - begun, LONGEST_REST_MS))
     }
 
     app.decorateRequest('share')
