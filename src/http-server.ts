@@ -80,7 +80,6 @@ const inTurn =
   }
 
 const start = (exchange: Exchange, connection: Connection, listener: RequestListener): void => {
-  if (exchange.request.socket.destroyed) return
   connection.current = exchange
   exchange.response.once('close', () => {
     const next = connection.waiting.shift()

@@ -1,7 +1,7 @@
 // Where the log of the process goes: to stdout, in blocks, since to hand every line to the system by itself costs more than
 // to make it. A log that cannot be written stops nothing: its lines are dropped and counted, and the count is logged as soon
 // as the log can be written again.
-import { write, writeSync } from 'node:fs'
+import { writeFile, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 
 /** What Fastify's logger writes its lines to. */
@@ -75,19 +75,12 @@ const sendToStream = (block: string, sent: Sent): void => {
   process.stdout.write(block, sent)
 }
 
-/** To a file or a device: process.stdout would wait for the disk. */
-const sendToFile = (block: string, sent: Sent, start = 0, bytes = Buffer.from(block)): void => {
-  write(STDOUT, bytes, start, (error, count) => {
-    if (error) sent(error)
-    else if (start + count < bytes.length) sendToFile(block, sent, start + count, bytes)
-    else sent()
-  })
-}
+/** To a file or a device, for whose disk process.stdout would wait. */
+const sendToFile = (block: string, sent: Sent): void => writeFile(STDOUT, block, sent)
 
 const writeAtOnce = (text: string): void => {
-  const bytes = Buffer.from(text)
   try {
-    for (let start = 0; start < bytes.length; ) start += writeSync(STDOUT, bytes, start)
+    writeFileSync(STDOUT, text)
   } catch {
     // The reader has stopped or gone, or the disk is full: there is nobody left to tell.
   }

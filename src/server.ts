@@ -17,7 +17,7 @@ const RETRY_MS = 2000
 const OTHER_FILES = 64
 
 const start = async (settings: Config): Promise<void> => {
-  const config = { ...settings, maxConnections: Math.min(settings.maxConnections, freeFiles(settings)) }
+  const config = { ...settings, maxConnections: Math.min(settings.maxConnections, ...freeFiles(settings)) }
   const { store, demoKeys } =
     config.mongo === undefined ? await openDemo() : { store: openMongo(config.mongo), demoKeys: [] }
   const app = await buildApp(config, store, openLog())
@@ -37,11 +37,11 @@ const start = async (settings: Config): Promise<void> => {
   })
 }
 
-/** How many files the system lets the process open for callers. Windows names no limit. */
-const freeFiles = ({ mongo }: Config): number => {
+/** How many files are left for callers, where the system limits how many the process may open. */
+const freeFiles = ({ mongo }: Config): number[] => {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } }
-  const limit = Number(userLimits?.open_files.soft)
-  return Number.isNaN(limit) ? Number.POSITIVE_INFINITY : Math.max(1, limit - OTHER_FILES - (mongo?.poolSize ?? 0))
+  const left = Number(userLimits?.open_files.soft) - OTHER_FILES - (mongo?.poolSize ?? 0)
+  return [Math.max(1, left)].filter(Number.isFinite)
 }
 
 /** The embedded store with its demo data: loaded when it is needed, since its libraries are a third of all code. */

@@ -1,6 +1,7 @@
 // The log of the process: lines wait for each other, none is lost, and nobody waits for whoever reads them.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
@@ -37,6 +38,13 @@ t.test('the end of the process writes what waits, be it by exit or by an error',
   for (const end of ['process.exit(3)', "throw new Error('a fault')"]) {
     t.equal((await runProgram(t, module, program(3, end))).stdout, text(3), end)
   }
+})
+
+t.test('a file is written as a pipe is', async (t) => {
+  const file = join(t.testdir(), 'log')
+  const [code] = await once(startProgram(t, module, { ...program(10_000), stdout: file }), 'exit')
+  t.equal(code, 0)
+  t.equal(readFileSync(file, 'utf8'), text(10_000))
 })
 
 t.test('a reader who has stopped stops nothing', async (t) => {

@@ -13,8 +13,7 @@ export const callerGone = ({ socket }: FastifyRequest): AbortSignal => {
   if (known !== undefined) return known
   const controller = new AbortController()
   signals.set(socket, controller.signal)
-  if (socket.destroyed) controller.abort()
-  else socket.once('close', () => controller.abort())
+  socket.once('close', () => controller.abort())
   return controller.signal
 }
 

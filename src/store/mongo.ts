@@ -181,7 +181,6 @@ export const mongoStore = (settings: MongoSettings): Store => {
   let lastLarge: Promise<unknown> = Promise.resolve()
   /** What does not fit into one reply may take 64 MiB: such reads come one after the other. */
   const readLarge = async (query: Query, signal?: AbortSignal): Promise<BsonList> => {
-    signal?.throwIfAborted()
     // After a connection was lost the cursor tries once more by itself.
     const found: Buffer[] = []
     let size = 0

@@ -1,7 +1,10 @@
 // What Node could not read as a request: its problem comes behind the responses to earlier requests.
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { listen, testApp } from '../support/app.js'
-import { getRequest, send, statusesIn } from '../support/sockets.js'
+import { buildApp } from '../../src/app.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { listen, testApp, testConfig } from '../support/app.js'
+import { getRequest, neverRead, send, statusesIn } from '../support/sockets.js'
 import { A } from '../support/tenants.js'
 
 t.test('a line of garbage behind requests is told when they have their responses', async (t) => {
@@ -35,4 +38,26 @@ t.test('a HEAD request that cannot be read gets no body', async (t) => {
   const received = await send(port, `HEAD / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`)
   t.match(received, /^HTTP\/1.1 431 .*\r\n\r\n$/s)
   t.notMatch(received, 'success')
+})
+
+t.test('the log says that connections are refused, once for many', async (t) => {
+  const lines: { msg: string; connections?: number }[] = []
+  const log = { write: (line: string) => lines.push(JSON.parse(line)) }
+  const app = await buildApp({ ...testConfig({ MAX_CONNECTIONS: '16' }), logLevel: 'info' }, embeddedStore(), log)
+  t.teardown(() => app.close())
+  const port = await listen(app)
+  let refused = 0
+  app.server.on('drop', () => {
+    refused += 1
+  })
+  for (let i = 0; i < 20; i++) {
+    const socket = await neverRead(port, '')
+    t.teardown(() => socket.destroy())
+  }
+  while (refused < 4) await setTimeout(5)
+  t.match(
+    lines.filter(({ msg }) => /refused/.test(msg)),
+    [{ connections: 16 }],
+  )
+  t.equal(lines.filter(({ msg }) => /refused/.test(msg)).length, 1)
 })
