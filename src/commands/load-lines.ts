@@ -129,5 +129,8 @@ const faultOf = ({ path, message, schema }: ValueError): string => {
   if (KindGuard.IsDate(schema)) {
     return `${field}: expected an instant such as 2025-03-14T09:26:53.589Z, in UTC from the year 0001 to 9999`
   }
+  if (KindGuard.IsUnion(schema) && schema.anyOf.every(KindGuard.IsLiteral)) {
+    return `${field}: must be one of ${schema.anyOf.map((literal) => literal.const).join(', ')}`
+  }
   return `${field}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
 }

@@ -3,7 +3,8 @@
 
 export interface Limits {
   readonly atOnce: number
-  readonly atOncePerKey: number
+  /** It may change while work is under way. */
+  readonly atOncePerKey: () => number
 }
 
 export class FairQueue {
@@ -41,6 +42,11 @@ export class FairQueue {
     this.#running -= 1
     if (left === 0) this.#runningOf.delete(key)
     else this.#runningOf.set(key, left)
+    while (this.#beginNext());
+  }
+
+  /** @returns whether there was a key whose turn it is */
+  #beginNext(): boolean {
     for (const [next, begins] of this.#waiting) {
       const [begin] = begins
       if (begin === undefined || !this.#hasPlace(next)) continue
@@ -48,13 +54,14 @@ export class FairQueue {
       begins.delete(begin)
       if (begins.size > 0) this.#waiting.set(next, begins)
       this.#begin(next, begin)
-      return
+      return true
     }
+    return false
   }
 
   #hasPlace(key: string): boolean {
     const { atOnce, atOncePerKey } = this.limits
-    return this.#running < atOnce && (this.#runningOf.get(key) ?? 0) < atOncePerKey
+    return this.#running < atOnce && (this.#runningOf.get(key) ?? 0) < atOncePerKey()
   }
 
   #begin(key: string, begin: () => void): void {

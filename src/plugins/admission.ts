@@ -15,10 +15,11 @@ declare module 'fastify' {
 }
 
 /** Pages of more records wait among themselves: one of 1,000 is as much work as twenty of the usual size. */
-const LARGE_PAGE = 100
-const SMALL = { atOnce: 64, atOncePerKey: 16 }
-const LARGE = { atOnce: 2, atOncePerKey: 1 }
-/** Where several keys have asked within so many milliseconds, a large page is followed by a rest as long as it took. */
+const LARGE_PAGE = 50
+/** How many requests are under way at once in all, and of one key: alone, and where several keys ask. */
+const SMALL = { atOnce: 64, alone: 16, beside: 4 }
+const LARGE = { atOnce: 2, perKey: 1 }
+/** Several keys ask where they have done so within so many milliseconds. Then a large page is followed by a rest as long as it took. */
 const SEVERAL_MS = 1000
 const LONGEST_REST_MS = 1000
 /** How long a request waits for its turn, in milliseconds. */
@@ -91,20 +92,23 @@ export const admissionPlugin = fp(
     }: Options,
   ) => {
     const budget = new Budget(memory, memory / SHARING_KEYS)
-    const small = new FairQueue(SMALL)
-    const large = new FairQueue(LARGE)
-    const shares = new Set<Share>()
-    let lastKey = ''
+    let lastKey: string | undefined
     let severalAt = Number.NEGATIVE_INFINITY
+    const severalAsk = () => performance.now() - severalAt < SEVERAL_MS
+    const small = new FairQueue({
+      atOnce: SMALL.atOnce,
+      atOncePerKey: () => (severalAsk() ? SMALL.beside : SMALL.alone),
+    })
+    const large = new FairQueue({ atOnce: LARGE.atOnce, atOncePerKey: () => LARGE.perKey })
+    const shares = new Set<Share>()
 
     /** Lets the next request begin: at once, or after a rest that leaves the machine to the other keys. */
     const leave = (share: Share): void => {
       const { queue, key, begun } = share
       if (queue === undefined) return
       share.queue = undefined
-      const now = performance.now()
-      if (queue === small || now - severalAt > SEVERAL_MS) queue.leave(key)
-      else setTimeout(() => queue.leave(key), Math.min(now - begun, LONGEST_REST_MS))
+      if (queue === small || !severalAsk()) queue.leave(key)
+      else setTimeout(() => queue.leave(key), Math.min(performance.now() - begun, LONGEST_REST_MS))
     }
 
     app.decorateRequest('share')
@@ -114,7 +118,7 @@ export const admissionPlugin = fp(
       const queue = perPage > LARGE_PAGE ? large : small
       const share = new Share(key, budget)
       request.share = share
-      if (key !== lastKey) severalAt = performance.now()
+      if (lastKey !== undefined && key !== lastKey) severalAt = performance.now()
       lastKey = key
       // The caller has gone while its key was looked up.
       if (reply.raw.closed) return

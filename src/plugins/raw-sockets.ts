@@ -37,7 +37,8 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
   else {
     // Node gives the bytes as a Buffer, and none with a time-out; Fastify's type has them as they would be in JSON.
     const packet = (error.rawPacket ?? Buffer.alloc(0)) as unknown as Buffer
-    const isHead = packet.toString('latin1', 0, 5) === 'HEAD '
+    // Which request of the packet it is, Node does not say.
+    const isHead = packet.includes('HEAD ')
     afterResponses(socket, () => answer(this, socket, problemOf(error.code, packet), error.code, isHead))
   }
 }

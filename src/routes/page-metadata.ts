@@ -60,7 +60,7 @@ const pageLink = ({ url }: FastifyRequest, base: string, perPage: number) => {
 /** Protocol and host as the caller addressed them; a request without a host is answered with the socket's address. */
 const origin = ({ protocol, host, socket: { localAddress, localPort } }: FastifyRequest): string => {
   const named = host || `${localAddress?.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
-  if (!HOST.test(named) || !/^https?$/.test(protocol)) {
+  if (!HOST.test(named) || !URL.canParse(`http://${named}`) || !/^https?$/.test(protocol)) {
     throw problem('bad_request', 'The host or protocol that the request was sent to is none')
   }
   return `${protocol}://${named}`

@@ -4,7 +4,8 @@ import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
 import { strict } from '../../schemas/kit.js'
 
-const id = Type.String({ minLength: 1 })
+/** No longer than fits into a URL, whatever its characters are encoded as. */
+const id = Type.String({ minLength: 1, maxLength: 500 })
 /**
  * The identifier of an organisation: letters, digits and, but for its beginning, dots, underscores, colons and dashes. It
  * stands in conditions, in the log and on terminals, and has no character that means anything there.

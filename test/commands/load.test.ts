@@ -6,7 +6,7 @@ import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { tryCommand } from '../support/command.js'
 import { testStore } from '../support/store.js'
-import { a, b, fillTenants, stolen } from '../support/tenants.js'
+import { A, a, b, fillTenants, stolen } from '../support/tenants.js'
 
 const { organisation, ...entry } = a.entry(1)
 
@@ -230,9 +230,21 @@ t.test('of thousands of bad lines the first are named and all are counted', asyn
   t.match(output, 'Nothing was written: 3000 of 3000 lines are bad')
 })
 
+t.test(
+  'an id that fits into no URL and a word that is none of the contract’s are refused, with what is allowed',
+  async (t) => {
+    const { load } = await prepare(t)
+    const long = await load(line({ _id: 'x'.repeat(501) }), ...entries)
+    t.match(long.output, /^line 1: id: expected string length less or equal to 500\n/)
+    const dispatch = JSON.stringify({ ...a.dispatch(1), dispatchType: 'open' })
+    const { output } = await load(dispatch, '--collection', 'dispatches', '--organisation', A)
+    t.match(output, /^line 1: dispatchType: must be one of basic, prefilled, hybrid, survey\n/)
+  },
+)
+
 t.test('what is said of a line is short, and nothing that a terminal obeys', async (t) => {
   const { load } = await prepare(t)
-  const id = `\u009b\u202e${'x'.repeat(100_000)}`
+  const id = `\u009b\u202e${'x'.repeat(498)}`
   const { output } = await load([line({ _id: id }), line({ _id: id }), '\u001b[2J'].join('\n'), ...entries)
   t.match(output, /^line 2: id: \\u009b\\u202ex{400,500}\nline 3: is no JSON: [\n -~]+$/)
 })

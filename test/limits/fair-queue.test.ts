@@ -3,7 +3,8 @@ import t from 'tap'
 import { FairQueue } from '../../src/limits/fair-queue.js'
 
 const queueOf = (atOnce: number, atOncePerKey: number) => {
-  const queue = new FairQueue({ atOnce, atOncePerKey })
+  const limit = { perKey: atOncePerKey }
+  const queue = new FairQueue({ atOnce, atOncePerKey: () => limit.perKey })
   const begun: string[] = []
   const enter = (name: string): (() => void) => {
     const begin = () => {
@@ -12,7 +13,7 @@ const queueOf = (atOnce: number, atOncePerKey: number) => {
     queue.enter(name[0] as string, begin)
     return begin
   }
-  return { queue, begun, enter }
+  return { queue, begun, enter, limit }
 }
 
 t.test('a key begins as much as it may at once, and the rest as it ends', async (t) => {
@@ -52,4 +53,12 @@ t.test('who has withdrawn does not begin', async (t) => {
   queue.withdraw('c', second)
   queue.leave('a')
   t.same(begun, ['a1', 'b2'])
+})
+
+t.test('when a key may do more at once, all that has a place begins', async (t) => {
+  const { queue, begun, enter, limit } = queueOf(10, 1)
+  for (const name of ['a1', 'a2', 'a3', 'a4']) enter(name)
+  limit.perKey = 2
+  queue.leave('a')
+  t.same(begun, ['a1', 'a2', 'a3'])
 })

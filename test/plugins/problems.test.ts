@@ -176,7 +176,13 @@ t.test('a tunnel that its caller resets or leaves open is closed, and nothing el
 
 t.test('a host or protocol that is none does not get into page links', async (t) => {
   const { get } = await testApp(t, { settings: { TRUST_PROXY: '127.0.0.1' } })
-  for (const headers of [{ host: 'a b' }, { host: 'x/?<b>' }, { host: 'x:y' }, { 'x-forwarded-proto': 'javascript' }]) {
+  for (const headers of [
+    { host: 'a b' },
+    { host: 'x/?<b>' },
+    { host: 'x:y' },
+    { host: 'x:99999' },
+    { 'x-forwarded-proto': 'javascript' },
+  ]) {
     isProblem(t, await get('/v1/entries', A, { headers }), 'bad_request')
   }
   for (const host of ['localhost', 'api.example.org:8080', '[::1]:3000']) {

@@ -38,6 +38,8 @@ t.test('a HEAD request that cannot be read gets no body', async (t) => {
   const received = await send(port, `HEAD / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`)
   t.match(received, /^HTTP\/1.1 431 .*\r\n\r\n$/s)
   t.notMatch(received, 'success')
+  const behind = await send(port, `${getRequest('/nothing')}HEAD / HTTP/1.1\r\nx y: 1\r\n\r\n`)
+  t.match(behind, /HTTP\/1.1 404 .*HTTP\/1.1 400 .*connection: close\r\n\r\n$/s)
 })
 
 t.test('the log says that connections are refused, once for many', async (t) => {
