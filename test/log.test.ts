@@ -40,6 +40,17 @@ t.test('the end of the process writes what waits, be it by exit or by an error',
   }
 })
 
+t.test('a line that is longer than what may wait is dropped, and the log says so', async (t) => {
+  const { stdout } = await runProgram(
+    t,
+    module,
+    program(1, "log.write('x'.repeat(2 ** 25))\nsetTimeout(() => process.exit(), 1500)"),
+  )
+  const [first, second] = stdout.split('\n')
+  t.equal(first, 'line 0')
+  t.match(JSON.parse(second as string), { level: 40, msg: 'log lines were dropped', dropped: 1 })
+})
+
 t.test('a file is written as a pipe is', async (t) => {
   const file = join(t.testdir(), 'log')
   const [code] = await once(startProgram(t, module, { ...program(10_000), stdout: file }), 'exit')
@@ -72,16 +83,15 @@ t.test(
       return text
     }
     const first = read(/line 9\n/)
-    const child = startProgram(t, module, {
-      ...program(10, "setInterval(() => log.write('later\\n'), 50)"),
-      stdout: pipe,
-    })
+    const then = "let n = 0\nsetInterval(() => (n++ < 80 ? log.write('later\\n') : process.exit()), 50)"
+    const child = startProgram(t, module, { ...program(10, then), stdout: pipe })
+    const ended = once(child, 'exit')
     t.ok((await first).startsWith(text(10)))
     // While nobody reads the pipe it cannot be written.
     await setTimeout(1000)
     const found = /later\n(.*dropped.*)\n/.exec(await read(/dropped.*\n/s)) as RegExpExecArray
     t.match(JSON.parse(found[1] as string), { level: 40, time: Number, msg: 'log lines were dropped', dropped: Number })
     t.ok(JSON.parse(found[1] as string).dropped > 0)
-    t.equal(child.exitCode, null)
+    t.same(await ended, [0, null])
   },
 )

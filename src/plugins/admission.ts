@@ -40,7 +40,7 @@ export class Share {
   isOver = false
   /** Until when it may wait or be read, on the clock of performance.now(), and what is done then. */
   deadline = Number.POSITIVE_INFINITY
-  late: () => void = () => {}
+  late!: () => void
   /** Where it has a place, and since when, on the same clock. */
   queue: FairQueue | undefined
   begun = 0
