@@ -49,7 +49,7 @@ export const httpServer = (listener: RequestListener, { mostConnections, idleMs 
     inTurn(listener),
   )
   server.maxConnections = mostConnections
-  // Where there is no place left, a caller who comes goes before one who keeps a connection for later.
+  // When no place is left, connections that only wait for a next request are closed, so that new callers are served.
   server.on('connection', () => {
     server.getConnections((_error, count) => {
       if (count >= mostConnections) server.closeIdleConnections()
@@ -70,7 +70,7 @@ const inTurn =
     const { socket } = request
     const connection = connectionOf(socket)
     const { current, waiting, last } = connection
-    // Node looks for no request behind one that asks for another protocol.
+    // Node reads no request that follows one with an Upgrade header.
     if (request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
     if (current === undefined) start({ request, response }, connection, listener)
     else if (waiting.length < MOST_WAITING && last === undefined) {

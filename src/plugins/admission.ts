@@ -19,14 +19,17 @@ const LARGE_PAGE = 50
 /** How many requests are under way at once in all, and of one key: alone, and where several keys ask. */
 const SMALL = { atOnce: 64, alone: 16, beside: 4 }
 const LARGE = { atOnce: 2, perKey: 1 }
-/** Several keys ask where they have done so within so many milliseconds. Then a large page is followed by a rest as long as it took. */
+/**
+ * How recently two different keys must have asked, in milliseconds, for the limits beside other keys to apply. Then each large
+ * page is also followed by a rest as long as it took.
+ */
 const SEVERAL_MS = 1000
 const LONGEST_REST_MS = 1000
 /** How long a request waits for its turn, in milliseconds. */
 const LONGEST_WAIT_MS = 5000
 /** Of the memory for responses, one key gets a quarter. */
 const SHARING_KEYS = 4
-/** What is smaller than so many bytes is not counted: there is no more of it than there are connections. */
+/** Smaller responses are not counted, in bytes: each connection has one at the most. */
 const LEAST_COUNTED = 16 * 1024
 /** How long a caller may take to read any response, in milliseconds, and how fast it must read a large one. */
 const READING_MS = 30_000
@@ -130,7 +133,7 @@ export const admissionPlugin = fp(
         share.queue = queue
         share.begun = performance.now()
         share.deadline = Number.POSITIVE_INFINITY
-        // Where large pages follow one upon the other, what has arrived meanwhile is read first.
+        // Other connections are read first, or large pages that follow each other would keep them waiting.
         if (queue === large) setImmediate(admit)
         else admit()
       }
