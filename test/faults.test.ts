@@ -77,12 +77,14 @@ const serve = async (t: Test, { uri }: Database, key: string, settings: Record<s
   /** Asks until all is answered well; says how long that took, in milliseconds. */
   const recovered = async () => {
     const start = performance.now()
-    const isWell = async () => {
+    const failing = async () => {
       const answers = await Promise.all(['/health/ready', ...paths].map(ask))
-      return answers.every(({ status }) => status === 200)
+      return answers.filter(({ status }) => status !== 200)
     }
-    while (!(await isWell())) {
-      if (performance.now() - start > RECOVERY_MS) throw new Error('The service does not recover')
+    for (let failed = await failing(); failed.length > 0; failed = await failing()) {
+      if (performance.now() - start > RECOVERY_MS) {
+        throw new Error(`The service does not recover: ${JSON.stringify(failed)}`)
+      }
       await setTimeout(100)
     }
     return performance.now() - start

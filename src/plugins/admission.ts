@@ -1,10 +1,12 @@
 // How much of the service a key may take: its requests begin in turn, and its responses that are not read yet have a budget
 // of memory. Who asks for more than that waits, or is told to come later; callers with other keys notice nothing.
+import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { Budget } from '../limits/budget.js'
 import { FairQueue } from '../limits/fair-queue.js'
 import { problem, RETRY_LATER } from '../problems.js'
+import { StoreUnavailable } from '../store/store.js'
 import { whenOver } from './caller.js'
 
 declare module 'fastify' {
@@ -41,9 +43,10 @@ const LOOK_EVERY_MS = 1000
 export class Share {
   #bytes = 0
   isOver = false
-  /** Until when it may wait or be read, on the clock of performance.now(), and what is done then. */
+  /** Until when it may wait or be read, on the clock of performance.now(). */
   deadline = Number.POSITIVE_INFINITY
-  late!: () => void
+  /** Ends its waiting with an error; only there while it waits. */
+  giveUp: ((error: Error) => void) | undefined
   /** Where it has a place, and since when, on the same clock. */
   queue: FairQueue | undefined
   begun = 0
@@ -51,6 +54,7 @@ export class Share {
   constructor(
     readonly key: string,
     readonly budget: Budget,
+    readonly response: ServerResponse,
   ) {}
 
   /** Takes memory for documents that a response is made of; throws where there is none left. */
@@ -119,7 +123,7 @@ export const admissionPlugin = fp(
       const key = request.scope.keyId
       const { perPage = 1 } = request.query as { perPage?: number }
       const queue = perPage > LARGE_PAGE ? large : small
-      const share = new Share(key, budget)
+      const share = new Share(key, budget, reply.raw)
       request.share = share
       if (lastKey !== undefined && key !== lastKey) severalAt = performance.now()
       lastKey = key
@@ -132,6 +136,7 @@ export const admissionPlugin = fp(
       const begin = () => {
         share.queue = queue
         share.begun = performance.now()
+        share.giveUp = undefined
         share.deadline = Number.POSITIVE_INFINITY
         // Other connections are read first, or large pages that follow each other would keep them waiting.
         if (queue === large) setImmediate(admit)
@@ -144,21 +149,22 @@ export const admissionPlugin = fp(
         shares.delete(share)
       })
       if (queue.enter(key, begin)) return
-      share.late = () => {
+      share.giveUp = (error) => {
+        share.giveUp = undefined
+        share.deadline = Number.POSITIVE_INFINITY
         queue.withdraw(key, begin)
-        next(overloaded())
+        next(error)
       }
       share.deadline = performance.now() + waitMs
       shares.add(share)
     })
 
-    app.addHook('onSend', ({ share }, reply, payload, next) => {
+    app.addHook('onSend', ({ share }, _reply, payload, next) => {
       const bytes = typeof payload === 'string' || payload instanceof Buffer ? payload.length : 0
       // There is none where the key was refused.
       if (share === undefined) return next(null, payload)
       share.hold(bytes)
       if (bytes >= LEAST_COUNTED && !share.isOver) {
-        share.late = () => reply.raw.destroy()
         share.deadline = performance.now() + readingMs + bytes / leastBytesPerMs
         shares.add(share)
       }
@@ -166,9 +172,23 @@ export const admissionPlugin = fp(
       leave(share)
     })
 
+    // Those who wait would meet the same outage, one after the other.
+    app.addHook('onError', (_request, _reply, error, next) => {
+      if (error instanceof StoreUnavailable) {
+        const waiting = [...shares].map(({ giveUp }) => giveUp)
+        for (const share of shares) share.giveUp = undefined
+        for (const giveUp of waiting) giveUp?.(error)
+      }
+      next()
+    })
+
     const look = setInterval(() => {
       const now = performance.now()
-      for (const share of shares) if (share.deadline < now) share.late()
+      for (const share of shares) {
+        if (share.deadline >= now) continue
+        if (share.giveUp === undefined) share.response.destroy()
+        else share.giveUp(overloaded())
+      }
     }, lookEveryMs).unref()
     app.addHook('onClose', async () => clearInterval(look))
   },

@@ -6,6 +6,7 @@ import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { admissionPlugin } from '../../src/plugins/admission.js'
 import { problemsPlugin } from '../../src/plugins/problems.js'
+import { StoreUnavailable } from '../../src/store/store.js'
 import { listen } from '../support/app.js'
 import { getRequest, neverRead } from '../support/sockets.js'
 
@@ -120,6 +121,19 @@ t.test('a request that waits for too long is told to come later', async (t) => {
   go.emit('end')
   t.equal((await first).statusCode, 200)
   t.equal(begun.length, 1, 'and it did not begin')
+})
+
+t.test('all who wait are told of an outage that one has met', async (t) => {
+  const go = new EventEmitter()
+  const { begun, get } = await served(t, async () => {
+    await once(go, 'end')
+    throw new StoreUnavailable(new Error('gone'))
+  })
+  const pages = [1, 2, 3].map(() => get('/a?perPage=1000'))
+  await until(() => begun.length === 1)
+  go.emit('end')
+  for (const page of pages) t.match((await page).json(), { success: false, code: 'service_unavailable' })
+  t.equal(begun.length, 1, 'and have asked nobody')
 })
 
 t.test(
