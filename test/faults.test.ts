@@ -56,7 +56,7 @@ const fill = async (t: Test, { uri }: Database, entries = 0): Promise<string> =>
 /** Starts the service; gives its process, and what asks it over connections that stay open. */
 const serve = async (t: Test, { uri }: Database, key: string, settings: Record<string, string> = {}) => {
   const child: Started = startProgram(t, 'src/server.ts', {
-    settings: { PORT: '0', LOG_LEVEL: 'error', MONGODB_URI: uri, ...settings },
+    settings: { PORT: '0', LOG_LEVEL: 'error', MONGODB_URI: uri, QUERY_TIMEOUT_MS: '2000', ...settings },
   })
   const [, url] = await printed(child, /field-data-api on (\S+) /)
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })

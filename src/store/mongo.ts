@@ -17,6 +17,7 @@ import { AnswerTooLarge, arrayOf, BsonList, bsonArray, MAX_ANSWER_BYTES } from '
 import { type CollectionName, collections, type Documents } from './collections.js'
 import { withReferences } from './references.js'
 import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
+import { whenStuck, within } from './stuck.js'
 
 /** How to reach MongoDB. An option that the URI names goes before the setting of the same meaning. */
 export interface MongoSettings {
@@ -76,10 +77,13 @@ export const mongoStore = (settings: MongoSettings): Store => {
   const client = new MongoClient(settings.uri, clientOptions(settings))
   // What the driver finds out when it connects is told at once: a file that is not there, a pool that cannot be.
   const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, minPoolSize, maxPoolSize } = client.options
+  const { serverSelectionTimeoutMS, waitQueueTimeoutMS, connectTimeoutMS } = client.options
   for (const file of [tlsCAFile, tlsCRLFile, tlsCertificateKeyFile]) if (file !== undefined) accessSync(file)
   if (minPoolSize > maxPoolSize) throw new Error(`minPoolSize ${minPoolSize} is larger than maxPoolSize ${maxPoolSize}`)
   const db = client.db()
   const limit = { maxTimeMS: settings.queryTimeoutMs }
+  /** What a read may wait for: a server, a connection, perhaps a new one, and the reply. */
+  const longestReadMs = serverSelectionTimeoutMS + waitQueueTimeoutMS + connectTimeoutMS + settings.queryTimeoutMs
 
   let connected: Promise<unknown> | undefined
   /** A client whose first try to connect failed is closed, and stays so until it is told to connect again. */
@@ -90,6 +94,14 @@ export const mongoStore = (settings: MongoSettings): Store => {
     })
     return connected
   }
+
+  whenStuck(client, () => {
+    connected = client.close().then(() => client.connect())
+    // Who asks next is told, and connects again.
+    connected.catch(() => {
+      connected = undefined
+    })
+  })
 
   /** Runs an operation, with the driver's errors in the words of the port. */
   const run = async <T>(operation: () => Promise<T>): Promise<T> => {
@@ -105,6 +117,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
       throw error
     }
   }
+
+  const runRead = <T>(operation: () => Promise<T>): Promise<T> => within(longestReadMs, run(operation))
 
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
 
@@ -126,7 +140,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   /** Runs an operation that the driver does not repeat by itself, and another one if the connection was lost meanwhile. */
   const orAgain = <T>(operation: () => Promise<T>, again: () => Promise<T>): Promise<T> =>
-    run(operation).catch((error) => {
+    runRead(operation).catch((error) => {
       if (isWorthAgain(error)) return again()
       throw error
     })
@@ -136,7 +150,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     const command = commandOf(query, stages)
     const [first] = await orAgain(
       async () => (await send(command)).cursor.firstBatch,
-      () => run(() => cursor(query, stages).toArray()),
+      () => runRead(() => cursor(query, stages).toArray()),
     )
     return first
   }
@@ -158,7 +172,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
   async function* batches(query: Query, signal?: AbortSignal): AsyncGenerator<BsonList> {
     const documents = cursor(query, query.stages, { ...RAW, batchSize: STREAM_BATCH, ...(signal && { signal }) })
     try {
-      while (await run(() => documents.hasNext())) {
+      while (await runRead(() => documents.hasNext())) {
         // Bytes, because of RAW, of which the driver's types say nothing.
         yield new BsonList(query.collection, [bsonArray(documents.readBufferedDocuments() as unknown as Buffer[])])
       }
@@ -209,7 +223,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
       return (await firstOf({ collection: name, match: { _id: id } })) as Documents[C] | undefined
     },
     async dangerouslyFindAll<C extends CollectionName>(name: C, condition: Condition, most = 0) {
-      const found = run(() =>
+      const found = runRead(() =>
         collection(name)
           .find(condition, { ...limit, limit: most })
           .toArray(),
@@ -234,7 +248,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
       }
     },
     async ping() {
-      await run(() => send({ ping: 1 }))
+      await runRead(() => send({ ping: 1 }))
     },
     close: () => client.close(),
   }

@@ -353,6 +353,45 @@ t.test('a stream that loses its server on the way fails', async (t) => {
   await t.rejects(stream.next(), StoreUnavailable)
 })
 
+t.test('what the driver would wait for without end is given up, and it connects anew', async (t) => {
+  const server = await WireServer.for(t)
+  const uri = `${server.uri}?heartbeatFrequencyMS=500&connectTimeoutMS=100&waitQueueTimeoutMS=100`
+  const store = mongoStore(mongoSettings(uri, { MONGODB_TIMEOUT_MS: '100', QUERY_TIMEOUT_MS: '500' }))
+  t.teardown(() => store.close())
+  await store.ping()
+  // As a socket does that has ended, but has not told so yet.
+  let lost = 0
+  const { write } = Socket.prototype
+  const restore = () => {
+    Socket.prototype.write = write
+  }
+  t.teardown(restore)
+  Socket.prototype.write = function (this: Socket, ...args: unknown[]) {
+    const text = String(args[0])
+    // A new connection greets with the name of the driver.
+    const isLost = this.remotePort === server.port && /ping|hello|ismaster/.test(text) && !text.includes('nodejs')
+    if (!isLost) return Reflect.apply(write, this, args)
+    lost += 1
+    return false
+  }
+  await t.rejects(store.ping(), { name: 'StoreUnavailable', cause: { message: 'No reply after 800 ms' } })
+  t.ok(lost > 1, 'a heartbeat was lost, too')
+  await store.count(entries())
+  server.silent = true
+  const counted = t.rejects(store.count(entries()), StoreUnavailable)
+  await once(server, 'ignored')
+  server.disconnect()
+  await counted
+  restore()
+  server.silent = false
+  for (let isBack = false; !isBack; ) {
+    isBack = await store.ping().then(
+      () => true,
+      () => false,
+    )
+  }
+})
+
 t.test('a server that goes silent is noticed, and used again when it answers again', async (t) => {
   const { server, store } = await start(t)
   await store.ping()
