@@ -2,10 +2,10 @@
 // and bench-neighbours with two. They are seeded once and kept. The forms ask twice as much as those of the demo data: a page of 50 entries is 110 KB.
 import { MongoClient } from 'mongodb'
 import { type SeedOptions, seedData } from '../seed/index.js'
-import { loadConfig } from '../src/config.js'
+import { loadConfig } from '../src/config/config.js'
+import { openMongo } from '../src/config/open-mongo.js'
+import type { EntryDocument } from '../src/documents/collections.js'
 import { keysOf } from '../src/keys/keys.js'
-import { openMongo } from '../src/open-mongo.js'
-import type { EntryDocument } from '../src/store/collections.js'
 import type { Store } from '../src/store/store.js'
 
 export interface Database {

@@ -3,7 +3,7 @@
 import { Agent, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buildApp } from '../src/app.js'
-import { loadConfig } from '../src/config.js'
+import { loadConfig } from '../src/config/config.js'
 import { loadDemo } from '../src/demo.js'
 import { embeddedStore } from '../src/store/embedded.js'
 

@@ -2,7 +2,7 @@
 // keeps each reply; from the moment it is told to it answers from memory, and knows no command that it has not seen.
 import { connect, createServer, type Socket } from 'node:net'
 import { BSON } from 'mongodb'
-import { elements } from '../src/serializer/bson.js'
+import { elements } from '../src/bson/reader.js'
 import { answerParent } from './ipc.js'
 
 const OP_MSG = 2013

@@ -9,7 +9,7 @@ import { User } from './users.js'
 
 export const dispatchTypes = ['basic', 'prefilled', 'hybrid', 'survey'] as const
 
-/** The words that answers use for the status of a dispatch. */
+/** The words that responses use for the status of a dispatch. */
 export const dispatchStatuses = ['draft', 'supended', 'dispatched', 'completed'] as const
 
 /** The words that the `status` filter takes, and the status that each finds. */
@@ -123,7 +123,7 @@ export const DispatchListQuery = (limits: PageLimits) =>
     status: filter(
       literals(Object.keys(dispatchStatusFilter) as (keyof typeof dispatchStatusFilter)[], {
         description:
-          'Status of the dispatch. `dispatch` finds what answers call `dispatched`, and `supended` may be spelled `suspended`.',
+          'Status of the dispatch. `dispatch` finds what responses call `dispatched`, and `supended` may be spelled `suspended`.',
       }),
     ),
     form: IdFilter('Id of the dispatch form.'),

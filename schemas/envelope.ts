@@ -1,8 +1,8 @@
-// The envelopes of every answer: one(), page() and, for errors, Problem (RFC 9457).
+// The envelopes of every response: one(), page() and, for errors, Problem (RFC 9457).
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { literals, refTo } from './kit.js'
 
-const success = Type.Boolean({ const: true, description: 'True in every successful answer.', examples: [true] })
+const success = Type.Boolean({ const: true, description: 'True in every successful response.', examples: [true] })
 
 export type PageMetadata = Static<typeof PageMetadata>
 export const PageMetadata = Type.Object(
@@ -41,11 +41,11 @@ export const PageMetadata = Type.Object(
   { $id: 'PageMetadata', description: 'Where the page stands in the whole list.' },
 )
 
-/** `{success, data}`: the answer of a by-id operation. */
+/** `{success, data}`: the response of a by-id operation. */
 export const one = <T extends TSchema>(resource: T) =>
   Type.Object({ success, data: refTo(resource) }, { description: `The ${resource.$id}.` })
 
-/** `{success, data: […], _metadata}`: the answer of a list operation. */
+/** `{success, data: […], _metadata}`: the response of a list operation. */
 export const page = <T extends TSchema>(item: T) =>
   Type.Object(
     {
@@ -82,7 +82,7 @@ export const Problem = Type.Object(
             }),
           ),
         }),
-        { description: 'Each bad input; only in answers to bad input.' },
+        { description: 'Each bad input; only in responses to bad input.' },
       ),
     ),
   },

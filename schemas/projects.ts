@@ -1,4 +1,4 @@
-// Projects: groups of dispatches. The list and the by-id answer have one shape.
+// Projects: groups of dispatches. The list and the by-id response have one shape.
 import { type Static, Type } from '@sinclair/typebox'
 import { Id, NameFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
 import { refTo, strict } from './kit.js'

@@ -1,6 +1,6 @@
 // The entries of an organisation, one at a time and in the order of creation: there may be millions, so nothing here may
 // grow with their number.
-import type { EntryDocument } from '../src/store/collections.js'
+import type { EntryDocument } from '../src/documents/collections.js'
 import type { Dispatch } from './dispatches.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'

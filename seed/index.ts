@@ -1,6 +1,6 @@
 // Demo data, in batches that are ready to be stored. The same options give the same bytes on every machine: nothing here
 // may read the clock, the time zone or the locale. API keys are not made here.
-import type { CollectionName, Documents } from '../src/store/collections.js'
+import type { CollectionName, Documents } from '../src/documents/collections.js'
 import { makeAgents } from './agents.js'
 import { makeDispatches } from './dispatches.js'
 import { makeEntries } from './entries.js'

@@ -1,6 +1,6 @@
 // The organisations of the demo data: each a tenant with its own documents and its own chance. Nothing here may depend on
 // another organisation, so that one keeps its data whatever the others hold.
-import type { OrganisationDocument } from '../src/store/collections.js'
+import type { OrganisationDocument } from '../src/documents/collections.js'
 import { createId } from './ids.js'
 import { createRandom, type Random } from './random.js'
 import { after, moment } from './timeline.js'

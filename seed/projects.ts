@@ -1,5 +1,5 @@
 // The projects of an organisation. They hold no list of their dispatches: a dispatch names its project.
-import type { ProjectDocument, UserDocument } from '../src/store/collections.js'
+import type { ProjectDocument, UserDocument } from '../src/documents/collections.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'
 import { pick } from './random.js'

@@ -1,5 +1,5 @@
 // The admins of an organisation, who make its projects and dispatches. They submit nothing: agents do.
-import type { UserDocument } from '../src/store/collections.js'
+import type { UserDocument } from '../src/documents/collections.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'
 import { makePerson } from './people.js'

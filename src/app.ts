@@ -1,7 +1,8 @@
 // The application: its plugins in order, then its routes, which have plugins of their own (src/routes/index.ts).
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
-import type { Config } from './config.js'
-import { httpServer } from './http-server.js'
+import type { Config } from './config/config.js'
+import { MAX_URL_BYTES } from './http/problems.js'
+import { httpServer } from './http/server.js'
 import { keysOf } from './keys/keys.js'
 import type { LogStream } from './log.js'
 import { closingPlugin } from './plugins/closing.js'
@@ -10,12 +11,11 @@ import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
 import { requestChecksPlugin } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
-import { validatorCompiler } from './plugins/validator.js'
-import { MAX_URL_BYTES } from './problems.js'
 import { routes } from './routes/index.js'
 import { serializerCompiler } from './serializer/compiler.js'
 import type { Store } from './store/store.js'
 import { keepTotals } from './store/totals.js'
+import { validatorCompiler } from './validation/parameters.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -35,7 +35,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     genReqId: requestId,
     trustProxy: config.trustProxy,
     serverFactory: (listener) => httpServer(listener, { mostConnections: config.maxConnections }),
-    // While it closes it answers what still comes in, and ends the connections.
+    // While it closes it serves what still comes in, and ends the connections.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_URL_BYTES },
     frameworkErrors,

@@ -1,11 +1,12 @@
 // The project's commands: `npm run keys`, `load`, `seed` and `db:indexes`, on the database that MONGODB_URI names.
-import { seedCommand } from '../seed/command.js'
+
 import { indexesCommand } from './commands/indexes.js'
 import { keysCommand } from './commands/keys.js'
 import { loadCommand } from './commands/load.js'
 import { type Command, runCommand, UsageError } from './commands/run-command.js'
-import { loadConfig } from './config.js'
-import { openMongo } from './open-mongo.js'
+import { seedCommand } from './commands/seed.js'
+import { loadConfig } from './config/config.js'
+import { openMongo } from './config/open-mongo.js'
 
 const commands: Record<string, Command> = {
   'db:indexes': indexesCommand,

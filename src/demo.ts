@@ -1,8 +1,8 @@
 // The demo: the seed's data in a store, and one key for each organisation, the same at every start.
 import { demoOptions, type SeedOptions, seedData } from '../seed/index.js'
 import { createRandom } from '../seed/random.js'
+import type { OrganisationDocument } from './documents/collections.js'
 import { keysOf } from './keys/keys.js'
-import type { OrganisationDocument } from './store/collections.js'
 import type { Store } from './store/store.js'
 
 export interface DemoKey {

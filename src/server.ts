@@ -2,10 +2,10 @@
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
-import { type Config, ConfigError, loadConfig } from './config.js'
+import { type Config, ConfigError, loadConfig } from './config/config.js'
+import { openMongo } from './config/open-mongo.js'
 import type { DemoKey } from './demo.js'
 import { openLog } from './log.js'
-import { openMongo } from './open-mongo.js'
 import { type Store, StoreUnavailable } from './store/store.js'
 
 /** How long requests under way may take to end once the process was told to, in milliseconds. */

@@ -1,6 +1,6 @@
 // The command line of the indexes: `npm run db:indexes` makes those that are missing, and may be run again.
 import { parseArgs } from 'node:util'
-import { collections } from '../store/collections.js'
+import { collections } from '../documents/collections.js'
 import { StoreUnavailable } from '../store/store.js'
 import { type Command, CommandError, print } from './run-command.js'
 

@@ -1,8 +1,9 @@
 // Finds the ids in documents that lead to nothing of the organisation: to no document at all or to another organisation's,
 // between which nothing here tells the difference.
+
+import { type BsonList, elements } from '../bson/reader.js'
+import { type CollectionName, references } from '../documents/collections.js'
 import { Query } from '../pipelines/stages.js'
-import { type BsonList, elements } from '../serializer/bson.js'
-import { type CollectionName, references } from '../store/collections.js'
 import type { Store } from '../store/store.js'
 import type { Line } from './load-lines.js'
 

@@ -3,7 +3,7 @@
 // again: what is there already, just as the file has it, is passed over.
 import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual, parseArgs } from 'node:util'
-import { type CollectionName, collections } from '../store/collections.js'
+import { type CollectionName, collections } from '../documents/collections.js'
 import type { Store } from '../store/store.js'
 import { type Line, readLines } from './load-lines.js'
 import { missingReferences } from './load-references.js'

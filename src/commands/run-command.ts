@@ -1,7 +1,7 @@
 // What the commands of the project share: how they end. 0 is done, 1 is failed, 2 is called wrongly; what went wrong is
 // said on standard error in words.
-import { ConfigError } from '../config.js'
-import { ORGANISATION_ID } from '../store/collections.js'
+import { ConfigError } from '../config/config.js'
+import { ORGANISATION_ID } from '../documents/collections.js'
 import { type Store, StoreUnavailable } from '../store/store.js'
 
 export interface Command {

@@ -2,8 +2,8 @@
 // write into the database too: a stored key that does not fit its schema lets nobody in.
 import { Value, type ValueError } from '@sinclair/typebox/value'
 import { LRUCache } from 'lru-cache'
+import { type ApiKeyDocument, collections } from '../documents/collections.js'
 import type { Scope } from '../pipelines/stages.js'
-import { type ApiKeyDocument, collections } from '../store/collections.js'
 import type { Store } from '../store/store.js'
 import { type Draw, hashOf, keyIdOf, makeKey } from './format.js'
 import { lookUpsBy } from './look-ups.js'
@@ -33,7 +33,7 @@ export interface StoredKey {
 
 export interface Keys {
   /**
-   * Issues a key; the answer is the only place where it stands. If it was tried before it was there, it works some seconds
+   * Issues a key. The result is the only place where the key can be read. If it was tried before it was there, it works some seconds
    * later (see verify).
    * @param draw makes the key other than at random: for the demo alone
    */
@@ -63,7 +63,7 @@ class UnfitKey extends Error {
 
 /**
  * @param onFault told of what goes wrong beside a request: a stored key that does not fit, and a last use that could not be
- * written, which costs no request its answer
+ * written, which fails no request
  * @param now the clock, in milliseconds since 1970
  * @param elapsed a clock that nobody sets, in milliseconds: a key is trusted no longer when the other is put back
  */

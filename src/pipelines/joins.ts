@@ -1,6 +1,6 @@
 // Every join of the system. It is a $lookup by equality on an index, and then the check that what it found belongs to the
 // caller's organisation: an id that points at another organisation's document finds nothing.
-import type { CollectionName } from '../store/collections.js'
+import type { CollectionName } from '../documents/collections.js'
 import { type Expression, Query, type References, type Scope, type Stage } from './stages.js'
 
 export const authorFields = ['createdBy', 'modifiedBy']

@@ -2,7 +2,7 @@
 // after the filters: a filter can narrow what a query reads, never widen it.
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { namedSchemas } from '../../schemas/index.js'
-import type { CollectionName } from '../store/collections.js'
+import type { CollectionName } from '../documents/collections.js'
 
 /** Whose data a request may read. It comes from the API key and from nowhere else. */
 export interface Scope {

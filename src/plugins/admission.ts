@@ -3,11 +3,11 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { whenOver } from '../http/caller.js'
+import { problem, RETRY_LATER } from '../http/problems.js'
 import { Budget } from '../limits/budget.js'
 import { FairQueue } from '../limits/fair-queue.js'
-import { problem, RETRY_LATER } from '../problems.js'
 import { StoreUnavailable } from '../store/store.js'
-import { whenOver } from './caller.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

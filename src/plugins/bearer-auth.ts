@@ -1,8 +1,8 @@
 // Finds the organisation of a request by its API key (RFC 6750, section 2.1). It comes from nowhere else.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { problem } from '../http/problems.js'
 import type { KeyScope, Keys } from '../keys/keys.js'
-import { problem } from '../problems.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -20,7 +20,7 @@ export const bearerAuthPlugin = fp(
     app.addHook('onRequest', async (request: FastifyRequest) => {
       const key = BEARER.exec(request.headers.authorization ?? '')?.[1]
       const scope = key === undefined ? undefined : await keys.verify(key)
-      // One answer for every cause, so that it tells nothing about a key.
+      // One response for every cause, so that it says nothing about a key.
       if (scope === undefined) {
         throw problem('unauthorized', 'A valid API key is needed: Authorization: Bearer <API_KEY>', {
           headers: { 'www-authenticate': 'Bearer' },

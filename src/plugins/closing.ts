@@ -1,9 +1,9 @@
-// An orderly end: requests under way are answered, and then every connection is closed, also those on which a caller has
+// An orderly end: requests under way get their responses, and then every connection is closed, also those on which a caller has
 // sent nothing or half a request, which would hold the process for as long as they please.
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { whenOver } from './caller.js'
+import { whenOver } from '../http/caller.js'
 
 const LOOK_EVERY_MS = 50
 /** How many looks a service that is never without news takes before it closes all the same. */

@@ -1,4 +1,4 @@
-// Compresses large answers in the coding that the caller takes (RFC 9110, section 12.5.3). The levels are those that pay:
+// Compresses large responses in the coding that the caller takes (RFC 9110, section 12.5.3). The levels are those that pay:
 // of a page of 50 entries, 56 KB, Brotli at level 1 leaves a tenth in 0.13 ms and gzip at level 1 in 0.2 ms; levels
 // that leave a hundredth part less take twice the time or more (docs/decisions/0005).
 import { brotliCompress, type CompressCallback, constants, gzip } from 'node:zlib'

@@ -1,13 +1,13 @@
-// Answers are JSON: a caller that takes no JSON is told so. Also the headers that are the same on all JSON.
+// Responses are JSON: a request that does not accept JSON fails. Also the headers that all JSON responses have.
 import accepts from '@fastify/accepts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
-import { problem } from '../problems.js'
+import { problem } from '../http/problems.js'
 
-/** What answers are, in the ways that callers ask for it. */
+/** The type of all responses, in the ways that callers ask for it. */
 const TYPES = ['application/json', 'application/json;charset=utf-8']
-/** The same on every answer that is JSON. */
+/** On every response that is JSON. */
 export const JSON_HEADERS = {
   'cache-control': 'private, no-cache',
   vary: 'authorization, accept, accept-encoding',
@@ -32,6 +32,6 @@ export const jsonOnlyPlugin = fp(
 )
 
 const notAcceptable = () =>
-  problem('not_acceptable', 'Answers are application/json', {
+  problem('not_acceptable', 'Responses are application/json', {
     errors: [{ in: 'header', name: 'Accept', message: 'excludes application/json', allowed: ['application/json'] }],
   })

@@ -1,10 +1,18 @@
 // Turns whatever a route, a hook or Fastify throws into a problem of the catalogue.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { badEncoding, noSuchPath, PROBLEM_TYPE, ProblemError, problem, RETRY_LATER, urlTooLong } from '../problems.js'
-import { AnswerTooLarge, MAX_ANSWER_BYTES } from '../serializer/bson.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
+import { callerGone } from '../http/caller.js'
+import {
+  badEncoding,
+  noSuchPath,
+  PROBLEM_TYPE,
+  ProblemError,
+  problem,
+  RETRY_LATER,
+  urlTooLong,
+} from '../http/problems.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
-import { callerGone } from './caller.js'
 import { JSON_HEADERS } from './json-only.js'
 import { logWhenOver } from './request-log.js'
 
@@ -36,10 +44,10 @@ const toProblem = (error: unknown): ProblemError => {
     return problem('service_unavailable', 'The database cannot be reached at the moment', { headers: RETRY_LATER })
   }
   if (error instanceof QueryTimeout) {
-    return problem('query_timeout', 'The database took too long to answer', { headers: RETRY_LATER })
+    return problem('query_timeout', 'The database took too long', { headers: RETRY_LATER })
   }
-  if (error instanceof AnswerTooLarge) {
-    return problem('answer_too_large', `The page would be larger than ${MAX_ANSWER_BYTES} bytes`, {
+  if (error instanceof ResponseTooLarge) {
+    return problem('response_too_large', `The page would be larger than ${MAX_RESPONSE_BYTES} bytes`, {
       errors: [{ in: 'query', name: 'perPage', message: 'must be smaller for records of this size' }],
     })
   }
@@ -49,13 +57,13 @@ const toProblem = (error: unknown): ProblemError => {
   if (statusCode === 412) return problem('precondition_failed', 'The file does not fulfil the condition of the request')
   if (statusCode === 416) return problem('range_not_satisfiable', 'The file has no such range')
   if (statusCode < 500) return noSuchPath()
-  return problem('internal_error', 'The service failed to answer this request')
+  return problem('internal_error', 'The service failed on this request')
 }
 
 const sendProblem = (found: ProblemError, cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
   // A problem that the service raises itself is no failure.
   if (found.status >= 500 && !(cause instanceof ProblemError)) request.log.error({ err: cause }, found.code)
-  // A tag that was made for the answer that failed.
+  // The tag was made for the response that failed.
   reply.removeHeader('etag')
   reply
     .code(found.status)

@@ -1,14 +1,14 @@
-// Answers what never becomes a request of the application, because Node could not read it or because it asks for a tunnel,
+// Responds to what never becomes a request of the application, because Node could not read it or because it asks for a tunnel,
 // and logs that connections are refused.
 // The socket is all there is, and what is written to it must not stand in front of the responses to earlier requests.
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { afterResponses } from '../http-server.js'
-import { MAX_URL_BYTES, PROBLEM_TYPE, type ProblemError, problem, urlTooLong, wrongMethod } from '../problems.js'
+import { MAX_URL_BYTES, PROBLEM_TYPE, type ProblemError, problem, urlTooLong, wrongMethod } from '../http/problems.js'
+import { afterResponses } from '../http/server.js'
 
-/** How long a caller has to close a connection that was answered for the last time, in milliseconds. */
+/** How long a caller has to close a connection after its last response, in milliseconds. */
 const LINGER_MS = 1000
 /** How often the log says that connections are refused, in milliseconds. */
 const REFUSED_MS = 10_000
@@ -16,7 +16,7 @@ const REFUSED_MS = 10_000
 export const rawSocketsPlugin = fp(
   async (app: FastifyInstance) => {
     app.server.on('connect', (_request, socket: Socket) => {
-      afterResponses(socket, () => answer(app, socket, wrongMethod(), 'CONNECT'))
+      afterResponses(socket, () => respond(app, socket, wrongMethod(), 'CONNECT'))
     })
     // An expectation other than 100-continue is none that the service has to meet.
     app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
@@ -39,12 +39,18 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
     const packet = (error.rawPacket ?? Buffer.alloc(0)) as unknown as Buffer
     // Which request of the packet it is, Node does not say.
     const isHead = packet.includes('HEAD ')
-    afterResponses(socket, () => answer(this, socket, problemOf(error.code, packet), error.code, isHead))
+    afterResponses(socket, () => respond(this, socket, problemOf(error.code, packet), error.code, isHead))
   }
 }
 
 /** Logs and writes a problem, and closes the connection. */
-const answer = ({ log }: FastifyInstance, socket: Socket, found: ProblemError, fault: string, isHead = false): void => {
+const respond = (
+  { log }: FastifyInstance,
+  socket: Socket,
+  found: ProblemError,
+  fault: string,
+  isHead = false,
+): void => {
   const requestId = randomUUID()
   log.info({ reqId: requestId, statusCode: found.status, fault, ip: socket.remoteAddress }, found.code)
   const problem = found.body(requestId)

@@ -9,7 +9,7 @@ import {
   problem,
   urlTooLong,
   wrongMethod,
-} from '../problems.js'
+} from '../http/problems.js'
 
 /**
  * The headers that the service or a library under it parses, and how long each may be, in characters: what it costs to

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { whenOver } from '../http/caller.js'
 import { redacted } from '../keys/format.js'
-import { whenOver } from './caller.js'
 
 /** How much of a URL and of a user agent the log keeps, in characters. */
 const MAX_LOGGED_URL = 500
@@ -30,16 +30,16 @@ export const requestLogPlugin = fp(
   { name: 'request-log', fastify: '5.x' },
 )
 
-/** Also when the caller has gone before the answer, of which Fastify's hooks tell nothing. */
+/** Also when the caller has gone before the response, of which Fastify's hooks tell nothing. */
 export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void =>
-  whenOver(reply, (wasAnswered) => logRequest(request, reply, wasAnswered))
+  whenOver(reply, (wasSent) => logRequest(request, reply, wasSent))
 
-const logRequest = (request: FastifyRequest, reply: FastifyReply, wasAnswered: boolean): void =>
+const logRequest = (request: FastifyRequest, reply: FastifyReply, wasSent: boolean): void =>
   request.log.info(
     {
       method: request.method,
       url: redacted(request.url.slice(0, MAX_LOGGED_URL)),
-      ...(wasAnswered ? { statusCode: reply.statusCode } : { aborted: true }),
+      ...(wasSent ? { statusCode: reply.statusCode } : { aborted: true }),
       ms: Math.round(reply.elapsedTime * 10) / 10,
       ip: request.ip,
       userAgent: redacted((request.headers['user-agent'] ?? '').slice(0, MAX_LOGGED_AGENT)) || undefined,

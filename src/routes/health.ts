@@ -2,12 +2,12 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { literals } from '../../schemas/kit.js'
-import { answer, databaseProblems, problemAnswers, requestProblems } from './answers.js'
+import { databaseProblems, problemResponses, requestProblems, response } from './responses.js'
 
 const Health = (status: 'live' | 'ready', description: string) =>
   Type.Object(
     {
-      success: Type.Boolean({ const: true, description: 'True in every successful answer.', examples: [true] }),
+      success: Type.Boolean({ const: true, description: 'True in every successful response.', examples: [true] }),
       data: Type.Object({ status: literals([status], { description }) }, { description }),
     },
     { description },
@@ -31,7 +31,7 @@ export const healthRoutes = (app: FastifyInstance): void => {
         summary: 'Whether the process runs',
         tags: ['Health'],
         security: [],
-        response: { 200: answer(Health('live', 'The process runs.')), ...problemAnswers(requestProblems) },
+        response: { 200: response(Health('live', 'The process runs.')), ...problemResponses(requestProblems) },
       },
     },
     async () => ({ success: true, data: { status: 'live' } }),
@@ -41,12 +41,12 @@ export const healthRoutes = (app: FastifyInstance): void => {
     {
       schema: {
         operationId: 'getReady',
-        summary: 'Whether the database answers',
+        summary: 'Whether the database responds',
         tags: ['Health'],
         security: [],
         response: {
-          200: answer(Health('ready', 'The database answers.')),
-          ...problemAnswers([...requestProblems, ...databaseProblems]),
+          200: response(Health('ready', 'The database responds.')),
+          ...problemResponses([...requestProblems, ...databaseProblems]),
         },
       },
     },

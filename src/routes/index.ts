@@ -1,12 +1,12 @@
 // Every route of the service, the plugins that they have in common, in order, and which of them need a key.
 import type { FastifyInstance } from 'fastify'
-import type { Config } from '../config.js'
+import type { Config } from '../config/config.js'
 import type { Keys } from '../keys/keys.js'
 import { admissionPlugin } from '../plugins/admission.js'
-import { answerBuffersPlugin } from '../plugins/answer-buffers.js'
 import { bearerAuthPlugin } from '../plugins/bearer-auth.js'
 import { compressionPlugin } from '../plugins/compression.js'
 import { jsonOnlyPlugin } from '../plugins/json-only.js'
+import { responseBuffersPlugin } from '../plugins/response-buffers.js'
 import { dispatchRoutes } from './dispatches.js'
 import { entryRoutes } from './entries.js'
 import { healthRoutes } from './health.js'
@@ -19,7 +19,7 @@ export const routes = async (app: FastifyInstance, { config, keys }: { config: C
   const literal = { page: 50, perPage: 1, maxPerPage }
 
   await app.register(jsonOnlyPlugin)
-  await app.register(answerBuffersPlugin)
+  await app.register(responseBuffersPlugin)
   await app.register(compressionPlugin)
   healthRoutes(app)
   await app.register(

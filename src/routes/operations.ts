@@ -5,12 +5,12 @@ import type { FastifyInstance } from 'fastify'
 import { IdParams } from '../../schemas/common.js'
 import { one, page } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
+import type { BsonList } from '../bson/reader.js'
+import { callerGone } from '../http/caller.js'
+import { type ProblemCode, problem } from '../http/problems.js'
 import type { Listing, Query, Scope } from '../pipelines/stages.js'
-import { callerGone } from '../plugins/caller.js'
-import { type ProblemCode, problem } from '../problems.js'
-import type { BsonList } from '../serializer/bson.js'
-import { databaseProblems, notModified, problemAnswers, requestProblems, taggedAnswer } from './answers.js'
 import { pageMetadata, totalFrom } from './page-metadata.js'
+import { databaseProblems, notModified, problemResponses, requestProblems, taggedResponse } from './responses.js'
 import { unlessKnown } from './revalidation.js'
 
 const commonProblems: ProblemCode[] = [
@@ -45,9 +45,9 @@ export const listOperation = <Q extends Listing>(
         ...described(operation),
         querystring: query,
         response: {
-          200: taggedAnswer(page(item), url),
+          200: taggedResponse(page(item), url),
           304: notModified,
-          ...problemAnswers([...commonProblems, 'answer_too_large']),
+          ...problemResponses([...commonProblems, 'response_too_large']),
         },
       },
     },
@@ -95,9 +95,9 @@ export const getOperation = (
         params: IdParams(name),
         querystring: strict({}),
         response: {
-          200: taggedAnswer(one(resource)),
+          200: taggedResponse(one(resource)),
           304: notModified,
-          ...problemAnswers([...commonProblems, 'not_found']),
+          ...problemResponses([...commonProblems, 'not_found']),
         },
       },
     },
@@ -110,5 +110,5 @@ export const getOperation = (
   )
 }
 
-/** What OpenAPI says of an operation beside its parameters and answers. */
+/** What OpenAPI says of an operation beside its parameters and responses. */
 const described = ({ operationId, summary, tag }: Operation) => ({ operationId, summary, tags: [tag] })

@@ -1,10 +1,10 @@
 // Where a page stands in its list, with links to its neighbours that repeat every parameter of the request.
 import type { FastifyRequest } from 'fastify'
 import type { PageMetadata } from '../../schemas/envelope.js'
+import type { BsonList } from '../bson/reader.js'
+import { problem } from '../http/problems.js'
 import type { Listing } from '../pipelines/stages.js'
 import { HOST } from '../plugins/request-checks.js'
-import { problem } from '../problems.js'
-import type { BsonList } from '../serializer/bson.js'
 
 /**
  * The total, which may be older than the page: what the page shows goes before it, so that whoever follows `next` misses
@@ -57,7 +57,7 @@ const pageLink = ({ url }: FastifyRequest, base: string, perPage: number) => {
   return (page: number) => `${base}${pathname}?${parameters}page=${page}&perPage=${perPage}`
 }
 
-/** Protocol and host as the caller addressed them; a request without a host is answered with the socket's address. */
+/** Protocol and host as the caller addressed them; a request without a host gets the socket's address. */
 const origin = ({ protocol, host, socket: { localAddress, localPort } }: FastifyRequest): string => {
   const named = host || `${localAddress?.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
   if (!HOST.test(named) || !URL.canParse(`http://${named}`) || !/^https?$/.test(protocol)) {

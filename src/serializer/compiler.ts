@@ -1,21 +1,21 @@
-// The serializer compiler of the application: an answer is an envelope whose documents are still BSON.
+// The serializer compiler of the application: a response is an envelope whose documents are still BSON.
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifySerializerCompiler } from 'fastify'
 import { namedSchemas } from '../../schemas/index.js'
-import { BsonDocument, BsonList } from './bson.js'
+import { BsonDocument, BsonList } from '../bson/reader.js'
 import { Output } from './output.js'
 import { compileDocuments } from './writer.js'
 
 type Envelope = Readonly<Record<string, unknown>>
 
-/** One serves all answers, since each is written without a pause. */
+/** One is enough for all responses: each is written synchronously. */
 const out = new Output()
 
 /**
- * Compiles the schema of an answer. Its properties come out in the schema's order and no others; those that hold
+ * Compiles the schema of a response. Its properties come out in the schema's order and no others; those that hold
  * documents go through a writer compiled from their schema, the rest through JSON.stringify.
  */
-export const compileAnswer = (schema: TSchema): ((payload: Envelope) => Buffer) => {
+export const compileResponse = (schema: TSchema): ((payload: Envelope) => Buffer) => {
   const { properties = {} } = resolve(schema)
   const parts = Object.entries<TSchema>(properties).map(([name, property]) => ({
     name,
@@ -38,7 +38,7 @@ export const compileAnswer = (schema: TSchema): ((payload: Envelope) => Buffer) 
 
 /** For Fastify, which sends a Buffer as it is, though its type speaks of strings alone. */
 export const serializerCompiler = (({ schema }: { schema: TSchema }) =>
-  compileAnswer(schema)) as unknown as FastifySerializerCompiler<unknown>
+  compileResponse(schema)) as unknown as FastifySerializerCompiler<unknown>
 
 const partWriter = (schema: TSchema): ((value: unknown) => void) => {
   const documents = compileDocuments(schema.type === 'array' ? schema.items : schema, namedSchemas)

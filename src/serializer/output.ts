@@ -1,19 +1,19 @@
-// The JSON text under way, as UTF-8 bytes, and the buffers that answers are sent from: those are used again and again,
-// because what an answer leaves to the garbage collector costs as much as writing it did.
+// The JSON text under way, as UTF-8 bytes, and the buffers that responses are sent from. Buffers are used again,
+// because collecting a response's garbage costs as much as writing it.
 import { isUtf8 } from 'node:buffer'
-import { AnswerTooLarge, Bytes, MAX_ANSWER_BYTES } from './bson.js'
+import { Bytes, MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
 
 const FIRST_SIZE = 256 * 1024
-/** Smaller answers are copied out, which is cheaper than to lend a buffer. */
+/** Smaller responses are copied out, which is cheaper than to lend a buffer. */
 const LEAST_LENT = 4096
-/** Which buffers are kept for the next answers, and how many. */
+/** Which buffers are kept for the next responses, and how many. */
 const MOST_KEPT_BYTES = 16 * FIRST_SIZE
 const MOST_KEPT = 16
 
 const kept: Bytes[] = []
 const lent = new WeakMap<ArrayBufferLike, Bytes>()
 
-/** Takes back the buffer of an answer that was sent. Whatever else it is given stays as it is. */
+/** Takes back the buffer of a response that was sent. Any other buffer is ignored. */
 export const giveBack = ({ buffer }: Buffer): void => {
   const bytes = lent.get(buffer)
   if (bytes === undefined) return
@@ -32,7 +32,7 @@ export class Output {
 
   set length(length: number) {
     if (length > this.target.bytes.length) throw new RangeError('More was written than there was room for')
-    if (length > MAX_ANSWER_BYTES) throw new AnswerTooLarge()
+    if (length > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
     this.#length = length
   }
 
@@ -65,7 +65,7 @@ export class Output {
   }
 
   /**
-   * What was written, as the bytes of an answer; the next one begins anew. The buffer is the caller's until it is given
+   * What was written, as the bytes of a response; the next one begins anew. The buffer is the caller's until it is given
    * back, which may be never. Bytes that are no UTF-8 come out as U+FFFD.
    */
   take(): Buffer {

@@ -1,6 +1,6 @@
 // How each scalar of BSON stands in JSON. A writer puts the value that begins at a place of the input at a place of the
 // output, where there is room for it (see ROOM), and gives the place behind what it wrote.
-import { Bson, Bytes } from './bson.js'
+import { Bson, Bytes } from '../bson/reader.js'
 
 /** A value that its schema does not take; `at` is its place in the bytes. */
 export class WrongValue extends Error {
@@ -14,7 +14,7 @@ export class WrongValue extends Error {
   }
 }
 
-/** Writes a value of a BSON type that it takes. */
+/** Writes a value of one of its BSON types. */
 export type Write = (input: Bytes, type: number, at: number, output: Bytes, to: number) => number
 
 /**
@@ -181,10 +181,10 @@ const date = ({ view }: Bytes, at: number, output: Bytes, to: number): number =>
 export interface Writer {
   /** The name of its function in compiled code. */
   name: string
-  /** What the schema wants, for errors. */
-  wants: string
-  /** The BSON types that it takes: those who call it have asked. */
-  takes: readonly number[]
+  /** What the schema expects, in the words of an error. */
+  expected: string
+  /** The BSON types that it writes. The caller has checked the type. */
+  bsonTypes: readonly number[]
 }
 
 export type ScalarWriter = Writer & { write: Write }
@@ -192,8 +192,8 @@ export type ScalarWriter = Writer & { write: Write }
 /** A string; an ObjectId comes out as its hexadecimal digits. */
 const string: ScalarWriter = {
   name: 'writeString',
-  wants: 'a string',
-  takes: [Bson.string, Bson.objectId],
+  expected: 'a string',
+  bsonTypes: [Bson.string, Bson.objectId],
   write: (input, type, at, output, to) =>
     type === Bson.string
       ? text(input, at + 4, at + 3 + input.view.getInt32(at, true), output, to)
@@ -202,16 +202,16 @@ const string: ScalarWriter = {
 
 const instant: ScalarWriter = {
   name: 'writeInstant',
-  wants: 'a date',
-  takes: [Bson.date],
+  expected: 'a date',
+  bsonTypes: [Bson.date],
   write: (input, _type, at, output, to) => date(input, at, output, to),
 }
 
 /** A number. NaN and the infinities have no JSON form and are an error; an int64 comes out with all its digits. */
 const number: ScalarWriter = {
   name: 'writeNumber',
-  wants: 'a number',
-  takes: [Bson.double, Bson.int32, Bson.int64],
+  expected: 'a number',
+  bsonTypes: [Bson.double, Bson.int32, Bson.int64],
   write: ({ view }, type, at, output, to) => {
     if (type === Bson.double) return double(view.getFloat64(at, true), at, output, to)
     if (type === Bson.int32) return int32(view.getInt32(at, true), output, to)
@@ -221,8 +221,8 @@ const number: ScalarWriter = {
 
 const integer: ScalarWriter = {
   name: 'writeInteger',
-  wants: 'an integer',
-  takes: number.takes,
+  expected: 'an integer',
+  bsonTypes: number.bsonTypes,
   write: (input, type, at, output, to) => {
     const value = type === Bson.double ? input.view.getFloat64(at, true) : 0
     if (!Number.isInteger(value)) throw new WrongValue(`is ${value}, not an integer`, at)
@@ -232,17 +232,17 @@ const integer: ScalarWriter = {
 
 const boolean: ScalarWriter = {
   name: 'writeBoolean',
-  wants: 'a boolean',
-  takes: [Bson.boolean],
+  expected: 'a boolean',
+  bsonTypes: [Bson.boolean],
   write: (input, _type, at, output, to) => ascii(input.bytes[at] === 0 ? 'false' : 'true', output, to),
 }
 
 const nothing: ScalarWriter = {
   name: 'writeNull',
-  wants: 'null',
-  takes: [Bson.null],
+  expected: 'null',
+  bsonTypes: [Bson.null],
   write: (_input, _type, _at, output, to) => ascii('null', output, to),
 }
 
-/** The writers of the scalars, by the schema type that wants them. */
+/** The writers of the scalars, by the schema's type. */
 export const scalars = { string, instant, number, integer, boolean, null: nothing }

@@ -14,7 +14,7 @@ import {
   reading,
   UnwritableDocument,
   valueEnd,
-} from './bson.js'
+} from '../bson/reader.js'
 import type { Output } from './output.js'
 import { OVERHANG, ROOM, type ScalarWriter, scalars, type Write, type Writer, WrongValue } from './scalars.js'
 
@@ -32,11 +32,11 @@ const closeArray = 0x5d
  * @param named the schemas that a `$ref` names
  */
 export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSchema>) => {
-  const { takes, wants, write } = compile(schema, named)
+  const { bsonTypes, expected, write } = compile(schema, named)
 
   /** Writes the value that begins at a place and ends before another. */
   const writeRoot = (input: Bytes, type: number, at: number, end: number, out: Output): void => {
-    if (!takes.includes(type)) wrong(type, at, wants)
+    if (!bsonTypes.includes(type)) wrong(type, at, expected)
     out.reserve(ROOM * (end - at) + OVERHANG)
     out.length = write(input, type, at, out.target, out.length)
   }
@@ -101,8 +101,8 @@ const compile = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Writer &
   return { ...writer, write: make(known) }
 }
 
-const wrong = (type: number, at: number, wants: string): never => {
-  throw new WrongValue(`is BSON ${typeNames.get(type)}, not ${wants}`, at)
+const wrong = (type: number, at: number, expected: string): never => {
+  throw new WrongValue(`is BSON ${typeNames.get(type)}, not ${expected}`, at)
 }
 
 const missing = (at: number, name: string): never => {
@@ -113,8 +113,8 @@ const typeNames = new Map<number, string>(Object.entries(Bson).map(([name, type]
 
 /** What JSON can say of a value of no declared shape, by its BSON type. */
 const anyScalars = new Map(
-  [scalars.string, scalars.number, scalars.boolean, scalars.instant, scalars.null].flatMap(({ takes, write }) =>
-    takes.map((type) => [type, write]),
+  [scalars.string, scalars.number, scalars.boolean, scalars.instant, scalars.null].flatMap(({ bsonTypes, write }) =>
+    bsonTypes.map((type) => [type, write]),
   ),
 )
 
@@ -175,17 +175,17 @@ class Compiler {
     return name
   }
 
-  /** Whatever the value is, the first branch that takes it writes it. */
+  /** The first branch that has the value's BSON type writes it. */
   #union(branches: readonly Writer[]): Writer {
-    const takes = [...new Set(branches.flatMap((branch) => branch.takes))]
-    const cases = takes.map((type) => {
-      const { name } = branches.find((branch) => branch.takes.includes(type)) as Writer
+    const bsonTypes = [...new Set(branches.flatMap((branch) => branch.bsonTypes))]
+    const cases = bsonTypes.map((type) => {
+      const { name } = branches.find((branch) => branch.bsonTypes.includes(type)) as Writer
       return `case ${type}: return ${name}(input, type, at, output, to)`
     })
     return {
       name: this.#function(`switch (type) {\n${cases.join('\n')}\n}`),
-      wants: branches.map((branch) => branch.wants).join(' or '),
-      takes,
+      expected: branches.map((branch) => branch.expected).join(' or '),
+      bsonTypes,
     }
   }
 
@@ -204,7 +204,7 @@ class Compiler {
       }
       json[to++] = ${closeArray}
       return to`)
-    return { name, wants: 'an array', takes: [Bson.array] }
+    return { name, expected: 'an array', bsonTypes: [Bson.array] }
   }
 
   #object(schema: TSchema): Writer {
@@ -231,7 +231,7 @@ class Compiler {
       if (to === start) json[to++] = ${openObject}
       json[to++] = ${closeObject}
       return to`)
-    return { name, wants: 'an object', takes: [Bson.document] }
+    return { name, expected: 'an object', bsonTypes: [Bson.document] }
   }
 }
 
@@ -252,7 +252,7 @@ const findField = ({ name }: Field, i: number): string => {
 /** Writes the name and the value of a field that is there. */
 const writeField = ({ name, property, required, writer }: Field, i: number, fields: readonly Field[]): string => {
   const type = `bytes[place${i} - ${2 + Buffer.byteLength(name)}]`
-  const notNull = writer.takes.includes(Bson.null) ? '' : `&& type !== ${Bson.null}`
+  const notNull = writer.bsonTypes.includes(Bson.null) ? '' : `&& type !== ${Bson.null}`
   const label = Buffer.from(`,${JSON.stringify(property)}:`)
   const padded = Buffer.concat([label, Buffer.alloc(-label.length & 3)])
   const isNeverFirst = fields.slice(0, i).some((field) => field.required)
@@ -267,9 +267,9 @@ const writeField = ({ name, property, required, writer }: Field, i: number, fiel
     }${required ? ` else missing(at, ${JSON.stringify(name)})` : ''}`
 }
 
-/** Fails unless a writer takes the type. */
-const check = ({ takes, wants }: Writer, place: string): string =>
-  `if (${takes.map((type) => `type !== ${type}`).join(' && ')}) wrong(type, ${place}, ${JSON.stringify(wants)})`
+/** Throws unless the writer has the type. */
+const check = ({ bsonTypes, expected }: Writer, place: string): string =>
+  `if (${bsonTypes.map((type) => `type !== ${type}`).join(' && ')}) wrong(type, ${place}, ${JSON.stringify(expected)})`
 
 /** Bytes as numbers: as many words of four as there are, then single bytes. */
 const words = (bytes: Buffer): { value: number; size: 1 | 4; at: number }[] => {
@@ -283,14 +283,14 @@ const words = (bytes: Buffer): { value: number; size: 1 | 4; at: number }[] => {
 /** Writes a value of no declared shape: whatever JSON can say of it. */
 const any: ScalarWriter = {
   name: 'writeAny',
-  wants: 'a value that JSON can say',
-  takes: [Bson.document, Bson.array, ...anyScalars.keys()],
+  expected: 'a value that JSON can say',
+  bsonTypes: [Bson.document, Bson.array, ...anyScalars.keys()],
   write: (input, type, at, output, to) => writeNested(input, type, at, output, to, 0),
 }
 
 const writeNested = (input: Bytes, type: number, at: number, output: Bytes, begin: number, depth: number): number => {
   if (type !== Bson.document && type !== Bson.array) {
-    const write = anyScalars.get(type) ?? wrong(type, at, any.wants)
+    const write = anyScalars.get(type) ?? wrong(type, at, any.expected)
     return write(input, type, at, output, begin)
   }
   if (depth === MAX_DEPTH) throw new WrongValue(`nests deeper than ${MAX_DEPTH} levels`, at)

@@ -12,9 +12,9 @@ import {
   type ReadPreferenceMode,
   type RunCommandOptions,
 } from 'mongodb'
+import { arrayOf, BsonList, bsonArray, MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
+import { type CollectionName, collections, type Documents } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
-import { AnswerTooLarge, arrayOf, BsonList, bsonArray, MAX_ANSWER_BYTES } from '../serializer/bson.js'
-import { type CollectionName, collections, type Documents } from './collections.js'
 import { withReferences } from './references.js'
 import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
 import { whenStuck, within } from './stuck.js'
@@ -32,7 +32,7 @@ export interface MongoSettings {
 }
 
 /**
- * How often the driver looks whether the server still answers, and how long it waits for that and for a new connection,
+ * How often the driver looks whether the server still responds, and how long it waits for that and for a new connection,
  * in milliseconds: after both together it breaks off whatever waits for a server that has gone silent.
  */
 const HEARTBEAT_MS = 2000
@@ -201,7 +201,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     for await (const list of batches(query, signal)) {
       found.push(...list.batches)
       for (const { length } of list.batches) size += length
-      if (size > MAX_ANSWER_BYTES) throw new AnswerTooLarge()
+      if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
     }
     return new BsonList(query.collection, found)
   }

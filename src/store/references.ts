@@ -1,18 +1,18 @@
 // Puts documents in the place of their ids, after a read: each is fetched once, however many rows name it. What is not
 // found leaves nothing, as a $lookup would.
 import { ObjectId } from 'mongodb'
-import type { Query, References } from '../pipelines/stages.js'
 import {
-  AnswerTooLarge,
   Bson,
   BsonList,
   bsonArray,
   bsonDocument,
   type Element,
   elements,
-  MAX_ANSWER_BYTES,
+  MAX_RESPONSE_BYTES,
+  ResponseTooLarge,
   reading,
-} from '../serializer/bson.js'
+} from '../bson/reader.js'
+import type { Query, References } from '../pipelines/stages.js'
 
 /** The documents of a list with those that they refer to, which `read` fetches. */
 export const withReferences = async (
@@ -31,7 +31,7 @@ export const withReferences = async (
   const filled = rows.map((row) => {
     const bytes = embedded(references.fields, byId, row)
     size += bytes.length
-    if (size > MAX_ANSWER_BYTES) throw new AnswerTooLarge()
+    if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
     return bytes
   })
   return new BsonList(list.collection, [bsonArray(filled)])

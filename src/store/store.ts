@@ -1,13 +1,14 @@
 // The port: what the service asks of a database. Reads leave documents as BSON bytes; the serializer writes JSON from them.
+
+import type { BsonList } from '../bson/reader.js'
+import type { CollectionName, Documents } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
-import type { BsonList } from '../serializer/bson.js'
-import type { CollectionName, Documents } from './collections.js'
 
 export interface Store {
   /** What the database is, for the log and the banner. */
   readonly description: string
   /**
-   * Runs the query's match and stages; the answer holds all documents.
+   * Runs the query's match and stages, and resolves with all documents.
    * @param signal breaks the read off when nobody waits for it any longer; the promise is rejected with its reason
    */
   aggregate(query: Query, signal?: AbortSignal): Promise<BsonList>
@@ -33,7 +34,7 @@ export interface Store {
   update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>): Promise<boolean>
   /** Makes the indexes of all collections that are missing. */
   ensureIndexes(): Promise<void>
-  /** Fails unless the database answers. */
+  /** Rejects unless the database responds. */
   ping(): Promise<void>
   close(): Promise<void>
 }

@@ -1,7 +1,7 @@
 // The command line of the indexes.
 import t from 'tap'
 import { indexesCommand } from '../../src/commands/indexes.js'
-import { collections } from '../../src/store/collections.js'
+import { collections } from '../../src/documents/collections.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { tryCommand } from '../support/command.js'
 import { mongoSettings } from '../support/store.js'

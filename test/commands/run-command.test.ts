@@ -1,7 +1,7 @@
 // What the commands share: how they write, and how they end.
 import t from 'tap'
 import { type Command, CommandError, print, UsageError } from '../../src/commands/run-command.js'
-import { ConfigError } from '../../src/config.js'
+import { ConfigError } from '../../src/config/config.js'
 import { StoreUnavailable } from '../../src/store/store.js'
 import { tryCommand } from '../support/command.js'
 import { testStore } from '../support/store.js'

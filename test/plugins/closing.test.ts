@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { BsonList } from '../../src/serializer/bson.js'
+import { BsonList } from '../../src/bson/reader.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp } from '../support/app.js'
 import { A } from '../support/tenants.js'

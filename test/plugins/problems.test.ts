@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { problems } from '../../src/problems.js'
-import { AnswerTooLarge } from '../../src/serializer/bson.js'
+import { ResponseTooLarge } from '../../src/bson/reader.js'
+import { problems } from '../../src/http/problems.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { listen, testApp } from '../support/app.js'
@@ -107,10 +107,10 @@ t.test('failures of the store become problems that say nothing of their cause', 
 })
 
 t.test('a page that is too large is told so, and what helps', async (t) => {
-  const store: Store = { ...embeddedStore(), aggregate: () => Promise.reject(new AnswerTooLarge()) }
+  const store: Store = { ...embeddedStore(), aggregate: () => Promise.reject(new ResponseTooLarge()) }
   const { get } = await testApp(t, { store })
   const response = await get('/v1/entries', A)
-  isProblem(t, response, 'answer_too_large')
+  isProblem(t, response, 'response_too_large')
   t.match(response.json(), { errors: [{ in: 'query', name: 'perPage' }] })
 })
 

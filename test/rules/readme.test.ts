@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import type { TSchema } from '@sinclair/typebox'
 import t from 'tap'
-import { Settings } from '../../src/config.js'
+import { Settings } from '../../src/config/config.js'
 import { loadDemo } from '../../src/demo.js'
-import { problems } from '../../src/problems.js'
+import { problems } from '../../src/http/problems.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { testApp } from '../support/app.js'
 

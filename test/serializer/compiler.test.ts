@@ -6,10 +6,10 @@ import { Entry } from '../../schemas/entries.js'
 import { one, Problem, page } from '../../schemas/envelope.js'
 import { refTo } from '../../schemas/kit.js'
 import { Project } from '../../schemas/projects.js'
-import { problem } from '../../src/problems.js'
-import { BsonList } from '../../src/serializer/bson.js'
-import { compileAnswer, serializerCompiler } from '../../src/serializer/compiler.js'
-import { documentOf, listOf, plain } from './stored.js'
+import { BsonList } from '../../src/bson/reader.js'
+import { problem } from '../../src/http/problems.js'
+import { compileResponse, serializerCompiler } from '../../src/serializer/compiler.js'
+import { documentOf, listOf, plain } from '../support/stored.js'
 
 const dated = { createdAt: new Date(0), updatedAt: new Date(1) }
 const project = (id: string) => plain({ name: 'é', _id: id, dispatches: [{ _id: 'd' }], organisation: 'o', ...dated })
@@ -18,7 +18,8 @@ const projectJson = (id: string) =>
   '"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"1970-01-01T00:00:00.001Z"}'
 const metadata = { total: 2, perPage: 50, pageCount: 1, pageLinks: { current: 'http://localhost/v1/projects?page=1' } }
 
-const answer = (schema: TSchema, payload: Record<string, unknown>): string => compileAnswer(schema)(payload).toString()
+const answer = (schema: TSchema, payload: Record<string, unknown>): string =>
+  compileResponse(schema)(payload).toString()
 
 t.test('A list comes out as {success, data, _metadata}', async (t) => {
   const data = listOf([[project('a')], [project('b')]], 'projects')

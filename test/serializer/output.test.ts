@@ -1,9 +1,9 @@
 // The bytes of answers: how they grow and end, and how their buffers are lent and given back.
 import t from 'tap'
-import { AnswerTooLarge, MAX_ANSWER_BYTES } from '../../src/serializer/bson.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../../src/bson/reader.js'
 import { giveBack, Output } from '../../src/serializer/output.js'
 
-const full = new AnswerTooLarge()
+const full = new ResponseTooLarge()
 
 /** An answer of so many bytes. */
 const answerOf = (out: Output, size: number): Buffer => {
@@ -62,14 +62,14 @@ t.test('What was written beyond the room that there was is an error, never an an
 
 t.test('An answer holds as many bytes as the limit allows and not one more', async (t) => {
   const out = new Output()
-  out.text('x'.repeat(MAX_ANSWER_BYTES))
+  out.text('x'.repeat(MAX_RESPONSE_BYTES))
   t.throws(() => out.text('y'), full)
   t.throws(() => out.byte(0x2c), full)
   t.throws(() => {
     out.reserve(1)
-    out.length = MAX_ANSWER_BYTES + 1
+    out.length = MAX_RESPONSE_BYTES + 1
   }, full)
-  t.equal(out.length, MAX_ANSWER_BYTES)
+  t.equal(out.length, MAX_RESPONSE_BYTES)
   out.reset()
   t.ok(out.target.bytes.length < 1_000_000, 'a buffer that grew very large is not kept')
   out.text('1')

@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import { BSON } from 'mongodb'
 import t from 'tap'
-import { Bson, Bytes } from '../../src/serializer/bson.js'
+import { Bson, Bytes } from '../../src/bson/reader.js'
 import { ROOM, scalars, type Write } from '../../src/serializer/scalars.js'
-import { texts } from './oracle.js'
-import { stored } from './stored.js'
+import { texts } from '../support/oracle.js'
+import { stored } from '../support/stored.js'
 
 const DAY = 86_400_000
 const BEFORE = 7

@@ -5,9 +5,9 @@ import t, { type Test } from 'tap'
 import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem } from '../../schemas/entries.js'
 import { Project } from '../../schemas/projects.js'
-import { AnswerTooLarge, Bson, BsonDocument, BsonList, UnwritableDocument } from '../../src/serializer/bson.js'
+import { Bson, BsonDocument, BsonList, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { compileDocuments } from '../../src/serializer/writer.js'
-import { documentOf, type Elements, int32Bytes, listOf, plain, Raw, stored, writerOf } from './stored.js'
+import { documentOf, type Elements, int32Bytes, listOf, plain, Raw, stored, writerOf } from '../support/stored.js'
 
 const objectId = new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17')
 const instant = Type.String({ format: 'date-time' })
@@ -487,7 +487,7 @@ t.test('An answer beyond the limit is an error of its own, and the next write wo
   const under = documents.list(new BsonList('things', Array<Buffer>(63).fill(large)))
   t.equal(under.length, 2 + 62 + 63 * (megabyte + '{"a":""}'.length))
   const beyond = (bytes: Buffer) => () => documents.list(new BsonList('things', Array<Buffer>(64).fill(bytes)))
-  const error = new AnswerTooLarge()
+  const error = new ResponseTooLarge()
   t.throws(beyond(large), error)
   t.throws(beyond(batch(stored.string(Buffer.alloc(megabyte, 'x\xff', 'latin1')))), error)
   t.throws(beyond(batch(Buffer.alloc(megabyte / 4).toString())), error, 'escaped, a string is six times as long')

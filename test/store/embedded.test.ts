@@ -2,11 +2,11 @@
 // pipeline what MongoDB does is conformance.test.ts's to show.
 import { BSON } from 'mongodb'
 import t from 'tap'
+import type { CollectionName } from '../../src/documents/collections.js'
 import { getDispatch } from '../../src/pipelines/dispatches.js'
 import { listEntries } from '../../src/pipelines/entries.js'
 import { listProjects } from '../../src/pipelines/projects.js'
 import { type Condition, type Expression, type Lookup, Query, type Stage } from '../../src/pipelines/stages.js'
-import type { CollectionName } from '../../src/store/collections.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'

@@ -1,9 +1,9 @@
 // References: documents in the place of their ids, fetched once each.
 import { BSON, ObjectId } from 'mongodb'
 import t from 'tap'
+import { BsonList, bsonArray, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { listProjects } from '../../src/pipelines/projects.js'
 import { type Condition, Query } from '../../src/pipelines/stages.js'
-import { AnswerTooLarge, BsonList, bsonArray, UnwritableDocument } from '../../src/serializer/bson.js'
 import { withReferences } from '../../src/store/references.js'
 import { objectsOf } from '../support/bson.js'
 import { testStore } from '../support/store.js'
@@ -71,7 +71,7 @@ t.test('damaged documents are told with their collection, and what becomes too l
   const large = { _id: 'u1', name: 'x'.repeat(1024 * 1024) }
   const rows = Array.from({ length: 64 }, (_, n) => ({ _id: String(n), by: 'u1' }))
   const readLarge = async () => listOf([large])
-  await t.rejects(withReferences(listOf(rows), references, readLarge), AnswerTooLarge)
+  await t.rejects(withReferences(listOf(rows), references, readLarge), ResponseTooLarge)
   t.equal((await withReferences(listOf(rows.slice(1)), references, readLarge)).length, 63)
 })
 

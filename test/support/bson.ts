@@ -1,6 +1,6 @@
 // Lists of documents as tests look at them.
 import { BSON, type Document } from 'mongodb'
-import type { BsonList } from '../../src/serializer/bson.js'
+import type { BsonList } from '../../src/bson/reader.js'
 
 /** The documents of a list as objects. */
 export const objectsOf = ({ batches }: BsonList, options: BSON.DeserializeOptions = {}): Document[] =>

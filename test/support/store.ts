@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { MongoClient } from 'mongodb'
 import type { Test } from 'tap'
-import { loadConfig } from '../../src/config.js'
+import { loadConfig } from '../../src/config/config.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { type MongoSettings, mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'

@@ -1,6 +1,6 @@
 // Two organisations with little data, written by hand: what one holds is known, and some of its documents point at the
 // other's, as no honest document would.
-import type { Documents } from '../../src/store/collections.js'
+import type { Documents } from '../../src/documents/collections.js'
 import type { Store } from '../../src/store/store.js'
 
 const day = (number: number) => new Date(Date.UTC(2025, 0, number, 8, 30, 15, 250))

@@ -6,8 +6,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { printed, startProgram } from './support/process.js'
-import { getRequest, LAST, neverRead, send, statusesIn } from './support/sockets.js'
+import { printed, startProgram } from '../support/process.js'
+import { getRequest, LAST, neverRead, send, statusesIn } from '../support/sockets.js'
 
 /** Starts the service with its demo data: its port, and the keys of its two organisations. */
 const startDemo = async (t: Test, settings: Record<string, string> = {}, options: { openFiles?: number } = {}) => {

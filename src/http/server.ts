@@ -35,7 +35,7 @@ interface Options {
   idleMs?: number
 }
 
-/** @param listener answers a request */
+/** @param listener handles a request */
 export const httpServer = (listener: RequestListener, { mostConnections, idleMs = IDLE_MS }: Options): Server => {
   const server = createServer(
     {

@@ -1,7 +1,8 @@
 // Opens the store on MongoDB as the settings say; a URI that the driver cannot read is a wrong setting.
+
+import { mongoStore } from '../store/mongo.js'
+import type { Store } from '../store/store.js'
 import { type Config, ConfigError } from './config.js'
-import { mongoStore } from './store/mongo.js'
-import type { Store } from './store/store.js'
 
 export const openMongo = (settings: NonNullable<Config['mongo']>): Store => {
   try {

@@ -9,13 +9,13 @@ import { Dispatch, DispatchListItem, DispatchListQuery, dispatchTypes } from '..
 import { Entry, EntryListItem, EntryListQuery } from '../../schemas/entries.js'
 import { one, page } from '../../schemas/envelope.js'
 import { Project, ProjectListQuery } from '../../schemas/projects.js'
+import { BsonList } from '../../src/bson/reader.js'
+import type { CollectionName } from '../../src/documents/collections.js'
 import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
 import { getEntry, listEntries } from '../../src/pipelines/entries.js'
 import { getProject, listProjects } from '../../src/pipelines/projects.js'
 import { type Condition, type Listing, type Lookup, pick, Query, type Scope } from '../../src/pipelines/stages.js'
-import { BsonList } from '../../src/serializer/bson.js'
-import { compileAnswer } from '../../src/serializer/compiler.js'
-import type { CollectionName } from '../../src/store/collections.js'
+import { compileResponse } from '../../src/serializer/compiler.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
@@ -206,7 +206,7 @@ t.test('both engines give the same answers', async (t) => {
     pipeline: (scope: Scope, listing: Q) => Query,
     values: { [F in Exclude<keyof Q, keyof Listing>]-?: NonNullable<Q[F]>[] },
   ) => {
-    const write = compileAnswer(page(item))
+    const write = compileResponse(page(item))
     const ask =
       (listing: Partial<Listing>, filters = {}, scope = ownScope) =>
       async (store: Store): Promise<string> => {
@@ -291,7 +291,7 @@ t.test('both engines give the same answers', async (t) => {
     organisations: readonly string[],
   ) =>
     t.test(`every one of the ${name} by its id`, async (t) => {
-      const write = compileAnswer(one(resource))
+      const write = compileResponse(one(resource))
       for (const organisation of organisations) {
         const every = Query.in({ organisation }, name, [], [{ $sort: { _id: 1 } }])
         const ids = objectsOf(await embedded.aggregate(every)).map(({ _id }) => _id)
@@ -309,7 +309,7 @@ t.test('both engines give the same answers', async (t) => {
   byId('entries', Entry, getEntry, [A, B])
 
   t.test('conditions that no pipeline has yet', async (t) => {
-    const write = compileAnswer(page(EntryListItem))
+    const write = compileResponse(page(EntryListItem))
     const conditions: Condition[] = [
       { duration: { $gt: 5 } },
       { duration: { $gte: 5, $lt: 10 } },
@@ -361,7 +361,7 @@ t.test('both engines give the same answers', async (t) => {
   })
 
   t.test('joins that no pipeline has yet', async (t) => {
-    const write = compileAnswer(page(Project))
+    const write = compileResponse(page(Project))
     const forms: Pick<Lookup, 'pipeline'>[] = [
       {},
       { pipeline: [{ $match: { organisation: A } }, { $project: { organisation: 1, project: 1 } }] },

@@ -4,8 +4,8 @@ import type { TSchema } from '@sinclair/typebox'
 import fc from 'fast-check'
 import { BSON } from 'mongodb'
 import { namedSchemas } from '../../schemas/index.js'
-import type { BsonList } from '../../src/serializer/bson.js'
-import { objectsOf } from '../support/bson.js'
+import type { BsonList } from '../../src/bson/reader.js'
+import { objectsOf } from './bson.js'
 import { type Elements, stored } from './stored.js'
 
 const storedName = (property: string) => (property === 'id' ? '_id' : property)

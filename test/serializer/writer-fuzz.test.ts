@@ -7,8 +7,8 @@ import t from 'tap'
 import { Dispatch } from '../../schemas/dispatches.js'
 import { EntryListItem } from '../../schemas/entries.js'
 import { demoOptions, seedData } from '../../seed/index.js'
-import { BsonDocument, BsonList, UnwritableDocument } from '../../src/serializer/bson.js'
-import { type Elements, listOf, plain, stored, writerOf } from './stored.js'
+import { BsonDocument, BsonList, UnwritableDocument } from '../../src/bson/reader.js'
+import { type Elements, listOf, plain, stored, writerOf } from '../support/stored.js'
 
 interface Sample {
   documents: ReturnType<typeof writerOf>

@@ -1,14 +1,14 @@
 // A page that is too large, alone in its process: it keeps the stand-in for the server busy.
 import t from 'tap'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../../src/bson/reader.js'
 import { listEntries } from '../../src/pipelines/entries.js'
-import { AnswerTooLarge, MAX_ANSWER_BYTES } from '../../src/serializer/bson.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { mongoSettings } from '../support/store.js'
 import { A, a } from '../support/tenants.js'
 import { WireServer } from '../support/wire-server.js'
 
 const ANSWER_BYTES = 15_000
-const COUNT = Math.ceil(MAX_ANSWER_BYTES / ANSWER_BYTES)
+const COUNT = Math.ceil(MAX_RESPONSE_BYTES / ANSWER_BYTES)
 
 t.test('a page whose documents are too large for an answer is not read to its end', async (t) => {
   const server = await WireServer.for(t)
@@ -21,7 +21,7 @@ t.test('a page whose documents are too large for an answer is not read to its en
     store.aggregate(listEntries({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page: 1, perPage }))
 
   server.firstBatch = 3
-  await t.rejects(page(2 * COUNT), AnswerTooLarge)
+  await t.rejects(page(2 * COUNT), ResponseTooLarge)
   const read = server.commands.filter((command) => 'getMore' in command).length
   t.ok(read < 6, `${read} batches were read of ${(2 * COUNT) / 1000}`)
   t.equal(server.cursors, 0, 'no cursor stays open')

@@ -1,7 +1,7 @@
 // What is declared of the stored documents.
 import type { TSchema } from '@sinclair/typebox'
 import t from 'tap'
-import { type CollectionName, collections, ORGANISATION_ID, references } from '../../src/store/collections.js'
+import { type CollectionName, collections, ORGANISATION_ID, references } from '../../src/documents/collections.js'
 
 /** The paths of the fields that hold ids, of a schema's own document apart. */
 const idFields = (schema: TSchema, path = ''): string[] => {

@@ -1,11 +1,11 @@
 // The error catalogue: every error that a caller can meet, as a problem of RFC 9457. The README lists the same codes.
 import { STATUS_CODES } from 'node:http'
-import type { Problem } from '../schemas/envelope.js'
+import type { Problem } from '../../schemas/envelope.js'
 
 /** Code of each problem, its HTTP status and when it occurs. */
 export const problems = {
   invalid_parameter: { status: 400, when: 'A parameter is unknown, repeated, or has a value that is not allowed' },
-  answer_too_large: { status: 400, when: 'The page would be larger than 64 MiB; a smaller perPage helps' },
+  response_too_large: { status: 400, when: 'The page would be larger than 64 MiB; a smaller perPage helps' },
   bad_request: {
     status: 400,
     when: 'The request is no valid HTTP, names no host or two, has two keys, or its URL is not encoded correctly',

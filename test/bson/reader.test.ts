@@ -1,7 +1,7 @@
 // What is known of BSON bytes apart from how they are written as JSON.
 import { BSON } from 'mongodb'
 import t from 'tap'
-import { arrayOf, elements } from '../../src/serializer/bson.js'
+import { arrayOf, elements } from '../../src/bson/reader.js'
 
 t.test('documents that were cut from an array are that array again, without a copy', async (t) => {
   for (const count of [1, 2, 12, 120]) {

@@ -8,7 +8,7 @@ import { JITTER } from '../../seed/entries.js'
 import { BATCH_SIZE, type Batch, demoOptions, type SeedOptions, seedData } from '../../seed/index.js'
 import { places } from '../../seed/places.js'
 import { surveys } from '../../seed/surveys.js'
-import { collections, type Documents } from '../../src/store/collections.js'
+import { collections, type Documents } from '../../src/documents/collections.js'
 
 type SeededName = Batch['collection']
 type Data = { [C in SeededName]: Documents[C][] }

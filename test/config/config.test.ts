@@ -1,6 +1,6 @@
 // The settings: defaults, what is refused, and that a refusal names every wrong one.
 import t from 'tap'
-import { ConfigError, loadConfig } from '../src/config.js'
+import { ConfigError, loadConfig } from '../../src/config/config.js'
 
 t.test('without any setting the demo is served on loopback', async (t) => {
   t.same(loadConfig({}), {

@@ -1,9 +1,9 @@
 // The settings of the process, and the only reader of the environment.
 import { isIPv4 } from 'node:net'
 import { type Static, Type } from '@sinclair/typebox'
-import { defaulted, literals } from '../schemas/kit.js'
-import type { MongoSettings } from './store/mongo.js'
-import { type InvalidInput, textChecker } from './validation.js'
+import { defaulted, literals } from '../../schemas/kit.js'
+import type { MongoSettings } from '../store/mongo.js'
+import { type InvalidInput, textChecker } from '../validation/text.js'
 
 type Settings = Static<typeof Settings>
 /** Every setting, as the environment names it. */

@@ -2,11 +2,11 @@
 // and so that it may be broken off and run again; it keeps its hands off a database with other data.
 import { parseArgs } from 'node:util'
 import { Presets, SingleBar } from 'cli-progress'
-import { type Command, CommandError, print, type Terminal, UsageError } from '../src/commands/run-command.js'
-import { keysOf } from '../src/keys/keys.js'
-import { type CollectionName, collections } from '../src/store/collections.js'
-import type { Store } from '../src/store/store.js'
-import { type Batch, demoOptions, type SeedOptions, seedData } from './index.js'
+import { type Batch, demoOptions, type SeedOptions, seedData } from '../../seed/index.js'
+import { type CollectionName, collections } from '../documents/collections.js'
+import { keysOf } from '../keys/keys.js'
+import type { Store } from '../store/store.js'
+import { type Command, CommandError, print, type Terminal, UsageError } from './run-command.js'
 
 const usage = `Usage:
   npm run seed -- [--organisations 2] [--dispatches 48] [--entries 3000] [--seed 42] [--force] [--json]

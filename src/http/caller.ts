@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-type Callback = (wasAnswered: boolean) => void
+type Callback = (wasSent: boolean) => void
 
 const signals = new WeakMap<Socket, AbortSignal>()
 

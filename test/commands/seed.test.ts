@@ -1,6 +1,6 @@
 // The command line of the seed: repeatable, and careful with other data.
 import t, { type Test } from 'tap'
-import { seedCommand } from '../../seed/command.js'
+import { seedCommand } from '../../src/commands/seed.js'
 import { keysOf } from '../../src/keys/keys.js'
 import type { Store } from '../../src/store/store.js'
 import { tryCommand } from '../support/command.js'

@@ -1,22 +1,22 @@
-// The answers of an operation as OpenAPI shows them: each with its schema and an example.
+// The responses of an operation as OpenAPI shows them: each with its schema and an example.
 import type { TSchema } from '@sinclair/typebox'
 import { Problem } from '../../schemas/envelope.js'
 import { namedSchemas } from '../../schemas/index.js'
 import { exampleOf, refTo } from '../../schemas/kit.js'
-import { PROBLEM_TYPE, type ProblemCode, problem, problems } from '../problems.js'
+import { PROBLEM_TYPE, type ProblemCode, problem, problems } from '../http/problems.js'
 
 const EXAMPLE_ID = '0b9df1c4-6a7e-4c39-8c71-7f6b6a0c4e52'
 
 const header = (description: string) => ({ type: 'string', description })
-/** On every answer. */
+/** On every response. */
 const requestId = {
   'X-Request-Id': header(
     'The id of the request in the log: the caller’s own, if it sent one of at most 64 letters, digits and `_.:-`.',
   ),
 }
-/** On the answers that a caller may keep. */
+/** On the responses that a caller may keep. */
 const tagged = {
-  ETag: header('The entity tag of the answer, for the If-None-Match header of the next request.'),
+  ETag: header('The entity tag of the response, for the If-None-Match header of the next request.'),
   ...requestId,
 }
 const headersOf: Record<number, object> = {
@@ -24,8 +24,8 @@ const headersOf: Record<number, object> = {
   503: { 'Retry-After': header('When to try again, in seconds.') },
 }
 
-/** A successful answer of the schema. Where it has page links, its example's lead to the path. */
-export const answer = (schema: TSchema, path = '') => ({
+/** A successful response of the schema. */
+export const response = (schema: TSchema, path = '') => ({
   description: schema.description,
   headers: requestId,
   content: {
@@ -37,11 +37,11 @@ export const answer = (schema: TSchema, path = '') => ({
 })
 
 /** The same with an entity tag. */
-export const taggedAnswer = (schema: TSchema, path = '') => ({ ...answer(schema, path), headers: tagged })
+export const taggedResponse = (schema: TSchema, path = '') => ({ ...response(schema, path), headers: tagged })
 
-/** The answer to a caller that has the answer already. */
+/** The response to a caller that has it already. */
 export const notModified = {
-  description: 'The caller has this answer: its entity tag is in If-None-Match. There is no body.',
+  description: 'The caller has this response: its entity tag is in If-None-Match. There is no body.',
   headers: tagged,
   type: 'null',
 }
@@ -56,8 +56,8 @@ export const requestProblems: ProblemCode[] = [
 ]
 export const databaseProblems: ProblemCode[] = ['internal_error', 'service_unavailable', 'query_timeout']
 
-/** The answers to what may go wrong, by their status. */
-export const problemAnswers = (codes: readonly ProblemCode[]) =>
+/** The responses to what may go wrong, by their status. */
+export const problemResponses = (codes: readonly ProblemCode[]) =>
   Object.fromEntries(
     [...new Set(codes.map((code) => problems[code].status))].sort().map((status) => {
       const ofStatus = codes.filter((code) => problems[code].status === status)

@@ -4,10 +4,10 @@ import { connect, type Socket } from 'node:net'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
-import { answerBuffersPlugin } from '../../src/plugins/answer-buffers.js'
+import { responseBuffersPlugin } from '../../src/plugins/response-buffers.js'
 import { serializerCompiler } from '../../src/serializer/compiler.js'
-import { listOf, plain } from '../serializer/stored.js'
 import { listen } from '../support/app.js'
+import { listOf, plain } from '../support/stored.js'
 
 const schema = Type.Object({ data: Type.Array(Type.Object({ text: Type.String() })) })
 const TEXT = 1000
@@ -19,7 +19,7 @@ const start = async (t: Test) => {
   const app = Fastify()
   t.teardown(() => app.close())
   app.setSerializerCompiler(serializerCompiler)
-  await app.register(answerBuffersPlugin)
+  await app.register(responseBuffersPlugin)
   app.addHook('onSend', async (_request, _reply, payload) => {
     sent.push(payload as Buffer)
     return payload

@@ -6,8 +6,8 @@ import t from 'tap'
 import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem } from '../../schemas/entries.js'
 import { Project } from '../../schemas/projects.js'
-import { expectedJson, malformed, names, storedDocuments, wellFormed } from './oracle.js'
-import { type Elements, listOf, writerOf } from './stored.js'
+import { expectedJson, malformed, names, storedDocuments, wellFormed } from '../support/oracle.js'
+import { type Elements, listOf, writerOf } from '../support/stored.js'
 
 let compared = 0
 

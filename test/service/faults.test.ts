@@ -3,12 +3,12 @@
 import { Agent, get, type IncomingHttpHeaders } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { keysOf } from '../src/keys/keys.js'
-import { mongoStore } from '../src/store/mongo.js'
-import { type Database, testDatabase } from './support/database.js'
-import { printed, type Started, startProgram } from './support/process.js'
-import { mongoSettings } from './support/store.js'
-import { A, a, fillTenants } from './support/tenants.js'
+import { keysOf } from '../../src/keys/keys.js'
+import { mongoStore } from '../../src/store/mongo.js'
+import { type Database, testDatabase } from '../support/database.js'
+import { printed, type Started, startProgram } from '../support/process.js'
+import { mongoSettings } from '../support/store.js'
+import { A, a, fillTenants } from '../support/tenants.js'
 
 const CLIENTS = 16
 /** A request without a response for so long counts as hung: each of its two reads may take seven seconds when the database dies. */

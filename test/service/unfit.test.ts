@@ -8,7 +8,7 @@ import { one, page } from '../../schemas/envelope.js'
 import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
 import { getEntry, listEntries } from '../../src/pipelines/entries.js'
 import type { Query } from '../../src/pipelines/stages.js'
-import { compileAnswer } from '../../src/serializer/compiler.js'
+import { compileResponse } from '../../src/serializer/compiler.js'
 import { testStore } from '../support/store.js'
 import { a } from '../support/tenants.js'
 
@@ -51,7 +51,7 @@ t.test('a value of the wrong type is an error that names its record and field', 
       const data = await store.aggregate(query)
       const payload = isList ? { success: true, data, _metadata } : { success: true, data: data.first }
       try {
-        compileAnswer(schema)(payload)
+        compileResponse(schema)(payload)
         return ''
       } catch (error) {
         return (error as Error).message

@@ -2,8 +2,8 @@
 // the parameter, what is wrong with it and what is allowed.
 import type { TObject } from '@sinclair/typebox'
 import type { FastifySchemaCompiler } from 'fastify'
-import { problem } from '../problems.js'
-import { type InvalidInput, textChecker } from '../validation.js'
+import { problem } from '../http/problems.js'
+import { type InvalidInput, textChecker } from './text.js'
 
 /** How many faults are told. Each may list all that is allowed, so that a short URL could ask for a long response. */
 const MOST_FAULTS = 10

@@ -4,8 +4,8 @@ import type { RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { httpServer } from '../src/http-server.js'
-import { getRequest, LAST, neverRead, send, statusesIn } from './support/sockets.js'
+import { httpServer } from '../../src/http/server.js'
+import { getRequest, LAST, neverRead, send, statusesIn } from '../support/sockets.js'
 
 const serve = async (
   t: Test,

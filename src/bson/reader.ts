@@ -42,14 +42,14 @@ export class DamagedBson extends Error {
   }
 }
 
-/** No answer is larger, nor the documents that it is made of. */
-export const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+/** The largest response, and the most bytes of documents that one is made of. */
+export const MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 
-/** The documents of an answer are too large for one. */
-export class AnswerTooLarge extends Error {
+/** The documents are too large for one response. */
+export class ResponseTooLarge extends Error {
   constructor() {
-    super(`An answer is larger than ${MAX_ANSWER_BYTES} bytes`)
-    this.name = 'AnswerTooLarge'
+    super(`A response is larger than ${MAX_RESPONSE_BYTES} bytes`)
+    this.name = 'ResponseTooLarge'
   }
 }
 

@@ -3,7 +3,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
 import { namedSchemas } from '../../schemas/index.js'
-import { Bson, BsonDocument, BsonList } from '../../src/serializer/bson.js'
+import { Bson, BsonDocument, BsonList } from '../../src/bson/reader.js'
 import { Output } from '../../src/serializer/output.js'
 import { compileDocuments } from '../../src/serializer/writer.js'
 
