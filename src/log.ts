@@ -10,7 +10,7 @@ export interface LogStream {
 }
 
 /** Lines are written as soon as there are so many characters of them, or after so many milliseconds. */
-const BLOCK_LENGTH = 4096
+const BLOCK_LENGTH = 32_768
 const LATEST_MS = 200
 /** How much waits for a slow reader, in characters. Beyond it lines are dropped: the service must neither wait nor grow. */
 const MOST_WAITING = 16 * 1024 * 1024
