@@ -1,4 +1,4 @@
-// Agents: those who receive a dispatch and submit entries.
+// Agents: the people who receive dispatches and submit entries.
 import { type Static, Type } from '@sinclair/typebox'
 import { Id, Text, Timestamp } from './common.js'
 
@@ -29,13 +29,13 @@ export type Agent = Static<typeof Agent>
 export const Agent = Type.Object(
   {
     ...fields,
-    lastLogin: Type.Optional(Timestamp('When the agent last logged in; left out before the first login.')),
+    lastLogin: Type.Optional(Timestamp('When the agent last logged in. Left out before the first login.')),
   },
-  { $id: 'Agent', description: 'An agent, as a dispatch embeds its recipients.' },
+  { $id: 'Agent', description: 'An agent, as dispatches embed it.' },
 )
 
 export type EntryAgent = Static<typeof EntryAgent>
-/** The agent who submitted an entry: without `lastLogin`. */
+/** The agent who submitted an entry. It has no `lastLogin`. */
 export const EntryAgent = Type.Object(fields, {
   $id: 'EntryAgent',
   description: 'The agent who submitted an entry, without lastLogin.',

@@ -1,12 +1,12 @@
-// What the resources share: identifiers, timestamps, and the paging and sorting parameters of every list.
+// What all resources share: identifiers, timestamps, and the paging and sorting parameters of lists.
 import { Type } from '@sinclair/typebox'
 import { defaulted, filter, literals } from './kit.js'
 
-/** An identifier: an opaque string, by custom 24 hexadecimal digits in the order of creation. */
+/** An identifier: an opaque string, usually of 24 hexadecimal digits that sort by the time of creation. */
 export const Id = (description: string, example = '665f1c2ab8d4e0a1c3f20b17') =>
   Type.String({ description, examples: [example] })
 
-/** An instant: ISO 8601, UTC, always with milliseconds. */
+/** A point in time, always in UTC and with milliseconds. */
 export const Timestamp = (description: string, example = '2025-03-14T09:26:53.589Z') =>
   Type.String({
     format: 'date-time',
@@ -16,17 +16,17 @@ export const Timestamp = (description: string, example = '2025-03-14T09:26:53.58
 
 export const Text = (description: string, example: string) => Type.String({ description, examples: [example] })
 
-/** What a list serves when the caller names no page, and the most that it serves at once. */
+/** The paging defaults of a list, and its largest page size. */
 export interface PageLimits {
   page: number
   perPage: number
   maxPerPage: number
 }
 
-/** The highest page number: beyond it no list of this service reaches. */
+/** The highest page number. No list is long enough to reach it. */
 export const MAX_PAGE = 2_147_483_647
 
-/** `page` and `perPage`, with the defaults and the maximum of this deployment. */
+/** The parameters `page` and `perPage`. */
 export const paging = (limits: PageLimits) => ({
   page: defaulted(
     Type.Integer({
@@ -41,18 +41,18 @@ export const paging = (limits: PageLimits) => ({
     Type.Integer({
       minimum: 1,
       maximum: limits.maxPerPage,
-      description: 'Page size: how many records a page holds at the most.',
+      description: 'Page size: the maximum number of records on a page.',
       examples: [limits.perPage],
     }),
     limits.perPage,
   ),
 })
 
-/** `sortBy` and `sortOrder` of a list; the id is always the last sort key, in the same direction. */
+/** The parameters `sortBy` and `sortOrder`. The id is always the last sort key, in the same direction. */
 export const sorting = <const F extends readonly string[]>(fields: F) => ({
   sortBy: defaulted(
     literals(['id', ...fields], {
-      description: 'Field to sort by. Records that are equal in it come in the order of their ids.',
+      description: 'Field to sort by. Records with the same value are sorted by their ids.',
     }),
     'id',
   ),
@@ -64,7 +64,7 @@ export const IdFilter = (description: string) => filter(Type.String({ minLength:
 
 /** A filter by the name of a resource. */
 export const NameFilter = (resource: string) =>
-  filter(Type.String({ minLength: 1, description: `Name of the ${resource}: the whole name, case-sensitive.` }))
+  filter(Type.String({ minLength: 1, description: `Name of the ${resource}. Matches the whole name, case-sensitive.` }))
 
 /** The path parameter of every by-id operation. */
 export const IdParams = (resource: string) =>

@@ -1,18 +1,18 @@
-// Dispatches: a form sent to recipient agents.
+// Dispatches: each sends a form to agents, its recipients.
 import { type Static, Type } from '@sinclair/typebox'
 import { Agent } from './agents.js'
 import { Id, IdFilter, NameFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
 import { DispatchForm } from './forms.js'
-import { filter, literals, refTo, strict } from './kit.js'
+import { filter, joined, literals, refTo, strict } from './kit.js'
 import { DispatchProject } from './projects.js'
 import { User } from './users.js'
 
 export const dispatchTypes = ['basic', 'prefilled', 'hybrid', 'survey'] as const
 
-/** The words that responses use for the status of a dispatch. */
+/** The statuses of a dispatch, as responses spell them. */
 export const dispatchStatuses = ['draft', 'supended', 'dispatched', 'completed'] as const
 
-/** The words that the `status` filter takes, and the status that each finds. */
+/** The values that the `status` filter allows, and the status that each one matches. */
 export const dispatchStatusFilter = {
   draft: 'draft',
   supended: 'supended',
@@ -25,14 +25,14 @@ export const dispatchStatusFilter = {
 const id = Id('Id of the dispatch.', '63c5e1d2f4a3b2001d8c7e41')
 const dispatchType = literals(dispatchTypes, { description: 'Type of the dispatch.' })
 const status = literals(dispatchStatuses, {
-  description: 'Status of the dispatch. Spelled as the contract has it: `supended` is what others call suspended.',
+  description: 'Status of the dispatch. The spelling `supended` (for suspended) is part of the contract.',
 })
 const name = Text('Name of the dispatch.', 'Kano households, round 2')
 const totalExpectedEntries = Type.Optional(
-  Type.Number({ description: 'How many entries the dispatch is expected to bring.', examples: [250] }),
+  Type.Number({ description: 'Number of entries that the dispatch is expected to receive.', examples: [250] }),
 )
-const createdBy = Type.Optional(refTo(User, 'Who created the dispatch.'))
-const modifiedBy = Type.Optional(refTo(User, 'Who last changed the dispatch.'))
+const createdBy = Type.Optional(joined(refTo(User, 'Who created the dispatch.')))
+const modifiedBy = Type.Optional(joined(refTo(User, 'Who last changed the dispatch.')))
 const createdAt = Timestamp('When the dispatch was created.')
 const updatedAt = Timestamp('When the dispatch was last changed.')
 const agentGroups = Type.Array(Type.Object({ id: Id('Id of the agent group.', '64d6f2e3a5b4c3001c7d6f51') }), {
@@ -46,7 +46,7 @@ export const DispatchListItem = Type.Object(
     recipients: Type.Object(
       {
         agents: Type.Array(Type.Object({ id: Id('Id of the agent.', '60c72b2f9b1d8e001c8e4d11') }), {
-          description: 'Agents that received the dispatch, by id alone.',
+          description: 'Agents that received the dispatch, only by their ids.',
         }),
         agentGroups,
       },
@@ -63,7 +63,7 @@ export const DispatchListItem = Type.Object(
     createdAt,
     updatedAt,
   },
-  { $id: 'DispatchListItem', description: 'A dispatch as lists show it: what it refers to is named by id.' },
+  { $id: 'DispatchListItem', description: 'A dispatch in a list. Other records are referred to by their ids.' },
 )
 
 export type Dispatch = Static<typeof Dispatch>
@@ -75,7 +75,7 @@ export const Dispatch = Type.Object(
         {
           instructions: Type.Optional(Text('Text for the agents.', 'Visit each household in the morning.')),
           attachments: Type.Array(Type.Unknown(), {
-            description: 'What was attached to the instructions, as it was stored.',
+            description: 'Attachments of the instructions, exactly as they are stored.',
             examples: [[]],
           }),
         },
@@ -84,9 +84,11 @@ export const Dispatch = Type.Object(
     ),
     recipients: Type.Object(
       {
-        agents: Type.Array(refTo(Agent), {
-          description: 'Agents that received the dispatch, in the order in which they were named.',
-        }),
+        agents: joined(
+          Type.Array(refTo(Agent), {
+            description: 'Agents that received the dispatch, in the order in which they were named.',
+          }),
+        ),
         agentGroups,
       },
       { description: 'Who received the dispatch.' },
@@ -96,14 +98,14 @@ export const Dispatch = Type.Object(
     name,
     startDate: Type.Optional(Timestamp('When the dispatch starts.')),
     dueDate: Type.Optional(Timestamp('When the entries are due.', '2025-04-14T09:26:53.589Z')),
-    form: Type.Optional(refTo(DispatchForm, 'The form that is sent.')),
-    project: Type.Optional(refTo(DispatchProject, 'The project that the dispatch belongs to.')),
+    form: Type.Optional(joined(refTo(DispatchForm, 'The form that is sent.'))),
+    project: Type.Optional(joined(refTo(DispatchProject, 'The project that the dispatch belongs to.'))),
     createdBy,
     modifiedBy,
     createdAt,
     updatedAt,
   },
-  { $id: 'Dispatch', description: 'A dispatch with all it refers to embedded.' },
+  { $id: 'Dispatch', description: 'A dispatch with the records that it refers to embedded.' },
 )
 
 export type EntryDispatch = Static<typeof EntryDispatch>
@@ -123,7 +125,7 @@ export const DispatchListQuery = (limits: PageLimits) =>
     status: filter(
       literals(Object.keys(dispatchStatusFilter) as (keyof typeof dispatchStatusFilter)[], {
         description:
-          'Status of the dispatch. `dispatch` finds what responses call `dispatched`, and `supended` may be spelled `suspended`.',
+          'Status of the dispatch. `dispatch` matches `dispatched`, and `suspended` matches `supended`, which is how responses spell it.',
       }),
     ),
     form: IdFilter('Id of the dispatch form.'),

@@ -1,10 +1,10 @@
-// Entries: the answers that an agent gave to the form of a dispatch.
+// Entries: each holds the answers that an agent gave to the form of a dispatch.
 import { type Static, Type } from '@sinclair/typebox'
 import { EntryAgent } from './agents.js'
 import { Id, IdFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
 import { EntryDispatch } from './dispatches.js'
 import { EntryForm } from './forms.js'
-import { filter, refTo, strict } from './kit.js'
+import { filter, joined, refTo, strict } from './kit.js'
 import { EntryProject } from './projects.js'
 
 export const EntryLocation = Type.Object(
@@ -19,11 +19,11 @@ export const EntryLocation = Type.Object(
         {
           longitude: Type.Number({ description: 'Longitude in degrees (WGS 84).', examples: [8.5387] }),
           lattitude: Type.Number({
-            description: 'Latitude in degrees (WGS 84), spelled as the contract has it.',
+            description: 'Latitude in degrees (WGS 84). The spelling is part of the contract.',
             examples: [11.9805],
           }),
         },
-        { description: 'Where on the globe.' },
+        { description: 'Geographic coordinates.' },
       ),
     ),
   },
@@ -32,11 +32,11 @@ export const EntryLocation = Type.Object(
 
 export const Answer = Type.Object(
   {
-    type: Text('Type of the question, such as singleChoice or multiChoice.', 'singleChoice'),
+    type: Text('Type of the question, such as `singleChoice` or `multiChoice`.', 'singleChoice'),
     question: Text('Text of the question.', 'What is your main source of drinking water?'),
     answer: Type.Optional(
       Type.Union([Type.String(), Type.Array(Type.String())], {
-        description: 'A string when type is singleChoice, an array of strings when it is multiChoice.',
+        description: 'A string if `type` is `singleChoice`, an array of strings if it is `multiChoice`.',
         examples: ['Borehole'],
       }),
     ),
@@ -49,7 +49,7 @@ const status = Text('Status of the entry.', 'accepted')
 const location = Type.Optional(refTo(EntryLocation, 'Where the entry was made.'))
 const answers = Type.Array(refTo(Answer), { description: 'Answers, in the order of the questions.' })
 const duration = Type.Optional(
-  Type.Number({ description: 'How long the agent took, as recorded; the contract names no unit.', examples: [412] }),
+  Type.Number({ description: 'How long the agent took. The contract does not name the unit.', examples: [412] }),
 )
 const createdAt = Timestamp('When the entry was created.')
 const updatedAt = Timestamp('When the entry was last changed.')
@@ -69,7 +69,7 @@ export const EntryListItem = Type.Object(
     createdAt,
     updatedAt,
   },
-  { $id: 'EntryListItem', description: 'An entry as lists show it: what it refers to is named by id.' },
+  { $id: 'EntryListItem', description: 'An entry in a list. Other records are referred to by their ids.' },
 )
 
 export type Entry = Static<typeof Entry>
@@ -77,17 +77,17 @@ export const Entry = Type.Object(
   {
     id,
     status,
-    dispatch: Type.Optional(refTo(EntryDispatch, 'The dispatch that the entry answers.')),
-    form: Type.Optional(refTo(EntryForm, 'The form that the entry answers.')),
-    project: Type.Optional(refTo(EntryProject, 'The project of the dispatch.')),
-    agent: Type.Optional(refTo(EntryAgent, 'The agent who submitted the entry.')),
+    dispatch: Type.Optional(joined(refTo(EntryDispatch, 'The dispatch that the entry answers.'))),
+    form: Type.Optional(joined(refTo(EntryForm, 'The form that the entry answers.'))),
+    project: Type.Optional(joined(refTo(EntryProject, 'The project of the dispatch.'))),
+    agent: Type.Optional(joined(refTo(EntryAgent, 'The agent who submitted the entry.'))),
     location,
     answers,
     duration,
     createdAt,
     updatedAt,
   },
-  { $id: 'Entry', description: 'An entry with all it refers to embedded.' },
+  { $id: 'Entry', description: 'An entry with the records that it refers to embedded.' },
 )
 
 export type EntryListQuery = Static<ReturnType<typeof EntryListQuery>>

@@ -1,44 +1,31 @@
-// The envelopes of every response: one(), page() and, for errors, Problem (RFC 9457).
+// The envelopes of responses: one() for a record, page() for a list, and Problem (RFC 9457) for an error.
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { literals, refTo } from './kit.js'
+import { link, literals, refTo } from './kit.js'
 
 const success = Type.Boolean({ const: true, description: 'True in every successful response.', examples: [true] })
+
+const pageLink = (description: string, page: number) =>
+  link(description, (path) => `https://api.example.org${path}?page=${page}&perPage=50`)
 
 export type PageMetadata = Static<typeof PageMetadata>
 export const PageMetadata = Type.Object(
   {
     total: Type.Integer({
-      description: 'How many records match; where many do, as of some seconds ago.',
+      description: 'Number of records that match. For a large number it may be some seconds old.',
       examples: [120],
     }),
     perPage: Type.Integer({ description: 'Page size in effect.', examples: [50] }),
-    pageCount: Type.Integer({ description: 'How many pages there are; 0 when nothing matches.', examples: [3] }),
+    pageCount: Type.Integer({ description: 'Number of pages; 0 if nothing matches.', examples: [3] }),
     pageLinks: Type.Object(
       {
-        current: Type.String({
-          format: 'uri',
-          description: 'Absolute URL of this page.',
-          examples: ['https://api.example.org/v1/entries?page=2&perPage=50'],
-        }),
-        next: Type.Optional(
-          Type.String({
-            format: 'uri',
-            description: 'Absolute URL of the next page; left out on the last.',
-            examples: ['https://api.example.org/v1/entries?page=3&perPage=50'],
-          }),
-        ),
-        previous: Type.Optional(
-          Type.String({
-            format: 'uri',
-            description: 'Absolute URL of the previous page; left out on the first.',
-            examples: ['https://api.example.org/v1/entries?page=1&perPage=50'],
-          }),
-        ),
+        current: pageLink('Absolute URL of this page.', 2),
+        next: Type.Optional(pageLink('Absolute URL of the next page. Left out on the last page.', 3)),
+        previous: Type.Optional(pageLink('Absolute URL of the previous page. Left out on the first page.', 1)),
       },
-      { description: 'This page and its neighbours, with every filter of the request.' },
+      { description: 'Links to this page and its neighbours. They repeat every filter of the request.' },
     ),
   },
-  { $id: 'PageMetadata', description: 'Where the page stands in the whole list.' },
+  { $id: 'PageMetadata', description: 'The position of the page in the whole list.' },
 )
 
 /** `{success, data}`: the response of a by-id operation. */
@@ -63,26 +50,26 @@ export const Problem = Type.Object(
     type: Type.String({ description: 'URI reference of the kind of problem.', examples: ['about:blank'] }),
     title: Type.String({ description: 'Short summary of the kind of problem.', examples: ['Not found'] }),
     status: Type.Integer({ description: 'HTTP status code.', examples: [404] }),
-    detail: Type.String({ description: 'What went wrong in this request.', examples: ['No entry has this id'] }),
-    code: Type.String({ description: 'Code of the problem, for programs.', examples: ['not_found'] }),
+    detail: Type.String({ description: 'What went wrong with this request.', examples: ['No entry has this id'] }),
+    code: Type.String({ description: 'Code of the error, for programs.', examples: ['not_found'] }),
     requestId: Type.String({
-      description: 'Id of the request, as in X-Request-Id and in the log.',
+      description: 'Id of the request, also in the X-Request-Id header and in the log.',
       examples: ['0b9df1c4-6a7e-4c39-8c71-7f6b6a0c4e52'],
     }),
     errors: Type.Optional(
       Type.Array(
         Type.Object({
-          in: literals(['query', 'path', 'header'], { description: 'Where the bad input is.' }),
+          in: literals(['query', 'path', 'header'], { description: 'Where the invalid input is.' }),
           name: Type.String({ description: 'Name of the parameter or header.', examples: ['perPage'] }),
           message: Type.String({ description: 'What is wrong with it.', examples: ['must be at most 1000'] }),
           allowed: Type.Optional(
             Type.Array(Type.String(), {
-              description: 'What is allowed, where it can be listed.',
+              description: 'The allowed values, if they can be listed.',
               examples: [['asc', 'desc']],
             }),
           ),
         }),
-        { description: 'Each bad input; only in responses to bad input.' },
+        { description: 'Each invalid input. Only in responses to invalid input.' },
       ),
     ),
   },

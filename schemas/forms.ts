@@ -1,4 +1,4 @@
-// Forms, as dispatches and entries embed them.
+// Forms, in the shapes in which dispatches and entries embed them.
 import { type Static, Type } from '@sinclair/typebox'
 import { Id, Text, Timestamp } from './common.js'
 
@@ -6,7 +6,7 @@ const id = Id('Id of the form.', '61b0a3f4c2d5e6001f7a8b21')
 const dispatched = Type.Boolean({ description: 'Whether the form was dispatched.', examples: [true] })
 const status = Text('Status of the form.', 'active')
 const name = Text('Name of the form.', 'Household water survey')
-const reason = Type.Optional(Text('Why the form is asked.', 'Baseline study'))
+const reason = Type.Optional(Text('Purpose of the form.', 'Baseline study'))
 const createdAt = Timestamp('When the form was created.')
 const updatedAt = Timestamp('When the form was last changed.')
 
@@ -27,7 +27,7 @@ export const DispatchForm = Type.Object(
 )
 
 export type EntryForm = Static<typeof EntryForm>
-/** The form that an entry answers: without `sector`. */
+/** The form that an entry answers. It has no `sector`. */
 export const EntryForm = Type.Object(
   { id, dispatched, status, name, reason, createdAt, updatedAt },
   { $id: 'EntryForm', description: 'The form of an entry, without sector.' },

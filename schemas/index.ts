@@ -1,4 +1,4 @@
-// Every schema that has an $id: registered once with the application, and named in the OpenAPI document.
+// Every schema that has an $id. The application registers each once, and the OpenAPI document shows it by its name.
 import type { TSchema } from '@sinclair/typebox'
 import { Agent, EntryAgent } from './agents.js'
 import { Dispatch, DispatchListItem, EntryDispatch } from './dispatches.js'

@@ -1,7 +1,7 @@
-// Projects: groups of dispatches. The list and the by-id response have one shape.
+// Projects: groups of dispatches. A project has the same shape in the list and by id.
 import { type Static, Type } from '@sinclair/typebox'
 import { Id, NameFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
-import { refTo, strict } from './kit.js'
+import { joined, refTo, strict } from './kit.js'
 import { ProjectUser } from './users.js'
 
 const id = Id('Id of the project.', '62a1f0c4d3b2a1001e9f8d31')
@@ -13,12 +13,14 @@ export type Project = Static<typeof Project>
 export const Project = Type.Object(
   {
     id,
-    dispatches: Type.Array(Type.Object({ id: Id('Id of the dispatch.', '63c5e1d2f4a3b2001d8c7e41') }), {
-      description: 'Dispatches of the project, in the order of their ids.',
-    }),
+    dispatches: joined(
+      Type.Array(Type.Object({ id: Id('Id of the dispatch.', '63c5e1d2f4a3b2001d8c7e41') }), {
+        description: 'Dispatches of the project, in the order of their ids.',
+      }),
+    ),
     name,
-    createdBy: Type.Optional(refTo(ProjectUser, 'Who created the project.')),
-    modifiedBy: Type.Optional(refTo(ProjectUser, 'Who last changed the project.')),
+    createdBy: Type.Optional(joined(refTo(ProjectUser, 'Who created the project.'))),
+    modifiedBy: Type.Optional(joined(refTo(ProjectUser, 'Who last changed the project.'))),
     createdAt,
     updatedAt,
   },
@@ -33,7 +35,7 @@ export const DispatchProject = Type.Object(
 )
 
 export type EntryProject = Static<typeof EntryProject>
-/** The project of an entry: `modifiedBy` is a user’s id here. */
+/** The project of an entry. Here `modifiedBy` is the id of a user. */
 export const EntryProject = Type.Object(
   {
     id,
@@ -42,7 +44,7 @@ export const EntryProject = Type.Object(
     createdAt,
     updatedAt,
   },
-  { $id: 'EntryProject', description: 'The project of an entry, with modifiedBy as a user’s id.' },
+  { $id: 'EntryProject', description: 'The project of an entry. Here `modifiedBy` is the id of a user.' },
 )
 
 export type ProjectListQuery = Static<ReturnType<typeof ProjectListQuery>>

@@ -1,4 +1,4 @@
-// Admins of an organisation, as they are embedded in dispatches and projects.
+// Admins of an organisation, in the shapes in which dispatches and projects embed them.
 import { type Static, Type } from '@sinclair/typebox'
 import { Id, Text, Timestamp } from './common.js'
 
@@ -10,18 +10,18 @@ const { id, ...fields } = {
   email: Type.Optional(Text('Email address.', 'amina.bello@example.org')),
   createdAt: Timestamp('When the user was created.'),
   updatedAt: Timestamp('When the user was last changed.'),
-  lastLogin: Type.Optional(Timestamp('When the user last logged in; left out before the first login.')),
+  lastLogin: Type.Optional(Timestamp('When the user last logged in. Left out before the first login.')),
 }
 
 export type User = Static<typeof User>
-/** The admin who made or changed a dispatch. */
+/** The admin who created or changed a dispatch. */
 export const User = Type.Object(
   { id, ...fields },
   { $id: 'User', description: 'An admin of the organisation, as dispatches embed it.' },
 )
 
 export type ProjectUser = Static<typeof ProjectUser>
-/** The admin who made or changed a project: a user with its role. */
+/** The admin who created or changed a project: a user with a role. */
 export const ProjectUser = Type.Object(
   {
     id,
@@ -30,5 +30,5 @@ export const ProjectUser = Type.Object(
     ),
     ...fields,
   },
-  { $id: 'ProjectUser', description: 'An admin of the organisation with its role, as projects embed it.' },
+  { $id: 'ProjectUser', description: 'An admin of the organisation with a role, as projects embed it.' },
 )

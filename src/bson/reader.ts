@@ -1,7 +1,7 @@
-// What the rest of the service knows of BSON bytes (bsonspec.org, version 1.1): where a value begins and ends, and which
-// documents a read gave. Nothing here turns bytes into objects, and no read leaves the bytes.
+// Reads BSON bytes (bsonspec.org, version 1.1): finds where values begin and end, and holds the documents that a query
+// returned. It never turns documents into objects, and never reads outside the given bytes.
 
-/** The element types that this service writes or skips. */
+/** The BSON element types. */
 export const Bson = {
   double: 0x01,
   string: 0x02,
@@ -26,7 +26,7 @@ export const Bson = {
   maxKey: 0x7f,
 } as const
 
-/** Bytes, and a view of them for what is more than one byte wide: V8 reads and writes it in one step. */
+/** Bytes with a DataView, through which V8 reads and writes several bytes in one step. */
 export class Bytes {
   readonly view: DataView
   constructor(readonly bytes: Buffer) {
@@ -34,7 +34,7 @@ export class Bytes {
   }
 }
 
-/** The bytes are no BSON: a length that points outside, a missing end, an unknown type. */
+/** The bytes are not valid BSON: for example, a wrong length, a missing end or an unknown type. */
 export class DamagedBson extends Error {
   constructor(fault: string, at: number) {
     super(`Damaged BSON: ${fault} at byte ${at}`)
@@ -42,7 +42,7 @@ export class DamagedBson extends Error {
   }
 }
 
-/** The largest response, and the most bytes of documents that one is made of. */
+/** The maximum size of a response, and of the documents that it is made of. */
 export const MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 
 /** The documents are too large for one response. */
@@ -53,12 +53,12 @@ export class ResponseTooLarge extends Error {
   }
 }
 
-/** A document that does not fit its response schema. It is the server's fault: the caller sees a plain 500. */
+/** A document does not fit its response schema. This is a fault of the server, so the caller gets a 500. */
 export class UnwritableDocument extends Error {
   constructor(
     readonly collection: string,
     readonly id: string,
-    /** The stored names that lead to the value, with dots between them; empty for the document itself. */
+    /** The dotted path of stored names to the value; empty for the document itself. */
     readonly field: string,
     fault: string,
   ) {
@@ -67,7 +67,7 @@ export class UnwritableDocument extends Error {
   }
 }
 
-/** Reads bytes of a collection; whatever damage the read meets ends as an UnwritableDocument. */
+/** Runs a function that reads bytes of a collection, and turns DamagedBson into an UnwritableDocument. */
 export const reading = <T>(collection: string, read: () => T): T => {
   try {
     return read()
@@ -77,32 +77,32 @@ export const reading = <T>(collection: string, read: () => T): T => {
   }
 }
 
-/** The documents of one collection that a read gave, in batches: each batch is the bytes of one BSON array. */
+/** The documents of a collection that a query returned, in batches. Each batch is the bytes of one BSON array. */
 export class BsonList {
   constructor(
     readonly collection: string,
     readonly batches: readonly Buffer[],
   ) {}
 
-  /** How many documents there are, found by walking over them. */
+  /** The number of documents. It is counted at each call. */
   get length(): number {
     return reading(this.collection, () =>
       this.batches.reduce((count, bytes) => count + Array.from(elements(bytes, 0)).length, 0),
     )
   }
 
-  /** How many bytes they are. */
+  /** The size in bytes. */
   get size(): number {
     return this.batches.reduce((size, { length }) => size + length, 0)
   }
 
-  /** The first document, if there is one. */
+  /** The first document, or undefined if the list is empty. */
   get first(): BsonDocument | undefined {
     return reading(this.collection, () => {
       for (const bytes of this.batches) {
         const [item] = elements(bytes, 0)
         if (item === undefined) continue
-        if (item.type !== Bson.document) throw new DamagedBson('no document', item.at)
+        if (item.type !== Bson.document) throw new DamagedBson('not a document', item.at)
         return new BsonDocument(this.collection, bytes.subarray(item.at, item.next))
       }
       return undefined
@@ -118,10 +118,10 @@ export class BsonDocument {
   ) {}
 }
 
-/** The int32 at a place; a place outside the bytes throws. */
+/** The int32 at a place. Throws if the place is outside the bytes. */
 const int32 = (bytes: Buffer, at: number): number => {
   if (at + 4 > bytes.length) throw new DamagedBson('cut short', at)
-  // Not readInt32LE, which checks once more.
+  // This is faster than readInt32LE, which checks the bounds again.
   return (
     (bytes[at] as number) |
     ((bytes[at + 1] as number) << 8) |
@@ -130,14 +130,14 @@ const int32 = (bytes: Buffer, at: number): number => {
   )
 }
 
-/** The end of the document or array that begins at a place: the place behind its closing zero byte. */
+/** The place after the document or array that begins at `at`. */
 export const documentEnd = (bytes: Buffer, at: number): number => {
   const end = at + int32(bytes, at)
   if (end < at + 5 || bytes[end - 1] !== 0) throw new DamagedBson('bad document length', at)
   return end
 }
 
-/** The place behind the zero byte that ends the C string at a place. */
+/** The place after the C string that begins at `at`, including its zero byte. */
 export const cstringEnd = (bytes: Buffer, at: number, limit: number): number => {
   let end = at
   while (end < limit && bytes[end] !== 0) end += 1
@@ -145,9 +145,9 @@ export const cstringEnd = (bytes: Buffer, at: number, limit: number): number => 
   return end + 1
 }
 
-/** The place behind a value of the given type, which ends before the limit. */
+/** The place after the value of a type that begins at `at`. Throws if the value does not end before the limit. */
 export const valueEnd = (bytes: Buffer, type: number, at: number, limit: number): number => {
-  // Most values are strings: this much of the function is small enough for V8 to write it out wherever it is called.
+  // Most values are strings. This part is separate, because it is small enough for V8 to inline.
   const end = at + (type === Bson.string ? 4 + stringSize(bytes, at) : valueSize(bytes, type, at, limit))
   if (end > limit) throw new DamagedBson('value without an end', at)
   return end
@@ -198,14 +198,14 @@ const sizeAtLeast = (least: number, bytes: Buffer, at: number): number => {
   return size
 }
 
-/** The size of a string's bytes with their closing zero byte. */
+/** The size of a string, including its closing zero byte. */
 const stringSize = (bytes: Buffer, at: number): number => {
   const size = sizeAtLeast(1, bytes, at)
   if (bytes[at + 3 + size] !== 0) throw new DamagedBson('bad string length', at)
   return size
 }
 
-/** An element of a document or array. */
+/** An element of a document or an array. */
 export interface Element {
   name: string
   type: number
@@ -215,7 +215,7 @@ export interface Element {
   next: number
 }
 
-/** The elements of the document or array that begins at a place. Not for the hot path: it makes an object for each. */
+/** The elements of the document or array that begins at a place. It creates an object for each, so do not use it in hot code. */
 export function* elements(bytes: Buffer, start: number): Generator<Element> {
   const last = documentEnd(bytes, start) - 1
   let at = start + 4
@@ -228,10 +228,13 @@ export function* elements(bytes: Buffer, start: number): Generator<Element> {
   }
 }
 
-/** What stands before the first document of an array: the array's length, the document's type and its name "0". */
+/** The number of bytes before the first document of an array: the array's length, the document's type and its name "0". */
 const ARRAY_HEAD = 7
 
-/** The array that documents were cut from, in order and all of them; one of their copies if they lie apart. */
+/**
+ * The bytes of an array of these documents. If the documents are the whole content of an array in memory, in its order,
+ * that array is returned without a copy.
+ */
 export const arrayOf = (documents: readonly Buffer[]): Buffer => {
   const first = documents[0]
   const last = documents.at(-1)
@@ -243,11 +246,11 @@ export const arrayOf = (documents: readonly Buffer[]): Buffer => {
   return bsonArray(documents)
 }
 
-/** One BSON array of the bytes of documents. */
+/** A BSON array of documents, each given as its bytes. */
 export const bsonArray = (documents: readonly Buffer[]): Buffer =>
   bsonDocument(documents.flatMap((document, i) => [Buffer.from(`\x03${i}\0`), document]))
 
-/** One BSON document of the bytes of its elements, each with type, name and value. */
+/** A BSON document of elements, each given as the bytes of its type, name and value. */
 export const bsonDocument = (elements: readonly Buffer[]): Buffer => {
   const head = Buffer.alloc(4)
   head.writeInt32LE(elements.reduce((size, element) => size + element.length, 5))

@@ -1,25 +1,25 @@
-// The stored documents: name, schema and indexes of each collection. Identifiers are strings, instants are BSON dates,
-// and what belongs to an organisation names it.
+// The stored documents: name, schema and indexes of each collection. Identifiers are strings, and points in time are BSON
+// dates. Every document that belongs to an organisation names it.
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
 import { strict } from '../../schemas/kit.js'
 
-/** No longer than fits into a URL, whatever its characters are encoded as. */
+/** An identifier. The limit makes sure that it fits into a URL, even if every character is percent-encoded. */
 const id = Type.String({ minLength: 1, maxLength: 500 })
 /**
- * The identifier of an organisation: letters, digits and, but for its beginning, dots, underscores, colons and dashes. It
- * stands in conditions, in the log and on terminals, and has no character that means anything there.
+ * The identifier of an organisation: letters, digits and, except at the beginning, dots, underscores, colons and dashes. It
+ * is used in conditions, in the log and on terminals, and none of these characters has a special meaning there.
  */
 export const ORGANISATION_ID = /^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$/
 const organisationId = Type.String({ pattern: ORGANISATION_ID.source })
 const owned = { _id: id, organisation: organisationId }
-/** A response has four digits for the year, and JSON Schema's date-time has no year 0. */
+/** A point in time. The limits are those of JSON Schema's date-time, which has years of four digits and no year 0. */
 const instant = Type.Date({
   minimumTimestamp: Date.parse('0001-01-01T00:00:00.000Z'),
   maximumTimestamp: Date.parse('9999-12-31T23:59:59.999Z'),
 })
 const dated = { createdAt: instant, updatedAt: instant }
-/** One of the strings. Unlike an `enum`, TypeBox checks it by itself. */
+/** One of the strings. It is not an `enum`, because TypeBox does not check one. */
 const oneOf = <const V extends readonly string[]>(values: V) =>
   Type.Unsafe<V[number]>(Type.Union(values.map((value) => Type.Literal(value))))
 const optionalText = Type.Optional(Type.String())
@@ -122,7 +122,7 @@ const EntryDocument = strict({
 })
 
 export type ApiKeyDocument = Static<typeof ApiKeyDocument>
-/** An API key at rest: `_id` is the key's id, `hash` the SHA-256 of the whole key in hexadecimal. The key itself is nowhere. */
+/** An API key. `_id` is the id of the key and `hash` is its SHA-256 in hexadecimal. The key itself is not stored. */
 const ApiKeyDocument = strict({
   ...owned,
   name: Type.String(),
@@ -134,10 +134,10 @@ const ApiKeyDocument = strict({
 })
 
 export type SeedDocument = Static<typeof SeedDocument>
-/** That the database was seeded: `_id` says with which numbers. */
+/** A record that demo data was written. `_id` says with which options. */
 const SeedDocument = strict({ _id: id, createdAt: Type.Date() })
 
-/** The fields of an index in order; all ascending, since an index is read in both directions. */
+/** The fields of an index, in order. All are ascending, because a database reads an index in both directions. */
 type Index = readonly string[]
 
 interface Collection {
@@ -146,14 +146,15 @@ interface Collection {
 }
 
 /**
- * One index for each sort, and for each filter with each sort: the organisation first, the id last. So a page is read in
- * its order from within the filter's range, whether the filter finds much or little. Sorting by the id needs no field.
+ * The indexes of a list: one for each sort, and one for each filter with each sort. Each begins with the organisation and
+ * ends with the id. So every page is read in its order from the range of the filter, however many documents match. Sorting
+ * by the id needs no other field.
  */
 const byOrganisation = (sorts: readonly string[] = [], filters: readonly string[] = []): Index[] => {
   const pairs = [[], ...filters.map((filter) => [filter])].flatMap((filter) =>
     [[], ...sorts.map((sort) => [sort])].map((sort) => ['organisation', ...new Set([...filter, ...sort]), '_id']),
   )
-  // A filter by the field of the sort is that sort alone, and the filter without one.
+  // A filter by a field with a sort by the same field is an index that exists already.
   return [...new Map(pairs.map((fields) => [fields.join(), fields])).values()]
 }
 
@@ -182,7 +183,7 @@ export type CollectionName = keyof typeof collections
 
 const authors = { createdBy: 'users', modifiedBy: 'users' } as const
 
-/** The collections that fields refer to, by the path of the field, which holds one id or an array of them. */
+/** The fields that hold an id or an array of ids, and the collection that each refers to. */
 export const references: { readonly [C in CollectionName]?: Readonly<Record<string, CollectionName>> } = {
   projects: authors,
   dispatches: { 'recipients.agents': 'agents', form: 'forms', project: 'projects', ...authors },

@@ -1,4 +1,4 @@
-// What listDispatches and getDispatch read. Pure: no driver, no I/O.
+// The queries of listDispatches and getDispatch. They are pure functions, without I/O.
 import { Agent } from '../../schemas/agents.js'
 import { Dispatch, DispatchListItem, type DispatchListQuery, dispatchStatusFilter } from '../../schemas/dispatches.js'
 import { User } from '../../schemas/users.js'
@@ -31,10 +31,10 @@ const filters: FiltersFor<DispatchListQuery> = {
   agent: (agent) => ({ 'recipients.agents': agent }),
 }
 
-/** An empty array where there is none; whatever else is stored is the serializer's to judge. */
+/** The field, or an empty array if it is missing or null. The serializer reports any other value that is not an array. */
 const orEmpty = (field: string): Expression => ({ $ifNull: [`$${field}`, []] })
 
-/** The ids in `field`, each as an object. */
+/** Replaces each id in the array `field` by an object that holds it. */
 const idObjects = (field: string): Stage => ({
   $set: {
     [field]: {

@@ -1,4 +1,4 @@
-// What listEntries and getEntry read. Pure: no driver, no I/O.
+// The queries of listEntries and getEntry. They are pure functions, without I/O.
 import { Entry, EntryListItem, type EntryListQuery } from '../../schemas/entries.js'
 import { embedAgent, embedDispatch, embedForm, embedProject } from './joins.js'
 import { conditions, type FiltersFor, pick, Query, type Scope, sortedPage } from './stages.js'

@@ -1,27 +1,28 @@
-// Every join of the system. It is a $lookup by equality on an index, and then the check that what it found belongs to the
-// caller's organisation: an id that points at another organisation's document finds nothing.
+// Every join of the service. Most are a $lookup by equality on an index, and then a check that the documents found belong
+// to the caller's organisation, so that an id of another organisation's document finds nothing. The others are references,
+// whose query has the caller's scope.
 import type { CollectionName } from '../documents/collections.js'
 import { type Expression, Query, type References, type Scope, type Stage } from './stages.js'
 
 export const authorFields = ['createdBy', 'modifiedBy']
 
-/** Of the joined documents in `as`, those of the scope's organisation. */
+/** The joined documents in `as` that belong to the scope's organisation. */
 const own = ({ organisation }: Scope, as: string): Expression => ({
   $filter: { input: `$${as}`, cond: { $eq: ['$$this.organisation', { $literal: organisation }] } },
 })
 
-/** Puts the document that `field` names in its place; takes the field away when there is none. */
+/** Replaces the id in `field` by its document, or removes the field if there is no such document. */
 const embed = (scope: Scope, from: CollectionName, field: string): Stage[] => [
   { $lookup: { from, localField: field, foreignField: '_id', as: field } },
   { $set: { [field]: { $first: own(scope, field) } } },
 ]
 
-/** The admins who made and last changed a dispatch or a project. */
+/** Embeds the admins who created and last changed a dispatch or a project. */
 export const embedAuthors = (scope: Scope): Stage[] => authorFields.flatMap((field) => embed(scope, 'users', field))
 
 /**
- * The same for a list, where one admin stands in many rows: after the page is read each is fetched once.
- * @param kept keeps the fields of an admin that the list shows
+ * The same for a list. One admin may appear in many rows, so each is fetched once after the page was read.
+ * @param kept selects the fields of an admin that the list shows
  */
 export const authorReferences = (scope: Scope, kept: Stage): References => ({
   fields: authorFields,
@@ -39,9 +40,9 @@ export const embedAgent = (scope: Scope): Stage[] => embed(scope, 'agents', 'age
 export const recipientsField = 'recipients.agents'
 
 /**
- * The recipients of a dispatch, of which there may be thousands, in the order of their ids. A $lookup gives them in the
- * collection's order, and an expression that puts them into another takes time by the square of their number.
- * @param kept keeps the fields of an agent that are shown
+ * The recipients of a dispatch, in the order in which the dispatch names them. There may be thousands. A $lookup returns
+ * them in the collection's order, and an expression that restores their order takes quadratic time.
+ * @param kept selects the fields of an agent that the response shows
  */
 export const recipientReferences = (scope: Scope, kept: Stage): References => ({
   fields: [recipientsField],
@@ -49,9 +50,9 @@ export const recipientReferences = (scope: Scope, kept: Stage): References => ({
 })
 
 /**
- * Adds the dispatches of a project, by id alone. Those of any organisation may name it, so the join asks for the caller's:
- * an index begins with both fields. It keeps the field that it joins by, or a database may narrow the documents only when
- * it has all of them together.
+ * Adds the dispatches of a project, only by their ids. Dispatches of any organisation may name the project, so the join
+ * itself selects those of the caller's: an index begins with both fields. The join also keeps the field that it joins by;
+ * without it, a database may read all documents whole before it selects their fields.
  */
 export const addDispatches = (scope: Scope): Stage[] => [
   {

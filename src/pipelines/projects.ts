@@ -1,4 +1,4 @@
-// What listProjects and getProject read. Pure: no driver, no I/O.
+// The queries of listProjects and getProject. They are pure functions, without I/O.
 import { Project, type ProjectListQuery } from '../../schemas/projects.js'
 import { ProjectUser } from '../../schemas/users.js'
 import { addDispatches, authorFields, authorReferences, embedAuthors } from './joins.js'

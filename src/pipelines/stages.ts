@@ -1,17 +1,18 @@
-// The stages that pipelines are made of, and the only makers of a Query. The organisation of the caller is put in here,
-// after the filters: a filter can narrow what a query reads, never widen it.
-import type { TObject, TSchema } from '@sinclair/typebox'
+// The building blocks of pipelines, and the class Query. Query.in() adds the caller's organisation after the filters, so a
+// filter can only narrow what a query reads.
+import type { TObject } from '@sinclair/typebox'
 import { namedSchemas } from '../../schemas/index.js'
+import { joinedDocument } from '../../schemas/kit.js'
 import type { CollectionName } from '../documents/collections.js'
 
-/** Whose data a request may read. It comes from the API key and from nowhere else. */
+/** The organisation whose data a request may read. It always comes from the API key. */
 export interface Scope {
   readonly organisation: string
 }
 
 /**
- * An expression of an aggregation. A string in it is a field or a variable, and the compiler has to see that it begins with
- * `$`. What comes from outside may begin so as well, but the compiler cannot know: it goes below `$literal`.
+ * An aggregation expression. MongoDB reads a string that begins with `$` as a field or a variable, so the type allows only
+ * string literals that do. A value from outside the program must be wrapped in `$literal`, or it could name a field.
  */
 export type Expression =
   | `$${string}`
@@ -20,13 +21,13 @@ export type Expression =
   | { readonly $literal: unknown }
   | { readonly [name: string]: Expression }
 
-/** A condition of a `$match` stage, where a string stands for itself, whatever it begins with; not so below `$expr`. */
+/** A condition of a `$match` stage. Its strings are plain values, except in `$expr`, which is therefore not allowed. */
 export type Condition = Readonly<Record<string, unknown>> & { readonly $expr?: never }
 
-/** Paths of the fields that are kept. */
+/** The paths of the fields to keep. */
 type Paths = Readonly<Record<string, 1>>
 
-/** A join by equality. Its pipeline, where it has one, says which documents of the collection count and what is kept of them. */
+/** A join by equality. The optional pipeline filters the joined documents and selects their fields. */
 export interface Lookup {
   readonly from: CollectionName
   readonly localField: string
@@ -35,7 +36,7 @@ export interface Lookup {
   readonly as: string
 }
 
-/** One stage of a MongoDB aggregation pipeline, of those that the service needs. */
+/** One stage of an aggregation pipeline. Only the stages that the service needs are allowed. */
 export type Stage = {
   readonly $set?: Readonly<Record<string, Expression>>
   readonly $lookup?: Lookup
@@ -45,19 +46,19 @@ export type Stage = {
   readonly $limit?: number
 }
 
-/** Fields that hold ids of documents which a store fetches, each once, and puts in the place of their ids. */
+/** Fields that hold ids. The store fetches the documents with these ids, each once, and replaces the ids by them. */
 export interface References {
-  /** Paths, with dots; a field may hold one id or an array of them. */
+  /** Dotted paths. Each field may hold one id or an array of ids. */
   readonly fields: readonly string[]
-  /** The query that finds the documents of these ids. */
+  /** The query for the documents with these ids. */
   readonly find: (ids: readonly unknown[]) => Query
 }
 
 const writingStages = ['$out', '$merge']
 
-/** A read that a store takes: only documents that fulfil `match` go through `stages`. None is without a scope, none writes. */
+/** A query for a store: the documents that match `match` go through `stages`. It always has a scope and never writes. */
 export class Query {
-  /** Makes an object of the same form no Query: the only way to one is in(). */
+  /** Prevents a plain object of the same shape from passing as a Query, so that in() is the only way to create one. */
   declare protected readonly scoped: true
 
   private constructor(
@@ -67,7 +68,7 @@ export class Query {
     readonly references: References | undefined,
   ) {}
 
-  /** A query over the documents of the scope's organisation that fulfil every condition. */
+  /** A query for the documents of the scope's organisation that match every condition. */
   static in(
     { organisation }: Scope,
     collection: CollectionName,
@@ -76,13 +77,13 @@ export class Query {
     references?: References,
   ): Query {
     for (const stage of stages) {
-      for (const name of writingStages) if (name in stage) throw new Error(`A query reads: it has no ${name}`)
+      for (const name of writingStages) if (name in stage) throw new Error(`A query must not contain ${name}`)
     }
     return new Query(collection, { $and: [...conditions, { organisation }] }, stages, references)
   }
 }
 
-/** What turns each filter that a list declares into a condition. A declared filter that is missing does not compile. */
+/** A function for each filter of a list, which turns its value into a condition. A missing filter is a type error. */
 export type FiltersFor<Q> = {
   readonly [F in Exclude<keyof Q, keyof Listing>]-?: (value: NonNullable<Q[F]>) => Condition
 }
@@ -95,14 +96,14 @@ export interface Listing {
   readonly perPage: number
 }
 
-/** The conditions of those filters that the request names. */
+/** The conditions of the filters that a request sets. */
 export const conditions = <Q extends Listing>(filters: FiltersFor<Q>, listing: Q): Condition[] =>
   Object.entries<(value: never) => Condition>(filters).flatMap(([name, condition]) => {
     const value = listing[name as keyof Q]
     return value === undefined ? [] : [condition(value as never)]
   })
 
-/** Sorts by the field, then by the id in the same direction, so that the order is total; then takes the page. */
+/** Sorts by the field and then by the id in the same direction, so that no two documents tie, and takes the page. */
 export const sortedPage = ({ sortBy, sortOrder, page, perPage }: Listing): Stage[] => {
   const direction = sortOrder === 'asc' ? 1 : -1
   return [
@@ -113,10 +114,10 @@ export const sortedPage = ({ sortBy, sortOrder, page, perPage }: Listing): Stage
 }
 
 /**
- * Keeps the stored fields that a response schema names, and of the documents that are joined the same. What a document
- * holds of its own is kept whole: the serializer takes what it needs, and sees what does not fit. It is made once, not for
- * each query.
- * @param references fields that hold ids still, which are kept
+ * Keeps the stored fields that a response schema names, and does the same for joined documents. An embedded object that
+ * belongs to the document itself is kept whole: the serializer selects its fields and reports values that do not fit.
+ * Call it once for each pipeline, not for each query.
+ * @param references joined fields that still hold ids, which are kept as they are
  */
 export const pick = (schema: TObject, references: readonly string[] = []): Stage => ({
   $project: Object.fromEntries(paths(schema, '', references)),
@@ -125,13 +126,6 @@ export const pick = (schema: TObject, references: readonly string[] = []): Stage
 const paths = (schema: TObject, prefix: string, references: readonly string[] = []): [string, 1][] =>
   Object.entries(schema.properties).flatMap(([name, property]): [string, 1][] => {
     const path = prefix + (name === 'id' ? '_id' : name)
-    const joined = references.includes(name) ? undefined : documentOf(property)
-    return joined === undefined ? [[path, 1]] : paths(joined, `${path}.`)
+    const document = references.includes(name) ? undefined : joinedDocument(property, namedSchemas)
+    return document === undefined ? [[path, 1]] : paths(document, `${path}.`)
   })
-
-/** The document that a property holds, be it itself, named by reference, or an item of an array: an object with an id. */
-const documentOf = (schema: TSchema): TObject | undefined => {
-  if (schema.$ref !== undefined) return documentOf(namedSchemas.get(schema.$ref) as TSchema)
-  if (schema.type === 'array') return documentOf(schema.items)
-  return schema.properties?.id === undefined ? undefined : (schema as TObject)
-}

@@ -31,7 +31,7 @@ export const response = (schema: TSchema, path = '') => ({
   content: {
     'application/json': {
       schema,
-      example: JSON.parse(JSON.stringify(exampleOf(schema, namedSchemas)).replaceAll('/v1/entries?', `/v1${path}?`)),
+      example: exampleOf(schema, namedSchemas, `/v1${path}`),
     },
   },
 })

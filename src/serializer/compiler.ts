@@ -1,4 +1,4 @@
-// The serializer compiler of the application: a response is an envelope whose documents are still BSON.
+// Fastify's serializer compiler for this service. Its responses are objects whose documents are still BSON.
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifySerializerCompiler } from 'fastify'
 import { namedSchemas } from '../../schemas/index.js'
@@ -8,12 +8,12 @@ import { compileDocuments } from './writer.js'
 
 type Envelope = Readonly<Record<string, unknown>>
 
-/** One is enough for all responses: each is written synchronously. */
+/** All responses share one output, because each is written synchronously. */
 const out = new Output()
 
 /**
- * Compiles the schema of a response. Its properties come out in the schema's order and no others; those that hold
- * documents go through a writer compiled from their schema, the rest through JSON.stringify.
+ * Compiles the schema of a response. The serializer writes only the properties of the schema, in its order: documents
+ * through a writer that is compiled from their schema, other values through JSON.stringify.
  */
 export const compileResponse = (schema: TSchema): ((payload: Envelope) => Buffer) => {
   const { properties = {} } = resolve(schema)
@@ -36,7 +36,7 @@ export const compileResponse = (schema: TSchema): ((payload: Envelope) => Buffer
   }
 }
 
-/** For Fastify, which sends a Buffer as it is, though its type speaks of strings alone. */
+/** Fastify's type requires a string here, but it also sends a Buffer as it is. */
 export const serializerCompiler = (({ schema }: { schema: TSchema }) =>
   compileResponse(schema)) as unknown as FastifySerializerCompiler<unknown>
 

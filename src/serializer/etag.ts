@@ -1,24 +1,27 @@
-// The entity tag of a response (RFC 9110, section 8.8.3). It is a hash of the bytes that the database gave, so a 304 is sent
-// without writing any JSON.
+// The entity tag of a response (RFC 9110, section 8.8.3). It is a hash of the bytes from the database, so that a 304 can be
+// sent without writing any JSON.
 import { hash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
 import { namedSchemas } from '../../schemas/index.js'
 import { BsonDocument, type BsonList } from '../bson/reader.js'
 
-const here = new URL('.', import.meta.url)
-const serializer = readdirSync(here).map((name) => readFileSync(new URL(name, here), 'utf8'))
-/** The same documents make another response where the schemas or the code of this folder say so. */
-const RELEASE = hash('sha1', JSON.stringify([...namedSchemas.values(), ...serializer])).slice(0, 8)
+/**
+ * The version of what the serializer writes. Increase it when the same documents with the same schemas are written in
+ * another way, so that callers do not keep the old response. test/serializer/etag.test.ts fails until you do.
+ */
+export const FORMAT = 1
 
-/** In one call: the objects in which Node takes a hash piece by piece burden the garbage collector. */
+/** A change of the schemas changes the responses as well. */
+const VERSION = hash('sha1', JSON.stringify([FORMAT, ...namedSchemas.values()])).slice(0, 8)
+
+/** Hashes in one call. Hash objects, which take the data piece by piece, are a load on the garbage collector. */
 const sha1 = (part: Buffer | string): string => hash('sha1', part, 'base64url')
 
 /**
- * The tag of a response. It is weak: the same tag stands for every content coding of the response.
- * @param metadata what a page says beside its documents
+ * The entity tag of a response. It is weak, because the same tag is used for every content coding.
+ * @param metadata what a page contains besides its documents
  */
 export const etagOf = (data: BsonDocument | BsonList, metadata?: object): string => {
   const digest =
     data instanceof BsonDocument ? sha1(data.bytes) : sha1([...data.batches.map(sha1), JSON.stringify(metadata)].join())
-  return `W/"${RELEASE}.${digest}"`
+  return `W/"${VERSION}.${digest}"`
 }

@@ -1,19 +1,19 @@
-// The JSON text under way, as UTF-8 bytes, and the buffers that responses are sent from. Buffers are used again,
-// because collecting a response's garbage costs as much as writing it.
+// The buffer that a response is written into. Large responses are sent from this buffer, and it is reused when the response
+// is done, because garbage collection of a response costs as much time as writing it.
 import { isUtf8 } from 'node:buffer'
 import { Bytes, MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
 
 const FIRST_SIZE = 256 * 1024
-/** Smaller responses are copied out, which is cheaper than to lend a buffer. */
+/** Smaller responses are copied, which is cheaper than lending the buffer. */
 const LEAST_LENT = 4096
-/** Which buffers are kept for the next responses, and how many. */
+/** The largest buffer that is kept for later responses, and the maximum number of such buffers. */
 const MOST_KEPT_BYTES = 16 * FIRST_SIZE
 const MOST_KEPT = 16
 
 const kept: Bytes[] = []
 const lent = new WeakMap<ArrayBufferLike, Bytes>()
 
-/** Takes back the buffer of a response that was sent. Any other buffer is ignored. */
+/** Returns the buffer of a response that was sent, so that it can be reused. Other buffers are ignored. */
 export const giveBack = ({ buffer }: Buffer): void => {
   const bytes = lent.get(buffer)
   if (bytes === undefined) return
@@ -22,7 +22,7 @@ export const giveBack = ({ buffer }: Buffer): void => {
 }
 
 export class Output {
-  /** Where to write: whoever writes has called reserve() before, and sets the length afterwards. */
+  /** The bytes to write to. Call reserve() before writing, and set the length afterwards. */
   target = new Bytes(Buffer.allocUnsafeSlow(FIRST_SIZE))
   #length = 0
 
@@ -31,12 +31,12 @@ export class Output {
   }
 
   set length(length: number) {
-    if (length > this.target.bytes.length) throw new RangeError('More was written than there was room for')
+    if (length > this.target.bytes.length) throw new RangeError('The output is longer than the reserved room')
     if (length > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
     this.#length = length
   }
 
-  /** Makes room for so many bytes more. */
+  /** Makes room for `count` more bytes. */
   reserve(count: number): void {
     const { bytes } = this.target
     const needed = this.#length + count
@@ -52,21 +52,21 @@ export class Output {
     this.length += 1
   }
 
-  /** Writes text that is JSON already. */
+  /** Writes text that is already JSON. */
   text(json: string): void {
     this.reserve(3 * json.length)
     this.length += this.target.bytes.write(json, this.#length)
   }
 
-  /** Forgets what was written. */
+  /** Discards the output. */
   reset(): void {
     this.#length = 0
     if (this.target.bytes.length > MOST_KEPT_BYTES) this.#renew()
   }
 
   /**
-   * What was written, as the bytes of a response; the next one begins anew. The buffer is the caller's until it is given
-   * back, which may be never. Bytes that are no UTF-8 come out as U+FFFD.
+   * Returns the output as the bytes of a response, and starts the next one. The buffer belongs to the caller until
+   * giveBack() is called, which is optional. Bytes that are not valid UTF-8 are replaced by U+FFFD.
    */
   take(): Buffer {
     const written = this.target.bytes.subarray(0, this.#length)

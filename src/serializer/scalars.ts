@@ -1,28 +1,28 @@
-// How each scalar of BSON stands in JSON. A writer puts the value that begins at a place of the input at a place of the
-// output, where there is room for it (see ROOM), and gives the place behind what it wrote.
+// Writes BSON scalars as JSON. A writer reads the value that begins at a place of the input, writes it at a place of the
+// output, and returns the place after its output. The caller has made room for it (see ROOM).
 import { Bson, Bytes } from '../bson/reader.js'
 
-/** A value that its schema does not take; `at` is its place in the bytes. */
+/** A value does not fit its schema. `at` is the place of the value in the bytes. */
 export class WrongValue extends Error {
   constructor(
     fault: string,
     readonly at: number,
-    /** The field that is missing in the document at that place. */
+    /** The name of the field, if the fault is that the document at that place lacks it. */
     readonly missing?: string,
   ) {
     super(fault)
   }
 }
 
-/** Writes a value of one of its BSON types. */
+/** Writes a value of a BSON type that the writer supports. */
 export type Write = (input: Bytes, type: number, at: number, output: Bytes, to: number) => number
 
 /**
- * How many bytes of JSON one byte of BSON may become: a control character is written in six. No other value takes more,
- * its type and name counted.
+ * The maximum number of bytes of JSON for one byte of BSON: a control character becomes six bytes. No other value, with
+ * its type and name, grows more.
  */
 export const ROOM = 6
-/** Words of four bytes may be written beyond the end of what is meant. */
+/** The writers copy words of four bytes, so they may write up to this many bytes past the end of their output. */
 export const OVERHANG = 4
 
 const quote = 0x22
@@ -33,22 +33,22 @@ const colon = 0x3a
 const DAY = 86_400_000
 const MAX_TIME = 8_640_000_000_000_000
 
-/** What JSON writes for a byte that no string may hold as it is: all of them are ASCII. */
+/** The JSON escape of each ASCII character that needs one, and the others as they are. */
 const escapes = Array.from({ length: 0x80 }, (_, byte) =>
   Buffer.from(JSON.stringify(String.fromCharCode(byte)).slice(1, -1)),
 )
 
-/** Whether none of the four bytes of a word is one that JSON escapes: a control character, a quote, a backslash. */
+/** Whether JSON escapes none of the four bytes of a word: no control character, quote or backslash. */
 const isPlain = (word: number): boolean => {
   const quotes = word ^ 0x2222_2222
   const backslashes = word ^ 0x5c5c_5c5c
-  // Each term has the highest bit of a byte set where that byte is too small, or has become zero.
+  // Each term sets the highest bit of a byte that is a control character or that has become zero.
   const escaped =
     ((word - 0x2020_2020) & ~word) | ((quotes - 0x0101_0101) & ~quotes) | ((backslashes - 0x0101_0101) & ~backslashes)
   return (escaped & 0x8080_8080) === 0
 }
 
-/** The UTF-8 bytes from start to end, copied as they are but for what must be escaped. */
+/** Copies the UTF-8 bytes from `start` to `end` as a JSON string, with the necessary escapes. */
 const text = (input: Bytes, start: number, end: number, output: Bytes, begin: number): number => {
   const { bytes: source, view } = input
   const { bytes: target, view: targetView } = output
@@ -73,7 +73,7 @@ const text = (input: Bytes, start: number, end: number, output: Bytes, begin: nu
   return to
 }
 
-/** Text that is JSON already, and ASCII: short as it is, it is sooner written here than by Node. */
+/** Writes ASCII text that is already JSON. For short text this loop is faster than Node's Buffer.write. */
 const ascii = (json: string, { bytes }: Bytes, begin: number): number => {
   let to = begin
   for (let i = 0; i < json.length; i++) bytes[to++] = json.charCodeAt(i)
@@ -94,10 +94,10 @@ const objectId = (input: Bytes, at: number, { bytes }: Bytes, begin: number): nu
   return to
 }
 
-/** The largest number of so many digits. */
+/** The largest number with a given number of digits. */
 const MOST = [0, 9, 99, 999, 9999, 99_999, 999_999, 9_999_999, 99_999_999]
 
-/** The decimal digits of a whole number from 0 to 2^31 - 1, at least so many. */
+/** Writes the decimal digits of an integer from 0 to 2^31 - 1, with zeros in front if it has fewer than `least`. */
 const decimals = (value: number, least: number, { bytes }: Bytes, to: number): number => {
   let count = least
   for (let rest = value; rest > (MOST[least] as number); rest = (rest / 10) | 0) count += 1
@@ -110,18 +110,19 @@ const decimals = (value: number, least: number, { bytes }: Bytes, to: number): n
   return to + count
 }
 
-/** How many decimal places are written without asking V8 for the digits, and up to which number. */
+/** Numbers with at most this many decimal places, up to LARGEST_SCALED, are written without V8's conversion. */
 const PLACES = 8
 const SCALE = 10 ** PLACES
 const LARGEST_SCALED = 1e7
 
-/** A finite number as JSON.stringify has it. */
+/** Writes a finite number as JSON.stringify does. */
 const double = (value: number, at: number, output: Bytes, begin: number): number => {
   const size = Math.abs(value)
   const scaled = Math.round(size * SCALE)
-  // No two decimals of at most 15 digits are the same double, so if these digits are the number they are its shortest.
+  // Two different decimals of at most 15 digits are never the same double. So if these digits give the number exactly,
+  // they are also its shortest form.
   if (size >= LARGEST_SCALED || scaled / SCALE !== size || (size < 1e-6 && size !== 0)) {
-    if (!Number.isFinite(value)) throw new WrongValue(`is ${value}, which JSON cannot say`, at)
+    if (!Number.isFinite(value)) throw new WrongValue(`is ${value}, which JSON cannot represent`, at)
     return ascii(String(value), output, begin)
   }
   let to = begin
@@ -143,21 +144,21 @@ const int32 = (value: number, output: Bytes, to: number): number => {
   return decimals(-value, 1, output, to + 1)
 }
 
-/** `"YYYY-MM-DDT` of days that were written lately, each at the place that its number leaves modulo the count. */
+/** A cache of `"YYYY-MM-DDT` for days that were written before. The slot of a day is its number modulo DAYS. */
 const DAYS = 1024
 const DAY_BYTES = 12
 const days = { numbers: new Float64Array(DAYS).fill(Number.NaN), json: new Bytes(Buffer.alloc(DAYS * DAY_BYTES)) }
 
-/** A date in ISO 8601, UTC with milliseconds, as Date.toISOString has it. */
+/** Writes a date as Date.toISOString does: ISO 8601 in UTC with milliseconds. */
 const date = ({ view }: Bytes, at: number, output: Bytes, to: number): number => {
   const time = view.getInt32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true)
-  if (time < -MAX_TIME || time > MAX_TIME) throw new WrongValue('is a date beyond all calendars', at)
+  if (time < -MAX_TIME || time > MAX_TIME) throw new WrongValue('is a date outside the range of JavaScript', at)
   const day = Math.floor(time / DAY)
   const slot = day & (DAYS - 1)
   const from = slot * DAY_BYTES
   if (days.numbers[slot] !== day) {
     const iso = new Date(time).toISOString()
-    // Years before 0 and after 9999 are longer.
+    // Years before 0 and after 9999 have more digits, so they do not fit the cache.
     if (iso.length !== 24) return ascii(`"${iso}"`, output, to)
     days.json.bytes.write(`"${iso}`, from, DAY_BYTES, 'latin1')
     days.numbers[slot] = day
@@ -177,19 +178,19 @@ const date = ({ view }: Bytes, at: number, output: Bytes, to: number): number =>
   return to + 26
 }
 
-/** Writes the values of one schema. */
+/** A function that writes the values of one schema. */
 export interface Writer {
-  /** The name of its function in compiled code. */
+  /** The name of the function in the generated code. */
   name: string
-  /** What the schema expects, in the words of an error. */
+  /** What the schema expects, as error messages put it. */
   expected: string
-  /** The BSON types that it writes. The caller has checked the type. */
+  /** The BSON types that the function supports. The caller checks the type. */
   bsonTypes: readonly number[]
 }
 
 export type ScalarWriter = Writer & { write: Write }
 
-/** A string; an ObjectId comes out as its hexadecimal digits. */
+/** A string. An ObjectId is written as its hexadecimal digits. */
 const string: ScalarWriter = {
   name: 'writeString',
   expected: 'a string',
@@ -207,7 +208,7 @@ const instant: ScalarWriter = {
   write: (input, _type, at, output, to) => date(input, at, output, to),
 }
 
-/** A number. NaN and the infinities have no JSON form and are an error; an int64 comes out with all its digits. */
+/** A number. NaN and the infinities are errors, because JSON cannot represent them. An int64 keeps all its digits. */
 const number: ScalarWriter = {
   name: 'writeNumber',
   expected: 'a number',
@@ -244,5 +245,5 @@ const nothing: ScalarWriter = {
   write: (_input, _type, _at, output, to) => ascii('null', output, to),
 }
 
-/** The writers of the scalars, by the schema's type. */
+/** The writers for scalars, by the type of the schema. */
 export const scalars = { string, instant, number, integer, boolean, null: nothing }

@@ -1,6 +1,6 @@
-// Compiles a response schema into a writer from BSON bytes to JSON bytes. The schema decides what comes out: its fields
-// alone, in its order, `_id` as `id`. No document becomes an object on the way. docs/serializer.md says how each BSON
-// type is written. The code of a schema's objects is generated, so that every name in it is a constant.
+// Compiles a response schema into a writer that turns BSON bytes into JSON bytes. The writer outputs only the fields of the
+// schema, in the schema's order, with `_id` as `id`. It creates no JavaScript objects for documents. The code for objects
+// is generated, so that every field name in it is a constant. docs/serializer.md lists how each BSON type is written.
 import type { TSchema } from '@sinclair/typebox'
 import {
   Bson,
@@ -18,7 +18,7 @@ import {
 import type { Output } from './output.js'
 import { OVERHANG, ROOM, type ScalarWriter, scalars, type Write, type Writer, WrongValue } from './scalars.js'
 
-/** How deep values of no declared shape may nest: MongoDB stores 100 levels. */
+/** How deep values of Type.Unknown may nest. MongoDB stores at most 100 levels. */
 const MAX_DEPTH = 100
 
 const comma = 0x2c
@@ -29,19 +29,19 @@ const closeArray = 0x5d
 
 /**
  * Compiles a writer for the documents of a schema.
- * @param named the schemas that a `$ref` names
+ * @param named the schemas that a `$ref` may name
  */
 export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSchema>) => {
   const { bsonTypes, expected, write } = compile(schema, named)
 
-  /** Writes the value that begins at a place and ends before another. */
+  /** Writes the value from `at` to `end`. */
   const writeRoot = (input: Bytes, type: number, at: number, end: number, out: Output): void => {
     if (!bsonTypes.includes(type)) wrong(type, at, expected)
     out.reserve(ROOM * (end - at) + OVERHANG)
     out.length = write(input, type, at, out.target, out.length)
   }
 
-  /** Writes the items of a batch, and says whether the next one is the first of all. */
+  /** Writes the items of a batch. Returns whether the next item is still the first of the list. */
   const writeBatch = (input: Bytes, out: Output, isFirst: boolean): boolean => {
     const { bytes } = input
     const last = documentEnd(bytes, 0) - 1
@@ -49,7 +49,7 @@ export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSc
     let at = 4
     while (at < last) {
       const type = bytes[at] as number
-      at = cstringEnd(bytes, at + 1, last) // the item's number
+      at = cstringEnd(bytes, at + 1, last) // skips the item's index, which BSON stores as its name
       const next = valueEnd(bytes, type, at, last)
       if (!first) out.byte(comma)
       first = false
@@ -60,12 +60,12 @@ export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSc
   }
 
   return {
-    /** Writes the JSON object of one document. */
+    /** Writes one document as a JSON object. */
     document: ({ collection, bytes }: BsonDocument, out: Output): void =>
       writing(collection, bytes, false, () =>
         writeRoot(new Bytes(bytes), Bson.document, 0, documentEnd(bytes, 0), out),
       ),
-    /** Writes the JSON array of all documents. */
+    /** Writes all documents of a list as a JSON array. */
     list: ({ collection, batches }: BsonList, out: Output): void => {
       out.text('[')
       let first = true
@@ -79,7 +79,7 @@ export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSc
   }
 }
 
-/** Runs a write of bytes of a collection, and says of an error where it is. */
+/** Runs a write, and adds the place in the documents to its error. */
 const writing = (collection: string, bytes: Buffer, isList: boolean, write: () => void): void =>
   reading(collection, () => {
     try {
@@ -90,15 +90,18 @@ const writing = (collection: string, bytes: Buffer, isList: boolean, write: () =
   })
 
 const compile = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Writer & { write: Write } => {
-  const code: string[] = []
-  const writer = new Compiler(named, code).writerOf(schema)
+  const { writer, code } = generate(schema, named)
   const writers = [...Object.values(scalars), any].map(({ name, write }) => [name, write])
   const known = { ...Object.fromEntries(writers), wrong, missing, cstringEnd, valueEnd }
-  const make = new Function(
-    'known',
-    `const { ${Object.keys(known)} } = known\n${code.join('\n')}\nreturn ${writer.name}`,
-  )
+  const make = new Function('known', `const { ${Object.keys(known)} } = known\n${code}\nreturn ${writer.name}`)
   return { ...writer, write: make(known) }
+}
+
+/** The generated functions for a schema, and the one that writes its values. */
+export const generate = (schema: TSchema, named: ReadonlyMap<string, TSchema>): { writer: Writer; code: string } => {
+  const code: string[] = []
+  const writer = new Compiler(named, code).writerOf(schema)
+  return { writer, code: code.join('\n') }
 }
 
 const wrong = (type: number, at: number, expected: string): never => {
@@ -111,14 +114,14 @@ const missing = (at: number, name: string): never => {
 
 const typeNames = new Map<number, string>(Object.entries(Bson).map(([name, type]) => [type, name]))
 
-/** What JSON can say of a value of no declared shape, by its BSON type. */
+/** The writers for the scalars of Type.Unknown, by BSON type. */
 const anyScalars = new Map(
   [scalars.string, scalars.number, scalars.boolean, scalars.instant, scalars.null].flatMap(({ bsonTypes, write }) =>
     bsonTypes.map((type) => [type, write]),
   ),
 )
 
-/** The head of every generated function. */
+/** The first line of each generated function. */
 const HEAD = 'const { bytes } = input, { bytes: json, view } = output'
 
 interface Field {
@@ -130,6 +133,45 @@ interface Field {
   writer: Writer
 }
 
+/**
+ * Generates the code of a schema. For `Type.Object({ id: Type.String(), size: Type.Optional(Type.Number()) })` it is:
+ *
+ * function write0(input, type, at, output, to) {
+ *   const { bytes } = input, { bytes: json, view } = output
+ *   const start = to
+ *   const last = at + input.view.getInt32(at, true) - 1
+ *   let place0 = 0  // where the value of _id begins; 0 if it was not found
+ *   let place1 = 0  // the same for size
+ *   for (let from = at + 4; from < last; ) {
+ *     const before = from
+ *     if (from + 5 <= last && input.view.getInt32(from + 1, true) === 6580575) {  // "_id\0" as one number
+ *       place0 = from + 5
+ *       from = valueEnd(bytes, bytes[from], place0, last)
+ *     }
+ *     if (from + 6 <= last && input.view.getInt32(from + 1, true) === 1702521203 && bytes[from + 5] === 0) {
+ *       place1 = from + 6
+ *       from = valueEnd(bytes, bytes[from], place1, last)
+ *     }
+ *     if (from === before) from = valueEnd(bytes, bytes[from], cstringEnd(bytes, from + 1, last), last)
+ *   }
+ *   if (place0 !== 0 && (type = bytes[place0 - 5]) !== 6 && type !== 10) {  // neither undefined nor null
+ *     view.setInt32(to + 0, 1684611628, true)  // ,"id
+ *     view.setInt32(to + 4, 14882, true)  // ":
+ *     if (to === start) json[to] = 123  // the first field begins with { instead of a comma
+ *     if (type !== 2 && type !== 7) wrong(type, place0, "a string")
+ *     to = writeString(input, type, place0, output, to + 6)
+ *   } else missing(at, "_id")
+ *   if (place1 !== 0 && (type = bytes[place1 - 6]) !== 6 && type !== 10) {
+ *     view.setInt32(to + 0, 1769153068, true)  // ,"si
+ *     view.setInt32(to + 4, 975332730, true)  // ze":
+ *     if (type !== 1 && type !== 16 && type !== 18) wrong(type, place1, "a number")
+ *     to = writeNumber(input, type, place1, output, to + 8)
+ *   }
+ *   if (to === start) json[to++] = 123
+ *   json[to++] = 125
+ *   return to
+ * }
+ */
 class Compiler {
   readonly #named: ReadonlyMap<string, TSchema>
   readonly #code: string[]
@@ -168,14 +210,14 @@ class Compiler {
     }
   }
 
-  /** Adds a function, whose body ends by returning the place behind what it wrote. */
+  /** Adds a function with a body that returns the place after its output. Returns the function's name. */
   #function(body: string): string {
     const name = `write${this.#code.length}`
     this.#code.push(`function ${name}(input, type, at, output, to) {\n${body}\n}`)
     return name
   }
 
-  /** The first branch that has the value's BSON type writes it. */
+  /** A function that lets the first branch with the value's BSON type write it. */
   #union(branches: readonly Writer[]): Writer {
     const bsonTypes = [...new Set(branches.flatMap((branch) => branch.bsonTypes))]
     const cases = bsonTypes.map((type) => {
@@ -235,7 +277,7 @@ class Compiler {
   }
 }
 
-/** Remembers the place of a field's value if the element at `from` is the field, and goes on behind it. */
+/** Code that checks whether the element at `from` is the field. If so, it stores the value's place and moves past it. */
 const findField = ({ name }: Field, i: number): string => {
   const key = Buffer.from(`${name}\0`)
   const behind = `from + ${1 + key.length}`
@@ -249,7 +291,7 @@ const findField = ({ name }: Field, i: number): string => {
     }`
 }
 
-/** Writes the name and the value of a field that is there. */
+/** Code that writes the name and the value of a field, if the document has it. */
 const writeField = ({ name, property, required, writer }: Field, i: number, fields: readonly Field[]): string => {
   const type = `bytes[place${i} - ${2 + Buffer.byteLength(name)}]`
   const notNull = writer.bsonTypes.includes(Bson.null) ? '' : `&& type !== ${Bson.null}`
@@ -267,11 +309,11 @@ const writeField = ({ name, property, required, writer }: Field, i: number, fiel
     }${required ? ` else missing(at, ${JSON.stringify(name)})` : ''}`
 }
 
-/** Throws unless the writer has the type. */
+/** Code that throws if the writer does not support the value's type. */
 const check = ({ bsonTypes, expected }: Writer, place: string): string =>
   `if (${bsonTypes.map((type) => `type !== ${type}`).join(' && ')}) wrong(type, ${place}, ${JSON.stringify(expected)})`
 
-/** Bytes as numbers: as many words of four as there are, then single bytes. */
+/** Bytes as numbers: words of four bytes as long as possible, then single bytes. */
 const words = (bytes: Buffer): { value: number; size: 1 | 4; at: number }[] => {
   const whole = bytes.length & ~3
   const found = []
@@ -280,10 +322,10 @@ const words = (bytes: Buffer): { value: number; size: 1 | 4; at: number }[] => {
   return found
 }
 
-/** Writes a value of no declared shape: whatever JSON can say of it. */
+/** Writes a value of Type.Unknown. */
 const any: ScalarWriter = {
   name: 'writeAny',
-  expected: 'a value that JSON can say',
+  expected: 'a value that JSON can represent',
   bsonTypes: [Bson.document, Bson.array, ...anyScalars.keys()],
   write: (input, type, at, output, to) => writeNested(input, type, at, output, to, 0),
 }
@@ -307,11 +349,11 @@ const writeNested = (input: Bytes, type: number, at: number, output: Bytes, begi
   return to
 }
 
-/** The elements of the document at a place, of those with one name the last. */
+/** The elements of the document at a place. Of several elements with the same name, the last counts. */
 const members = (bytes: Buffer, at: number): Iterable<Element> =>
   new Map(Array.from(elements(bytes, at), (element) => [element.name, element])).values()
 
-/** The error with the collection, the id and the field that it is about, found by walking the bytes once more. */
+/** Turns an error into one that names the collection, the id and the field. It finds them by reading the bytes again. */
 const located = (error: WrongValue, collection: string, bytes: Buffer, isList: boolean): UnwritableDocument => {
   const path = pathTo(bytes, error.at, 0)
   const id = idOf(bytes, isList ? (path.shift() as Element) : { type: Bson.document, at: 0 })
@@ -320,7 +362,7 @@ const located = (error: WrongValue, collection: string, bytes: Buffer, isList: b
   return new UnwritableDocument(collection, id, names.join('.'), error.message)
 }
 
-/** The elements that lead from the document or array at a place to the value at another. */
+/** The elements on the way from the document or array at `start` to the value at `place`. */
 const pathTo = (bytes: Buffer, place: number, start: number): Element[] => {
   let found: Element | undefined
   for (const element of place === start ? [] : elements(bytes, start)) {
@@ -330,7 +372,7 @@ const pathTo = (bytes: Buffer, place: number, start: number): Element[] => {
   return found === undefined ? [] : [found, ...pathTo(bytes, place, found.at)]
 }
 
-/** The id of a document, as far as it has one. */
+/** The id of a document, or `?` if it has none that is a string or an ObjectId. */
 const idOf = (bytes: Buffer, { type, at }: Pick<Element, 'type' | 'at'>): string => {
   const id = type === Bson.document ? [...members(bytes, at)].find(({ name }) => name === '_id') : undefined
   if (id?.type === Bson.string) return bytes.toString('utf8', id.at + 4, id.next - 1)

@@ -1,10 +1,11 @@
-// Rules that hold for all schemas: what every property says of itself, and what none may hold.
+// Rules for all schemas: every property is described, and none shows what is internal.
 import { type TSchema, Type } from '@sinclair/typebox'
 import t from 'tap'
 import { DispatchListQuery } from '../../schemas/dispatches.js'
 import { EntryListQuery } from '../../schemas/entries.js'
+import { PageMetadata } from '../../schemas/envelope.js'
 import { namedSchemas } from '../../schemas/index.js'
-import { defaulted, exampleOf, filter, literals, refTo, strict } from '../../schemas/kit.js'
+import { defaulted, exampleOf, filter, joined, literals, refTo, strict } from '../../schemas/kit.js'
 import { ProjectListQuery } from '../../schemas/projects.js'
 
 const limits = { page: 1, perPage: 50, maxPerPage: 1000 }
@@ -14,7 +15,7 @@ const queries: Record<string, TSchema> = {
   EntryListQuery: EntryListQuery(limits),
 }
 
-/** Every property of a schema, with its path. */
+/** All properties of a schema, with their paths. */
 const properties = (schema: TSchema, path: string): [string, TSchema][] => [
   ...Object.entries<TSchema>(schema.properties ?? {}).flatMap(([name, property]): [string, TSchema][] => [
     [`${path}.${name}`, property],
@@ -23,7 +24,7 @@ const properties = (schema: TSchema, path: string): [string, TSchema][] => [
   ...(schema.items ? properties(schema.items, `${path}[]`) : []),
 ]
 
-t.test('every property has a description, or names a schema that has one', async (t) => {
+t.test('Every property has a description, or refers to a schema that has one', async (t) => {
   const all = [...namedSchemas, ...Object.entries(queries)].flatMap(([name, schema]) => properties(schema, name))
   t.ok(all.length > 100)
   for (const [path, schema] of all) {
@@ -31,33 +32,39 @@ t.test('every property has a description, or names a schema that has one', async
   }
 })
 
-t.test('every query takes its own parameters alone, and none must be given', async (t) => {
+t.test('Every query allows only its own parameters, and all are optional', async (t) => {
   for (const [name, schema] of Object.entries(queries)) {
     t.equal(schema.additionalProperties, false, name)
     t.equal(schema.required, undefined, name)
   }
 })
 
-t.test('no answer carries the organisation or a stored name', async (t) => {
+t.test('No response shows the organisation or an internal name', async (t) => {
   for (const [name, schema] of namedSchemas) {
     for (const [path] of properties(schema, name)) t.notMatch(path, /organisation|\._id|hash/)
   }
 })
 
-t.test('every named schema has an example made of its parts', async (t) => {
+t.test('Every named schema has an example with all of its properties', async (t) => {
   for (const [name, schema] of namedSchemas) {
-    t.same(Object.keys(exampleOf(schema, namedSchemas) as object), Object.keys(schema.properties), name)
+    t.same(Object.keys(exampleOf(schema, namedSchemas, '/v1/entries') as object), Object.keys(schema.properties), name)
   }
 })
 
-t.test('the helpers keep a schema’s meaning', async (t) => {
+t.test('The schema helpers keep validation and documentation in step', async (t) => {
   t.match(strict({ a: Type.String() }, { description: 'd' }), { additionalProperties: false, description: 'd' })
   const schema = strict({ a: defaulted(Type.Integer(), 3), b: filter(Type.String({ examples: ['x'] })) })
-  t.equal(schema.required, undefined, 'neither must be given')
+  t.equal(schema.required, undefined, 'both are optional')
   t.match(schema.properties, { a: { type: 'integer', default: 3 }, b: { type: 'string' } })
   t.notOk('examples' in schema.properties.b)
   t.match(literals(['x', 'y'], { description: 'd' }), { type: 'string', enum: ['x', 'y'], examples: ['x'] })
   const named = Type.Object({}, { $id: 'Named' })
   t.same(JSON.parse(JSON.stringify(refTo(named))), { $ref: 'Named' })
   t.match(refTo(named, 'why'), { $ref: 'Named', description: 'why' })
+  t.same(JSON.stringify(joined(refTo(named))), '{"$ref":"Named"}', 'a mark does not show')
+})
+
+t.test('A link in an example leads to the path that it is made for', async (t) => {
+  const { pageLinks } = exampleOf(PageMetadata, namedSchemas, '/v1/projects') as PageMetadata
+  t.equal(pageLinks.next, 'https://api.example.org/v1/projects?page=3&perPage=50')
 })

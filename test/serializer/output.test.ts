@@ -54,7 +54,7 @@ t.test('Room is made for as much as is asked for, and keeps what was written', a
 
 t.test('What was written beyond the room that there was is an error, never an answer', async (t) => {
   const out = new Output()
-  const error = new RangeError('More was written than there was room for')
+  const error = new RangeError('The output is longer than the reserved room')
   t.throws(() => {
     out.length = out.target.bytes.length + 1
   }, error)

@@ -1,4 +1,5 @@
 // What the writer makes of stored values, rule by rule as docs/serializer.md lists them, and how it fails.
+import { readFileSync } from 'node:fs'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
 import t, { type Test } from 'tap'
@@ -6,7 +7,7 @@ import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem } from '../../schemas/entries.js'
 import { Project } from '../../schemas/projects.js'
 import { Bson, BsonDocument, BsonList, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
-import { compileDocuments } from '../../src/serializer/writer.js'
+import { compileDocuments, generate } from '../../src/serializer/writer.js'
 import { documentOf, type Elements, int32Bytes, listOf, plain, Raw, stored, writerOf } from '../support/stored.js'
 
 const objectId = new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17')
@@ -213,7 +214,7 @@ t.test('A date comes out as Date.toISOString writes it, over the whole range of 
   }
   for (const beyond of [most + 1n, -most - 1n, 2n ** 63n - 1n, -(2n ** 63n)]) {
     fails(t, () => writeValue(instant, stored.date(beyond)), {
-      message: 'things ?: value is a date beyond all calendars',
+      message: 'things ?: value is a date outside the range of JavaScript',
     })
     fails(t, () => writeValue(Type.Unknown(), stored.date(beyond)), { field: 'value' })
   }
@@ -229,7 +230,9 @@ t.test('A number comes out as JSON.stringify writes it, an int64 with all its di
   for (const number of [0n, -1n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)]) {
     t.equal(writeValue(Type.Number(), stored.int64(number)), String(number))
   }
-  fails(t, () => writeValue(Type.Number(), Number.NaN), { message: 'things ?: value is NaN, which JSON cannot say' })
+  fails(t, () => writeValue(Type.Number(), Number.NaN), {
+    message: 'things ?: value is NaN, which JSON cannot represent',
+  })
   fails(t, () => writeValue(Type.Integer(), 1.5), { message: 'things ?: value is 1.5, not an integer' })
   fails(t, () => writeValue(Type.Integer(), Number.NaN), { message: 'things ?: value is NaN, not an integer' })
 })
@@ -268,7 +271,7 @@ t.test('A value of no declared shape comes out as it is stored', async (t) => {
   t.equal(write(Type.Unknown(), plain({ _id: 'a', b: [] })), '{"_id":"a","b":[]}', 'also the document as a whole')
   fails(t, () => writeValue(Type.Unknown(), { a: [0, { b: Number.NaN }] }), { field: 'value.a.1.b' })
   fails(t, () => writeValue(Type.Unknown(), { a: [new BSON.MinKey()] }), {
-    message: 'things ?: value.a.0 is BSON minKey, not a value that JSON can say',
+    message: 'things ?: value.a.0 is BSON minKey, not a value that JSON can represent',
   })
 })
 
@@ -403,9 +406,14 @@ t.test('An error names the collection, the id and the dotted path of the field',
       plain({ list: null, _id: [0, new BSON.MinKey(), [1]] }),
       '?',
       '_id.1',
-      'is BSON minKey, not a value that JSON can say',
+      'is BSON minKey, not a value that JSON can represent',
     ],
-    [plain({ _id: { a: new BSON.MinKey() }, list: [] }), '?', '_id.a', 'is BSON minKey, not a value that JSON can say'],
+    [
+      plain({ _id: { a: new BSON.MinKey() }, list: [] }),
+      '?',
+      '_id.a',
+      'is BSON minKey, not a value that JSON can represent',
+    ],
   ]
   for (const [elements, id, field, fault] of cases) {
     const message = `entries ${id}: ${field} ${fault}`
@@ -509,6 +517,21 @@ t.test('A schema that the writer does not know is an error when it is compiled',
   t.throws(() => compileDocuments(Type.Object({ a: Type.Date() }), named), {
     message: 'The serializer does not know the schema type Date',
   })
+})
+
+/** Lines without indentation and without the notes of a comment. */
+const bare = (code: string): string[] =>
+  code
+    .split('\n')
+    .map((line) => line.replace(/ {2}\/\/ .*$/, '').trim())
+    .filter((line) => line !== '')
+
+t.test('The generated code that a comment shows is the real one', async (t) => {
+  const source = readFileSync('src/serializer/writer.ts', 'utf8')
+  const [, comment = ''] = /^ \*\n((?: \* .*\n)+?) \*\/\nclass Compiler/m.exec(source) ?? []
+  const schema = Type.Object({ id: Type.String(), size: Type.Optional(Type.Number()) })
+  t.same(bare(comment.replaceAll(/^ \* /gm, '')), bare(generate(schema, new Map()).code))
+  t.match(source, 'For `Type.Object({ id: Type.String(), size: Type.Optional(Type.Number()) })` it is:')
 })
 
 const on = new Date('2025-03-14T09:26:53.589Z')

@@ -1,0 +1,140 @@
+// Rules that hold between the schemas of a resource, its pipelines and its stored documents. They need no server.
+import type { TObject, TSchema } from '@sinclair/typebox'
+import t from 'tap'
+import { Dispatch, DispatchListItem, DispatchListQuery } from '../../schemas/dispatches.js'
+import { Entry, EntryListItem, EntryListQuery } from '../../schemas/entries.js'
+import { namedSchemas } from '../../schemas/index.js'
+import { joinedDocument } from '../../schemas/kit.js'
+import { Project, ProjectListQuery } from '../../schemas/projects.js'
+import { type CollectionName, collections } from '../../src/documents/collections.js'
+import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
+import { getEntry, listEntries } from '../../src/pipelines/entries.js'
+import { getProject, listProjects } from '../../src/pipelines/projects.js'
+import type { Condition, Query, Scope } from '../../src/pipelines/stages.js'
+
+const scope: Scope = { organisation: 'org' }
+const limits = { page: 1, perPage: 50, maxPerPage: 1000 }
+
+interface List {
+  query: TObject
+  item: TObject
+  pipeline: (scope: Scope, listing: never) => Query
+}
+
+const lists: List[] = [
+  { query: DispatchListQuery(limits), item: DispatchListItem, pipeline: listDispatches },
+  { query: ProjectListQuery(limits), item: Project, pipeline: listProjects },
+  { query: EntryListQuery(limits), item: EntryListItem, pipeline: listEntries },
+]
+
+const listing = (fields: object) => ({ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50, ...fields }) as never
+
+/** Each response schema with the query that reads its documents. */
+const responses: [TObject, Query][] = [
+  ...lists.map(({ item, pipeline }): [TObject, Query] => [item, pipeline(scope, listing({}))]),
+  [Dispatch, getDispatch(scope, 'x')],
+  [Project, getProject(scope, 'x')],
+  [Entry, getEntry(scope, 'x')],
+]
+
+/** The joined fields of a query, each with the collection of its documents. */
+const joinsOf = ({ stages, references }: Query): Map<string, CollectionName> => {
+  const lookups = stages.flatMap(({ $lookup }): [string, CollectionName][] =>
+    $lookup ? [[$lookup.as, $lookup.from]] : [],
+  )
+  const referred = references?.fields.map((field): [string, CollectionName] => [field, references.find([]).collection])
+  return new Map([...lookups, ...(referred ?? [])])
+}
+
+const resolve = (schema: TSchema): TSchema =>
+  schema.$ref === undefined ? schema : (namedSchemas.get(schema.$ref) as TSchema)
+
+t.test('Every filter of a list has an index with every sort of the list', async (t) => {
+  for (const { query, pipeline } of lists) {
+    const { sortBy, sortOrder, page, perPage, ...filters } = query.properties
+    const selections = [{}, ...Object.entries(filters).map(([name, { enum: [value] = ['x'] }]) => ({ [name]: value }))]
+    const sorts: string[] = sortBy?.enum
+    for (const selection of selections) {
+      for (const sort of sorts) {
+        const { collection, match, stages } = pipeline(scope, listing({ ...selection, sortBy: sort }))
+        const filtered = (match.$and as Condition[]).flatMap(Object.keys).filter((field) => field !== 'organisation')
+        const sorted = Object.keys(stages.find(({ $sort }) => $sort)?.$sort ?? {})
+        const wanted = [...new Set(['organisation', ...filtered, ...sorted])].join()
+        const indexes = collections[collection].indexes.map((fields) => fields.join())
+        t.ok(indexes.includes(wanted), `${collection} sorted by ${sort}, ${JSON.stringify(selection)}: index ${wanted}`)
+      }
+    }
+  }
+})
+
+/** The paths of the properties that a response schema marks as joined. */
+const joinedPaths = (schema: TSchema, path = ''): string[] =>
+  Object.entries<TSchema>(resolve(schema).properties ?? {}).flatMap(([name, property]) =>
+    joinedDocument(property, namedSchemas) ? [path + name] : joinedPaths(property, `${path}${name}.`),
+  )
+
+t.test('A response schema marks as joined what its pipeline joins, and nothing else', async (t) => {
+  for (const [schema, query] of responses) {
+    t.same(joinedPaths(schema).sort(), [...joinsOf(query).keys()].sort(), schema.$id as string)
+  }
+})
+
+/** What a response needs that a stored document may lack: each field with its fault. */
+const faultsOf = (
+  response: TSchema,
+  stored: TSchema,
+  joins: ReadonlyMap<string, CollectionName>,
+  path = '',
+): string[] => {
+  const { properties = {}, required = [] } = resolve(response)
+  return Object.entries<TSchema>(properties).flatMap(([name, property]) => {
+    const field = path + name
+    const from = joins.get(field)
+    const document = joinedDocument(property, namedSchemas)
+    if (from !== undefined && document !== undefined) {
+      const isCertain = property.type === 'array' || !required.includes(name)
+      const faults = faultsOf(document, collections[from].schema, new Map(), `${field}.`)
+      return isCertain ? faults : [`${field} is required, but its document may not exist`, ...faults]
+    }
+    const storedName = name === 'id' ? '_id' : name
+    const source: TSchema | undefined = stored.properties[storedName]
+    if (source === undefined) return [`${field} is not stored`]
+    const isOptional = required.includes(name) && !stored.required?.includes(storedName)
+    return [
+      ...(isOptional ? [`${field} is required, but optional in storage`] : []),
+      ...valueFaults(property, source, joins, field),
+    ]
+  })
+}
+
+const valueFaults = (
+  response: TSchema,
+  stored: TSchema,
+  joins: ReadonlyMap<string, CollectionName>,
+  field: string,
+): string[] => {
+  const schema = resolve(response)
+  const branches: TSchema[] = schema.anyOf ?? [schema]
+  const storedBranches: TSchema[] = stored.anyOf ?? [stored]
+  return storedBranches.flatMap((source) => {
+    const kind = kindOf(source)
+    const branch = branches.find((each) => kindOf(each) === kind || kindOf(each) === 'anything')
+    if (branch === undefined && isIdObject(schema) && kind === 'string') return []
+    if (branch === undefined) return [`${field} is stored as ${kind}`]
+    if (branch.type === 'array') return valueFaults(branch.items, source.items, joins, `${field}[]`)
+    if (branch.type === 'object') return faultsOf(branch, source, joins, `${field}.`)
+    return []
+  })
+}
+
+/** A pipeline makes such an object of a stored id. */
+const isIdObject = ({ properties }: TSchema) => Object.keys(properties ?? {}).join() === 'id'
+
+const kindOf = ({ type = 'anything', format }: TSchema): string =>
+  type === 'Date' || format === 'date-time' ? 'date' : type
+
+t.test('A record that may be stored fits every response: what a response requires is always stored', async (t) => {
+  for (const [schema, query] of responses) {
+    t.same(faultsOf(schema, collections[query.collection].schema, joinsOf(query)), [], schema.$id as string)
+  }
+})
