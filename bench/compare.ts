@@ -1,28 +1,43 @@
-// The service beside its peers and limits, over the database of 10,000 entries: over replayed replies of the server,
-// where its own cost shows, and over the server itself.
+// The service compared with its peers and limits, on the database of 10,000 entries: with replayed replies of the server,
+// so that only the cost of each program counts, and with the server itself.
 import { addressOf, type Database, withDatabase } from './databases.js'
+import { compareWithLimits, PROCESSES, PROCESSES_QUICKLY } from './limits.js'
 import { checkContract, type PeerName, type Peers, peerNames, serves, startPeers } from './peers.js'
-import { type Driver, type LoadGenerator, startDriver, startLoad, startReplayer } from './processes.js'
+import {
+  type Driver,
+  LOAD_CORE,
+  type LoadGenerator,
+  SERVER_CORE,
+  startDriver,
+  startLoad,
+  startReplayer,
+} from './processes.js'
 import { type RequestName, requests, type Sample } from './requests.js'
-import { type Case, COMPARED, measureRounds, type Results, ROUNDS, ratio } from './rounds.js'
+import {
+  type Case,
+  COMPARED,
+  COMPARED_QUICKLY,
+  measureRounds,
+  type Ratios,
+  type Results,
+  ROUNDS,
+  ratio,
+} from './rounds.js'
 
 export type Backend = 'replayed' | 'server'
 export const concurrencies = [1, 16, 64] as const
 /** The concurrency of all ratios. */
 const COMPARED_AT = 16
-/** The servers under test have one core, load and replayer the other. */
-const SERVER_CORE = 0
-const LOAD_CORE = 1
 
 export const caseName = (backend: Backend, peer: string, request: RequestName, concurrency: number): string =>
   [backend, peer, request, concurrency].join(' ')
 
-/** The driver alone runs each list without its total, or with it. */
+/** What the driver alone does: the list without its total, or with it. */
 const driverWorks = { rawDriver: 'aggregate', rawDriverWithTotal: 'aggregateAndCount' } as const
 
 export interface Comparison {
   results: Results
-  ratios: Record<string, number>
+  ratios: Ratios
 }
 
 const sampleOf = async ({ service }: Peers, entries: number): Promise<Sample> => {
@@ -33,8 +48,8 @@ const sampleOf = async ({ service }: Peers, entries: number): Promise<Sample> =>
 }
 
 /**
- * Measures what the ratios need, and then, if asked to, all else.
- * @param server the URI of the server on which the database is
+ * Measures the ratios and, if `everything` is set, every peer with every request too.
+ * @param server the URI of the server that has the database
  * @param ms how long each case is measured in each round
  */
 export const compare = async (
@@ -45,7 +60,7 @@ export const compare = async (
   say: (text: string) => void,
 ): Promise<Comparison> => {
   const load = startLoad(LOAD_CORE)
-  const { replayer, peers, paths } = await startReplayed(server, database, say)
+  const { replayer, uri, peers, paths } = await startReplayed(server, database, say)
   const live = await startPeers(
     database,
     { uri: database.uri },
@@ -61,19 +76,22 @@ export const compare = async (
   })
   const compared = Object.fromEntries(cases.filter(([name]) => neededNames.has(name)))
   const others = Object.fromEntries(cases.filter(([name]) => !neededNames.has(name)))
-  const results = await measureRounds(compared, COMPARED, say)
+  const results = await measureRounds(compared, everything ? COMPARED : COMPARED_QUICKLY, say)
   if (everything) Object.assign(results, await measureRounds(others, ROUNDS, say))
+  await Promise.all([...Object.values(peers), ...Object.values(live), driver].map((started) => started.stop()))
+  const processes = everything ? PROCESSES : PROCESSES_QUICKLY
+  const limits = await compareWithLimits({ database, uri, paths }, load, processes, ms / 2, say)
   const unknown = await replayer.unknown()
-  if (unknown > 0) throw new Error(`${unknown} commands were asked of the replayer that it had not recorded`)
-  return { results, ratios: ratiosOf(results) }
+  if (unknown > 0) throw new Error(`The replayer got ${unknown} commands that it had not recorded`)
+  return { results, ratios: { ...ratiosOf(results), ...limits } }
 }
 
 const livePeers: readonly PeerName[] = ['service', 'serviceCounting', 'fastifyObjects', 'expressMongoose', 'feathers']
 
-/** Starts the peers over a replayer that has seen each request once. */
+/** Starts a replayer and the peers that use it, and records the replies to every request. */
 const startReplayed = async (server: string, database: Database, say: (text: string) => void, node?: string) => {
   const replayer = await startReplayer(addressOf(server), LOAD_CORE)
-  // A driver that polls: what the server streams of its state cannot be replayed.
+  // The driver polls the server's state, because a stream of it cannot be replayed.
   const uri = withDatabase(
     `mongodb://127.0.0.1:${replayer.port}/?serverMonitoringMode=poll`,
     `bench-${database.entries}`,
@@ -81,8 +99,11 @@ const startReplayed = async (server: string, database: Database, say: (text: str
   const peers = await startPeers(database, { uri, core: SERVER_CORE, node }, peerNames)
   const paths = requests(database.entries, await sampleOf(peers, database.entries))
   await checkContract(peers, paths)
-  say(`all answer alike; ${await replayer.replay()} replies recorded`)
-  return { replayer, peers, paths }
+  const driver = startDriver(uri, database.organisation)
+  await driver.measure({ path: paths.list50, work: 'rawAggregate', concurrency: 1, ms: 1 })
+  await driver.stop()
+  say(`all responses are equal; ${await replayer.replay()} replies recorded`)
+  return { replayer, uri, peers, paths }
 }
 
 const peerCases = (
@@ -98,7 +119,7 @@ const peerCases = (
       for (const peer of peerNames) {
         const server = peers[peer]
         if (server === undefined || !serves(peer, request)) continue
-        // 64 answers of 2.1 MB at once would take longer than all else together.
+        // 64 responses of 2.1 MB at once would take longer than all other cases together.
         if (request === 'list1000' && concurrency === 64) continue
         cases[caseName(backend, peer, request, concurrency)] = () => server.measure(load, path, concurrency, ms)
       }
@@ -116,7 +137,7 @@ const driverCases = (driver: Driver, paths: Record<RequestName, string>, ms: num
   return cases
 }
 
-/** Each ratio of requests a second: what stands above the line and what below it. */
+/** The ratios of requests a second: the cases of the numerator and of the denominator. */
 const fractions: Record<string, [above: string, below: string]> = Object.fromEntries(
   (
     [
@@ -125,8 +146,6 @@ const fractions: Record<string, [above: string, below: string]> = Object.fromEnt
       ['list50.vsExpressMongoose', 'replayed', 'list50', 'service', 'expressMongoose'],
       ['list50.countingVsExpressMongoose', 'replayed', 'list50', 'serviceCounting', 'expressMongoose'],
       ['list50.vsFeathers', 'replayed', 'list50', 'service', 'feathers'],
-      ['list50.vsReadyBuffer', 'replayed', 'list50', 'service', 'readyBuffer'],
-      ['byId.stackVsBare', 'replayed', 'byId', 'service', 'bareById'],
       ['list50.vsRawDriver', 'server', 'list50', 'service', 'rawDriver'],
       ['list50.countingVsRawDriverWithTotal', 'server', 'list50', 'serviceCounting', 'rawDriverWithTotal'],
     ] as const
@@ -138,7 +157,7 @@ const fractions: Record<string, [above: string, below: string]> = Object.fromEnt
 
 const neededNames = new Set(Object.values(fractions).flat())
 
-const ratiosOf = (results: Results): Record<string, number> =>
+const ratiosOf = (results: Results): Ratios =>
   Object.fromEntries(
     Object.entries(fractions).map(([name, [above, below]]) => [
       name,
@@ -146,7 +165,7 @@ const ratiosOf = (results: Results): Record<string, number> =>
     ]),
   )
 
-/** The processor time of each peer for a list of 50 and an entry by id, on each of some node binaries. */
+/** The processor time of each peer for a list of 50 and an entry by id, on each of the given node binaries. */
 export const compareNodes = async (
   server: string,
   database: Database,

@@ -1,5 +1,6 @@
-// The databases of the benchmark on the server: bench-10000 and the like, each with one organisation and 200 dispatches,
-// and bench-neighbours with two. They are seeded once and kept. The forms ask twice as much as those of the demo data: a page of 50 entries is 110 KB.
+// The databases of the benchmark on the server: bench-10000 and so on with one organisation and 200 dispatches each, and
+// bench-neighbours with two organisations. They are seeded once and kept. An entry has twice as many answers as in the demo
+// data, so that a page of 50 entries is 110 KB.
 import { MongoClient } from 'mongodb'
 import { type SeedOptions, seedData } from '../seed/index.js'
 import { loadConfig } from '../src/config/config.js'
@@ -13,25 +14,25 @@ export interface Database {
   uri: string
   organisation: string
   key: string
-  /** Entries a second from the beginning to the end of the seeding. */
+  /** How many entries a second were inserted when the database was seeded. */
   seedRate: number | undefined
 }
 
 const DISPATCHES = 200
 const CONCURRENT_INSERTS = 3
 const DAY_MS = 86_400_000
-/** Documents of `seeds` that say when the seeding began and ended. Without the second it is not complete. */
+/** Ids of the documents in `seeds` that tell when the seeding began and ended. Without the second it is incomplete. */
 const BEGUN = 'bench-begun'
 const COMPLETE = 'bench-complete'
 
-/** A server's URI with the name of a database in it. */
+/** The URI of a database on a server. */
 export const withDatabase = (server: string, name: string): string =>
   server.replace(/^(mongodb(?:\+srv)?:\/\/[^/?]+)\/?[^?]*/, `$1/${name}`)
 
 /** The host and port of a URI that names one server. */
 export const addressOf = (uri: string): [host: string, port: string] => {
   const [, host, port = '27017'] = /^mongodb:\/\/([^/?:,@]+)(?::(\d+))?(?:[/?]|$)/.exec(uri) ?? []
-  if (host === undefined) throw new Error(`${uri} must name one server, without a password: replies are replayed`)
+  if (host === undefined) throw new Error(`${uri} must name one server and no user, because its replies are replayed`)
   return [host, port]
 }
 
@@ -40,7 +41,7 @@ const open = (uri: string): Store => {
   return openMongo(mongo as NonNullable<typeof mongo>)
 }
 
-export const isServerThere = async (server: string): Promise<boolean> => {
+export const isReachable = async (server: string): Promise<boolean> => {
   let store: Store | undefined
   try {
     store = open(withDatabase(server, 'admin'))
@@ -53,7 +54,7 @@ export const isServerThere = async (server: string): Promise<boolean> => {
   }
 }
 
-/** Name and version of a server. */
+/** The name and version of a server. */
 export const describeServer = async (server: string): Promise<string> => {
   const client = new MongoClient(server)
   try {
@@ -64,7 +65,7 @@ export const describeServer = async (server: string): Promise<string> => {
   }
 }
 
-/** Seeds a database unless that was done before; gives each organisation in it, with a new key. */
+/** Seeds a database if it is not seeded yet. Returns each of its organisations with a new API key. */
 const prepare = async (
   server: string,
   name: string,
@@ -87,14 +88,14 @@ const prepare = async (
       const key = await keysOf(store, () => {}).issue({ organisation, name: 'Benchmark', expiresAt })
       prepared.push({ entries: entries / organisations.length, uri, organisation, key, seedRate: rate })
     }
-    say(`${name} is there`)
+    say(`${name} is ready`)
     return prepared
   } finally {
     await store.close()
   }
 }
 
-/** A database of one organisation with so many entries. */
+/** A database with one organisation and this many entries. */
 export const prepareDatabase = async (
   server: string,
   entries: number,
@@ -104,13 +105,13 @@ export const prepareDatabase = async (
   return (await prepare(server, `bench-${entries}`, options, say))[0] as Database
 }
 
-/** Two organisations in one database, each with two pages of 1,000 entries. */
+/** Two organisations in one database, each with 2,000 entries. */
 export const prepareNeighbours = async (server: string, say: (text: string) => void): Promise<[Database, Database]> => {
   const options = { seed: 42, organisations: 2, dispatches: 40, entries: 4000 }
   return (await prepare(server, 'bench-neighbours', options, say)) as [Database, Database]
 }
 
-/** An entry whose agent asked everything a second time, about the year before. */
+/** An entry in which every question was asked a second time, about the year before. */
 const askedAgain = (entry: EntryDocument): EntryDocument => {
   const again = entry.answers.map((answer) => ({ ...answer, question: `Last year: ${answer.question}` }))
   return { ...entry, answers: [...entry.answers, ...again] }

@@ -1,5 +1,4 @@
-// Times of requests over HTTP on loopback, one after another, to the service on the embedded store; medians and 99th
-// percentiles of one run on this machine.
+// The times of HTTP requests to the service on the embedded store: on loopback, one request at a time, in one run.
 import { Agent, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buildApp } from '../src/app.js'
@@ -7,7 +6,7 @@ import { loadConfig } from '../src/config/config.js'
 import { loadDemo } from '../src/demo.js'
 import { embeddedStore } from '../src/store/embedded.js'
 
-/** Prints a table of so many requests of each kind, over a store with so many entries. */
+/** Prints the median and the 99th percentile of each kind of request. */
 export const benchEmbedded = async (entries: number, requests: number): Promise<void> => {
   const store = embeddedStore()
   const [demo] = await loadDemo(store, { seed: 42, organisations: 1, dispatches: 200, entries })
@@ -17,8 +16,8 @@ export const benchEmbedded = async (entries: number, requests: number): Promise<
   const agent = new Agent({ keepAlive: true })
   const headers = { authorization: `Bearer ${demo?.key}` }
 
-  /** The body of an answer, which must be a success. */
-  const ask = (path: string): Promise<string> =>
+  /** The body of a response. Rejects unless it is a 200. */
+  const bodyOf = (path: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const request = get({ port, path, agent, headers }, (response) => {
         let body = ''
@@ -30,7 +29,7 @@ export const benchEmbedded = async (entries: number, requests: number): Promise<
       request.on('error', reject)
     })
 
-  const idOf = async (path: string): Promise<string> => JSON.parse(await ask(path)).data[0].id
+  const idOf = async (path: string): Promise<string> => JSON.parse(await bodyOf(path)).data[0].id
 
   const entry = await idOf(`/v1/entries?page=${Math.ceil(entries / 2)}&perPage=1`)
   const dispatch = await idOf('/v1/dispatches?status=dispatched&perPage=1')
@@ -53,12 +52,12 @@ export const benchEmbedded = async (entries: number, requests: number): Promise<
   console.log(`Embedded store, ${entries} entries, Node ${process.version}, ${requests} requests each after a warm-up`)
   console.log(`${'request'.padEnd(36)}${'median ms'.padStart(10)}${'p99 ms'.padStart(10)}${'KiB'.padStart(10)}`)
   for (const [name, path] of Object.entries(cases)) {
-    const size = Buffer.byteLength(await ask(path))
-    for (let i = 0; i < requests / 5; i++) await ask(path)
+    const size = Buffer.byteLength(await bodyOf(path))
+    for (let i = 0; i < requests / 5; i++) await bodyOf(path)
     const times: number[] = []
     for (let i = 0; i < requests; i++) {
       const start = performance.now()
-      await ask(path)
+      await bodyOf(path)
       times.push(performance.now() - start)
     }
     times.sort((a, b) => a - b)

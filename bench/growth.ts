@@ -1,4 +1,4 @@
-// How answers slow down as data grows: the same requests over databases of different sizes on the server, one at a time.
+// How responses slow down as the data grows: the same requests to databases of different sizes, one request at a time.
 import type { Database } from './databases.js'
 import { startService } from './peers.js'
 import { type Driver, type Server, startDriver, startLoad } from './processes.js'
@@ -13,7 +13,7 @@ export const growthTitles = {
   deepPage: 'page of 50 at half of the list',
 }
 export type GrowthName = keyof typeof growthTitles
-/** Those that have a total, which grows with the data when it is counted. */
+/** The requests with a total. Counting it takes longer as the data grows. */
 export const countedNames = ['page1', 'filtered', 'filteredTwice', 'deepPage'] as const
 
 export interface Plan {
@@ -25,7 +25,7 @@ export interface Plan {
 
 export interface Growth {
   sizes: number[]
-  /** The numbers of the pages that were read of the largest database. */
+  /** The numbers of the pages that were read from the largest database. */
   pages: number[]
   results: Results
   ratios: Record<string, number>
@@ -33,10 +33,10 @@ export interface Growth {
 }
 
 export const sizeCase = (request: GrowthName, entries: number) => `${request} ${entries}`
-/** The same where the service keeps no total. */
+/** The same for the service that counts the total for every request. */
 export const countingCase = (request: GrowthName, entries: number) => `${request} ${entries} counting`
 export const pageCase = (who: 'service' | 'driver', page: number) => `${who} page ${page}`
-/** How much longer the deepest page is measured than the others. */
+/** How many times longer the deepest page is measured than the others. */
 const DEEP = 5
 const pagePath = (page: number) => `/v1/entries?page=${page}&perPage=50`
 const middlePage = (entries: number) => entries / 100
@@ -64,7 +64,7 @@ const open = async (database: Database): Promise<Opened> => {
   return { database, service, counting, driver: startDriver(uri, organisation), paths }
 }
 
-/** Measures databases, the smallest first. */
+/** Measures the databases, which are sorted from the smallest to the largest. */
 export const growth = async (
   databases: readonly Database[],
   ms: number,
@@ -91,7 +91,7 @@ export const growth = async (
   }
   for (const page of pages) {
     const path = pagePath(page)
-    // A deep page takes long: a round must hold several, with the one that also counts among them.
+    // A deep page takes long, and a round must have several requests, besides the one that counts the total.
     const long = page === deep ? DEEP * ms : ms
     cases[pageCase('service', page)] = () => largest.service.measure(load, path, 1, long)
     cases[pageCase('driver', page)] = () => largest.driver.measure({ path, work: 'find', concurrency: 1, ms: long })

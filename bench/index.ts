@@ -1,12 +1,13 @@
-// The benchmark's command line: `npm run bench`. Without options it measures everything and writes bench/RESULTS.md.
+// The command line of the benchmark, `npm run bench`. Without options it measures everything and writes bench/RESULTS.md.
 import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { compare, compareNodes } from './compare.js'
-import { type Database, describeServer, isServerThere, prepareDatabase, prepareNeighbours } from './databases.js'
+import { type Database, describeServer, isReachable, prepareDatabase, prepareNeighbours } from './databases.js'
 import { benchEmbedded } from './embedded.js'
 import { growth } from './growth.js'
+import { PROCESSES } from './limits.js'
 import { neighbour, neighbourMethod } from './neighbour.js'
 import { pinned, stopAll } from './processes.js'
 import {
@@ -18,35 +19,37 @@ import {
   planText,
   ratioTable,
   surroundings,
-  underGoal,
+  withGoal,
 } from './report.js'
-import { COMPARED, ROUNDS } from './rounds.js'
+import { COMPARED, type Ratios, ROUNDS } from './rounds.js'
 
 const usage = `Usage:
   npm run bench -- [--quick | --growth | --neighbour] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
   npm run bench -- --store embedded [--entries 10000]
 
-Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs a server, that of
-BENCH_MONGODB_URI or mongodb://127.0.0.1:27017, and writes and keeps the databases bench-10000, bench-100000,
-bench-1000000 and bench-neighbours there. Without options and without a server it measures the embedded store.
+Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs the MongoDB server of
+BENCH_MONGODB_URI, or one at mongodb://127.0.0.1:27017. It writes the databases bench-10000, bench-100000, bench-1000000
+and bench-neighbours there, and keeps them. Without options and without a server it measures the embedded store.
 
-  --quick      only the ratios against peers and beside a neighbour, without growth; writes no report
-  --growth     only how times grow with the data; writes no report
-  --neighbour  only what an organisation suffers from another; writes no report
-  --json       writes the ratios that have a goal into a file
+  --quick      measures only the ratios to peers and limits and beside a neighbour, within five minutes; writes no report
+  --growth     measures only how times grow with the data; writes no report
+  --neighbour  measures only how much one organisation slows down another; writes no report
+  --json       writes the ratios that have a goal to a file
   --store      mongo or embedded
-  --entries    size of the largest database
-  --seconds    how long each case is measured in each round; what a ratio compares has four times as many rounds, growth
-               is measured four times as long, and a turn beside a neighbour is twice as long
-  --node       another node binary, on which the processor time of a request is measured too`
+  --entries    the size of the largest database
+  --seconds    how long each case is measured in each round; turns are half as long for the ratios to limits, twice as
+               long beside a neighbour, and four times as long for growth
+  --node       another node binary, with which the processor time of a request is measured too`
 
-const method = `Every peer gives the same answers as the service, which is checked first, over the same data: entries of one
-organisation, of which a page of 50 is 110 KB and one by its id 3 KB. *Replayed* means that a process answers the driver
-with recorded replies of the server, so that the time of the database is left out. A ratio is the median of the ratios of
-${COMPARED.counted} rounds, with 16 requests under way, after ${COMPARED.warmUp} that do not count. All else is the median of ${ROUNDS.counted} rounds; growth is
-measured with one request at a time. The service writes its log and checks a key; the peers do neither. It keeps a total
-for at most twenty times what it cost to count, while the peers count for every request: *counting* is the service told
-not to (\`TOTAL_MAX_AGE_MS=0\`).
+const method = `All peers read the same data as the service, and the benchmark first checks that their responses are equal. The data are
+entries of one organisation; a page of 50 is 110 KB, and an entry by id is 3 KB. *Replayed* means that a process sends
+recorded replies of the server to the driver, so that the time of the database does not count. A ratio is the median of
+the ratios of ${COMPARED.counted} rounds with 16 requests at once, after ${COMPARED.warmUp} rounds that are discarded. \`byId.stackVsBare\` and
+\`list50.shareOfLimit\` differ from process to process of the same build, so the processes are started ${PROCESSES} times: the
+value is the median, beside the lowest and the highest. All other figures are medians of ${ROUNDS.counted} rounds. Growth is measured
+with one request at a time. The service writes its log and checks an API key; the peers do neither. The service keeps a
+total for at most twenty times as long as it took to count, while the peers count for every request. *Counting* is the
+service with \`TOTAL_MAX_AGE_MS=0\`, which counts for every request too.
 `
 
 const SMALL = 10_000
@@ -86,16 +89,16 @@ const options = () => {
     if (!(ms > 0)) throw new Error('--seconds must be a number above 0')
     for (const node of values.node ?? []) versionOf(node)
     const parts = (['quick', 'growth', 'neighbour'] as const).filter((name) => values[name])
-    if (parts.length > 1) throw new Error('--quick, --growth and --neighbour exclude each other')
+    if (parts.length > 1) throw new Error('Only one of --quick, --growth and --neighbour is allowed')
     if (values.store !== undefined && !['mongo', 'embedded'].includes(values.store)) {
       throw new Error('--store must be mongo or embedded')
     }
     const { store, json } = values
     if (store === 'embedded' && Object.keys(values).some((name) => name !== 'store' && name !== 'entries')) {
-      throw new Error('--store embedded goes with no option but --entries')
+      throw new Error('--store embedded allows no other option than --entries')
     }
     if (json !== undefined && !existsSync(dirname(resolve(json)))) {
-      throw new Error(`--json: there is no folder ${dirname(json)}`)
+      throw new Error(`--json: the folder ${dirname(json)} does not exist`)
     }
     return { node: [], ...values, only: parts[0], entries, ms }
   } catch (error) {
@@ -107,12 +110,12 @@ const options = () => {
 const { only, json, store, entries, ms, node: nodes } = options()
 const named = process.env.BENCH_MONGODB_URI
 const server = named || 'mongodb://127.0.0.1:27017/'
-/** How much longer the time by size and page is measured, with one request at a time. */
+/** How many times longer growth is measured, which has one request at a time. */
 const ALONE = 4
-/** The same for a turn beside a neighbour. */
+/** How many times longer a turn beside a neighbour is. */
 const BESIDE = 2
 
-/** Everything that is said on stdout, for the report. */
+/** Everything that was printed, for the report. */
 const text: string[] = []
 const print = (...parts: string[]): void => {
   const part = `${parts.join('\n\n')}\n`
@@ -122,7 +125,7 @@ const print = (...parts: string[]): void => {
 
 const prepare = (size: number): Promise<Database> => prepareDatabase(server, size, say)
 
-/** Sizes from the smallest to the largest, a factor of ten apart as far as that goes. */
+/** The sizes of the databases: each is ten times as large as the one before, and the last is `largest`. */
 const sizesTo = (largest: number): number[] => {
   const sizes: number[] = []
   for (let size = SMALL; size < largest; size *= 10) sizes.push(size)
@@ -137,8 +140,8 @@ const runNodes = async (small: Database): Promise<void> => {
   await stopAll()
 }
 
-const run = async (): Promise<Record<string, number>> => {
-  const ratios: Record<string, number> = {}
+const run = async (): Promise<Ratios> => {
+  const ratios: Ratios = {}
   let appendix = ''
   const rates: string[] = []
 
@@ -177,7 +180,7 @@ const run = async (): Promise<Record<string, number>> => {
   }
 
   const about = surroundings(await describeServer(server), pinned())
-  // Without the places where things are on this machine.
+  // The report does not show where files are on this machine.
   const given = process.argv.slice(2).map((argument) => basename(argument))
   const command = ['npm run bench', ...(given.length > 0 ? ['--', ...given] : [])].join(' ')
   const summary = `${about}\n- Command: \`${command}\`\n\n## Ratios\n\n${ratioTable(ratios)}\n`
@@ -190,18 +193,18 @@ const run = async (): Promise<Record<string, number>> => {
   return ratios
 }
 
-const isThere = store !== 'embedded' && (await isServerThere(server))
-/** Whether something was asked for that only a server can give. */
+const reachable = store !== 'embedded' && (await isReachable(server))
+/** Whether the options need a server. */
 const needsServer = store === 'mongo' || Boolean(named) || only !== undefined || json !== undefined
-if (store === 'embedded' || (!isThere && !needsServer)) {
+if (store === 'embedded' || (!reachable && !needsServer)) {
   await benchEmbedded(entries ?? SMALL, 300)
-} else if (!isThere) {
-  console.error(`There is no server at ${server}, or BENCH_MONGODB_URI names none`)
+} else if (!reachable) {
+  console.error(`No MongoDB server responds at ${server}; BENCH_MONGODB_URI names another`)
   process.exitCode = 1
 } else {
   try {
     const ratios = await run()
-    if (json !== undefined) writeFileSync(json, `${JSON.stringify(underGoal(ratios), null, 2)}\n`)
+    if (json !== undefined) writeFileSync(json, `${JSON.stringify(withGoal(ratios), null, 2)}\n`)
   } finally {
     await stopAll()
   }

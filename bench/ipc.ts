@@ -1,69 +1,65 @@
-// Questions and answers between the benchmark and the processes that it starts, over Node's own channel.
+// Calls from the benchmark to the processes that it starts, and their replies, over Node's own channel.
 import type { ChildProcess } from 'node:child_process'
 
-interface Question {
+interface Call {
   id: number
-  ask: string
+  name: string
   args: unknown
 }
 
-interface Answer {
+interface Reply {
   id: number
   result?: unknown
   error?: string
 }
 
-let questions = 0
+let calls = 0
 
-/** Asks a child process, which must have said in `answerParent` that it answers this. */
-export const askChild = <T>(child: ChildProcess, ask: string, args: unknown = {}): Promise<T> =>
+/** Calls a function of a child process, which must have registered it with `handleCalls`. */
+export const callChild = <T>(child: ChildProcess, name: string, args: unknown = {}): Promise<T> =>
   new Promise((resolve, reject) => {
-    const question: Question = { id: ++questions, ask, args }
+    const call: Call = { id: ++calls, name, args }
     const settle = (act: () => void) => {
       child.off('message', onMessage)
       child.off('exit', onExit)
       act()
     }
     const onExit = (code: number | null) =>
-      settle(() => reject(new Error(`A process ended with code ${code} while it was asked for ${ask}`)))
+      settle(() => reject(new Error(`The process ended with code ${code} during the call ${name}`)))
     const onMessage = (message: unknown) => {
-      const { id, result, error } = message as Answer
-      if (id !== question.id) return
+      const { id, result, error } = message as Reply
+      if (id !== call.id) return
       settle(() => (error === undefined ? resolve(result as T) : reject(new Error(error))))
     }
     child.on('message', onMessage)
     child.on('exit', onExit)
-    child.send(question)
+    child.send(call)
   })
 
-type Answers = Record<string, (args: never) => unknown>
+type Handlers = Record<string, (args: never) => unknown>
 
-const known: Answers = {}
-/** What was asked before the module that answers it was loaded. */
-let early: Question[] = []
+const handlers: Handlers = {}
+/** Calls that arrived before their handler was registered. */
+let early: Call[] = []
 
-const answer = async ({ id, ask, args }: Question): Promise<void> => {
+const handle = async ({ id, name, args }: Call): Promise<void> => {
   try {
-    process.send?.({ id, result: await known[ask]?.(args as never) } satisfies Answer)
+    process.send?.({ id, result: await handlers[name]?.(args as never) } satisfies Reply)
   } catch (error) {
-    process.send?.({ id, error: String((error as Error).stack) } satisfies Answer)
+    process.send?.({ id, error: String((error as Error).stack) } satisfies Reply)
   }
 }
 
-/** Answers what the parent asks for under these names. A process may call this more than once. */
-export const answerParent = (answers: Answers): void => {
-  if (Object.keys(known).length === 0) {
-    process.on('message', (message) => {
-      const question = message as Question
-      if (question.ask in known) answer(question)
-      else early.push(question)
-    })
-  }
-  Object.assign(known, answers)
-  const asked = early
+const handleOrKeep = (call: Call): void => {
+  if (call.name in handlers) handle(call)
+  else early.push(call)
+}
+
+/** Registers functions that the parent process may call. A process may register more of them later. */
+export const handleCalls = (added: Handlers): void => {
+  if (Object.keys(handlers).length === 0) process.on('message', (message) => handleOrKeep(message as Call))
+  Object.assign(handlers, added)
+  const kept = early
   early = []
-  for (const question of asked) {
-    if (question.ask in known) answer(question)
-    else early.push(question)
-  }
+  for (const call of kept) handleOrKeep(call)
 }

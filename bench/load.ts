@@ -1,8 +1,8 @@
-// The load generator, a process of its own: connections that are kept, each with one request under way. It reads the
-// head of an answer and then only counts bytes. autocannon 8 parses all that comes: beside a ready buffer of 50 KB it
-// is itself what is measured, at a third of the requests, and here the replayer shares its core.
+// The load generator, a process of its own. It keeps its connections open and has one request in progress on each. It
+// parses the head of a response and then only counts bytes. autocannon 8 parses everything: against a ready buffer of
+// 50 KB it is the bottleneck, at a third of the requests a second, and here the replayer shares its core.
 import { connect, type Socket } from 'node:net'
-import { answerParent } from './ipc.js'
+import { handleCalls } from './ipc.js'
 import { type Timing, timed, timesOf } from './timing.js'
 
 export interface Load {
@@ -13,12 +13,12 @@ export interface Load {
   ms: number
 }
 
-/** A connection that sends the same request again and again. */
+/** A connection that repeats one request. */
 class Connection {
   readonly #socket: Socket
   readonly #request: Buffer
   readonly opened: Promise<void>
-  /** How many bytes of the body are still to come; none is known before the head has come. */
+  /** The number of bytes of the body that are still missing; undefined until the head has arrived. */
   #left: number | undefined
   #done: () => void = () => {}
   #fail: (error: Error) => void = () => {}
@@ -30,7 +30,7 @@ class Connection {
       port,
       host: '127.0.0.1',
       noDelay: true,
-      // One buffer for all that comes: nothing is kept of it.
+      // All data goes through one buffer, because none of it is kept.
       onread: { buffer: Buffer.allocUnsafe(256 * 1024), callback: (bytes, buffer) => this.#read(bytes, buffer) },
     })
     this.opened = new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ class Connection {
     this.#socket.on('close', () => this.#fail(new Error('The server closed the connection')))
   }
 
-  /** Sends the request; resolves when the answer is here, which must be a 200. */
+  /** Sends the request. Resolves when the whole response has arrived, and rejects if it is not a 200. */
   send(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#done = resolve
@@ -67,14 +67,16 @@ class Connection {
     const end = text.indexOf('\r\n\r\n')
     const length = /\r\ncontent-length: (\d+)\r\n/i.exec(text.slice(0, end + 2))?.[1]
     if (!text.startsWith('HTTP/1.1 200 ') || length === undefined) {
-      this.#fail(new Error(`Not a 200 with a content-length, or not its whole head at once: ${text.slice(0, 300)}`))
+      this.#fail(
+        new Error(`Expected a 200 with a content-length and its whole head in one piece, got: ${text.slice(0, 300)}`),
+      )
       return Number.NaN
     }
     return end + 4 + Number(length) - bytes
   }
 }
 
-/** Sends the request over its connections, as `time` says. */
+/** Opens the connections, sends the request over them as `time` says, and closes them. */
 const over = async <T>(
   load: Load,
   time: (concurrency: number, ms: number, once: (worker: number) => Promise<void>) => Promise<T>,
@@ -88,7 +90,7 @@ const over = async <T>(
   }
 }
 
-answerParent({
+handleCalls({
   load: (load: Load): Promise<Timing> => over(load, timed),
   times: (load: Load): Promise<number[]> => over(load, timesOf),
 })

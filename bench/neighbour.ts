@@ -1,7 +1,7 @@
-// What one organisation suffers from another: an entry by its id, one request at a time, alone and beside callers with the
-// key of another organisation, who ask for as many large pages as they can. On the server.
+// How much one organisation slows down another: an entry by id, one request at a time, alone and while callers with the
+// key of another organisation request as many large pages as they can. On the server.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Given } from './callers.js'
+import type { Received } from './callers.js'
 import type { Database } from './databases.js'
 import { startService } from './peers.js'
 import { type Server, startCallers, startLoad } from './processes.js'
@@ -12,43 +12,44 @@ export type Beside = keyof typeof besideTitles
 
 const CALLERS = 8
 const PIPELINED = 20
-/** How long the callers are at it before the entry is asked for, in milliseconds. */
+/** How long the callers run before the entry is requested, in milliseconds. */
 const BEFORE_MS = 200
-/** The service is at rest when it has used less than a tenth of the time, so many looks in a row. */
-const LOOKS = 2
-const LOOK_MS = 100
-/** Turns of each kind: a service still compiles in the first ones, which do not count. */
+/** The service is idle when it has used less than a tenth of the time in this many checks in a row. */
+const CHECKS = 2
+const CHECK_MS = 100
+/** The turns of each kind. The first are discarded, because V8 is still compiling the service. */
 const TURNS = { warmUp: 2, counted: 8 }
-/** How many turns the entry is asked for at first, alone. */
+/** How many turns the entry is requested alone before the turns begin. */
 const FIRST = 4
-/** Stands for the times of a turn in which the entry was refused. */
+/** Stands for the times of a turn in which a request for the entry failed. */
 const REFUSED = Number.POSITIVE_INFINITY
 
-export const neighbourMethod = `On the server: an entry by its id, one request at a time, alone and beside ${CALLERS} callers with the key of another
-organisation. Each of them sends ${PIPELINED} requests for 1,000 entries in one packet, and when all are answered or the
-connection has ended, again on a new one; those who never read take a new one every half second. A ratio compares the
-times of ${TURNS.counted} turns taken together.`
+export const neighbourMethod = `On the server: an entry by id, one request at a time, alone and while ${CALLERS} callers use the key of another
+organisation. Each caller sends ${PIPELINED} requests for 1,000 entries in one packet. When it has all responses, or its
+connection has ended, it sends them again on a new connection. A caller that never reads opens a new connection every
+half second. A ratio compares the times of all ${TURNS.counted} turns together.`
 
 export interface Neighbour {
-  /** The time of the entry by its id, in milliseconds, over all turns, and how many turns a refusal ended. */
-  times: Record<Beside, { p50: number; p99: number; refused: number }>
-  given: Record<Exclude<Beside, 'alone'>, Given>
+  /** The time of the entry by id over all turns, in milliseconds, and how many turns ended with a failed request. */
+  times: Record<Beside, { p50: number; p99: number; failed: number }>
+  received: Record<Exclude<Beside, 'alone'>, Received>
   ratios: Record<string, number>
 }
 
-const rest = async ({ usage }: Server): Promise<void> => {
-  for (let looks = 0; looks < LOOKS; looks++) {
+/** Waits until the service is idle. */
+const idle = async ({ usage }: Server): Promise<void> => {
+  for (let checks = 0; checks < CHECKS; checks++) {
     const { cpu } = await usage()
     const start = performance.now()
-    await sleep(LOOK_MS)
+    await sleep(CHECK_MS)
     const used = ((await usage()).cpu - cpu) / 1000
-    if (used > (performance.now() - start) / 10) looks = -1
+    if (used > (performance.now() - start) / 10) checks = -1
   }
 }
 
 /**
- * Measures in turns: alone, beside callers who read, beside callers who do not. The times of all turns of a kind are taken
- * together, since the slowest of a hundred are too few in one turn to come out alike in the next run.
+ * Measures in turns: alone, beside callers who read, and beside callers who do not. The times of all turns of a kind are
+ * put together, because one turn has too few requests for a 99th percentile that the next run reproduces.
  * @param ms how long each turn is
  */
 export const neighbour = async (
@@ -65,12 +66,12 @@ export const neighbour = async (
   const times: Record<Beside, number[]> = { alone: [], readers: [], unread: [] }
   const byId = (who: Beside): Promise<number[]> =>
     service.times(load, path, ms).catch((error: Error) => {
-      say(`the entry by its id was refused beside ${besideTitles[who]}: ${error.message.split('\r\n')[0]}`)
+      say(`a request for the entry failed beside ${besideTitles[who]}: ${error.message.split('\r\n')[0]}`)
       return [REFUSED]
     })
 
-  const given = { readers: nothing(), unread: nothing() }
-  const beside = async (who: keyof typeof given): Promise<number[]> => {
+  const received = { readers: nothing(), unread: nothing() }
+  const beside = async (who: keyof typeof received): Promise<number[]> => {
     await callers.begin({
       port: service.port,
       path: '/v1/entries?perPage=1000',
@@ -82,15 +83,15 @@ export const neighbour = async (
     await sleep(BEFORE_MS)
     const taken = await byId(who)
     const { connections, pages, refusals } = await callers.end()
-    given[who].connections += connections
-    given[who].pages += pages
-    given[who].refusals += refusals
-    await rest(service)
+    received[who].connections += connections
+    received[who].pages += pages
+    received[who].refusals += refusals
+    await idle(service)
     return taken
   }
 
   await service.times(load, path, FIRST * ms)
-  // Turns up to 0 warm up.
+  // The turns up to 0 are the warm-up.
   for (let turn = 1 - TURNS.warmUp; turn <= TURNS.counted; turn++) {
     const taken = {
       alone: await byId('alone'),
@@ -104,7 +105,7 @@ export const neighbour = async (
   const [alone, readers, unread] = [summary(times.alone), summary(times.readers), summary(times.unread)]
   return {
     times: { alone, readers, unread },
-    given,
+    received,
     ratios: {
       'neighbour.byIdP99': readers.p99 / alone.p99,
       'neighbour.byIdP50': readers.p50 / alone.p50,
@@ -116,7 +117,7 @@ export const neighbour = async (
 
 const summary = (times: readonly number[]) => ({
   ...quantiles(times),
-  refused: times.filter((time) => time === REFUSED).length,
+  failed: times.filter((time) => time === REFUSED).length,
 })
 
-const nothing = (): Given => ({ connections: 0, pages: 0, refusals: 0 })
+const nothing = (): Received => ({ connections: 0, pages: 0, refusals: 0 })

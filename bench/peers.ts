@@ -1,4 +1,4 @@
-// The service and what it is compared with, started over one database. Each must give the same answers first.
+// The service and what it is compared with, all started with one database. Each peer must first send equal responses.
 import { isDeepStrictEqual } from 'node:util'
 import type { Database } from './databases.js'
 import { type Server, startServer } from './processes.js'
@@ -33,22 +33,23 @@ const files: Record<Exclude<PeerName, 'service' | 'serviceCounting'>, string> = 
   bareById: 'peers/bare-by-id.js',
 }
 
-/** Whether a peer is asked this: not all serve everything, and an entry by id has no total. */
+/** Whether a peer gets this request. Bare by-id has no lists, and an entry by id has no total that could be counted. */
 export const serves = (peer: PeerName, request: RequestName): boolean =>
   peer === 'bareById' ? request === 'byId' : peer !== 'serviceCounting' || request !== 'byId'
 
-export type Peers = Partial<Record<PeerName, Server>> & { service: Server }
+/** The service, and those peers that were started. */
+export type Peers<N extends PeerName = never> = Partial<Record<PeerName, Server>> & Record<'service' | N, Server>
 
 interface Surroundings {
-  /** The database as the peers reach it, which may be through the replayer. */
+  /** The URI of the database, or of the replayer. */
   uri: string
   core?: number | undefined
   node?: string | undefined
-  /** How long the service keeps a total: as it is set by default, or not at all. */
+  /** Makes the service count the total for every request, instead of keeping it for a while. */
   countsAlways?: boolean
 }
 
-/** The service as it is deployed: with its log, a key and all its plugins. */
+/** Starts the service as it is deployed: with its log, API keys and all plugins. */
 export const startService = (
   { key }: Pick<Database, 'key'>,
   { uri, core, node, countsAlways = false }: Surroundings,
@@ -58,51 +59,51 @@ export const startService = (
   return startServer('../src/server.js', { env: { ...env, ...always }, core, node }, { authorization: `Bearer ${key}` })
 }
 
-export const startPeers = async (
+export const startPeers = async <N extends PeerName>(
   database: Database,
   { uri, core, node }: Surroundings,
-  names: readonly PeerName[],
-): Promise<Peers> => {
+  names: readonly N[],
+): Promise<Peers<N>> => {
   const service = await startService(database, { uri, core, node })
   const env = { MONGODB_URI: uri, ORGANISATION: database.organisation, NODE_ENV: 'production' }
   const serviceEnv = { SERVICE_URL: service.url, SERVICE_KEY: database.key }
   const peers: Peers = { service }
-  for (const name of names) {
+  for (const name of names as readonly PeerName[]) {
     if (name === 'service') continue
     if (name === 'serviceCounting') peers[name] = await startService(database, { uri, core, node, countsAlways: true })
     else peers[name] = await startServer(files[name], { env: { ...env, ...serviceEnv }, core, node })
   }
-  return peers
+  return peers as Peers<N>
 }
 
-interface Answer {
+interface Body {
   data: unknown
   _metadata?: Record<string, unknown>
 }
 
-/** Asks each peer everything, and refuses one whose answer is not the service's. */
+/** Sends each request to each peer. Throws if a response differs from that of the service. */
 export const checkContract = async (peers: Peers, paths: Partial<Record<RequestName, string>>): Promise<void> => {
   for (const [request, path] of Object.entries(paths) as [RequestName, string][]) {
-    const expected = contractOf((await peers.service.get(path)) as Answer)
+    const expected = contractOf((await peers.service.get(path)) as Body)
     for (const [peer, server] of Object.entries(peers) as [PeerName, Server][]) {
       if (!serves(peer, request)) continue
-      const actual = contractOf((await server.get(path)) as Answer)
+      const actual = contractOf((await server.get(path)) as Body)
       const place = difference(expected, actual)
       if (place !== undefined) {
-        throw new Error(`${peerTitles[peer]} is refused: its answer to ${path} is not the service's, at ${place}`)
+        throw new Error(`${peerTitles[peer]}: its response to ${path} differs from the service's at ${place}`)
       }
     }
   }
 }
 
-/** What must be the same: all of the data, and the numbers of the page. Links are this service's own. */
-const contractOf = ({ data, _metadata }: Answer) => ({
+/** The parts that must be equal: all data, and the numbers of the page. Only the service sends page links. */
+const contractOf = ({ data, _metadata }: Body) => ({
   data,
   ...(_metadata && { page: ['total', 'perPage', 'pageCount'].map((name) => _metadata[name]) }),
 })
 
-/** The first place where two values differ; the order of names does not matter. */
-const difference = (expected: unknown, actual: unknown, place = 'answer'): string | undefined => {
+/** The first place where two values differ. The order of property names does not matter. */
+const difference = (expected: unknown, actual: unknown, place = 'response'): string | undefined => {
   if (isDeepStrictEqual(expected, actual)) return undefined
   if (typeof expected === 'object' && typeof actual === 'object' && expected !== null && actual !== null) {
     for (const name of new Set([...Object.keys(expected), ...Object.keys(actual)])) {
@@ -110,5 +111,5 @@ const difference = (expected: unknown, actual: unknown, place = 'answer'): strin
       if (inner !== undefined) return inner
     }
   }
-  return `${place}: ${JSON.stringify(actual)} in place of ${JSON.stringify(expected)}`
+  return `${place}: ${JSON.stringify(actual)}, expected ${JSON.stringify(expected)}`
 }

@@ -1,4 +1,4 @@
-// Draws lines over two logarithmic axes as an SVG.
+// Draws a line chart with two logarithmic axes as an SVG.
 
 export interface Line {
   name: string
@@ -15,7 +15,7 @@ const COLOURS = ['#1b6ca8', '#c8553d', '#3a7d44', '#8e44ad', '#7f6a00']
 
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 
-/** Places numbers on an axis: whole powers of ten at its ends, so that its labels are few and round. */
+/** Maps numbers to positions on an axis. The axis begins and ends with a power of ten, so its labels are few and round. */
 const axis = (values: readonly number[], from: number, to: number) => {
   const low = Math.floor(Math.log10(Math.min(...values)) + 1e-9)
   const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...values)) - 1e-9))

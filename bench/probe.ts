@@ -1,6 +1,6 @@
-// Loaded into every process under test with `--import`: tells its processor time and memory, and ends it together with
-// the benchmark.
-import { answerParent } from './ipc.js'
+// Loaded into every process under test with `--import`. It reports the processor time and memory of the process, and ends
+// the process when the benchmark ends.
+import { handleCalls } from './ipc.js'
 
 export interface Usage {
   /** Processor time since the start, user and system, in microseconds. */
@@ -9,7 +9,7 @@ export interface Usage {
   rss: number
 }
 
-answerParent({
+handleCalls({
   usage: (): Usage => {
     const { user, system } = process.cpuUsage()
     return { cpu: user + system, rss: process.memoryUsage.rss() }

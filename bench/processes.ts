@@ -1,24 +1,28 @@
-// Starts the processes of the benchmark: servers under test on one core, load and replayer on another.
+// Starts the processes of the benchmark. Where the system allows it, each is kept on one core.
 import { type ChildProcess, execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Calls, Given } from './callers.js'
-import { askChild } from './ipc.js'
+import type { NeighbourLoad, Received } from './callers.js'
+import { callChild } from './ipc.js'
 import type { Load } from './load.js'
 import type { DriverLoad } from './peers/raw-driver.js'
 import type { Usage } from './probe.js'
 import type { Timing } from './timing.js'
 
-/** What one measurement says. */
+/** The result of one measurement. */
 export interface Measured extends Timing {
-  /** Processor time of the process under test for each request, in microseconds. */
+  /** Processor time of the process under test per request, in microseconds. */
   cpu: number
   /** Its resident memory, in MiB. */
   rss: number
 }
+
+/** The servers under test run on one core, the load generator and the replayer on the other. */
+export const SERVER_CORE = 0
+export const LOAD_CORE = 1
 
 const moduleFile = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const START_MS = 20_000
@@ -27,9 +31,9 @@ const running = new Set<ChildProcess>()
 interface Options {
   args?: string[]
   env?: Record<string, string>
-  /** The node binary. */
+  /** Path of the node binary. */
   node?: string | undefined
-  /** The processor core that all threads of the process are kept on, where the system has taskset. */
+  /** The core on which all threads of the process are kept, if the system has taskset. */
   core?: number | undefined
 }
 
@@ -54,7 +58,7 @@ const pin = ({ pid }: ChildProcess, core: number | undefined): void => {
     pins = false
   }
 }
-/** Whether processes were kept on cores. */
+/** Whether the processes could be kept on their cores. */
 export const pinned = (): boolean => pins
 
 const stop = async (child: ChildProcess): Promise<void> => {
@@ -84,9 +88,9 @@ const isOpen = (port: number): Promise<boolean> =>
   })
 
 const measured = async (child: ChildProcess, run: () => Promise<Timing>): Promise<Measured> => {
-  const before = await askChild<Usage>(child, 'usage')
+  const before = await callChild<Usage>(child, 'usage')
   const timing = await run()
-  const after = await askChild<Usage>(child, 'usage')
+  const after = await callChild<Usage>(child, 'usage')
   return { ...timing, cpu: (after.cpu - before.cpu) / timing.requests, rss: after.rss / 2 ** 20 }
 }
 
@@ -95,8 +99,8 @@ export const startLoad = (core?: number) => {
   const child = start(moduleFile('load.js'), { core })
   pin(child, core)
   return {
-    run: (load: Load) => askChild<Timing>(child, 'load', load),
-    times: (load: Load) => askChild<number[]>(child, 'times', load),
+    run: (load: Load) => callChild<Timing>(child, 'load', load),
+    times: (load: Load) => callChild<number[]>(child, 'times', load),
   }
 }
 export type LoadGenerator = ReturnType<typeof startLoad>
@@ -105,23 +109,23 @@ export type LoadGenerator = ReturnType<typeof startLoad>
 export const startCallers = () => {
   const child = start(moduleFile('callers.js'), {})
   return {
-    begin: (calls: Calls) => askChild<void>(child, 'begin', calls),
-    end: () => askChild<Given>(child, 'end'),
+    begin: (load: NeighbourLoad) => callChild<void>(child, 'begin', load),
+    end: () => callChild<Received>(child, 'end'),
   }
 }
 
-/** The stand-in for the database; gives the port on which it takes MongoDB's protocol. */
+/** The stand-in for the database, which speaks MongoDB's protocol on `port`. */
 export const startReplayer = async (args: [host: string, port: string], core?: number) => {
   const child = start(moduleFile('replayer.js'), { args })
   pin(child, core)
   return {
-    port: await askChild<number>(child, 'port'),
-    replay: () => askChild<number>(child, 'replay'),
-    unknown: () => askChild<number>(child, 'unknown'),
+    port: await callChild<number>(child, 'port'),
+    replay: () => callChild<number>(child, 'replay'),
+    unknown: () => callChild<number>(child, 'unknown'),
   }
 }
 
-/** A server under test: the file of its module, seen from here, and its environment beside the port. */
+/** Starts a server under test. `file` is relative to this file; `headers` are sent with every request. */
 export const startServer = async (file: string, options: Options, headers: Record<string, string> = {}) => {
   const port = await freePort()
   const child = start(moduleFile(file), { ...options, env: { ...options.env, PORT: String(port) } })
@@ -136,8 +140,8 @@ export const startServer = async (file: string, options: Options, headers: Recor
   return {
     url,
     port,
-    usage: () => askChild<Usage>(child, 'usage'),
-    /** The answer to a request, which must be a success. */
+    usage: () => callChild<Usage>(child, 'usage'),
+    /** The JSON of a response. Rejects unless it is a 200. */
     async get(path: string): Promise<unknown> {
       const response = await fetch(url + path, { headers })
       if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`)
@@ -145,19 +149,23 @@ export const startServer = async (file: string, options: Options, headers: Recor
     },
     measure: (load: LoadGenerator, path: string, concurrency: number, ms: number): Promise<Measured> =>
       measured(child, () => load.run({ port, path, headers, concurrency, ms })),
-    /** The time of each request, one after another, in milliseconds. */
+    /** Sends one request at a time. Returns the duration of each, in milliseconds. */
     times: (load: LoadGenerator, path: string, ms: number): Promise<number[]> =>
       load.times({ port, path, headers, concurrency: 1, ms }),
+    stop: () => stop(child),
   }
 }
 export type Server = Awaited<ReturnType<typeof startServer>>
 
 /** The driver without HTTP. */
-export const startDriver = (uri: string, organisation: string) => {
-  const child = start(moduleFile('peers/raw-driver.js'), { env: { MONGODB_URI: uri, ORGANISATION: organisation } })
+export const startDriver = (uri: string, organisation: string, core?: number) => {
+  const env = { MONGODB_URI: uri, ORGANISATION: organisation }
+  const child = start(moduleFile('peers/raw-driver.js'), { env })
+  pin(child, core)
   return {
-    measure: (load: DriverLoad): Promise<Measured> => measured(child, () => askChild<Timing>(child, 'load', load)),
-    explain: (path: string, count = false) => askChild<unknown>(child, 'explain', { path, count }),
+    measure: (load: DriverLoad): Promise<Measured> => measured(child, () => callChild<Timing>(child, 'load', load)),
+    explain: (path: string, count = false) => callChild<unknown>(child, 'explain', { path, count }),
+    stop: () => stop(child),
   }
 }
 export type Driver = ReturnType<typeof startDriver>

@@ -1,18 +1,18 @@
-// A stand-in for the database, a process of its own. It forwards the commands of MongoDB's protocol to the server and
-// keeps each reply; from the moment it is told to it answers from memory, and knows no command that it has not seen.
+// A stand-in for the database, a process of its own. While it records, it forwards the commands of MongoDB's protocol to
+// the server and keeps each reply. While it replays, it sends the kept replies, and rejects a command that it has not seen.
 import { connect, createServer, type Socket } from 'node:net'
 import { BSON } from 'mongodb'
 import { elements } from '../src/bson/reader.js'
-import { answerParent } from './ipc.js'
+import { handleCalls } from './ipc.js'
 
 const OP_MSG = 2013
 const OP_QUERY = 2004
 const HEAD = 16
 const RESPONSE_TO = 8
 
-/** What differs from one sending of a command to the next. */
+/** The fields that differ each time a command is sent. */
 const VOLATILE = new Set(['lsid', '$clusterTime', 'txnNumber', 'maxTimeMS'])
-/** Commands that are known by their name alone: the handshake, housekeeping, and the note of a key's last use. */
+/** Commands that are recognised by their name alone: the handshake, housekeeping, and the update of a key's last use. */
 const BY_NAME = new Set(['hello', 'ismaster', 'isMaster', 'ping', 'endSessions', 'killCursors', 'update'])
 
 const [host = '127.0.0.1', port = '27017'] = process.argv.slice(2)
@@ -20,11 +20,12 @@ const replies = new Map<string, Buffer>()
 let replaying = false
 let unknown = 0
 
-/** The name of a message's command, and what makes the command the same as another. */
+/** The name of the command in a message, and a key that is equal for equal commands. */
 const identify = (message: Buffer): { name: string; key: string } => {
   const opcode = message.readInt32LE(12)
-  if (opcode !== OP_MSG && opcode !== OP_QUERY) throw new Error(`A message of the unknown kind ${opcode}`)
-  // OP_MSG: flags, kind of the section. OP_QUERY: flags, name of the collection, how many to skip and to return.
+  if (opcode !== OP_MSG && opcode !== OP_QUERY) throw new Error(`Unknown opcode ${opcode}, expected OP_MSG or OP_QUERY`)
+  // Before the document, OP_MSG has flags and the kind of the section; OP_QUERY has flags, the name of the collection, and
+  // the numbers of documents to skip and to return.
   const start = opcode === OP_MSG ? HEAD + 5 : message.indexOf(0, HEAD + 4) + 1 + 8
   let name = ''
   let key = `${opcode}`
@@ -37,7 +38,7 @@ const identify = (message: Buffer): { name: string; key: string } => {
   return { name, key: BY_NAME.has(name) ? `${opcode} ${name}` : key }
 }
 
-/** Calls back with each whole message that comes over a connection. */
+/** Calls `take` with each complete message that arrives on a connection. */
 const eachMessage = (socket: Socket, take: (message: Buffer) => void): void => {
   let bytes: Buffer = Buffer.alloc(0)
   socket.on('data', (chunk: Buffer) => {
@@ -50,8 +51,8 @@ const eachMessage = (socket: Socket, take: (message: Buffer) => void): void => {
   })
 }
 
-/** Sends a reply as the answer to a message. The bytes after the head are shared by all who get the reply. */
-const answer = (client: Socket, reply: Buffer, to: Buffer): void => {
+/** Sends a kept reply to a message. Its bytes after the head are never copied. */
+const sendReply = (client: Socket, reply: Buffer, to: Buffer): void => {
   const head = Buffer.from(reply.subarray(0, HEAD))
   to.copy(head, RESPONSE_TO, 4, 8)
   client.cork()
@@ -87,10 +88,10 @@ const server = createServer({ noDelay: true }, (client) => {
   eachMessage(client, (message) => {
     const { name, key } = identify(message)
     const reply = replies.get(key)
-    if (reply !== undefined) return answer(client, reply, message)
+    if (reply !== undefined) return sendReply(client, reply, message)
     if (!replaying || BY_NAME.has(name)) return forward(key, message)
     unknown++
-    answer(client, errorReply(`The replayer has not seen this ${name} before`), message)
+    sendReply(client, errorReply(`The replayer has not seen this ${name} before`), message)
   })
   client.on('error', () => client.destroy())
   client.on('close', () => upstream?.destroy())
@@ -99,7 +100,7 @@ const server = createServer({ noDelay: true }, (client) => {
 const listening = new Promise<number>((resolve) => {
   server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port))
 })
-answerParent({
+handleCalls({
   port: () => listening,
   replay: () => {
     replaying = true

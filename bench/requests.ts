@@ -1,10 +1,10 @@
-// What is asked of the service and of its peers.
+// The requests that the service and its peers get.
 import type { EntryListQuery } from '../schemas/entries.js'
 
-/** The paging that every peer takes, as the service has it. */
+/** The service's paging defaults and limits, which every peer uses too. */
 export const pageLimits = { page: 1, perPage: 50, maxPerPage: 1000 }
 
-/** An entry in the middle of a database, and its dispatch. */
+/** The ids of an entry in the middle of a database and of its dispatch. */
 export interface Sample {
   entry: string
   dispatch: string
@@ -34,7 +34,7 @@ export const titles: Record<RequestName, string> = {
   counted: 'large filter (one status), 50 with the total',
 }
 
-/** The parameters of a list's path, with the defaults of the service. */
+/** The query parameters of a list's path, with the service's defaults for those that are missing. */
 export const listingOf = (path: string): EntryListQuery => {
   const given = Object.fromEntries(new URL(path, 'http://localhost').searchParams)
   const { page = pageLimits.page, perPage = pageLimits.perPage, ...filters } = given

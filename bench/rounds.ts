@@ -1,36 +1,43 @@
-// Interleaved rounds: in each every case is measured once, so that what slows the machine down for a while slows all.
+// Interleaved rounds. Each round measures every case once, so that a machine that is slow for a while slows all cases.
 import type { Measured } from './processes.js'
 import { median } from './timing.js'
 
 interface Rounds {
-  /** How many come first and do not count. */
+  /** The number of rounds that come first and are discarded. */
   warmUp: number
   counted: number
 }
 
 export const ROUNDS: Rounds = { warmUp: 1, counted: 5 }
 /**
- * What a ratio compares takes many turns, which are short: its two sides lie seconds apart, and no process idles for so
- * long that V8 throws away what it has compiled. It goes on compiling a request of the service for some eight seconds.
+ * The cases of a ratio take many short turns. So the two sides of the ratio are measured within seconds of each other, and
+ * no process is idle for so long that V8 discards its compiled code. V8 goes on compiling the service for about eight
+ * seconds of work, hence the long warm-up.
  */
 export const COMPARED: Rounds = { warmUp: 20, counted: 20 }
+export const COMPARED_QUICKLY: Rounds = { warmUp: 12, counted: 8 }
+
+/** Ratios by their names. Those that were taken of several processes also have `NAME.lowest` and `NAME.highest`. */
+export type Ratios = Record<string, number>
 
 /** Measures once. */
 export type Case = () => Promise<Measured>
 
-/** What was measured in each round that counts, by the name of the case. */
+/** The measurements of the counted rounds, by the name of the case. */
 export type Results<N extends string = string> = Record<N, Measured[]>
 
+/** Measures the cases in order in one round, and in reverse order in the next. */
 export const measureRounds = async <N extends string>(
   cases: Record<N, Case>,
   { warmUp, counted }: Rounds,
   say: (text: string) => void,
 ): Promise<Results<N>> => {
-  const entries = Object.entries(cases) as [N, Case][]
-  const results = Object.fromEntries(entries.map(([name]): [string, Measured[]] => [name, []])) as Results<N>
-  // Rounds up to 0 warm up.
+  const forward = Object.entries(cases) as [N, Case][]
+  const backward = forward.toReversed()
+  const results = Object.fromEntries(forward.map(([name]): [string, Measured[]] => [name, []])) as Results<N>
+  // The rounds up to 0 are the warm-up.
   for (let round = 1 - warmUp; round <= counted; round++) {
-    for (const [name, measure] of entries) {
+    for (const [name, measure] of round % 2 === 0 ? forward : backward) {
       const measured = await measure()
       if (round > 0) results[name].push(measured)
     }
@@ -52,6 +59,13 @@ export const medians = (rounds: readonly Measured[]): Measured => {
   }
 }
 
-/** The median of the ratios of one round each. */
+/** Computes a ratio in each round, and returns the median of these ratios. */
 export const ratio = (field: keyof Measured, above: readonly Measured[], below: readonly Measured[]): number =>
   median(above.map((measured, round) => measured[field] / (below[round] as Measured)[field]))
+
+/** A ratio that was taken of several processes: their median, the lowest and the highest. */
+export const spreadOf = (name: string, values: readonly number[]): Ratios => ({
+  [name]: median(values),
+  [`${name}.lowest`]: Math.min(...values),
+  [`${name}.highest`]: Math.max(...values),
+})

@@ -1,4 +1,4 @@
-// How something is timed: so many workers do it again and again for a while.
+// Measures how long an operation takes when several workers repeat it for a while.
 
 export interface Timing {
   requests: number
@@ -8,7 +8,7 @@ export interface Timing {
   p99: number
 }
 
-/** Runs `once` in each of the workers, one after another, until the time is over; gives each time, in milliseconds. */
+/** Each worker repeats `once` until the time is over. Returns the duration of each run, in milliseconds. */
 export const timesOf = async (
   concurrency: number,
   ms: number,
@@ -28,7 +28,7 @@ export const timesOf = async (
   return times
 }
 
-/** The same in numbers. */
+/** Does the same and summarises the durations. */
 export const timed = async (...args: Parameters<typeof timesOf>): Promise<Timing> => {
   const start = performance.now()
   const times = await timesOf(...args)
@@ -41,7 +41,7 @@ export const quantiles = (times: readonly number[]): Pick<Timing, 'p50' | 'p99'>
   return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) }
 }
 
-/** Of sorted numbers the one that a share of them does not exceed. */
+/** The smallest of the sorted numbers that is at least as large as the given share of them. */
 const quantile = (sorted: readonly number[], share: number): number =>
   sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] as number
 

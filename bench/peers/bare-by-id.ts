@@ -1,5 +1,5 @@
-// A limit, no peer: the entry by id with this service's pipeline, store and serializer on a bare Fastify, without a key,
-// a log, plugins or a check of parameters.
+// A limit rather than a peer: the entry by id with this service's pipeline, store and serializer on a bare Fastify. It has
+// no API key, no log, no plugins and no validation.
 import Fastify from 'fastify'
 import { Entry } from '../../schemas/entries.js'
 import { one } from '../../schemas/envelope.js'

@@ -1,14 +1,14 @@
-// What each peer is told by the benchmark, as environment variables.
+// The environment variables that the benchmark sets for each peer.
 
 const variable = (name: string): string => {
   const value = process.env[name]
-  if (value === undefined) throw new Error(`${name} is missing: the benchmark sets it`)
+  if (value === undefined) throw new Error(`${name} is not set: start this file with npm run bench`)
   return value
 }
 
 export const port = Number(process.env.PORT)
 export const mongodbUri = () => variable('MONGODB_URI')
-/** The one organisation whose data is served: no peer asks for a key. */
+/** The organisation whose data is served. The peers need no API key. */
 export const organisation = () => variable('ORGANISATION')
-/** The service itself, and an API key for it. */
+/** The URL of the service, and an API key for it. */
 export const service = () => ({ url: variable('SERVICE_URL'), key: variable('SERVICE_KEY') })

@@ -1,4 +1,4 @@
-// Peer: Express with mongoose as its guide shows it: models, documents with a toJSON, populate, countDocuments.
+// Peer: Express with mongoose, as mongoose's guide shows it: models, documents with toJSON, populate, countDocuments.
 import express from 'express'
 import mongoose, { Schema, type SchemaDefinition } from 'mongoose'
 import { listingOf } from '../requests.js'
@@ -7,7 +7,7 @@ import { mongodbUri, organisation, port } from './environment.js'
 const text = { type: String }
 const reference = (ref: string) => ({ type: String, ref })
 
-/** A schema with a string `_id`, that shows it as `id` and keeps the organisation to itself. */
+/** A schema with a string as `_id`, whose JSON has it as `id` and leaves out the organisation. */
 const record = (fields: SchemaDefinition) =>
   new Schema(
     { _id: text, organisation: text, ...fields },

@@ -1,5 +1,5 @@
-// Peer: Fastify as everybody writes it. The driver makes objects, and a TypeBox response schema makes them JSON
-// (fast-json-stringify). The pipelines are this service's own.
+// Peer: Fastify as it is usually written. The driver returns objects, and fast-json-stringify turns them into JSON by a
+// TypeBox response schema. The pipelines are this service's own.
 import Fastify from 'fastify'
 import { type Document, MongoClient } from 'mongodb'
 import { IdParams } from '../../schemas/common.js'

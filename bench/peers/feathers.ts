@@ -1,5 +1,5 @@
-// Peer: Feathers over its MongoDB adapter, with resolvers for references as its guide shows them, and a hook that puts
-// the answers in the contract's envelope.
+// Peer: Feathers with its MongoDB adapter. References are resolved as its guide shows, and a hook puts the results into the
+// contract's envelope.
 import { feathers, type HookContext } from '@feathersjs/feathers'
 import { bodyParser, errorHandler, koa, rest } from '@feathersjs/koa'
 import { MongoDBService } from '@feathersjs/mongodb'
@@ -21,7 +21,7 @@ const names = {
   _id: async () => undefined,
   organisation: async () => undefined,
 }
-/** The document that a field names, where one record is asked for. */
+/** Embeds the document that a field refers to when one record is requested. A list keeps the id. */
 const embedded =
   (service: string, ...fields: string[]) =>
   async (id: unknown, _record: Document, { method }: HookContext) =>
@@ -41,7 +41,7 @@ const entryResolver = resolve<Document, HookContext>({
   ),
 })
 
-/** Turns the contract's parameters into Feathers' own, and its answer into the contract's. */
+/** Turns the contract's parameters into those of Feathers, and its result into the contract's envelope. */
 const envelope = async (context: HookContext, next: () => Promise<void>) => {
   const { page = pageLimits.page, perPage = pageLimits.perPage, ...filters } = context.params.query ?? {}
   const own = { ...filters, organisation: organisation() }

@@ -1,7 +1,7 @@
-// A limit, no peer: the driver alone, without HTTP. It runs the pipeline of a list so many at a time.
-import { MongoClient } from 'mongodb'
+// A limit rather than a peer: the driver alone, without HTTP. It repeats the query of a list.
+import { type Document, MongoClient } from 'mongodb'
 import { getEntry, listEntries } from '../../src/pipelines/entries.js'
-import { answerParent } from '../ipc.js'
+import { handleCalls } from '../ipc.js'
 import { listingOf } from '../requests.js'
 import { timed } from '../timing.js'
 import { mongodbUri, organisation } from './environment.js'
@@ -9,8 +9,7 @@ import { mongodbUri, organisation } from './environment.js'
 export interface DriverLoad {
   /** The path of a list. */
   path: string
-  /** The list's pipeline; the same with the total, as every list has it; or find with sort, skip and limit. */
-  work: 'aggregate' | 'aggregateAndCount' | 'find'
+  work: Work
   concurrency: number
   ms: number
 }
@@ -19,22 +18,28 @@ const db = (await MongoClient.connect(mongodbUri())).db()
 const entries = db.collection('entries')
 const scope = { organisation: organisation() }
 
-const works = (path: string): Record<DriverLoad['work'], () => Promise<unknown>> => {
+const works = (path: string) => {
   const listing = listingOf(path)
   const { match, stages } = listEntries(scope, listing)
   const pipeline = [{ $match: match }, ...stages]
-  const aggregate = () => entries.aggregate(pipeline).toArray()
   const skip = (listing.page - 1) * listing.perPage
+  const aggregate = (): Promise<Document[]> => entries.aggregate(pipeline).toArray()
   return {
+    /** The list's pipeline. */
     aggregate,
+    /** The list's pipeline, and its total beside it. */
     aggregateAndCount: () => Promise.all([aggregate(), entries.countDocuments(match)]),
+    /** The list's pipeline, whose documents stay the bytes that the server sent. */
+    rawAggregate: () => entries.aggregate(pipeline, { raw: true }).toArray(),
+    /** The documents of the list by sort, skip and limit. */
     find: () => entries.find(match).sort({ _id: 1 }).skip(skip).limit(listing.perPage).toArray(),
   }
 }
+export type Work = keyof ReturnType<typeof works>
 
-answerParent({
+handleCalls({
   load: ({ path, work, concurrency, ms }: DriverLoad) => timed(concurrency, ms, works(path)[work]),
-  /** The plan of the query behind a request, or of the count that a list has beside it. */
+  /** The plan of the query behind a request, or of the count that belongs to a list. */
   explain: ({ path, count }: { path: string; count: boolean }) => {
     const id = /^\/v1\/entries\/([^?]+)/.exec(path)?.[1]
     const { match, stages } = id === undefined ? listEntries(scope, listingOf(path)) : getEntry(scope, id)

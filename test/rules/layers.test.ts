@@ -5,7 +5,7 @@ import t from 'tap'
 
 const files = ['src', 'schemas', 'seed', 'bench', 'test'].flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => name.endsWith('.ts') && !name.startsWith('node_modules'))
     .map((name) => join(folder, name)),
 )
 
