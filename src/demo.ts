@@ -1,4 +1,4 @@
-// The demo: the seed's data in a store, and one key for each organisation, the same at every start.
+// The demo data and one API key for each of its organisations. Both are the same at every start.
 import { demoOptions, type SeedOptions, seedData } from '../seed/index.js'
 import { createRandom } from '../seed/random.js'
 import type { OrganisationDocument } from './documents/collections.js'
@@ -19,8 +19,9 @@ export const loadDemo = async (store: Store, options: SeedOptions = demoOptions)
     if (collection !== 'organisations') continue
     for (const organisation of documents) {
       const random = createRandom(options.seed + demoKeys.length)
-      const draw = (limit: number) => Math.floor(random() * limit)
-      demoKeys.push({ organisation, key: await keys.issue({ organisation: organisation._id, name: 'Demo' }, draw) })
+      const randomInteger = (limit: number) => Math.floor(random() * limit)
+      const key = await keys.issue({ organisation: organisation._id, name: 'Demo' }, randomInteger)
+      demoKeys.push({ organisation, key })
     }
   }
   return demoKeys

@@ -1,10 +1,10 @@
-// The demo: the same data and keys at every start.
+// The demo data and its keys.
 import t from 'tap'
 import { loadDemo } from '../src/demo.js'
 import { embeddedStore } from '../src/store/embedded.js'
 import { testApp } from './support/app.js'
 
-t.test('each organisation of the demo has a key, the same at every start', async (t) => {
+t.test('each organisation of the demo has a key that is the same at every start', async (t) => {
   const first = await loadDemo(embeddedStore())
   const second = await loadDemo(embeddedStore())
   t.equal(first.length, 2)
@@ -12,7 +12,7 @@ t.test('each organisation of the demo has a key, the same at every start', async
   t.equal(new Set(first.map(({ key }) => key)).size, 2)
 })
 
-t.test('every operation of the demo answers with data of the key’s organisation', async (t) => {
+t.test('every operation of the demo returns only data of the key’s organisation', async (t) => {
   const store = embeddedStore()
   const keys = await loadDemo(store)
   const { app } = await testApp(t, { store })
@@ -23,7 +23,7 @@ t.test('every operation of the demo answers with data of the key’s organisatio
       const { data, _metadata } = await get(`/v1/${resource}?perPage=1000`)
       t.ok(_metadata.total > 0, resource)
       for (const { id } of data) {
-        t.notOk(seen.has(id), `${resource} ${id} is of one organisation`)
+        t.notOk(seen.has(id), `${resource} ${id} belongs to one organisation`)
         seen.add(id)
       }
       t.equal((await get(`/v1/${resource}/${data[0].id}`)).data.id, data[0].id)

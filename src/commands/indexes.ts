@@ -1,13 +1,14 @@
-// The command line of the indexes: `npm run db:indexes` makes those that are missing, and may be run again.
+// The command `npm run db:indexes`: creates the indexes that are missing. It can be run any number of times.
 import { parseArgs } from 'node:util'
 import { collections } from '../documents/collections.js'
 import { StoreUnavailable } from '../store/store.js'
 import { type Command, CommandError, print } from './run-command.js'
 
 const usage = `Usage:
-  npm run db:indexes [-- --json]
+  npm run db:indexes -- [--json]
+  npm run db:indexes -- --help
 
-Makes the indexes of all collections that are missing. MONGODB_URI names the database.`
+Creates the missing indexes of all collections. MONGODB_URI names the database.`
 
 export const indexesCommand: Command = {
   usage,
@@ -17,9 +18,9 @@ export const indexesCommand: Command = {
       await store.ensureIndexes()
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error
-      throw new CommandError(`The indexes cannot be made: ${(error as Error).message}`)
+      throw new CommandError(`The indexes cannot be created: ${(error as Error).message}`)
     }
     const indexes = Object.fromEntries(Object.entries(collections).map(([name, { indexes }]) => [name, indexes]))
-    print(out, values.json ? JSON.stringify(indexes) : `The indexes of ${store.description} are there`)
+    print(out, values.json ? JSON.stringify(indexes) : `All indexes of ${store.description} exist`)
   },
 }

@@ -1,5 +1,5 @@
-// Finds the ids in documents that lead to nothing of the organisation: to no document at all or to another organisation's,
-// between which nothing here tells the difference.
+// Finds references to documents that the organisation does not have. Whether the document does not exist at all or belongs
+// to another organisation makes no difference here.
 
 import { type BsonList, elements } from '../bson/reader.js'
 import { type CollectionName, references } from '../documents/collections.js'
@@ -7,7 +7,7 @@ import { Query } from '../pipelines/stages.js'
 import type { Store } from '../store/store.js'
 import type { Line } from './load-lines.js'
 
-/** An id in a line of which the organisation has no document. */
+/** A reference in a line to a document that the organisation does not have. */
 export interface MissingReference {
   number: number
   field: string
@@ -15,10 +15,10 @@ export interface MissingReference {
   id: string
 }
 
-/** How many ids are asked for at once. */
-const MOST_IDS = 1000
+/** How many ids are looked up in one query. */
+const IDS_PER_QUERY = 1000
 
-/** The ids in lines of a collection's documents that lead to nothing, in the order of the lines. */
+/** The missing references in lines of a collection, in the order of the lines. */
 export const missingReferences = async (
   store: Store,
   collection: CollectionName,
@@ -27,21 +27,22 @@ export const missingReferences = async (
 ): Promise<MissingReference[]> => {
   const missing: MissingReference[] = []
   for (const [target, fields] of byTarget(collection)) {
-    const named = lines.flatMap(({ number, document }) =>
+    const found = lines.flatMap(({ number, document }) =>
       fields.flatMap((field) => idsAt(document, field).map((id) => ({ number, field, target, id }))),
     )
-    const ids = [...new Set(named.map(({ id }) => id))]
+    const ids = [...new Set(found.map(({ id }) => id))]
     const present = new Set<string>()
-    for (let start = 0; start < ids.length; start += MOST_IDS) {
-      const condition = { _id: { $in: ids.slice(start, start + MOST_IDS) } }
+    for (let start = 0; start < ids.length; start += IDS_PER_QUERY) {
+      const condition = { _id: { $in: ids.slice(start, start + IDS_PER_QUERY) } }
       const query = Query.in({ organisation }, target, [condition], [{ $project: { _id: 1 } }])
       for (const id of idsOf(await store.aggregate(query))) present.add(id)
     }
-    missing.push(...named.filter(({ id }) => !present.has(id)))
+    missing.push(...found.filter(({ id }) => !present.has(id)))
   }
   return missing.sort((one, other) => one.number - other.number)
 }
 
+/** The reference fields of a collection, grouped by the collection that they refer to. */
 const byTarget = (collection: CollectionName): Map<CollectionName, string[]> => {
   const fields = new Map<CollectionName, string[]>()
   for (const [field, target] of Object.entries(references[collection] ?? {})) {
@@ -50,7 +51,7 @@ const byTarget = (collection: CollectionName): Map<CollectionName, string[]> => 
   return fields
 }
 
-/** The ids at a path of a document that fits its schema. */
+/** The ids in a field of a valid document: the field holds one id, an array of them, or nothing. */
 const idsAt = (document: unknown, path: string): string[] => {
   const value = path
     .split('.')
@@ -58,7 +59,7 @@ const idsAt = (document: unknown, path: string): string[] => {
   return value === undefined ? [] : ([value].flat() as string[])
 }
 
-/** The ids of documents that have nothing else. */
+/** The ids in a result whose documents contain nothing but their id. */
 const idsOf = ({ batches }: BsonList): string[] =>
   batches.flatMap((bytes) =>
     Array.from(elements(bytes, 0)).flatMap((document) =>

@@ -1,36 +1,51 @@
-// What the commands of the project share: how they end. 0 is done, 1 is failed, 2 is called wrongly; what went wrong is
-// said on standard error in words.
+// What all commands share: how arguments are read, how output is written, and the exit codes. A command exits with 0 when
+// it is done, 1 when it failed and 2 when it was called wrongly. Error messages go to standard error.
+import { parseArgs } from 'node:util'
 import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID } from '../documents/collections.js'
+import { redacted } from '../keys/format.js'
 import { type Store, StoreUnavailable } from '../store/store.js'
 
 export interface Command {
+  /** Printed by --help, and below the error when the command was called wrongly. */
   readonly usage: string
+  /** Printed by --help only, below the usage. */
+  readonly details?: string
   run(store: Store, argv: string[], terminal: Terminal): Promise<void>
 }
 
-/** Where a command writes, with print(): its result to `out`, all else to `err`. */
+/** The streams that a command writes to, through print(): its result to `out`, everything else to `err`. */
 export interface Terminal {
   readonly out: NodeJS.WritableStream
   readonly err: NodeJS.WritableStream
 }
 
-/** What a terminal takes for an order, or for the end of a line, or what has it show text in another order. */
-const COMMANDING = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
+/** Characters that control a terminal, end a line, or change the direction of text. */
+const CONTROL = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 
-/** The text with an escape in the place of each such character; of JSON it is the same JSON. */
+/** Replaces each control character by its escape. JSON text stays equivalent JSON. */
 export const visible = (text: string): string =>
-  text.replace(COMMANDING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  text.replace(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** Writes lines. What stands in them may come from anywhere. */
+/** Writes lines. They may contain text from any source, so control characters are escaped. */
 export const print = (stream: NodeJS.WritableStream, ...lines: readonly string[]): void => {
   stream.write(lines.map((line) => `${visible(line)}\n`).join(''))
+}
+
+/** Writes a result: as indented JSON if --json was given, otherwise as lines. */
+export const printResult = (
+  out: NodeJS.WritableStream,
+  json: boolean,
+  value: unknown,
+  lines: readonly string[],
+): void => {
+  print(out, ...(json ? JSON.stringify(value, null, 2).split('\n') : lines))
 }
 
 /** The command was called wrongly. */
 export class UsageError extends Error {}
 
-/** The command could not do what it was called for, and the message says why; more lines may say what to do. */
+/** The command failed. The message says why; `more` holds further lines, such as what to do about it. */
 export class CommandError extends Error {
   constructor(
     message: string,
@@ -41,17 +56,17 @@ export class CommandError extends Error {
 }
 
 /**
- * Runs a command on the store that `open` gives, and closes it.
+ * Opens the store, runs the command on it and closes it.
  * @returns the exit code
  */
 export const runCommand = async (
-  { usage, run }: Command,
+  { usage, details, run }: Command,
   argv: string[],
   open: () => Store,
   terminal: Terminal,
 ): Promise<0 | 1 | 2> => {
   if (argv.includes('--help')) {
-    print(terminal.out, ...usage.split('\n'))
+    print(terminal.out, ...usage.split('\n'), ...(details === undefined ? [] : ['', ...details.split('\n')]))
     return 0
   }
   try {
@@ -59,9 +74,9 @@ export const runCommand = async (
     await run(store, argv, terminal).finally(() => store.close())
     return 0
   } catch (error) {
-    const wrongCall = wrongCallOf(error as Error)
-    if (wrongCall !== undefined) {
-      print(terminal.err, wrongCall, '', ...usage.split('\n'))
+    const message = usageErrorMessage(error as Error)
+    if (message !== undefined) {
+      print(terminal.err, message, '', ...usage.split('\n'))
       return 2
     }
     print(terminal.err, ...linesOf(error as Error))
@@ -69,8 +84,8 @@ export const runCommand = async (
   }
 }
 
-/** What was wrong with the call, if that is the error. Node's words for it may be several lines. */
-const wrongCallOf = (error: NodeJS.ErrnoException): string | undefined => {
+/** The message, if the command was called wrongly. Messages of Node's parseArgs may have several lines. */
+const usageErrorMessage = (error: NodeJS.ErrnoException): string | undefined => {
   if (error instanceof UsageError) return error.message
   return String(error.code).startsWith('ERR_PARSE_ARGS') ? error.message.replaceAll('\n', ' ') : undefined
 }
@@ -78,30 +93,79 @@ const wrongCallOf = (error: NodeJS.ErrnoException): string | undefined => {
 const linesOf = (error: Error): string[] => {
   if (error instanceof CommandError) return [error.message, ...error.more]
   if (error instanceof StoreUnavailable) return [`${error.message}: ${(error.cause as Error).message}`]
-  // Of a fault of the program the stack is shown.
+  // Any other error is a bug, so the stack is shown.
   return (error instanceof ConfigError ? error.message : String(error.stack)).split('\n')
 }
 
-/** The value of an option that must be given. */
-export const required = (name: string, value: string | undefined): string => {
-  if (!value) throw new UsageError(`--${name} is missing`)
+/** The syntax of one action of a command, such as `keys revoke KEYID`. Every action also has --json. */
+interface Action {
+  /** The name of the action's argument, if it has one. */
+  readonly argument?: string
+  readonly options: readonly string[]
+}
+
+interface ParsedAction<Name, Option extends string> {
+  action: Name
+  /** Empty if the action has no argument. */
+  argument: string
+  values: Partial<Record<Option, string>>
+  json: boolean
+}
+
+/** Reads the arguments of a command that has several actions. */
+export const parseAction = <const A extends Readonly<Record<string, Action>>>(
+  argv: string[],
+  actions: A,
+): ParsedAction<keyof A, A[keyof A]['options'][number]> => {
+  const names = Object.values(actions).flatMap(({ options }) => options)
+  const { values, positionals } = parseArgs({
+    args: argv,
+    allowPositionals: true,
+    options: { ...Object.fromEntries(names.map((name) => [name, { type: 'string' }])), json: { type: 'boolean' } },
+  })
+  const { json = false, ...given } = values
+  const [action, ...rest] = positionals
+  const allowed = Object.keys(actions).join(', ')
+  if (action === undefined) throw new UsageError(`The action is missing: it must be one of ${allowed}`)
+  const syntax = Object.hasOwn(actions, action) ? actions[action] : undefined
+  if (syntax === undefined) throw new UsageError(`Unknown action ${redacted(action)}: it must be one of ${allowed}`)
+  const wrongOption = Object.keys(given).find((name) => !syntax.options.includes(name))
+  if (wrongOption !== undefined) throw new UsageError(`${action} has no option --${wrongOption}`)
+  const argument = syntax.argument === undefined ? '' : rest.shift()
+  if (!argument && syntax.argument !== undefined) throw new UsageError(`${syntax.argument} is missing`)
+  if (rest[0] !== undefined) throw new UsageError(`Unexpected argument ${redacted(rest[0])}`)
+  return { action, argument, values: given, json } as ParsedAction<keyof A, A[keyof A]['options'][number]>
+}
+
+/** The value of a required option. */
+export const required = (option: string, value: string | undefined): string => {
+  if (!value) throw new UsageError(`--${option} is missing`)
   return value
 }
 
-/** The value of --organisation, which must look like an identifier of one. */
-export const organisationId = (value: string): string => {
+/** The value of an option that holds the id of an organisation. */
+export const organisationId = (option: string, value: string): string => {
   if (ORGANISATION_ID.test(value)) return value
   throw new UsageError(
-    '--organisation must be 1 to 100 letters, digits, dots, underscores, colons and dashes, the first a letter or digit',
+    `--${option} must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit`,
   )
 }
 
-/** Says when the organisation that a command wrote for is not in the database: it may come later, or be a slip. */
-export const noteUnknownOrganisation = async (
-  store: Store,
-  organisation: string,
-  err: Terminal['err'],
-): Promise<void> => {
+/** No control or formatting characters and no line separators, and not only spaces. */
+const NAME = /^(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
+
+/** The value of --name. */
+export const nameOf = (value: string | undefined): string => {
+  const name = required('name', value)
+  if (NAME.test(name)) return name
+  throw new UsageError('--name must be 1 to 100 characters without control characters, and not only spaces')
+}
+
+/** Fails unless the organisation exists: a mistyped id would otherwise get keys or records that nobody can find. */
+export const requireOrganisation = async (store: Store, organisation: string): Promise<void> => {
   if ((await store.dangerouslyFind('organisations', organisation)) !== undefined) return
-  print(err, `Note: the database has no organisation ${organisation} yet`)
+  throw new CommandError(`Organisation ${organisation} does not exist`, [
+    `Add it with: npm run organisations -- add --id ${organisation} --name NAME`,
+    'List those that exist with: npm run organisations -- list',
+  ])
 }

@@ -1,5 +1,5 @@
-// What an API key looks like: `fda_<keyId>_<secret><checksum>`, in the digits and letters of ASCII. The secret has 196
-// bits; the checksum tells a mistyped key from an unknown one without asking the database.
+// The format of an API key: `fda_<keyId>_<secret><checksum>`, each part in ASCII digits and letters. The secret has 196
+// bits. With the checksum a mistyped key is recognised without a query.
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
@@ -9,109 +9,115 @@ const SECRET_LENGTH = 33
 const CHECKSUM_LENGTH = 6
 const FORMAT = new RegExp(`^fda_([0-9A-Za-z]{${ID_LENGTH}})_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`)
 
-/** Gives a number from 0 up to but not including `limit`. */
-export type Draw = (limit: number) => number
+/** Returns a random integer from 0 up to but not including `limit`. */
+export type RandomInteger = (limit: number) => number
 
-/** Makes a key. Only the demo draws otherwise than at random. */
-export const makeKey = (draw: Draw = randomInt): string => {
-  const letters = (count: number) => Array.from({ length: count }, () => ALPHABET[draw(ALPHABET.length)]).join('')
-  const unchecked = `fda_${letters(ID_LENGTH)}_${letters(SECRET_LENGTH)}`
-  return unchecked + checksum(unchecked)
+/** Makes a key. Only the demo passes its own source of random numbers, so that its keys are always the same. */
+export const makeKey = (randomInteger: RandomInteger = randomInt): string => {
+  const characters = (count: number) =>
+    Array.from({ length: count }, () => ALPHABET[randomInteger(ALPHABET.length)]).join('')
+  const idAndSecret = `fda_${characters(ID_LENGTH)}_${characters(SECRET_LENGTH)}`
+  return idAndSecret + checksum(idAndSecret)
 }
 
-/** The id of a key; undefined if it is malformed. */
+/** The id of a key, or undefined if the key is malformed. */
 export const keyIdOf = (key: string): string | undefined => {
-  const unchecked = key.slice(0, -CHECKSUM_LENGTH)
-  return checksum(unchecked) === key.slice(-CHECKSUM_LENGTH) ? FORMAT.exec(key)?.[1] : undefined
+  const idAndSecret = key.slice(0, -CHECKSUM_LENGTH)
+  return checksum(idAndSecret) === key.slice(-CHECKSUM_LENGTH) ? FORMAT.exec(key)?.[1] : undefined
 }
 
-/** What is kept of a key: its SHA-256, in hexadecimal. */
+/** The SHA-256 of a key in hexadecimal. Only this is stored, never the key itself. */
 export const hashOf = (key: string): string => hash('sha256', key)
 
-/** What may begin or hide a key, however it was mangled. */
-const MARK = /%|fda/i
-/** So many letters and digits in a row may be a piece of a secret. */
-const LONG = 13
-/** What no piece of a secret looks like: hexadecimal digits, and up to so many letters that are words, with or without a number. */
+/** A text without a match contains neither the prefix of a key nor anything encoded. */
+const PREFIX_OR_CODE = /%|fda/i
+/** A run of letters and digits of this length may be part of a secret. */
+const SUSPECT_LENGTH = 13
+/** Runs that are not part of a secret: hexadecimal digits, and up to 24 letters that form words, followed by digits or not. */
 const HEXADECIMAL = /^[\da-f]+$/i
-const MOST_IN_WORDS = 24
 const WORDS = /^(?:[A-Z]+|[A-Za-z][a-z]{3,}(?:[A-Z][a-z]{3,})*)\d*$/
+const MAX_WORDS_LENGTH = 24
 /**
- * A percent code; the prefix of a key with all that follows it, up to where a URL or a JSON text goes on; a long row of
- * letters and digits. An id of hexadecimal digits may begin with the letters of the prefix.
+ * Matches a percent code; the prefix of a key with everything up to the next part of a URL or JSON text; and a long run of
+ * letters and digits. The prefix must not be part of a word, nor the beginning of a hexadecimal id.
  */
 const PIECES = new RegExp(
-  `%[\\da-f]{2}|(fda(?<=(?:^|[^\\da-z]|%[\\da-f]{2})...)(?![\\da-f]+(?![\\da-z])))([^&#?/"]*)|[\\da-z]{${LONG},}`,
+  `%[\\da-f]{2}|(fda(?<=(?:^|[^\\da-z]|%[\\da-f]{2})...)(?![\\da-f]+(?![\\da-z])))([^&#?/"]*)|[\\da-z]{${SUSPECT_LENGTH},}`,
   'gi',
 )
-/** What follows the prefix of a key whose id is as it should be. */
+/** A complete key id, as it follows the prefix. */
 const KEY_ID = new RegExp(`^[_-][\\da-z]{${ID_LENGTH}}(?![\\da-z])`, 'i')
 const REDACTED = '[redacted]'
-/** The percent code of a letter, a digit, an underscore or a percent sign, which may itself have been encoded many times. */
+/** The percent code of a letter, a digit, an underscore or a percent sign. Its own percent sign may be encoded repeatedly. */
 const CODE = /%(?:25)*(25|[3-7][\da-f])/gi
-/** How often a whole text may have been encoded. */
-const MOST_ENCODINGS = 4
-/** By the code of a character whether it may stand in a row. */
-const inRow = Array.from({ length: 256 }, (_, code) => ALPHABET.includes(String.fromCharCode(code)))
+/** How many times a text is decoded. */
+const MAX_DECODINGS = 4
+/** Whether a character is a letter or digit, by its code. */
+const isAlphanumeric = Array.from({ length: 256 }, (_, code) => ALPHABET.includes(String.fromCharCode(code)))
 
 /**
- * Takes the secrets of keys out of a text, for the log, and leaves their ids; also of keys that were mangled on their way:
- * percent-encoded, even repeatedly, cut, mistyped, with something in between. A text without any stays as it is.
+ * Removes the secrets of keys from a text for the log, and leaves the key ids readable. It also finds keys that are
+ * percent-encoded (even repeatedly), cut off, mistyped or interrupted by other characters. A text without secrets is
+ * returned unchanged.
  */
 export const redacted = (text: string): string => {
-  if (!MARK.test(text) && !hasSuspectRow(text)) return text
+  if (!PREFIX_OR_CODE.test(text) && !hasSuspectRun(text)) return text
   const plain = decoded(text)
   const safe = plain.replace(PIECES, (piece: string, prefix: string | undefined, rest: string) => {
     if (prefix !== undefined) return prefix + redactedRest(rest)
-    return piece.startsWith('%') || isReadable(piece) ? piece : REDACTED
+    return piece.startsWith('%') || isHarmless(piece) ? piece : REDACTED
   })
   return safe === plain ? text : safe
 }
 
-/** As every URL is asked, it looks at every 13th character alone, and around it at those that may stand in a row with it. */
-const hasSuspectRow = (text: string): boolean => {
-  for (let at = LONG - 1; at < text.length; at += LONG) {
-    if (!inRow[text.charCodeAt(at)]) continue
+/**
+ * Whether a text contains a run of letters and digits that may be part of a secret. This is called for every URL, so it
+ * looks only at every 13th character, because such a run contains at least one of these, and from there in both directions.
+ */
+const hasSuspectRun = (text: string): boolean => {
+  for (let at = SUSPECT_LENGTH - 1; at < text.length; at += SUSPECT_LENGTH) {
+    if (!isAlphanumeric[text.charCodeAt(at)]) continue
     let start = at
-    while (start > 0 && inRow[text.charCodeAt(start - 1)]) start -= 1
+    while (start > 0 && isAlphanumeric[text.charCodeAt(start - 1)]) start -= 1
     let end = at + 1
-    while (end < text.length && inRow[text.charCodeAt(end)]) end += 1
-    if (end - start >= LONG && !isReadable(text.slice(start, end))) return true
+    while (end < text.length && isAlphanumeric[text.charCodeAt(end)]) end += 1
+    if (end - start >= SUSPECT_LENGTH && !isHarmless(text.slice(start, end))) return true
     at = end
   }
   return false
 }
 
-const isReadable = (row: string): boolean => HEXADECIMAL.test(row) || (row.length <= MOST_IN_WORDS && WORDS.test(row))
+const isHarmless = (run: string): boolean =>
+  HEXADECIMAL.test(run) || (run.length <= MAX_WORDS_LENGTH && WORDS.test(run))
 
-/** What is left of the text that follows a prefix. */
+/** Redacts the text that follows the prefix of a key. */
 const redactedRest = (rest: string): string => {
   const id = KEY_ID.exec(rest)?.[0] ?? ''
-  if (rest.length < LONG || rest === id) return rest
+  if (rest.length < SUSPECT_LENGTH || rest === id) return rest
   return id === '' ? REDACTED : `${id}_${REDACTED}`
 }
 
 const decoded = (text: string): string => {
   let plain = text
-  for (let i = 0; i < MOST_ENCODINGS; i++) {
-    const next = plain.replace(CODE, character)
+  for (let i = 0; i < MAX_DECODINGS; i++) {
+    const next = plain.replace(CODE, decodedCharacter)
     if (next === plain) break
     plain = next
   }
   return plain
 }
 
-const character = (code: string, digits: string): string => {
-  const found = String.fromCharCode(Number.parseInt(digits, 16))
-  return /[\w%]/.test(found) ? found : code
+const decodedCharacter = (code: string, digits: string): string => {
+  const character = String.fromCharCode(Number.parseInt(digits, 16))
+  return /[\w%]/.test(character) ? character : code
 }
 
 const checksum = (text: string): string => {
-  let rest = crc32(text)
+  let remainder = crc32(text)
   let digits = ''
   for (let i = 0; i < CHECKSUM_LENGTH; i++) {
-    digits = ALPHABET[rest % ALPHABET.length] + digits
-    rest = Math.floor(rest / ALPHABET.length)
+    digits = ALPHABET[remainder % ALPHABET.length] + digits
+    remainder = Math.floor(remainder / ALPHABET.length)
   }
   return digits
 }

@@ -1,121 +1,125 @@
-// API keys: issue and verify them. A key belongs to one organisation; what is kept of it is its SHA-256. Other programs may
-// write into the database too: a stored key that does not fit its schema lets nobody in.
+// Issues, lists, revokes and verifies API keys. A key belongs to one organisation, and only its SHA-256 is stored. Other
+// programs may write to the database too, so a stored key that does not match its schema is refused.
 import { Value, type ValueError } from '@sinclair/typebox/value'
 import { LRUCache } from 'lru-cache'
 import { type ApiKeyDocument, collections } from '../documents/collections.js'
 import type { Scope } from '../pipelines/stages.js'
 import type { Store } from '../store/store.js'
-import { type Draw, hashOf, keyIdOf, makeKey } from './format.js'
-import { lookUpsBy } from './look-ups.js'
+import { hashOf, keyIdOf, makeKey, type RandomInteger } from './format.js'
+import { limitedLookUp } from './look-ups.js'
 
-/** How long a verified key is taken without asking the database, in milliseconds: a revocation is felt within 30 s. */
+/** How long a verified key is accepted without a query, in milliseconds, so that a revocation takes effect within 30 s. */
 const VERIFIED_MS = 25_000
-/** How long it is remembered that a key is unknown, in milliseconds. */
+/** How long an unknown key is refused without a query, in milliseconds. */
 const UNKNOWN_MS = 5000
-/** How many keys of either kind are remembered: those that are unknown push out none that was verified. */
-const REMEMBERED_KEYS = 10_000
+/** The size of each of the two caches. They are separate, so that unknown keys cannot displace verified ones. */
+const CACHED_KEYS = 10_000
 /** How often the last use of a key is written, in milliseconds. */
 const LAST_USED_MS = 60_000
-/** What a stored key must be; it may have fields of others beside. */
+/** The schema of a stored key. Fields that other programs added are allowed. */
 const STORED_KEY = { ...collections.apiKeys.schema, additionalProperties: true }
 
-/** Whose data a request may read, and the key that says so. */
+/** The organisation whose data a request may read, and the key that allows it. */
 export interface KeyScope extends Scope {
   readonly keyId: string
 }
 
-/** A key as it stands in the database, where it need not fit its schema. */
+/** A key as it is stored. It need not match its schema. */
 export interface StoredKey {
   readonly document: Readonly<Record<string, unknown>>
-  /** The field that does not fit, and why; with it the key lets nobody in. */
-  readonly fault: string | undefined
+  /** The field that does not match the schema, and why. A key with an error is refused. */
+  readonly error: string | undefined
 }
 
 export interface Keys {
   /**
-   * Issues a key. The result is the only place where the key can be read. If it was tried before it was there, it works some seconds
-   * later (see verify).
-   * @param draw makes the key other than at random: for the demo alone
+   * Issues a key and returns it; it cannot be read again later. A key that was tried before it was issued is accepted
+   * after a few seconds (see verify).
+   * @param randomInteger only for the demo, whose keys are always the same
    */
-  issue(key: Pick<ApiKeyDocument, 'organisation' | 'name' | 'expiresAt'>, draw?: Draw): Promise<string>
-  /** The keys of an organisation, or of all, in the order of their making. */
+  issue(
+    key: Pick<ApiKeyDocument, 'organisation' | 'name' | 'expiresAt'>,
+    randomInteger?: RandomInteger,
+  ): Promise<string>
+  /** Lists the keys of an organisation, or of all, in the order in which they were issued. */
   list(organisation?: string): Promise<StoredKey[]>
-  /** Revokes a key for good, from now on or from when it was first revoked; says whether there is one. */
+  /** Revokes a key permanently. The time of the first revocation is kept. Resolves to whether the key exists. */
   revoke(keyId: string): Promise<boolean>
   /**
-   * The scope of a key; undefined if it is malformed, unknown, expired or revoked. That it is unknown is remembered for five
-   * seconds.
-   * @throws StoreUnavailable also when too many keys that were not verified lately are asked for at once
+   * Returns the scope of a key, or undefined if the key is malformed, unknown, expired or revoked. An unknown key is
+   * remembered for five seconds.
+   * @throws StoreUnavailable also when too many keys that were not verified recently are being looked up
    */
   verify(key: string): Promise<KeyScope | undefined>
 }
 
-/** A stored key that does not fit its schema. The message says which field, and nothing of what stands in it. */
-class UnfitKey extends Error {
+/** A key does not match its schema. The message names the field, but does not show its value. */
+class InvalidKey extends Error {
   constructor(
     readonly keyId: string,
-    fault: string,
+    error: string,
   ) {
-    super(`Key ${keyId} does not fit: ${fault}`)
-    this.name = 'UnfitKey'
+    super(`Key ${keyId} is invalid: ${error}`)
+    this.name = 'InvalidKey'
   }
 }
 
 /**
- * @param onFault told of what goes wrong beside a request: a stored key that does not fit, and a last use that could not be
- * written, which fails no request
- * @param now the clock, in milliseconds since 1970
- * @param elapsed a clock that nobody sets, in milliseconds: a key is trusted no longer when the other is put back
+ * @param onError is told of errors that do not fail a request: a stored key is invalid, or a last use could not be written
+ * @param now the current time, in milliseconds since 1970
+ * @param elapsed a clock that nobody can set, in milliseconds: setting the system clock back must not extend how long a key
+ * is cached
  */
 export const keysOf = (
   store: Store,
-  onFault: (error: unknown, what: string) => void,
+  onError: (error: unknown, what: string) => void,
   now: () => number = Date.now,
   elapsed: () => number = () => performance.now(),
 ): Keys => {
-  const verified = new LRUCache<string, { document: ApiKeyDocument; until: number }>({ max: REMEMBERED_KEYS })
-  /** Ids under which there is no key, or another key than the one that was shown: then its hash, which is let through. */
-  const unknown = new LRUCache<string, { hash: string | undefined; until: number }>({ max: REMEMBERED_KEYS })
+  const verified = new LRUCache<string, { document: ApiKeyDocument; until: number }>({ max: CACHED_KEYS })
+  /** Key ids that were refused. If the id exists, but the secret was wrong, `hash` is that of the right key: it is not refused. */
+  const unknown = new LRUCache<string, { hash: string | undefined; until: number }>({ max: CACHED_KEYS })
 
-  const lookUp = lookUpsBy(async (keyId) => {
-    const asked = elapsed()
+  const lookUp = limitedLookUp(async (keyId) => {
+    const queriedAt = elapsed()
     const stored = await store.dangerouslyFind('apiKeys', keyId)
-    const fault = stored && faultIn(stored)
-    if (fault === undefined) return { document: stored, asked }
-    onFault(new UnfitKey(keyId, fault), 'a stored key does not fit and is refused')
-    return { document: undefined, asked }
+    const error = stored && errorIn(stored)
+    if (error === undefined) return { document: stored, queriedAt }
+    onError(new InvalidKey(keyId, error), 'a stored key is invalid and is refused')
+    return { document: undefined, queriedAt }
   })
 
   /**
-   * The stored key with an id, of which none was verified lately.
-   * @param wasVerified whether one was before: then it stays known, whoever asks
+   * Finds the stored key with this id, and updates the caches.
+   * @param wasVerified whether a key with this id was verified before. It then stays cached even if this request has the
+   * wrong secret.
    */
   const find = async (keyId: string, hash: string, wasVerified: boolean): Promise<ApiKeyDocument | undefined> => {
     const refused = unknown.get(keyId)
     if (refused !== undefined && refused.hash !== hash && elapsed() < refused.until) return undefined
-    const { document, asked } = await lookUp(keyId, wasVerified)
+    const { document, queriedAt } = await lookUp(keyId, wasVerified)
     if (document !== undefined && (wasVerified || document.hash === hash)) {
-      verified.set(keyId, { document, until: asked + VERIFIED_MS })
+      verified.set(keyId, { document, until: queriedAt + VERIFIED_MS })
     } else {
       verified.delete(keyId)
-      unknown.set(keyId, { hash: document?.hash, until: asked + UNKNOWN_MS })
+      unknown.set(keyId, { hash: document?.hash, until: queriedAt + UNKNOWN_MS })
     }
     return document
   }
 
-  /** Notes the use of a key, once a minute. */
-  const touch = (document: ApiKeyDocument): void => {
+  /** Writes the last use of a key, at most once a minute. No request waits for this. */
+  const recordUse = (document: ApiKeyDocument): void => {
     const time = now()
     if (time - (document.lastUsedAt?.getTime() ?? 0) < LAST_USED_MS) return
     document.lastUsedAt = new Date(time)
     store
       .update('apiKeys', document._id, { lastUsedAt: document.lastUsedAt })
-      .catch((error) => onFault(error, 'the last use of a key was not written'))
+      .catch((error) => onError(error, 'the last use of a key was not written'))
   }
 
   return {
-    async issue({ organisation, name, expiresAt }, draw) {
-      const key = makeKey(draw)
+    async issue({ organisation, name, expiresAt }, randomInteger) {
+      const key = makeKey(randomInteger)
       const document: ApiKeyDocument = {
         _id: keyIdOf(key) as string,
         organisation,
@@ -124,8 +128,8 @@ export const keysOf = (
         createdAt: new Date(now()),
         ...(expiresAt && { expiresAt }),
       }
-      const fault = faultIn(document)
-      if (fault !== undefined) throw new UnfitKey(document._id, fault)
+      const error = errorIn(document)
+      if (error !== undefined) throw new InvalidKey(document._id, error)
       await store.insert('apiKeys', [document])
       return key
     },
@@ -134,7 +138,7 @@ export const keysOf = (
       const found = await store.dangerouslyFindAll('apiKeys', organisation === undefined ? {} : { organisation })
       return found
         .sort((a, b) => timeOf(a.createdAt) - timeOf(b.createdAt))
-        .map((document) => ({ document, fault: faultIn(document) }))
+        .map((document) => ({ document, error: errorIn(document) }))
     },
 
     async revoke(keyId) {
@@ -148,13 +152,15 @@ export const keysOf = (
       const keyId = keyIdOf(key)
       if (keyId === undefined) return undefined
       const hash = hashOf(key)
-      const known = verified.get(keyId)
+      const cached = verified.get(keyId)
       const document =
-        known !== undefined && elapsed() < known.until ? known.document : await find(keyId, hash, known !== undefined)
-      // How long the comparison takes tells of the hash alone, from which no key of 196 random bits can be found.
+        cached !== undefined && elapsed() < cached.until
+          ? cached.document
+          : await find(keyId, hash, cached !== undefined)
+      // The duration of this comparison can reveal only the hash, from which a key of 196 random bits cannot be derived.
       if (document?.hash !== hash) return undefined
       if (document.revokedAt || (document.expiresAt?.getTime() ?? Infinity) <= now()) return undefined
-      touch(document)
+      recordUse(document)
       return { organisation: document.organisation, keyId: document._id }
     },
   }
@@ -162,8 +168,8 @@ export const keysOf = (
 
 const timeOf = (date: unknown): number => (date instanceof Date && date.getTime()) || 0
 
-/** The field of a stored key that does not fit, and why. */
-const faultIn = (document: unknown): string | undefined => {
+/** The field that does not match the schema, and why. */
+const errorIn = (document: unknown): string | undefined => {
   if (Value.Check(STORED_KEY, document)) return undefined
   const { path, message } = Value.Errors(STORED_KEY, document).First() as ValueError
   return `${path.slice(1)}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`

@@ -1,60 +1,60 @@
-// The look-ups of keys in the database: each key is looked up once, however many requests wait for it, and a flood of keys
-// that nobody has seen before neither takes all connections nor waits without end.
+// Limits how many keys are looked up in the database at once. Requests with the same key share one look-up, and a flood of
+// unknown keys can neither use up all connections nor queue without end.
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 
-/** How many keys are looked up at once at the most, and how many wait for their turn. */
-const MOST_UNDER_WAY = 32
-const MOST_WAITING = 1000
+const MAX_RUNNING = 32
+const MAX_WAITING = 1000
 
 /**
- * Looks a key up; a look-up of the same key that is under way is shared.
- * @param atOnce does not wait for a turn: for keys of which there are not many, since they were verified before
- * @throws StoreUnavailable when too many wait already
+ * Looks up a key by its id, or joins a look-up of the same key that is running.
+ * @param immediately skips the queue. This is for keys that were verified before, of which there are not many.
+ * @throws StoreUnavailable when the queue is full
  */
-export type LookUp<T> = (keyId: string, atOnce: boolean) => Promise<T>
+export type LookUp<T> = (keyId: string, immediately: boolean) => Promise<T>
 
-interface Turn {
-  begin(): void
-  giveUp(error: unknown): void
+interface Waiting {
+  start(): void
+  fail(error: unknown): void
 }
 
-export const lookUpsBy = <T>(find: (keyId: string) => Promise<T>): LookUp<T> => {
+export const limitedLookUp = <T>(find: (keyId: string) => Promise<T>): LookUp<T> => {
   const shared = new Map<string, Promise<T>>()
-  const waiting: Turn[] = []
-  let underWay = 0
+  const queue: Waiting[] = []
+  let running = 0
 
-  const turn = async (): Promise<void> => {
-    if (underWay < MOST_UNDER_WAY) {
-      underWay += 1
+  const acquire = async (): Promise<void> => {
+    if (running < MAX_RUNNING) {
+      running += 1
       return
     }
-    if (waiting.length === MOST_WAITING) {
-      throw new StoreUnavailable(new Error(`${MOST_WAITING} keys wait for their look-up already`))
+    if (queue.length === MAX_WAITING) {
+      throw new StoreUnavailable(new Error(`${MAX_WAITING} keys are waiting to be looked up already`))
     }
-    await new Promise<void>((begin, giveUp) => waiting.push({ begin, giveUp }))
+    await new Promise<void>((start, fail) => queue.push({ start, fail }))
   }
 
-  /** Those who wait would meet the same outage, one after the other, each after its own time. */
-  const tellOutage = (error: unknown): never => {
+  /** Hands the place of a finished look-up to the next in the queue. */
+  const release = (): void => {
+    const next = queue.shift()
+    if (next === undefined) running -= 1
+    else next.start()
+  }
+
+  /** When the database is away, the whole queue fails at once. Otherwise each look-up would time out after the other. */
+  const failQueue = (error: unknown): never => {
     if (error instanceof StoreUnavailable || error instanceof QueryTimeout) {
-      for (const { giveUp } of waiting.splice(0)) giveUp(error)
+      for (const { fail } of queue.splice(0)) fail(error)
     }
     throw error
   }
 
-  const passOn = (): void => {
-    const next = waiting.shift()
-    if (next === undefined) underWay -= 1
-    else next.begin()
+  const findInTurn = async (keyId: string): Promise<T> => {
+    await acquire()
+    return find(keyId).catch(failQueue).finally(release)
   }
 
-  const inTurn = async (keyId: string): Promise<T> => {
-    await turn()
-    return find(keyId).catch(tellOutage).finally(passOn)
-  }
-
-  return (keyId, atOnce) => {
-    const found = shared.get(keyId) ?? (atOnce ? find : inTurn)(keyId).finally(() => shared.delete(keyId))
+  return (keyId, immediately) => {
+    const found = shared.get(keyId) ?? (immediately ? find : findInTurn)(keyId).finally(() => shared.delete(keyId))
     shared.set(keyId, found)
     return found
   }

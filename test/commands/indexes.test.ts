@@ -1,4 +1,4 @@
-// The command line of the indexes.
+// The command that creates indexes.
 import t from 'tap'
 import { indexesCommand } from '../../src/commands/indexes.js'
 import { collections } from '../../src/documents/collections.js'
@@ -7,16 +7,16 @@ import { tryCommand } from '../support/command.js'
 import { mongoSettings } from '../support/store.js'
 import { WireServer } from '../support/wire-server.js'
 
-t.test('every index is asked for, and a failure is shown', async (t) => {
+t.test('every index is created, and a failure is reported', async (t) => {
   const server = await WireServer.for(t)
   const store = mongoStore(mongoSettings(server.uri))
   t.teardown(() => store.close())
   const run = () => tryCommand(indexesCommand, store, [])
-  t.match(await run(), { code: 0, stdout: 'The indexes of MongoDB database test are there' })
-  const asked = server.commands.filter((command) => 'createIndexes' in command)
+  t.match(await run(), { code: 0, stdout: 'All indexes of MongoDB database test exist' })
+  const created = server.commands.filter((command) => 'createIndexes' in command)
   t.same(
     Object.fromEntries(
-      asked.map(({ createIndexes, indexes }) => [
+      created.map(({ createIndexes, indexes }) => [
         createIndexes,
         (indexes as { key: object }[]).map(({ key }) => Object.keys(key)),
       ]),
@@ -30,7 +30,7 @@ t.test('every index is asked for, and a failure is shown', async (t) => {
   })
   t.match(await tryCommand(indexesCommand, store, ['--bogus']), { code: 2, output: "Unknown option '--bogus'" })
   server.errors.set('createIndexes', 13)
-  t.match(await run(), { code: 1, output: /^The indexes cannot be made: /m })
+  t.match(await run(), { code: 1, output: /^The indexes cannot be created: /m })
   server.stop()
   t.match(await run(), { code: 1, output: /^The database cannot be reached: /m })
 })

@@ -1,14 +1,14 @@
-// What the commands share: how they write, and how they end.
+// What all commands share: arguments, output and exit codes.
 import t from 'tap'
-import { type Command, CommandError, print, UsageError } from '../../src/commands/run-command.js'
+import { type Command, CommandError, parseAction, print, UsageError } from '../../src/commands/run-command.js'
 import { ConfigError } from '../../src/config/config.js'
 import { StoreUnavailable } from '../../src/store/store.js'
 import { tryCommand } from '../support/command.js'
 import { testStore } from '../support/store.js'
 
 const codes = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n)
-/** Control characters of ASCII and of Latin 1, of direction, and the ends of lines and paragraphs. */
-const commanding = [
+/** The control characters of ASCII and Latin 1, those of text direction, and line and paragraph separators. */
+const controls = [
   ...codes(0, 0x1f),
   ...codes(0x7f, 0x9f),
   0x061c,
@@ -18,14 +18,14 @@ const commanding = [
 ].map((code) => String.fromCharCode(code))
 const escapeOf = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-const saying = (run: Command['run']): Command => ({ usage: 'Usage:\n  say', run })
+const commandOf = (run: Command['run']): Command => ({ usage: 'Usage:\n  say', run })
 
-t.test('a character that a terminal obeys is written as its escape, every other one as it is', async (t) => {
+t.test('a control character is written as its escape, and every other character as it is', async (t) => {
   const store = testStore(t)
   const plain = ' ~é Ọkáfọ̀ مركز 市场 🙏 क्‍ष \u200c\ufffd"\\'
-  for (const character of commanding) {
+  for (const character of controls) {
     const { stdout } = await tryCommand(
-      saying(async (_store, _argv, { out }) => print(out, `a${character}b`, plain)),
+      commandOf(async (_store, _argv, { out }) => print(out, `a${character}b`, plain)),
       store,
       [],
     )
@@ -33,21 +33,21 @@ t.test('a character that a terminal obeys is written as its escape, every other 
   }
 })
 
-t.test('JSON stays the same JSON', async (t) => {
-  const value = { text: commanding.join('x') }
-  const json = saying(async (_store, _argv, { out }) => print(out, JSON.stringify(value)))
+t.test('escaped JSON stays equivalent JSON', async (t) => {
+  const value = { text: controls.join('x') }
+  const json = commandOf(async (_store, _argv, { out }) => print(out, JSON.stringify(value)))
   const { stdout } = await tryCommand(json, testStore(t), [])
   t.same(JSON.parse(stdout), value)
   t.match(stdout, /^[ -~]+\n$/)
 })
 
-t.test('whatever ends a command, its message is harmless', async (t) => {
+t.test('no error message contains control characters', async (t) => {
   const store = testStore(t)
   const bad = '\u001b[2Ja\u009b\u202e\nb'
   const shown = '\\u001b[2Ja\\u009b\\u202e\\u000ab'
   const failing = (error: Error) =>
     tryCommand(
-      saying(() => Promise.reject(error)),
+      commandOf(() => Promise.reject(error)),
       store,
       [],
     )
@@ -61,5 +61,29 @@ t.test('whatever ends a command, its message is harmless', async (t) => {
     const { output } = await failing(error)
     t.match(output, '\\u001bx')
     t.notMatch(output, '\u001b')
+  }
+})
+
+t.test('the help shows the details, and a wrong call shows the usage only', async (t) => {
+  const command = { usage: 'Usage:\n  say', details: 'More', run: () => Promise.reject(new UsageError('Wrong')) }
+  t.match(await tryCommand(command, testStore(t), ['--help']), { code: 0, stdout: /^Usage:\n {2}say\n\nMore\n$/ })
+  t.match(await tryCommand(command, testStore(t), []), { code: 2, output: /^Wrong\n\nUsage:\n {2}say\n$/ })
+})
+
+t.test('the action, its argument and its options may come in any order', async (t) => {
+  const actions = { add: { options: ['name'] }, drop: { argument: 'ID', options: [] } } as const
+  t.same(parseAction(['--json', 'add', '--name', 'x'], actions), {
+    ...{ action: 'add', argument: '', values: { name: 'x' }, json: true },
+  })
+  t.same(parseAction(['drop', 'a'], actions), { action: 'drop', argument: 'a', values: {}, json: false })
+  for (const [argv, message] of [
+    [[], 'The action is missing: it must be one of add, drop'],
+    [['constructor'], 'Unknown action constructor: it must be one of add, drop'],
+    [['add', 'x'], 'Unexpected argument x'],
+    [['drop'], 'ID is missing'],
+    [['drop', 'a', 'b'], 'Unexpected argument b'],
+    [['drop', 'a', '--name', 'x'], 'drop has no option --name'],
+  ] as const) {
+    t.throws(() => parseAction([...argv], actions), { message })
   }
 })

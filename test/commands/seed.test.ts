@@ -1,4 +1,4 @@
-// The command line of the seed: repeatable, and careful with other data.
+// The command that writes demo data.
 import t, { type Test } from 'tap'
 import { seedCommand } from '../../src/commands/seed.js'
 import { keysOf } from '../../src/keys/keys.js'
@@ -13,7 +13,7 @@ const prepare = async (t: Test) => {
   return { store, seedInto, seed: (...argv: string[]) => seedInto(store, ...argv), count }
 }
 
-t.test('seeding writes what was asked for and prints a working key for each organisation', async (t) => {
+t.test('seeding writes as much data as was asked for and prints a working key for each organisation', async (t) => {
   const { store, seed, count } = await prepare(t)
   const { code, stdout, output } = await seed(
     '--organisations',
@@ -42,21 +42,21 @@ t.test('seeding again adds what is missing and nothing else', async (t) => {
     insert: (collection, documents, options) =>
       collection === 'entries' ? Promise.reject(new Error('gone')) : store.insert(collection, documents, options),
   }
-  t.match(await seedInto(failing, ...numbers), { code: 1, output: 'Error: gone' }, 'a run that was broken off')
+  t.match(await seedInto(failing, ...numbers), { code: 1, output: 'Error: gone' }, 'a run that is interrupted')
   t.match(await seed(...numbers), { code: 0, stdout: /^fda_\w+ {2}\w+ {2}\S/m })
   t.equal(await count('entries'), 1200)
   t.match(await seed(...numbers), { code: 0 })
   t.equal(await count('entries'), 1200)
 })
 
-t.test('two runs at once write the same', async (t) => {
+t.test('two runs at the same time write the same data once', async (t) => {
   const { seed, count } = await prepare(t)
   const numbers = ['--dispatches', '4', '--entries', '1200']
   t.match(await Promise.all([seed(...numbers), seed(...numbers)]), [{ code: 0 }, { code: 0 }])
   t.equal(await count('entries'), 1200)
 })
 
-t.test('a database with other data is left alone unless it is forced', async (t) => {
+t.test('a database with other data is left alone unless --force is given', async (t) => {
   const { store, seed, count } = await prepare(t)
   await store.insert('organisations', [{ _id: 'real', name: 'Real', createdAt: new Date(), updatedAt: new Date() }])
   t.match(await seed('--entries', '0'), { code: 1, output: 'The database holds other data' })
@@ -65,7 +65,7 @@ t.test('a database with other data is left alone unless it is forced', async (t)
   t.equal(await count('dispatches'), 48)
 })
 
-t.test('a wrong number is named', async (t) => {
+t.test('a wrong number is an error that names its option', async (t) => {
   const { seed } = await prepare(t)
   t.match(await seed('--entries', '-1'), { code: 2, output: /--entries|Option/ })
   t.match(await seed('--entries=1e6'), { code: 2, output: '--entries 1e6 must be an integer from 0 to 999999999' })

@@ -1,15 +1,40 @@
-// What of a key may reach the log, however it was mangled on its way.
+// The format of keys, and how their secrets are kept out of the log.
 import t from 'tap'
 import { createRandom } from '../../seed/random.js'
 import { keyIdOf, makeKey, redacted } from '../../src/keys/format.js'
 
-/** How many characters of a secret may stand in the log in a row. */
-const MOST_LEFT = 12
+t.test('a key has an id, a secret and a checksum, and no two keys are equal', async (t) => {
+  const keys = Array.from({ length: 200 }, () => makeKey())
+  t.equal(new Set(keys).size, 200)
+  for (const key of keys) {
+    t.match(key, /^fda_[0-9A-Za-z]{12}_[0-9A-Za-z]{39}$/)
+    t.equal(keyIdOf(key), key.slice(4, 16))
+  }
+})
 
-/** The same keys and manglings in every run: of all pieces of keys some few are words by chance. */
+t.test('a mistyped key has no id', async (t) => {
+  const key = makeKey()
+  for (const at of [0, 5, 16, 20, key.length - 1]) {
+    const wrong = key[at] === 'x' ? 'y' : 'x'
+    t.equal(keyIdOf(key.slice(0, at) + wrong + key.slice(at + 1)), undefined, `character ${at}`)
+  }
+  for (const text of ['', 'fda_', key.slice(1), `${key}x`, key.toUpperCase()]) t.equal(keyIdOf(text), undefined)
+})
+
+t.test('a secret is removed from a text, and the id of the key stays', async (t) => {
+  const key = makeKey()
+  t.equal(redacted(`/x?a=${key}&b=${key}`), `/x?a=fda_${keyIdOf(key)}_[redacted]&b=fda_${keyIdOf(key)}_[redacted]`)
+  const encoded = [...key].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('')
+  t.equal(redacted(`/x?a=${encoded}&b=%2F%3d%zz`), `/x?a=fda_${keyIdOf(key)}_[redacted]&b=%2F%3d%zz`)
+})
+
+/** How many consecutive characters of a secret may appear in the log. */
+const MAX_VISIBLE = 12
+
+/** The same keys and manglings in every run, because a few pieces of keys look like words by chance. */
 const random = createRandom(1)
-const draw = (limit: number) => Math.floor(random() * limit)
-const oneOf = <T>(list: readonly T[]): T => list[draw(list.length)] as T
+const randomInteger = (limit: number) => Math.floor(random() * limit)
+const oneOf = <T>(list: readonly T[]): T => list[randomInteger(list.length)] as T
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const strange = [
@@ -30,38 +55,38 @@ const some = (text: string, change: (character: string) => string) => {
   return [...text].map((character) => (random() < share ? change(character) : character)).join('')
 }
 const split = (text: string): [string, string] => {
-  const at = draw(text.length + 1)
+  const at = randomInteger(text.length + 1)
   return [text.slice(0, at), text.slice(at)]
 }
 
 const manglings: Record<string, (key: string) => string> = {
-  'left as it is': (key) => key,
-  'one character missing': (key) => {
+  unchanged: (key) => key,
+  'with one character missing': (key) => {
     const [head, tail] = split(key)
     return head + tail.slice(1)
   },
-  'one character more': (key) => split(key).join(oneOf(strange)),
-  'another character': (key) => {
+  'with one character more': (key) => split(key).join(oneOf(strange)),
+  'with another character': (key) => {
     const [head, tail] = split(key)
     return head + oneOf(strange) + tail.slice(1)
   },
   'percent-encoded': (key) => some(key, encode),
   'percent-encoded twice': (key) => some(some(key, encode), encode),
-  'percent-encoded as a whole, again and again': (key) => {
+  'percent-encoded repeatedly': (key) => {
     let text = key.replaceAll('_', '%5F')
-    for (let times = draw(6); times > 0; times--) text = text.replaceAll('%', '%25')
+    for (let times = randomInteger(6); times > 0; times--) text = text.replaceAll('%', '%25')
     return text
   },
-  'in capitals': (key) => key.toUpperCase(),
-  'without capitals': (key) => key.toLowerCase(),
-  'in another case': (key) =>
+  'in upper case': (key) => key.toUpperCase(),
+  'in lower case': (key) => key.toLowerCase(),
+  'in mixed case': (key) =>
     some(key, (character) => (random() < 0.5 ? character.toUpperCase() : character.toLowerCase())),
   'cut off': (key) => split(key)[0],
   'without its beginning': (key) => split(key)[1],
-  'in two': (key) => split(key).join(oneOf(['&b=', '/', '?', '%20', '", "', ' ', '\n', '=', '#'])),
+  'in two parts': (key) => split(key).join(oneOf(['&b=', '/', '?', '%20', '", "', ' ', '\n', '=', '#'])),
   'in many parts': (key) => key.replace(/.{4}/g, `$&${oneOf(['%20', ' ', '%0A', '-', '+', '.'])}`),
   'with other dashes': (key) => key.replaceAll('_', oneOf(['-', '', ' ', '%20', '%2D', '__', '.'])),
-  'its secret alone': (key) => key.slice(17),
+  'reduced to its secret': (key) => key.slice(17),
 }
 
 const places: ((text: string) => string)[] = [
@@ -73,7 +98,7 @@ const places: ((text: string) => string)[] = [
   (text) => `${text}/5.0 (X11; Linux)`,
 ]
 
-/** The longest piece of a secret in a text, whatever its case and however it is encoded. */
+/** The longest piece of a secret in a text, ignoring case and percent-encoding. */
 const longestPiece = (text: string, secret: string): string => {
   let plain = text
   for (let i = 0; i < 8; i++) {
@@ -92,20 +117,20 @@ const longestPiece = (text: string, secret: string): string => {
 }
 
 for (const [mangled, mangle] of Object.entries(manglings)) {
-  t.test(`a key, ${mangled}, leaves no more than a few characters of its secret`, async (t) => {
+  t.test(`a key ${mangled} leaves at most a few characters of its secret`, async (t) => {
     const left: string[] = []
     for (let i = 0; i < 3000; i++) {
-      const key = makeKey(draw)
+      const key = makeKey(randomInteger)
       const text = oneOf(places)(mangle(key))
       const safe = redacted(text)
-      if (longestPiece(safe, key.slice(17)).length > MOST_LEFT) left.push(`${text} -> ${safe}`)
+      if (longestPiece(safe, key.slice(17)).length > MAX_VISIBLE) left.push(`${text} -> ${safe}`)
     }
     t.same(left, [])
   })
 }
 
-t.test('the id of a key that is whole but for its secret stays readable', async (t) => {
-  const key = makeKey(draw)
+t.test('the id of a key stays readable where it is complete', async (t) => {
+  const key = makeKey(randomInteger)
   const id = keyIdOf(key)
   for (const [text, shown] of [
     [`/x?a=${key}&b=1`, `/x?a=fda_${id}_[redacted]&b=1`],
@@ -120,7 +145,7 @@ t.test('the id of a key that is whole but for its secret stays readable', async 
   }
 })
 
-t.test('what is no key stays as it is', async (t) => {
+t.test('a text without a key is unchanged', async (t) => {
   for (const text of [
     '/v1/entries?status=accepted&perPage=1',
     '/v1/entries/6592c7da0000060000000002',

@@ -1,40 +1,40 @@
-// The look-ups of keys: shared, and no more than a few at once.
+// How keys are looked up: together where possible, and only a limited number at once.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { lookUpsBy } from '../../src/keys/look-ups.js'
+import { limitedLookUp } from '../../src/keys/look-ups.js'
 import { QueryTimeout, StoreUnavailable } from '../../src/store/store.js'
 
-/** Look-ups that end when they are told to. */
-const held = () => {
-  const underWay = new Map<string, { end(): void; fail(error: unknown): void }>()
+/** Look-ups that end when the test says so. */
+const prepare = () => {
+  const running = new Map<string, { end(): void; fail(error: unknown): void }>()
   const asked: string[] = []
   let most = 0
-  const lookUp = lookUpsBy(
+  const lookUp = limitedLookUp(
     (id: string) =>
       new Promise<string>((resolve, reject) => {
         asked.push(id)
         const ended = (end: () => void) => () => {
-          underWay.delete(id)
+          running.delete(id)
           end()
         }
-        underWay.set(id, { end: ended(() => resolve(`found ${id}`)), fail: (error) => ended(() => reject(error))() })
-        most = Math.max(most, underWay.size)
+        running.set(id, { end: ended(() => resolve(`found ${id}`)), fail: (error) => ended(() => reject(error))() })
+        most = Math.max(most, running.size)
       }),
   )
-  /** Ends one round of look-ups after the other, until none is left. */
+  /** Ends all running look-ups, then those that started in their place, until none is left. */
   const endAll = async () => {
     await setImmediate()
-    while (underWay.size > 0) {
-      for (const { end } of underWay.values()) end()
+    while (running.size > 0) {
+      for (const { end } of running.values()) end()
       await setImmediate()
     }
   }
   const ids = (count: number) => Array.from({ length: count }, (_, n) => `key${n}`)
-  return { lookUp, underWay, endAll, asked, ids, most: () => most }
+  return { lookUp, running, endAll, asked, ids, most: () => most }
 }
 
-t.test('a limited number runs at once, and the others come in turn', async (t) => {
-  const { lookUp, endAll, ids, most } = held()
+t.test('a limited number of look-ups runs at once, and the others wait for their turn', async (t) => {
+  const { lookUp, endAll, ids, most } = prepare()
   const found = Promise.all(ids(200).map((id) => lookUp(id, false)))
   await endAll()
   t.same(
@@ -44,11 +44,11 @@ t.test('a limited number runs at once, and the others come in turn', async (t) =
   t.equal(most(), 32)
   const again = lookUp('later', false)
   await endAll()
-  t.equal(await again, 'found later', 'and afterwards there is room again')
+  t.equal(await again, 'found later', 'later look-ups start at once again')
 })
 
-t.test('one look-up serves all who ask for the key meanwhile', async (t) => {
-  const { lookUp, endAll, asked } = held()
+t.test('requests with the same key share one look-up while it is running', async (t) => {
+  const { lookUp, endAll, asked } = prepare()
   const all = Promise.all([lookUp('a', false), lookUp('a', true), lookUp('a', false)])
   await endAll()
   t.same(await all, ['found a', 'found a', 'found a'])
@@ -56,30 +56,30 @@ t.test('one look-up serves all who ask for the key meanwhile', async (t) => {
   const next = lookUp('a', false)
   await endAll()
   t.equal(await next, 'found a')
-  t.same(asked, ['a', 'a'], 'and none who asks later')
+  t.same(asked, ['a', 'a'], 'a later request starts a new one')
 })
 
-t.test('when too many wait the next is told to come later, unless its key was verified before', async (t) => {
-  const { lookUp, underWay, endAll, ids } = held()
+t.test('when the queue is full a look-up fails, unless its key was verified before', async (t) => {
+  const { lookUp, running, endAll, ids } = prepare()
   const found = Promise.all(ids(1032).map((id) => lookUp(id, false)))
   await t.rejects(lookUp('late', false), StoreUnavailable)
   const known = lookUp('known', true)
-  underWay.get('known')?.end()
+  running.get('known')?.end()
   t.equal(await known, 'found known')
   await endAll()
   t.equal((await found).length, 1032)
 })
 
-t.test('an outage that one look-up meets is told to all who wait, another failure to nobody else', async (t) => {
+t.test('an outage fails all look-ups that are waiting, and any other error only its own', async (t) => {
   for (const [error, shared] of [
     [new StoreUnavailable(new Error('gone')), true],
     [new QueryTimeout(new Error('slow')), true],
     [new Error('odd'), false],
   ] as const) {
-    const { lookUp, underWay, endAll, ids } = held()
+    const { lookUp, running, endAll, ids } = prepare()
     const results = Promise.allSettled(ids(40).map((id) => lookUp(id, false)))
     await setImmediate()
-    underWay.get('key0')?.fail(error)
+    running.get('key0')?.fail(error)
     await endAll()
     const failed = (await results).filter((result) => result.status === 'rejected')
     t.equal(failed.length, shared ? 9 : 1, String(error))

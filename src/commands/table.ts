@@ -1,0 +1,24 @@
+// Tables of stored documents. Other programs may write to the database too, so a field can hold any value.
+import { visible } from './run-command.js'
+
+export type Cell = string | Date | null
+
+/** A stored value as a table and JSON can show it: null if it is neither a string nor a valid date. */
+export const cellOf = (value: unknown): Cell =>
+  typeof value === 'string' || (value instanceof Date && !Number.isNaN(value.getTime())) ? value : null
+
+/** The lines of a table with these columns; the first line holds their names. */
+export const table = <Column extends string>(
+  columns: readonly Column[],
+  rows: readonly Partial<Record<Column, Cell>>[],
+): string[] => {
+  const text = (cell: Cell | undefined) => (cell instanceof Date ? cell.toISOString() : visible(cell ?? '-'))
+  const lines = [[...columns], ...rows.map((row) => columns.map((column) => text(row[column])))] as string[][]
+  const widths = columns.map((_, i) => Math.max(...lines.map((line) => (line[i] as string).length)))
+  return lines.map((line) =>
+    line
+      .map((cell, i) => cell.padEnd(widths[i] as number))
+      .join('  ')
+      .trimEnd(),
+  )
+}

@@ -1,0 +1,111 @@
+// The lines of a file that is loaded: which of them are valid, and what is reported about the others.
+import { open } from 'node:fs/promises'
+import t, { type Test } from 'tap'
+import { type Line, readLines } from '../../src/commands/load-lines.js'
+import { type CollectionName, collections } from '../../src/documents/collections.js'
+import { entry, fileWith, line, organisation } from '../support/load.js'
+import { a } from '../support/tenants.js'
+
+const readFile = async (file: string, collection: CollectionName = 'entries'): Promise<Line[]> => {
+  const lines: Line[] = []
+  for await (const line of readLines(file, collections[collection].schema, organisation)) lines.push(line)
+  return lines
+}
+
+const read = (t: Test, text: string | Buffer, collection?: CollectionName) => readFile(fileWith(t, text), collection)
+
+t.test('lines become documents with dates and the organisation, and blank lines are skipped', async (t) => {
+  const { _id, ...rest } = entry
+  const lines = [`\uFEFF${JSON.stringify({ id: _id, ...rest })}`, '', line({ _id: 'second', organisation }), '']
+  const found = await read(t, lines.join('\r\n'))
+  t.same(
+    found.map(({ number, document, error }) => ({ number, document, error })),
+    [
+      { number: 1, document: { ...entry, organisation }, error: undefined },
+      { number: 3, document: { ...entry, _id: 'second', organisation }, error: undefined },
+    ],
+  )
+})
+
+t.test('an invalid line has an error that says what is wrong', async (t) => {
+  const date = 'must be a date such as 2025-03-14T09:26:53.589Z, from the year 0001 to 9999 in UTC'
+  const { organisation: _, ...dispatch } = a.dispatch(1)
+  for (const [text, error, collection] of [
+    ['{"_id":', 'is not valid JSON: '],
+    ['[1]', 'is not a JSON object'],
+    ['null', 'is not a JSON object'],
+    [line({ id: 'x' }), 'has both id and _id'],
+    [line({ organisation: 'other' }), `organisation: must be ${organisation} or left out`],
+    [line({ createdAt: 'yesterday' }), `createdAt: ${date}`],
+    [line({ createdAt: '2025-02-31T00:00:00' }), `createdAt: ${date}`],
+    [line({ createdAt: '2024-02-30T00:00:00Z' }), `createdAt: ${date}`],
+    [line({ createdAt: '2024-01-01T24:00:00Z' }), `createdAt: ${date}`],
+    [line({ createdAt: '2024-13-01T00:00:00Z' }), `createdAt: ${date}`],
+    [line({ createdAt: '0000-06-01T00:00:00Z' }), `createdAt: ${date}`],
+    [line({ createdAt: '0001-01-01T00:00:00+14:00' }), `createdAt: ${date}`],
+    [line({ updatedAt: '9999-12-31T23:59:59-14:00' }), `updatedAt: ${date}`],
+    [line({ duration: 'HUGE' }).replace('"HUGE"', '1e400'), 'duration: expected number'],
+    [line({ duration: 'long' }), 'duration: expected number'],
+    [line({ status: 'x'.repeat(2 * 1024 * 1024) }), 'is longer than 2 MiB'],
+    [line({ status: '\ud800' }), 'status: contains half of a surrogate pair'],
+    [line({ location: { coordinates: { longitude: 1 } } }), 'location.coordinates.lattitude: is missing'],
+    [line({ createdAt: undefined }), 'createdAt: is missing'],
+    [line({ unknown: 1 }), 'unknown: is not a known field'],
+    [line({ location: 3 }), 'location: expected object'],
+    [line({ _id: undefined }), 'id: is missing'],
+    [line({ _id: 'x'.repeat(501) }), 'id: expected string length less or equal to 500'],
+    [
+      JSON.stringify({ ...dispatch, dispatchType: 'open' }),
+      'dispatchType: must be one of basic, prefilled, hybrid, survey',
+      'dispatches',
+    ],
+  ] as [string, string, CollectionName?][]) {
+    const [found, ...others] = await read(t, text, collection)
+    t.equal(found?.document, undefined)
+    t.equal(found?.error?.startsWith(error), true, `${error}: ${found?.error}`)
+    t.same(others, [])
+  }
+})
+
+t.test('a value that cannot be stored or served is found at any depth', async (t) => {
+  const { organisation: _, ...dispatch } = a.dispatch(1)
+  const withAttachment = (attachment: string) =>
+    JSON.stringify({ ...dispatch, instructions: { attachments: ['?'] } }).replace('"?"', attachment)
+  const place = 'instructions.attachments.0'
+  for (const [attachment, error] of [
+    [`${'['.repeat(120)}${']'.repeat(120)}`, `${place}.0: is nested deeper than 100 levels`],
+    ['{"_bsontype":"Long"}', `${place}: contains the property name "_bsontype", which cannot be stored`],
+    ['{"a":{"b\\u0000":1}}', `${place}.a: contains the property name "b\\u0000", which cannot be stored`],
+    ['{"a":"\\udc00"}', `${place}.a: contains half of a surrogate pair`],
+    ['1e400', `${place}: contains a number beyond ±1.8e308`],
+    ['{"a":[-1e400]}', `${place}.a: contains a number beyond ±1.8e308`],
+    [`{"a":"😀","b":[null,true,${'['.repeat(90)}${']'.repeat(90)}]}`, undefined],
+  ] as const) {
+    t.equal((await read(t, withAttachment(attachment), 'dispatches'))[0]?.error, error)
+  }
+})
+
+t.test('bytes that are not UTF-8 are an error of their line only', async (t) => {
+  const text = Buffer.concat([Buffer.from(line()), Buffer.of(10, 0xed, 0xa0, 0x80, 10), Buffer.from('[]')])
+  t.same(
+    (await read(t, text)).map(({ error }) => error),
+    [undefined, 'is not valid UTF-8', 'is not a JSON object'],
+  )
+  t.match(await read(t, Buffer.from([0x7b, 0xff, 0x7d])), [{ number: 1, error: 'is not valid UTF-8' }])
+})
+
+t.test('a line may be longer than any string can be, and the lines after it are still read', async (t) => {
+  const path = fileWith(t, `${line()}\n`)
+  const file = await open(path, 'r+')
+  // The gap reads as zeros and takes no space on the disk.
+  await file.write('\n[]\n', 540_000_000)
+  await file.close()
+  t.same(
+    (await readFile(path)).map(({ number, error }) => [number, error]),
+    [
+      [1, undefined],
+      [2, 'is longer than 2 MiB'],
+      [3, 'is not a JSON object'],
+    ],
+  )
+})
