@@ -1,4 +1,5 @@
 // Fastify's serializer compiler for this service. Its responses are objects whose documents are still BSON.
+import { setImmediate } from 'node:timers/promises'
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifySerializerCompiler } from 'fastify'
 import { namedSchemas } from '../../schemas/index.js'
@@ -8,42 +9,60 @@ import { compileDocuments } from './writer.js'
 
 type Envelope = Readonly<Record<string, unknown>>
 
-/** All responses share one output, because each is written synchronously. */
-const out = new Output()
+/** Most responses share one output, because they are written synchronously. */
+const shared = new Output()
+/** How many bytes of BSON are written before other work gets its turn: about a millisecond. */
+const STEP_BYTES = 256 * 1024
+
+export interface ResponseSerializer {
+  (payload: Envelope): Buffer
+  /** Serializes a large response. Other requests get their turn meanwhile. */
+  inSteps(payload: Envelope): Promise<Buffer>
+}
 
 /**
  * Compiles the schema of a response. The serializer writes only the properties of the schema, in its order: documents
  * through a writer that is compiled from their schema, other values through JSON.stringify.
  */
-export const compileResponse = (schema: TSchema): ((payload: Envelope) => Buffer) => {
+export const compileResponse = (schema: TSchema): ResponseSerializer => {
   const { properties = {} } = resolve(schema)
   const parts = Object.entries<TSchema>(properties).map(([name, property]) => ({
     name,
     label: `${JSON.stringify(name)}:`,
     write: partWriter(property),
   }))
-  return (payload) => {
-    out.reset()
+  function* write(payload: Envelope, size: number, out: Output): Generator<void> {
     let separator = '{'
     for (const { name, label, write } of parts) {
       if (payload[name] === undefined) continue
       out.text(separator + label)
-      write(payload[name])
+      yield* write(payload[name], size, out)
       separator = ','
     }
     out.text(separator === '{' ? '{}' : '}')
+  }
+
+  const serialize = (payload: Envelope): Buffer => {
+    shared.reset()
+    for (const _ of write(payload, Number.POSITIVE_INFINITY, shared));
+    return shared.take()
+  }
+  const inSteps = async (payload: Envelope): Promise<Buffer> => {
+    const out = new Output()
+    for (const _ of write(payload, STEP_BYTES, out)) await setImmediate()
     return out.take()
   }
+  return Object.assign(serialize, { inSteps })
 }
 
 /** Fastify's type requires a string here, but it also sends a Buffer as it is. */
 export const serializerCompiler = (({ schema }: { schema: TSchema }) =>
   compileResponse(schema)) as unknown as FastifySerializerCompiler<unknown>
 
-const partWriter = (schema: TSchema): ((value: unknown) => void) => {
+const partWriter = (schema: TSchema): ((value: unknown, size: number, out: Output) => Generator<void>) => {
   const documents = compileDocuments(schema.type === 'array' ? schema.items : schema, namedSchemas)
-  return (value) => {
-    if (value instanceof BsonList) documents.list(value, out)
+  return function* (value, size, out) {
+    if (value instanceof BsonList) yield* documents.list(value, size, out)
     else if (value instanceof BsonDocument) documents.document(value, out)
     else out.text(JSON.stringify(value))
   }

@@ -21,6 +21,9 @@ import { OVERHANG, ROOM, type ScalarWriter, scalars, type Write, type Writer, Wr
 /** How deep values of Type.Unknown may nest. MongoDB stores at most 100 levels. */
 const MAX_DEPTH = 100
 
+/** Where the first item of a BSON array begins, after the array's length. */
+const FIRST_ITEM = 4
+
 const comma = 0x2c
 const openObject = 0x7b
 const closeObject = 0x7d
@@ -41,22 +44,19 @@ export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSc
     out.length = write(input, type, at, out.target, out.length)
   }
 
-  /** Writes the items of a batch. Returns whether the next item is still the first of the list. */
-  const writeBatch = (input: Bytes, out: Output, isFirst: boolean): boolean => {
+  /** Writes the items of a batch from `start` on, about `size` bytes of BSON. Returns where the next item begins. */
+  const writeItems = (input: Bytes, start: number, size: number, out: Output, isFirst: boolean): number => {
     const { bytes } = input
     const last = documentEnd(bytes, 0) - 1
-    let first = isFirst
-    let at = 4
-    while (at < last) {
+    let at = start
+    while (at < last && at < start + size) {
+      if (at > start || !isFirst) out.byte(comma)
       const type = bytes[at] as number
-      at = cstringEnd(bytes, at + 1, last) // skips the item's index, which BSON stores as its name
-      const next = valueEnd(bytes, type, at, last)
-      if (!first) out.byte(comma)
-      first = false
-      writeRoot(input, type, at, next, out)
-      at = next
+      const value = cstringEnd(bytes, at + 1, last) // skips the item's index, which BSON stores as its name
+      at = valueEnd(bytes, type, value, last)
+      writeRoot(input, type, value, at, out)
     }
-    return first
+    return at
   }
 
   return {
@@ -65,14 +65,20 @@ export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSc
       writing(collection, bytes, false, () =>
         writeRoot(new Bytes(bytes), Bson.document, 0, documentEnd(bytes, 0), out),
       ),
-    /** Writes all documents of a list as a JSON array. */
-    list: ({ collection, batches }: BsonList, out: Output): void => {
+    /** Writes all documents of a list as a JSON array, in steps of about `size` bytes of BSON. */
+    *list({ collection, batches }: BsonList, size: number, out: Output): Generator<void> {
       out.text('[')
-      let first = true
+      let isFirst = true
       for (const batch of batches) {
-        writing(collection, batch, true, () => {
-          first = writeBatch(new Bytes(batch), out, first)
-        })
+        const input = new Bytes(batch)
+        for (let at = FIRST_ITEM, start = 0; at > start; ) {
+          start = at
+          writing(collection, batch, true, () => {
+            at = writeItems(input, start, size, out, isFirst)
+          })
+          if (at > start) isFirst = false
+          yield
+        }
       }
       out.text(']')
     },

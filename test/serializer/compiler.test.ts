@@ -44,6 +44,28 @@ t.test('A record by its id comes out as {success, data}', async (t) => {
   )
 })
 
+t.test('a large response is the same when it is serialized in steps, between which other work is done', async (t) => {
+  const projects = Array.from({ length: 10_000 }, (_, i) => project(`p${i}`))
+  const payload = { success: true, data: listOf([projects, [], projects], 'projects'), _metadata: metadata }
+  const serialize = compileResponse(page(Project))
+  let turns = 0
+  const timer = setInterval(() => {
+    turns += 1
+  })
+  const inSteps = await serialize.inSteps(payload)
+  clearInterval(timer)
+  t.ok(inSteps.equals(serialize(payload)))
+  t.ok(turns > 2, `${turns} other turns`)
+})
+
+t.test('an error of a response in steps is the same error', async (t) => {
+  const data = listOf([[project('a'), plain({ _id: 'b', name: 1 })]], 'projects')
+  await t.rejects(compileResponse(page(Project)).inSteps({ success: true, data }), {
+    name: 'UnwritableDocument',
+    message: 'projects b: dispatches is missing',
+  })
+})
+
 t.test('A document that does not fit is an error of the whole answer', async (t) => {
   const data = documentOf(plain({ _id: 'a', name: 1 }), 'projects')
   t.throws(() => answer(one(Project), { success: true, data }), {

@@ -81,8 +81,12 @@ export const writerOf = (schema: TSchema) => {
     write()
     return out.take()
   }
+  /** With steps of a few bytes, so that every list is written in several. */
+  const writeList = (list: BsonList): void => {
+    for (const _ of documents.list(list, 10, out));
+  }
   return {
     document: (document: BsonDocument) => taken(() => documents.document(document, out)),
-    list: (list: BsonList) => taken(() => documents.list(list, out)),
+    list: (list: BsonList) => taken(() => writeList(list)),
   }
 }
