@@ -46,7 +46,7 @@ t.test('it ends in order though callers keep connections open, silent or in the 
 t.test('wrong settings end it with their names and no stack trace', async (t) => {
   const child = start(t, { PORT: 'x', LOG_LEVEL: 'loud' })
   t.same(await once(child, 'exit'), [1, null])
-  t.match(child.output(), /These settings are wrong:\n {2}PORT must/)
+  t.match(child.output(), /These settings are invalid:\n {2}PORT must/)
   t.match(child.output(), /LOG_LEVEL must be one of/)
   t.notMatch(child.output(), /\n +at /)
 })
@@ -54,7 +54,7 @@ t.test('wrong settings end it with their names and no stack trace', async (t) =>
 t.test('a database’s URI that cannot be read ends it with a message', async (t) => {
   const child = start(t, { MONGODB_URI: 'mongodb://:::/field' })
   t.same(await once(child, 'exit'), [1, null])
-  t.match(child.output(), /^These settings are wrong:\n {2}MONGODB_URI cannot be used: /m)
+  t.match(child.output(), /^These settings are invalid:\n {2}MONGODB_URI cannot be used: /m)
   t.notMatch(child.output(), /\n +at /)
 })
 
