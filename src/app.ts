@@ -1,17 +1,23 @@
-// The application: its plugins in order, then its routes, which have plugins of their own (src/routes/index.ts).
+// The application: all its plugins in their order, and its routes.
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import type { Config } from './config/config.js'
 import { MAX_URL_BYTES } from './http/problems.js'
 import { httpServer } from './http/server.js'
 import { keysOf } from './keys/keys.js'
 import type { LogStream } from './log.js'
+import { admissionPlugin } from './plugins/admission.js'
+import { bearerAuthPlugin } from './plugins/bearer-auth.js'
 import { closingPlugin } from './plugins/closing.js'
+import { compressionPlugin } from './plugins/compression.js'
+import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
 import { requestChecksPlugin } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
-import { routes } from './routes/index.js'
+import { responseBuffersPlugin } from './plugins/response-buffers.js'
+import { healthRoutes } from './routes/health.js'
+import { resourceRoutes } from './routes/index.js'
 import { serializerCompiler } from './serializer/compiler.js'
 import type { Store } from './store/store.js'
 import { keepTotals } from './store/totals.js'
@@ -25,8 +31,8 @@ declare module 'fastify' {
 }
 
 /**
- * Builds the application over a store, which stays the caller's to close.
- * @param log where the log goes, if not to stdout line by line
+ * Builds the application over a store. The caller closes the store.
+ * @param log where the log is written; by default stdout, line by line
  */
 export const buildApp = async (config: Config, store: Store, log?: LogStream): Promise<FastifyInstance> => {
   const app: FastifyInstance = Fastify({
@@ -34,8 +40,8 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     trustProxy: config.trustProxy,
-    serverFactory: (listener) => httpServer(listener, { mostConnections: config.maxConnections }),
-    // While it closes it serves what still comes in, and ends the connections.
+    serverFactory: (listener) => httpServer(listener, { maxConnections: config.maxConnections }),
+    // While the service closes, it still serves requests that arrive, and then closes their connections.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_URL_BYTES },
     frameworkErrors,
@@ -47,12 +53,28 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   app.decorate('store', keepTotals(store, config.totalMaxAgeMs))
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
+
+  // The order of the plugins is the order of their hooks. Each block is an instance of its own: what it registers applies to
+  // the routes in it alone.
   await app.register(requestLogPlugin)
   await app.register(closingPlugin)
   await app.register(requestChecksPlugin)
   await app.register(problemsPlugin)
   await app.register(rawSocketsPlugin)
   await app.register(openapiPlugin, { publicUrl: config.publicUrl })
-  await app.register(routes, { config, keys })
+  await app.register(async (json) => {
+    await json.register(jsonOnlyPlugin)
+    await json.register(compressionPlugin)
+    await json.register(responseBuffersPlugin)
+    healthRoutes(json)
+    await json.register(
+      async (v1) => {
+        await v1.register(bearerAuthPlugin, { keys })
+        await v1.register(admissionPlugin, { memory: config.responseMemory })
+        resourceRoutes(v1, config)
+      },
+      { prefix: '/v1' },
+    )
+  })
   return app
 }

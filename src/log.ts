@@ -1,6 +1,5 @@
-// Where the log of the process goes: to stdout, in blocks, since to hand every line to the system by itself costs more than
-// to make it. A log that cannot be written stops nothing: its lines are dropped and counted, and the count is logged as soon
-// as the log can be written again.
+// Writes the log to stdout in blocks, because a system call for every line would cost more than making the line. A log that
+// cannot be written stops nothing: its lines are dropped and counted, and the count is logged once writing works again.
 import { writeFile, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 
@@ -9,21 +8,21 @@ export interface LogStream {
   write(line: string): void
 }
 
-/** Lines are written as soon as there are so many characters of them, or after so many milliseconds. */
+/** Lines are written when a block of this many characters is full, and otherwise at this interval. */
 const BLOCK_LENGTH = 32_768
-const LATEST_MS = 200
-/** How much waits for a slow reader, in characters. Beyond it lines are dropped: the service must neither wait nor grow. */
-const MOST_WAITING = 16 * 1024 * 1024
+const FLUSH_INTERVAL_MS = 200
+/** How much is kept for a slow reader, in characters. Further lines are dropped, so that the service neither waits nor grows. */
+const MAX_WAITING = 16 * 1024 * 1024
 const STDOUT = 1
-/** pino's number for "warn". */
+/** The number of the level "warn" in pino. */
 const WARN = 40
 
-/** Opens it. When the process exits, also for an error, what waits is written as far as stdout takes it at once. */
+/** Opens the log. When the process exits, even because of an error, the lines that wait are written if stdout accepts them at once. */
 export const openLog = (): LogStream => {
   const send = process.stdout instanceof Socket ? sendToStream : sendToFile
   let lines: string[] = []
   let length = 0
-  /** How many lines are on their way to the system, and how long they are. */
+  /** How many lines are being written, and their length. */
   let sending = { lines: 0, length: 0 }
   let dropped = 0
   let failed = false
@@ -31,7 +30,7 @@ export const openLog = (): LogStream => {
   const flush = (): void => {
     if (sending.lines > 0 || lines.length === 0) return
     sending = { lines: lines.length, length }
-    // A disk that became full may have taken a part of a line, which ends here.
+    // After a failure, such as a full disk, the file may end in the middle of a line.
     const block = (failed ? '\n' : '') + lines.join('')
     lines = []
     length = 0
@@ -52,14 +51,14 @@ export const openLog = (): LogStream => {
     length += line.length
   }
 
-  // Without these listeners a stdout or stderr that cannot be written would end the process.
+  // Without these listeners an error of stdout or stderr would end the process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-  setInterval(flush, LATEST_MS).unref()
-  process.on('exit', () => writeAtOnce(lines.join('')))
+  setInterval(flush, FLUSH_INTERVAL_MS).unref()
+  process.on('exit', () => writeSync(lines.join('')))
 
   return {
     write(line) {
-      if (length + sending.length + line.length > MOST_WAITING) dropped += 1
+      if (length + sending.length + line.length > MAX_WAITING) dropped += 1
       else {
         push(line)
         if (length >= BLOCK_LENGTH) flush()
@@ -68,20 +67,20 @@ export const openLog = (): LogStream => {
   }
 }
 
-type Sent = (error?: Error | null) => void
+type Callback = (error?: Error | null) => void
 
-/** To a pipe, a socket or a terminal, which Node writes without waiting for the reader. */
-const sendToStream = (block: string, sent: Sent): void => {
-  process.stdout.write(block, sent)
+/** For a pipe, a socket or a terminal: Node writes to these without waiting for the reader. */
+const sendToStream = (block: string, callback: Callback): void => {
+  process.stdout.write(block, callback)
 }
 
-/** To a file or a device, for whose disk process.stdout would wait. */
-const sendToFile = (block: string, sent: Sent): void => writeFile(STDOUT, block, sent)
+/** For a file or a device: process.stdout would block until the disk has written. */
+const sendToFile = (block: string, callback: Callback): void => writeFile(STDOUT, block, callback)
 
-const writeAtOnce = (text: string): void => {
+const writeSync = (text: string): void => {
   try {
     writeFileSync(STDOUT, text)
   } catch {
-    // The reader has stopped or gone, or the disk is full: there is nobody left to tell.
+    // The reader has stopped or gone, or the disk is full. This error cannot be logged anywhere.
   }
 }

@@ -1,4 +1,5 @@
-// The process: settings, store, application, listening, and an orderly end on signals.
+// The process: reads the settings, opens the store, starts the application, and shuts down on signals.
+import { setTimeout } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
@@ -8,12 +9,11 @@ import type { DemoKey } from './demo.js'
 import { openLog } from './log.js'
 import { type Store, StoreUnavailable } from './store/store.js'
 
-/** How long requests under way may take to end once the process was told to, in milliseconds. */
+/** How long running requests may take to end once the process was told to stop. */
 const GRACE_MS = 12_000
-/** How long until a database that is not there is tried again, in milliseconds. */
+/** How long to wait before a database that cannot be reached is tried again. */
 const RETRY_MS = 2000
-
-/** Files that the process opens beside the connections of callers and of the pool. */
+/** How many files the process opens beside the connections of callers and to the database. */
 const OTHER_FILES = 64
 
 const start = async (settings: Config): Promise<void> => {
@@ -23,28 +23,32 @@ const start = async (settings: Config): Promise<void> => {
   const app = await buildApp(config, store, openLog())
 
   await app.listen({ host: config.host, port: config.port }).catch((error) => {
-    // What the system refuses is a matter of the settings; anything else is a fault of the program.
+    // An error of the system is caused by the settings, such as a port in use. Any other error is a bug.
     throw error.syscall ? new ConfigError([`HOST ${config.host}, PORT ${config.port}: ${error.message}`]) : error
   })
-  process.stdout.write(banner(config, app, demoKeys))
-  app.log.info({ connections: config.maxConnections }, 'the most connections of callers')
-
-  if (config.mongo?.ensureIndexes) ensureIndexes(store, app.log)
   closeWithGrace({ delay: GRACE_MS, logger: app.log }, async ({ err, signal }) => {
     app.log.info({ err, signal }, 'closing')
     await app.close()
     await store.close()
   })
+  // The service already responds while the banner waits for the database, for MONGODB_TIMEOUT_MS if it cannot be reached.
+  const isReachable = await store.ping().then(
+    () => true,
+    () => false,
+  )
+  process.stdout.write(banner(config, app, demoKeys, isReachable))
+  app.log.info({ connections: config.maxConnections }, 'the largest number of connections from callers')
+  prepareDatabase(store, config.mongo?.ensureIndexes === true, app.log)
 }
 
-/** How many files are left for callers, where the system limits how many the process may open. */
+/** How many files are left for callers, if the system limits how many the process may open. */
 const freeFiles = ({ mongo }: Config): number[] => {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } }
   const left = Number(userLimits?.open_files.soft) - OTHER_FILES - (mongo?.poolSize ?? 0)
   return [Math.max(1, left)].filter(Number.isFinite)
 }
 
-/** The embedded store with its demo data: loaded when it is needed, since its libraries are a third of all code. */
+/** Opens the embedded store with its demo data. It is imported only when needed, because it is a third of all code. */
 const openDemo = async (): Promise<{ store: Store; demoKeys: readonly DemoKey[] }> => {
   const { embeddedStore } = await import('./store/embedded.js')
   const { loadDemo } = await import('./demo.js')
@@ -52,26 +56,43 @@ const openDemo = async (): Promise<{ store: Store; demoKeys: readonly DemoKey[] 
   return { store, demoKeys: await loadDemo(store) }
 }
 
-/** Makes the missing indexes while the service runs already, and waits for a database that is not there yet. */
-const ensureIndexes = async (store: Store, log: FastifyBaseLogger): Promise<void> => {
-  try {
-    await store.ensureIndexes()
-    log.info('the indexes are there')
-  } catch (err) {
-    log.error({ err }, 'the indexes cannot be made now: filters and sorts may be slow')
-    if (err instanceof StoreUnavailable) setTimeout(ensureIndexes, RETRY_MS, store, log).unref()
+/**
+ * Creates missing indexes while the service is already running, as soon as the database can be reached. An outage is logged
+ * once, and so is its end.
+ */
+const prepareDatabase = async (store: Store, ensureIndexes: boolean, log: FastifyBaseLogger): Promise<void> => {
+  let isDown = false
+  for (;;) {
+    try {
+      await (ensureIndexes ? store.ensureIndexes() : store.ping())
+      if (isDown) log.info('the database can be reached again')
+      if (ensureIndexes) log.info('the indexes exist')
+      return
+    } catch (err) {
+      if (!(err instanceof StoreUnavailable)) {
+        return log.error(
+          { err },
+          'the database failed: missing indexes were not created, so filters and sorts may be slow',
+        )
+      }
+      const reason = (err.cause as Error).message
+      if (!isDown) log.warn({ reason }, 'the database cannot be reached: requests fail with 503 until it can')
+      isDown = true
+      await setTimeout(RETRY_MS, undefined, { ref: false })
+    }
   }
 }
 
-const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey[]): string => {
+const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey[], isReachable: boolean): string => {
   const url = config.publicUrl ?? app.listeningOrigin
   const first = demoKeys[0]
   return [
     '',
-    `field-data-api on ${url} (${app.store.description})`,
+    `field-data-api on ${url} (${app.store.description}${isReachable ? '' : ', which cannot be reached'})`,
     `  Docs  ${url}/docs`,
     ...(first ? [`  Try   curl -H 'Authorization: Bearer ${first.key}' '${url}/v1/entries?perPage=1'`] : []),
     ...demoKeys.map(({ organisation, key }) => `  Key   ${key}  ${organisation.name}`),
+    ...(config.mongo ? ['  Key   npm run keys -- issue --organisation ID --name NAME'] : []),
     '\n',
   ].join('\n')
 }
@@ -79,7 +100,7 @@ const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey
 try {
   await start(loadConfig())
 } catch (error) {
-  // What the user can mend is said in words; a fault of the program keeps its stack.
+  // A user can correct a setting with the message alone. A bug needs its stack trace.
   console.error(error instanceof ConfigError ? error.message : error)
   process.exitCode = 1
 }

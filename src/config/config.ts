@@ -3,25 +3,29 @@ import { isIPv4 } from 'node:net'
 import { type Static, Type } from '@sinclair/typebox'
 import { defaulted, literals } from '../../schemas/kit.js'
 import type { MongoSettings } from '../store/mongo.js'
-import { type InvalidInput, textChecker } from '../validation/text.js'
+import { textChecker } from '../validation/text.js'
 
 type Settings = Static<typeof Settings>
-/** Every setting, as the environment names it. */
+/** Every setting, under the name of its environment variable. */
 export const Settings = Type.Object({
   HOST: defaulted(Type.String({ description: 'Address to listen on.' }), '127.0.0.1'),
   PORT: defaulted(
-    Type.Integer({ minimum: 0, maximum: 65_535, description: 'Port to listen on; 0 takes any free one.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 65_535,
+      description: 'Port to listen on. With 0 the system chooses a free port.',
+    }),
     3000,
   ),
   MONGODB_URI: Type.Optional(
     Type.String({
-      format: 'a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database',
+      format: 'mongodb-uri',
       description:
-        'Database to serve, with its name as the path; its options go before the settings below. Without it the embedded store serves demo data, on loopback only.',
+        'URI of the database to serve. Its path is the name of the database, and its options override the settings below. If it is not set, the embedded store serves demo data, on loopback only.',
     }),
   ),
   MONGODB_POOL_SIZE: defaulted(
-    Type.Integer({ minimum: 1, maximum: 10_000, description: 'Most connections to each server of MongoDB.' }),
+    Type.Integer({ minimum: 1, maximum: 10_000, description: 'Largest number of connections to each MongoDB server.' }),
     100,
   ),
   MONGODB_TIMEOUT_MS: defaulted(
@@ -29,13 +33,13 @@ export const Settings = Type.Object({
       minimum: 1,
       maximum: 600_000,
       description:
-        'How long a request waits for a server of MongoDB that is not there, before it is a 503, in milliseconds.',
+        'How long a request waits for a MongoDB server that cannot be reached before it fails with 503, in milliseconds.',
     }),
     1000,
   ),
   MONGODB_READ_PREFERENCE: defaulted(
     literals(['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'], {
-      description: 'Which members of a replica set are read.',
+      description: 'Which members of a replica set the service reads from.',
     }),
     'primary',
   ),
@@ -48,27 +52,28 @@ export const Settings = Type.Object({
     10_000,
   ),
   ENSURE_INDEXES: defaulted(
-    literals(['true', 'false'], { description: 'Whether the indexes that the database lacks are made at start.' }),
+    literals(['true', 'false'], { description: 'Whether the service creates missing indexes when it starts.' }),
     'true',
   ),
   PUBLIC_URL: Type.Optional(
     Type.String({
-      format: 'an absolute http or https URL without user, query and fragment',
+      format: 'base-url',
       description:
-        'URL under which callers reach the service, for page links. Without it: host and protocol of the request, which a caller can set.',
+        'URL under which callers reach the service, for page links. If it is not set, links use the host and protocol of the request, which a caller can choose.',
     }),
   ),
   TRUST_PROXY: Type.Optional(
     Type.String({
-      format: 'a list of IP addresses or CIDR ranges, separated by commas',
-      description: 'Proxies whose X-Forwarded headers count: IP addresses or CIDR ranges, separated by commas.',
+      format: 'address-list',
+      description: 'Proxies whose X-Forwarded headers are trusted: IP addresses or CIDR ranges, separated by commas.',
     }),
   ),
   MAX_CONNECTIONS: defaulted(
     Type.Integer({
       minimum: 16,
       maximum: 100_000,
-      description: 'Most connections of callers; fewer where the system lets the process open few files.',
+      description:
+        'Largest number of open connections from callers. It is lower if the system limits how many files the process may open.',
     }),
     1000,
   ),
@@ -77,7 +82,7 @@ export const Settings = Type.Object({
       minimum: 64,
       maximum: 100_000,
       description:
-        'Memory for responses that their callers have not read yet, in MiB; one key gets a quarter. Beyond it requests are a 503.',
+        'Memory for responses that their callers have not read yet, in MiB. One key may use a quarter of it. Requests beyond it fail with 503.',
     }),
     256,
   ),
@@ -90,27 +95,27 @@ export const Settings = Type.Object({
       minimum: 0,
       maximum: 600_000,
       description:
-        'How old the `total` of a list may be at the most, in milliseconds; 0 counts for every request. However large, no total is older than twenty times what it took to count.',
+        'How old the `total` of a list may be, in milliseconds. With 0 it is counted for every request. Whatever the setting, no total is older than twenty times the time that counting it took.',
     }),
     30_000,
   ),
   PROJECT_DEFAULTS: defaulted(
     literals(['usual', 'literal'], {
       description:
-        'Paging defaults of the project list: `usual` is page 1 with 50 a page, `literal` is page 50 with 1 a page, as the contract states them.',
+        'Paging defaults of the project list: `usual` is page 1 with 50 records, `literal` is page 50 with 1 record, as the contract states them.',
     }),
     'usual',
   ),
   LOG_LEVEL: defaulted(
     literals(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
-      description: 'Least level that is logged.',
+      description: 'Lowest level that is logged.',
     }),
     'info',
   ),
   NODE_ENV: Type.Optional(
     Type.String({
       description:
-        '`production` refuses to start without MONGODB_URI, so that no demo data is served, and without PUBLIC_URL, so that no caller chooses where page links lead.',
+        'With `production` the service does not start without MONGODB_URI, so that it never serves demo data, nor without PUBLIC_URL, so that no caller can choose where page links lead.',
     }),
   ),
 })
@@ -118,7 +123,7 @@ export const Settings = Type.Object({
 export interface Config {
   host: string
   port: number
-  /** Undefined: the embedded store with demo data. */
+  /** Undefined for the embedded store with demo data. */
   mongo: (MongoSettings & { ensureIndexes: boolean }) | undefined
   /** Without a slash at its end. */
   publicUrl: string | undefined
@@ -132,10 +137,10 @@ export interface Config {
   logLevel: string
 }
 
-/** Settings with which the process cannot start; the message names each of them. */
+/** Invalid settings, which stop startup. The message names each of them. */
 export class ConfigError extends Error {
-  constructor(faults: readonly string[]) {
-    super(['These settings are wrong:', ...faults].join('\n  '))
+  constructor(errors: readonly string[]) {
+    super(['These settings are invalid:', ...errors].join('\n  '))
     this.name = 'ConfigError'
   }
 }
@@ -145,7 +150,7 @@ const isLoopback = (host: string): boolean =>
 
 const checkSettings = textChecker(Settings)
 
-/** Reads the settings from environment variables; an empty variable is one that is not set. */
+/** Reads the settings from environment variables. An empty variable counts as not set. */
 export const loadConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config => {
   const settings = check(
     Object.fromEntries(
@@ -156,11 +161,11 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
     ),
   )
   const { HOST, MONGODB_URI, PUBLIC_URL, NODE_ENV } = settings
-  const faults = MONGODB_URI === undefined ? faultsOfDemo(HOST, NODE_ENV) : []
+  const errors = MONGODB_URI === undefined ? demoErrors(HOST, NODE_ENV) : []
   if (NODE_ENV === 'production' && PUBLIC_URL === undefined) {
-    faults.push('PUBLIC_URL is missing: NODE_ENV is production, where the Host of a request is not put into page links')
+    errors.push('PUBLIC_URL is missing: with NODE_ENV=production page links do not use the Host header of a request')
   }
-  if (faults.length > 0) throw new ConfigError(faults)
+  if (errors.length > 0) throw new ConfigError(errors)
   return {
     host: HOST,
     port: settings.PORT,
@@ -185,18 +190,16 @@ const mongoOf = (uri: string, settings: Settings): Config['mongo'] => ({
   ensureIndexes: settings.ENSURE_INDEXES === 'true',
 })
 
-const check = (input: Record<string, string | undefined>): Settings => {
-  try {
-    return checkSettings(input) as Settings
-  } catch (error) {
-    throw new ConfigError((error as InvalidInput).faults.map(({ name, message }) => `${name} ${message}`))
-  }
+const check = (input: Record<string, string>): Settings => {
+  const checked = checkSettings(input)
+  if ('value' in checked) return checked.value as Settings
+  throw new ConfigError(checked.errors.map(({ name, message }) => `${name} ${message}`))
 }
 
-/** The keys of the demo are known to everybody: nobody but this machine may use them. */
-const faultsOfDemo = (host: string, nodeEnv: string | undefined): string[] => [
-  ...(nodeEnv === 'production' ? ['MONGODB_URI is missing: NODE_ENV is production, where no demo data is served'] : []),
+/** The keys of the demo are public, so only callers on this machine may use them. */
+const demoErrors = (host: string, nodeEnv: string | undefined): string[] => [
+  ...(nodeEnv === 'production' ? ['MONGODB_URI is missing: with NODE_ENV=production no demo data is served'] : []),
   ...(isLoopback(host)
     ? []
-    : [`HOST ${host} is not loopback: without MONGODB_URI demo data is served, to this machine only`]),
+    : [`HOST ${host} is not loopback: without MONGODB_URI the service serves demo data, to this machine only`]),
 ]

@@ -1,5 +1,4 @@
-// Opens the store on MongoDB as the settings say; a URI that the driver cannot read is a wrong setting.
-
+// Opens the store on MongoDB. A URI that the driver rejects is reported as an invalid setting.
 import { mongoStore } from '../store/mongo.js'
 import type { Store } from '../store/store.js'
 import { type Config, ConfigError } from './config.js'

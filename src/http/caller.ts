@@ -1,13 +1,10 @@
-// Whether a caller is still there, and when its request is over.
-import type { ServerResponse } from 'node:http'
+// Whether the caller is still connected, and when a request has ended.
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-type Callback = (wasSent: boolean) => void
-
 const signals = new WeakMap<Socket, AbortSignal>()
 
-/** The signal that the caller of a request has gone. A connection has one for good: partners send thousands of requests on it. */
+/** A signal that aborts when the caller disconnects. All requests of a connection share one signal. */
 export const callerGone = ({ socket }: FastifyRequest): AbortSignal => {
   const known = signals.get(socket)
   if (known !== undefined) return known
@@ -17,20 +14,11 @@ export const callerGone = ({ socket }: FastifyRequest): AbortSignal => {
   return controller.signal
 }
 
-/** Where a response keeps what to call. Not a WeakMap: with one entry a request that is work for the garbage collector. */
-const kCallbacks = Symbol('callbacks')
-type Response = ServerResponse & { [kCallbacks]?: Callback[] }
-
-/** Calls back once: when the response was sent, or when it never will be because the connection is closed. */
-export const whenOver = (reply: FastifyReply, callback: Callback): void => {
-  const raw: Response = reply.raw
+/**
+ * Calls back once when a request has ended.
+ * @param callback is told whether the whole response was sent; if not, the caller has disconnected
+ */
+export const whenOver = ({ raw }: FastifyReply, callback: (wasSent: boolean) => void): void => {
   if (raw.closed) callback(false)
-  else if (raw[kCallbacks] !== undefined) raw[kCallbacks].push(callback)
-  else {
-    const callbacks = [callback]
-    raw[kCallbacks] = callbacks
-    raw.once('close', () => {
-      for (const call of callbacks) call(raw.writableEnded)
-    })
-  }
+  else raw.on('close', () => callback(raw.writableEnded))
 }

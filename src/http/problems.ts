@@ -1,35 +1,38 @@
-// The error catalogue: every error that a caller can meet, as a problem of RFC 9457. The README lists the same codes.
+// The error catalogue: every error that a caller can get, as a problem (RFC 9457). A test holds the documentation equal to it.
 import { STATUS_CODES } from 'node:http'
 import type { Problem } from '../../schemas/envelope.js'
 
-/** Code of each problem, its HTTP status and when it occurs. */
+/** The code of each problem, its HTTP status, and when it occurs. */
 export const problems = {
-  invalid_parameter: { status: 400, when: 'A parameter is unknown, repeated, or has a value that is not allowed' },
-  response_too_large: { status: 400, when: 'The page would be larger than 64 MiB; a smaller perPage helps' },
+  invalid_parameter: { status: 400, when: 'A parameter is unknown, is repeated, or has a value that is not allowed' },
+  response_too_large: {
+    status: 400,
+    when: 'The page would be larger than 64 MiB; request fewer records with perPage',
+  },
   bad_request: {
     status: 400,
-    when: 'The request is no valid HTTP, names no host or two, has two keys, or its URL is not encoded correctly',
+    when: 'The request is not valid HTTP, its URL is not encoded correctly, its Host header is missing, invalid or repeated, or its Authorization header is repeated',
   },
   unauthorized: { status: 401, when: 'The API key is missing, malformed, unknown, expired or revoked' },
   not_found: { status: 404, when: 'The organisation has no record with this id' },
-  route_not_found: { status: 404, when: 'The service has no such path' },
-  method_not_allowed: { status: 405, when: 'The path is read-only: it takes GET and HEAD' },
+  route_not_found: { status: 404, when: 'The path does not exist' },
+  method_not_allowed: { status: 405, when: 'The path is read-only: it allows GET and HEAD' },
   not_acceptable: { status: 406, when: 'The Accept header excludes application/json' },
   request_timeout: { status: 408, when: 'The request did not arrive in time' },
   precondition_failed: {
     status: 412,
-    when: 'A file of the documentation does not fulfil the condition of the request',
+    when: 'A file of the documentation does not meet the precondition of the request',
   },
   uri_too_long: { status: 414, when: 'The URL is longer than 8000 bytes' },
-  range_not_satisfiable: { status: 416, when: 'A file of the documentation has no such range' },
+  range_not_satisfiable: { status: 416, when: 'A file of the documentation does not have the requested range' },
   header_fields_too_large: {
     status: 431,
-    when: 'A header field is longer than the service reads, or all together are larger than 16 KiB',
+    when: 'A header is longer than its limit, or all headers together are larger than 16 KiB',
   },
-  internal_error: { status: 500, when: 'The service failed; the log has the cause under the request id' },
+  internal_error: { status: 500, when: 'The service failed; its log has the cause under the request id' },
   overloaded: {
     status: 503,
-    when: 'Too many requests of this key, or responses that are not read yet, are under way; Retry-After says when to try again',
+    when: 'Too many requests with this key are running, or too many of its responses have not been read yet; Retry-After says when to try again',
   },
   service_unavailable: { status: 503, when: 'The database cannot be reached; Retry-After says when to try again' },
   query_timeout: { status: 503, when: 'The database took too long; a narrower filter may help' },
@@ -40,14 +43,14 @@ export type ProblemCode = keyof typeof problems
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
-/** What a 503 says of when to try again. */
+/** The header of every 503: when to try again, in seconds. */
 export const RETRY_LATER = { 'retry-after': '2' }
 
-/** A problem on its way to the caller. */
+/** A problem that is thrown to become the response. */
 export class ProblemError extends Error {
   constructor(
     readonly code: ProblemCode,
-    /** What went wrong in this request; never names anything of another organisation. */
+    /** What went wrong in this request. It never names anything of another organisation. */
     readonly detail: string,
     readonly extra: { errors?: Problem['errors']; headers?: Record<string, string> } = {},
   ) {
@@ -76,14 +79,14 @@ export class ProblemError extends Error {
 export const problem = (code: ProblemCode, detail: string, extra: ProblemError['extra'] = {}): ProblemError =>
   new ProblemError(code, detail, extra)
 
-/** The longest URL that is read, in bytes; RFC 9110, section 4.1, recommends at least as much. */
+/** The longest URL that the service accepts, in bytes. RFC 9110, section 4.1, recommends at least 8000. */
 export const MAX_URL_BYTES = 8000
-const READ_METHODS = 'GET, HEAD'
+const ALLOWED_METHODS = 'GET, HEAD'
 
-export const noSuchPath = () => problem('route_not_found', 'There is no such path')
+export const noSuchPath = () => problem('route_not_found', 'This path does not exist; /docs describes those that do')
 
 export const wrongMethod = () =>
-  problem('method_not_allowed', `This path takes ${READ_METHODS}`, { headers: { allow: READ_METHODS } })
+  problem('method_not_allowed', `This path allows ${ALLOWED_METHODS}`, { headers: { allow: ALLOWED_METHODS } })
 
 export const badEncoding = () => problem('bad_request', 'The URL is not encoded correctly')
 

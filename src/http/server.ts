@@ -1,58 +1,60 @@
-// The HTTP server under the application. A connection has one request under way at a time, in the order in which they came
-// (RFC 9112, section 9.3.2), and one that does nothing, or whose caller does not read, is closed.
+// The HTTP server under the application. It handles one request of a connection at a time, in the order in which they
+// arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read.
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** How long a connection may stand still, in milliseconds: no request comes, or the caller does not read its response. */
+/** A connection on which nothing moves for this long is closed: no request arrives, or the caller does not read. */
 const IDLE_MS = 10_000
-/** How long a connection is kept for the caller's next request, in milliseconds: longer than proxies keep theirs. */
+/** How long a connection is kept for the caller's next request: longer than proxies keep theirs. */
 const KEEP_ALIVE_MS = 72_000
-/** How long the header fields of a request, and all of it, may take to arrive, in milliseconds. */
+/** How long the headers of a request may take to arrive. */
 const HEADERS_MS = 10_000
+/** How long a whole request may take to arrive. */
 const REQUEST_MS = 30_000
-const LOOK_EVERY_MS = 5000
-/** How many requests of a connection may wait for the one under way. With the last of them the connection ends. */
-const MOST_WAITING = 100
+/** How often Node checks these two limits. */
+const CHECK_INTERVAL_MS = 5000
+/** How many pipelined requests of a connection may wait. The connection is closed after the response to the last of them. */
+const MAX_WAITING = 100
 
 interface Exchange {
   request: IncomingMessage
   response: ServerResponse
 }
 
-/** What is under way on a connection. */
+/** The requests of one connection. */
 interface Connection {
   current: Exchange | undefined
   waiting: Exchange[]
-  /** What is to be done on the socket after the last response. */
-  last: (() => void) | undefined
+  /** Called after the last response, when the connection can carry no further request. */
+  afterLast: (() => void) | undefined
 }
 
 const connections = new WeakMap<Socket, Connection>()
 
 interface Options {
-  /** How many connections are open at the most; further ones are closed at once. */
-  mostConnections: number
+  /** Connections beyond this number are closed as soon as they are opened. */
+  maxConnections: number
   idleMs?: number
 }
 
 /** @param listener handles a request */
-export const httpServer = (listener: RequestListener, { mostConnections, idleMs = IDLE_MS }: Options): Server => {
+export const httpServer = (listener: RequestListener, { maxConnections, idleMs = IDLE_MS }: Options): Server => {
   const server = createServer(
     {
-      // HTTP/1.0 requests need no Host header. Others do, and get a problem that says so.
+      // HTTP/1.0 requests need no Host header. For HTTP/1.1 the request checks respond with a problem.
       requireHostHeader: false,
       headersTimeout: HEADERS_MS,
       requestTimeout: REQUEST_MS,
-      connectionsCheckingInterval: LOOK_EVERY_MS,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
-    inTurn(listener),
+    oneAtATime(listener),
   )
-  server.maxConnections = mostConnections
-  // When no place is left, connections that only wait for a next request are closed, so that new callers are served.
+  server.maxConnections = maxConnections
+  // At the limit, connections without a request are closed to make room for new callers.
   server.on('connection', () => {
     server.getConnections((_error, count) => {
-      if (count >= mostConnections) server.closeIdleConnections()
+      if (count >= maxConnections) server.closeIdleConnections()
     })
   })
   server.setTimeout(idleMs, (socket) => {
@@ -63,19 +65,18 @@ export const httpServer = (listener: RequestListener, { mostConnections, idleMs 
   return server
 }
 
-/** Calls the listener with a request when the response before it is written. */
-const inTurn =
+/** Calls the listener with a request once the response before it is written. */
+const oneAtATime =
   (listener: RequestListener): RequestListener =>
   (request, response) => {
-    const { socket } = request
-    const connection = connectionOf(socket)
-    const { current, waiting, last } = connection
-    // Node reads no request that follows one with an Upgrade header.
+    const connection = connectionOf(request.socket)
+    const { current, waiting, afterLast } = connection
+    // Node reads no further request after one with an Upgrade header.
     if (request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
     if (current === undefined) start({ request, response }, connection, listener)
-    else if (waiting.length < MOST_WAITING && last === undefined) {
+    else if (waiting.length < MAX_WAITING && afterLast === undefined) {
       waiting.push({ request, response })
-      if (waiting.length === MOST_WAITING) response.setHeader('connection', 'close')
+      if (waiting.length === MAX_WAITING) response.setHeader('connection', 'close')
     }
   }
 
@@ -85,9 +86,9 @@ const start = (exchange: Exchange, connection: Connection, listener: RequestList
     const next = connection.waiting.shift()
     connection.current = undefined
     if (exchange.request.socket.destroyed) return
-    if (next === undefined) connection.last?.()
+    if (next === undefined) connection.afterLast?.()
     else {
-      // What has arrived on other connections is read first.
+      // Let other connections take their turn first.
       connection.current = next
       setImmediate(start, next, connection, listener)
     }
@@ -96,20 +97,20 @@ const start = (exchange: Exchange, connection: Connection, listener: RequestList
 }
 
 /**
- * Calls back when all responses of a connection are written. If the last request was broken off in its body, the connection
- * ends then instead: the caller has its response.
+ * Calls back when all responses of a connection are written. If the body of the last request is incomplete, the connection
+ * is closed instead, because that request has its response already.
  */
 export const afterResponses = (socket: Socket, callback: () => void): void => {
   const connection = connectionOf(socket)
-  const lastOne = connection.waiting.at(-1) ?? connection.current
-  if (lastOne === undefined) callback()
-  else connection.last = lastOne.request.complete ? callback : () => socket.destroy()
+  const last = connection.waiting.at(-1) ?? connection.current
+  if (last === undefined) callback()
+  else connection.afterLast = last.request.complete ? callback : () => socket.destroy()
 }
 
 const connectionOf = (socket: Socket): Connection => {
   const known = connections.get(socket)
   if (known !== undefined) return known
-  const connection: Connection = { current: undefined, waiting: [], last: undefined }
+  const connection: Connection = { current: undefined, waiting: [], afterLast: undefined }
   connections.set(socket, connection)
   return connection
 }

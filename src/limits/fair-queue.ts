@@ -1,23 +1,23 @@
-// Lets work begin in turn: so much at once in all and for each key. Where several keys wait, each begins one piece of work
-// before any of them begins another.
+// Limits how many tasks run at once, in all and for each key. While several keys wait, they take turns: each starts one task
+// before any of them starts another.
 
 export interface Limits {
   readonly atOnce: number
-  /** It may change while work is under way. */
+  /** Called each time, because the limit may change while tasks run. */
   readonly atOncePerKey: () => number
 }
 
 export class FairQueue {
   #running = 0
   readonly #runningOf = new Map<string, number>()
-  /** The keys that wait, in the order of their turns, each with what it waits to begin. */
+  /** The keys that wait, in the order of their turns, each with its tasks. */
   readonly #waiting = new Map<string, Set<() => void>>()
 
   constructor(readonly limits: Limits) {}
 
   /**
-   * Calls `begin` now, or when it is the key's turn. What has begun ends with leave().
-   * @returns whether it has begun
+   * Starts a task by calling `begin`: now, or when it is the key's turn. A task that was started ends with leave().
+   * @returns whether the task was started now
    */
   enter(key: string, begin: () => void): boolean {
     if (this.#hasPlace(key)) {
@@ -30,13 +30,14 @@ export class FairQueue {
     return false
   }
 
-  /** Takes back a `begin` that was not called yet. */
+  /** Removes a task that waits. */
   withdraw(key: string, begin: () => void): void {
     const begins = this.#waiting.get(key)
     begins?.delete(begin)
     if (begins?.size === 0) this.#waiting.delete(key)
   }
 
+  /** Ends a task that was started, so that the next one can start. */
   leave(key: string): void {
     const left = (this.#runningOf.get(key) as number) - 1
     this.#running -= 1
@@ -45,7 +46,7 @@ export class FairQueue {
     while (this.#beginNext());
   }
 
-  /** @returns whether there was a key whose turn it is */
+  /** Starts the next task that may run; returns whether there was one. */
   #beginNext(): boolean {
     for (const [next, begins] of this.#waiting) {
       const [begin] = begins

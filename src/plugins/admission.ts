@@ -1,5 +1,6 @@
-// How much of the service a key may take: its requests begin in turn, and its responses that are not read yet have a budget
-// of memory. Who asks for more than that waits, or is told to come later; callers with other keys notice nothing.
+// Limits how much of the service one API key can use. The requests of a key run a few at a time, and its responses that have
+// not been read yet share a limited amount of memory. A request beyond these limits waits, or fails with 503 `overloaded`;
+// requests with other keys are not affected. docs/decisions/0008-shares-of-a-key.md has the reasons.
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
@@ -11,43 +12,46 @@ import { StoreUnavailable } from '../store/store.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set on every route behind this plugin, before its handler runs. */
+    /** Set by this plugin before the handler of a route runs. */
     share: Share
   }
 }
 
-/** Pages of more records wait among themselves: one of 1,000 is as much work as twenty of the usual size. */
+/** A page of more records than this is large. A page of 1,000 is as much work as twenty of the usual size. */
 const LARGE_PAGE = 50
-/** How many requests are under way at once in all, and of one key: alone, and where several keys ask. */
+/**
+ * How many requests run at once, in all and for each key. Large pages have a queue of their own. `alone` is the limit of a
+ * key while no other key is in use, `beside` the limit while others are.
+ */
 const SMALL = { atOnce: 64, alone: 16, beside: 4 }
 const LARGE = { atOnce: 2, perKey: 1 }
 /**
- * How recently two different keys must have asked, in milliseconds, for the limits beside other keys to apply. Then each large
- * page is also followed by a rest as long as it took.
+ * For this long after requests with two different keys, several keys count as in use. Meanwhile each large page is followed
+ * by a pause as long as the page took, at most LONGEST_PAUSE_MS.
  */
-const SEVERAL_MS = 1000
-const LONGEST_REST_MS = 1000
-/** How long a request waits for its turn, in milliseconds. */
+const SEVERAL_KEYS_MS = 1000
+const LONGEST_PAUSE_MS = 1000
+/** How long a request waits for its turn before it fails. */
 const LONGEST_WAIT_MS = 5000
-/** Of the memory for responses, one key gets a quarter. */
+/** One key may use this part of the memory for responses: a quarter. */
 const SHARING_KEYS = 4
-/** Smaller responses are not counted, in bytes: each connection has one at the most. */
-const LEAST_COUNTED = 16 * 1024
-/** How long a caller may take to read any response, in milliseconds, and how fast it must read a large one. */
+/** Smaller responses are not counted against the memory, in bytes: a connection has at most one. */
+const MIN_COUNTED_BYTES = 16 * 1024
+/** How long a caller may take to read a response, and how much longer for each byte of a large one. */
 const READING_MS = 30_000
-const LEAST_BYTES_PER_MS = 128
-/** How often deadlines are looked at, in milliseconds. */
-const LOOK_EVERY_MS = 1000
+const MIN_BYTES_PER_MS = 128
+/** How often deadlines are checked. */
+const CHECK_INTERVAL_MS = 1000
 
-/** What one request takes of the service. */
+/** What one request holds: its place in a queue, and memory for its response. */
 export class Share {
   #bytes = 0
   isOver = false
-  /** Until when it may wait or be read, on the clock of performance.now(). */
+  /** When the request has waited too long, or its response should have been read, as a time of performance.now(). */
   deadline = Number.POSITIVE_INFINITY
-  /** Ends its waiting with an error; only there while it waits. */
+  /** Makes a waiting request fail. Undefined when the request does not wait. */
   giveUp: ((error: Error) => void) | undefined
-  /** Where it has a place, and since when, on the same clock. */
+  /** The queue in which the request has a place, and when it got it, as a time of performance.now(). */
   queue: FairQueue | undefined
   begun = 0
 
@@ -57,16 +61,19 @@ export class Share {
     readonly response: ServerResponse,
   ) {}
 
-  /** Takes memory for documents that a response is made of; throws where there is none left. */
+  /**
+   * Takes memory for the documents of a response.
+   * @throws a problem if too little is left
+   */
   claim(bytes: number): void {
-    if (bytes < LEAST_COUNTED) return
+    if (bytes < MIN_COUNTED_BYTES) return
     if (!this.budget.hasRoom(this.key, bytes)) throw overloaded()
     this.hold(bytes)
   }
 
-  /** Sets how many bytes the request holds; none any more when it is over. */
+  /** Sets how many bytes the request holds. A request that has ended holds none. */
   hold(bytes: number): void {
-    const counted = bytes < LEAST_COUNTED ? 0 : bytes
+    const counted = bytes < MIN_COUNTED_BYTES ? 0 : bytes
     if (this.isOver || counted === this.#bytes) return
     this.budget.take(this.key, counted - this.#bytes)
     this.#bytes = counted
@@ -79,12 +86,12 @@ export class Share {
 }
 
 interface Options {
-  /** How many bytes responses may hold at once. */
+  /** How many bytes all responses together may hold. */
   memory: number
   waitMs?: number
   readingMs?: number
-  leastBytesPerMs?: number
-  lookEveryMs?: number
+  minBytesPerMs?: number
+  checkIntervalMs?: number
 }
 
 export const admissionPlugin = fp(
@@ -94,28 +101,29 @@ export const admissionPlugin = fp(
       memory,
       waitMs = LONGEST_WAIT_MS,
       readingMs = READING_MS,
-      leastBytesPerMs = LEAST_BYTES_PER_MS,
-      lookEveryMs = LOOK_EVERY_MS,
+      minBytesPerMs = MIN_BYTES_PER_MS,
+      checkIntervalMs = CHECK_INTERVAL_MS,
     }: Options,
   ) => {
     const budget = new Budget(memory, memory / SHARING_KEYS)
     let lastKey: string | undefined
-    let severalAt = Number.NEGATIVE_INFINITY
-    const severalAsk = () => performance.now() - severalAt < SEVERAL_MS
+    let severalKeysAt = Number.NEGATIVE_INFINITY
+    const hasSeveralKeys = () => performance.now() - severalKeysAt < SEVERAL_KEYS_MS
     const small = new FairQueue({
       atOnce: SMALL.atOnce,
-      atOncePerKey: () => (severalAsk() ? SMALL.beside : SMALL.alone),
+      atOncePerKey: () => (hasSeveralKeys() ? SMALL.beside : SMALL.alone),
     })
     const large = new FairQueue({ atOnce: LARGE.atOnce, atOncePerKey: () => LARGE.perKey })
+    /** The requests that have a deadline. */
     const shares = new Set<Share>()
 
-    /** Lets the next request begin: at once, or after a rest that leaves the machine to the other keys. */
+    /** Frees the place of a request. After a large page the next one waits, so that other keys are served meanwhile. */
     const leave = (share: Share): void => {
       const { queue, key, begun } = share
       if (queue === undefined) return
       share.queue = undefined
-      if (queue === small || !severalAsk()) queue.leave(key)
-      else setTimeout(() => queue.leave(key), Math.min(performance.now() - begun, LONGEST_REST_MS))
+      if (queue === small || !hasSeveralKeys()) queue.leave(key)
+      else setTimeout(() => queue.leave(key), Math.min(performance.now() - begun, LONGEST_PAUSE_MS))
     }
 
     app.decorateRequest('share')
@@ -125,9 +133,9 @@ export const admissionPlugin = fp(
       const queue = perPage > LARGE_PAGE ? large : small
       const share = new Share(key, budget, reply.raw)
       request.share = share
-      if (lastKey !== undefined && key !== lastKey) severalAt = performance.now()
+      if (lastKey !== undefined && key !== lastKey) severalKeysAt = performance.now()
       lastKey = key
-      // The caller has gone while its key was looked up.
+      // The caller disconnected while its key was verified.
       if (reply.raw.closed) return
 
       const admit = () => {
@@ -138,7 +146,7 @@ export const admissionPlugin = fp(
         share.begun = performance.now()
         share.giveUp = undefined
         share.deadline = Number.POSITIVE_INFINITY
-        // Other connections are read first, or large pages that follow each other would keep them waiting.
+        // Let other connections take their turn first: large pages in a row would block them.
         if (queue === large) setImmediate(admit)
         else admit()
       }
@@ -161,18 +169,18 @@ export const admissionPlugin = fp(
 
     app.addHook('onSend', ({ share }, _reply, payload, next) => {
       const bytes = typeof payload === 'string' || payload instanceof Buffer ? payload.length : 0
-      // There is none where the key was refused.
+      // A request whose key or parameters are invalid has no share.
       if (share === undefined) return next(null, payload)
       share.hold(bytes)
-      if (bytes >= LEAST_COUNTED && !share.isOver) {
-        share.deadline = performance.now() + readingMs + bytes / leastBytesPerMs
+      if (bytes >= MIN_COUNTED_BYTES && !share.isOver) {
+        share.deadline = performance.now() + readingMs + bytes / minBytesPerMs
         shares.add(share)
       }
       next(null, payload)
       leave(share)
     })
 
-    // Those who wait would meet the same outage, one after the other.
+    // When the database cannot be reached, all waiting requests fail now instead of one after the other.
     app.addHook('onError', (_request, _reply, error, next) => {
       if (error instanceof StoreUnavailable) {
         const waiting = [...shares].map(({ giveUp }) => giveUp)
@@ -182,21 +190,23 @@ export const admissionPlugin = fp(
       next()
     })
 
-    const look = setInterval(() => {
+    const timer = setInterval(() => {
       const now = performance.now()
       for (const share of shares) {
         if (share.deadline >= now) continue
         if (share.giveUp === undefined) share.response.destroy()
         else share.giveUp(overloaded())
       }
-    }, lookEveryMs).unref()
-    app.addHook('onClose', async () => clearInterval(look))
+    }, checkIntervalMs).unref()
+    app.addHook('onClose', async () => clearInterval(timer))
   },
   { name: 'admission', fastify: '5.x', dependencies: ['bearer-auth'] },
 )
 
-/** It ends the connection, and with it the requests that wait behind this one. */
+/** The response closes the connection, so that requests that wait behind this one on it are dropped too. */
 const overloaded = () =>
-  problem('overloaded', 'Too many requests of this key, or responses that are not read yet, are under way', {
-    headers: { ...RETRY_LATER, connection: 'close' },
-  })
+  problem(
+    'overloaded',
+    'Too many requests with this key are running, or too many of its responses have not been read yet',
+    { headers: { ...RETRY_LATER, connection: 'close' } },
+  )

@@ -1,4 +1,4 @@
-// Finds the organisation of a request by its API key (RFC 6750, section 2.1). It comes from nowhere else.
+// Finds the organisation of a request by its API key (RFC 6750, section 2.1), and by nothing else.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { problem } from '../http/problems.js'
@@ -6,21 +6,20 @@ import type { KeyScope, Keys } from '../keys/keys.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set on every route behind this plugin, before its handler runs. */
+    /** Set by this plugin before the handler of a route runs. */
     scope: KeyScope
   }
 }
 
 const BEARER = /^Bearer +(\S+)$/i
 
-/** Guards every route of the instance that it is registered with. */
 export const bearerAuthPlugin = fp(
   async (app: FastifyInstance, { keys }: { keys: Keys }) => {
     app.decorateRequest('scope')
     app.addHook('onRequest', async (request: FastifyRequest) => {
       const key = BEARER.exec(request.headers.authorization ?? '')?.[1]
       const scope = key === undefined ? undefined : await keys.verify(key)
-      // One response for every cause, so that it says nothing about a key.
+      // The response is the same whatever is wrong, so that it reveals nothing about a key.
       if (scope === undefined) {
         throw problem('unauthorized', 'A valid API key is needed: Authorization: Bearer <API_KEY>', {
           headers: { 'www-authenticate': 'Bearer' },

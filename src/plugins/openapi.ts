@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../schemas/index.js'
 
-/** What the page may load: its own files, and the images that stand in its style sheet. */
+/** The page may load only its own files, and the images that its style sheet embeds as data URLs. */
 const CONTENT_SECURITY_POLICY = {
   'default-src': "'self'",
   'img-src': "'self' data:",
@@ -26,9 +26,9 @@ export const openapiPlugin = fp(
           title: 'Field data API',
           version: '1.0.0',
           description:
-            'Read-only access to the dispatches, projects and entries of your organisation. Every request under /v1 carries the header `Authorization: Bearer <API_KEY>`; the key tells the organisation. Errors are problems of RFC 9457.',
+            'Read-only access to the dispatches, projects and entries of your organisation. Every request under /v1 needs the header `Authorization: Bearer <API_KEY>`; the key determines the organisation. Errors are problems as RFC 9457 defines them.',
         },
-        // Relative, so that "Try it out" works at whatever address the page was opened.
+        // Relative, so that "Try it out" works at any address under which the page is opened.
         servers: [{ url: publicUrl === undefined ? '/' : new URL(publicUrl).pathname, description: 'This service' }],
         components: {
           securitySchemes: {
@@ -40,7 +40,7 @@ export const openapiPlugin = fp(
           { name: 'Dispatches', description: 'A form sent to recipient agents' },
           { name: 'Projects', description: 'Groups of dispatches' },
           { name: 'Entries', description: 'Answers to the form of a dispatch' },
-          { name: 'Health', description: 'For what runs the service; no key is needed' },
+          { name: 'Health', description: 'For load balancers and orchestrators; no key is needed' },
         ],
       },
       refResolver: { buildLocalReference: ({ $id }) => $id as string },

@@ -1,4 +1,4 @@
-// Turns whatever a route, a hook or Fastify throws into a problem of the catalogue.
+// Turns every error that a route, a hook or Fastify throws into a problem of the catalogue.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
@@ -24,7 +24,7 @@ export const problemsPlugin = fp(
       else sendProblem(toProblem(error), error, request, reply)
     })
 
-    // Only what serves files comes here: the checks of a request have told other unknown paths.
+    // Called only by the plugin that serves files: for other unknown paths the request checks fail first.
     app.setNotFoundHandler(() => {
       throw noSuchPath()
     })
@@ -32,7 +32,7 @@ export const problemsPlugin = fp(
   { name: 'problems', fastify: '5.x' },
 )
 
-/** Errors that Fastify meets before a route is found, such as a URL that is not encoded correctly. */
+/** Handles errors that Fastify meets before it finds a route, such as a URL that is not encoded correctly. */
 export const frameworkErrors = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
   logWhenOver(request, reply)
   sendProblem(toProblem(error), error, request, reply)
@@ -54,16 +54,17 @@ const toProblem = (error: unknown): ProblemError => {
   const { code, statusCode = 500 } = error as FastifyError
   if (code === 'FST_ERR_BAD_URL') return badEncoding()
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return urlTooLong()
-  if (statusCode === 412) return problem('precondition_failed', 'The file does not fulfil the condition of the request')
-  if (statusCode === 416) return problem('range_not_satisfiable', 'The file has no such range')
+  if (statusCode === 412)
+    return problem('precondition_failed', 'The file does not meet the precondition of the request')
+  if (statusCode === 416) return problem('range_not_satisfiable', 'The file does not have the requested range')
   if (statusCode < 500) return noSuchPath()
-  return problem('internal_error', 'The service failed on this request')
+  return problem('internal_error', 'The service failed to handle this request')
 }
 
 const sendProblem = (found: ProblemError, cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
-  // A problem that the service raises itself is no failure.
+  // A problem that the service throws itself is expected and needs no log line.
   if (found.status >= 500 && !(cause instanceof ProblemError)) request.log.error({ err: cause }, found.code)
-  // The tag was made for the response that failed.
+  // An entity tag that is already set belongs to the response that failed.
   reply.removeHeader('etag')
   reply
     .code(found.status)

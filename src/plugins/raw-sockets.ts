@@ -1,6 +1,5 @@
-// Responds to what never becomes a request of the application, because Node could not read it or because it asks for a tunnel,
-// and logs that connections are refused.
-// The socket is all there is, and what is written to it must not stand in front of the responses to earlier requests.
+// Responds where the application gets no request: when Node cannot parse what a caller sent, and to CONNECT. The problem is
+// written to the socket, after the responses to earlier requests. Also logs when connections are refused.
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyInstance } from 'fastify'
@@ -8,25 +7,25 @@ import fp from 'fastify-plugin'
 import { MAX_URL_BYTES, PROBLEM_TYPE, type ProblemError, problem, urlTooLong, wrongMethod } from '../http/problems.js'
 import { afterResponses } from '../http/server.js'
 
-/** How long a caller has to close a connection after its last response, in milliseconds. */
+/** How long a caller has to close a connection after its last response. */
 const LINGER_MS = 1000
-/** How often the log says that connections are refused, in milliseconds. */
-const REFUSED_MS = 10_000
+/** Refused connections are logged at most this often. */
+const REFUSED_INTERVAL_MS = 10_000
 
 export const rawSocketsPlugin = fp(
   async (app: FastifyInstance) => {
     app.server.on('connect', (_request, socket: Socket) => {
       afterResponses(socket, () => respond(app, socket, wrongMethod(), 'CONNECT'))
     })
-    // An expectation other than 100-continue is none that the service has to meet.
+    // The service ignores expectations other than 100-continue.
     app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
     let logged = Number.NEGATIVE_INFINITY
     app.server.on('drop', () => {
       const now = performance.now()
-      if (now - logged < REFUSED_MS) return
+      if (now - logged < REFUSED_INTERVAL_MS) return
       logged = now
-      app.log.warn({ connections: app.server.maxConnections }, 'connections are refused: no more may be open')
+      app.log.warn({ connections: app.server.maxConnections }, 'connections are refused: the limit is reached')
     })
   },
   { name: 'raw-sockets', fastify: '5.x' },
@@ -35,9 +34,9 @@ export const rawSocketsPlugin = fp(
 export function clientErrorHandler(this: FastifyInstance, error: ConnectionError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
   else {
-    // Node gives the bytes as a Buffer, and none with a time-out; Fastify's type has them as they would be in JSON.
+    // Node gives the bytes as a Buffer, which Fastify's type does not say, and none on a time-out.
     const packet = (error.rawPacket ?? Buffer.alloc(0)) as unknown as Buffer
-    // Which request of the packet it is, Node does not say.
+    // The packet may hold several requests, and Node does not say which of them failed.
     const isHead = packet.includes('HEAD ')
     afterResponses(socket, () => respond(this, socket, problemOf(error.code, packet), error.code, isHead))
   }
@@ -48,14 +47,14 @@ const respond = (
   { log }: FastifyInstance,
   socket: Socket,
   found: ProblemError,
-  fault: string,
+  cause: string,
   isHead = false,
 ): void => {
   const requestId = randomUUID()
-  log.info({ reqId: requestId, statusCode: found.status, fault, ip: socket.remoteAddress }, found.code)
+  log.info({ reqId: requestId, statusCode: found.status, cause, ip: socket.remoteAddress }, found.code)
   const problem = found.body(requestId)
   const body = JSON.stringify(problem)
-  socket.on('error', () => {}) // it is gone then, and nothing is left to do
+  socket.on('error', () => {}) // the caller has disconnected, so nothing is left to do
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
   socket.end(
     [

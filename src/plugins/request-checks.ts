@@ -1,4 +1,4 @@
-// What is wrong with a request whatever it asks for, found before anything else looks at it.
+// The checks that are the same for every request: its URL, its HTTP version and its headers. They run before all others.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import {
@@ -12,8 +12,8 @@ import {
 } from '../http/problems.js'
 
 /**
- * The headers that the service or a library under it parses, and how long each may be, in characters: what it costs to
- * parse some of them grows with the square of their length.
+ * The longest value, in characters, of each header that the service or one of its libraries parses: the time to parse some
+ * of them grows with the square of their length.
  */
 export const MAX_HEADER_LENGTHS = {
   accept: 1000,
@@ -30,8 +30,8 @@ export const MAX_HEADER_LENGTHS = {
   'x-forwarded-host': 1000,
   'x-forwarded-proto': 200,
 } as const
-const limits = Object.entries(MAX_HEADER_LENGTHS)
-/** A name or an address, with or without a port. */
+const maxLengths = Object.entries(MAX_HEADER_LENGTHS)
+/** A host name or an IP address, with or without a port. */
 export const HOST = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
 
 export const requestChecksPlugin = fp(
@@ -40,15 +40,15 @@ export const requestChecksPlugin = fp(
     app.addHook('onRoute', ({ url }) => {
       paths.push(new RegExp(`^${url.replace(/:[^/]+/g, '[^/]+').replace('*', '.*')}$`))
     })
-    // Before a body is looked at, so that a wrong path or method is told before a wrong body.
+    // In onRequest, because a wrong path or method is reported before an invalid body.
     app.addHook('onRequest', (request, _reply, next) => {
-      next(faultOfUrl(request, paths) ?? faultOfVersion(request) ?? faultOfHeaders(request))
+      next(urlProblem(request, paths) ?? versionProblem(request) ?? headerProblem(request))
     })
   },
   { name: 'request-checks', fastify: '5.x' },
 )
 
-const faultOfUrl = (request: FastifyRequest, paths: readonly RegExp[]): ProblemError | undefined => {
+const urlProblem = (request: FastifyRequest, paths: readonly RegExp[]): ProblemError | undefined => {
   const { url, method } = request
   if (Buffer.byteLength(url) > MAX_URL_BYTES) return urlTooLong()
   if (request.is404) {
@@ -68,24 +68,24 @@ const isEncoded = (text: string): boolean => {
   }
 }
 
-const faultOfVersion = ({ raw: { httpVersion } }: FastifyRequest): ProblemError | undefined =>
+const versionProblem = ({ raw: { httpVersion } }: FastifyRequest): ProblemError | undefined =>
   httpVersion === '1.1' || httpVersion === '1.0'
     ? undefined
-    : problem('http_version_not_supported', 'The service speaks HTTP/1.1 and HTTP/1.0')
+    : problem('http_version_not_supported', 'The service supports HTTP/1.1 and HTTP/1.0')
 
-const faultOfHeaders = ({ headers, raw }: FastifyRequest): ProblemError | undefined => {
-  for (const [name, most] of limits) {
+const headerProblem = ({ headers, raw }: FastifyRequest): ProblemError | undefined => {
+  for (const [name, maxLength] of maxLengths) {
     const value = headers[name]
-    if (value !== undefined && value.length > most) {
-      const message = `must not be longer than ${most} characters`
+    if (value !== undefined && value.length > maxLength) {
+      const message = `must not be longer than ${maxLength} characters`
       return problem('header_fields_too_large', `${name} ${message}`, { errors: [{ in: 'header', name, message }] })
     }
   }
-  const twice = repeated(raw.rawHeaders)
-  if (twice !== undefined) return wrongHeader(twice, 'must be given only once')
-  // RFC 9112, section 3.2; before HTTP/1.1 there need be none.
+  const name = repeated(raw.rawHeaders)
+  if (name !== undefined) return wrongHeader(name, 'must be given only once')
+  // RFC 9112, section 3.2. HTTP/1.0 requests need no Host header.
   if (headers.host === undefined && raw.httpVersion === '1.1') {
-    return problem('bad_request', 'A request of HTTP/1.1 needs a Host header')
+    return problem('bad_request', 'An HTTP/1.1 request needs a Host header')
   }
   return headers.host && !HOST.test(headers.host)
     ? wrongHeader('Host', 'must be a name or an address, with or without a port')
@@ -95,7 +95,7 @@ const faultOfHeaders = ({ headers, raw }: FastifyRequest): ProblemError | undefi
 const wrongHeader = (name: string, message: string) =>
   problem('bad_request', `${name} ${message}`, { errors: [{ in: 'header', name, message }] })
 
-/** Which of the headers that say where a request goes and who sends it stands there twice. Node gives the first alone. */
+/** The header, of Host and Authorization, that is there more than once. In `headers` Node keeps only the first of them. */
 const repeated = (rawHeaders: readonly string[]): 'Host' | 'Authorization' | undefined => {
   let hosts = 0
   let keys = 0

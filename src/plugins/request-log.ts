@@ -1,4 +1,4 @@
-// One log line a request: what was asked for, by whom and from where. No key ever reaches the log.
+// Logs one line for each request: what was requested, with which key and from where. No key itself is ever logged.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -6,14 +6,14 @@ import fp from 'fastify-plugin'
 import { whenOver } from '../http/caller.js'
 import { redacted } from '../keys/format.js'
 
-/** How much of a URL and of a user agent the log keeps, in characters. */
+/** A longer URL or user agent is cut in the log, in characters. */
 const MAX_LOGGED_URL = 500
 const MAX_LOGGED_AGENT = 200
 const REQUEST_ID = /^[\w.:-]{1,64}$/
-/** A key, or its secret: the ids that callers make have no longer rows of letters and digits. */
+/** A key or the secret part of one. The usual kinds of request ids have no such long runs of letters and digits. */
 const KEY = /fda_|[0-9a-z]{33}/i
 
-/** The request's id: the caller's own X-Request-Id if it is fit for a log, else a new one. */
+/** The id of a request: the caller's own X-Request-Id if it is safe to log, otherwise a new UUID. */
 export const requestId = ({ headers }: IncomingMessage): string => {
   const given = headers['x-request-id']
   return typeof given === 'string' && REQUEST_ID.test(given) && !KEY.test(given) ? given : randomUUID()
@@ -30,7 +30,7 @@ export const requestLogPlugin = fp(
   { name: 'request-log', fastify: '5.x' },
 )
 
-/** Also when the caller has gone before the response, of which Fastify's hooks tell nothing. */
+/** Logs a request when it has ended, even if the caller disconnected first. Fastify's onResponse hook would miss that. */
 export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void =>
   whenOver(reply, (wasSent) => logRequest(request, reply, wasSent))
 

@@ -1,4 +1,4 @@
-// GET /health/live and GET /health/ready: for what runs the process; they need no key.
+// GET /health/live and GET /health/ready: for load balancers and orchestrators. They need no key.
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { literals } from '../../schemas/kit.js'
@@ -14,7 +14,7 @@ const Health = (status: 'live' | 'ready', description: string) =>
   )
 
 export const healthRoutes = (app: FastifyInstance): void => {
-  /** The question to the database that is under way: it needs no key, so all who ask meanwhile share it. */
+  /** The running ping of the database. Requests share it, because anyone may send as many of them as they like. */
   let ping: Promise<void> | undefined
   const pingOnce = (): Promise<void> => {
     ping ??= app.store.ping().finally(() => {
@@ -28,10 +28,10 @@ export const healthRoutes = (app: FastifyInstance): void => {
     {
       schema: {
         operationId: 'getLive',
-        summary: 'Whether the process runs',
+        summary: 'Whether the process is running',
         tags: ['Health'],
         security: [],
-        response: { 200: response(Health('live', 'The process runs.')), ...problemResponses(requestProblems) },
+        response: { 200: response(Health('live', 'The process is running.')), ...problemResponses(requestProblems) },
       },
     },
     async () => ({ success: true, data: { status: 'live' } }),

@@ -1,4 +1,4 @@
-// The two kinds of operation: a list and a record by its id. What a route adds is its names, schemas and pipeline.
+// The two kinds of operation: a list, and a record by its id. Each resource adds its names, schemas and pipelines.
 import { setImmediate } from 'node:timers/promises'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
@@ -9,9 +9,10 @@ import type { BsonList } from '../bson/reader.js'
 import { callerGone } from '../http/caller.js'
 import { type ProblemCode, problem } from '../http/problems.js'
 import type { Listing, Query, Scope } from '../pipelines/stages.js'
-import { pageMetadata, totalFrom } from './page-metadata.js'
+import { compileResponse } from '../serializer/compiler.js'
+import { pageMetadata, totalOf, unknownNext } from './page-metadata.js'
 import { databaseProblems, notModified, problemResponses, requestProblems, taggedResponse } from './responses.js'
-import { unlessKnown } from './revalidation.js'
+import { isKnown } from './revalidation.js'
 
 const commonProblems: ProblemCode[] = [
   'invalid_parameter',
@@ -28,7 +29,7 @@ interface Operation {
   summary: string
 }
 
-/** Registers a list: a page of the records that match, and where it stands in the whole. */
+/** Registers a list: a page of the records that match, and where the page stands in the whole list. */
 export const listOperation = <Q extends Listing>(
   app: FastifyInstance,
   operation: Operation & {
@@ -38,6 +39,7 @@ export const listOperation = <Q extends Listing>(
   },
 ): void => {
   const { url, query, item, pipeline } = operation
+  const serialize = compileResponse(page(item))
   app.get(
     url,
     {
@@ -53,31 +55,34 @@ export const listOperation = <Q extends Listing>(
     },
     async (request, reply) => {
       const listing = request.query as Q
-      const found = pipeline(request.scope, listing)
-      const read = (query: Query) => app.store.aggregate(query, callerGone(request))
-      const [data, counted] = await Promise.all([read(found), app.store.count(found)])
+      const signal = callerGone(request)
+      const matching = pipeline(request.scope, listing)
+      const [data, counted] = await Promise.all([app.store.aggregate(matching, signal), app.store.count(matching)])
       request.share.claim(data.size)
-      await betweenSteps(data)
-      const total = await totalFrom(data, counted, listing, async (page) => {
-        const { first } = await read(pipeline(request.scope, { ...listing, page, perPage: 1 }))
-        return first !== undefined
-      })
+      await letOthersRun(data)
+      const shown = data.length
+      let total = totalOf(listing, shown, counted)
+      const next = unknownNext(listing, shown, total)
+      if (next !== undefined) {
+        total += (await app.store.aggregate(pipeline(request.scope, { ...listing, ...next }), signal)).length
+      }
       const _metadata = pageMetadata(request, app.config.publicUrl, listing, total)
-      const response = unlessKnown(request, reply, { success: true, data, _metadata })
-      await betweenSteps(data)
-      return response
+      if (isKnown(request, reply, data, _metadata)) return reply.code(304).send()
+      const response = { success: true, data, _metadata }
+      if (data.size <= LARGE_BYTES) return response
+      return reply.type('application/json; charset=utf-8').send(await serialize.inSteps(response))
     },
   )
 }
 
-/** Of more bytes, each step of work on a page takes milliseconds. */
+/** For a page of more bytes, each step of the work takes milliseconds. */
 const LARGE_BYTES = 512 * 1024
 
-/** Reads what has arrived from other callers before the next step of work on a large page. */
-const betweenSteps = ({ size }: BsonList): Promise<void> | undefined =>
+/** Handles other requests that have arrived before the next step of the work on a large page. */
+const letOthersRun = ({ size }: BsonList): Promise<void> | undefined =>
   size > LARGE_BYTES ? setImmediate() : undefined
 
-/** Registers a record by its id. One of another organisation is as unknown as one that does not exist. */
+/** Registers a record by its id. The response to an id of another organisation is the same as to an unknown id. */
 export const getOperation = (
   app: FastifyInstance,
   operation: Operation & {
@@ -103,12 +108,12 @@ export const getOperation = (
     },
     async (request, reply) => {
       const { id } = request.params as { id: string }
-      const { first } = await app.store.aggregate(pipeline(request.scope, id))
+      const { first } = await app.store.aggregate(pipeline(request.scope, id), callerGone(request))
       if (first === undefined) throw problem('not_found', `No ${name} has this id`)
-      return unlessKnown(request, reply, { success: true, data: first })
+      return isKnown(request, reply, first) ? reply.code(304).send() : { success: true, data: first }
     },
   )
 }
 
-/** What OpenAPI says of an operation beside its parameters and responses. */
+/** The description of an operation in OpenAPI, without its parameters and responses. */
 const described = ({ operationId, summary, tag }: Operation) => ({ operationId, summary, tags: [tag] })

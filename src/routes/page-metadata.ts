@@ -1,38 +1,42 @@
 // Where a page stands in its list, with links to its neighbours that repeat every parameter of the request.
 import type { FastifyRequest } from 'fastify'
 import type { PageMetadata } from '../../schemas/envelope.js'
-import type { BsonList } from '../bson/reader.js'
 import { problem } from '../http/problems.js'
 import type { Listing } from '../pipelines/stages.js'
 import { HOST } from '../plugins/request-checks.js'
 
+type Place = Pick<Listing, 'page' | 'perPage'>
+
 /**
- * The total, which may be older than the page: what the page shows goes before it, so that whoever follows `next` misses
- * nothing, and a page that is not full is the last one.
- * @param isThere whether there is a record of a number, counted from 1
+ * The total of a list. The count may be older than the page, and where they disagree the page is right:
+ * - An empty page shows that the list ends before it.
+ * - A page that is not full is the last one, so the list ends with it.
+ * - A full page shows that the list reaches at least to its end.
+ * @param shown how many records the page has
+ * @param counted how many records match, as of some time ago
  */
-export const totalFrom = async (
-  data: BsonList,
-  counted: number,
-  { page, perPage }: Pick<Listing, 'page' | 'perPage'>,
-  isThere: (number: number) => Promise<boolean>,
-): Promise<number> => {
-  const rows = data.length
-  const shown = (page - 1) * perPage + rows
-  if (rows === 0) return Math.min(counted, shown)
-  if (rows < perPage) return shown
-  if (shown < counted) return counted
-  return (await isThere(shown + 1)) ? shown + 1 : shown
+export const totalOf = ({ page, perPage }: Place, shown: number, counted: number): number => {
+  const before = (page - 1) * perPage
+  if (shown === 0) return Math.min(counted, before)
+  if (shown < perPage) return before + shown
+  return Math.max(counted, before + shown)
 }
 
 /**
- * @param publicUrl the base of the links; else the host and protocol of the request
+ * The record behind the page, as a page of its own, if a read must tell whether it exists: the page is full, and the total
+ * ends with it, but may have been counted before that record was stored. Without the read there might be no link to it.
+ */
+export const unknownNext = ({ page, perPage }: Place, shown: number, total: number): Place | undefined =>
+  shown === perPage && total === page * perPage ? { page: total + 1, perPage: 1 } : undefined
+
+/**
+ * @param publicUrl the base of the links; if undefined, the host and protocol of the request
  * @param total how many records match
  */
 export const pageMetadata = (
   request: FastifyRequest,
   publicUrl: string | undefined,
-  { page, perPage }: Pick<Listing, 'page' | 'perPage'>,
+  { page, perPage }: Place,
   total: number,
 ): PageMetadata => {
   const pageCount = Math.ceil(total / perPage)
@@ -44,7 +48,7 @@ export const pageMetadata = (
     pageLinks: {
       current: link(page),
       ...(page < pageCount && { next: link(page + 1) }),
-      // From beyond the end the way back leads to the last page.
+      // For a page beyond the end, the previous page is the last one that exists.
       ...(page > 1 && { previous: link(Math.max(1, Math.min(page - 1, pageCount))) }),
     },
   }
@@ -57,11 +61,11 @@ const pageLink = ({ url }: FastifyRequest, base: string, perPage: number) => {
   return (page: number) => `${base}${pathname}?${parameters}page=${page}&perPage=${perPage}`
 }
 
-/** Protocol and host as the caller addressed them; a request without a host gets the socket's address. */
+/** Protocol and host as the caller addressed them. A request without a Host header gets the address of its socket. */
 const origin = ({ protocol, host, socket: { localAddress, localPort } }: FastifyRequest): string => {
-  const named = host || `${localAddress?.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
-  if (!HOST.test(named) || !URL.canParse(`http://${named}`) || !/^https?$/.test(protocol)) {
-    throw problem('bad_request', 'The host or protocol that the request was sent to is none')
+  const address = host || `${localAddress?.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
+  if (!HOST.test(address) || !URL.canParse(`http://${address}`) || !/^https?$/.test(protocol)) {
+    throw problem('bad_request', 'The host or protocol of the request is not valid')
   }
-  return `${protocol}://${named}`
+  return `${protocol}://${address}`
 }

@@ -1,4 +1,4 @@
-// The responses of an operation as OpenAPI shows them: each with its schema and an example.
+// The responses of an operation in OpenAPI, each with its schema and an example.
 import type { TSchema } from '@sinclair/typebox'
 import { Problem } from '../../schemas/envelope.js'
 import { namedSchemas } from '../../schemas/index.js'
@@ -8,13 +8,13 @@ import { PROBLEM_TYPE, type ProblemCode, problem, problems } from '../http/probl
 const EXAMPLE_ID = '0b9df1c4-6a7e-4c39-8c71-7f6b6a0c4e52'
 
 const header = (description: string) => ({ type: 'string', description })
-/** On every response. */
+/** The header of every response. */
 const requestId = {
   'X-Request-Id': header(
     'The id of the request in the log: the caller’s own, if it sent one of at most 64 letters, digits and `_.:-`.',
   ),
 }
-/** On the responses that a caller may keep. */
+/** The headers of a response that can be revalidated. */
 const tagged = {
   ETag: header('The entity tag of the response, for the If-None-Match header of the next request.'),
   ...requestId,
@@ -36,17 +36,17 @@ export const response = (schema: TSchema, path = '') => ({
   },
 })
 
-/** The same with an entity tag. */
+/** A successful response with an entity tag. */
 export const taggedResponse = (schema: TSchema, path = '') => ({ ...response(schema, path), headers: tagged })
 
-/** The response to a caller that has it already. */
+/** The response if the caller's entity tag is current. */
 export const notModified = {
-  description: 'The caller has this response: its entity tag is in If-None-Match. There is no body.',
+  description: 'The caller already has this response: If-None-Match names its entity tag. There is no body.',
   headers: tagged,
   type: 'null',
 }
 
-/** What may be wrong with any request, and go wrong with any read of the database. */
+/** The problems that every request can have. */
 export const requestProblems: ProblemCode[] = [
   'bad_request',
   'not_acceptable',
@@ -54,9 +54,10 @@ export const requestProblems: ProblemCode[] = [
   'header_fields_too_large',
   'http_version_not_supported',
 ]
+/** The problems that every read of the database can have. */
 export const databaseProblems: ProblemCode[] = ['internal_error', 'service_unavailable', 'query_timeout']
 
-/** The responses to what may go wrong, by their status. */
+/** The responses for these problems, by status. */
 export const problemResponses = (codes: readonly ProblemCode[]) =>
   Object.fromEntries(
     [...new Set(codes.map((code) => problems[code].status))].sort().map((status) => {

@@ -1,22 +1,21 @@
-// Conditional requests (RFC 9110, section 13): a caller that names the entity tag of the response has it already.
+// Conditional requests (RFC 9110, section 13): a caller that sends the current entity tag gets 304 instead of the response.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
 import type { PageMetadata } from '../../schemas/envelope.js'
 import type { BsonDocument, BsonList } from '../bson/reader.js'
 import { etagOf } from '../serializer/etag.js'
 
-interface Envelope {
-  success: true
-  data: BsonDocument | BsonList
-  _metadata?: PageMetadata
-}
-
 /**
- * The response with its entity tag, or 304 without a body if the caller has it. Cache-Control is for caches on the way: what
- * comes from here is never older than the request, and every `fetch` with If-None-Match sends `no-cache`.
+ * Sets the entity tag of the response, and returns whether the caller sent this tag, so that it needs only a 304. The caller's
+ * Cache-Control is ignored: it is meant for caches, and browsers' `fetch` sends `no-cache` with every If-None-Match.
  */
-export const unlessKnown = ({ headers }: FastifyRequest, reply: FastifyReply, envelope: Envelope): unknown => {
-  const etag = etagOf(envelope.data, envelope._metadata)
+export const isKnown = (
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  data: BsonDocument | BsonList,
+  metadata?: PageMetadata,
+): boolean => {
+  const etag = etagOf(data, metadata)
   reply.header('etag', etag)
-  return fresh({ 'if-none-match': headers['if-none-match'] }, { etag }) ? reply.code(304).send() : envelope
+  return fresh({ 'if-none-match': headers['if-none-match'] }, { etag })
 }

@@ -1,73 +1,106 @@
-// Checks input against its schema and says of each fault what is wrong and what is allowed: for the parameters of a
-// request and for the settings of the process.
+// Validates input that is all text, such as query strings and the environment, against a schema. Each error names the value,
+// what is wrong with it and what is allowed.
 import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject } from 'ajv'
 
-const isAddress = (text: string): boolean => {
+const isAddressOrRange = (text: string): boolean => {
   const [address, bits, ...rest] = text.split('/') as [string, ...string[]]
   const size = isIP(address) === 6 ? 128 : 32
   const isRange = bits === undefined || (/^[1-9]\d*$/.test(bits) && Number(bits) <= size)
   return isIP(address) !== 0 && isRange && rest.length === 0
 }
 
-/** Formats of settings, in the words that an error uses. */
-const formats: Record<string, (text: string) => boolean> = {
-  'a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database': (text) =>
-    /^mongodb(\+srv)?:\/\/[^/]+\/[^/?]{1,63}(\?.*)?$/.test(text),
-  'an absolute http or https URL without user, query and fragment': (text) =>
-    /^https?:\/\/[^?#@]+$/.test(text) && !/%(?![\da-f]{2})/i.test(text) && URL.canParse(text),
-  'a list of IP addresses or CIDR ranges, separated by commas': (text) => text.split(/\s*,\s*/).every(isAddress),
+/** The formats that a schema may name, each with the description that an error gives of it. */
+const formats = {
+  'mongodb-uri': {
+    description:
+      'a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database',
+    validate: (text: string) => /^mongodb(\+srv)?:\/\/[^/]+\/[^/?]{1,63}(\?.*)?$/.test(text),
+  },
+  'base-url': {
+    description: 'an absolute http or https URL without user, query and fragment',
+    validate: (text: string) =>
+      /^https?:\/\/[^?#@]+$/.test(text) && !/%(?![\da-f]{2})/i.test(text) && URL.canParse(text),
+  },
+  'address-list': {
+    description: 'a list of IP addresses or CIDR ranges, separated by commas',
+    validate: (text: string) => text.split(/\s*,\s*/).every(isAddressOrRange),
+  },
 }
 
-const ajv = new Ajv({ allErrors: true, useDefaults: true, strictSchema: false, verbose: true, formats })
+const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, formats })
 
-/** One fault of the input. */
-export interface InputFault {
+/** What is wrong with one value of the input. */
+export interface InputError {
   name: string
   message: string
-  /** What is allowed, where it can be listed. */
+  /** What is allowed, if it can be listed. */
   allowed?: string[]
 }
 
-/** Input that its schema does not take. */
-export class InvalidInput extends Error {
-  constructor(readonly faults: readonly InputFault[]) {
-    super(`${faults.length} values are not allowed`)
-    this.name = 'InvalidInput'
+type Message = (schema: TSchema) => Omit<InputError, 'name'>
+
+const integer: Message = ({ minimum, maximum }) => ({ message: `must be an integer from ${minimum} to ${maximum}` })
+
+/** The error for each keyword that the schema of a value may use. */
+const messages: Readonly<Record<string, Message>> = {
+  type: integer,
+  minimum: integer,
+  maximum: integer,
+  enum: ({ enum: allowed }) => ({ message: `must be one of ${allowed.join(', ')}`, allowed }),
+  format: ({ format }) => ({ message: `must be ${formats[format as keyof typeof formats].description}` }),
+  minLength: ({ minLength }) => ({
+    message: minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`,
+  }),
+}
+const annotations = ['description', 'examples', 'default']
+
+/** Throws unless there is a message for whatever can be wrong with a value of this schema. */
+const checkSchema = (name: string, schema: TSchema): void => {
+  const isInteger = schema.type === 'integer' && schema.minimum !== undefined && schema.maximum !== undefined
+  if (!isInteger && schema.type !== 'string') {
+    throw new Error(`The schema of ${name} must be a string, or an integer with minimum and maximum`)
+  }
+  for (const keyword of Object.keys(schema)) {
+    if (Object.hasOwn(messages, keyword) || annotations.includes(keyword)) continue
+    throw new Error(`The schema of ${name} uses ${keyword}, for which src/validation/text.ts has no message`)
   }
 }
+
+export type Checked = { value: unknown } | { errors: readonly InputError[] }
 
 /**
- * Compiles an object schema into a check of input that is all text, as query strings and the environment are. The check
- * gives the values with the types of the schema and with its defaults, or throws InvalidInput.
+ * Compiles an object schema into a function that checks input. It gives the values, with their types and defaults, or the
+ * errors. A schema that uses a keyword without a message is refused here, when the service starts.
  */
-export const textChecker = (schema: TObject): ((input: Readonly<Record<string, unknown>>) => unknown) => {
+export const textChecker = (schema: TObject): ((input: Readonly<Record<string, unknown>>) => Checked) => {
+  const properties = Object.entries(schema.properties)
+  for (const [name, property] of properties) checkSchema(name, property)
   const validate = ajv.compile(schema)
-  const integers = Object.entries(schema.properties).flatMap(([name, { type }]) => (type === 'integer' ? name : []))
+  const integers = properties.flatMap(([name, { type }]) => (type === 'integer' ? name : []))
   return (input) => {
-    const values = { ...input }
-    for (const name of integers) if (name in values) values[name] = asInteger(values[name])
-    if (validate(values)) return values
-    throw new InvalidInput(faults(validate.errors as ErrorObject[], schema))
+    const value = { ...input }
+    for (const name of integers) if (name in value) value[name] = asInteger(value[name])
+    return validate(value) ? { value } : { errors: firstErrors(validate.errors as ErrorObject[], schema) }
   }
 }
 
-/** Decimal digits become a number: no fraction, no exponent, no white space. */
+/** Turns decimal digits into a number. A fraction, an exponent or white space stays text, which is not valid. */
 const asInteger = (value: unknown): unknown =>
   typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
 
-/** One fault for each name: the first that was found. */
-const faults = (errors: readonly ErrorObject[], schema: TObject): InputFault[] => {
-  const found = new Map<string, InputFault>()
-  for (const error of errors) {
-    const fault = faultOf(error, schema)
-    if (!found.has(fault.name)) found.set(fault.name, fault)
+/** The first error of each value. */
+const firstErrors = (all: readonly ErrorObject[], schema: TObject): InputError[] => {
+  const errors = new Map<string, InputError>()
+  for (const found of all) {
+    const error = toInputError(found, schema)
+    if (!errors.has(error.name)) errors.set(error.name, error)
   }
-  return [...found.values()]
+  return [...errors.values()]
 }
 
-const faultOf = ({ keyword, params, instancePath, data }: ErrorObject, schema: TObject): InputFault => {
+const toInputError = ({ keyword, params, instancePath, data }: ErrorObject, schema: TObject): InputError => {
   if (keyword === 'additionalProperties') {
     return {
       name: params.additionalProperty,
@@ -75,12 +108,9 @@ const faultOf = ({ keyword, params, instancePath, data }: ErrorObject, schema: T
       allowed: Object.keys(schema.properties),
     }
   }
+  if (keyword === 'required') return { name: params.missingProperty, message: 'is required' }
   const name = instancePath.slice(1)
-  const { type, minimum, maximum, format } = schema.properties[name] as TSchema
   if (Array.isArray(data)) return { name, message: 'must be given only once' }
-  if (keyword === 'enum') {
-    return { name, message: `must be one of ${params.allowedValues.join(', ')}`, allowed: params.allowedValues }
-  }
-  if (type === 'integer') return { name, message: `must be an integer from ${minimum} to ${maximum}` }
-  return { name, message: keyword === 'format' ? `must be ${format}` : 'must not be empty' }
+  const message = messages[keyword] as Message
+  return { name, ...message(schema.properties[name] as TSchema) }
 }

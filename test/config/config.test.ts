@@ -104,7 +104,7 @@ t.test('wrong settings are all named, each with what is allowed', async (t) => {
       '  RESPONSE_MEMORY_MB must be an integer from 64 to 100000',
       '  TOTAL_MAX_AGE_MS must be an integer from 0 to 600000',
       '  TRUST_PROXY must be a list of IP addresses or CIDR ranges, separated by commas',
-      'These settings are wrong:',
+      'These settings are invalid:',
     ])
   }
 })

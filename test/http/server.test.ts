@@ -10,9 +10,9 @@ import { getRequest, LAST, neverRead, send, statusesIn } from '../support/socket
 const serve = async (
   t: Test,
   listener: RequestListener,
-  options: { mostConnections?: number; idleMs?: number } = {},
+  options: { maxConnections?: number; idleMs?: number } = {},
 ) => {
-  const server = httpServer(listener, { mostConnections: 100, ...options })
+  const server = httpServer(listener, { maxConnections: 100, ...options })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
@@ -103,7 +103,7 @@ t.test('a caller who does not read loses the connection', async (t) => {
 })
 
 t.test('where there is no place left, connections that wait for a next request are closed', async (t) => {
-  const { port } = await serve(t, (_request, response) => response.end(), { mostConnections: 2 })
+  const { port } = await serve(t, (_request, response) => response.end(), { maxConnections: 2 })
   const kept = connect(port, '127.0.0.1')
   kept.write(getRequest('/'))
   await once(kept, 'data')

@@ -109,7 +109,7 @@ t.test('where several keys ask, a large page is followed by a rest in which othe
 
 t.test('a request that waits for too long is told to come later', async (t) => {
   const go = new EventEmitter()
-  const { begun, get } = await served(t, () => once(go, 'end'), { waitMs: 50, lookEveryMs: 10 })
+  const { begun, get } = await served(t, () => once(go, 'end'), { waitMs: 50, checkIntervalMs: 10 })
   // A process that serves has a socket to live for; this one has none.
   const alive = setInterval(() => {}, 1000)
   t.teardown(() => clearInterval(alive))
@@ -223,8 +223,8 @@ t.test('a caller who reads too slowly loses the connection', async (t) => {
   const { app } = await served(t, () => Buffer.alloc(20 * MB), {
     memory: 64 * MB,
     readingMs: 20,
-    leastBytesPerMs: MB,
-    lookEveryMs: 10,
+    minBytesPerMs: MB,
+    checkIntervalMs: 10,
   })
   const port = await listen(app)
   const connected = once(app.server, 'connection')

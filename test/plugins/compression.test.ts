@@ -1,7 +1,13 @@
-// Compression: large answers, in a coding that the caller takes, with the same text in the end.
+// Compression: large responses in a coding that the caller accepts, with the same text once decompressed.
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import accepts from '@fastify/accepts'
+import { Type } from '@sinclair/typebox'
+import Fastify from 'fastify'
 import t from 'tap'
+import { compressionPlugin } from '../../src/plugins/compression.js'
+import { serializerCompiler } from '../../src/serializer/compiler.js'
 import { testApp } from '../support/app.js'
+import { listOf, plain } from '../support/stored.js'
 import { A, a, fillTenants } from '../support/tenants.js'
 
 const url = '/v1/entries?perPage=50'
@@ -17,7 +23,7 @@ const start = (t: Parameters<typeof testApp>[0]) =>
     },
   })
 
-t.test('a large answer comes in the coding that the caller takes, Brotli before gzip', async (t) => {
+t.test('a large response is compressed with Brotli if the caller accepts it, otherwise with gzip', async (t) => {
   const { get } = await start(t)
   const plain = await get(url, A)
   t.equal(plain.headers['content-encoding'], undefined)
@@ -40,7 +46,7 @@ t.test('a large answer comes in the coding that the caller takes, Brotli before 
   }
 })
 
-t.test('an answer comes as it is when it is small, or when the caller takes no coding of ours', async (t) => {
+t.test('a response is not compressed if it is small, or if the caller accepts neither coding', async (t) => {
   const { get } = await start(t)
   for (const [path, header] of [
     ['/v1/entries?perPage=1', 'br'],
@@ -55,7 +61,7 @@ t.test('an answer comes as it is when it is small, or when the caller takes no c
   }
 })
 
-t.test('HEAD tells what GET would send', async (t) => {
+t.test('HEAD has the same headers as GET', async (t) => {
   const { get } = await start(t)
   const headers = { 'accept-encoding': 'br' }
   const [head, full] = [await get(url, A, { headers, method: 'HEAD' }), await get(url, A, { headers })]
@@ -63,4 +69,23 @@ t.test('HEAD tells what GET would send', async (t) => {
   for (const name of ['content-encoding', 'content-length', 'etag', 'content-type']) {
     t.equal(head.headers[name], full.headers[name], name)
   }
+})
+
+t.test('the buffer of a compressed response serves the next one', async (t) => {
+  const buffers = new Set<unknown>()
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.setSerializerCompiler(serializerCompiler)
+  app.addHook('onSend', async (_request, _reply, payload) => {
+    buffers.add((payload as Buffer).buffer)
+    return payload
+  })
+  await app.register(accepts)
+  await app.register(compressionPlugin)
+  const schema = Type.Object({ data: Type.Array(Type.Object({ text: Type.String() })) })
+  app.get('/', { schema: { response: { 200: schema } } }, async () => ({
+    data: listOf([[plain({ text: 'x'.repeat(10_000) })]]),
+  }))
+  for (let n = 0; n < 20; n++) await app.inject({ url: '/', headers: { 'accept-encoding': 'br' } })
+  t.ok(buffers.size < 10, `20 responses from ${buffers.size} buffers`)
 })

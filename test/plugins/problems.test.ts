@@ -19,7 +19,7 @@ const isProblem = (t: Test, response: { statusCode: number; body: string; header
   t.match(body, { success: false, type: 'about:blank', title: String, detail: String, code, requestId: String }, code)
 }
 
-t.test('an unknown path is told from a path that takes other methods', async (t) => {
+t.test('an unknown path is 404, and a method that a path does not allow is 405', async (t) => {
   const { app, keyOf } = await testApp(t)
   const authorization = `Bearer ${await keyOf(A)}`
   for (const url of ['/', '/v1', '/v1/', '/v2/entries', '/v1/entries/x/y', '/docs/nothing.html', '//']) {
@@ -41,14 +41,19 @@ t.test('an unknown path is told from a path that takes other methods', async (t)
   }
 })
 
-t.test('a by-id path without an id is told from an unknown path', async (t) => {
+t.test('a by-id path without an id is 400', async (t) => {
   const { get } = await testApp(t)
   const response = await get('/v1/entries/', A)
   isProblem(t, response, 'invalid_parameter')
   t.match(response.json().errors, [{ in: 'path', name: 'id', message: 'must not be empty' }])
 })
 
-t.test('HEAD is answered as GET is, without a body', async (t) => {
+t.test('the response to an unknown path names the documentation', async (t) => {
+  const { app } = await testApp(t)
+  t.match((await app.inject('/')).json().detail, '/docs')
+})
+
+t.test('HEAD gets the response of GET without its body', async (t) => {
   const { app, keyOf } = await testApp(t)
   const headers = { authorization: `Bearer ${await keyOf(A)}` }
   const head = await app.inject({ method: 'HEAD', url: '/v1/entries', headers })
@@ -58,7 +63,7 @@ t.test('HEAD is answered as GET is, without a body', async (t) => {
   t.equal(head.headers['content-length'], get.headers['content-length'])
 })
 
-t.test('a caller that takes no JSON is told so', async (t) => {
+t.test('a caller that does not accept JSON gets 406', async (t) => {
   const { get } = await testApp(t)
   for (const accept of ['text/html', 'application/xml, text/*', 'application/json;q=0']) {
     const response = await get('/v1/entries', A, { headers: { accept } })
@@ -77,7 +82,7 @@ t.test('a caller that takes no JSON is told so', async (t) => {
   }
 })
 
-t.test('a URL that is too long or encoded wrongly is told so', async (t) => {
+t.test('a URL that is too long gets 414, and one that is encoded wrongly 400', async (t) => {
   const { app } = await testApp(t)
   isProblem(t, await app.inject(`/v1/entries?name=${'x'.repeat(8000)}`), 'uri_too_long')
   isProblem(t, await app.inject(`/v1/entries/${'x'.repeat(8100)}`), 'uri_too_long')
@@ -86,7 +91,7 @@ t.test('a URL that is too long or encoded wrongly is told so', async (t) => {
   }
 })
 
-t.test('failures of the store become problems that say nothing of their cause', async (t) => {
+t.test('errors of the store become problems that do not reveal their cause', async (t) => {
   const failures: [Error, string, string | undefined][] = [
     [new StoreUnavailable(new Error('secret host')), 'service_unavailable', '2'],
     [new QueryTimeout(new Error('secret query')), 'query_timeout', '2'],
@@ -106,7 +111,7 @@ t.test('failures of the store become problems that say nothing of their cause', 
   }
 })
 
-t.test('a page that is too large is told so, and what helps', async (t) => {
+t.test('a page that is too large fails with a problem that names perPage', async (t) => {
   const store: Store = { ...embeddedStore(), aggregate: () => Promise.reject(new ResponseTooLarge()) }
   const { get } = await testApp(t, { store })
   const response = await get('/v1/entries', A)
@@ -114,7 +119,7 @@ t.test('a page that is too large is told so, and what helps', async (t) => {
   t.match(response.json(), { errors: [{ in: 'query', name: 'perPage' }] })
 })
 
-t.test('what is no HTTP is answered with a problem before the connection ends', async (t) => {
+t.test('a request that is not valid HTTP gets a problem before its connection closes', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)
   const requests: [string, string][] = [
@@ -148,19 +153,22 @@ t.test('files of the documentation fail as problems too', async (t) => {
   isProblem(t, await app.inject({ url: file, headers: { range: 'bytes=99999999-' } }), 'range_not_satisfiable')
 })
 
-t.test('a path outside the documentation, a new method and an odd expectation are answered as any other', async (t) => {
-  const { app } = await testApp(t)
-  const port = await listen(app)
-  const ask = (line: string, header = '') =>
-    send(port, `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${header}\r\n`)
-  t.match(await ask('GET /docs/static/../../package.json'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
-  t.match(await ask('PROPFIND /v1/entries'), /^HTTP\/1.1 405 .*"code":"method_not_allowed"/s)
-  t.match(await ask('CONNECT /v1/entries'), /^HTTP\/1.1 405 .*allow: GET, HEAD.*"code":"method_not_allowed"/s)
-  t.match(await ask('PROPFIND /nothing'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
-  t.match(await ask('GET /health/live', 'expect: tea\r\n'), /^HTTP\/1.1 200 /)
-})
+t.test(
+  'a path outside the documentation, an unusual method and an unknown expectation get the usual responses',
+  async (t) => {
+    const { app } = await testApp(t)
+    const port = await listen(app)
+    const ask = (line: string, header = '') =>
+      send(port, `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${header}\r\n`)
+    t.match(await ask('GET /docs/static/../../package.json'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
+    t.match(await ask('PROPFIND /v1/entries'), /^HTTP\/1.1 405 .*"code":"method_not_allowed"/s)
+    t.match(await ask('CONNECT /v1/entries'), /^HTTP\/1.1 405 .*allow: GET, HEAD.*"code":"method_not_allowed"/s)
+    t.match(await ask('PROPFIND /nothing'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
+    t.match(await ask('GET /health/live', 'expect: tea\r\n'), /^HTTP\/1.1 200 /)
+  },
+)
 
-t.test('a tunnel that its caller resets or leaves open is closed, and nothing else ends', async (t) => {
+t.test('a CONNECT request that its caller resets or leaves open is closed, and the service goes on', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)
   for (const leave of [(socket: Socket) => socket.resetAndDestroy(), () => {}]) {
@@ -174,7 +182,7 @@ t.test('a tunnel that its caller resets or leaves open is closed, and nothing el
   t.match(await send(port, 'GET /health/live HTTP/1.0\r\n\r\n'), /^HTTP\/1.1 200 /)
 })
 
-t.test('a host or protocol that is none does not get into page links', async (t) => {
+t.test('an invalid host or protocol does not get into page links', async (t) => {
   const { get } = await testApp(t, { settings: { TRUST_PROXY: '127.0.0.1' } })
   for (const headers of [
     { host: 'a b' },
@@ -191,7 +199,7 @@ t.test('a host or protocol that is none does not get into page links', async (t)
   }
 })
 
-t.test('a request that does not arrive in time is told so', async (t) => {
+t.test('a request that does not arrive in time gets 408', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)
   const server = app.server as typeof app.server & { headersTimeout: number }
@@ -200,7 +208,7 @@ t.test('a request that does not arrive in time is told so', async (t) => {
   t.match(await send(port, 'GET '), /^HTTP\/1.1 408 .*"code":"request_timeout"/s)
 })
 
-t.test('a connection that the caller broke off is let go without an answer', async (t) => {
+t.test('a connection that the caller has reset gets no response', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)
   const reset = Object.assign(new Error('gone'), { code: 'ECONNRESET' })
@@ -208,9 +216,9 @@ t.test('a connection that the caller broke off is let go without an answer', asy
   t.equal(await send(port, 'GET '), '')
 })
 
-t.test('a request without a host is answered, and its links name the address that it came to', async (t) => {
+t.test('the page links of an HTTP/1.0 request without a Host header name the address of the connection', async (t) => {
   const { app, keyOf } = await testApp(t)
   const port = await listen(app)
-  const answer = await send(port, `GET /v1/entries HTTP/1.0\r\nauthorization: Bearer ${await keyOf(A)}\r\n\r\n`)
-  t.match(answer, `"current":"http://127.0.0.1:${port}/v1/entries?page=1&perPage=50"`)
+  const response = await send(port, `GET /v1/entries HTTP/1.0\r\nauthorization: Bearer ${await keyOf(A)}\r\n\r\n`)
+  t.match(response, `"current":"http://127.0.0.1:${port}/v1/entries?page=1&perPage=50"`)
 })

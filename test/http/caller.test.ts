@@ -1,0 +1,60 @@
+// Whether the caller is still connected, and when a request has ended.
+import { EventEmitter, once } from 'node:events'
+import { connect } from 'node:net'
+import Fastify, { type FastifyReply } from 'fastify'
+import t, { type Test } from 'tap'
+import { callerGone, whenOver } from '../../src/http/caller.js'
+import { listen } from '../support/app.js'
+import { getRequest, LAST, neverRead, send } from '../support/sockets.js'
+
+/** Emits `end` with what whenOver() tells of each request. `/slow` gets no response until `go` is emitted. */
+const serve = async (t: Test) => {
+  const app = Fastify({ forceCloseConnections: true })
+  t.teardown(() => app.close())
+  const events = new EventEmitter()
+  const signals: AbortSignal[] = []
+  app.get('/:name', async (request, reply: FastifyReply) => {
+    signals.push(callerGone(request))
+    whenOver(reply, (wasSent) => events.emit('end', wasSent))
+    events.emit('request', reply)
+    if (request.url === '/slow') await once(events, 'go')
+    return {}
+  })
+  return { port: await listen(app), events, signals }
+}
+
+t.test('a request ends when its response was sent', async (t) => {
+  const { port, events } = await serve(t)
+  const ended = once(events, 'end')
+  await send(port, getRequest('/quick', LAST))
+  t.same(await ended, [true])
+})
+
+t.test('a request ends when its caller disconnects, and one whose caller has gone ends at once', async (t) => {
+  const { port, events, signals } = await serve(t)
+  const received = once(events, 'request')
+  const socket = await neverRead(port, getRequest('/slow'))
+  const [reply] = await received
+  const ended = once(events, 'end')
+  socket.destroy()
+  t.same(await ended, [false])
+  t.ok(signals[0]?.aborted)
+  const late: boolean[] = []
+  whenOver(reply, (wasSent) => late.push(wasSent))
+  t.same(late, [false])
+  events.emit('go')
+})
+
+t.test('requests of a connection share a signal, which aborts when the connection closes', async (t) => {
+  const { port, signals } = await serve(t)
+  const socket = connect(port, '127.0.0.1', () => socket.write(getRequest('/1')))
+  await once(socket, 'data')
+  socket.write(getRequest('/2'))
+  await once(socket, 'data')
+  t.equal(signals.length, 2)
+  t.equal(signals[0], signals[1])
+  t.notOk(signals[0]?.aborted)
+  const aborted = once(signals[0] as AbortSignal, 'abort')
+  socket.destroy()
+  await aborted
+})

@@ -1,0 +1,66 @@
+// Validation of text: the message for each keyword and format, and the schemas that are refused.
+import { Type } from '@sinclair/typebox'
+import t from 'tap'
+import { strict } from '../../schemas/kit.js'
+import { textChecker } from '../../src/validation/text.js'
+
+t.test('valid input gets its types and defaults, and is not changed itself', async (t) => {
+  const check = textChecker(
+    strict({ page: Type.Integer({ minimum: 1, maximum: 9, default: 1 }), name: Type.Optional(Type.String()) }),
+  )
+  const input = { page: '3', name: '4' }
+  t.same(check(input), { value: { page: 3, name: '4' } })
+  t.same(input, { page: '3', name: '4' })
+  t.same(check({}), { value: { page: 1 } })
+})
+
+t.test('each keyword and format has its own message', async (t) => {
+  const check = textChecker(
+    strict({
+      count: Type.Integer({ minimum: 1, maximum: 9 }),
+      order: Type.Unsafe<string>({ type: 'string', enum: ['asc', 'desc'] }),
+      name: Type.String({ minLength: 1 }),
+      code: Type.String({ minLength: 3 }),
+      proxies: Type.String({ format: 'address-list' }),
+    }),
+  )
+  const valid = { count: '1', order: 'asc', name: 'a', code: 'abc', proxies: '::1' }
+  t.same(check(valid), { value: { ...valid, count: 1 } })
+  const cases: [object, { name: string; message: string; allowed?: string[] }][] = [
+    [{ count: 'x' }, { name: 'count', message: 'must be an integer from 1 to 9' }],
+    [{ count: '0' }, { name: 'count', message: 'must be an integer from 1 to 9' }],
+    [{ count: '10' }, { name: 'count', message: 'must be an integer from 1 to 9' }],
+    [{ order: 'up' }, { name: 'order', message: 'must be one of asc, desc', allowed: ['asc', 'desc'] }],
+    [{ name: '' }, { name: 'name', message: 'must not be empty' }],
+    [{ code: 'ab' }, { name: 'code', message: 'must have at least 3 characters' }],
+    [
+      { proxies: 'x' },
+      { name: 'proxies', message: 'must be a list of IP addresses or CIDR ranges, separated by commas' },
+    ],
+    [{ name: ['a', 'b'] }, { name: 'name', message: 'must be given only once' }],
+    [{ name: undefined }, { name: 'name', message: 'is required' }],
+    [{ other: 'x' }, { name: 'other', message: 'is not a parameter of this operation', allowed: Object.keys(valid) }],
+  ]
+  for (const [input, error] of cases) t.same(check({ ...valid, ...input }), { errors: [error] }, JSON.stringify(input))
+})
+
+t.test('every invalid value has one error', async (t) => {
+  const check = textChecker(strict({ a: Type.String({ minLength: 2, format: 'base-url' }), b: Type.String() }))
+  t.same(check({ a: '' }), {
+    errors: [
+      { name: 'b', message: 'is required' },
+      { name: 'a', message: 'must have at least 2 characters' },
+    ],
+  })
+})
+
+t.test('a schema whose errors would have no message is refused', async (t) => {
+  for (const [schema, message] of [
+    [Type.String({ pattern: '^a' }), 'The schema of name uses pattern'],
+    [Type.Number(), 'The schema of name must be a string, or an integer with minimum and maximum'],
+    [Type.Integer({ minimum: 1 }), 'The schema of name must be a string, or an integer with minimum and maximum'],
+    [Type.String({ format: 'odd' }), 'unknown format "odd"'],
+  ] as const) {
+    t.throws(() => textChecker(strict({ name: schema })), { message: new RegExp(message) }, message)
+  }
+})
