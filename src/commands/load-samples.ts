@@ -1,5 +1,6 @@
 // A sample record of each collection that `npm run load` accepts. The records refer to each other, and the collections
 // are in an order in which every reference exists when it is loaded.
+import { KindGuard, type TSchema } from '@sinclair/typebox'
 import { type CollectionName, collections, type Documents } from '../documents/collections.js'
 
 /** A record as a line of a file has it, but with dates, which JSON.stringify() turns into ISO 8601 strings. */
@@ -84,13 +85,18 @@ export const loadable = Object.keys(samples) as Loadable[]
 export const describeCollections = (): string =>
   loadable
     .flatMap((name) => {
-      const { properties, required = [] } = collections[name].schema
-      const fields = Object.keys(properties).filter((field) => field !== 'organisation')
-      const shown = (isRequired: boolean) =>
+      const { _id, organisation, ...properties } = collections[name].schema.properties
+      const fields = Object.entries<TSchema>({ id: _id, ...properties })
+      const namesOf = (isOptional: boolean) =>
         fields
-          .filter((field) => required.some((each) => each === field) === isRequired)
+          .filter(([, schema]) => KindGuard.IsOptional(schema) === isOptional)
+          .map(([field]) => field)
           .join(', ')
-          .replace(/^_id\b/, 'id')
-      return [name, `  required: ${shown(true)}`, `  optional: ${shown(false)}`, `  ${JSON.stringify(samples[name])}`]
+      return [
+        name,
+        `  required: ${namesOf(false)}`,
+        `  optional: ${namesOf(true)}`,
+        `  ${JSON.stringify(samples[name])}`,
+      ]
     })
     .join('\n')

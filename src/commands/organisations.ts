@@ -46,7 +46,7 @@ const list = async (store: Store) => {
   const documents = await store.dangerouslyFindAll('organisations', {})
   return documents
     .map(({ _id, name, createdAt }) => ({ id: String(_id), name: cellOf(name), createdAt: cellOf(createdAt) }))
-    .sort((one, other) => (String(one.name) < String(other.name) ? -1 : 1))
+    .sort((one, other) => String(one.name).localeCompare(String(other.name), 'en'))
 }
 
 export const organisationsCommand: Command = { usage, run }

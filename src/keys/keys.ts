@@ -77,7 +77,7 @@ export const keysOf = (
   elapsed: () => number = () => performance.now(),
 ): Keys => {
   const verified = new LRUCache<string, { document: ApiKeyDocument; until: number }>({ max: CACHED_KEYS })
-  /** Key ids that were refused. If the id exists, but the secret was wrong, `hash` is that of the right key: it is not refused. */
+  /** Key ids that were refused. If the id exists and only the secret was wrong, `hash` lets the right key through. */
   const unknown = new LRUCache<string, { hash: string | undefined; until: number }>({ max: CACHED_KEYS })
 
   const lookUp = limitedLookUp(async (keyId) => {

@@ -45,7 +45,7 @@ t.test('the list is a table in the order of the names, even if other programs st
   await organisations('add', '--name', 'Health', '--id', 'h')
   await store.insert('organisations', [{ _id: 'x', name: { odd: true }, createdAt: 'once\u001b' } as never])
   const { stdout } = await organisations('list')
-  t.match(stdout, /^id {2}name +createdAt\nh {3}Health +\S+Z\nw {3}Water +\S+Z\nx {3}- +once\\u001b\n$/)
+  t.match(stdout, /^id {2}name +createdAt\nh {3}Health +\S+Z\nx {3}- +once\\u001b\nw {3}Water +\S+Z\n$/)
 })
 
 t.test('a wrong call says what is wrong', async (t) => {

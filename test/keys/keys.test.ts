@@ -89,6 +89,12 @@ t.test('a key whose expiry is stored as null does not expire', async (t) => {
   await written()
 })
 
+t.test('a malformed key is refused without a look-up', async (t) => {
+  const { count, counted } = counting(testStore(t))
+  for (const key of ['', 'fda_', `${makeKey()}x`]) t.equal(await keysOf(counted, failing(t)).verify(key), undefined)
+  t.equal(count.finds, 0)
+})
+
 t.test('many simultaneous requests with one key look it up once', async (t) => {
   const { count, counted, written } = counting(testStore(t))
   const keys = keysOf(counted, failing(t))
