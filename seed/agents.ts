@@ -1,4 +1,4 @@
-// The agents of an organisation, who receive its dispatches and submit entries. Their telephone numbers may reach nobody.
+// The agents of an organisation, who receive its dispatches and submit entries. Their telephone numbers must reach nobody.
 import type { AgentDocument } from '../src/documents/collections.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'
@@ -7,13 +7,13 @@ import { type Place, places } from './places.js'
 import { pick } from './random.js'
 import { after, DAY, moment, UNTIL } from './timeline.js'
 
-/** An agent with the places where entries are made: the document names no local government area. */
+/** An agent and the places where its entries are made. The document itself has no local government areas. */
 export interface Agent {
   document: AgentDocument
   places: readonly Place[]
 }
 
-/** The agents of an organisation with so many dispatches: 36 and more, 300 at the most. */
+/** The agents of an organisation, from 36 to 300 depending on its number of dispatches. */
 export function makeAgents({ number, random, document }: Tenant, dispatches: number): Agent[] {
   const count = Math.min(300, 36 + Math.floor(dispatches / 4))
   return Array.from({ length: count }, (_, n) => {
@@ -27,7 +27,7 @@ export function makeAgents({ number, random, document }: Tenant, dispatches: num
         organisation: document._id,
         status: 'active',
         ...makePerson(random, `a${n}`),
-        // 0800 is Nigeria's prefix of free service lines: no person has such a number.
+        // 0800 is Nigeria's prefix for toll-free numbers, so the number belongs to no person.
         phone: `+234800${String(number * 1000 + n).padStart(7, '0')}`,
         location: works.map(({ zone, state, city }) => ({ country: 'Nigeria', zone, state, city })),
         createdAt,

@@ -1,5 +1,5 @@
-// The dispatches of an organisation, spread over the whole time of the data. They may refer only to documents of the same
-// organisation that are handed in.
+// The dispatches of an organisation, spread over the whole period of the data. They refer only to the documents of the same
+// organisation that are passed in.
 import { type dispatchStatuses, dispatchTypes } from '../schemas/dispatches.js'
 import type { DispatchDocument, ProjectDocument, UserDocument } from '../src/documents/collections.js'
 import type { Agent } from './agents.js'
@@ -10,18 +10,18 @@ import { integer, pick } from './random.js'
 import type { Survey } from './surveys.js'
 import { after, DAY, FROM, moment, UNTIL } from './timeline.js'
 
-/** A dispatch with what its entries need. */
+/** A dispatch and what its entries need. */
 export interface Dispatch {
   document: DispatchDocument
   agents: readonly Agent[]
   survey: Survey
-  /** Whether anyone answers it. */
+  /** Whether agents submit entries for it. */
   answered: boolean
   opens: number
   closes: number
 }
 
-/** What dispatches refer to. */
+/** The documents that dispatches refer to. */
 export interface Resources {
   users: readonly UserDocument[]
   agents: readonly Agent[]
@@ -29,7 +29,7 @@ export interface Resources {
   projects: readonly ProjectDocument[]
 }
 
-/** Seven, against four types and nine forms: no two of these numbers share a factor, so all pairs come up. */
+/** There are seven, four types and nine forms. No two of these numbers share a factor, so every pair occurs. */
 const statuses: readonly (typeof dispatchStatuses)[number][] = [
   'completed',
   'dispatched',
@@ -51,7 +51,7 @@ const texts = [
   'Interview in the language that the respondent prefers: Hausa, Igbo, Yorùbá, Fulfulde or English.',
 ]
 
-/** The dispatches of an organisation that gets so many entries. */
+/** The dispatches of an organisation. */
 export function makeDispatches(
   { number, random, document }: Tenant,
   count: number,
@@ -70,13 +70,13 @@ export function makeDispatches(
     )
     const status = statuses[n % statuses.length] as DispatchDocument['status']
 
-    // The last dispatch repeats the first: another one of the very same name.
+    // The last dispatch has the same name as the first.
     const turn = n === count - 1 ? 0 : n
     const { document: form, survey } = forms[turn % (forms.length - 1)] as Form
     const round = 1 + Math.floor(turn / (forms.length - 1))
     const title = round % 2 === 0 ? (survey.nameAbroad ?? survey.name) : survey.name
 
-    // A few agents are asked time and again.
+    // A few agents receive many dispatches.
     const recipients = new Set([pick(random, agents.slice(0, 3))])
     for (let more = integer(random, 2, 12); more > 0; more--) recipients.add(pick(random, agents))
 
@@ -98,7 +98,7 @@ export function makeDispatches(
         startDate,
         dueDate,
         form: form._id,
-        project: pick(random, projects.slice(0, -1))._id, // the last project stays empty
+        project: pick(random, projects.slice(0, -1))._id, // the last project has no dispatches
         totalExpectedEntries: Math.max(10, Math.ceil(((entries / count) * (2.5 + random())) / 10) * 10),
         createdBy: pick(random, users)._id,
         modifiedBy: pick(random, users)._id,

@@ -1,5 +1,5 @@
-// The entries of an organisation, one at a time and in the order of creation: there may be millions, so nothing here may
-// grow with their number.
+// The entries of an organisation, generated one at a time in the order of creation. There may be millions, so memory must
+// not grow with their number.
 import type { EntryDocument } from '../src/documents/collections.js'
 import type { Dispatch } from './dispatches.js'
 import { createId } from './ids.js'
@@ -9,14 +9,14 @@ import { integer, pick, type Random } from './random.js'
 import type { Question } from './surveys.js'
 import { after, DAY, FROM, HOUR, UNTIL } from './timeline.js'
 
-/** How far an entry may lie from the middle of its town, in degrees. */
+/** The maximum distance of an entry from the centre of its town, in degrees. */
 export const JITTER = 0.03
 
 const near = (random: Random, degrees: number) =>
   Math.round((degrees + (random() * 2 - 1) * JITTER) * 100_000) / 100_000
 
 function answer(random: Random, { type, question, options, none }: Question): EntryDocument['answers'][number] {
-  // Earlier options are the likelier ones, as in life.
+  // Earlier options are more likely.
   const chosen = options[Math.floor(random() * random() * options.length)] as string
   if (type === 'singleChoice') return { type, question, answer: chosen }
   if (chosen === none) return { type, question, answer: [chosen] }
@@ -26,14 +26,14 @@ function answer(random: Random, { type, question, options, none }: Question): En
 
 const statuses = [...Array<string>(17).fill('accepted'), 'pending', 'pending', 'rejected']
 
-/** When a part (0 to 1) of all entries has been made; work is done by day, from 7 to 18 hours in Nigeria. */
+/** The time at which a part (0 to 1) of all entries has been made. Entries are made from 7 to 18 hours in Nigeria. */
 function progress(part: number): Date {
   const days = part * ((UNTIL - FROM) / DAY)
   const day = Math.floor(days)
   return new Date(FROM + day * DAY + Math.floor(6 * HOUR + (days - day) * 11 * HOUR))
 }
 
-/** Finds a dispatch that is open at a time. Times have to rise from call to call. */
+/** Returns a function that finds a dispatch that is open at a time. The times must increase from call to call. */
 function openDispatches(random: Random, dispatches: readonly Dispatch[]): (time: number) => Dispatch {
   const upcoming = dispatches.filter(({ answered }) => answered).reverse()
   const open: Dispatch[] = []
@@ -51,14 +51,14 @@ function openDispatches(random: Random, dispatches: readonly Dispatch[]): (time:
   }
 }
 
-/** The entries of an organisation with at least one dispatch, from the first to the last. */
+/** The entries of an organisation, from the first to the last. It must have at least one dispatch. */
 export function* makeEntries(
   { number, random, document }: Tenant,
   count: number,
   dispatches: readonly Dispatch[],
 ): Generator<EntryDocument> {
   const openAt = openDispatches(random, dispatches)
-  // The first organisation imported some of its entries in bulk: they share their timestamps, which paging has to stand.
+  // The first organisation has a bulk import: entries with the same timestamps, to show that paging still works.
   const imports = number > 0 ? 0 : count < 1000 ? Math.floor(count / 10) : 500
   const firstImport = Math.floor((count - imports) / 2)
 

@@ -1,4 +1,4 @@
-// The forms of an organisation: one for each survey. A form keeps the questions at its side, for the document has none.
+// The forms of an organisation, one for each survey. The questions are kept beside the document, which has none.
 import type { FormDocument } from '../src/documents/collections.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'
@@ -10,7 +10,7 @@ export interface Form {
   survey: Survey
 }
 
-/** The forms of an organisation with so many dispatches, in an order of its own. The last form is never dispatched. */
+/** The forms of an organisation, in an order that differs between organisations. The last form is never dispatched. */
 export function makeForms({ number, random, document }: Tenant, dispatches: number): Form[] {
   const ranked = surveys.map((survey) => ({ survey, rank: random() })).sort((a, b) => a.rank - b.rank)
   return ranked.map(({ survey }, n) => {

@@ -1,5 +1,5 @@
-// Demo data, in batches that are ready to be stored. The same options give the same bytes on every machine: nothing here
-// may read the clock, the time zone or the locale. API keys are not made here.
+// Generates demo data in batches that are ready to be stored. The same options give the same bytes on every machine, so
+// nothing here may read the clock, the time zone or the locale. API keys are not generated here.
 import type { CollectionName, Documents } from '../src/documents/collections.js'
 import { makeAgents } from './agents.js'
 import { makeDispatches } from './dispatches.js'
@@ -9,7 +9,7 @@ import { makeTenant } from './organisations.js'
 import { makeProjects } from './projects.js'
 import { makeUsers } from './users.js'
 
-/** How much data to make; dispatches and entries are totals, spread evenly over the organisations. */
+/** How much data to generate. Dispatches and entries are totals, spread evenly over the organisations. */
 export interface SeedOptions {
   seed: number
   organisations: number
@@ -17,7 +17,7 @@ export interface SeedOptions {
   entries: number
 }
 
-/** The data of the demo. */
+/** The options of the demo data that the embedded store serves. */
 export const demoOptions: SeedOptions = { seed: 42, organisations: 2, dispatches: 48, entries: 3000 }
 
 type SeededName = Exclude<CollectionName, 'apiKeys' | 'seeds'>
@@ -27,10 +27,10 @@ interface BatchOf<C extends SeededName> {
   documents: Documents[C][]
 }
 
-/** Documents of one collection, BATCH_SIZE at the most and never none. */
+/** Documents of one collection: at least one, and at most BATCH_SIZE. */
 export type Batch = { [C in SeededName]: BatchOf<C> }[SeededName]
 
-/** How many documents a batch holds at the most. */
+/** The maximum number of documents in a batch. */
 export const BATCH_SIZE = 1000
 
 function* batches<C extends SeededName>(collection: C, documents: Iterable<Documents[C]>): Generator<BatchOf<C>> {
@@ -48,9 +48,9 @@ function* batches<C extends SeededName>(collection: C, documents: Iterable<Docum
 const documentsOf = <T>(made: readonly { document: T }[]): T[] => made.map(({ document }) => document)
 
 /**
- * Makes the data of one organisation after the other, referred-to documents first.
- * Entries are made as they are asked for, so their number does not matter to memory.
- * @throws RangeError when there are entries and not every organisation has a dispatch for them
+ * Generates the data of one organisation after the other. Documents come before those that refer to them. Entries are
+ * generated on demand, so their number does not affect memory.
+ * @throws RangeError if there are entries, but an organisation has no dispatch for them
  */
 export function* seedData(options: SeedOptions): Generator<Batch> {
   const { seed, organisations } = options

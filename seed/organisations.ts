@@ -1,11 +1,11 @@
-// The organisations of the demo data: each a tenant with its own documents and its own chance. Nothing here may depend on
-// another organisation, so that one keeps its data whatever the others hold.
+// The organisations of the demo data. Each is a tenant with its own documents and its own random numbers. It must not
+// depend on another organisation, so that its data stays the same when the others change.
 import type { OrganisationDocument } from '../src/documents/collections.js'
 import { createId } from './ids.js'
 import { createRandom, type Random } from './random.js'
 import { after, moment } from './timeline.js'
 
-/** An organisation while its documents are made. */
+/** An organisation while its documents are generated. */
 export interface Tenant {
   /** Counted from 0. */
   number: number
@@ -16,7 +16,7 @@ export interface Tenant {
 const landscapes = ['Savannah', 'Mangrove', 'Harmattan', 'Baobab', 'Iroko', 'Inselberg', 'Confluence', 'Oil Palm']
 const callings = ['Field Research', 'Community Survey', 'Health Watch', 'Rural Data']
 
-/** The organisation of this number. */
+/** The organisation with a number. */
 export function makeTenant(seed: number, number: number): Tenant {
   const random = createRandom(seed + Math.imul(number, 0x9e3779b1))
   const createdAt = moment(random, 200, 1, 0, 1)

@@ -1,9 +1,9 @@
-// Made-up people: given and family names that are common in Nigeria, put together by chance. No real person belongs here.
+// Fictional people: random combinations of given and family names that are common in Nigeria. Do not add real people.
 import { faker } from '@faker-js/faker/locale/en_NG'
 import { pick, type Random } from './random.js'
 
-// Faker's Nigerian names are plain ASCII, so names as their bearers write them are mixed in. Faker serves as a book of
-// names alone: its generator is shared by the whole process and would tie the data to who else uses it.
+// Faker's Nigerian names are plain ASCII, so names with their diacritics are added. Only faker's lists of names are used:
+// its random generator is shared by the whole process, so other users of it would change the data.
 const { first_name, last_name } = faker.definitions.person
 
 const givenNames = [
@@ -12,7 +12,7 @@ const givenNames = [
   ...['Aisha', 'Hauwa', 'Garba', 'Sani', 'Ladi', 'Terver', 'Doosuur', 'Ekaette', 'Itoro', 'Osaze', 'Ebiere', 'Tonye'],
   ...Object.values(first_name)
     .flat()
-    .filter((name) => name !== 'Sname'), // a slip in faker's list
+    .filter((name) => name !== 'Sname'), // an error in faker's list
 ]
 
 const familyNames = [
@@ -27,7 +27,7 @@ const plain = (name: string) =>
     .replace(/[^a-z]/gi, '')
     .toLowerCase()
 
-/** A person; `mark` keeps apart the addresses of people of the same name. */
+/** A person. `mark` makes the email addresses of people with the same name differ. */
 export function makePerson(random: Random, mark: string) {
   const firstName = pick(random, givenNames)
   const lastName = pick(random, familyNames)

@@ -1,5 +1,5 @@
-// Where agents work and entries are made: real states and local government areas, each with its main town and where that
-// lies. No address of a real person or house belongs here.
+// The places where agents work and entries are made: real states and local government areas, each with its main town and
+// the town's coordinates. Do not add addresses of real people or houses.
 
 export interface Place {
   zone: string
@@ -198,12 +198,12 @@ const states: readonly { state: string; zone: string; areas: readonly Area[] }[]
   },
 ]
 
-/** Every local government area of the demo data; a town occurs once in its state. */
+/** All local government areas of the demo data. Each town occurs only once in its state. */
 export const places: readonly Place[] = states.flatMap(({ state, zone, areas }) =>
   areas.map(([lga, city, longitude, latitude]) => ({ zone, state, lga, city, longitude, latitude })),
 )
 
-/** Streets named after what stands in them, never after people. */
+/** Streets that are named after buildings, never after people. */
 export const streets: readonly string[] = [
   'Market Road',
   'Old Market Road',

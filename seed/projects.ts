@@ -1,11 +1,11 @@
-// The projects of an organisation. They hold no list of their dispatches: a dispatch names its project.
+// The projects of an organisation. A project has no list of its dispatches, because each dispatch names its project.
 import type { ProjectDocument, UserDocument } from '../src/documents/collections.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'
 import { pick } from './random.js'
 import { after, moment } from './timeline.js'
 
-// None names a subject: the dispatches of a project send forms of every sector.
+// No theme names a sector, because the dispatches of a project send forms of all sectors.
 const themes = [
   'Rural households panel',
   'Coastal states programme',
@@ -21,7 +21,7 @@ const themes = [
   'State indicators',
 ]
 
-/** The projects of an organisation with so many dispatches: 6 and more, 24 at the most. */
+/** The projects of an organisation, from 6 to 24 depending on its number of dispatches. */
 export function makeProjects(
   { number, random, document }: Tenant,
   users: readonly UserDocument[],

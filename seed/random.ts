@@ -1,10 +1,10 @@
-// The only source of chance in the demo data. Nothing here may read the clock or Math.random: the same seed has to give
-// the same data on every machine.
+// The only source of random numbers in the demo data. Do not use the clock or Math.random here: the same seed must give the
+// same data on every machine.
 
-/** Draws a number from 0 (inclusive) to 1 (exclusive). */
+/** Returns a number from 0 (inclusive) to 1 (exclusive). */
 export type Random = () => number
 
-/** A generator (mulberry32) of its own for each seed; it uses integers alone, so every JavaScript engine agrees on it. */
+/** A random generator (mulberry32). It only uses integers, so it gives the same numbers in every JavaScript engine. */
 export function createRandom(seed: number): Random {
   let state = seed | 0
   return () => {
@@ -19,5 +19,5 @@ export function createRandom(seed: number): Random {
 export const integer = (random: Random, from: number, to: number): number =>
   from + Math.floor(random() * (to - from + 1))
 
-/** One of the items, which may not be empty. */
+/** One of the items. There must be at least one. */
 export const pick = <T>(random: Random, items: readonly T[]): T => items[Math.floor(random() * items.length)] as T

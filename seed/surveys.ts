@@ -1,18 +1,18 @@
-// What the forms ask: surveys with their questions and the options of each. Texts are this project's own; none may ask
-// who a respondent is.
+// The content of the forms: surveys with questions and their options. All texts were written for this project. No question
+// may ask for a respondent's identity.
 
 export interface Question {
   type: 'singleChoice' | 'multiChoice'
   question: string
-  /** At least two, the commoner ones first. */
+  /** At least two, the most common first. */
   options: readonly string[]
-  /** The option of a multiChoice question that rules out all others. */
+  /** The option of a multiChoice question that excludes all others. */
   none: string | undefined
 }
 
 export interface Survey {
   name: string
-  /** The survey's name in another language, for respondents who read that. */
+  /** The name of the survey in another language. */
   nameAbroad?: string
   sector: string
   reason: string
@@ -35,7 +35,7 @@ const many = (question: string, ...options: string[]): Question => ({
 })
 const yesNo = (question: string): Question => one(question, 'Yes', 'No', 'Don’t know')
 
-/** Every survey of the demo data: each organisation has a form for each. */
+/** All surveys of the demo data. Each organisation has a form for each of them. */
 export const surveys: readonly Survey[] = [
   {
     name: 'Household water survey',

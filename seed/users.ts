@@ -1,4 +1,4 @@
-// The admins of an organisation, who make its projects and dispatches. They submit nothing: agents do.
+// The admins of an organisation, who create its projects and dispatches. Entries are submitted by agents.
 import type { UserDocument } from '../src/documents/collections.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'
@@ -8,7 +8,7 @@ import { after, DAY, moment, UNTIL } from './timeline.js'
 const roles = ['Administrator', 'Supervisor', 'Data manager']
 const COUNT = 2 * roles.length
 
-/** The users of an organisation: two of each role. */
+/** The users of an organisation, two for each role. */
 export const makeUsers = ({ number, random, document }: Tenant): UserDocument[] =>
   Array.from({ length: COUNT }, (_, n) => {
     const createdAt = moment(random, 190, 10, n, COUNT)

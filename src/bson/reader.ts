@@ -215,7 +215,7 @@ export interface Element {
   next: number
 }
 
-/** The elements of the document or array that begins at a place. It creates an object for each, so do not use it in hot code. */
+/** The elements of a document or array. It creates an object for each of them, so it is too slow for frequent use. */
 export function* elements(bytes: Buffer, start: number): Generator<Element> {
   const last = documentEnd(bytes, start) - 1
   let at = start + 4

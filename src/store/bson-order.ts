@@ -1,7 +1,7 @@
-// The order of values as MongoDB sorts them: by type first, strings by their UTF-8 bytes.
+// Compares values as MongoDB sorts them: first by type, and strings by their UTF-8 bytes.
 // Source: MongoDB manual, "Comparison/Sort Order".
 
-/** The place of a value's type in the order; null and a missing value are the same, NaN comes before all numbers. */
+/** The rank of a value's type. A missing value ranks as null does, and NaN before all other numbers. */
 const rank = (value: unknown): number => {
   switch (typeof value) {
     case 'undefined':
@@ -17,7 +17,7 @@ const rank = (value: unknown): number => {
   }
 }
 
-/** Negative when `a` sorts before `b`, positive when after, 0 when they are equal or have no order here (objects). */
+/** Negative if `a` sorts before `b`, positive if after, 0 if they are equal. All objects are equal here. */
 export const compareValues = (a: unknown, b: unknown): number => {
   const type = rank(a)
   if (type !== rank(b)) return type - rank(b)
@@ -25,12 +25,12 @@ export const compareValues = (a: unknown, b: unknown): number => {
   return type < 2 || type === 4 ? 0 : Number(a) - Number(b) || 0
 }
 
-/** Whether two values are of one type: conditions such as `$gt` find no other. */
+/** Whether two values have the same type. Conditions such as `$gt` match only values of the same type. */
 export const isSameType = (a: unknown, b: unknown): boolean => rank(a) === rank(b)
 
 const isSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdfff
 
-/** Compares by UTF-8 bytes, which is the order of code points: a surrogate comes after every unit that is none. */
+/** Compares by UTF-8 bytes, which is the order of code points: surrogates come after all other code units. */
 const compareStrings = (a: string, b: string): number => {
   const length = Math.min(a.length, b.length)
   for (let i = 0; i < length; i++) {

@@ -1,6 +1,6 @@
-// The store in process: documents kept as BSON, the service's pipelines run on mingo. For development, demos and tests;
-// nothing outlives the process. A query works on objects of its own, so that none can change what is stored, and that in
-// which mingo differs from MongoDB is done here: $sort, $skip, $limit and $lookup on indexes, and what `context` replaces.
+// The embedded store, for development, demos and tests. It keeps documents as BSON in memory and runs pipelines on mingo.
+// Each query works on its own copies, so it cannot change stored documents. Where mingo differs from MongoDB, this file
+// does the work: $sort, $skip, $limit and $lookup run on indexes, and `context` replaces other operators.
 import { Aggregator } from 'mingo/aggregator'
 import { Context, evalExpr } from 'mingo/core'
 import type { Iterator as LazyList } from 'mingo/lazy'
@@ -19,20 +19,20 @@ import type { Store } from './store.js'
 
 type Document = Record<string, unknown>
 
-/** A stored document: its bytes, and the values of its indexed fields. */
+/** A stored document as bytes, with the values of its indexed fields. */
 interface Row {
   readonly id: string
   readonly bytes: Uint8Array
   readonly keys: Readonly<Record<string, unknown>>
 }
 
-/** A condition that an index serves: the field is the value, or an array that holds it. */
+/** A condition that an index serves: the field is equal to the value, or is an array that contains it. */
 interface Equality {
   readonly field: string
   readonly value: string
 }
 
-/** How many documents a batch of a stream holds at the most. */
+/** The maximum number of documents in a batch of a stream. */
 const STREAM_BATCH = 500
 
 export const embeddedStore = (): Store => {
@@ -41,7 +41,7 @@ export const embeddedStore = (): Store => {
   )
   const table = (name: string) => tables.get(name) as Table
 
-  /** Runs the stages that come after the page is chosen. */
+  /** Runs the stages that follow the selection of the page. */
   const run = (rows: readonly Row[], stages: readonly Stage[]): Document[] => {
     let documents = rows.map(decode)
     for (const stage of stages) {
@@ -69,7 +69,7 @@ export const embeddedStore = (): Store => {
     const { rows, rest } = table(query.collection).select(query)
     for (let start = 0; start < rows.length; start += STREAM_BATCH) {
       const documents = run(rows.slice(start, start + STREAM_BATCH), rest)
-      // An array for each document: BSON.serialize takes no more than one document of the largest size.
+      // One array for each document, because BSON.serialize has a limit of one document of the maximum size.
       yield new BsonList(
         query.collection,
         documents.map((document) => encode({ 0: document })),
@@ -114,12 +114,12 @@ export const embeddedStore = (): Store => {
   }
 }
 
-/** Refuses each form of $lookup but the two that pipelines use: it would be misread. */
+/** Throws for a $lookup that differs from the two forms that pipelines use, because join() would run it incorrectly. */
 const refuseUnknown = ({ from, localField, foreignField, pipeline, as, ...others }: Lookup, joined: Table): void => {
   const stages = pipeline?.flatMap((stage) => Object.keys(stage)).join()
   const isKnown = localField !== undefined && (stages ?? '$match,$project') === '$match,$project'
   if (!isKnown || Object.keys(others).length > 0) {
-    throw new Error('The embedded store joins by equality alone, with a pipeline of $match and $project or none')
+    throw new Error('The embedded store only joins by equality, without a pipeline or with one of $match and $project')
   }
   if (!joined.indexed.has(foreignField)) throw new Error(`The embedded store has no index to join by ${foreignField}`)
 }
@@ -131,20 +131,20 @@ const encode = (document: Document): Buffer => {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
-/** The value at a dotted path; arrays on the way are not descended into. */
+/** The value at a dotted path. It does not look into arrays on the way. */
 const at = (document: Document, path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => (value as Document | undefined)?.[name], document)
 
-/** Unlike mingo's, a condition on the order of values that knows the order of UTF-8. */
+/** A condition on the order of values. Unlike mingo's, it compares strings by their UTF-8 bytes. */
 const ordered =
   (holds: (order: number) => boolean) =>
   (path: string, value: unknown) =>
   (document: Document): boolean =>
     [resolve(document, path, { unwrapArray: true })]
-      .flat(path.split('.').length) // a path goes into an array at each of its names
+      .flat(path.split('.').length) // each name of a path may lead into an array
       .some((found) => isSameType(found, value) && holds(compareValues(found, value)))
 
-/** Sets the value at a path, or takes it away when there is none; what is no object gives way to one on the path. */
+/** Sets the value at a path, or removes the field if the value is undefined. Replaces non-objects on the way by objects. */
 const put = (document: Document, [name, ...rest]: readonly [string, ...string[]], value: unknown): void => {
   const [next, ...others] = rest
   if (next !== undefined) {
@@ -156,7 +156,7 @@ const put = (document: Document, [name, ...rest]: readonly [string, ...string[]]
   else document[name] = value
 }
 
-/** What a tree of names keeps of a document, and of each document in an array. */
+/** The fields of a document, or of each document in an array, that are in a tree of names. */
 const kept = (value: Document | readonly Document[], tree: Document): unknown => {
   if (Array.isArray(value)) return value.map((item) => kept(item, tree))
   return Object.fromEntries(
@@ -168,17 +168,17 @@ const kept = (value: Document | readonly Document[], tree: Document): unknown =>
   )
 }
 
-/** What mingo may do: the stages $set and $project and what stands in them, and conditions. */
+/** The operators that mingo may use: the stages $set and $project, expressions and conditions. */
 const context = Context.init({
   pipeline: {
-    // Unlike mingo's, it takes time for what is there alone; it knows no more than paths that are kept, and goes into
-    // joined documents alone.
+    // Faster than mingo's: its time depends only on the fields that a document has. It supports only paths to keep, and
+    // paths lead only into joined documents.
     $project: (documents: LazyList, paths: Document) => {
       const tree: Document = { _id: 1 }
       for (const path of Object.keys(paths)) put(tree, path.split('.') as [string], 1)
       return documents.map((document: Document) => kept(document, tree))
     },
-    // Unlike mingo's, it puts an object in the place of a text or number that stands where a path goes on.
+    // Unlike mingo's, it replaces a string or number on a path by an object.
     $set: (documents: LazyList, fields: Document, options: Options) =>
       documents.map((document: Document) => {
         const values = Object.values(fields).map((expression) => evalExpr(document, expression, options))
@@ -188,7 +188,7 @@ const context = Context.init({
   },
   expression: {
     ...expressions,
-    // Unlike mingo's, it knows the order of UTF-8; it sorts by one field, since no pipeline needs more.
+    // Unlike mingo's, it compares strings by their UTF-8 bytes. It sorts by one field, since no pipeline needs more.
     $sortArray: (document: Document, { input, sortBy }: SortArray, options: Options) => {
       const [[field, direction]] = Object.entries(sortBy) as [[string, 1 | -1]]
       const items = evalExpr(document, input, options) as readonly Document[]
@@ -202,7 +202,7 @@ const context = Context.init({
     $lt: ordered((order) => order < 0),
     $lte: ordered((order) => order <= 0),
   },
-  // Of an operator mingo's types ask that it be all operators at once.
+  // The cast is necessary because mingo's type requires each operator to be of all operator types at once.
 } as unknown as Parameters<typeof Context.init>[0])
 
 interface SortArray {
@@ -210,7 +210,7 @@ interface SortArray {
   sortBy: Record<string, 1 | -1>
 }
 
-/** The rows of a collection, with what is derived from them: made when it is first asked for, dropped at every write. */
+/** The rows of a collection and its indexes, which are built on demand and dropped at every write. */
 class Table {
   readonly #rows = new Map<string, Row>()
   readonly #orders = new Map<string, readonly Row[]>()
@@ -222,7 +222,7 @@ class Table {
     const ids = new Set<string>()
     for (const document of documents) {
       const id = document._id as string
-      if (this.#rows.has(id) || ids.has(id)) throw new Error(`The id ${id} is taken`)
+      if (this.#rows.has(id) || ids.has(id)) throw new Error(`The id ${id} exists already`)
       ids.add(id)
     }
     for (const document of documents) this.#put(document)
@@ -245,14 +245,14 @@ class Table {
 
   #put(document: Document): void {
     const id = document._id as string
-    // What the caller does with the document later is to change nothing here.
+    // The clone keeps later changes of the caller's document out of the store.
     const keys = Object.fromEntries([...this.indexed].map((field) => [field, structuredClone(at(document, field))]))
     this.#rows.set(id, { id, bytes: encode(document), keys })
     this.#orders.clear()
     this.#equals.clear()
   }
 
-  /** The rows that a query reads, in its order and of its page, and the stages that are left to run. */
+  /** The rows of a query's page, in its order, and the stages that are left to run. */
   select({ match, stages }: Query): { rows: readonly Row[]; rest: readonly Stage[] } {
     const rest = [...stages]
     const take = (name: keyof Stage): unknown => (rest[0]?.[name] === undefined ? undefined : rest.shift()?.[name])
@@ -262,24 +262,24 @@ class Table {
     return { rows: rows.slice(start, start + count), rest }
   }
 
-  /** The rows that fulfil a condition, in the order of a sort: of a field and then of the id, both in one direction. */
+  /** The rows that match a condition, sorted by a field and then by the id, both in the same direction. */
   matching(match: Condition, sort: Record<string, 1 | -1> = { _id: 1 }): readonly Row[] {
     const [[field, direction]] = Object.entries(sort) as [[string, 1 | -1]]
-    const { equalities, fulfils } = this.#plan(match)
+    const { equalities, matches } = this.#plan(match)
     const lists = equalities.map((equality) => this.equal(equality))
-    // In the order of the ids the shortest list of an index is enough; in another order all rows are walked.
+    // Index lists are in the order of the ids, so a sort by the id starts from the shortest. Other sorts read all rows.
     const shortest = lists.reduce((a, b) => (b.length < a.length ? b : a), this.#order('_id'))
     const candidates = field === '_id' ? shortest : this.#order(field)
-    const rows = candidates.filter(fulfils)
+    const rows = candidates.filter(matches)
     return direction === 1 ? rows : rows.reverse()
   }
 
-  /** What tells of a row whether it fulfils a condition. */
+  /** A function that checks whether a row matches a condition. */
   test(match: Condition): (row: Row) => boolean {
-    return this.#plan(match).fulfils
+    return this.#plan(match).matches
   }
 
-  #plan(match: Condition): { equalities: Equality[]; fulfils: (row: Row) => boolean } {
+  #plan(match: Condition): { equalities: Equality[]; matches: (row: Row) => boolean } {
     const equalities: Equality[] = []
     const others: Criteria[] = []
     for (const condition of match.$and as Condition[]) {
@@ -288,12 +288,12 @@ class Table {
         else others.push(new Criteria({ [field]: value }, { context }))
       }
     }
-    const fulfils = (row: Row) =>
+    const matches = (row: Row) =>
       equalities.every((equality) => equals(row, equality)) && others.every((criteria) => criteria.test(decode(row)))
-    return { equalities, fulfils }
+    return { equalities, matches }
   }
 
-  /** The rows in which the field is the value or holds it, in the order of the ids; a missing field is null. */
+  /** The rows whose field is the value or contains it, in the order of the ids. A missing field counts as null. */
   equal({ field, value }: { field: string; value: unknown }): readonly Row[] {
     let lists = this.#equals.get(field)
     if (lists === undefined) {

@@ -1,4 +1,4 @@
-// The store on MongoDB, through the official driver. Documents come from the driver as the bytes that the server sent.
+// The store on MongoDB, through the official driver. The driver returns documents as the bytes that the server sent.
 import { accessSync } from 'node:fs'
 import {
   type AggregateOptions,
@@ -19,37 +19,37 @@ import { withReferences } from './references.js'
 import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
 import { whenStuck, within } from './stuck.js'
 
-/** How to reach MongoDB. An option that the URI names goes before the setting of the same meaning. */
+/** How to connect to MongoDB. Options in the URI override the settings below. */
 export interface MongoSettings {
   uri: string
-  /** How long a query may take on the server, in milliseconds; before, it may wait as long for a connection that is free. */
+  /** The maximum time of a query on the server, in milliseconds. It may wait as long for a free connection before. */
   queryTimeoutMs: number
-  /** How many connections to each server there are at the most. */
+  /** The maximum number of connections to each server. */
   poolSize: number
-  /** How long an operation waits for a server that is not there, in milliseconds. */
+  /** How long an operation waits for a server that cannot be reached, in milliseconds. */
   timeoutMs: number
   readPreference: ReadPreferenceMode
 }
 
 /**
- * How often the driver looks whether the server still responds, and how long it waits for that and for a new connection,
- * in milliseconds: after both together it breaks off whatever waits for a server that has gone silent.
+ * The driver's interval between heartbeats, and its time limit for a heartbeat and for a new connection, in milliseconds.
+ * After both together the driver aborts all operations on a server that no longer responds.
  */
 const HEARTBEAT_MS = 2000
 const CONNECT_MS = 2000
 const STREAM_BATCH = 1000
 /**
- * What has documents come as bytes, and an error all the same as objects: the driver, which reads them, would fail on the
- * `topologyVersion` of a second one. It sets the latter option by itself, but for `find` alone.
+ * Options with which the driver returns documents as bytes. The second one keeps the rest of a reply as objects, because
+ * otherwise the driver fails when it compares the `topologyVersion` of errors. The driver sets it only for `find`.
  */
 const RAW = { raw: true, documentsReturnedIn: 'firstBatch' }
-/** Larger than any page: without it the server would keep what goes beyond 101 documents for a second round trip. */
+/** A batch size larger than any page. Without it, the server sends 101 documents, and the others need a second request. */
 const WHOLE_PAGE = 0x7fffffff
-/** The name in MongoDB's list of error codes is MaxTimeMSExpired. */
+/** MongoDB's error code MaxTimeMSExpired. */
 const MAX_TIME_EXPIRED = 50
 const DUPLICATE_KEY = 11_000
 const AUTHENTICATION_FAILED = 18
-/** Codes of a server that has no data for us at the moment: the primary changes, or a router misses a shard. */
+/** Error codes of a server that cannot serve data at the moment, for example because the primary changes. */
 const OUTAGES = new Set([
   AUTHENTICATION_FAILED,
   6, // HostUnreachable
@@ -67,26 +67,26 @@ const OUTAGES = new Set([
   13_435, // NotPrimaryNoSecondaryOk
   13_436, // NotPrimaryOrSecondary
 ])
-/** Errors of the driver's pool, of which it exports no classes: it is exhausted, or its server has left the cluster. */
+/** Errors of the driver's connection pool: it is exhausted, or its server has left. The driver does not export the classes. */
 const POOL_ERRORS = new Set(['MongoWaitQueueTimeoutError', 'MongoPoolClosedError', 'MongoServerClosedError'])
 
 type Read = Pick<Query, 'collection' | 'match'>
 
-/** Connects when it is first used, and again whenever the connection was lost. The URI names the database. */
+/** A store that connects at its first use, and reconnects after the connection was lost. The URI names the database. */
 export const mongoStore = (settings: MongoSettings): Store => {
   const client = new MongoClient(settings.uri, clientOptions(settings))
-  // What the driver finds out when it connects is told at once: a file that is not there, a pool that cannot be.
+  // The driver would find these faults only when it connects: a missing file, and contradictory sizes of the pool.
   const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, minPoolSize, maxPoolSize } = client.options
   const { serverSelectionTimeoutMS, waitQueueTimeoutMS, connectTimeoutMS } = client.options
   for (const file of [tlsCAFile, tlsCRLFile, tlsCertificateKeyFile]) if (file !== undefined) accessSync(file)
   if (minPoolSize > maxPoolSize) throw new Error(`minPoolSize ${minPoolSize} is larger than maxPoolSize ${maxPoolSize}`)
   const db = client.db()
   const limit = { maxTimeMS: settings.queryTimeoutMs }
-  /** What a read may wait for: a server, a connection, perhaps a new one, and the reply. */
+  /** A read may wait for a server, for a connection of the pool, for a new connection, and for the reply. */
   const longestReadMs = serverSelectionTimeoutMS + waitQueueTimeoutMS + connectTimeoutMS + settings.queryTimeoutMs
 
   let connected: Promise<unknown> | undefined
-  /** A client whose first try to connect failed is closed, and stays so until it is told to connect again. */
+  /** Connects the client. If its first try fails, the client stays closed until connect() is called again. */
   const connect = (): Promise<unknown> => {
     connected ??= client.connect().catch((error) => {
       connected = undefined
@@ -97,19 +97,19 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   whenStuck(client, () => {
     connected = client.close().then(() => client.connect())
-    // Who asks next is told, and connects again.
+    // If this fails, the next operation connects again.
     connected.catch(() => {
       connected = undefined
     })
   })
 
-  /** Runs an operation, with the driver's errors in the words of the port. */
+  /** Runs an operation, and turns the driver's errors into those of the Store interface. */
   const run = async <T>(operation: () => Promise<T>): Promise<T> => {
     try {
       await connect()
       return await operation()
     } catch (thrown) {
-      // Whatever ends an insert of many comes inside an error of its own.
+      // The driver wraps the error that ended a bulk insert.
       const error =
         thrown instanceof MongoBulkWriteError && isOutage(thrown.errorResponse) ? thrown.errorResponse : thrown
       if (isTimeout(error)) throw new QueryTimeout(error)
@@ -125,7 +125,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
   const cursor = (query: Read, stages: readonly Document[], options: AggregateOptions = {}) =>
     collection(query.collection).aggregate([{ $match: query.match }, ...stages], { ...limit, ...options })
 
-  /** The command of a query: a cursor of the driver's costs more than all else that it does for a page. */
+  /** The command for a query. A cursor of the driver would take longer than everything else that the driver does for a page. */
   const commandOf = ({ collection, match }: Read, stages: readonly Document[]) => ({
     aggregate: collection,
     pipeline: [{ $match: match }, ...stages],
@@ -134,18 +134,18 @@ export const mongoStore = (settings: MongoSettings): Store => {
     ...(db.readConcern && { readConcern: db.readConcern }),
   })
 
-  /** Sends a command, which takes nothing from the URI by itself. */
+  /** Sends a command. The driver does not add the read preference of the URI to a command, so this function does. */
   const send = (command: object, options: RunCommandOptions = {}) =>
     db.command(command, { readPreference: db.readPreference, ...options })
 
-  /** Runs an operation that the driver does not repeat by itself, and another one if the connection was lost meanwhile. */
+  /** Runs an operation, and a second one if the connection is lost. The driver does not retry commands. */
   const orAgain = <T>(operation: () => Promise<T>, again: () => Promise<T>): Promise<T> =>
     runRead(operation).catch((error) => {
       if (isWorthAgain(error)) return again()
       throw error
     })
 
-  /** The first document of a query as an object. */
+  /** The first document of a query, as an object. */
   const firstOf = async (query: Read, stages: readonly Document[] = []): Promise<Document | undefined> => {
     const command = commandOf(query, stages)
     const [first] = await orAgain(
@@ -156,24 +156,24 @@ export const mongoStore = (settings: MongoSettings): Store => {
   }
 
   /**
-   * The documents in one reply, as the bytes of the array that the server sent; undefined if there are more. The driver's
-   * cursor would make an object and a copy of each.
+   * The documents of a query as the array of bytes that the server sent, or undefined if they do not fit into one reply. A
+   * cursor of the driver would create an object and a copy for each document.
    */
   const wholeBatch = async (query: Query, signal?: AbortSignal): Promise<Buffer | undefined> => {
     const options = { fieldsAsRaw: { firstBatch: true }, promoteLongs: false, ...(signal && { signal }) }
     const { cursor } = await send(commandOf(query, query.stages), options)
     if (cursor.id.isZero()) return arrayOf(cursor.firstBatch)
-    // It may meet another server than the cursor is on, which then forgets it by itself.
+    // The command may reach another server than the one with the cursor. Then the cursor ends by its own timeout.
     await send({ killCursors: query.collection, cursors: [cursor.id] })
     return undefined
   }
 
-  /** The documents through a cursor of the driver's, which takes as many replies as are needed. */
+  /** The documents of a query through a cursor of the driver, in as many replies as necessary. */
   async function* batches(query: Query, signal?: AbortSignal): AsyncGenerator<BsonList> {
     const documents = cursor(query, query.stages, { ...RAW, batchSize: STREAM_BATCH, ...(signal && { signal }) })
     try {
       while (await runRead(() => documents.hasNext())) {
-        // Bytes, because of RAW, of which the driver's types say nothing.
+        // These are Buffers because of RAW, which the driver's types do not reflect.
         yield new BsonList(query.collection, [bsonArray(documents.readBufferedDocuments() as unknown as Buffer[])])
       }
     } finally {
@@ -193,9 +193,9 @@ export const mongoStore = (settings: MongoSettings): Store => {
   }
 
   let lastLarge: Promise<unknown> = Promise.resolve()
-  /** What does not fit into one reply may take 64 MiB: such reads come one after the other. */
+  /** Reads documents that do not fit into one reply. They may take 64 MiB, so only one such read runs at a time. */
   const readLarge = async (query: Query, signal?: AbortSignal): Promise<BsonList> => {
-    // After a connection was lost the cursor tries once more by itself.
+    // No orAgain() here: the driver retries a cursor once by itself.
     const found: Buffer[] = []
     let size = 0
     for await (const list of batches(query, signal)) {
@@ -254,7 +254,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
   }
 }
 
-/** The driver's options: what the URI says, else the settings. */
+/** The driver's options from the settings, without those that the URI overrides. */
 const clientOptions = ({
   uri,
   queryTimeoutMs,
@@ -277,7 +277,7 @@ const clientOptions = ({
 
 const isTimeout = (error: unknown): boolean => error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED
 
-/** Whether all that went wrong with an insert is that some documents are there already. */
+/** Whether an insert failed only because some documents exist already. */
 const isAllTaken = (error: unknown): boolean =>
   error instanceof MongoBulkWriteError &&
   error.code === DUPLICATE_KEY &&
@@ -291,13 +291,13 @@ const isOutage = (error: unknown): boolean =>
   (error instanceof MongoServerError && OUTAGES.has(Number(error.code))) ||
   isSystemError(error)
 
-/** Errors that the driver hands on as Node makes them: of DNS for a mongodb+srv URI, and of writing to a lost connection. */
+/** Whether it is an error of Node that the driver passes on: DNS for a mongodb+srv URI, or a write to a lost connection. */
 const isSystemError = (error: unknown): boolean => {
   const { code, syscall } = error as NodeJS.ErrnoException
   return syscall?.startsWith('query') === true || code === 'EPIPE' || code === 'ECONNRESET'
 }
 
-/** Whether there was a server and a second try may find another; who has waited for one does not wait again. */
+/** Whether a second try may succeed. If no server was found in time or the login failed, it would only take longer. */
 const isWorthAgain = (error: unknown): boolean => {
   if (!(error instanceof StoreUnavailable)) return false
   const { cause } = error

@@ -1,5 +1,5 @@
-// Puts documents in the place of their ids, after a read: each is fetched once, however many rows name it. What is not
-// found leaves nothing, as a $lookup would.
+// Replaces ids in the result of a query by their documents. Each document is fetched once, even if many rows refer to it.
+// An id without a document is removed, as a $lookup would.
 import { ObjectId } from 'mongodb'
 import {
   Bson,
@@ -14,7 +14,7 @@ import {
 } from '../bson/reader.js'
 import type { Query, References } from '../pipelines/stages.js'
 
-/** The documents of a list with those that they refer to, which `read` fetches. */
+/** Replaces the referring ids in a list by documents, which `read` fetches. */
 export const withReferences = async (
   list: BsonList,
   references: References | undefined,
@@ -50,7 +50,7 @@ const idsIn = (rows: readonly Buffer[], { fields }: References): unknown[] => {
   return [...ids.values()]
 }
 
-/** The values of the fields in the document at a place, and of an array its items. */
+/** The values of the fields in the document at `start`. Of an array, its items. */
 function* valuesOf(fields: readonly string[], bytes: Buffer, start = 0, path = ''): Generator<Element> {
   for (const element of elements(bytes, start)) {
     const name = path + element.name
@@ -61,7 +61,7 @@ function* valuesOf(fields: readonly string[], bytes: Buffer, start = 0, path = '
   }
 }
 
-/** Whether fields lie within the document that a field holds. */
+/** Whether an element is a document that contains one of the fields. */
 const leadsTo = (fields: readonly string[], name: string, { type }: Element): boolean =>
   type === Bson.document && fields.some((field) => field.startsWith(`${name}.`))
 
@@ -73,7 +73,7 @@ const documentsById = (list: BsonList): [string, Buffer][] =>
 
 type ById = ReadonlyMap<string, Buffer>
 
-/** The document at a place, with what its fields refer to in the place of the ids. */
+/** The document at `start`, with the ids in its fields replaced by documents. */
 const embedded = (fields: readonly string[], byId: ById, bytes: Buffer, start = 0, path = ''): Buffer => {
   const parts: Buffer[] = []
   let from = start + 4
@@ -96,7 +96,7 @@ const embedded = (fields: readonly string[], byId: ById, bytes: Buffer, start = 
 
 const isId = ({ type }: Element): boolean => type === Bson.string || type === Bson.objectId
 
-/** The same text for the same id, and for no other value. */
+/** A text that identifies an id. The type is part of it, because a string and an ObjectId are never the same id. */
 const idKey = (bytes: Buffer, { type, at, next }: Element): string => `${type}:${bytes.toString('latin1', at, next)}`
 
 const idValue = (bytes: Buffer, { type, at, next }: Element): string | ObjectId =>

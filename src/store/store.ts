@@ -1,45 +1,46 @@
-// The port: what the service asks of a database. Reads leave documents as BSON bytes; the serializer writes JSON from them.
+// The interface between the service and its database. Queries return documents as BSON bytes, which the serializer turns
+// into JSON.
 
 import type { BsonList } from '../bson/reader.js'
 import type { CollectionName, Documents } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
 
 export interface Store {
-  /** What the database is, for the log and the banner. */
+  /** A name for the database, for the log and the start message. */
   readonly description: string
   /**
-   * Runs the query's match and stages, and resolves with all documents.
-   * @param signal breaks the read off when nobody waits for it any longer; the promise is rejected with its reason
+   * Runs a query and returns all its documents.
+   * @param signal aborts the query, for example when the caller has gone; the promise rejects with its reason
    */
   aggregate(query: Query, signal?: AbortSignal): Promise<BsonList>
-  /** The same in batches, each of them fetched when it is asked for. Leaving the loop ends the read. */
+  /** Runs a query and returns its documents in batches. Each is fetched on demand. Leaving the loop ends the query. */
   stream(query: Query, signal?: AbortSignal): AsyncIterable<BsonList>
-  /** How many documents the query's match finds, whatever its stages do with them. */
+  /** The number of documents that match a query. Its stages do not count. */
   count(query: Query): Promise<number>
-  /** The document with the id, of whatever organisation: for the keys, which tell the organisation. */
+  /** Finds a document by its id in all organisations. Keys need this, because a key tells the organisation. */
   dangerouslyFind<C extends CollectionName>(collection: C, id: string): Promise<Documents[C] | undefined>
-  /** The documents of all organisations that fulfil a condition, a limited number of them if one is given. */
+  /** Finds documents by a condition in all organisations, at most `limit` of them. */
   dangerouslyFindAll<C extends CollectionName>(
     collection: C,
     condition: Condition,
     limit?: number,
   ): Promise<Documents[C][]>
-  /** Adds documents; one whose `_id` is taken makes it fail, or is passed over where that is asked for. */
+  /** Adds documents. Fails if an `_id` exists already, or with `skipTaken` skips that document. */
   insert<C extends CollectionName>(
     collection: C,
     documents: readonly Documents[C][],
     options?: { skipTaken: boolean },
   ): Promise<void>
-  /** Sets fields of the document with the id; says whether there was one. */
+  /** Sets fields of the document with an id. Returns whether the document exists. */
   update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>): Promise<boolean>
-  /** Makes the indexes of all collections that are missing. */
+  /** Creates the missing indexes of all collections. */
   ensureIndexes(): Promise<void>
   /** Rejects unless the database responds. */
   ping(): Promise<void>
   close(): Promise<void>
 }
 
-/** The database cannot be reached now: a later try may go through. */
+/** The database cannot be reached at the moment. A later try may succeed. */
 export class StoreUnavailable extends Error {
   constructor(cause: unknown) {
     super('The database cannot be reached', { cause })
@@ -47,7 +48,7 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** The database gave the query up because it took too long. */
+/** The database stopped the query because it took too long. */
 export class QueryTimeout extends Error {
   constructor(cause: unknown) {
     super('The query took too long', { cause })

@@ -1,14 +1,15 @@
-// Bounds on what the driver waits for. A command that it writes to a socket between the socket's end and its `close` event
-// never ends (mongodb 7.9 waits for a `drain` event there), and a server whose heartbeat it was is never looked at again.
+// Time limits for a case in which the driver waits forever. If it writes a command after a socket has ended and before its
+// `close` event, the command never ends, because mongodb 7.9 waits for a `drain` event. If the command was a heartbeat, the
+// driver never checks that server again.
 import type { MongoClient } from 'mongodb'
 import { StoreUnavailable } from './store.js'
 
-/** How many times its own bounds a heartbeat may take. */
+/** A heartbeat may take this many times the driver's own time limits before it counts as stuck. */
 const HEARTBEAT_FACTOR = 3
 
 /**
- * An operation that ends after so many milliseconds at the latest.
- * @throws StoreUnavailable when it has not ended by itself
+ * Waits for an operation, at most `mostMs` milliseconds.
+ * @throws StoreUnavailable if the operation has not ended by then
  */
 export const within = <T>(mostMs: number, operation: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
@@ -16,7 +17,7 @@ export const within = <T>(mostMs: number, operation: Promise<T>): Promise<T> =>
     operation.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 
-/** Calls back when a heartbeat does not end by itself. */
+/** Calls back when a heartbeat is stuck. */
 export const whenStuck = (client: MongoClient, callback: () => void): void => {
   const { heartbeatFrequencyMS, connectTimeoutMS } = client.options
   const mostMs = HEARTBEAT_FACTOR * (heartbeatFrequencyMS + connectTimeoutMS)

@@ -1,5 +1,6 @@
-// Keeps what lists count. Counting reads every match, so it is what grows with the data: a total may be as old as twenty
-// times what it cost, so that counting never takes more than about a twentieth of the time and small totals stay exact.
+// A cache for the totals of lists. Counting reads every match, so it gets slower as the data grows. A total is kept for
+// twenty times as long as it took to count. So counting takes at most about a twentieth of the time, and small totals,
+// which are quick to count, stay exact.
 import { LRUCache } from 'lru-cache'
 import type { Query } from '../pipelines/stages.js'
 import type { Store } from './store.js'
@@ -8,9 +9,9 @@ const AGE_PER_COST = 20
 const KEPT_TOTALS = 10_000
 
 /**
- * A store whose equal counts are made once: those that are asked for at the same time, and later ones for a while.
- * @param maxAgeMs how old a total may be at the most, in milliseconds; 0 counts every time
- * @param now a clock, in milliseconds
+ * A store that caches its counts. Equal counts at the same time run once.
+ * @param maxAgeMs the maximum age of a total in milliseconds; 0 turns the cache off
+ * @param now a clock in milliseconds
  */
 export const keepTotals = (store: Store, maxAgeMs: number, now = () => performance.now()): Store => {
   const totals = new LRUCache<string, number, Query>({
@@ -26,7 +27,7 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
     },
   })
   const count = async (query: Query): Promise<number> => {
-    // The organisation is part of the match, so no total is another's.
+    // The organisation is part of the match, so organisations never share a total.
     const key = JSON.stringify([query.collection, query.match])
     return (await totals.fetch(key, { context: query })) as number
   }

@@ -1,9 +1,9 @@
-// What is known of BSON bytes apart from how they are written as JSON.
+// Reading BSON bytes, apart from writing them as JSON.
 import { BSON } from 'mongodb'
 import t from 'tap'
 import { arrayOf, elements } from '../../src/bson/reader.js'
 
-t.test('documents that were cut from an array are that array again, without a copy', async (t) => {
+t.test('Documents that are the whole content of an array give that array without a copy', async (t) => {
   for (const count of [1, 2, 12, 120]) {
     const documents = Array.from({ length: count }, (_, n) => ({ n, text: 'x'.repeat(n) }))
     const reply = Buffer.from(BSON.serialize({ before: 1, batch: documents, after: 'more' }))

@@ -1,9 +1,9 @@
-// What is declared of the stored documents.
+// The declarations of the stored documents.
 import type { TSchema } from '@sinclair/typebox'
 import t from 'tap'
 import { type CollectionName, collections, ORGANISATION_ID, references } from '../../src/documents/collections.js'
 
-/** The paths of the fields that hold ids, of a schema's own document apart. */
+/** The paths of the fields that hold ids of other documents. */
 const idFields = (schema: TSchema, path = ''): string[] => {
   if (schema.type === 'object') {
     return Object.entries<TSchema>(schema.properties).flatMap(([name, property]) =>
@@ -15,7 +15,7 @@ const idFields = (schema: TSchema, path = ''): string[] => {
 }
 
 t.test(
-  'of every field that holds an id it is said where that leads, but for agent groups, which are not stored',
+  'The collection of every field that holds an id is declared, except for agent groups, which are not stored',
   (t) => {
     for (const [name, { schema }] of Object.entries(collections)) {
       const fields = idFields(schema).filter((field) => field !== 'recipients.agentGroups')
@@ -25,12 +25,12 @@ t.test(
   },
 )
 
-t.test('no collection refers to itself, so that no line of a file to load needs another one of the same file', (t) => {
+t.test('No collection refers to itself, so that the lines of a file to load do not depend on each other', (t) => {
   for (const [name, fields] of Object.entries(references)) t.notOk(Object.values(fields).includes(name as never), name)
   t.end()
 })
 
-t.test('the identifier of an organisation means nothing anywhere', (t) => {
+t.test('The identifier of an organisation has no characters with a special meaning', (t) => {
   for (const fit of ['org', 'org-a', '65850cb40000050000000000', 'A.b_c:9', 'x'.repeat(100)]) {
     t.match(fit, ORGANISATION_ID)
   }

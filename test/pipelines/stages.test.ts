@@ -1,4 +1,4 @@
-// The pipelines: pure, scoped, and read-only.
+// All pipelines: each query has a scope and only reads.
 import t from 'tap'
 import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
 import { getEntry, listEntries } from '../../src/pipelines/entries.js'
@@ -17,7 +17,7 @@ const queries = {
   getEntry: getEntry(scope, 'x'),
 }
 
-t.test('every query is of one organisation, whatever its filters say', async (t) => {
+t.test('Every query is limited to one organisation, whatever its filters are', async (t) => {
   for (const [name, { match }] of Object.entries(queries)) {
     const conditions = match.$and as object[]
     t.same(Object.keys(match), ['$and'], name)
@@ -31,7 +31,7 @@ t.test('every query is of one organisation, whatever its filters say', async (t)
   ])
 })
 
-t.test('every join is checked for the organisation', async (t) => {
+t.test('Every join is checked for the organisation', async (t) => {
   let joins = 0
   for (const [name, { stages }] of Object.entries(queries)) {
     stages.forEach((stage, i) => {
@@ -45,16 +45,19 @@ t.test('every join is checked for the organisation', async (t) => {
   t.ok(joins > 0)
 })
 
-t.test('a join reads one document by its id, or those of the organisation alone and little of each', async (t) => {
-  const joins = Object.values(queries).flatMap(({ stages }) => stages.flatMap(({ $lookup }) => $lookup ?? []))
-  const others = joins.filter(({ foreignField }) => foreignField !== '_id')
-  t.same(new Set(others.map(({ as }) => as)), new Set(['dispatches']))
-  for (const { pipeline, foreignField } of others) {
-    t.same(pipeline, [{ $match: { organisation: 'org' } }, { $project: { organisation: 1, [foreignField]: 1 } }])
-  }
-})
+t.test(
+  'A join reads one document by its id, or only documents of the organisation and few fields of each',
+  async (t) => {
+    const joins = Object.values(queries).flatMap(({ stages }) => stages.flatMap(({ $lookup }) => $lookup ?? []))
+    const others = joins.filter(({ foreignField }) => foreignField !== '_id')
+    t.same(new Set(others.map(({ as }) => as)), new Set(['dispatches']))
+    for (const { pipeline, foreignField } of others) {
+      t.same(pipeline, [{ $match: { organisation: 'org' } }, { $project: { organisation: 1, [foreignField]: 1 } }])
+    }
+  },
+)
 
-t.test('no query writes', async (t) => {
+t.test('No query writes', async (t) => {
   for (const [name, { stages }] of Object.entries(queries)) {
     const names = new Set(stages.flatMap((stage) => Object.keys(stage)))
     for (const stage of ['$lookup', '$set', '$project', '$sort', '$skip', '$limit']) names.delete(stage)
@@ -62,7 +65,7 @@ t.test('no query writes', async (t) => {
   }
 })
 
-t.test('a stage that writes is refused, also where the compiler was got round', async (t) => {
+t.test('A stage that writes is an error, even if a cast hides it from the compiler', async (t) => {
   for (const stage of [{ $out: 'entries' }, { $merge: { into: 'entries' } }]) {
     t.throws(() => Query.in(scope, 'entries', [], [stage as unknown as Stage]), {
       message: /^A query must not contain/,
@@ -70,14 +73,14 @@ t.test('a stage that writes is refused, also where the compiler was got round', 
   }
 })
 
-t.test('a sort is total: the id breaks ties in the same direction', async (t) => {
+t.test('The id is the last sort key, in the same direction', async (t) => {
   const sorts = (sortBy: 'id' | 'duration', sortOrder: 'asc' | 'desc') =>
     listEntries(scope, { ...listing, sortBy, sortOrder, page: 3, perPage: 20 }).stages.slice(0, 3)
   t.same(sorts('id', 'desc'), [{ $sort: { _id: -1 } }, { $skip: 40 }, { $limit: 20 }])
   t.same(sorts('duration', 'desc'), [{ $sort: { duration: -1, _id: -1 } }, { $skip: 40 }, { $limit: 20 }])
 })
 
-t.test('what a pipeline keeps is what its response schema names', async (t) => {
+t.test('A pipeline keeps the fields of its response schema', async (t) => {
   t.match(queries.getEntry.stages.at(-1), {
     $project: { _id: 1, 'agent._id': 1, 'agent.location': 1, 'project.modifiedBy': 1, answers: 1 },
   })

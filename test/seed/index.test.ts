@@ -1,4 +1,4 @@
-// The demo data keeps its promises at every size: true to the stored schemas, whole within each organisation, repeatable.
+// The demo data at every size: it fits the stored schemas, each organisation is complete in itself, and it is repeatable.
 import { createHash } from 'node:crypto'
 import { Value } from '@sinclair/typebox/value'
 import { BSON } from 'mongodb'
@@ -24,7 +24,7 @@ function load(options: Partial<SeedOptions> = {}): Data {
   return data
 }
 
-/** The documents of each organisation, without those of the others. */
+/** The data of each organisation. */
 const perOrganisation = (data: Data): Data[] =>
   data.organisations.map((organisation) => {
     const own = names.map((name) => [
@@ -45,7 +45,7 @@ function digest(options: Partial<SeedOptions> = {}): string {
 const idsOf = (documents: readonly { _id: string }[]) => new Set(documents.map(({ _id }) => _id))
 const byId = <T extends { _id: string }>(documents: readonly T[]) => new Map(documents.map((one) => [one._id, one]))
 
-/** How many entries share both timestamps, at the most. */
+/** The largest number of entries that share both timestamps. */
 function sharedTimestamps({ entries }: Data): number {
   const counts = new Map<string, number>()
   for (const { createdAt, updatedAt } of entries) {
@@ -64,7 +64,7 @@ const sizes: Partial<SeedOptions>[] = [
   { organisations: 3, dispatches: 700, entries: 2500 },
 ]
 
-t.test('the totals are those asked for, spread evenly over the organisations', async (t) => {
+t.test('The totals are as requested, spread evenly over the organisations', async (t) => {
   for (const size of sizes) {
     const data = load(size)
     const { organisations, dispatches, entries } = { ...demoOptions, ...size }
@@ -78,7 +78,7 @@ t.test('the totals are those asked for, spread evenly over the organisations', a
   }
 })
 
-t.test('every document passes its schema, was changed no earlier than made, and has an id of its own', async (t) => {
+t.test('Every document fits its schema, has its own id, and was not changed before it was created', async (t) => {
   for (const size of sizes) {
     const data = load(size)
     for (const name of names) {
@@ -95,7 +95,7 @@ t.test('every document passes its schema, was changed no earlier than made, and 
   }
 })
 
-t.test('the ids of a collection of an organisation sort as its documents were created', async (t) => {
+t.test('The ids of a collection in an organisation sort by the time of creation', async (t) => {
   for (const own of sizes.flatMap((size) => perOrganisation(load(size)))) {
     for (const name of names) {
       const documents = own[name]
@@ -109,7 +109,7 @@ t.test('the ids of a collection of an organisation sort as its documents were cr
   }
 })
 
-t.test('references name documents of the same organisation that exist and were there before', async (t) => {
+t.test('References name documents of the same organisation that were created before', async (t) => {
   for (const own of sizes.flatMap((size) => perOrganisation(load(size)))) {
     const users = idsOf(own.users)
     const made = [...own.projects, ...own.dispatches]
@@ -128,7 +128,7 @@ t.test('references name documents of the same organisation that exist and were t
   }
 })
 
-t.test('an entry agrees with its dispatch and is made once that has started', async (t) => {
+t.test('An entry agrees with its dispatch and is created after the dispatch has started', async (t) => {
   for (const { dispatches, entries } of sizes.map(load)) {
     const dispatchOf = byId(dispatches)
     t.ok(
@@ -146,7 +146,7 @@ t.test('an entry agrees with its dispatch and is made once that has started', as
   }
 })
 
-t.test('an entry answers each question of its form with the options of that question', async (t) => {
+t.test('An entry answers each question of its form with options of that question', async (t) => {
   const formOf = byId(demo.forms)
   for (const { form = '', answers } of demo.entries) {
     const survey = surveys.find(({ name }) => name === formOf.get(form)?.name)
@@ -164,7 +164,7 @@ t.test('an entry answers each question of its form with the options of that ques
   t.ok(demo.entries.some(({ answers }) => answers.some(({ answer }) => Array.isArray(answer) && answer.length > 1)))
 })
 
-t.test('an entry lies near a town where its agent works', async (t) => {
+t.test('An entry is located near a town where its agent works', async (t) => {
   const agentOf = byId(demo.agents)
   t.ok(
     demo.entries.every(({ agent = '', location }) => {
@@ -180,7 +180,7 @@ t.test('an entry lies near a town where its agent works', async (t) => {
   )
 })
 
-t.test('the documents of the demo leave no optional field out', async (t) => {
+t.test('The demo documents have all optional fields', async (t) => {
   for (const name of names) {
     const fields = Object.keys(collections[name].schema.properties)
     t.ok(demo[name].every((document) => fields.every((field) => Object.hasOwn(document, field))))
@@ -189,7 +189,7 @@ t.test('the documents of the demo leave no optional field out', async (t) => {
   t.ok(demo.dispatches.every(({ totalExpectedEntries = 0 }) => Number.isInteger(totalExpectedEntries)))
 })
 
-t.test('each organisation has every kind of dispatch, form, project and agent', async (t) => {
+t.test('Each organisation has every kind of dispatch, form, project and agent', async (t) => {
   const organisations = perOrganisation(demo)
   t.ok(organisations.length >= 2)
   for (const { agents, dispatches, entries, forms, projects, users } of organisations) {
@@ -219,7 +219,7 @@ t.test('each organisation has every kind of dispatch, form, project and agent', 
   }
 })
 
-t.test('the first organisation has a bulk import of entries with the same timestamps, no other has', async (t) => {
+t.test('Only the first organisation has a bulk import of entries with the same timestamps', async (t) => {
   const [first, second] = perOrganisation(demo) as [Data, Data]
   t.equal(sharedTimestamps(first), 500)
   t.equal(sharedTimestamps(second), 1)
@@ -227,7 +227,7 @@ t.test('the first organisation has a bulk import of entries with the same timest
   t.equal(sharedTimestamps(load({ organisations: 1, entries: 400 })), 40)
 })
 
-t.test('the same options give the same bytes in every time zone, another seed gives others', async (t) => {
+t.test('The same options give the same bytes in every time zone, and another seed gives other bytes', async (t) => {
   const before = process.env.TZ
   const here = digest()
   process.env.TZ = 'Pacific/Auckland'
@@ -237,13 +237,13 @@ t.test('the same options give the same bytes in every time zone, another seed gi
   t.not(digest({ seed: 43 }), here)
 })
 
-t.test('two runs at the same time do not disturb each other', async (t) => {
+t.test('Two runs at the same time do not affect each other', async (t) => {
   const [one, other] = [batchesOf({}), batchesOf({})]
   for (const batch of one) t.same(other.next().value, batch)
   t.equal(other.next().done, true)
 })
 
-t.test('batches are bounded and entries are made only as they are asked for', async (t) => {
+t.test('Batches have a maximum size, and entries are generated on demand', async (t) => {
   for (const { documents } of batchesOf({ dispatches: 3000 })) {
     t.ok(documents.length > 0 && documents.length <= BATCH_SIZE)
   }
@@ -255,7 +255,7 @@ t.test('batches are bounded and entries are made only as they are asked for', as
   t.equal(seen, 3 * BATCH_SIZE)
 })
 
-t.test('names and texts use more than ASCII', async (t) => {
+t.test('Names and texts contain more than ASCII', async (t) => {
   const { agents, dispatches, entries } = demo
   t.match(agents.map(({ firstName }) => firstName).join(), /[ọẹṣñụị]/)
   t.match(entries.map(({ location }) => location?.address).join(), /[ọịƘ]/)
@@ -268,7 +268,7 @@ t.test('names and texts use more than ASCII', async (t) => {
   t.ok(agents.every(({ phone = '' }) => /^\+234800\d{7}$/.test(phone)))
 })
 
-t.test('places cover the six zones, and every question has options to choose from', async (t) => {
+t.test('Places cover all six zones, and every question has at least two options', async (t) => {
   const states = new Set(places.map(({ state }) => state))
   t.equal(new Set(places.map(({ zone }) => zone)).size, 6)
   t.ok(states.size >= 14)
@@ -286,6 +286,6 @@ t.test('places cover the six zones, and every question has options to choose fro
   t.ok(options.every((list) => list.length >= 2 && new Set(list).size === list.length))
 })
 
-t.test('entries without a dispatch for each organisation are refused', async (t) => {
+t.test('Entries require a dispatch in each organisation', async (t) => {
   t.throws(() => batchesOf({ dispatches: 1, entries: 1 }).next(), RangeError)
 })

@@ -1,4 +1,4 @@
-// Answers as a whole: the envelopes of the contract around documents, and those that hold plain values alone.
+// Whole responses: envelopes with documents, and envelopes with plain values.
 import { type TSchema, Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
@@ -18,28 +18,27 @@ const projectJson = (id: string) =>
   '"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"1970-01-01T00:00:00.001Z"}'
 const metadata = { total: 2, perPage: 50, pageCount: 1, pageLinks: { current: 'http://localhost/v1/projects?page=1' } }
 
-const answer = (schema: TSchema, payload: Record<string, unknown>): string =>
-  compileResponse(schema)(payload).toString()
+const write = (schema: TSchema, payload: Record<string, unknown>): string => compileResponse(schema)(payload).toString()
 
-t.test('A list comes out as {success, data, _metadata}', async (t) => {
+t.test('A list is written as {success, data, _metadata}', async (t) => {
   const data = listOf([[project('a')], [project('b')]], 'projects')
   t.equal(
-    answer(page(Project), { success: true, data, _metadata: metadata }),
+    write(page(Project), { success: true, data, _metadata: metadata }),
     `{"success":true,"data":[${projectJson('a')},${projectJson('b')}],"_metadata":${JSON.stringify(metadata)}}`,
   )
   t.equal(
-    answer(page(Entry), { success: true, data: new BsonList('entries', []), _metadata: metadata }),
+    write(page(Entry), { success: true, data: new BsonList('entries', []), _metadata: metadata }),
     `{"success":true,"data":[],"_metadata":${JSON.stringify(metadata)}}`,
   )
 })
 
-t.test('A record by its id comes out as {success, data}', async (t) => {
+t.test('A single record is written as {success, data}', async (t) => {
   t.equal(
-    answer(one(Project), { success: true, data: documentOf(project('a'), 'projects') }),
+    write(one(Project), { success: true, data: documentOf(project('a'), 'projects') }),
     `{"success":true,"data":${projectJson('a')}}`,
   )
   t.equal(
-    answer(one(Project), { success: true, data: listOf([[project('a')]], 'projects').first }),
+    write(one(Project), { success: true, data: listOf([[project('a')]], 'projects').first }),
     `{"success":true,"data":${projectJson('a')}}`,
   )
 })
@@ -66,39 +65,39 @@ t.test('an error of a response in steps is the same error', async (t) => {
   })
 })
 
-t.test('A document that does not fit is an error of the whole answer', async (t) => {
+t.test('A document that does not fit its schema makes the whole response fail', async (t) => {
   const data = documentOf(plain({ _id: 'a', name: 1 }), 'projects')
-  t.throws(() => answer(one(Project), { success: true, data }), {
+  t.throws(() => write(one(Project), { success: true, data }), {
     name: 'UnwritableDocument',
     message: 'projects a: dispatches is missing',
   })
 })
 
-t.test('Plain values come out as JSON.stringify writes them', async (t) => {
+t.test('Plain values are written as JSON.stringify does', async (t) => {
   const failure = problem('invalid_parameter', 'perPage "é" is bad', {
     errors: [{ in: 'query', name: 'perPage', message: 'must be at most 1000', allowed: ['1'] }],
   }).body('id-1')
-  t.equal(answer(Problem, failure), JSON.stringify(failure))
-  t.equal(answer(refTo(Problem), failure), JSON.stringify(failure), 'also by the name of the schema')
+  t.equal(write(Problem, failure), JSON.stringify(failure))
+  t.equal(write(refTo(Problem), failure), JSON.stringify(failure), 'also through a reference to the schema')
   const health = { success: true, data: { status: 'live' } }
   const Health = Type.Object({ success: Type.Boolean(), data: Type.Object({ status: Type.String() }) })
-  t.equal(answer(Health, health), JSON.stringify(health))
-  t.equal(answer(Type.Object({ a: Type.Null() }), { a: null }), '{"a":null}')
+  t.equal(write(Health, health), JSON.stringify(health))
+  t.equal(write(Type.Object({ a: Type.Null() }), { a: null }), '{"a":null}')
 })
 
-t.test('The properties come out in the order of the schema, and no others', async (t) => {
+t.test('Only the properties of the schema are written, in its order', async (t) => {
   const schema = Type.Object({ b: Type.Number(), 'é"': Type.String(), a: Type.Array(Type.String()) })
-  t.equal(answer(schema, { a: ['x'], x: 1, 'é"': 'y', b: 2 }), '{"b":2,"é\\"":"y","a":["x"]}')
+  t.equal(write(schema, { a: ['x'], x: 1, 'é"': 'y', b: 2 }), '{"b":2,"é\\"":"y","a":["x"]}')
 })
 
 t.test('A property that is absent or undefined is left out', async (t) => {
   const schema = Type.Object({ a: Type.Number(), b: Type.Number(), c: Type.Number() })
-  t.equal(answer(schema, { a: undefined, b: 1 }), '{"b":1}')
-  t.equal(answer(schema, { c: 1, b: undefined }), '{"c":1}')
-  t.equal(answer(schema, {}), '{}')
+  t.equal(write(schema, { a: undefined, b: 1 }), '{"b":1}')
+  t.equal(write(schema, { c: 1, b: undefined }), '{"c":1}')
+  t.equal(write(schema, {}), '{}')
 })
 
-t.test('The application sends what the compiler makes', async (t) => {
+t.test('Fastify sends what the serializer writes', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
   app.setSerializerCompiler(serializerCompiler)

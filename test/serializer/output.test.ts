@@ -1,18 +1,18 @@
-// The bytes of answers: how they grow and end, and how their buffers are lent and given back.
+// The buffers that responses are written into: how they grow, and how they are lent and given back.
 import t from 'tap'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../../src/bson/reader.js'
 import { giveBack, Output } from '../../src/serializer/output.js'
 
 const full = new ResponseTooLarge()
 
-/** An answer of so many bytes. */
-const answerOf = (out: Output, size: number): Buffer => {
+/** A response of a number of bytes. */
+const responseOf = (out: Output, size: number): Buffer => {
   out.reset()
   out.text('x'.repeat(size))
   return out.take()
 }
 
-t.test('What is written stands one after the other, and the next answer begins anew', async (t) => {
+t.test('Output is appended, and the next response starts empty', async (t) => {
   const out = new Output()
   t.equal(out.take().length, 0)
   out.text('"é😀"')
@@ -26,7 +26,7 @@ t.test('What is written stands one after the other, and the next answer begins a
   t.equal(out.take().toString(), '2')
 })
 
-t.test('The buffer grows with what is written', async (t) => {
+t.test('The buffer grows with the output', async (t) => {
   const out = new Output()
   for (const size of [1, 200_000, 3_000_000, 10]) {
     let expected = ''
@@ -41,7 +41,7 @@ t.test('The buffer grows with what is written', async (t) => {
   t.ok(out.take().toString() === large, 'one piece may be larger than twice the buffer')
 })
 
-t.test('Room is made for as much as is asked for, and keeps what was written', async (t) => {
+t.test('reserve() makes as much room as requested and keeps the output', async (t) => {
   const out = new Output()
   out.text('"kept"')
   out.reserve(9_000_000)
@@ -52,7 +52,7 @@ t.test('Room is made for as much as is asked for, and keeps what was written', a
   t.ok(out.take().toString() === `"kept"${'x'.repeat(9_000_000)}`)
 })
 
-t.test('What was written beyond the room that there was is an error, never an answer', async (t) => {
+t.test('Output beyond the reserved room is an error', async (t) => {
   const out = new Output()
   const error = new RangeError('The output is longer than the reserved room')
   t.throws(() => {
@@ -60,7 +60,7 @@ t.test('What was written beyond the room that there was is an error, never an an
   }, error)
 })
 
-t.test('An answer holds as many bytes as the limit allows and not one more', async (t) => {
+t.test('A response may have as many bytes as the limit allows, and no more', async (t) => {
   const out = new Output()
   out.text('x'.repeat(MAX_RESPONSE_BYTES))
   t.throws(() => out.text('y'), full)
@@ -76,7 +76,7 @@ t.test('An answer holds as many bytes as the limit allows and not one more', asy
   t.equal(out.take().toString(), '1')
 })
 
-t.test('Bytes that are no UTF-8 come out as U+FFFD, whether the answer is short or long', async (t) => {
+t.test('Invalid UTF-8 is replaced by U+FFFD in short and in long responses', async (t) => {
   const out = new Output()
   for (const size of [3, 100_000]) {
     out.text(`"${'é'.repeat(size)}"`)
@@ -85,45 +85,45 @@ t.test('Bytes that are no UTF-8 come out as U+FFFD, whether the answer is short 
   }
 })
 
-t.test('An answer keeps its bytes while others are written, until its buffer is given back', async (t) => {
+t.test('A response keeps its bytes while others are written, until its buffer is given back', async (t) => {
   for (const size of [10, 100_000]) {
     const out = new Output()
-    const answers = ['a', 'b', 'c'].map((letter) => {
+    const responses = ['a', 'b', 'c'].map((letter) => {
       out.text(letter.repeat(size))
       return out.take()
     })
     t.same(
-      answers.map((answer) => answer.toString()),
+      responses.map((response) => response.toString()),
       ['a', 'b', 'c'].map((letter) => letter.repeat(size)),
     )
   }
 })
 
-t.test('A buffer that was given back is written again, and lent to one answer alone', async (t) => {
+t.test('A buffer that was given back is reused, and lent to only one response at a time', async (t) => {
   const out = new Output()
-  const first = answerOf(out, 50_000)
+  const first = responseOf(out, 50_000)
   giveBack(first)
   giveBack(first)
-  // The output holds one buffer already; the one that was given back comes after it.
-  const [second, third, fourth] = [answerOf(out, 60_000), answerOf(out, 70_000), answerOf(out, 80_000)]
+  // The output already holds a buffer, so the one that was given back is used after it.
+  const [second, third, fourth] = [responseOf(out, 60_000), responseOf(out, 70_000), responseOf(out, 80_000)]
   t.equal(third.buffer, first.buffer)
   t.equal(new Set([second, third, fourth].map(({ buffer }) => buffer)).size, 3)
   t.equal(third.length, 70_000)
 })
 
-t.test('Buffers of others, of short answers and very large ones are not kept', async (t) => {
+t.test('Foreign buffers and those of short or very large responses are not kept', async (t) => {
   const out = new Output()
-  const strangers = [Buffer.alloc(300_000), answerOf(out, 10), answerOf(out, 20_000_000)]
+  const strangers = [Buffer.alloc(300_000), responseOf(out, 10), responseOf(out, 20_000_000)]
   for (const stranger of strangers) giveBack(stranger)
-  const lent = Array.from({ length: 40 }, () => answerOf(out, 5000))
+  const lent = Array.from({ length: 40 }, () => responseOf(out, 5000))
   t.notOk(lent.some(({ buffer }) => strangers.some((stranger) => stranger.buffer === buffer)))
 })
 
-t.test('Only some buffers are kept', async (t) => {
+t.test('The number of kept buffers is limited', async (t) => {
   const out = new Output()
-  const before = Array.from({ length: 40 }, () => answerOf(out, 5000))
-  for (const answer of before) giveBack(answer)
+  const before = Array.from({ length: 40 }, () => responseOf(out, 5000))
+  for (const response of before) giveBack(response)
   const known = new Set(before.map(({ buffer }) => buffer))
-  const again = Array.from({ length: 40 }, () => answerOf(out, 5000)).filter(({ buffer }) => known.has(buffer))
+  const again = Array.from({ length: 40 }, () => responseOf(out, 5000)).filter(({ buffer }) => known.has(buffer))
   t.equal(again.length, 16)
 })

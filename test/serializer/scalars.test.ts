@@ -1,4 +1,4 @@
-// Each scalar byte by byte, against what JSON.stringify and Date write.
+// Each scalar, compared byte by byte with the output of JSON.stringify and Date.
 import fc from 'fast-check'
 import { BSON } from 'mongodb'
 import t from 'tap'
@@ -11,7 +11,7 @@ const DAY = 86_400_000
 const BEFORE = 7
 const output = new Bytes(Buffer.alloc(1_000_000))
 
-/** What a writer makes of bytes, with others around them and a place in the output that is no round number. */
+/** The output of a writer for bytes in the middle of others, at an odd place of the output. */
 const written = (write: Write, type: number, bytes: Uint8Array): string => {
   const input = new Bytes(Buffer.concat([Buffer.alloc(BEFORE, 'x'), bytes, Buffer.alloc(9, 'y')]))
   output.bytes.fill('#', 0, BEFORE)
@@ -23,13 +23,13 @@ const written = (write: Write, type: number, bytes: Uint8Array): string => {
 const writtenText = (text: string): string =>
   written(scalars.string.write, Bson.string, stored.string(Buffer.from(text)).bytes)
 
-t.test('A string comes out as JSON.stringify writes it', async (t) => {
+t.test('A string is written as JSON.stringify does', async (t) => {
   const compare = (text: string) => {
     const json = JSON.stringify(Buffer.from(text).toString())
     if (writtenText(text) !== json) throw new Error(`${json} came out as ${writtenText(text)}`)
   }
   for (let unit = 0; unit < 0x10000; unit++) compare(String.fromCharCode(unit))
-  // Each byte that is escaped, and its neighbours, at each place of a word of four bytes and of what is left over.
+  // Each escaped byte and its neighbours, at each place in a word of four bytes and in the rest.
   for (const special of ['"', '\\', '\0', '\x1f', ' ', '!', '#', '[', ']', '\x7f', 'é', '€']) {
     for (let length = 0; length < 14; length++) {
       for (let at = 0; at <= length; at++) compare(`${'a'.repeat(at)}${special}${'a'.repeat(length - at)}`)
@@ -40,7 +40,7 @@ t.test('A string comes out as JSON.stringify writes it', async (t) => {
   t.pass()
 })
 
-t.test('An ObjectId comes out as its hexadecimal digits', async (t) => {
+t.test('An ObjectId is written as its hexadecimal digits', async (t) => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 12, maxLength: 12 }), (id) => {
       const json = written(scalars.string.write, Bson.objectId, id)
@@ -50,7 +50,7 @@ t.test('An ObjectId comes out as its hexadecimal digits', async (t) => {
   t.pass()
 })
 
-t.test('A double comes out as JSON.stringify writes it', async (t) => {
+t.test('A double is written as JSON.stringify does', async (t) => {
   let compared = 0
   const compare = (value: number) => {
     const bytes = Buffer.alloc(8)
@@ -63,7 +63,7 @@ t.test('A double comes out as JSON.stringify writes it', async (t) => {
     compare(value)
     compare(-value)
   }
-  // Decimals of every number of places, around every power of ten.
+  // Decimals with every number of places, around every power of ten.
   for (let places = 0; places < 12; places++) {
     for (let whole = 1; whole < 1e9; whole *= 10) {
       for (const digits of [whole - 1, whole, whole + 1, 3 * whole, 7 * whole + 5]) compare(digits / 10 ** places)
@@ -77,7 +77,7 @@ t.test('A double comes out as JSON.stringify writes it', async (t) => {
   t.ok(compared > 40_000, `${compared} doubles`)
 })
 
-t.test('An int32 comes out with all its digits', async (t) => {
+t.test('An int32 is written with all its digits', async (t) => {
   const compare = (value: number) => {
     const bytes = Buffer.alloc(4)
     bytes.writeInt32LE(value)
@@ -90,7 +90,7 @@ t.test('An int32 comes out with all its digits', async (t) => {
   t.pass()
 })
 
-t.test('An instant comes out as Date.toISOString writes it', async (t) => {
+t.test('A date is written as Date.toISOString does', async (t) => {
   let compared = 0
   const compare = (time: number) => {
     const bytes = stored.date(BigInt(time)).bytes
@@ -100,9 +100,9 @@ t.test('An instant comes out as Date.toISOString writes it', async (t) => {
     compared += 1
   }
 
-  // Each day of three centuries, each time at another time of the day.
+  // Every day of three centuries, each at a different time.
   for (let day = Date.UTC(1800); day < Date.UTC(2100); day += DAY) compare(day + ((compared * 7_919_317) % DAY))
-  // The edges of each year with four digits, and of its February; the years around them too.
+  // The first and last days of all years with four digits and of their Februaries, and of the years around them.
   const edges: [number, number][] = [
     [0, 1],
     [1, 28],
@@ -127,8 +127,8 @@ t.test('An instant comes out as Date.toISOString writes it', async (t) => {
   t.ok(compared > 200_000, `${compared} instants`)
 })
 
-t.test('No scalar needs more room than there is', async (t) => {
-  // The type and the shortest name take two bytes, in JSON a comma or quotes, a colon and a comma.
+t.test('No scalar needs more room than ROOM allows', async (t) => {
+  // The type and the shortest name take two bytes of BSON. In JSON they take a comma, or two quotes, a colon and a comma.
   const cases: [Write, number, Uint8Array][] = [
     [scalars.string.write, Bson.string, stored.string(Buffer.alloc(1000)).bytes],
     [scalars.string.write, Bson.string, stored.string([]).bytes],

@@ -1,5 +1,5 @@
-// Damaged bytes: whatever happens to stored bytes, the writer gives valid JSON or an UnwritableDocument, from these bytes
-// alone, and is ready for the next write.
+// Damaged bytes: for any stored bytes the writer returns valid JSON or throws an UnwritableDocument. It reads only these
+// bytes, and the next write works.
 import { type TSchema, Type } from '@sinclair/typebox'
 import fc from 'fast-check'
 import { BSON } from 'mongodb'
@@ -12,7 +12,7 @@ import { type Elements, listOf, plain, stored, writerOf } from '../support/store
 
 interface Sample {
   documents: ReturnType<typeof writerOf>
-  /** The bytes of a list, and those of its first document. */
+  /** The bytes of a list and of its first document. */
   list: Buffer
   first: Buffer
 }
@@ -81,7 +81,7 @@ const samples = [
   sample(EntryListItem, entries.map(plain)),
 ]
 
-/** The text that a write gives, or the message of its error; anything but these fails the test. */
+/** The text that is written, or the message of an UnwritableDocument. Any other error fails the test. */
 const outcome = (write: () => Buffer): string => {
   let text: string
   try {
@@ -94,7 +94,7 @@ const outcome = (write: () => Buffer): string => {
   return text
 }
 
-/** All that is to be had of bytes that were a list, or the first document of one. */
+/** All results for bytes, read as a list and as the first document of one. */
 const outcomes = ({ documents }: Sample, bytes: Buffer): string[] => [
   outcome(() => documents.list(new BsonList('things', [bytes]))),
   outcome(() => documents.document(new BsonDocument('things', bytes))),
@@ -106,7 +106,7 @@ const outcomes = ({ documents }: Sample, bytes: Buffer): string[] => [
 
 const control = sample(Type.Object({ a: Type.String() }), [plain({ a: 'é"' })])
 
-/** Writes damaged bytes, wherever they stand in memory, and good ones after them. */
+/** Writes damaged bytes at different places of memory, and valid bytes after them. */
 const endure = (one: Sample, bytes: Buffer, neighbours: Buffer): void => {
   const alone = outcomes(one, bytes)
   const pool = Buffer.concat([neighbours, bytes, neighbours])
@@ -141,7 +141,7 @@ const damages: fc.Arbitrary<{ name: string; apply: Damage }> = fc
         case 'truncate':
           return copy.subarray(0, at)
         default:
-          // A part of the bytes stands somewhere else again.
+          // A part of the bytes is repeated at another place.
           copy.copy(copy, at, Math.floor(other * bytes.length), Math.floor(other * bytes.length) + value)
           return copy
       }
@@ -160,13 +160,13 @@ const neighbourhoods = fc.constantFrom(
   control.list,
 )
 
-/** Sets the length at the beginning to that of the bytes, so that the damage is met further in. */
+/** Corrects the length at the beginning, so that the damage is found further inside. */
 const relength = (bytes: Buffer): Buffer => {
   if (bytes.length >= 4) bytes.writeInt32LE(bytes.length)
   return bytes
 }
 
-t.test('The samples are good before they are damaged', async (t) => {
+t.test('The samples are valid before they are damaged', async (t) => {
   for (const one of samples) {
     t.match(
       outcome(() => one.documents.list(new BsonList('things', [one.list]))),
@@ -179,7 +179,7 @@ t.test('The samples are good before they are damaged', async (t) => {
   }
 })
 
-t.test('Bytes with damage of any kind give valid JSON or an UnwritableDocument', async (t) => {
+t.test('Any damage to the bytes gives valid JSON or an UnwritableDocument', async (t) => {
   let count = 0
   fc.assert(
     fc.property(
@@ -202,7 +202,7 @@ t.test('Bytes with damage of any kind give valid JSON or an UnwritableDocument',
   t.equal(count, 20_000)
 })
 
-t.test('Bytes of which any one has another value give valid JSON or an UnwritableDocument', async (t) => {
+t.test('A change of any single byte gives valid JSON or an UnwritableDocument', async (t) => {
   let count = 0
   for (const one of small) {
     for (const bytes of [one.list, one.first]) {
@@ -219,7 +219,7 @@ t.test('Bytes of which any one has another value give valid JSON or an Unwritabl
   t.ok(count > 20_000, `${count} mutations`)
 })
 
-t.test('Bytes that end anywhere, or lack any byte, give valid JSON or an UnwritableDocument', async (t) => {
+t.test('A cut at any byte, or the loss of any byte, gives valid JSON or an UnwritableDocument', async (t) => {
   for (const one of small) {
     for (const bytes of [one.list, one.first]) {
       for (let at = 0; at < bytes.length; at++) {
@@ -233,7 +233,7 @@ t.test('Bytes that end anywhere, or lack any byte, give valid JSON or an Unwrita
   t.pass()
 })
 
-t.test('Bytes that never were BSON give valid JSON or an UnwritableDocument', async (t) => {
+t.test('Random bytes give valid JSON or an UnwritableDocument', async (t) => {
   fc.assert(
     fc.property(fc.nat(samples.length - 1), fc.uint8Array({ maxLength: 60 }), fc.boolean(), (number, noise, framed) => {
       const bytes = Buffer.from(noise)

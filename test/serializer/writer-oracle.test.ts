@@ -1,5 +1,5 @@
-// The serializer against its oracle: for any documents that fit a schema, however they are stored, it writes the very
-// text that JSON.stringify gives for the schema's fields.
+// The serializer compared with an oracle: for any documents that fit a schema, it writes the same text as JSON.stringify
+// does for the fields of the schema.
 import { type TSchema, Type } from '@sinclair/typebox'
 import fc from 'fast-check'
 import t from 'tap'
@@ -11,11 +11,11 @@ import { type Elements, listOf, writerOf } from '../support/stored.js'
 
 let compared = 0
 
-/** Lists of documents that fit a schema, in one batch or several, of which any may be empty. */
+/** Lists of documents that fit a schema, in one or several batches. A batch may be empty. */
 const lists = (schema: TSchema, most: number) =>
   fc
     .tuple(
-      // Most lists are copied as they are; where one string is no UTF-8, all are decoded.
+      // Most lists only have valid UTF-8, which is copied. A list with an invalid string is decoded as a whole.
       fc.oneof(
         { weight: 3, arbitrary: fc.array(storedDocuments(schema, wellFormed), { maxLength: most }) },
         { weight: 1, arbitrary: fc.array(storedDocuments(schema, malformed), { maxLength: most }) },
@@ -29,7 +29,7 @@ const batched = (documents: readonly Elements[], cuts: readonly number[]): Eleme
   return edges.slice(1).map((edge, i) => documents.slice(edges[i], edge))
 }
 
-/** A few schemas of every kind that the writer knows, one within the other. */
+/** Schemas of every kind that the writer supports, nested in each other. */
 const schemas: fc.Arbitrary<TSchema> = fc.letrec<{ any: TSchema; object: TSchema; alone: TSchema }>((tie) => {
   const scalars = [Type.String(), Type.Number(), Type.Boolean(), Type.String({ format: 'date-time' }), Type.Null()]
   return {
@@ -60,7 +60,7 @@ const schemas: fc.Arbitrary<TSchema> = fc.letrec<{ any: TSchema; object: TSchema
     ),
     any: fc.oneof(
       { weight: 5, arbitrary: tie('alone') },
-      // The branches of a union differ in the BSON type of what they take.
+      // The branches of a union support different BSON types.
       {
         weight: 1,
         arbitrary: fc.subarray<TSchema>([...scalars, Type.Array(Type.String())], { minLength: 1 }).map(Type.Union),
@@ -78,7 +78,7 @@ const compare = (schema: TSchema, list: ReturnType<typeof listOf>): void => {
 }
 
 for (const schema of [Entry, EntryListItem, Dispatch, DispatchListItem, Project]) {
-  t.test(`Any list of ${schema.$id} comes out as JSON.stringify writes its fields`, async (t) => {
+  t.test(`Any list of ${schema.$id} is written as JSON.stringify writes its fields`, async (t) => {
     fc.assert(
       fc.property(lists(schema, 12), (list) => compare(schema, list)),
       { numRuns: 250 },
@@ -87,7 +87,7 @@ for (const schema of [Entry, EntryListItem, Dispatch, DispatchListItem, Project]
   })
 }
 
-t.test('Any documents of any schema come out as JSON.stringify writes their fields', async (t) => {
+t.test('Any documents of any schema are written as JSON.stringify writes their fields', async (t) => {
   const cases = schemas.chain((schema) => fc.tuple(fc.constant(schema), lists(schema, 12)))
   fc.assert(
     fc.property(cases, ([schema, list]) => compare(schema, list)),

@@ -1,4 +1,4 @@
-// What the writer makes of stored values, rule by rule as docs/serializer.md lists them, and how it fails.
+// Tests each rule of docs/serializer.md: how the writer writes stored values, and how it fails.
 import { readFileSync } from 'node:fs'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
@@ -21,7 +21,7 @@ const write = (schema: TSchema, elements: Elements): string =>
 const writeValue = (schema: TSchema, value: unknown): string =>
   write(Type.Object({ value: schema }), [['value', value]]).slice('{"value":'.length, -1)
 
-/** Fails with an UnwritableDocument, and the next write is none the worse. */
+/** Checks that an attempt throws an UnwritableDocument and that the next write works. */
 const fails = (
   t: Test,
   attempt: () => unknown,
@@ -45,14 +45,14 @@ const failure = (attempt: () => unknown): unknown => {
   }
 }
 
-t.test('A document comes out with the fields of its schema alone, in the order of the schema', async (t) => {
+t.test('Only the fields of the schema are written, in the order of the schema', async (t) => {
   const schema = Type.Object({ b: Type.String(), a: Type.Optional(Type.Number()), c: Type.Boolean() })
   t.equal(write(schema, plain({ c: true, x: 1, a: 2, aa: 3, b: 'x', '': 4 })), '{"b":"x","a":2,"c":true}')
   t.equal(write(Type.Object({}), plain({ a: 1 })), '{}')
   t.equal(write(Type.Object({ a: Type.Object({}) }), plain({ a: { b: 1 } })), '{"a":{}}')
 })
 
-t.test('The stored _id comes out as id at every depth of the schema', async (t) => {
+t.test('The stored _id is written as id at every depth of the schema', async (t) => {
   const schema = Type.Object({
     id: Type.String(),
     one: Type.Object({ id: Type.String() }),
@@ -70,7 +70,7 @@ t.test('The stored _id comes out as id at every depth of the schema', async (t) 
   fails(t, () => write(Type.Object({ id: Type.String() }), plain({ id: 'a' })), { field: '_id' })
 })
 
-t.test('Of fields of one name the last wins, whatever the others hold', async (t) => {
+t.test('If a name occurs several times, the last one counts, whatever its value is', async (t) => {
   const schema = Type.Object({ a: Type.Optional(Type.String()), b: Type.Number() })
   t.equal(
     write(schema, [
@@ -121,7 +121,7 @@ t.test('A required field that is absent, undefined or null is an error', async (
   }
 })
 
-t.test('A null comes out where the schema takes null', async (t) => {
+t.test('A null is written if the schema allows null', async (t) => {
   for (const property of [Type.Null(), Type.Union([Type.String(), Type.Null()]), Type.Unknown()]) {
     t.equal(write(Type.Object({ a: property }), plain({ a: null })), '{"a":null}')
     t.equal(write(Type.Object({ a: Type.Optional(property) }), plain({ a: null })), '{"a":null}')
@@ -129,7 +129,7 @@ t.test('A null comes out where the schema takes null', async (t) => {
   }
 })
 
-t.test('Each BSON type comes out where its schema wants it, and is an error anywhere else', async (t) => {
+t.test('Each BSON type is written if its schema expects it, and is an error otherwise', async (t) => {
   const schemas = {
     string: Type.String(),
     number: Type.Number(),
@@ -194,7 +194,7 @@ t.test('Each BSON type comes out where its schema wants it, and is an error anyw
   fails(t, () => writeValue(Type.Unknown(), stored.document([['a', stored.undefined]])), { field: 'value.a' })
 })
 
-t.test('A date comes out as Date.toISOString writes it, over the whole range of a Date', async (t) => {
+t.test('A date is written as Date.toISOString does, over the whole range of a Date', async (t) => {
   const most = 8_640_000_000_000_000n
   const instants = {
     '0': '1970-01-01T00:00:00.000Z',
@@ -220,7 +220,7 @@ t.test('A date comes out as Date.toISOString writes it, over the whole range of 
   }
 })
 
-t.test('A number comes out as JSON.stringify writes it, an int64 with all its digits', async (t) => {
+t.test('A number is written as JSON.stringify does, an int64 with all its digits', async (t) => {
   for (const number of [0, -0, 1.5, -1e-7, 1e21, 5e-324, Number.MAX_VALUE, 2 ** 53, 0.1 + 0.2, 8.5387]) {
     t.equal(writeValue(Type.Number(), new BSON.Double(number)), JSON.stringify(number))
   }
@@ -237,7 +237,7 @@ t.test('A number comes out as JSON.stringify writes it, an int64 with all its di
   fails(t, () => writeValue(Type.Integer(), Number.NaN), { message: 'things ?: value is NaN, not an integer' })
 })
 
-t.test('Of a union the first branch that takes the BSON type writes the value', async (t) => {
+t.test('The first branch of a union that supports the BSON type writes the value', async (t) => {
   const schema = Type.Union([
     Type.Array(Type.String()),
     Type.Null(),
@@ -256,7 +256,7 @@ t.test('Of a union the first branch that takes the BSON type writes the value', 
   })
 })
 
-t.test('A value of no declared shape comes out as it is stored', async (t) => {
+t.test('A value of Type.Unknown is written as it is stored', async (t) => {
   const value = {
     _id: objectId,
     z: [1, [2, [true, null]], {}],
@@ -275,7 +275,7 @@ t.test('A value of no declared shape comes out as it is stored', async (t) => {
   })
 })
 
-t.test('The items of an array come out in stored order, whatever their numbers', async (t) => {
+t.test('The items of an array are written in stored order, whatever their indexes are', async (t) => {
   const items: Elements = [
     ['7', 'a'],
     ['x', 'b'],
@@ -285,7 +285,7 @@ t.test('The items of an array come out in stored order, whatever their numbers',
   for (const schema of [Type.Array(Type.String()), Type.Unknown()]) t.equal(writeValue(schema, array), '["a","b","c"]')
 })
 
-t.test('Values of no declared shape nest to 100 levels', async (t) => {
+t.test('Values of Type.Unknown may have 100 levels', async (t) => {
   const nested = (levels: number): unknown =>
     levels === 0
       ? 1
@@ -300,14 +300,14 @@ t.test('Values of no declared shape nest to 100 levels', async (t) => {
   fails(t, () => writeValue(Type.Unknown(), nested(3000)), { message: /nests deeper/ })
 })
 
-t.test('A string is copied, with what JSON must escape escaped as JSON.stringify does', async (t) => {
+t.test('A string is copied, and escaped as JSON.stringify does', async (t) => {
   const all = Array.from({ length: 0x250 }, (_, unit) => String.fromCharCode(unit)).join('')
   for (const text of ['', 'x', '"', '\\', '\0', all, '€\u2028😀', 'long '.repeat(100_000), '\u0001'.repeat(100_000)]) {
     t.ok(writeValue(Type.String(), text) === JSON.stringify(text), `${text.length} characters`)
   }
 })
 
-t.test('Invalid UTF-8 comes out with U+FFFD as the decoder of Node gives it', async (t) => {
+t.test('Invalid UTF-8 is replaced by U+FFFD as Node’s decoder does', async (t) => {
   const schema = Type.Object({ a: Type.String(), b: Type.String(), c: Type.Optional(Type.Unknown()) })
   const strings = [
     [0x80],
@@ -333,19 +333,19 @@ t.test('Invalid UTF-8 comes out with U+FFFD as the decoder of Node gives it', as
       JSON.stringify({ a: text, b: 'é"\u0001', c: [text] }),
     )
   }
-  // Half a character at the end of one string and the other half at the beginning of the next stay apart.
+  // The two halves of a character in two neighbouring strings do not become one character.
   t.equal(writeValue(Type.Array(Type.String()), [stored.string([0xc3]), stored.string([0xa9])]), '["\ufffd","\ufffd"]')
   fails(t, () => write(schema, [['a', stored.string([0xff])]]), { field: 'b' })
   fails(t, () => write(schema, [['_id', stored.string([0xff])]]), { id: '\ufffd', field: 'a' })
 })
 
-t.test('Names that are no UTF-8 come out with U+FFFD, and of those that become one the last wins', async (t) => {
+t.test('Invalid UTF-8 in names is replaced by U+FFFD, and the last of names that become equal counts', async (t) => {
   const member = (byte: number, value: number) => Buffer.concat([Buffer.of(Bson.int32, byte, 0), int32Bytes(value)])
   const bytes = Buffer.concat([int32Bytes(19), member(0xff, 1), member(0xfe, 2), Buffer.of(0)])
   t.equal(writeValue(Type.Unknown(), new Raw(Bson.document, bytes)), '{"\ufffd":2}')
 })
 
-t.test('A list comes out as one array, however it was batched', async (t) => {
+t.test('A list is written as one array, however many batches it has', async (t) => {
   const documents = writerOf(Type.Object({ a: Type.Number() }))
   const list = (...batches: number[][]) =>
     documents.list(listOf(batches.map((batch) => batch.map((a) => plain({ a }))))).toString()
@@ -358,7 +358,7 @@ t.test('A list comes out as one array, however it was batched', async (t) => {
   t.equal(more.at(-1).a, 1999)
 })
 
-t.test('The first document of a list is that of the first batch which has one', async (t) => {
+t.test('The first document of a list is that of the first batch that is not empty', async (t) => {
   t.equal(listOf([]).first, undefined)
   t.equal(listOf([[], []]).first, undefined)
   const { first } = listOf([[], [plain({ a: 1 }), plain({ a: 2 })]], 'entries')
@@ -424,7 +424,7 @@ t.test('An error names the collection, the id and the dotted path of the field',
   }
 })
 
-t.test('An item of a list that is no document is an error of that item', async (t) => {
+t.test('An item of a list that is not a document is an error', async (t) => {
   const documents = writerOf(Type.Object({ a: Type.Number() }))
   for (const item of ['text of some length', 1, [plain({ a: 1 })], null, objectId]) {
     const list = new BsonList('entries', [stored.array([{ a: 1 }, item]).bytes])
@@ -439,7 +439,7 @@ t.test('An item of a list that is no document is an error of that item', async (
   })
 })
 
-t.test('Damaged bytes are an error of the document, wherever the damage is', async (t) => {
+t.test('Damaged bytes are an error, wherever the damage is', async (t) => {
   const schema = Type.Object({ a: Type.Unknown(), b: Type.Optional(Type.Array(Type.Unknown())) })
   const value = (type: number, ...bytes: number[]) =>
     Buffer.concat([int32Bytes(8 + bytes.length), Buffer.of(type, 0x61, 0), Buffer.from(bytes), Buffer.of(0)])
@@ -487,7 +487,7 @@ t.test('Damaged bytes are an error of the document, wherever the damage is', asy
   }
 })
 
-t.test('An answer beyond the limit is an error of its own, and the next write works', async (t) => {
+t.test('A response beyond the limit is a ResponseTooLarge, and the next write works', async (t) => {
   const documents = writerOf(Type.Object({ a: Type.String() }))
   const batch = (text: unknown) => stored.array([stored.document([['a', text]])]).bytes
   const megabyte = 1024 * 1024
@@ -504,14 +504,14 @@ t.test('An answer beyond the limit is an error of its own, and the next write wo
   t.equal(documents.document(documentOf(plain({ a: largest }))).length, largest.length + '{"a":""}'.length)
 })
 
-t.test('What was written stays as it is when more is written', async (t) => {
+t.test('A response does not change when another one is written', async (t) => {
   const documents = writerOf(Type.Object({ a: Type.String() }))
   const first = documents.document(documentOf(plain({ a: 'first' })))
   documents.document(documentOf(plain({ a: 'other' })))
   t.equal(first.toString(), '{"a":"first"}')
 })
 
-t.test('A schema that the writer does not know is an error when it is compiled', async (t) => {
+t.test('A schema that the writer does not support is an error when it is compiled', async (t) => {
   const named = new Map<string, TSchema>()
   t.throws(() => compileDocuments(Type.Ref('Nobody'), named), { message: 'No schema is named Nobody' })
   t.throws(() => compileDocuments(Type.Object({ a: Type.Date() }), named), {
@@ -540,54 +540,57 @@ const datedJson = '"createdAt":"2025-03-14T09:26:53.589Z","updatedAt":"2025-03-1
 const person = { _id: 'u', organisation: 'o', status: 'active', firstName: 'Amina', lastName: 'Bello', ...dated }
 const personJson = `"status":"active","firstName":"Amina","lastName":"Bello"`
 
-t.test('An entry comes out with all that it refers to, without what the contract does not name', async (t) => {
-  const form = {
-    _id: 'f',
-    organisation: 'o',
-    dispatched: true,
-    status: 'active',
-    name: 'Water',
-    sector: 'No',
-    ...dated,
-  }
-  const entry = {
-    ...dated,
-    _id: objectId,
-    organisation: 'o',
-    status: 'accepted',
-    agent: { ...person, location: [{ city: 'Kano', note: 'x' }, {}], lastLogin: on },
-    form,
-    project: { _id: 'p', name: 'Round 2', modifiedBy: 'u', createdBy: 'v', ...dated },
-    dispatch: { _id: 'd', dispatchType: 'survey', status: 'supended', name: 'D', totalExpectedEntries: 10, ...dated },
-    location: { coordinates: { lattitude: 11.9805, longitude: 8.5387, altitude: 3 }, city: 'Kano', lga: null },
-    answers: [
-      { type: 'singleChoice', question: 'Which?', answer: 'Borehole' },
-      { answer: ['a', 'b'], question: 'All?', type: 'multiChoice' },
-      { type: 'singleChoice', question: 'None?', answer: null },
-    ],
-    duration: BSON.Long.fromNumber(412),
-  }
-  t.equal(
-    write(Entry, plain(entry)),
-    '{"id":"665f1c2ab8d4e0a1c3f20b17","status":"accepted",' +
-      `"dispatch":{"id":"d","dispatchType":"survey","status":"supended","name":"D","totalExpectedEntries":10,${datedJson}},` +
-      `"form":{"id":"f","dispatched":true,"status":"active","name":"Water",${datedJson}},` +
-      `"project":{"id":"p","name":"Round 2","modifiedBy":"u",${datedJson}},` +
-      `"agent":{"id":"u",${personJson},"location":[{"city":"Kano"},{}],${datedJson}},` +
-      '"location":{"city":"Kano","coordinates":{"longitude":8.5387,"lattitude":11.9805}},' +
-      '"answers":[{"type":"singleChoice","question":"Which?","answer":"Borehole"},' +
-      '{"type":"multiChoice","question":"All?","answer":["a","b"]},{"type":"singleChoice","question":"None?"}],' +
-      `"duration":412,${datedJson}}`,
-  )
-  const listed = plain({ _id: 'e', status: 'new', agent: 'a', answers: [], ...dated })
-  t.equal(write(EntryListItem, listed), `{"id":"e","status":"new","agent":"a","answers":[],${datedJson}}`)
-  const wrong = { ...entry, answers: [...entry.answers, { type: 'multiChoice', question: '?', answer: ['a', 1] }] }
-  fails(t, () => write(Entry, plain(wrong)), { id: objectId.toHexString(), field: 'answers.3.answer.1' })
-  fails(t, () => write(Entry, plain({ ...entry, form: { ...form, name: 1 } })), { field: 'form.name' })
-  fails(t, () => write(Entry, plain({ ...entry, createdAt: '2025-03-14' })), { field: 'createdAt' })
-})
+t.test(
+  'An entry is written with the records that it refers to, and without fields that the contract does not name',
+  async (t) => {
+    const form = {
+      _id: 'f',
+      organisation: 'o',
+      dispatched: true,
+      status: 'active',
+      name: 'Water',
+      sector: 'No',
+      ...dated,
+    }
+    const entry = {
+      ...dated,
+      _id: objectId,
+      organisation: 'o',
+      status: 'accepted',
+      agent: { ...person, location: [{ city: 'Kano', note: 'x' }, {}], lastLogin: on },
+      form,
+      project: { _id: 'p', name: 'Round 2', modifiedBy: 'u', createdBy: 'v', ...dated },
+      dispatch: { _id: 'd', dispatchType: 'survey', status: 'supended', name: 'D', totalExpectedEntries: 10, ...dated },
+      location: { coordinates: { lattitude: 11.9805, longitude: 8.5387, altitude: 3 }, city: 'Kano', lga: null },
+      answers: [
+        { type: 'singleChoice', question: 'Which?', answer: 'Borehole' },
+        { answer: ['a', 'b'], question: 'All?', type: 'multiChoice' },
+        { type: 'singleChoice', question: 'None?', answer: null },
+      ],
+      duration: BSON.Long.fromNumber(412),
+    }
+    t.equal(
+      write(Entry, plain(entry)),
+      '{"id":"665f1c2ab8d4e0a1c3f20b17","status":"accepted",' +
+        `"dispatch":{"id":"d","dispatchType":"survey","status":"supended","name":"D","totalExpectedEntries":10,${datedJson}},` +
+        `"form":{"id":"f","dispatched":true,"status":"active","name":"Water",${datedJson}},` +
+        `"project":{"id":"p","name":"Round 2","modifiedBy":"u",${datedJson}},` +
+        `"agent":{"id":"u",${personJson},"location":[{"city":"Kano"},{}],${datedJson}},` +
+        '"location":{"city":"Kano","coordinates":{"longitude":8.5387,"lattitude":11.9805}},' +
+        '"answers":[{"type":"singleChoice","question":"Which?","answer":"Borehole"},' +
+        '{"type":"multiChoice","question":"All?","answer":["a","b"]},{"type":"singleChoice","question":"None?"}],' +
+        `"duration":412,${datedJson}}`,
+    )
+    const listed = plain({ _id: 'e', status: 'new', agent: 'a', answers: [], ...dated })
+    t.equal(write(EntryListItem, listed), `{"id":"e","status":"new","agent":"a","answers":[],${datedJson}}`)
+    const wrong = { ...entry, answers: [...entry.answers, { type: 'multiChoice', question: '?', answer: ['a', 1] }] }
+    fails(t, () => write(Entry, plain(wrong)), { id: objectId.toHexString(), field: 'answers.3.answer.1' })
+    fails(t, () => write(Entry, plain({ ...entry, form: { ...form, name: 1 } })), { field: 'form.name' })
+    fails(t, () => write(Entry, plain({ ...entry, createdAt: '2025-03-14' })), { field: 'createdAt' })
+  },
+)
 
-t.test('A dispatch comes out with its attachments as they are stored', async (t) => {
+t.test('A dispatch is written with its attachments as they are stored', async (t) => {
   const dispatch = {
     _id: 'd',
     status: 'draft',
@@ -613,7 +616,7 @@ t.test('A dispatch comes out with its attachments as they are stored', async (t)
   })
 })
 
-t.test('A project comes out with its dispatches by id, and its admins with their roles', async (t) => {
+t.test('A project is written with the ids of its dispatches and with its admins and their roles', async (t) => {
   const project = {
     _id: 'p',
     name: 'P',

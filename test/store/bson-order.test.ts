@@ -1,11 +1,11 @@
-// The order of values is MongoDB's, whatever JavaScript would make of them.
+// Values are compared as MongoDB does.
 import fc from 'fast-check'
 import t from 'tap'
 import { compareValues, isSameType } from '../../src/store/bson-order.js'
 
 const sign = (order: number) => Math.sign(order)
 
-t.test('values sort by their type first, and within it by their value', async (t) => {
+t.test('Values sort by their type first, and then by their value', async (t) => {
   const sorted = [
     ...[null, Number.NaN, -Infinity, -1.5, 0, 1e-9, 2, 10, 2 ** 53, Infinity],
     ...['', '10', '2', 'A', 'a', 'á'],
@@ -20,19 +20,19 @@ t.test('values sort by their type first, and within it by their value', async (t
   }
 })
 
-t.test('a missing value is null', async (t) => {
+t.test('A missing value sorts as null', async (t) => {
   t.equal(compareValues(undefined, null), 0)
   t.equal(compareValues(null, undefined), 0)
   t.ok(compareValues(undefined, Number.NaN) < 0)
 })
 
-t.test('values without an order here are equal', async (t) => {
+t.test('All objects are equal', async (t) => {
   t.equal(compareValues({ a: 1 }, [2]), 0)
   t.equal(compareValues(Number.NaN, Number.NaN), 0)
   t.equal(compareValues(Infinity, Infinity), 0)
 })
 
-t.test('strings sort by their UTF-8 bytes', async () => {
+t.test('Strings sort by their UTF-8 bytes', async () => {
   const strings = fc.string({ unit: 'binary' })
   const inOrder = (start: string, a: string, b: string) =>
     sign(compareValues(start + a, start + b)) === Buffer.compare(Buffer.from(start + a), Buffer.from(start + b))
@@ -46,7 +46,7 @@ t.test('strings sort by their UTF-8 bytes', async () => {
   })
 })
 
-t.test('two values are of one type when their order does not come from their types', async (t) => {
+t.test('Two values have the same type if their types do not decide their order', async (t) => {
   t.ok(isSameType(1, 2.5))
   t.ok(isSameType('a', ''))
   t.ok(isSameType(null, undefined))

@@ -1,5 +1,5 @@
-// The embedded store alone: what it keeps, what it finds and in which order, and what it refuses. That it does with a
-// pipeline what MongoDB does is conformance.test.ts's to show.
+// The embedded store: what it stores, what it finds, in which order, and what it refuses. test/store/store.test.ts compares
+// its results with MongoDB's.
 import { BSON } from 'mongodb'
 import t from 'tap'
 import type { CollectionName } from '../../src/documents/collections.js'
@@ -31,14 +31,14 @@ const idsOf = (found: Document[]) => found.map(({ _id }) => _id)
 const byId: Stage = { $sort: { _id: 1 } }
 const page = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
 
-t.test('it needs no connection', async (t) => {
+t.test('It needs no connection', async (t) => {
   const store = embeddedStore()
   t.equal(store.description, 'embedded store')
   await t.resolves(store.ping())
   await t.resolves(store.close())
 })
 
-t.test('an insert passes over what is taken where that is asked for', async (t) => {
+t.test('An insert with skipTaken skips documents whose id exists already', async (t) => {
   const store = await filled()
   const users = [
     { ...a.user, firstName: 'Other' },
@@ -50,16 +50,16 @@ t.test('an insert passes over what is taken where that is asked for', async (t) 
   await t.resolves(store.ensureIndexes(), 'and it has indexes without being told')
 })
 
-t.test('an insert of a taken id fails and changes nothing', async (t) => {
+t.test('An insert of an id that exists already fails and changes nothing', async (t) => {
   const store = await filled()
   const fresh = { ...a.user, _id: 'user-new' }
-  await t.rejects(store.insert('users', [fresh, { ...a.user, firstName: 'Other' }]), /user-a is taken/)
-  await t.rejects(store.insert('users', [fresh, fresh]), /user-new is taken/)
+  await t.rejects(store.insert('users', [fresh, { ...a.user, firstName: 'Other' }]), /user-a exists already/)
+  await t.rejects(store.insert('users', [fresh, fresh]), /user-new exists already/)
   t.same(await store.dangerouslyFind('users', a.user._id), a.user)
   t.equal(await store.dangerouslyFind('users', 'user-new'), undefined)
 })
 
-t.test('what the owner of a document does with it later changes nothing that is stored', async (t) => {
+t.test('Later changes of an inserted object do not change the stored document', async (t) => {
   const store = embeddedStore()
   const dispatch = a.dispatch(1, { createdAt: new Date(0) })
   await store.insert('dispatches', [dispatch])
@@ -70,7 +70,7 @@ t.test('what the owner of a document does with it later changes nothing that is 
   t.same(found?.createdAt, new Date(0))
 })
 
-t.test('a query cannot change what is stored', async (t) => {
+t.test('A query cannot change stored documents', async (t) => {
   const store = await filled()
   const queries = [
     getDispatch({ organisation: A }, 'dispatch1-a'),
@@ -98,7 +98,7 @@ t.test('a query cannot change what is stored', async (t) => {
   )
 })
 
-t.test('the next read sees an update: by id, by condition, in order and in joins', async (t) => {
+t.test('The next query sees an update: by id, by condition, in its order and in joins', async (t) => {
   const store = await filled()
   const entries = query('entries', [{ status: 'rejected' }], { $sort: { createdAt: 1, _id: 1 } })
   t.same(idsOf(objectsOf(await store.aggregate(entries))), ['entry2-a'])
@@ -115,14 +115,14 @@ t.test('the next read sees an update: by id, by condition, in order and in joins
   t.equal(await store.dangerouslyFind('users', 'nobody'), undefined)
 })
 
-t.test('nothing of another organisation is found, however a condition asks for it', async (t) => {
+t.test('No condition finds documents of another organisation', async (t) => {
   const store = await filled()
   t.same(await find(store, 'entries', [{ organisation: B }]), [])
   t.same(await find(store, 'entries', [{ _id: b.entry(1)._id }]), [])
   t.same(await find(store, 'entries', [{ $or: [{ organisation: B }, { _id: b.entry(1)._id }] }]), [])
 })
 
-t.test('conditions mean what they mean to MongoDB', async (t) => {
+t.test('Conditions match as they do in MongoDB', async (t) => {
   const store = embeddedStore()
   const values: Document = {
     a: { duration: 5, agent: 'Zebra', location: { city: 'Kano' } },
@@ -182,7 +182,7 @@ t.test('conditions mean what they mean to MongoDB', async (t) => {
   }
 })
 
-t.test('documents come in the order of MongoDB, both ways', async (t) => {
+t.test('Documents are sorted as in MongoDB, in both directions', async (t) => {
   const store = embeddedStore()
   const names = ['', '10', '9', 'Zebra', 'zebra', 'Ärzte', '\uff5e', '𐐀', '🙏']
   const shuffled = names.map((_, i) => names[(i * 5 + 2) % names.length] as string)
@@ -217,12 +217,12 @@ t.test(
   },
 )
 
-t.test('without a sort documents come in the order of their ids', async (t) => {
+t.test('Without a sort, documents are in the order of their ids', async (t) => {
   const store = await filled()
   t.same(idsOf(await find(store, 'entries', [])), ['entry1-a', 'entry2-a', 'entry3-a', 'entry9-a'])
 })
 
-t.test('a page is cut out of the whole, beyond its end too', async (t) => {
+t.test('A page has the requested part of the list, also beyond its end', async (t) => {
   const store = await filled()
   const cut = async (...stages: Stage[]) => idsOf(await find(store, 'entries', [], byId, ...stages))
   t.same(await cut({ $skip: 1 }, { $limit: 2 }), ['entry2-a', 'entry3-a'])
@@ -233,7 +233,7 @@ t.test('a page is cut out of the whole, beyond its end too', async (t) => {
   t.equal((await store.aggregate(listEntries({ organisation: A }, { ...page, page: 2 }))).first, undefined)
 })
 
-t.test('stages that it does not know are refused, and known ones where it would misread them', async (t) => {
+t.test('Unsupported stages and unsupported forms of stages are errors', async (t) => {
   const store = await filled()
   const refused: object[][] = [
     [{ $group: { _id: '$status' } }],
@@ -249,7 +249,7 @@ t.test('stages that it does not know are refused, and known ones where it would 
   await t.rejects(find(store, 'entries', [], { $sort: { 'location.city': 1 } }), /no index to sort by location.city/)
 })
 
-t.test('a stream comes in batches of five hundred documents at the most', async (t) => {
+t.test('A stream has batches of at most five hundred documents', async (t) => {
   const store = embeddedStore()
   const many = Array.from({ length: 1200 }, (_, i) => ({ ...a.entry(0), _id: String(i).padStart(4, '0') }))
   await store.insert('entries', many)
@@ -267,7 +267,7 @@ t.test('a stream comes in batches of five hundred documents at the most', async 
   for await (const batch of store.stream(query('entries', [{ status: 'none' }]))) t.fail(`a batch of ${batch}`)
 })
 
-t.test('documents of any size are read together', async (t) => {
+t.test('Documents of any size can be read together', async (t) => {
   const store = embeddedStore()
   const address = 'x'.repeat(5 * 1024 * 1024)
   await store.insert(
@@ -277,7 +277,7 @@ t.test('documents of any size are read together', async (t) => {
   t.equal((await find(store, 'entries', [])).length, 4)
 })
 
-t.test('$set reaches into documents, takes fields away and replaces what is no object', async (t) => {
+t.test('$set changes nested fields, removes fields and replaces values that are not objects', async (t) => {
   const store = await filled()
   const set = async (fields: Record<string, Expression>) =>
     (await find(store, 'dispatches', [{ _id: 'dispatch1-a' }], { $set: fields }))[0] as Document
@@ -289,11 +289,11 @@ t.test('$set reaches into documents, takes fields away and replaces what is no o
   t.same((await set({ 'createdAt.year': 1 })).createdAt, { year: 1 })
   t.notOk('name' in (await set({ name: '$nothing' })))
   t.same(Object.keys((await set({ 'recipients.agents': '$nothing' })).recipients as Document), ['agentGroups'])
-  // Each field is reckoned from the document as it was before the stage.
+  // Each field is computed from the document as it was before the stage.
   t.match(await set({ name: '$status', status: '$name' }), { name: 'dispatched', status: 'Dispatch 1' })
 })
 
-t.test('$sortArray follows the order of UTF-8, both ways', async (t) => {
+t.test('$sortArray sorts strings by their UTF-8 bytes, in both directions', async (t) => {
   const store = await filled()
   const items = ['🙏', 'b', '\uff5e', ''].map((key) => ({ key }))
   const sorted = async (direction: 1 | -1) => {
@@ -304,7 +304,7 @@ t.test('$sortArray follows the order of UTF-8, both ways', async (t) => {
   t.same(await sorted(-1), [{ key: '🙏' }, { key: '\uff5e' }, { key: 'b' }, { key: '' }])
 })
 
-t.test('$lookup finds by any field, and what is missing by what is missing', async (t) => {
+t.test('$lookup joins by any field, and a missing field joins a missing field', async (t) => {
   const store = await filled()
   const { project: _, ...loose } = a.dispatch(5)
   await store.insert('dispatches', [loose])
@@ -343,18 +343,18 @@ t.test(
   },
 )
 
-t.test('other forms of $lookup are refused', async (t) => {
+t.test('Other forms of $lookup are errors', async (t) => {
   const store = await filled()
   const known = { from: 'dispatches', localField: '_id', foreignField: 'project', as: 'joined' } as const
   const { localField: _, ...withoutEquality } = known
   const [match, project] = [{ $match: { organisation: A } }, { $project: { name: 1 } }]
   const refused: [object, RegExp][] = [
-    [{ ...known, let: { id: '$_id' } }, /joins by equality alone/],
-    [{ ...withoutEquality, pipeline: [match, project] }, /joins by equality alone/],
-    [{ ...known, pipeline: [] }, /joins by equality alone/],
-    [{ ...known, pipeline: [match] }, /joins by equality alone/],
-    [{ ...known, pipeline: [project, match] }, /joins by equality alone/],
-    [{ ...known, pipeline: [match, { $sort: { _id: 1 } }, project] }, /joins by equality alone/],
+    [{ ...known, let: { id: '$_id' } }, /only joins by equality/],
+    [{ ...withoutEquality, pipeline: [match, project] }, /only joins by equality/],
+    [{ ...known, pipeline: [] }, /only joins by equality/],
+    [{ ...known, pipeline: [match] }, /only joins by equality/],
+    [{ ...known, pipeline: [project, match] }, /only joins by equality/],
+    [{ ...known, pipeline: [match, { $sort: { _id: 1 } }, project] }, /only joins by equality/],
     [{ ...known, foreignField: 'instructions.instructions' }, /no index to join by instructions.instructions/],
   ]
   for (const [$lookup, message] of refused) {

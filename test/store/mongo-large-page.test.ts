@@ -1,4 +1,4 @@
-// A page that is too large, alone in its process: it keeps the stand-in for the server busy.
+// A page that is too large. It has a process of its own, because it keeps the stand-in server busy.
 import t from 'tap'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../../src/bson/reader.js'
 import { listEntries } from '../../src/pipelines/entries.js'
@@ -10,7 +10,7 @@ import { WireServer } from '../support/wire-server.js'
 const ANSWER_BYTES = 15_000
 const COUNT = Math.ceil(MAX_RESPONSE_BYTES / ANSWER_BYTES)
 
-t.test('a page whose documents are too large for an answer is not read to its end', async (t) => {
+t.test('A page whose documents are too large for a response is not read to its end', async (t) => {
   const server = await WireServer.for(t)
   const store = mongoStore(mongoSettings(server.uri))
   t.teardown(() => store.close())

@@ -1,5 +1,5 @@
-// The store on MongoDB over a stand-in that fails on demand: what the driver sends and when, and how faults of a database
-// reach the caller. Whether pipelines mean the same to a real server is conformance.test.ts's to show.
+// The store on MongoDB with a stand-in server that fails on demand: which commands the driver sends, and how errors of a
+// database reach the caller. test/store/store.test.ts compares the results of pipelines with a real server's.
 import { setServers } from 'node:dns'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
@@ -13,7 +13,7 @@ import { mongoSettings } from '../support/store.js'
 import { A, a, B, b, fillTenants } from '../support/tenants.js'
 import { WireServer } from '../support/wire-server.js'
 
-// Most of the time goes by in waiting for a database that is not there.
+// These tests spend most of their time waiting for a database that cannot be reached.
 t.jobs = 4
 
 const timeout = 5000
@@ -43,7 +43,7 @@ const read = async (batches: AsyncIterable<BsonList>): Promise<number[]> => {
   return read
 }
 
-/** Every method of the port that asks the database. */
+/** A call of every method of the store that needs the database. */
 const calls: Record<string, (store: Store) => Promise<unknown>> = {
   aggregate: (store) => store.aggregate(entries()),
   stream: (store) => read(store.stream(entries())),
@@ -56,11 +56,11 @@ const calls: Record<string, (store: Store) => Promise<unknown>> = {
 }
 const reads = Object.entries(calls).slice(0, 5)
 
-/** Makes every call at once: each has to find out that there is no database. */
+/** Makes all calls at once. Each must fail because there is no database. */
 const everyCall = (t: Test, store: Store, when = ''): Promise<unknown> =>
   Promise.all(Object.entries(calls).map(([name, call]) => t.rejects(call(store), StoreUnavailable, `${name} ${when}`)))
 
-t.test('documents come as the bytes that the server sent', async (t) => {
+t.test('Documents are the bytes that the server sent', async (t) => {
   const { server, store } = await start(t)
   const [fromMongo, fromServer] = await Promise.all([store.aggregate(entries()), server.store.aggregate(entries())])
   t.equal(fromMongo.collection, 'entries')
@@ -69,14 +69,14 @@ t.test('documents come as the bytes that the server sent', async (t) => {
   t.equal(store.description, 'MongoDB database test')
 })
 
-t.test('a page is one command, however large it is', async (t) => {
+t.test('A page needs one command, however large it is', async (t) => {
   const { server, store } = await start(t)
   await addEntries(server, 500)
   t.same(sizes(await store.aggregate(entries())), [504])
   t.same(commands(server), ['aggregate'])
 })
 
-t.test('a page that one reply cannot hold is fetched whole, and no cursor stays open', async (t) => {
+t.test('A page that does not fit into one reply is fetched completely, and no cursor stays open', async (t) => {
   const { server, store } = await start(t)
   await addEntries(server, 2500)
   server.firstBatch = 3
@@ -85,7 +85,7 @@ t.test('a page that one reply cannot hold is fetched whole, and no cursor stays 
   t.equal(server.cursors, 0)
 })
 
-t.test('a read is broken off when nobody waits for it, and the store goes on', async (t) => {
+t.test('An aborted read ends at once, and the store keeps working', async (t) => {
   const { server, store } = await start(t)
   const ways: ((signal: AbortSignal) => Promise<unknown>)[] = [
     (signal) => store.aggregate(entries(), signal),
@@ -104,7 +104,7 @@ t.test('a read is broken off when nobody waits for it, and the store goes on', a
   t.same(sizes(await store.aggregate(entries(), new AbortController().signal)), [4])
 })
 
-t.test('who finds no free connection in time is told that there is none', async (t) => {
+t.test('An operation that gets no free connection in time fails', async (t) => {
   const { server, store } = await start(t, {
     MONGODB_POOL_SIZE: '1',
     MONGODB_TIMEOUT_MS: '300',
@@ -118,7 +118,7 @@ t.test('who finds no free connection in time is told that there is none', async 
   await failed
 })
 
-t.test('an option of the URI goes before the setting', async (t) => {
+t.test('An option of the URI overrides the setting', async (t) => {
   const { server } = await start(t)
   server.isRouter = true
   const uri = `${server.uri}?readPreference=nearest&MaxPoolSize=3`
@@ -128,7 +128,7 @@ t.test('an option of the URI goes before the setting', async (t) => {
   t.match(server.commands.at(-1), { $readPreference: { mode: 'nearest' } })
 })
 
-t.test('the read concern that the URI names goes with every read', async (t) => {
+t.test('Every read uses the read concern of the URI', async (t) => {
   const { server } = await start(t)
   const store = mongoStore(mongoSettings(`${server.uri}?readConcernLevel=majority`))
   t.teardown(() => store.close())
@@ -138,7 +138,7 @@ t.test('the read concern that the URI names goes with every read', async (t) => 
   }
 })
 
-t.test('a file that the URI names and that is not there, or a pool that cannot be, is told at once', async (t) => {
+t.test('A missing file in the URI and contradictory pool sizes fail at once', async (t) => {
   const pool = mongoSettings('mongodb://127.0.0.1/test?minPoolSize=10', { MONGODB_POOL_SIZE: '5' })
   t.throws(() => mongoStore(pool), { message: 'minPoolSize 10 is larger than maxPoolSize 5' })
   for (const option of ['tlsCAFile', 'tlsCRLFile', 'tlsCertificateKeyFile']) {
@@ -147,7 +147,7 @@ t.test('a file that the URI names and that is not there, or a pool that cannot b
   }
 })
 
-t.test('the read preference goes with every read', async (t) => {
+t.test('Every read uses the read preference', async (t) => {
   const { server, store } = await start(t, { MONGODB_READ_PREFERENCE: 'secondaryPreferred' })
   server.isRouter = true
   for (const [name, call] of [...reads, ['ping', calls.ping] as const]) {
@@ -156,7 +156,7 @@ t.test('the read preference goes with every read', async (t) => {
   }
 })
 
-t.test('a read that finds nothing has no first document', async (t) => {
+t.test('An empty result has no first document', async (t) => {
   const { store } = await start(t)
   t.equal((await store.aggregate(entries(2))).first, undefined)
   t.same(await read(store.stream(entries(2))), [])
@@ -164,17 +164,17 @@ t.test('a read that finds nothing has no first document', async (t) => {
   t.equal(await store.dangerouslyFind('apiKeys', 'none'), undefined)
 })
 
-t.test('a count follows the match and passes over the stages', async (t) => {
+t.test('A count uses the match and ignores the stages', async (t) => {
   const { store } = await start(t)
   t.equal(await store.count(entries(2, 1)), 4)
 })
 
-t.test('a document is found by its id, whosever it is', async (t) => {
+t.test('A document is found by its id in any organisation', async (t) => {
   const { store } = await start(t)
   t.same(await store.dangerouslyFind('users', b.user._id), { ...b.user, organisation: B })
 })
 
-t.test('what is inserted and updated is read by the next read', async (t) => {
+t.test('The next read sees inserts and updates', async (t) => {
   const { server, store } = await start(t)
   await store.insert('users', [{ ...a.user, _id: 'user-new' }])
   t.equal(await store.update('users', 'user-new', { firstName: 'Zainab' }), true)
@@ -183,13 +183,13 @@ t.test('what is inserted and updated is read by the next read', async (t) => {
   t.same(commands(server), ['insert', 'update', 'update', 'aggregate'])
 })
 
-t.test('an insert of an id that is taken fails and changes nothing', async (t) => {
+t.test('An insert of an id that exists already fails and changes nothing', async (t) => {
   const { store } = await start(t)
   await t.rejects(store.insert('users', [{ ...a.user, firstName: 'Other' }]), { code: 11_000 })
   t.same(await store.dangerouslyFind('users', a.user._id), a.user)
 })
 
-t.test('an insert passes over what is taken where that is asked for, and over no other error', async (t) => {
+t.test('An insert with skipTaken skips documents whose id exists already, and no other errors', async (t) => {
   const { server, store } = await start(t)
   const users = [
     { ...a.user, firstName: 'Other' },
@@ -202,14 +202,14 @@ t.test('an insert passes over what is taken where that is asked for, and over no
   await t.rejects(store.insert('users', users, { skipTaken: true }), { code: 13 })
 })
 
-t.test('documents are found by a condition, as many as are asked for', async (t) => {
+t.test('Documents are found by a condition, at most as many as requested', async (t) => {
   const { store } = await start(t)
   t.equal((await store.dangerouslyFindAll('users', {})).length, 2)
   t.equal((await store.dangerouslyFindAll('users', {}, 1)).length, 1)
   t.match(await store.dangerouslyFindAll('users', { organisation: B }), [b.user])
 })
 
-t.test('a server that lets nobody in, or is about to go, is an outage', async (t) => {
+t.test('A server that refuses the login or shuts down counts as unavailable', async (t) => {
   const { server, store } = await start(t)
   for (const code of [91, 133, 10_107]) {
     server.errors.set('aggregate', code)
@@ -222,7 +222,7 @@ t.test('a server that lets nobody in, or is about to go, is an outage', async (t
   t.same(commands(server), ['aggregate'], 'a wrong password is not tried again')
 })
 
-t.test('a stream comes in batches, each fetched when it is asked for', async (t) => {
+t.test('A stream fetches its batches on demand', async (t) => {
   const { server, store } = await start(t)
   await addEntries(server, 2500)
   const stream = store.stream(entries(1, 10_000))[Symbol.asyncIterator]()
@@ -235,7 +235,7 @@ t.test('a stream comes in batches, each fetched when it is asked for', async (t)
   t.same(commands(server), ['aggregate', 'getMore', 'getMore'])
 })
 
-t.test('leaving the loop over a stream closes its cursor on the server', async (t) => {
+t.test('Leaving the loop over a stream closes its cursor on the server', async (t) => {
   const { server, store } = await start(t)
   await addEntries(server, 2500)
   for await (const batch of store.stream(entries(1, 10_000))) {
@@ -247,7 +247,7 @@ t.test('leaving the loop over a stream closes its cursor on the server', async (
   t.equal(server.cursors, 0)
 })
 
-t.test('every read tells the server how long it may take', async (t) => {
+t.test('Every read tells the server its time limit', async (t) => {
   const { server, store } = await start(t)
   for (const [name, call] of reads) {
     await call(store)
@@ -255,7 +255,7 @@ t.test('every read tells the server how long it may take', async (t) => {
   }
 })
 
-t.test('a read that the server gave up is a query timeout', async (t) => {
+t.test('A read that the server stops because of its time limit is a QueryTimeout', async (t) => {
   const { server, store } = await start(t)
   server.errors.set('aggregate', 50).set('find', 50)
   for (const [name, call] of reads) {
@@ -263,7 +263,7 @@ t.test('a read that the server gave up is a query timeout', async (t) => {
   }
 })
 
-t.test('a stream that the server gives up on the way is a query timeout', async (t) => {
+t.test('A stream that the server stops because of its time limit is a QueryTimeout', async (t) => {
   const { server, store } = await start(t)
   await addEntries(server, 2500)
   server.errors.set('getMore', 50)
@@ -276,13 +276,13 @@ t.test('a stream that the server gives up on the way is a query timeout', async 
   t.equal(server.cursors, 0, 'the cursor is closed')
 })
 
-t.test('any other error of the server comes as the driver tells it', async (t) => {
+t.test('Other errors of the server are passed on unchanged', async (t) => {
   const { server, store } = await start(t)
   server.errors.set('aggregate', 13)
   await t.rejects(store.aggregate(entries()), { name: 'MongoServerError', code: 13 })
 })
 
-t.test('a read goes through although the server has closed the connections that stood open', async (t) => {
+t.test('A read succeeds although the server has closed the idle connections', async (t) => {
   const { server, store } = await start(t)
   for (const [name, call] of reads) {
     await store.ping()
@@ -291,7 +291,7 @@ t.test('a read goes through although the server has closed the connections that 
   }
 })
 
-t.test('when nobody listens everything fails, until somebody does', async (t) => {
+t.test('Without a server every operation fails, until the server starts', async (t) => {
   const { server, store } = await start(t)
   server.stop()
   for (const time of ['at first', 'again']) {
@@ -301,7 +301,7 @@ t.test('when nobody listens everything fails, until somebody does', async (t) =>
   await t.resolves(store.aggregate(entries()), 'the service was not started again')
 })
 
-t.test('when a server that was there is gone everything fails, until it is back', async (t) => {
+t.test('After the server stops every operation fails, until it is back', async (t) => {
   const { server, store } = await start(t)
   await store.ping()
   server.stop()
@@ -310,7 +310,7 @@ t.test('when a server that was there is gone everything fails, until it is back'
   await t.resolves(store.aggregate(entries()))
 })
 
-t.test('when the server ends while it works everything under way fails', async (t) => {
+t.test('If the server stops while it works, all running operations fail', async (t) => {
   const { server, store } = await start(t)
   await store.ping()
   server.silent = true
@@ -320,13 +320,13 @@ t.test('when the server ends while it works everything under way fails', async (
   await failed
 })
 
-t.test('a connection that breaks while it is written to is an outage, of which a page hears nothing', async (t) => {
+t.test('A connection that breaks during a write counts as unavailable, but a page is retried', async (t) => {
   const { server, store } = await start(t)
   const write = Socket.prototype.write
   t.teardown(() => {
     Socket.prototype.write = write
   })
-  /** The next write to the server ends as the system ends it when nobody reads any longer. */
+  /** Makes the next write to the server fail as the system does when nobody reads any longer. */
   const breakWrite = () => {
     let isBroken = false
     Socket.prototype.write = function (this: Socket, ...args: unknown[]): boolean {
@@ -344,7 +344,7 @@ t.test('a connection that breaks while it is written to is an outage, of which a
   t.same(sizes(await store.aggregate(entries())), [4])
 })
 
-t.test('a stream that loses its server on the way fails', async (t) => {
+t.test('A stream that loses its server fails', async (t) => {
   const { server, store } = await start(t)
   await addEntries(server, 2500)
   const stream = store.stream(entries(1, 10_000))[Symbol.asyncIterator]()
@@ -353,13 +353,13 @@ t.test('a stream that loses its server on the way fails', async (t) => {
   await t.rejects(stream.next(), StoreUnavailable)
 })
 
-t.test('what the driver would wait for without end is given up, and it connects anew', async (t) => {
+t.test('An operation that the driver would wait for forever fails, and the driver reconnects', async (t) => {
   const server = await WireServer.for(t)
   const uri = `${server.uri}?heartbeatFrequencyMS=500&connectTimeoutMS=100&waitQueueTimeoutMS=100`
   const store = mongoStore(mongoSettings(uri, { MONGODB_TIMEOUT_MS: '100', QUERY_TIMEOUT_MS: '500' }))
   t.teardown(() => store.close())
   await store.ping()
-  // As a socket does that has ended, but has not told so yet.
+  // This is what a socket does that has ended but has not emitted its event yet.
   let lost = 0
   const { write } = Socket.prototype
   const restore = () => {
@@ -368,7 +368,7 @@ t.test('what the driver would wait for without end is given up, and it connects 
   t.teardown(restore)
   Socket.prototype.write = function (this: Socket, ...args: unknown[]) {
     const text = String(args[0])
-    // A new connection greets with the name of the driver.
+    // The first message of a new connection contains the name of the driver.
     const isLost = this.remotePort === server.port && /ping|hello|ismaster/.test(text) && !text.includes('nodejs')
     if (!isLost) return Reflect.apply(write, this, args)
     lost += 1
@@ -392,7 +392,7 @@ t.test('what the driver would wait for without end is given up, and it connects 
   }
 })
 
-t.test('a server that goes silent is noticed, and used again when it answers again', async (t) => {
+t.test('A server that stops responding is detected, and used again when it responds', async (t) => {
   const { server, store } = await start(t)
   await store.ping()
   server.silent = true
@@ -400,22 +400,22 @@ t.test('a server that goes silent is noticed, and used again when it answers aga
   await t.rejects(store.aggregate(entries()), StoreUnavailable, 'known by now')
   server.silent = false
   const deadline = performance.now() + 10_000
-  let answered = false
-  while (!answered && performance.now() < deadline) {
-    answered = await store.ping().then(
+  let isBack = false
+  while (!isBack && performance.now() < deadline) {
+    isBack = await store.ping().then(
       () => true,
       () => false,
     )
   }
-  t.ok(answered)
+  t.ok(isBack)
 })
 
-t.test('a name that DNS does not resolve is an outage', async (t) => {
-  setServers(['127.0.0.1:9']) // where nobody listens
+t.test('A name that DNS does not resolve counts as unavailable', async (t) => {
+  setServers(['127.0.0.1:9']) // nothing listens on this port
   const store = mongoStore(mongoSettings('mongodb+srv://db.field-data.example/test'))
   t.teardown(() => store.close())
   await t.rejects(store.ping(), StoreUnavailable)
 })
 
-/** The names of the commands that a server was sent. */
+/** The names of the commands that a server received. */
 const commands = (server: WireServer): string[] => server.commands.map((command) => Object.keys(command)[0] as string)

@@ -1,4 +1,4 @@
-// References: documents in the place of their ids, fetched once each.
+// References: ids are replaced by documents, each of which is fetched once.
 import { BSON, ObjectId } from 'mongodb'
 import t from 'tap'
 import { BsonList, bsonArray, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
@@ -30,7 +30,7 @@ t.beforeEach(() => {
   queries.length = 0
 })
 
-t.test('each document is asked for once, in one query, and stands in the place of its id', async (t) => {
+t.test('All documents are fetched in one query, each once, and replace their ids', async (t) => {
   const rows = [
     { _id: '1', by: 'u1', to: users[1]?._id, name: 'One' },
     { _id: '2', by: 'u1', name: 'Two', to: 'u1' },
@@ -42,7 +42,7 @@ t.test('each document is asked for once, in one query, and stands in the place o
   t.same(queries, [{ $and: [{ _id: { $in: ['u1', users[1]?._id] } }, { organisation: 'o' }] }])
 })
 
-t.test('what is no id, or the id of nothing, leaves nothing', async (t) => {
+t.test('A value that is not an id, and an id without a document, are removed', async (t) => {
   const rows = [
     { _id: '1', by: 'nobody', to: '665f1c2ab8d4e0a1c3f20b17', name: 'One' },
     { _id: '2', by: 5, to: { _id: 'u1' } },
@@ -57,7 +57,7 @@ t.test('what is no id, or the id of nothing, leaves nothing', async (t) => {
   ])
 })
 
-t.test('an array of ids becomes one of documents, in the order of the ids, also within an object', async (t) => {
+t.test('An array of ids becomes an array of documents in the same order, also inside an object', async (t) => {
   const rows = [{ _id: '1', sent: { at: 1, cc: [users[1]?._id, 'nobody', 'u1', null, ['u1'], 'u1'], by: 2 }, to: [] }]
   t.same(objectsOf(await withReferences(listOf(rows), references, read)), [
     { _id: '1', sent: { at: 1, cc: [users[1], users[0], users[0]], by: 2 }, to: [] },
@@ -65,7 +65,7 @@ t.test('an array of ids becomes one of documents, in the order of the ids, also 
   t.same(queries, [{ $and: [{ _id: { $in: [users[1]?._id, 'nobody', 'u1'] } }, { organisation: 'o' }] }])
 })
 
-t.test('damaged documents are told with their collection, and what becomes too large is not made', async (t) => {
+t.test('An error of a damaged document names its collection, and a result that is too large fails', async (t) => {
   const damaged = new BsonList('projects', [Buffer.from([13, 0, 0, 0, 3, 0x30, 0, 9, 0, 0, 0, 2, 0])])
   await t.rejects(withReferences(damaged, references, read), UnwritableDocument)
   const large = { _id: 'u1', name: 'x'.repeat(1024 * 1024) }
@@ -75,7 +75,7 @@ t.test('damaged documents are told with their collection, and what becomes too l
   t.equal((await withReferences(listOf(rows.slice(1)), references, readLarge)).length, 63)
 })
 
-t.test('without an id nothing is asked for', async (t) => {
+t.test('Without ids there is no query', async (t) => {
   t.same(objectsOf(await withReferences(listOf([{ _id: '1' }]), references, read)), [{ _id: '1' }])
   t.same(objectsOf(await withReferences(new BsonList('projects', []), references, read)), [])
   const list = listOf([{ _id: '1', by: 'u1' }])
@@ -83,7 +83,7 @@ t.test('without an id nothing is asked for', async (t) => {
   t.same(queries, [])
 })
 
-t.test('the admin of another organisation is not found', async (t) => {
+t.test('An admin of another organisation is not found', async (t) => {
   const store = testStore(t)
   await fillTenants(store)
   const query = listProjects({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 })

@@ -1,6 +1,6 @@
-// The embedded store answers as MongoDB does: every query that the service can make, over documents of every kind that may
-// be stored, byte for byte after serialization. With TEST_MONGODB_URI that server is the measure; without it a stand-in,
-// which shows only that nothing is lost on the way through the driver.
+// The embedded store gives the same results as MongoDB: every query of the service, over all kinds of stored documents, byte
+// for byte after serialization. With TEST_MONGODB_URI it is compared with that server. Without it, it is compared with a
+// stand-in, which only shows that nothing is lost in the driver.
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { BSON, Long, ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'
@@ -27,7 +27,7 @@ import { WireServer } from '../support/wire-server.js'
 const limits = { page: 1, perPage: 50, maxPerPage: 1000 }
 const ownScope: Scope = { organisation: A }
 
-/** In the order of UTF-8 the last two are the last, in that of UTF-16 they come before the one in front of them. */
+/** Sorted by UTF-8 bytes. By UTF-16 code units, the last two would come before the one in front of them. */
 const names = [
   '',
   ' ',
@@ -46,7 +46,7 @@ const names = [
 ]
 const at = (day: number) => new Date(Date.UTC(2025, 1, day))
 
-/** Documents that no code of this service would write, but that a database may hold. */
+/** Documents that this service would not write, but that may be in a database. */
 const odd: Partial<Record<CollectionName, object[]>> = {
   users: [
     { ...without(a.user, 'role', 'email', 'lastLogin'), _id: 'user-sparse' },
@@ -101,7 +101,7 @@ const odd: Partial<Record<CollectionName, object[]>> = {
     { ...a.dispatch(312), _id: '', project: '🙏' },
   ],
   entries: [
-    // No null beside those that are missing: MongoDB sorts both alike, the index of a compatible server does not.
+    // Without null: MongoDB sorts null and missing values alike, but the index of a compatible server does not.
     ...[5, 5, 10, 9, 2.5, -1, 0, undefined, undefined, 1e10].map((duration, i) => ({
       ...without(a.entry(100 + i), 'duration'),
       ...(duration !== undefined && { duration }),
@@ -128,7 +128,7 @@ const odd: Partial<Record<CollectionName, object[]>> = {
   ],
 }
 
-/** Documents that do not fit their response schema, each alone in its organisation. */
+/** Documents that do not fit their response schema, each in an organisation of its own. */
 const unfit: Record<string, object[]> = {
   'no-name': [{ ...without(a.dispatch(1), 'name') }],
   'null-agent': [a.dispatch(1, { recipients: { agents: [null as never], agentGroups: [] } })],
@@ -148,7 +148,7 @@ function without<T extends object>(document: T, ...fields: (keyof T)[]): Partial
   ) as Partial<T>
 }
 
-/** Values of a field whose shape nobody declared. */
+/** Values for a field of Type.Unknown. */
 function oddValues(): unknown[] {
   return [
     'text',
@@ -186,13 +186,13 @@ const database = async (t: Test): Promise<string> => {
   return uri
 }
 
-t.test('both engines give the same answers', async (t) => {
+t.test('Both stores give the same results', async (t) => {
   const mongo = mongoStore(mongoSettings(await database(t)))
   t.teardown(() => mongo.close())
   const embedded = embeddedStore()
   await Promise.all([fill(mongo), fill(embedded)])
 
-  /** Asks both engines; the answer of one is what the other has to give. */
+  /** Asks both stores and compares their results. */
   const compare = async (t: Test, ask: (store: Store) => Promise<string>, name: string): Promise<string> => {
     const [expected, found] = await Promise.all([told(ask(mongo)), told(ask(embedded))])
     t.equal(found, expected, name)
@@ -219,7 +219,7 @@ t.test('both engines give the same answers', async (t) => {
     const sorts = fields.flatMap((sortBy) => (['asc', 'desc'] as const).map((sortOrder) => ({ sortBy, sortOrder })))
     const filters = Object.entries<unknown[]>(values)
 
-    t.test(`list of ${name}: every filter in every order`, async (t) => {
+    t.test(`List of ${name}: every filter with every sort`, async (t) => {
       t.same(
         Object.keys(values).sort(),
         Object.keys(schema.properties)
@@ -237,7 +237,7 @@ t.test('both engines give the same answers', async (t) => {
       }
     })
 
-    t.test(`list of ${name}: every page in every order`, async (t) => {
+    t.test(`List of ${name}: every page with every sort`, async (t) => {
       for (const sort of sorts) {
         for (const perPage of [1, 7, 1000]) {
           for (const page of [1, 2, 3, 4, 9, 1000, MAX_PAGE]) {
@@ -247,13 +247,13 @@ t.test('both engines give the same answers', async (t) => {
       }
     })
 
-    t.test(`list of ${name}: other organisations`, async (t) => {
+    t.test(`List of ${name}: other organisations`, async (t) => {
       for (const organisation of [B, 'nothing', ...Object.keys(unfit)]) {
         await compare(t, ask({}, {}, { organisation }), organisation)
       }
     })
 
-    t.test(`list of ${name}: as a stream`, async (t) => {
+    t.test(`List of ${name}: as a stream`, async (t) => {
       const query = pipeline(ownScope, { sortBy: 'id', sortOrder: 'desc', page: 1, perPage: 1000 } as Q)
       const streamed = async (store: Store) => {
         const batches: Buffer[] = []
@@ -290,7 +290,7 @@ t.test('both engines give the same answers', async (t) => {
     pipeline: (scope: Scope, id: string) => Query,
     organisations: readonly string[],
   ) =>
-    t.test(`every one of the ${name} by its id`, async (t) => {
+    t.test(`Each of the ${name} by its id`, async (t) => {
       const write = compileResponse(one(resource))
       for (const organisation of organisations) {
         const every = Query.in({ organisation }, name, [], [{ $sort: { _id: 1 } }])
@@ -308,7 +308,7 @@ t.test('both engines give the same answers', async (t) => {
   byId('projects', Project, getProject, [A, B])
   byId('entries', Entry, getEntry, [A, B])
 
-  t.test('conditions that no pipeline has yet', async (t) => {
+  t.test('Conditions that no pipeline uses yet', async (t) => {
     const write = compileResponse(page(EntryListItem))
     const conditions: Condition[] = [
       { duration: { $gt: 5 } },
@@ -360,7 +360,7 @@ t.test('both engines give the same answers', async (t) => {
     }
   })
 
-  t.test('joins that no pipeline has yet', async (t) => {
+  t.test('Joins that no pipeline uses yet', async (t) => {
     const write = compileResponse(page(Project))
     const forms: Pick<Lookup, 'pipeline'>[] = [
       {},
@@ -392,6 +392,6 @@ t.test('both engines give the same answers', async (t) => {
   })
 })
 
-/** The answer, or what went wrong; of what an engine does not take that much is enough. */
-const told = (answer: Promise<string>): Promise<string> =>
-  answer.catch((error) => (error.name === 'UnwritableDocument' ? error.message : 'refused'))
+/** The result, or the error: its message if a document does not fit, else only that the store refused the query. */
+const told = (result: Promise<string>): Promise<string> =>
+  result.catch((error) => (error.name === 'UnwritableDocument' ? error.message : 'refused'))

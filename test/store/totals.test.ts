@@ -1,4 +1,4 @@
-// Totals: counted once for all who ask at the same time, and kept as long as their cost allows.
+// The cache for totals: equal counts at the same time run once, and a total is kept in proportion to its cost.
 import t from 'tap'
 import { listEntries } from '../../src/pipelines/entries.js'
 import { embeddedStore } from '../../src/store/embedded.js'
@@ -9,7 +9,7 @@ const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as cons
 const entries = (organisation = 'a', status?: string, page = 1) =>
   listEntries({ organisation }, { ...listing, page, ...(status && { status }) })
 
-/** A store that counts 1, 2, 3 …, each in `cost` milliseconds of a clock that stands still meanwhile. */
+/** A store whose counts are 1, 2, 3 …. Each takes `cost` milliseconds of a clock that does not move otherwise. */
 const slowStore = (cost: number) => {
   const clock = { time: 0, counts: 0 }
   const count = async () => {
@@ -20,7 +20,7 @@ const slowStore = (cost: number) => {
   return { clock, store: { ...embeddedStore(), count }, now: () => clock.time }
 }
 
-t.test('those who ask at the same time share one count', async (t) => {
+t.test('Equal counts at the same time run once', async (t) => {
   const { clock, store, now } = slowStore(1)
   const kept = keepTotals(store, 30_000, now)
   t.same(
@@ -30,14 +30,14 @@ t.test('those who ask at the same time share one count', async (t) => {
   t.equal(clock.counts, 1)
 })
 
-t.test('another organisation, filter or collection is another total', async (t) => {
+t.test('Each organisation, filter and collection has its own total', async (t) => {
   const { store, now } = slowStore(1)
   const kept = keepTotals(store, 30_000, now)
   const others = [entries('a'), entries('b'), entries('a', 'accepted'), { ...entries('a'), collection: 'dispatches' }]
   t.same(await Promise.all(others.map((query) => kept.count(query as never))), [1, 2, 3, 4])
 })
 
-t.test('a total is kept for twenty times what it cost, and no longer than the setting says', async (t) => {
+t.test('A total is kept for twenty times its cost, and no longer than the maximum age', async (t) => {
   for (const [cost, age] of [
     [10, 200],
     [0.01, 1],
@@ -53,13 +53,13 @@ t.test('a total is kept for twenty times what it cost, and no longer than the se
   }
 })
 
-t.test('a setting of 0 counts every time', async (t) => {
+t.test('A maximum age of 0 counts every time', async (t) => {
   const { store, now } = slowStore(100)
   const kept = keepTotals(store, 0, now)
   t.same(await Promise.all([kept.count(entries()), kept.count(entries())]), [1, 2])
 })
 
-t.test('a count that failed is not kept', async (t) => {
+t.test('A failed count is not kept', async (t) => {
   const { store, now } = slowStore(1)
   let isDown = true
   const count = async () => {

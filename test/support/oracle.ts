@@ -1,5 +1,6 @@
-// What the serializer must write, made the long way: bytes to objects, the schema's fields of them, JSON.stringify. And
-// the stored documents to try it on: whatever fits a schema, in the many ways in which it may be stored.
+// The expected output of the serializer, computed in a simple way: turn the bytes into objects, pick the fields of the
+// schema, and call JSON.stringify. Also generates stored documents that fit a schema, in all forms in which they may be
+// stored.
 import type { TSchema } from '@sinclair/typebox'
 import fc from 'fast-check'
 import { BSON } from 'mongodb'
@@ -33,7 +34,7 @@ const pick = (unresolved: TSchema, value: unknown): unknown => {
   return Object.fromEntries(fields.map(({ name, property, value }) => [name, pick(property, value)]))
 }
 
-/** Whether a value has the type of a schema, as far as unions tell their branches apart. */
+/** Whether a value has the type of a schema, as precisely as the branches of unions need it. */
 const fits = (unresolved: TSchema, value: unknown): boolean => {
   const schema = resolve(unresolved)
   if (schema.anyOf !== undefined) return schema.anyOf.some((branch: TSchema) => fits(branch, value))
@@ -59,7 +60,7 @@ const fits = (unresolved: TSchema, value: unknown): boolean => {
 
 const isScalar = (value: object) => value instanceof Date || value instanceof BSON.ObjectId
 
-/** Strings of JavaScript: any code unit may stand anywhere, so that surrogates stand alone too. */
+/** JavaScript strings with any code units, so also with lone surrogates. */
 export const texts = fc.oneof(
   fc.string({ unit: 'grapheme' }),
   fc.string({ unit: 'binary' }),
@@ -83,15 +84,15 @@ const dates = fc.oneof(
   fc.integer().map((value) => new Date(1000 * value)),
 )
 const objectIds = fc.uint8Array({ minLength: 12, maxLength: 12 }).map((bytes) => new BSON.ObjectId(bytes))
-/** Names of members; those that are numbers are left out, since an object of JavaScript puts them first. */
+/** Names of members. Numbers are left out, because a JavaScript object puts them first. */
 export const names = texts
   .map((text) => text.replaceAll('\0', ''))
   .filter((name) => !/^[0-9$]/.test(name) && name !== '_bsontype' && name !== 'toJSON')
 
-/** The values that hold strings. */
+/** Arbitraries for strings, and for values that contain them. */
 interface Wording {
   strings: fc.Arbitrary<unknown>
-  /** Whatever JSON can say. */
+  /** Any value that JSON can represent. */
   anything: fc.Arbitrary<unknown>
 }
 
@@ -107,12 +108,12 @@ const wording = (strings: Wording['strings']): Wording => ({
   })).value,
 })
 
-/** Strings that were text once. */
+/** Strings of valid UTF-8. */
 export const wellFormed = wording(fc.oneof({ weight: 6, arbitrary: texts }, { weight: 1, arbitrary: objectIds }))
-/** Strings that may be no UTF-8. */
+/** Strings that may be invalid UTF-8. */
 export const malformed = wording(fc.oneof(texts, fc.uint8Array({ maxLength: 8 }).map(stored.string)))
 
-/** What no schema takes, but a field that is in no schema may hold. */
+/** Values that no schema allows, but that other stored fields may have. */
 const oddities = fc.constantFrom<unknown>(
   new BSON.Binary(Buffer.from('bin')),
   new BSON.BSONRegExp('a', 'i'),
@@ -152,8 +153,8 @@ export const storedValues = (unresolved: TSchema, words: Wording): fc.Arbitrary<
 }
 
 /**
- * Stored documents that fit the schema of an object: the fields in any order, with others among them, and before them
- * fields that a later one of the same name replaces.
+ * Stored documents that fit the schema of an object: its fields in any order and mixed with others. Fields in front may
+ * have a name that occurs again, in which case the later one counts.
  */
 export const storedDocuments = (unresolved: TSchema, words: Wording): fc.Arbitrary<Elements> => {
   const schema = resolve(unresolved)
@@ -183,6 +184,6 @@ export const storedDocuments = (unresolved: TSchema, words: Wording): fc.Arbitra
 
 const leftOut = Symbol('left out')
 
-/** The ways in which an optional field may be stored as if it were not there. */
+/** The ways in which an optional field may be missing. */
 const absent = (property: TSchema): fc.Arbitrary<unknown> =>
   fc.constantFrom<unknown>(leftOut, stored.undefined, ...(fits(property, null) ? [] : [null]))

@@ -1,5 +1,5 @@
-// Builds stored bytes element by element, so that a test can store what no driver would: a name twice, a type that is
-// long out of use, a length that lies. And writes them as JSON.
+// Builds BSON element by element, so that tests can use documents that no driver would write: a name twice, an obsolete
+// type, a wrong length. It also writes them as JSON.
 import type { TSchema } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
 import { namedSchemas } from '../../schemas/index.js'
@@ -7,7 +7,7 @@ import { Bson, BsonDocument, BsonList } from '../../src/bson/reader.js'
 import { Output } from '../../src/serializer/output.js'
 import { compileDocuments } from '../../src/serializer/writer.js'
 
-/** A value as its type and its bytes. */
+/** A value, given as its type and bytes. */
 export class Raw {
   constructor(
     readonly type: number,
@@ -15,7 +15,7 @@ export class Raw {
   ) {}
 }
 
-/** Elements in stored order; a value is a Raw, an array of such, or whatever the BSON library stores. */
+/** Elements in stored order. A value is a Raw, an array of them, or anything that the BSON library can store. */
 export type Elements = readonly (readonly [name: string, value: unknown])[]
 
 export const int32Bytes = (value: number): Buffer => {
@@ -47,7 +47,7 @@ export const stored = {
   document: (elements: Elements) => new Raw(Bson.document, bytesOf(elements)),
   array: (values: readonly unknown[]) =>
     new Raw(Bson.array, bytesOf(values.map((value, index) => [String(index), value]))),
-  /** A string of bytes that may be no UTF-8. */
+  /** A string whose bytes may be invalid UTF-8. */
   string: (bytes: Uint8Array | readonly number[]) => new Raw(Bson.string, text(Buffer.from(bytes))),
   int64: (value: bigint) => new Raw(Bson.int64, eight(value)),
   date: (milliseconds: bigint) => new Raw(Bson.date, eight(milliseconds)),
@@ -58,21 +58,21 @@ export const stored = {
   dbPointer: new Raw(Bson.dbPointer, Buffer.concat([text(Buffer.from('a.b')), Buffer.alloc(12, 7)])),
 }
 
-/** A document read by its id. */
+/** A single document. */
 export const documentOf = (elements: Elements, collection = 'things'): BsonDocument =>
   new BsonDocument(collection, bytesOf(elements))
 
-/** A list read in as many batches as are given. */
+/** A list with the given batches. */
 export const listOf = (batches: readonly (readonly Elements[])[], collection = 'things'): BsonList =>
   new BsonList(
     collection,
     batches.map((documents) => stored.array(documents.map(stored.document)).bytes),
   )
 
-/** Objects as the elements that the BSON library makes of them. */
+/** The elements of an object. */
 export const plain = (object: object): Elements => Object.entries(object)
 
-/** The writer of a schema's documents, which gives the bytes that it wrote. */
+/** A writer for the documents of a schema that returns the bytes it wrote. */
 export const writerOf = (schema: TSchema) => {
   const documents = compileDocuments(schema, namedSchemas)
   const out = new Output()

@@ -1,5 +1,5 @@
-// A stand-in for MongoDB on loopback: it speaks as much of the wire protocol as the driver's store needs, keeps its data in
-// an embedded store, and fails on demand. So the driver's store is tested where no database is to be had.
+// A stand-in for MongoDB on loopback. It implements the part of the wire protocol that the MongoDB store needs, keeps its
+// data in an embedded store, and fails on demand. So the MongoDB store can be tested without a database.
 import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { BSON, Long, ObjectId } from 'mongodb'
@@ -11,7 +11,7 @@ import { objectsOf } from './bson.js'
 
 type Document = Record<string, unknown>
 
-/** A command as the driver sends it: the name of the first field is the command's, its value mostly the collection. */
+/** A command of the driver. The first field is the name of the command, and its value is usually the collection. */
 interface Command extends Document {
   readonly pipeline: readonly [
     { $match: { $and: readonly [...Condition[], Condition & Scope] } },
@@ -29,27 +29,27 @@ interface Command extends Document {
   readonly updates: readonly [{ q: { _id: string }; u: { $set: Document } }]
 }
 
-/** The kinds of messages. The driver greets with OP_QUERY, which OP_REPLY answers, and goes on with OP_MSG both ways. */
+/** Message types. The driver starts with OP_QUERY, to which OP_REPLY is the reply. Then both sides use OP_MSG. */
 const OP_REPLY = 1
 const OP_MSG = 2013
 const HEADER = 16
-/** How many documents MongoDB puts into a first batch unless it is told otherwise. */
+/** The number of documents in MongoDB's first batch by default. */
 const FIRST_BATCH = 101
 const UNKNOWN_ERROR = 8
 const DUPLICATE_KEY = 11_000
 
-/** Emits `ignored` for every message that it does not answer. */
+/** Emits `ignored` for every message that it does not reply to. */
 export class WireServer extends EventEmitter<{ ignored: [] }> {
   readonly store = embeddedStore()
-  /** Every command that came in, in order, but for those by which the driver watches the server. */
+  /** All commands in order, except for the driver's heartbeats. */
   readonly commands: Command[] = []
-  /** While true, whatever comes in is read and not answered. */
+  /** While true, the server reads messages but does not reply. */
   silent = false
-  /** Commands that are answered with this code of an error instead of being done. */
+  /** Commands that fail, with their error codes. */
   readonly errors = new Map<string, number>()
-  /** While true it greets as the router of a sharded cluster, which the driver tells its read preference. */
+  /** While true, it appears as the router of a sharded cluster. The driver sends its read preference only to a router. */
   isRouter = false
-  /** How many documents a first batch holds at the most, however many are asked for. */
+  /** The maximum number of documents in a first batch, even if more are requested. */
   firstBatch = Number.POSITIVE_INFINITY
   readonly #cursors = new Map<number, unknown[]>()
   readonly #sockets = new Set<Socket>()
@@ -57,7 +57,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   #server: Server | undefined
   #port = 0
 
-  /** A running server that is stopped when the test ends. */
+  /** A running server, which stops when the test ends. */
   static async for(t: Test): Promise<WireServer> {
     const server = new WireServer()
     t.teardown(() => server.stop())
@@ -73,29 +73,29 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     return `mongodb://127.0.0.1:${this.#port}/test`
   }
 
-  /** How many cursors are open. */
+  /** The number of open cursors. */
   get cursors(): number {
     return this.#cursors.size
   }
 
-  /** Listens, always on the same port. */
+  /** Starts to listen, always on the same port. */
   async start(): Promise<void> {
     this.#server = createServer((socket) => {
       this.#sockets.add(socket)
-      // However a connection ends, the driver is told by the end itself.
+      // The driver notices the end of the connection by itself.
       this.#converse(socket).catch(() => socket.destroy())
     }).listen(this.#port, '127.0.0.1')
     await once(this.#server, 'listening')
     this.#port = (this.#server.address() as AddressInfo).port
   }
 
-  /** Listens no longer, and closes every connection. */
+  /** Stops listening and closes all connections. */
   stop(): void {
     this.#server?.close()
     this.disconnect()
   }
 
-  /** Closes every connection, in the middle of whatever it does. */
+  /** Closes all connections at once. */
   disconnect(): void {
     for (const socket of this.#sockets) socket.destroy()
     this.#sockets.clear()
@@ -109,17 +109,17 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
         const message = pending.subarray(0, pending.readInt32LE(0))
         pending = pending.subarray(message.length)
         if (this.silent) this.emit('ignored')
-        else socket.write(await this.#answer(message))
+        else socket.write(await this.#replyTo(message))
       }
     }
   }
 
-  async #answer(message: Buffer): Promise<Buffer> {
+  async #replyTo(message: Buffer): Promise<Buffer> {
     const requestId = message.readInt32LE(4)
     if (message.readInt32LE(12) === OP_MSG) {
       return reply(OP_MSG, requestId, Buffer.alloc(5), await this.#try(commandOf(message)))
     }
-    const query = message.indexOf(0, HEADER + 4) + 9 // behind flags, namespace and two numbers
+    const query = message.indexOf(0, HEADER + 4) + 9 // after flags, namespace and two numbers
     const numberReturned = Buffer.alloc(20)
     numberReturned.writeInt32LE(1, 16)
     const command = BSON.deserialize(message.subarray(query)) as Command
@@ -135,7 +135,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     if (name === 'hello' || name === 'ismaster') return this.isRouter ? { ...greeting, msg: 'isdbgrid' } : greeting
     this.commands.push(command)
     const code = this.errors.get(name)
-    if (code !== undefined) return { ok: 0, code, errmsg: 'This fault was asked for', topologyVersion }
+    if (code !== undefined) return { ok: 0, code, errmsg: 'This error was requested', topologyVersion }
     switch (name) {
       case 'ping':
       case 'createIndexes':
@@ -167,7 +167,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
 
   async #aggregate(collection: CollectionName, [{ $match }, ...stages]: Command['pipeline']): Promise<unknown[]> {
     if ($match.$and === undefined) return this.store.dangerouslyFindAll(collection, $match)
-    // The scope stands last in every query.
+    // The scope is the last condition of every query.
     const query = Query.in($match.$and.at(-1) as Scope, collection, $match.$and.slice(0, -1), stages)
     if (stages.at(-1)?.$count === undefined) {
       return objectsOf(await this.store.aggregate(query), { promoteValues: false })
@@ -176,7 +176,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     return total === 0 ? [] : [{ total }]
   }
 
-  /** Inserts one after the other; what is taken is an error, behind which an ordered insert does not go on. */
+  /** Inserts one document after the other. An id that exists already is an error, which ends an ordered insert. */
   async #insert(collection: CollectionName, { documents, ordered }: Command): Promise<Document> {
     const writeErrors: Document[] = []
     for (const [index, document] of documents.entries()) {
@@ -194,7 +194,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     return this.#batch(collection, 'firstBatch', this.#lastCursor, Math.min(batchSize, this.firstBatch))
   }
 
-  /** The next documents of a cursor, which is closed with the last of them. */
+  /** The next documents of a cursor. The last ones close it. */
   #batch(collection: string, name: 'firstBatch' | 'nextBatch', id: number, size?: number): Document {
     const documents = this.#cursors.get(id)
     if (documents === undefined) throw new Error(`There is no cursor ${id}`)
@@ -205,7 +205,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   }
 }
 
-/** MongoDB sends this with the errors of a server that changes its role. */
+/** MongoDB adds this to the errors of a server that changes its role. */
 const topologyVersion = { processId: new ObjectId(), counter: Long.ZERO }
 
 const greeting = {
@@ -219,7 +219,7 @@ const greeting = {
   maxWriteBatchSize: 100_000,
 }
 
-/** The command of an OP_MSG: a document, and sequences of documents that stand beside it. */
+/** The command of an OP_MSG: a document, and sequences of documents beside it. */
 const commandOf = (message: Buffer): Command => {
   const command: Document = {}
   let at = HEADER + 4
