@@ -15,7 +15,7 @@ export const ROUNDS: Rounds = { warmUp: 1, counted: 5 }
  * seconds of work, hence the long warm-up.
  */
 export const COMPARED: Rounds = { warmUp: 20, counted: 20 }
-export const COMPARED_QUICKLY: Rounds = { warmUp: 12, counted: 8 }
+export const COMPARED_QUICKLY: Rounds = { warmUp: 10, counted: 6 }
 
 /** Ratios by their names. Those that were taken of several processes also have `NAME.lowest` and `NAME.highest`. */
 export type Ratios = Record<string, number>
