@@ -1,4 +1,4 @@
-// The log of the process: lines wait for each other, none is lost, and nobody waits for whoever reads them.
+// The log of the process: lines are written in blocks, none is lost, and the process never waits for their reader.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { printed, runProgram, startProgram } from './support/process.js'
 
-/** A program that opens the log, writes numbered lines into it, and goes on. */
+/** A program that opens the log, writes numbered lines to it, and then runs `then`. */
 const program = (lines: number, then = ''): { argv: string[] } => ({
   argv: [
     '--eval',
@@ -20,7 +20,7 @@ const program = (lines: number, then = ''): { argv: string[] } => ({
 const module = '--input-type=module'
 const text = (lines: number): string => Array.from({ length: lines }, (_, i) => `line ${i}\n`).join('')
 
-t.test('a line is written soon, also where no other follows, and so is the next one', async (t) => {
+t.test('a line is written soon even if no other follows, and so is the next one', async (t) => {
   const child = startProgram(
     t,
     module,
@@ -30,17 +30,17 @@ t.test('a line is written soon, also where no other follows, and so is the next 
   t.equal(child.output(), 'line 0\nanother\n')
 })
 
-t.test('all lines are written in their order', async (t) => {
+t.test('all lines are written in order', async (t) => {
   t.equal((await runProgram(t, module, program(10_000))).stdout, text(10_000))
 })
 
-t.test('the end of the process writes what waits, be it by exit or by an error', async (t) => {
-  for (const end of ['process.exit(3)', "throw new Error('a fault')"]) {
+t.test('lines that wait are written when the process ends, by exit or by an error', async (t) => {
+  for (const end of ['process.exit(3)', "throw new Error('a bug')"]) {
     t.equal((await runProgram(t, module, program(3, end))).stdout, text(3), end)
   }
 })
 
-t.test('a line that is longer than what may wait is dropped, and the log says so', async (t) => {
+t.test('a line that is too long is dropped, and the log says so', async (t) => {
   const { stdout } = await runProgram(
     t,
     module,
@@ -51,47 +51,44 @@ t.test('a line that is longer than what may wait is dropped, and the log says so
   t.match(JSON.parse(second as string), { level: 40, msg: 'log lines were dropped', dropped: 1 })
 })
 
-t.test('a file is written as a pipe is', async (t) => {
+t.test('all lines are written to a file too', async (t) => {
   const file = join(t.testdir(), 'log')
   const [code] = await once(startProgram(t, module, { ...program(10_000), stdout: file }), 'exit')
   t.equal(code, 0)
   t.equal(readFileSync(file, 'utf8'), text(10_000))
 })
 
-t.test('a reader who has stopped stops nothing', async (t) => {
+t.test('a reader that has stopped does not stop the process', async (t) => {
   const child = startProgram(t, module, program(100_000, "console.error('goes on')\nsetInterval(() => {}, 1000)"))
   child.stdout?.pause()
   await printed(child, /goes on/)
-  t.ok(child.output().length < text(100_000).length, 'which the pipe cannot hold')
+  t.ok(child.output().length < text(100_000).length, 'the pipe cannot hold all lines')
 })
 
-t.test(
-  'lines that cannot be written are dropped, and their number is logged when the log can be written again',
-  async (t) => {
-    const pipe = join(t.testdir(), 'log')
-    execFileSync('mkfifo', [pipe])
-    const read = async (end: RegExp) => {
-      const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] })
-      t.teardown(() => reader.kill())
-      let text = ''
-      for await (const chunk of reader.stdout) {
-        text += chunk
-        if (end.test(text)) break
-      }
-      reader.kill()
-      await once(reader, 'exit')
-      return text
+t.test('lines that cannot be written are dropped, and their number is logged once writing works again', async (t) => {
+  const pipe = join(t.testdir(), 'log')
+  execFileSync('mkfifo', [pipe])
+  const read = async (end: RegExp) => {
+    const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] })
+    t.teardown(() => reader.kill())
+    let text = ''
+    for await (const chunk of reader.stdout) {
+      text += chunk
+      if (end.test(text)) break
     }
-    const first = read(/line 9\n/)
-    const then = "let n = 0\nsetInterval(() => (n++ < 80 ? log.write('later\\n') : process.exit()), 50)"
-    const child = startProgram(t, module, { ...program(10, then), stdout: pipe })
-    const ended = once(child, 'exit')
-    t.ok((await first).startsWith(text(10)))
-    // While nobody reads the pipe it cannot be written.
-    await setTimeout(1000)
-    const found = /later\n(.*dropped.*)\n/.exec(await read(/dropped.*\n/s)) as RegExpExecArray
-    t.match(JSON.parse(found[1] as string), { level: 40, time: Number, msg: 'log lines were dropped', dropped: Number })
-    t.ok(JSON.parse(found[1] as string).dropped > 0)
-    t.same(await ended, [0, null])
-  },
-)
+    reader.kill()
+    await once(reader, 'exit')
+    return text
+  }
+  const first = read(/line 9\n/)
+  const then = "let n = 0\nsetInterval(() => (n++ < 80 ? log.write('later\\n') : process.exit()), 50)"
+  const child = startProgram(t, module, { ...program(10, then), stdout: pipe })
+  const ended = once(child, 'exit')
+  t.ok((await first).startsWith(text(10)))
+  // Without a reader, writing to the pipe fails.
+  await setTimeout(1000)
+  const found = /later\n(.*dropped.*)\n/.exec(await read(/dropped.*\n/s)) as RegExpExecArray
+  t.match(JSON.parse(found[1] as string), { level: 40, time: Number, msg: 'log lines were dropped', dropped: Number })
+  t.ok(JSON.parse(found[1] as string).dropped > 0)
+  t.same(await ended, [0, null])
+})

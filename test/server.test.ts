@@ -122,6 +122,8 @@ t.test('on MongoDB the banner says how to issue a key, and a failure to create i
   t.match(child.output(), /^ {2}Key {3}npm run keys -- issue --organisation ID --name NAME$/m)
   await printed(child, /missing indexes were not created/)
   t.equal((await fetch(`${url}/health/live`)).status, 200)
+  child.kill('SIGTERM')
+  t.same(await once(child, 'exit'), [0, null])
 })
 
 t.test('no index is created if the settings say so', async (t) => {

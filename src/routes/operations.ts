@@ -60,9 +60,8 @@ export const listOperation = <Q extends Listing>(
       const [data, counted] = await Promise.all([app.store.aggregate(matching, signal), app.store.count(matching)])
       request.share.claim(data.size)
       await letOthersRun(data)
-      const shown = data.length
-      let total = totalOf(listing, shown, counted)
-      const next = unknownNext(listing, shown, total)
+      let total = totalOf(listing, data.length, counted)
+      const next = unknownNext(listing, total)
       if (next !== undefined) {
         total += (await app.store.aggregate(pipeline(request.scope, { ...listing, ...next }), signal)).length
       }

@@ -23,13 +23,14 @@ export const totalOf = ({ page, perPage }: Place, shown: number, counted: number
 }
 
 /**
- * The record behind the page, as a page of its own, if a read must tell whether it exists: the page is full, and the total
- * ends with it, but may have been counted before that record was stored. Without the read there might be no link to it.
+ * The record behind the page, as a page of its own, if a read must tell whether it exists. That is so if the total ends with
+ * a full page: the record may have been stored after the count, and without the read no link would lead to it.
  */
-export const unknownNext = ({ page, perPage }: Place, shown: number, total: number): Place | undefined =>
-  shown === perPage && total === page * perPage ? { page: total + 1, perPage: 1 } : undefined
+export const unknownNext = ({ page, perPage }: Place, total: number): Place | undefined =>
+  total === page * perPage ? { page: total + 1, perPage: 1 } : undefined
 
 /**
+ * Where the page stands, and the links to its neighbours.
  * @param publicUrl the base of the links; if undefined, the host and protocol of the request
  * @param total how many records match
  */

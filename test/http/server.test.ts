@@ -1,4 +1,4 @@
-// The HTTP server alone: one request of a connection at a time, and an end to connections that are of no use.
+// The HTTP server alone: one request of a connection at a time, and idle connections are closed.
 import { EventEmitter, once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
@@ -22,7 +22,7 @@ const serve = async (
   return { server, port: (server.address() as AddressInfo).port }
 }
 
-t.test('a request begins when the response before it is written', async (t) => {
+t.test('a request starts when the response before it is written', async (t) => {
   const events: string[] = []
   const { port } = await serve(t, async ({ url }, response) => {
     events.push(`begin ${url}`)
@@ -34,7 +34,7 @@ t.test('a request begins when the response before it is written', async (t) => {
   t.same(events, ['begin /0', 'end /0', 'begin /1', 'end /1', 'begin /2', 'end /2'])
 })
 
-t.test('where too many requests wait, the connection ends with the last of them', async (t) => {
+t.test('when too many requests wait, the connection is closed after the last of them', async (t) => {
   let begun = 0
   const { port } = await serve(t, async (_request, response) => {
     begun += 1
@@ -47,7 +47,7 @@ t.test('where too many requests wait, the connection ends with the last of them'
   t.match(received, /connection: close/i)
 })
 
-t.test('requests that wait are forgotten when their caller goes', async (t) => {
+t.test('waiting requests are dropped when their caller disconnects', async (t) => {
   const requests = new EventEmitter()
   const begun: unknown[] = []
   const { port } = await serve(t, ({ url }, response) => {
@@ -65,7 +65,7 @@ t.test('requests that wait are forgotten when their caller goes', async (t) => {
   t.same(begun, ['/0'])
 })
 
-t.test('a request for another protocol is answered, and the connection ends with it', async (t) => {
+t.test('a request with an Upgrade header gets its response, and the connection is closed', async (t) => {
   const { port } = await serve(t, ({ url }, response) => response.end(url))
   const upgrade = { connection: 'upgrade', upgrade: 'h2c' }
   const received = await send(port, getRequest('/0', upgrade) + getRequest('/1'))
@@ -73,12 +73,12 @@ t.test('a request for another protocol is answered, and the connection ends with
   t.match(received, /connection: close\r\n.*\/0$/is)
 })
 
-t.test('a connection without a request is closed after a while', async (t) => {
+t.test('a connection without a request is closed after the idle time', async (t) => {
   const { port } = await serve(t, (_request, response) => response.end(), { idleMs: 50 })
   t.equal(await send(port, ''), '')
 })
 
-t.test('a request that takes long keeps its connection', async (t) => {
+t.test('a slow request keeps its connection', async (t) => {
   const { port } = await serve(
     t,
     async (_request, response) => {
@@ -90,7 +90,7 @@ t.test('a request that takes long keeps its connection', async (t) => {
   t.same(statusesIn(await send(port, getRequest('/', LAST))), [200])
 })
 
-t.test('a caller who does not read loses the connection', async (t) => {
+t.test('the connection of a caller that does not read is closed', async (t) => {
   const { server, port } = await serve(t, (_request, response) => response.end(Buffer.alloc(50_000_000)), {
     idleMs: 50,
   })
@@ -102,7 +102,7 @@ t.test('a caller who does not read loses the connection', async (t) => {
   t.ok(socket.bytesRead < 50_000_000, 'the response was not read')
 })
 
-t.test('where there is no place left, connections that wait for a next request are closed', async (t) => {
+t.test('at the limit, connections without a request are closed', async (t) => {
   const { port } = await serve(t, (_request, response) => response.end(), { maxConnections: 2 })
   const kept = connect(port, '127.0.0.1')
   kept.write(getRequest('/'))
@@ -110,6 +110,6 @@ t.test('where there is no place left, connections that wait for a next request a
   const closed = once(kept, 'close')
   const half = await neverRead(port, 'GET / HT')
   await closed
-  t.same(statusesIn(await send(port, getRequest('/', LAST))), [200], 'a newcomer has the place')
+  t.same(statusesIn(await send(port, getRequest('/', LAST))), [200], 'a new caller is served')
   half.destroy()
 })

@@ -1,10 +1,10 @@
-// A budget that all share, of which one key gets a part.
+// A budget that all keys share, and of which each key may take a part.
 import t from 'tap'
 import { Budget } from '../../src/limits/budget.js'
 
-t.test('a key gets its part and no more, until it gives back', async (t) => {
+t.test('a key may take its part and no more, until it gives some back', async (t) => {
   const budget = new Budget(100, 25)
-  t.ok(budget.hasRoom('a', 90), 'the first of all may be larger')
+  t.ok(budget.hasRoom('a', 90), 'a first amount may be larger')
   budget.take('a', 20)
   t.ok(budget.hasRoom('a', 5))
   t.notOk(budget.hasRoom('a', 6))
@@ -12,7 +12,7 @@ t.test('a key gets its part and no more, until it gives back', async (t) => {
   t.ok(budget.hasRoom('a', 90))
 })
 
-t.test('no key gets what others have taken', async (t) => {
+t.test('a key cannot take what others hold', async (t) => {
   const budget = new Budget(100, 25)
   budget.take('a', 90)
   t.ok(budget.hasRoom('b', 10))

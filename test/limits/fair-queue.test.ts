@@ -1,4 +1,4 @@
-// Turns: so much at once in all and for each key, and keys one after the other.
+// How many tasks run at once, in all and for each key, and in which order keys take turns.
 import t from 'tap'
 import { FairQueue } from '../../src/limits/fair-queue.js'
 
@@ -16,7 +16,7 @@ const queueOf = (atOnce: number, atOncePerKey: number) => {
   return { queue, begun, enter, limit }
 }
 
-t.test('a key begins as much as it may at once, and the rest as it ends', async (t) => {
+t.test('a key starts as many tasks as it may at once, and the others as those end', async (t) => {
   const { queue, begun, enter } = queueOf(10, 2)
   for (const name of ['a1', 'a2', 'a3', 'a4']) enter(name)
   t.same(begun, ['a1', 'a2'])
@@ -24,7 +24,7 @@ t.test('a key begins as much as it may at once, and the rest as it ends', async 
   t.same(begun, ['a1', 'a2', 'a3'])
 })
 
-t.test('keys that wait take turns, however much one of them asks for', async (t) => {
+t.test('keys that wait take turns, however many tasks one of them has', async (t) => {
   const { queue, begun, enter } = queueOf(2, 2)
   for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2', 'c1']) enter(name)
   for (let i = 0; i < 3; i++) queue.leave('a')
@@ -35,7 +35,7 @@ t.test('keys that wait take turns, however much one of them asks for', async (t)
   t.same(begun.slice(6), ['b2'])
 })
 
-t.test('a key at its limit lets others pass', async (t) => {
+t.test('a key at its limit does not block others', async (t) => {
   const { queue, begun, enter } = queueOf(3, 1)
   for (const name of ['a1', 'a2', 'b1', 'b2', 'c1']) enter(name)
   t.same(begun, ['a1', 'b1', 'c1'])
@@ -43,7 +43,7 @@ t.test('a key at its limit lets others pass', async (t) => {
   t.same(begun.slice(3), ['b2'])
 })
 
-t.test('who has withdrawn does not begin', async (t) => {
+t.test('a withdrawn task does not start', async (t) => {
   const { queue, begun, enter } = queueOf(1, 1)
   enter('a1')
   queue.withdraw('a', enter('a2'))
@@ -55,7 +55,7 @@ t.test('who has withdrawn does not begin', async (t) => {
   t.same(begun, ['a1', 'b2'])
 })
 
-t.test('when a key may do more at once, all that has a place begins', async (t) => {
+t.test('when the limit of a key rises, all tasks within it start', async (t) => {
   const { queue, begun, enter, limit } = queueOf(10, 1)
   for (const name of ['a1', 'a2', 'a3', 'a4']) enter(name)
   limit.perKey = 2

@@ -1,4 +1,4 @@
-// The share of a key: turns for its requests, and a budget of memory for responses that are not read.
+// The limits of a key: how many of its requests run at once, and how much memory its unread responses hold.
 import { EventEmitter, once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import Fastify, { type FastifyRequest } from 'fastify'
@@ -12,7 +12,7 @@ import { getRequest, neverRead } from '../support/sockets.js'
 
 const MB = 1024 * 1024
 
-/** An application whose requests name their key in the path, and what it was asked for. */
+/** An application in which the path of a request names its key. `begun` has the requests whose handler has run. */
 const served = async (
   t: Test,
   handler: (request: FastifyRequest) => unknown,
@@ -45,17 +45,17 @@ const served = async (
       return handler(request)
     },
   )
-  // Without `async` a request would begin when it is awaited.
+  // inject() starts a request only when it is awaited; `async` does that.
   return { app, begun, get: async (path: string) => app.inject(path) }
 }
 
-/** Waits until something holds, for as long as the test may take. */
+/** Waits until a condition is true. If it never is, the test times out. */
 const until = async (holds: () => boolean): Promise<void> => {
   while (!holds()) await setTimeout(5)
 }
 
 t.test(
-  'a key has so many requests under way at once, the next begins when one ends, others are not held up',
+  'a key has a limited number of running requests, the next starts when one ends, and other keys do not wait',
   async (t) => {
     const go = new EventEmitter()
     const { begun, get } = await served(t, ({ url }) => (url.startsWith('/a') ? once(go, 'end') : {}))
@@ -66,7 +66,7 @@ t.test(
     go.emit('end')
     await until(() => begun.length === 21)
     t.equal((await get('/b')).statusCode, 200)
-    t.equal(begun.length, 22, 'beside another key it has four')
+    t.equal(begun.length, 22, 'while another key is in use, the limit is four')
     for (const count of [26, 28]) {
       go.emit('end')
       await until(() => begun.length === count)
@@ -76,7 +76,7 @@ t.test(
   },
 )
 
-t.test('large pages of a key come one after the other, while its small ones pass', async (t) => {
+t.test('large pages of a key run one after the other, and do not block its small ones', async (t) => {
   const go = new EventEmitter()
   const { begun, get } = await served(t, ({ url }) => (url.includes('1000') ? once(go, 'end') : {}))
   const all = [get('/a?perPage=1000'), get('/a?perPage=1000'), get('/b?perPage=1000'), get('/c?perPage=1000')]
@@ -91,7 +91,7 @@ t.test('large pages of a key come one after the other, while its small ones pass
   for (const response of await Promise.all(all)) t.equal(response.statusCode, 200)
 })
 
-t.test('where several keys ask, a large page is followed by a rest in which others are served', async (t) => {
+t.test('while several keys are in use, a large page is followed by a pause in which others are served', async (t) => {
   const go = new EventEmitter()
   const { begun, get } = await served(t, ({ url }) => (url.includes('1000') ? once(go, 'end') : {}))
   await get('/b')
@@ -107,10 +107,10 @@ t.test('where several keys ask, a large page is followed by a rest in which othe
   t.equal((await pages[1])?.statusCode, 200)
 })
 
-t.test('a request that waits for too long is told to come later', async (t) => {
+t.test('a request that waits too long fails with 503 and Retry-After', async (t) => {
   const go = new EventEmitter()
   const { begun, get } = await served(t, () => once(go, 'end'), { waitMs: 50, checkIntervalMs: 10 })
-  // A process that serves has a socket to live for; this one has none.
+  // Keeps the process alive, which has no socket here.
   const alive = setInterval(() => {}, 1000)
   t.teardown(() => clearInterval(alive))
   const first = get('/a?perPage=1000')
@@ -120,10 +120,10 @@ t.test('a request that waits for too long is told to come later', async (t) => {
   t.equal(late.headers['retry-after'], '2')
   go.emit('end')
   t.equal((await first).statusCode, 200)
-  t.equal(begun.length, 1, 'and it did not begin')
+  t.equal(begun.length, 1, 'its handler has not run')
 })
 
-t.test('all who wait are told of an outage that one has met', async (t) => {
+t.test('when one request finds that the database cannot be reached, all that wait fail', async (t) => {
   const go = new EventEmitter()
   const { begun, get } = await served(t, async () => {
     await once(go, 'end')
@@ -133,13 +133,13 @@ t.test('all who wait are told of an outage that one has met', async (t) => {
   await until(() => begun.length === 1)
   go.emit('end')
   for (const page of pages) t.match((await page).json(), { success: false, code: 'service_unavailable' })
-  t.equal(begun.length, 1, 'and have asked nobody')
+  t.equal(begun.length, 1, 'the handler ran only once')
 })
 
 t.test(
-  'a key whose responses are not read is refused before anything is read for it, another key is not',
+  'a key with unread responses is refused before anything is read from the store, and other keys are served',
   async (t) => {
-    // Larger than what the system keeps for a connection.
+    // Larger than the buffers of a connection in the system.
     const { app, begun, get } = await served(t, () => Buffer.alloc(20 * MB), { memory: 64 * MB })
     const port = await listen(app)
     const socket = await neverRead(port, getRequest('/a'))
@@ -151,16 +151,16 @@ t.test(
     t.equal((await get('/b')).statusCode, 200)
     socket.resetAndDestroy()
     for (let status = 503; status === 503; status = (await get('/a')).statusCode) await setTimeout(5)
-    t.pass('it has memory again')
+    t.pass('the memory is free again')
   },
 )
 
-t.test('documents that turn out too large for the budget are refused', async (t) => {
+t.test('documents that are too large for the memory of the key are refused', async (t) => {
   const { get } = await served(t, ({ share, url }) => {
     share.claim(url.startsWith('/a?big') ? 3 * MB : 1 * MB)
     return {}
   })
-  t.equal((await get('/a?big')).statusCode, 200, 'whoever has nothing under way may be served')
+  t.equal((await get('/a?big')).statusCode, 200, 'a key that holds nothing is always served')
   const go = new EventEmitter()
   const other = await served(t, async ({ share, url }) => {
     share.claim(2 * MB)
@@ -173,11 +173,11 @@ t.test('documents that turn out too large for the budget are refused', async (t)
   t.equal((await other.get('/b')).statusCode, 200)
   go.emit('end')
   t.equal((await first).statusCode, 200)
-  t.equal((await other.get('/a')).statusCode, 200, 'what was given back can be taken again')
+  t.equal((await other.get('/a')).statusCode, 200, 'memory that was given back can be taken again')
 })
 
 t.test(
-  'a caller who goes leaves its place and its memory, whether it waited, was served or was looked up',
+  'a caller that disconnects frees its place and its memory, whether its request waits, runs or has its key verified',
   async (t) => {
     const go = new EventEmitter()
     let lookingUp: Promise<void> = Promise.resolve()
@@ -219,7 +219,7 @@ t.test(
   },
 )
 
-t.test('a caller who reads too slowly loses the connection', async (t) => {
+t.test('the connection of a caller that reads too slowly is closed', async (t) => {
   const { app } = await served(t, () => Buffer.alloc(20 * MB), {
     memory: 64 * MB,
     readingMs: 20,

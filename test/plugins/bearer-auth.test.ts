@@ -1,4 +1,4 @@
-// API keys on requests: what gets in, and that all that does not is told the same.
+// API keys on requests: which are accepted, and that all others get the same response.
 import t from 'tap'
 import { keysOf } from '../../src/keys/keys.js'
 import { testApp } from '../support/app.js'
@@ -13,7 +13,7 @@ const operations = [
   '/v1/entries/x',
 ]
 
-t.test('every operation needs a key, and each way to have none gets the same answer', async (t) => {
+t.test('every operation needs a key, and the response is the same whatever is wrong with it', async (t) => {
   const { app, store, keyOf } = await testApp(t, { fill: fillTenants })
   const good = await keyOf(A)
   const keys = keysOf(store, (error) => t.fail(String(error)))
@@ -24,7 +24,7 @@ t.test('every operation needs a key, and each way to have none gets the same ans
   await store.update('apiKeys', unfit.split('_')[1] as string, { organisation: { $ne: '' } } as object)
   const unknown = await keysOf((await testApp(t)).store, () => {}).issue({ organisation: A, name: 'Elsewhere' })
   const other = await keyOf(B)
-  // The id of one key with the secret of another: well-formed, and nobody's.
+  // The id of one key with the secret of another: well-formed but not valid.
   const mixed = `${good.slice(0, 17)}${other.slice(17)}`
 
   const headers: Record<string, string | undefined> = {
@@ -58,7 +58,7 @@ t.test('every operation needs a key, and each way to have none gets the same ans
   t.equal(bodies.size, 1)
 })
 
-t.test('a key in the query string lets nobody in', async (t) => {
+t.test('a key in the query string is not accepted', async (t) => {
   const { app, keyOf } = await testApp(t)
   const key = await keyOf(A)
   t.equal((await app.inject(`/v1/entries?access_token=${key}`)).statusCode, 401)

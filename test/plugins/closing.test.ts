@@ -1,4 +1,4 @@
-// The end of the service: what is under way is answered first.
+// Graceful shutdown: running requests get their responses first.
 import { EventEmitter, once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
@@ -7,44 +7,47 @@ import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp } from '../support/app.js'
 import { A } from '../support/tenants.js'
 
-t.test('a request under way is answered, one that comes meanwhile too, and then the connections end', async (t) => {
-  const query = new EventEmitter()
-  const store = {
-    ...embeddedStore(),
-    aggregate: async () => {
-      query.emit('started')
-      await once(query, 'finish')
-      return new BsonList('entries', [])
-    },
-  }
-  const { app, keyOf } = await testApp(t, { store })
-  const port = await listen(app)
-  const open = async () => {
-    const socket = connect(port, '127.0.0.1')
-    await once(socket, 'connect')
-    let text = ''
-    socket.on('data', (chunk) => {
-      text += chunk
-    })
-    return { socket, text: () => text, ended: once(socket, 'close') }
-  }
-  const [slow, other] = [await open(), await open()]
-  const started = once(query, 'started')
-  slow.socket.write(`GET /v1/entries HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${await keyOf(A)}\r\n\r\n`)
-  await started
-  const closed = app.close()
-  await new Promise((resolve) => setTimeout(resolve, 60))
-  other.socket.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n')
-  await once(other.socket, 'data')
-  t.match(other.text(), /^HTTP\/1.1 200 .*connection: close/is)
-  // Longer than the service waits for news before it closes.
-  await new Promise((resolve) => setTimeout(resolve, 1300))
-  query.emit('finish')
-  await Promise.all([closed, slow.ended, other.ended])
-  t.match(slow.text(), /^HTTP\/1.1 200 .*"data":\[\]/s)
-})
+t.test(
+  'a running request gets its response, so does one that arrives meanwhile, and then the connections are closed',
+  async (t) => {
+    const query = new EventEmitter()
+    const store = {
+      ...embeddedStore(),
+      aggregate: async () => {
+        query.emit('started')
+        await once(query, 'finish')
+        return new BsonList('entries', [])
+      },
+    }
+    const { app, keyOf } = await testApp(t, { store })
+    const port = await listen(app)
+    const open = async () => {
+      const socket = connect(port, '127.0.0.1')
+      await once(socket, 'connect')
+      let text = ''
+      socket.on('data', (chunk) => {
+        text += chunk
+      })
+      return { socket, text: () => text, ended: once(socket, 'close') }
+    }
+    const [slow, other] = [await open(), await open()]
+    const started = once(query, 'started')
+    slow.socket.write(`GET /v1/entries HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${await keyOf(A)}\r\n\r\n`)
+    await started
+    const closed = app.close()
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    other.socket.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n')
+    await once(other.socket, 'data')
+    t.match(other.text(), /^HTTP\/1.1 200 .*connection: close/is)
+    // Longer than the service waits for further requests.
+    await new Promise((resolve) => setTimeout(resolve, 1300))
+    query.emit('finish')
+    await Promise.all([closed, slow.ended, other.ended])
+    t.match(slow.text(), /^HTTP\/1.1 200 .*"data":\[\]/s)
+  },
+)
 
-t.test('requests that nobody waits for any more do not hold up the end', async (t) => {
+t.test('requests of callers that have disconnected do not delay the shutdown', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)
   const gone = connect(port, '127.0.0.1')

@@ -61,6 +61,14 @@ t.test('a response is not compressed if it is small, or if the caller accepts ne
   }
 })
 
+t.test('a large problem is compressed too', async (t) => {
+  const { get } = await start(t)
+  const names = Array.from({ length: 10 }, (_, n) => `x${n}${'y'.repeat(400)}`)
+  const response = await get(`/v1/entries?${names.join('&')}`, A, { headers: { 'accept-encoding': 'gzip' } })
+  t.equal(response.headers['content-encoding'], 'gzip')
+  t.match(JSON.parse(gunzipSync(response.rawPayload).toString()), { code: 'invalid_parameter' })
+})
+
 t.test('HEAD has the same headers as GET', async (t) => {
   const { get } = await start(t)
   const headers = { 'accept-encoding': 'br' }

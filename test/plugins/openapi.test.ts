@@ -1,4 +1,4 @@
-// The OpenAPI document: complete, and its examples are valid by the schemas that they illustrate.
+// The OpenAPI document is complete, and its examples are valid against their schemas.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
@@ -32,7 +32,7 @@ const operationsOf = ({ paths }: OpenApi) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
 
-t.test('every operation is described, parameter by parameter and answer by answer', async (t) => {
+t.test('every operation is described, with each parameter and response', async (t) => {
   const { app } = await testApp(t)
   const document = (await app.inject('/docs/json')).json<OpenApi>()
   t.equal(document.openapi, '3.1.0')
@@ -98,7 +98,7 @@ t.test('parameters show their defaults, values and bounds', async (t) => {
   t.match(schemas('/v1/projects'), { page: { default: 50 }, perPage: { default: 1 } })
 })
 
-t.test('every answer has an example, and it is valid by its schema', async (t) => {
+t.test('every response has an example that is valid against its schema', async (t) => {
   const { app } = await testApp(t)
   const document = (await app.inject('/docs/json')).json<OpenApi>()
   const ajv = new Ajv2020({ strict: true, strictTypes: false, keywords: ['components', 'paths'], allErrors: true })
@@ -107,7 +107,7 @@ t.test('every answer has an example, and it is valid by its schema', async (t) =
   for (const { path, operation } of operationsOf(document)) {
     for (const [status, { description, content }] of Object.entries(operation.responses)) {
       t.ok(description, `${path} ${status}`)
-      t.equal(content === undefined, status === '304', 'what the caller has is not sent again')
+      t.equal(content === undefined, status === '304', 'only 304 has no content')
       for (const [type, { schema, example, examples }] of Object.entries(content ?? {})) {
         t.equal(type, status === '200' ? 'application/json' : 'application/problem+json')
         const here = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/'))
@@ -124,7 +124,7 @@ t.test('every answer has an example, and it is valid by its schema', async (t) =
   }
 })
 
-t.test('an answer has the headers that the document names, and none of these where it names none', async (t) => {
+t.test('a response has exactly those headers, of the ones that matter, that the document names', async (t) => {
   let isDown = false
   const store = testStore(t)
   const { app, get } = await testApp(t, {
@@ -160,7 +160,7 @@ t.test('an answer has the headers that the document names, and none of these whe
   compare('/health/ready', await get('/health/ready'), 503)
 })
 
-t.test('Swagger UI is served at /docs, with a policy that lets in no other origin', async (t) => {
+t.test('Swagger UI is served at /docs, with a policy that allows no other origin', async (t) => {
   const { app } = await testApp(t)
   const page = await app.inject('/docs/')
   t.equal(page.statusCode, 200)
@@ -170,7 +170,7 @@ t.test('Swagger UI is served at /docs, with a policy that lets in no other origi
   t.match(page.body, 'Field data API')
 })
 
-t.test('the document’s server is where the document is, below the path of the public URL', async (t) => {
+t.test('the server in the document has the path of the public URL', async (t) => {
   for (const [settings, url] of [
     [{}, '/'],
     [{ PUBLIC_URL: 'https://api.example.org/' }, '/'],
@@ -181,7 +181,7 @@ t.test('the document’s server is where the document is, below the path of the 
   }
 })
 
-t.test('no file of the documentation is taken for another type than it says', async (t) => {
+t.test('browsers are told not to guess the type of the documentation’s files', async (t) => {
   const { app } = await testApp(t)
   for (const url of ['/docs', '/docs/', '/docs/json', '/docs/yaml', '/docs/static/swagger-ui.css']) {
     t.equal((await app.inject(url)).headers['x-content-type-options'], 'nosniff', url)

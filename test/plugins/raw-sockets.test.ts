@@ -1,4 +1,4 @@
-// What Node could not read as a request: its problem comes behind the responses to earlier requests.
+// What Node cannot parse as a request: the problem comes after the responses to earlier requests.
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { buildApp } from '../../src/app.js'
@@ -7,7 +7,7 @@ import { listen, testApp, testConfig } from '../support/app.js'
 import { getRequest, neverRead, send, statusesIn } from '../support/sockets.js'
 import { A } from '../support/tenants.js'
 
-t.test('a line of garbage behind requests is told when they have their responses', async (t) => {
+t.test('garbage after requests gets its problem after their responses', async (t) => {
   const { app, keyOf } = await testApp(t)
   const port = await listen(app)
   const list = getRequest('/v1/entries', { authorization: `Bearer ${await keyOf(A)}` })
@@ -15,7 +15,7 @@ t.test('a line of garbage behind requests is told when they have their responses
   t.same(statusesIn(await send(port, `${list.repeat(2)}CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n`)), [200, 200, 405])
 })
 
-t.test('garbage behind a large response does not stand within it', async (t) => {
+t.test('the problem for garbage is not written into a large response before it', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)
   const received = await send(port, `${getRequest('/docs/yaml')}garbage\r\n\r\n`)
@@ -25,14 +25,14 @@ t.test('garbage behind a large response does not stand within it', async (t) => 
   t.match(behind, /^HTTP\/1.1 400 .*"code":"bad_request"/s)
 })
 
-t.test('a body that breaks off ends the connection behind the response to its request', async (t) => {
+t.test('an invalid body closes the connection after the response to its request', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)
   const head = 'POST /v1/entries HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n'
   t.same(statusesIn(await send(port, `${head}garbage\r\n\r\n`)), [405])
 })
 
-t.test('a HEAD request that cannot be read gets no body', async (t) => {
+t.test('a HEAD request that cannot be parsed gets no body', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)
   const received = await send(port, `HEAD / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`)
@@ -42,7 +42,7 @@ t.test('a HEAD request that cannot be read gets no body', async (t) => {
   t.match(behind, /HTTP\/1.1 404 .*HTTP\/1.1 400 .*connection: close\r\n\r\n$/s)
 })
 
-t.test('the log says that connections are refused, once for many', async (t) => {
+t.test('refused connections are logged once for many', async (t) => {
   const lines: { msg: string; connections?: number }[] = []
   const log = { write: (line: string) => lines.push(JSON.parse(line)) }
   const app = await buildApp({ ...testConfig({ MAX_CONNECTIONS: '16' }), logLevel: 'info' }, embeddedStore(), log)

@@ -1,11 +1,11 @@
-// What is wrong with a request whatever it asks for.
+// The checks that are the same for every request.
 import t from 'tap'
 import { MAX_HEADER_LENGTHS } from '../../src/plugins/request-checks.js'
 import { listen, testApp } from '../support/app.js'
 import { getRequest, LAST, send, statusesIn } from '../support/sockets.js'
 import { A } from '../support/tenants.js'
 
-t.test('a header that is parsed has a length beyond which it is refused, with its name and the limit', async (t) => {
+t.test('a parsed header that is too long is refused with its name and limit', async (t) => {
   const { app, get } = await testApp(t, { settings: { TRUST_PROXY: '127.0.0.1' } })
   for (const [name, most] of Object.entries(MAX_HEADER_LENGTHS)) {
     for (const url of ['/v1/entries', '/docs/json', '/health/live']) {
@@ -19,7 +19,7 @@ t.test('a header that is parsed has a length beyond which it is refused, with it
   t.equal((await get('/v1/entries', A, { headers: longest })).statusCode, 200)
 })
 
-t.test('two hosts, two keys, a host that is none and other versions of HTTP are told', async (t) => {
+t.test('two hosts, two keys, an invalid host and other versions of HTTP are refused', async (t) => {
   const { app, keyOf } = await testApp(t)
   const port = await listen(app)
   const key = `authorization: Bearer ${await keyOf(A)}\r\n`
@@ -41,7 +41,7 @@ t.test('two hosts, two keys, a host that is none and other versions of HTTP are 
   }
 })
 
-t.test('a request that asks for another protocol is answered, and nothing waits behind it', async (t) => {
+t.test('a request with an Upgrade header gets its response, and requests after it are dropped', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)
   const upgrade = getRequest('/health/live', { connection: 'upgrade', upgrade: 'websocket' })

@@ -1,4 +1,4 @@
-// The buffers of answers: used again after an answer was sent, and not a moment earlier.
+// The buffers of responses: used again after a response was sent, and not earlier.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Type } from '@sinclair/typebox'
@@ -13,7 +13,7 @@ const schema = Type.Object({ data: Type.Array(Type.Object({ text: Type.String() 
 const TEXT = 1000
 const ROWS = 1000
 
-/** Serves a megabyte of one letter at a path of that letter; `sent` tells the buffer of each answer. */
+/** Serves a megabyte of one letter at the path of that letter. `sent` has the buffer of each response. */
 const start = async (t: Test) => {
   const sent: Buffer[] = []
   const app = Fastify()
@@ -35,8 +35,8 @@ const start = async (t: Test) => {
 const bodyOf = (letter: string): string =>
   JSON.stringify({ data: Array.from({ length: ROWS }, () => ({ text: letter.repeat(TEXT) })) })
 
-/** Asks for each letter at once on one connection, and reads nothing yet. */
-const ask = async (port: number, letters: readonly string[]): Promise<Socket> => {
+/** Requests each letter at once on one connection, and reads nothing yet. */
+const request = async (port: number, letters: readonly string[]): Promise<Socket> => {
   const socket = connect({ host: '127.0.0.1', port }).pause()
   await once(socket, 'connect')
   socket.write(letters.map((letter) => `GET /${letter} HTTP/1.1\r\nhost: localhost\r\n\r\n`).join(''))
@@ -52,17 +52,17 @@ const readAll = async (socket: Socket, least: number): Promise<string> => {
   return text
 }
 
-t.test('a buffer serves another answer after its own was sent', async (t) => {
+t.test('a buffer serves another response after its own was sent', async (t) => {
   const { sent, get } = await start(t)
   for (let n = 0; n < 20; n++) await get('a')
   const buffers = new Set(sent.map(({ buffer }) => buffer))
-  t.ok(buffers.size < 10, `20 answers from ${buffers.size} buffers`)
+  t.ok(buffers.size < 10, `20 responses from ${buffers.size} buffers`)
 })
 
-t.test('an answer that waits for a slow caller stays as it is, however many others are sent meanwhile', async (t) => {
+t.test('a response that waits for a slow caller stays intact while others are sent', async (t) => {
   const { port, sent, get } = await start(t)
   const letters = [...'abcdefghijklmnopqrst']
-  const slow = await ask(port, letters)
+  const slow = await request(port, letters)
   const others = Array.from({ length: 40 }, async (_, n) => {
     const letter = String.fromCharCode(0x41 + (n % 26))
     return (await get(letter)) === bodyOf(letter)
@@ -71,16 +71,16 @@ t.test('an answer that waits for a slow caller stays as it is, however many othe
   const expected = letters.map(bodyOf)
   const text = await readAll(slow, expected.join('').length)
   t.equal(sent.length, letters.length + others.length)
-  for (const [i, body] of expected.entries()) t.ok(text.includes(`\r\n\r\n${body}`), `answer ${i} to the slow caller`)
+  for (const [i, body] of expected.entries()) t.ok(text.includes(`\r\n\r\n${body}`), `response ${i} to the slow caller`)
 })
 
-t.test('a caller that goes away in the middle of an answer takes nothing with it', async (t) => {
+t.test('a caller that disconnects in the middle of a response damages no other response', async (t) => {
   const { port, get } = await start(t)
   for (let n = 0; n < 20; n++) {
-    const gone = await ask(port, ['a', 'b', 'c'])
-    const answer = get('d')
+    const gone = await request(port, ['a', 'b', 'c'])
+    const response = get('d')
     gone.destroy()
-    if ((await answer) !== bodyOf('d')) t.fail(`answer ${n}`)
+    if ((await response) !== bodyOf('d')) t.fail(`response ${n}`)
   }
   t.pass()
 })

@@ -1,4 +1,4 @@
-// Conditional requests: who has the answer already is told so, and anything that changes the answer changes its tag.
+// Conditional requests: a current entity tag gets 304, and whatever changes a response changes its tag.
 import t from 'tap'
 import { testApp } from '../support/app.js'
 import { A, a, B, fillTenants } from '../support/tenants.js'
@@ -14,7 +14,7 @@ const paths = [
   `/v1/projects/${a.project(1)._id}`,
 ]
 
-t.test('an answer that the caller names by its tag is 304, without a body and with the tag', async (t) => {
+t.test('a request with the current entity tag gets 304, without a body and with the tag', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
   for (const path of paths) {
     const { headers } = await get(path, A)
@@ -34,12 +34,12 @@ t.test('an answer that the caller names by its tag is 304, without a body and wi
     t.equal(
       (await get(path, A, { headers: asFetchDoes })).statusCode,
       304,
-      'caches on the way are told, not the origin',
+      'the request’s Cache-Control is meant for caches',
     )
   }
 })
 
-t.test('a tag changes with the record, with what is embedded in it, and with the total', async (t) => {
+t.test('a tag changes with the record, with the records embedded in it, and with the total', async (t) => {
   const { store, get } = await testApp(t, { fill: fillTenants, settings: { TOTAL_MAX_AGE_MS: '0' } })
   const tags = async () => Promise.all(paths.map(async (path) => (await get(path, A)).headers.etag))
   const first = await tags()

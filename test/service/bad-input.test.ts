@@ -1,4 +1,4 @@
-// Bad input: each fault is a 400 that names the parameter, what is wrong and what is allowed. Nothing is dropped.
+// Bad input: a 400 names each invalid parameter, what is wrong and what is allowed. No parameter is ignored.
 import t from 'tap'
 import { testApp } from '../support/app.js'
 import { A } from '../support/tenants.js'
@@ -61,7 +61,7 @@ const cases: [string, { name: string; message: string; allowed?: string[] }[]][]
   ],
 ]
 
-t.test('bad parameters are named with what is allowed', async (t) => {
+t.test('invalid parameters are named with what is allowed', async (t) => {
   const { get } = await testApp(t)
   for (const [url, errors] of cases) {
     const response = await get(url, A)
@@ -91,13 +91,13 @@ t.test('an id of any form is at worst unknown', async (t) => {
   }
 })
 
-t.test('filters take text alone: an operator of the database is text too', async (t) => {
+t.test('filters take only text, so an operator of the database is text too', async (t) => {
   const { get } = await testApp(t)
   t.match((await get('/v1/entries?status[$ne]=x', A)).json(), { code: 'invalid_parameter' })
   t.same((await get('/v1/entries?status=%7B%22$ne%22:1%7D', A)).json().data, [])
 })
 
-t.test('of very many faults ten are told, and how many more there are', async (t) => {
+t.test('of very many errors ten are listed, with the number of the others', async (t) => {
   const { get } = await testApp(t)
   const names = Array.from({ length: 1500 }, (_, n) => `x${n}`)
   const response = await get(`/v1/entries?${names.join('&')}`, A)

@@ -1,5 +1,5 @@
-// The service as a process beside a database that is not there, is killed under load, comes back, or is slow: callers get
-// problems that say so, in time, and the service goes on by itself.
+// The service as a process with a database that is down, is killed under load, comes back, or is slow: callers get problems
+// that say so, in time, and the service recovers by itself.
 import { Agent, get, type IncomingHttpHeaders } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -11,11 +11,11 @@ import { mongoSettings } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
 
 const CLIENTS = 16
-/** A request without a response for so long counts as hung: each of its two reads may take seven seconds when the database dies. */
+/** After this long a request counts as hung: each of its two reads may take seven seconds when the database dies. */
 const HUNG_MS = 20_000
-/** How long the service may take to find a database that is back. */
+/** How long the service may take to recover once the database is back. */
 const RECOVERY_MS = 60_000
-/** Between two requests of a client: the stand-in shares this process with all of them. */
+/** The pause between two requests of a client: the stand-in server shares this process with all clients. */
 const PAUSE_MS = 20
 
 const paths = [
@@ -28,17 +28,17 @@ const paths = [
   `/v1/projects/${a.project(1)._id}`,
 ]
 
-interface Answer {
+interface Response {
   path: string
   status: number | undefined
   headers: IncomingHttpHeaders
   body: { code?: string }
-  /** When it was asked for, and how long the answer took, in milliseconds. */
+  /** When the request was sent, and how long the response took, in milliseconds. */
   at: number
   took: number
 }
 
-/** Puts two organisations into the database; gives a key of the first. */
+/** Inserts two organisations into the database; returns a key of the first. */
 const fill = async (t: Test, { uri }: Database, entries = 0): Promise<string> => {
   const store = mongoStore(mongoSettings(uri))
   await fillTenants(store)
@@ -53,7 +53,7 @@ const fill = async (t: Test, { uri }: Database, entries = 0): Promise<string> =>
   return key
 }
 
-/** Starts the service; gives its process, and what asks it over connections that stay open. */
+/** Starts the service; returns its process, and functions that send requests over kept connections. */
 const serve = async (t: Test, { uri }: Database, key: string, settings: Record<string, string> = {}) => {
   const child: Started = startProgram(t, 'src/server.ts', {
     settings: { PORT: '0', LOG_LEVEL: 'error', MONGODB_URI: uri, QUERY_TIMEOUT_MS: '2000', ...settings },
@@ -61,7 +61,7 @@ const serve = async (t: Test, { uri }: Database, key: string, settings: Record<s
   const [, url] = await printed(child, /field-data-api on (\S+) /)
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
   t.teardown(() => agent.destroy())
-  const ask = (path: string): Promise<Answer> => {
+  const ask = (path: string): Promise<Response> => {
     const at = performance.now()
     return new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${key}` }
@@ -70,16 +70,16 @@ const serve = async (t: Test, { uri }: Database, key: string, settings: Record<s
         const body = JSON.parse((await response.setEncoding('utf8').toArray()).join(''))
         resolve({ path, status, headers, body, at, took: performance.now() - at })
       })
-      request.on('timeout', () => request.destroy(new Error(`${path} got no answer`)))
+      request.on('timeout', () => request.destroy(new Error(`${path} got no response`)))
       request.on('error', reject)
     })
   }
-  /** Asks until all is answered well; says how long that took, in milliseconds. */
+  /** Sends requests until all succeed; returns how long that took, in milliseconds. */
   const recovered = async () => {
     const start = performance.now()
     const failing = async () => {
-      const answers = await Promise.all(['/health/ready', ...paths].map(ask))
-      return answers.filter(({ status }) => status !== 200)
+      const responses = await Promise.all(['/health/ready', ...paths].map(ask))
+      return responses.filter(({ status }) => status !== 200)
     }
     for (let failed = await failing(); failed.length > 0; failed = await failing()) {
       if (performance.now() - start > RECOVERY_MS) {
@@ -92,7 +92,7 @@ const serve = async (t: Test, { uri }: Database, key: string, settings: Record<s
   return { child, ask, recovered }
 }
 
-const is503 = (t: Test, { path, status, headers, body }: Answer, code: string): void => {
+const is503 = (t: Test, { path, status, headers, body }: Response, code: string): void => {
   t.match(
     { status, type: headers['content-type'], retryAfter: headers['retry-after'], body },
     { status: 503, type: /^application\/problem\+json/, retryAfter: /^\d+$/, body: { success: false, code } },
@@ -100,81 +100,84 @@ const is503 = (t: Test, { path, status, headers, body }: Answer, code: string): 
   )
 }
 
-t.test('it starts without a database, says that it is not ready, and is when the database comes', async (t) => {
+t.test('it starts without a database, is not ready, and becomes ready when the database is up', async (t) => {
   const database = await testDatabase(t)
   const key = await fill(t, database)
   await database.kill()
   const { child, ask, recovered } = await serve(t, database, key)
   t.equal((await ask('/health/live')).status, 200)
-  const answers = await Promise.all(['/health/ready', ...paths].map(ask))
-  for (const answer of answers) is503(t, answer, 'service_unavailable')
+  const responses = await Promise.all(['/health/ready', ...paths].map(ask))
+  for (const response of responses) is503(t, response, 'service_unavailable')
   t.equal((await ask('/health/live')).status, 200)
   await database.start()
   t.comment(`recovered after ${Math.round(await recovered())} ms`)
   t.equal(child.exitCode, null)
 })
 
-t.test('when the database is killed under load every request is answered, and in the end well again', async (t) => {
-  const database = await testDatabase(t)
-  const key = await fill(t, database)
-  const { child, ask, recovered } = await serve(t, database, key)
-  await recovered()
+t.test(
+  'when the database is killed under load, every request gets a response, and in the end all succeed again',
+  async (t) => {
+    const database = await testDatabase(t)
+    const key = await fill(t, database)
+    const { child, ask, recovered } = await serve(t, database, key)
+    await recovered()
 
-  const answers: Answer[] = []
-  let working = true
-  const client = async (_: unknown, number: number) => {
-    for (let n = number; working; n++) {
-      answers.push(await ask(paths[n % paths.length] as string))
-      await setTimeout(PAUSE_MS)
+    const responses: Response[] = []
+    let working = true
+    const client = async (_: unknown, number: number) => {
+      for (let n = number; working; n++) {
+        responses.push(await ask(paths[n % paths.length] as string))
+        await setTimeout(PAUSE_MS)
+      }
     }
-  }
-  const clients = Promise.all(Array.from({ length: CLIENTS }, client))
-  await setTimeout(1000)
-  const killed = performance.now()
-  await database.kill()
-  await setTimeout(3000)
-  await database.start()
-  const started = performance.now()
-  const recovery = await recovered()
-  const well = performance.now()
-  await setTimeout(1000)
-  working = false
-  await clients
+    const clients = Promise.all(Array.from({ length: CLIENTS }, client))
+    await setTimeout(1000)
+    const killed = performance.now()
+    await database.kill()
+    await setTimeout(3000)
+    await database.start()
+    const started = performance.now()
+    const recovery = await recovered()
+    const well = performance.now()
+    await setTimeout(1000)
+    working = false
+    await clients
 
-  const failed = answers.filter(({ status }) => status !== 200)
-  for (const answer of failed) is503(t, answer, 'service_unavailable')
-  t.ok(
-    answers.some(({ status, at }) => status === 200 && at < killed),
-    'it worked before',
-  )
-  t.ok(failed.length > 0, 'the database was missed')
-  t.same(
-    failed.filter(({ at }) => at > well),
-    [],
-    'it works afterwards',
-  )
-  t.ok(answers.some(({ at }) => at > well))
-  const longest = (list: readonly Answer[]) => Math.round(Math.max(...list.map(({ took }) => took)))
-  const surprises = child
-    .output()
-    .split('\n')
-    .filter((line) => line.includes('"internal_error"'))
-  t.same(surprises, [], 'nothing else went wrong')
-  t.equal(child.exitCode, null, 'it is the same process')
-  t.equal(child.signalCode, null)
-  const first = Math.min(...failed.map(({ at, took }) => at + took)) - killed
-  t.comment(`${answers.length} answers, ${failed.length} failed; the first after ${Math.round(first)} ms; the longest took
-    ${longest(failed)} ms, of those that went well ${longest(answers.filter(({ status }) => status === 200))} ms;
+    const failed = responses.filter(({ status }) => status !== 200)
+    for (const response of failed) is503(t, response, 'service_unavailable')
+    t.ok(
+      responses.some(({ status, at }) => status === 200 && at < killed),
+      'it worked before',
+    )
+    t.ok(failed.length > 0, 'some requests failed')
+    t.same(
+      failed.filter(({ at }) => at > well),
+      [],
+      'it works afterwards',
+    )
+    t.ok(responses.some(({ at }) => at > well))
+    const longest = (list: readonly Response[]) => Math.round(Math.max(...list.map(({ took }) => took)))
+    const surprises = child
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('"internal_error"'))
+    t.same(surprises, [], 'there was no other error')
+    t.equal(child.exitCode, null, 'it is the same process')
+    t.equal(child.signalCode, null)
+    const first = Math.min(...failed.map(({ at, took }) => at + took)) - killed
+    t.comment(`${responses.length} responses, ${failed.length} failed; the first after ${Math.round(first)} ms; the longest took
+    ${longest(failed)} ms, of those that succeeded ${longest(responses.filter(({ status }) => status === 200))} ms;
     recovered ${Math.round(recovery)} ms after the start, which took ${Math.round(started - killed)} ms`)
-})
+  },
+)
 
-t.test('a query that takes too long is told as such, and the service goes on', async (t) => {
+t.test('a query that takes too long fails with query_timeout, and the service goes on', async (t) => {
   const database = await testDatabase(t)
   const key = await fill(t, database, 5000)
   const { child, ask } = await serve(t, database, key, { QUERY_TIMEOUT_MS: '5' })
   database.slowDown()
   const slow = await Promise.all(Array.from({ length: CLIENTS }, () => ask('/v1/entries?perPage=1000&sortBy=duration')))
-  for (const answer of slow) is503(t, answer, 'query_timeout')
+  for (const response of slow) is503(t, response, 'query_timeout')
   t.equal((await ask('/health/live')).status, 200)
   t.equal((await ask('/health/ready')).status, 200)
   t.equal(child.exitCode, null)

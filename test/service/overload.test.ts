@@ -1,5 +1,5 @@
-// The process against callers and a machine that mean it no good: a log that cannot be written, responses that nobody reads,
-// a neighbour that asks for everything, more connections than files.
+// The process under hostile conditions: a log that cannot be written, responses that nobody reads, a key that requests
+// everything, more connections than files.
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -35,11 +35,11 @@ const isServed = (port: number): Promise<boolean> =>
   )
 
 for (const [name, stdout, readers] of [
-  ['of which the disk is full', '/dev/full', () => {}],
-  ['of which the reader has stopped', undefined, (stdout: Readable) => stdout.pause()],
-  ['of which the reader has gone', undefined, (stdout: Readable) => stdout.destroy()],
+  ['on a full disk', '/dev/full', () => {}],
+  ['whose reader has stopped', undefined, (stdout: Readable) => stdout.pause()],
+  ['whose reader has gone', undefined, (stdout: Readable) => stdout.destroy()],
 ] as const) {
-  t.test(`a log ${name} stops no request and not the end`, async (t) => {
+  t.test(`a log ${name} stops neither requests nor the shutdown`, async (t) => {
     const port = await freePort()
     const settings = { PORT: String(port), LOG_LEVEL: 'info' }
     const child = startProgram(t, 'src/server.ts', { settings, ...(stdout && { stdout }) })
@@ -55,33 +55,37 @@ for (const [name, stdout, readers] of [
   })
 }
 
-const skip = process.platform === 'linux' ? false : 'memory and files are read from /proc, which Linux has'
-t.test('responses that nobody reads take no more than their budget, and their connections end', { skip }, async (t) => {
-  const { child, port, keys } = await startDemo(t, { RESPONSE_MEMORY_MB: '64', LOG_LEVEL: 'silent' })
-  const [neverReads, other] = keys
-  const memory = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024
-  t.same(statusesIn(await send(port, getRequest(PAGE, { ...other, ...LAST }))), [200])
-  const before = memory()
-  const openFiles = () => readdirSync(`/proc/${child.pid}/fd`).length
-  const filesBefore = openFiles()
-  const sockets: Socket[] = []
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-  })
-  // Each has 20 pages of more than a megabyte.
-  for (let i = 0; i < 60; i++) {
-    sockets.push(await neverRead(port, getRequest(PAGE, neverReads).repeat(20)))
-    await setTimeout(50)
-  }
-  t.same(statusesIn(await send(port, getRequest(PAGE, { ...other, ...LAST }))), [200], 'another key is served')
-  t.ok(memory() - before < 300, `${Math.round(memory() - before)} MiB more`)
-  while (openFiles() > filesBefore) await setTimeout(500)
-  t.ok(memory() - before < 300, `${Math.round(memory() - before)} MiB more`)
-  const again = await send(port, getRequest(PAGE, { ...neverReads, ...LAST }))
-  t.same(statusesIn(again), [200], 'the key is served again')
-})
+const skip = process.platform === 'linux' ? false : 'memory and files are read from /proc, which only Linux has'
+t.test(
+  'responses that nobody reads use no more than their budget, and their connections are closed',
+  { skip },
+  async (t) => {
+    const { child, port, keys } = await startDemo(t, { RESPONSE_MEMORY_MB: '64', LOG_LEVEL: 'silent' })
+    const [neverReads, other] = keys
+    const memory = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024
+    t.same(statusesIn(await send(port, getRequest(PAGE, { ...other, ...LAST }))), [200])
+    const before = memory()
+    const openFiles = () => readdirSync(`/proc/${child.pid}/fd`).length
+    const filesBefore = openFiles()
+    const sockets: Socket[] = []
+    t.teardown(() => {
+      for (const socket of sockets) socket.destroy()
+    })
+    // Each has 20 pages of more than a megabyte.
+    for (let i = 0; i < 60; i++) {
+      sockets.push(await neverRead(port, getRequest(PAGE, neverReads).repeat(20)))
+      await setTimeout(50)
+    }
+    t.same(statusesIn(await send(port, getRequest(PAGE, { ...other, ...LAST }))), [200], 'another key is served')
+    t.ok(memory() - before < 300, `${Math.round(memory() - before)} MiB more`)
+    while (openFiles() > filesBefore) await setTimeout(500)
+    t.ok(memory() - before < 300, `${Math.round(memory() - before)} MiB more`)
+    const again = await send(port, getRequest(PAGE, { ...neverReads, ...LAST }))
+    t.same(statusesIn(again), [200], 'the key is served again')
+  },
+)
 
-t.test('pages that one key asks for by the hundred do not hold up another key', async (t) => {
+t.test('hundreds of pages for one key do not delay another key', async (t) => {
   const { port, keys } = await startDemo(t, { LOG_LEVEL: 'silent' })
   const [neighbour, other] = keys
   const [list] = JSON.parse(
@@ -107,7 +111,7 @@ t.test('pages that one key asks for by the hundred do not hold up another key', 
   t.ok(pages < 200, `${pages} of 400 pages came before five records of the other key`)
 })
 
-t.test('with more connections than files those who come are served all the same', async (t) => {
+t.test('new callers are served although there are more connections than files', async (t) => {
   const { child, port } = await startDemo(t, { LOG_LEVEL: 'info' }, { openFiles: 256 })
   await printed(child, /"connections":192/)
   const sockets = Array.from({ length: 600 }, () => {

@@ -1,5 +1,5 @@
-// Stored records that do not fit the contract: the error names the record and the field, wherever the value stands, and
-// nothing is left out in silence.
+// Stored records that do not match the contract: the error names the record and the field at any depth, and no value is
+// silently left out.
 import type { TSchema } from '@sinclair/typebox'
 import t from 'tap'
 import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
@@ -15,13 +15,13 @@ import { a } from '../support/tenants.js'
 const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
 const _metadata = { total: 1, perPage: 50, pageCount: 1, pageLinks: { current: 'http://localhost/' } }
 
-/** The stored record, and what its list and its answer by id complain of; nothing where the field is not shown. */
+/** Fields of a stored record, and the errors of the list and of the record by id: empty if the field is not shown. */
 const cases: [collection: 'dispatches' | 'entries', fields: object, list: string, byId: string][] = [
   ['dispatches', { instructions: 5 }, '', 'instructions is BSON int32, not an object'],
   [
     'dispatches',
     { recipients: { agents: [], agentGroups: 'x' } },
-    ...twice('recipients.agentGroups is BSON string, not an array'),
+    ...both('recipients.agentGroups is BSON string, not an array'),
   ],
   [
     'dispatches',
@@ -30,14 +30,14 @@ const cases: [collection: 'dispatches' | 'entries', fields: object, list: string
     'recipients.agents is missing',
   ],
   ['dispatches', { form: 5 }, 'form is BSON int32, not a string', ''],
-  ['entries', { location: 'Kano' }, ...twice('location is BSON string, not an object')],
-  ['entries', { location: { coordinates: 5 } }, ...twice('location.coordinates is BSON int32, not an object')],
-  ['entries', { answers: 5 }, ...twice('answers is BSON int32, not an array')],
-  ['entries', { answers: [{ type: 'x', question: 'y' }, 'z'] }, ...twice('answers.1 is BSON string, not an object')],
+  ['entries', { location: 'Kano' }, ...both('location is BSON string, not an object')],
+  ['entries', { location: { coordinates: 5 } }, ...both('location.coordinates is BSON int32, not an object')],
+  ['entries', { answers: 5 }, ...both('answers is BSON int32, not an array')],
+  ['entries', { answers: [{ type: 'x', question: 'y' }, 'z'] }, ...both('answers.1 is BSON string, not an object')],
 ]
 
-function twice(fault: string): [string, string] {
-  return [fault, fault]
+function both(error: string): [string, string] {
+  return [error, error]
 }
 
 t.test('a value of the wrong type is an error that names its record and field', async (t) => {
@@ -47,7 +47,7 @@ t.test('a value of the wrong type is an error that names its record and field', 
     const id = `wrong-${i}`
     const record = collection === 'dispatches' ? a.dispatch(1) : a.entry(1)
     await store.insert(collection, [{ ...record, ...fields, _id: id, organisation } as never])
-    const told = async (schema: TSchema, query: Query, isList: boolean): Promise<string> => {
+    const errorOf = async (schema: TSchema, query: Query, isList: boolean): Promise<string> => {
       const data = await store.aggregate(query)
       const payload = isList ? { success: true, data, _metadata } : { success: true, data: data.first }
       try {
@@ -61,14 +61,14 @@ t.test('a value of the wrong type is an error that names its record and field', 
     const [listed, fetched] =
       collection === 'dispatches'
         ? [
-            await told(page(DispatchListItem), listDispatches(scope, listing), true),
-            await told(one(Dispatch), getDispatch(scope, id), false),
+            await errorOf(page(DispatchListItem), listDispatches(scope, listing), true),
+            await errorOf(one(Dispatch), getDispatch(scope, id), false),
           ]
         : [
-            await told(page(EntryListItem), listEntries(scope, listing), true),
-            await told(one(Entry), getEntry(scope, id), false),
+            await errorOf(page(EntryListItem), listEntries(scope, listing), true),
+            await errorOf(one(Entry), getEntry(scope, id), false),
           ]
-    const expected = (fault: string) => (fault === '' ? '' : `${collection} ${id}: ${fault}`)
+    const expected = (error: string) => (error === '' ? '' : `${collection} ${id}: ${error}`)
     t.equal(listed, expected(list), JSON.stringify(fields))
     t.equal(fetched, expected(byId), JSON.stringify(fields))
   }
