@@ -11,7 +11,7 @@ import { printed, runProgram, startProgram } from './support/process.js'
 const program = (lines: number, then = ''): { argv: string[] } => ({
   argv: [
     '--eval',
-    `const { openLog } = await import('./src/log.ts')
+    `const { openLog } = await import('./dist/src/log.js')
      const log = openLog()
      for (let i = 0; i < ${lines}; i++) log.write('line ' + i + '\\n')
      ${then}`,

@@ -1,4 +1,4 @@
-// Imports run one way, as docs/architecture.md draws it. And each file says what it is for.
+// Rules for all source files: they import in one direction, as drawn in docs/architecture.md, and say what they are for.
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
@@ -16,7 +16,7 @@ const importsOf = (file: string): string[] =>
 
 const roomOf = (file: string): string => dirname(file)
 
-/** The layers as docs/architecture.md draws them, the highest first: on each line the rooms that stand side by side. */
+/** The lines of the drawing in docs/architecture.md, from the top; rooms on one line do not import each other. */
 const layers = ((/```text\n(.*?)```/s.exec(readFileSync('docs/architecture.md', 'utf8')) ?? [])[1] ?? '')
   .trim()
   .split('\n')
@@ -34,13 +34,13 @@ t.test('a room imports only from rooms that are drawn below it', async (t) => {
   }
 })
 
-/** Packages that some rooms alone may import. */
+/** Packages that only some rooms may import. */
 const packages: { name: RegExp; rooms: RegExp }[] = [
   { name: /^(mongodb|mingo)/, rooms: /^src\/store$/ },
   { name: /^(@?fastify)/, rooms: /^src(\/(http|plugins|routes|serializer|validation))?$/ },
 ]
 
-t.test('databases, the framework and the system are known to few rooms', async (t) => {
+t.test('only few rooms import the database driver and the framework', async (t) => {
   for (const file of files.filter((file) => /^(src|schemas|seed)\//.test(file))) {
     for (const imported of importsOf(file)) {
       for (const { name, rooms } of packages) {
@@ -50,12 +50,12 @@ t.test('databases, the framework and the system are known to few rooms', async (
   }
 })
 
-t.test('the environment is read in one place', async (t) => {
+t.test('one file reads environment variables', async (t) => {
   const readers = files.filter((name) => name.startsWith('src/') && readFileSync(name, 'utf8').includes('process.env'))
   t.same(readers, ['src/config/config.ts'])
 })
 
-t.test('every file begins with what it is for, and exports by name', async (t) => {
+t.test('every file begins with a comment that says what it is for, and has no default export', async (t) => {
   for (const file of files) {
     const text = readFileSync(file, 'utf8')
     t.match(text, /^(#!.*\n)?\/\/ \S/, file)
@@ -63,7 +63,7 @@ t.test('every file begins with what it is for, and exports by name', async (t) =
   }
 })
 
-t.test('commands write through one function, which lets nothing through that a terminal obeys', async (t) => {
+t.test('commands write through one file, which removes control characters', async (t) => {
   const commands = files.filter((name) => name.startsWith('src/commands/'))
   const writers = commands.filter((name) => /\.write\(|console\./.test(readFileSync(name, 'utf8')))
   t.same(writers, ['src/commands/run-command.ts'])

@@ -1,9 +1,9 @@
-// The contract's field tables, written out once more by hand: each answer has each field with its type, and no other.
+// The contract's field tables, written by hand: each response has every field with its type, and no other field.
 import t from 'tap'
 import { testApp } from '../support/app.js'
 import { A, a, fillTenants } from '../support/tenants.js'
 
-/** A field's shape: a type's name, an object of fields, or an array whose items all have one shape. */
+/** The shape of a field: the name of a type, an object of fields, or an array whose items have the same shape. */
 type Shape = string | { [field: string]: Shape } | [Shape]
 
 const timestamps = { createdAt: 'timestamp', updatedAt: 'timestamp' }
@@ -104,7 +104,7 @@ const one = (resource: Shape): Shape => ({ success: 'true', data: resource })
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-/** What a value is, in the words of the tables. */
+/** The shape of a value, in the words of the tables. */
 const shapeOf = (value: unknown): Shape => {
   if (value === true) return 'boolean'
   if (Array.isArray(value)) return value.map(shapeOf) as [Shape]
@@ -114,7 +114,7 @@ const shapeOf = (value: unknown): Shape => {
   return typeof value === 'string' && TIMESTAMP.test(value) ? 'timestamp' : typeof value
 }
 
-/** What is wrong with a value, by path; empty when it has the shape. */
+/** The differences between a value and a shape, each with its path. */
 const differences = (value: unknown, shape: Shape, path: string): string[] => {
   if (shape === 'true') return value === true ? [] : [`${path} is not true`]
   if (shape === 'answer') {
@@ -136,7 +136,7 @@ const differences = (value: unknown, shape: Shape, path: string): string[] => {
   ]
 }
 
-const answers: [string, Shape][] = [
+const responses: [string, Shape][] = [
   ['/v1/dispatches?name=Dispatch%201&perPage=1', list(dispatchListItem)],
   [`/v1/dispatches/${a.dispatch(1)._id}`, one(dispatch)],
   ['/v1/projects?name=Project%201', list(project)],
@@ -145,13 +145,13 @@ const answers: [string, Shape][] = [
   [`/v1/entries/${a.entry(1)._id}`, one(entry)],
 ]
 
-t.test('each answer has the fields of the contract and no other', async (t) => {
+t.test('each response has the fields of the contract and no other', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
-  for (const [url, shape] of answers) {
+  for (const [url, shape] of responses) {
     const response = await get(url, A)
     t.equal(response.statusCode, 200, url)
     const body = response.json()
-    // The neighbours of a page are there only where it has some: they have a test of their own.
+    // A page has links to its neighbours only if they exist, which another test checks.
     if (body._metadata) body._metadata.pageLinks = { next: 'x', previous: 'x', ...body._metadata.pageLinks }
     t.same(differences(body, shape, url), [])
   }
@@ -173,13 +173,13 @@ t.test('the check finds a missing field, a field too many and a wrong type', asy
   t.same(differences(1, {}, ''), [' is no object'])
 })
 
-t.test('an answer is a string for singleChoice and an array for multiChoice', async (t) => {
+t.test('the answer to a singleChoice question is a string, to a multiChoice question an array', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
   const { data } = (await get(`/v1/entries/${a.entry(1)._id}`, A)).json()
   t.same(data.answers, a.entry(1).answers)
 })
 
-t.test('recipients come in the order in which the dispatch names them', async (t) => {
+t.test('the recipients of a dispatch keep their stored order', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
   const { data } = (await get(`/v1/dispatches/${a.dispatch(1)._id}`, A)).json()
   t.same(

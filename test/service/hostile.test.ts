@@ -1,11 +1,11 @@
-// Values from outside that mean something else to a database: as organisation, as id and as value of a filter, each stands
-// for itself in every pipeline. The pipelines are found by their files, so that a new one is asked too.
-import { readdirSync } from 'node:fs'
-import type { TObject, TSchema } from '@sinclair/typebox'
+// Values that a database could read as an expression or as a name. In every pipeline each of them is a plain value,
+// whether it comes as the organisation, as an id or in a filter.
+import type { TSchema } from '@sinclair/typebox'
 import t, { type Test } from 'tap'
 import { Query, type Scope, type Stage } from '../../src/pipelines/stages.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
+import { eachResource, type Resource, type ResourceName } from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { tenant } from '../support/tenants.js'
 
@@ -33,56 +33,34 @@ const hostile = [
   'x'.repeat(100_000),
 ]
 
-interface List {
-  readonly query: TObject
-  readonly pipeline: (scope: Scope, listing: unknown) => Query
-}
+const listing = (filters: Record<string, string> = {}) =>
+  ({ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1000, ...filters }) as never
 
-const lists: Record<string, List> = {}
-const gets: Record<string, (scope: Scope, id: string) => Query> = {}
-for (const file of readdirSync('src/pipelines')) {
-  const name = file.replace('.ts', '.js')
-  const pipelines = Object.entries(await import(`../../src/pipelines/${name}`))
-  for (const [name, found] of pipelines.filter(([name]) => name.startsWith('get'))) gets[name] = found as never
-  for (const [list, pipeline] of pipelines.filter(([name]) => name.startsWith('list'))) {
-    const schemas = Object.entries(await import(`../../schemas/${name}`))
-    const [, schema] = schemas.find(([name]) => name.endsWith('ListQuery')) as [string, (limits: object) => TObject]
-    lists[list] = { query: schema({ page: 1, perPage: 50, maxPerPage: 1000 }), pipeline: pipeline as never }
-  }
-}
-
-const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1000 }
-
-/** The filters of a list that take any text. */
-const filtersOf = ({ query }: List): string[] =>
+/** The filters of a list that accept any text. */
+const filtersOf = ({ query }: Pick<Resource, 'query'>): string[] =>
   Object.entries<TSchema>(query.properties).flatMap(([name, { type, enum: words }]) =>
     type === 'string' && words === undefined ? [name] : [],
   )
 
-/** Every query that can be made with one value from outside, by its name. */
+/** Every query that can be made with a value, by its name. */
 const queriesWith = (value: string, scope: Scope): [string, Query][] => {
-  const all = Object.entries(lists).flatMap(([name, list]): [string, Query][] => {
-    const named = filtersOf(list).map((filter) => [filter, value])
+  const all = eachResource.flatMap(([name, { get, list, ...resource }]): [string, Query][] => {
+    const filters = filtersOf(resource)
     return [
-      [name, list.pipeline(scope, listing)],
-      [`${name} by all filters`, list.pipeline(scope, { ...listing, ...Object.fromEntries(named) })],
-      ...named.map(([filter, value]): [string, Query] => [
-        `${name} by ${filter}`,
-        list.pipeline(scope, { ...listing, [filter as string]: value }),
-      ]),
+      [`one of ${name}`, get(scope, value)],
+      [name, list(scope, listing())],
+      [`${name} by all filters`, list(scope, listing(Object.fromEntries(filters.map((filter) => [filter, value]))))],
+      ...filters.map((filter): [string, Query] => [`${name} by ${filter}`, list(scope, listing({ [filter]: value }))]),
     ]
   })
-  all.push(...Object.entries(gets).map(([name, get]): [string, Query] => [name, get(scope, value)]))
   const references = all.flatMap(([name, { references }]): [string, Query][] =>
-    references === undefined ? [] : [[`what ${name} refers to`, references.find([value])]],
+    references === undefined ? [] : [[`the references of ${name}`, references.find([value])]],
   )
   return [...all, ...references]
 }
 
 t.test('what a caller may choose is text, a number or one of a few words', async (t) => {
-  t.same(Object.keys(lists).sort(), ['listDispatches', 'listEntries', 'listProjects'])
-  t.same(Object.keys(gets).sort(), ['getDispatch', 'getEntry', 'getProject'])
-  for (const [list, { query }] of Object.entries(lists)) {
+  for (const [list, { query }] of eachResource) {
     const { page, perPage, ...others } = query.properties
     t.match([page, perPage], [{ type: 'integer' }, { type: 'integer' }], list)
     for (const [name, { type, enum: words }] of Object.entries<TSchema>(others)) {
@@ -95,7 +73,7 @@ t.test('what a caller may choose is text, a number or one of a few words', async
 
 const PLAIN = 'from outside'
 
-/** Where a value stands so that a database reads it as an expression, or as the name of something. */
+/** The places of a pipeline where a database would read a value as an expression or as a name. */
 function* misplaced(node: unknown, isPlain: boolean, path: string): Generator<string> {
   if (typeof node === 'string' && node.includes(PLAIN) && !isPlain) yield path
   if (typeof node !== 'object' || node === null) return
@@ -107,9 +85,8 @@ function* misplaced(node: unknown, isPlain: boolean, path: string): Generator<st
   }
 }
 
-t.test('what comes from outside stands below $literal or in a condition, as a value', async (t) => {
-  const plain = queriesWith(PLAIN, { organisation: PLAIN })
-  for (const [name, { match, stages }] of plain) {
+t.test('a value stands only below $literal or in a condition', async (t) => {
+  for (const [name, { match, stages }] of queriesWith(PLAIN, { organisation: PLAIN })) {
     t.same([...misplaced([{ $match: match }, ...stages], false, '')], [], name)
     t.match(JSON.stringify(match), PLAIN, `${name}: it is in the match`)
   }
@@ -122,11 +99,11 @@ t.test('what comes from outside stands below $literal or in a condition, as a va
       ),
     ],
     ['.0.$set.a.$eq.1', `.0.$set.${PLAIN}`, '.1.$match.$expr'],
-    'and what stands elsewhere is found',
+    'a value in any other place is recognised',
   )
 })
 
-t.test('whatever the value is, the query is the same but for it', async (t) => {
+t.test('queries with different values differ in the value alone', async (t) => {
   const told = (queries: [string, Query][]) =>
     queries.map(([name, { match, stages }]): [string, string] => [name, JSON.stringify([match, stages])])
   const plain = told(queriesWith(PLAIN, { organisation: PLAIN }))
@@ -139,7 +116,7 @@ t.test('whatever the value is, the query is the same but for it', async (t) => {
   }
 })
 
-t.test('a string that is no path is no expression to the compiler', async (t) => {
+t.test('the compiler rejects a string in an expression unless it is a path', async (t) => {
   const scope: Scope = { organisation: '$$this.organisation' }
   const stages: Stage[] = [
     // @ts-expect-error
@@ -154,7 +131,7 @@ t.test('a string that is no path is no expression to the compiler', async (t) =>
 
 const VICTIM = 'victim'
 
-/** The documents of an organisation, whose id is that of each of them too, and some that point at another's. */
+/** Inserts documents that have the id of their organisation, and documents that refer to those of the victim. */
 const fill = async (store: Store, id: string, letter: string): Promise<void> => {
   const { user, agent, form, project, dispatch, entry } = tenant(id, letter)
   const own = { dispatch: id, form: id, project: id, agent: id }
@@ -193,7 +170,8 @@ t.test('an organisation of any id sees its own records and nothing of another', 
   const intruders = hostile.map((project, n) => dispatch(n, { _id: `intruder ${n}`, name: 'secret', project }))
   await store.insert('dispatches', intruders)
 
-  const embedded: Record<string, number> = { getDispatch: 5, getEntry: 4, getProject: 3 }
+  /** How many ids are embedded in a record. */
+  const embedded: Record<ResourceName, number> = { dispatches: 5, entries: 4, projects: 3 }
   const find = async (t: Test, query: Query, name: string): Promise<Record<string, unknown>[]> => {
     const found = objectsOf(await store.aggregate(query))
     t.equal(await store.count(query), found.length, `${name}: the total counts no other`)
@@ -207,19 +185,16 @@ t.test('an organisation of any id sees its own records and nothing of another', 
     const stolen = `stolen ${n}`
     const other = hostile[(n + 1) % hostile.length] as string
     await t.test(JSON.stringify(organisation.slice(0, 50)), async (t) => {
-      for (const [name, list] of Object.entries(lists)) {
-        const all = await find(t, list.pipeline(scope, listing), name)
+      for (const [name, { get, list, ...resource }] of eachResource) {
+        const all = await find(t, list(scope, listing()), name)
         t.same(idsOf(all), new Set([organisation, stolen]), name)
-        for (const filter of filtersOf(list)) {
-          const by = (value: string) =>
-            find(t, list.pipeline(scope, { ...listing, [filter]: value }), `${name} ${filter}`)
+        for (const filter of filtersOf(resource)) {
+          const by = (value: string) => find(t, list(scope, listing({ [filter]: value })), `${name} ${filter}`)
           t.same(idsOf(await by(organisation)), new Set([organisation]), `${name} by ${filter}`)
           for (const value of [other, '\ud800']) t.same(await by(value), [], `${name} by another's ${filter}`)
         }
-      }
-      for (const [name, get] of Object.entries(gets)) {
         const [own, ...more] = await find(t, get(scope, organisation), name)
-        t.same(idsWithin(own), Array(1 + Number(embedded[name])).fill(organisation), `${name}: all that is its own`)
+        t.same(idsWithin(own), Array(1 + embedded[name]).fill(organisation), `${name}: all that is its own`)
         t.same(more, [], name)
         t.same((await find(t, get(scope, stolen), name)).map(idsWithin), [[stolen]], `${name}: nothing embedded`)
         t.same(await find(t, get(scope, other), name), [], `${name}: another's`)

@@ -1,4 +1,4 @@
-// What the three lists have in common: filters, sorting, paging and the links of a page.
+// Filters, sorting, paging and page links, which all lists have in common.
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { pageMetadata } from '../../src/routes/page-metadata.js'
@@ -14,7 +14,7 @@ type Body = {
 
 const ids = ({ data }: Body) => data.map(({ id }) => id)
 
-t.test('each filter finds what it names and nothing else', async (t) => {
+t.test('each filter finds the records that match and no others', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
   const cases: [string, string[]][] = [
     ['/v1/dispatches?dispatchType=basic', ['dispatch2-a']],
@@ -47,35 +47,41 @@ t.test('each filter finds what it names and nothing else', async (t) => {
   }
 })
 
-t.test('a list is sorted by what it is asked for, equal records by their ids in the same direction', async (t) => {
-  // Documents that come first by their ids and last by all else.
-  const late = { createdAt: new Date('2030-01-01'), updatedAt: new Date('2030-01-01') }
-  const fill = async (store: Store) => {
-    await fillTenants(store)
-    await store.insert('entries', [a.entry(0, { duration: 999, ...late })])
-    await store.insert('dispatches', [a.dispatch(0, { name: 'Zuma', ...late })])
-    await store.insert('projects', [{ ...a.project(0), name: 'Zuma', ...late }])
-  }
-  const { get } = await testApp(t, { fill })
-  const cases: [string, string[]][] = [
-    ['/v1/entries', ['entry0-a', 'entry1-a', 'entry2-a', 'entry3-a', 'entry9-a']],
-    ['/v1/entries?sortOrder=desc', ['entry9-a', 'entry3-a', 'entry2-a', 'entry1-a', 'entry0-a']],
-    ['/v1/entries?sortBy=createdAt', ['entry1-a', 'entry3-a', 'entry9-a', 'entry2-a', 'entry0-a']],
-    ['/v1/entries?sortBy=createdAt&sortOrder=desc', ['entry0-a', 'entry2-a', 'entry9-a', 'entry3-a', 'entry1-a']],
-    ['/v1/entries?sortBy=updatedAt&sortOrder=desc', ['entry0-a', 'entry2-a', 'entry9-a', 'entry3-a', 'entry1-a']],
-    ['/v1/entries?sortBy=duration&sortOrder=desc', ['entry0-a', 'entry9-a', 'entry3-a', 'entry2-a', 'entry1-a']],
-    ['/v1/dispatches?sortBy=name', ['dispatch1-a', 'dispatch2-a', 'dispatch3-a', 'dispatch9-a', 'dispatch0-a']],
-    ['/v1/dispatches?sortBy=dispatchType', ['dispatch2-a', 'dispatch3-a', 'dispatch0-a', 'dispatch1-a', 'dispatch9-a']],
-    [
-      '/v1/dispatches?sortBy=createdAt&sortOrder=desc',
-      ['dispatch0-a', 'dispatch2-a', 'dispatch9-a', 'dispatch3-a', 'dispatch1-a'],
-    ],
-    ['/v1/projects?sortBy=createdAt', ['project1-a', 'project2-a', 'project9-a', 'project0-a']],
-    ['/v1/projects?sortBy=name&sortOrder=desc', ['project0-a', 'project9-a', 'project2-a', 'project1-a']],
-    ['/v1/projects?sortBy=id', ['project0-a', 'project1-a', 'project2-a', 'project9-a']],
-  ]
-  for (const [url, expected] of cases) t.same(ids((await get(url, A)).json()), expected, url)
-})
+t.test(
+  'a list is sorted as requested, and records that are equal are sorted by id in the same direction',
+  async (t) => {
+    // Documents that are first in the order of ids and last in every other order.
+    const late = { createdAt: new Date('2030-01-01'), updatedAt: new Date('2030-01-01') }
+    const fill = async (store: Store) => {
+      await fillTenants(store)
+      await store.insert('entries', [a.entry(0, { duration: 999, ...late })])
+      await store.insert('dispatches', [a.dispatch(0, { name: 'Zuma', ...late })])
+      await store.insert('projects', [{ ...a.project(0), name: 'Zuma', ...late }])
+    }
+    const { get } = await testApp(t, { fill })
+    const cases: [string, string[]][] = [
+      ['/v1/entries', ['entry0-a', 'entry1-a', 'entry2-a', 'entry3-a', 'entry9-a']],
+      ['/v1/entries?sortOrder=desc', ['entry9-a', 'entry3-a', 'entry2-a', 'entry1-a', 'entry0-a']],
+      ['/v1/entries?sortBy=createdAt', ['entry1-a', 'entry3-a', 'entry9-a', 'entry2-a', 'entry0-a']],
+      ['/v1/entries?sortBy=createdAt&sortOrder=desc', ['entry0-a', 'entry2-a', 'entry9-a', 'entry3-a', 'entry1-a']],
+      ['/v1/entries?sortBy=updatedAt&sortOrder=desc', ['entry0-a', 'entry2-a', 'entry9-a', 'entry3-a', 'entry1-a']],
+      ['/v1/entries?sortBy=duration&sortOrder=desc', ['entry0-a', 'entry9-a', 'entry3-a', 'entry2-a', 'entry1-a']],
+      ['/v1/dispatches?sortBy=name', ['dispatch1-a', 'dispatch2-a', 'dispatch3-a', 'dispatch9-a', 'dispatch0-a']],
+      [
+        '/v1/dispatches?sortBy=dispatchType',
+        ['dispatch2-a', 'dispatch3-a', 'dispatch0-a', 'dispatch1-a', 'dispatch9-a'],
+      ],
+      [
+        '/v1/dispatches?sortBy=createdAt&sortOrder=desc',
+        ['dispatch0-a', 'dispatch2-a', 'dispatch9-a', 'dispatch3-a', 'dispatch1-a'],
+      ],
+      ['/v1/projects?sortBy=createdAt', ['project1-a', 'project2-a', 'project9-a', 'project0-a']],
+      ['/v1/projects?sortBy=name&sortOrder=desc', ['project0-a', 'project9-a', 'project2-a', 'project1-a']],
+      ['/v1/projects?sortBy=id', ['project0-a', 'project1-a', 'project2-a', 'project9-a']],
+    ]
+    for (const [url, expected] of cases) t.same(ids((await get(url, A)).json()), expected, url)
+  },
+)
 
 t.test('pages are cut from the whole list', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
@@ -86,7 +92,7 @@ t.test('pages are cut from the whole list', async (t) => {
   t.match((await page(2))._metadata, { total: 4, perPage: 3, pageCount: 2 })
 })
 
-t.test('links lead to the neighbours that exist and repeat every parameter', async (t) => {
+t.test('links lead to neighbours that exist and repeat every parameter', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
   const links = async (query: string): Promise<Record<string, string>> =>
     (await get(`/v1/entries?${query}`, A, { headers: { host: 'api.example.org' } })).json()._metadata.pageLinks
@@ -100,17 +106,17 @@ t.test('links lead to the neighbours that exist and repeat every parameter', asy
   t.same(
     await links('perPage=2&page=7'),
     { current: `${base}page=7&perPage=2`, previous: `${base}page=2&perPage=2` },
-    'beyond the end the way back leads to the last page',
+    'previous of a page beyond the end is the last page',
   )
   t.same(
     await links('status=nothing&page=7'),
     { current: `${base}status=nothing&page=7&perPage=50`, previous: `${base}status=nothing&page=1&perPage=50` },
-    'of an empty list the way back leads to its first page',
+    'previous of a page of an empty list is its first page',
   )
   t.same(await links('status=nothing'), { current: `${base}status=nothing&page=1&perPage=50` })
 })
 
-t.test('what a link repeats is encoded, and following it gives the same filter', async (t) => {
+t.test('a link encodes the parameters that it repeats, so that it has the same filter', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
   const name = 'Ọjà & café = 100% +1'
   const url = `/v1/dispatches?sortOrder=desc&status=dispatch&name=${encodeURIComponent(name)}`
@@ -127,7 +133,7 @@ t.test('links begin with PUBLIC_URL when it is set', async (t) => {
   t.equal(current, 'https://api.example.org/field/v1/projects?page=1&perPage=50')
 })
 
-t.test('without a host links begin with the address of the connection, of IPv6 in brackets', async (t) => {
+t.test('without a Host header links begin with the address of the connection, in brackets if it is IPv6', async (t) => {
   for (const [localAddress, origin] of [
     ['127.0.0.1', 'http://127.0.0.1:3000'],
     ['::1', 'http://[::1]:3000'],
@@ -178,7 +184,7 @@ t.test('a record whose references are gone is served without them', async (t) =>
   t.equal(data.form.id, 'form-a')
 })
 
-t.test('whoever follows next misses nothing, however old the total is', async (t) => {
+t.test('a caller who follows next gets every record, however old the total is', async (t) => {
   const store = testStore(t)
   let counted = 0
   const { get } = await testApp(t, {
@@ -201,13 +207,17 @@ t.test('whoever follows next misses nothing, however old the total is', async (t
   }
   counted = 2
   const totalOf = async (url: string) => (await get(url, A)).json<Body>()._metadata.total
-  t.equal(await totalOf('/v1/entries?perPage=2'), 3, 'there is at least one more than the page shows')
+  t.equal(await totalOf('/v1/entries?perPage=2'), 3, 'at least one more record than the page shows')
   t.equal(await totalOf('/v1/entries?perPage=3'), 4)
   t.equal(await totalOf('/v1/entries?perPage=4'), 4, 'a full page that is the last')
-  t.equal(await totalOf('/v1/entries?perPage=2&page=9'), 2, 'beyond the end the total is all that is known')
+  t.equal(await totalOf('/v1/entries?perPage=2&page=9'), 2, 'beyond the end the total is as it was counted')
   counted = 9
   t.equal(await totalOf('/v1/entries?perPage=2'), 9)
   t.equal(await totalOf('/v1/entries?perPage=3&page=2'), 4, 'a page that is not full is the last')
-  t.equal(await totalOf('/v1/entries?perPage=4&page=2'), 4, 'what is not there is not counted')
+  t.equal(
+    await totalOf('/v1/entries?perPage=4&page=2'),
+    4,
+    'an empty page shows that the total is smaller than counted',
+  )
   t.equal(await totalOf('/v1/entries?status=nothing'), 0)
 })

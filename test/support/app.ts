@@ -1,4 +1,4 @@
-// Applications for tests: built as the process builds them, called with inject() or over a socket.
+// Applications for tests, built as the process builds them. Tests call them with inject() or over a socket.
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
@@ -14,13 +14,13 @@ export const testConfig = (settings: Record<string, string> = {}): Config =>
 export interface TestApp {
   app: FastifyInstance
   store: Store
-  /** A key of the organisation. */
+  /** An API key of the organisation, the same at every call. */
   keyOf(organisation: string): Promise<string>
-  /** GET with the key of the organisation; without one when it is undefined. */
+  /** Sends a GET request with a key of the organisation, or without a key if `organisation` is undefined. */
   get(url: string, organisation?: string, options?: InjectOptions): Promise<LightMyRequestResponse>
 }
 
-/** An application over a store that `fill` has put its data into. */
+/** Builds an application over a store, after `fill` has inserted its data. */
 export const testApp = async (
   t: Test,
   {
@@ -54,7 +54,7 @@ export const testApp = async (
   }
 }
 
-/** Has an application listen on the loopback; gives the port. */
+/** Makes an application listen on a free port of the loopback address, and returns the port. */
 export const listen = async (app: FastifyInstance): Promise<number> => {
   await app.listen({ host: '127.0.0.1', port: 0 })
   return (app.server.address() as AddressInfo).port

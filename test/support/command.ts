@@ -1,4 +1,4 @@
-// Runs a command in this process, on a store that stays open, and keeps what it writes.
+// Runs a command in this process, on a store that it does not close, and returns what it writes.
 import { Writable } from 'node:stream'
 import { type Command, runCommand } from '../../src/commands/run-command.js'
 import type { Store } from '../../src/store/store.js'

@@ -1,5 +1,5 @@
-// A database that a test may kill and start again: the stand-in in this process, or the server whose control script
-// TEST_MONGODB_SERVER names. That server's data outlive it, as the stand-in's do.
+// A database that a test can kill and start again: a stand-in within this process, or the server that the script
+// TEST_MONGODB_SERVER controls. Both keep their data when they are killed.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
@@ -7,12 +7,12 @@ import { ownDatabase } from './store.js'
 import { WireServer } from './wire-server.js'
 
 export interface Database {
-  /** Names a database of the test's own. */
+  /** Names a new database, which no other test uses. */
   readonly uri: string
   start(): Promise<void>
-  /** Ends it at once, as a crash would. */
+  /** Stops it at once, like a crash. */
   kill(): Promise<void>
-  /** Makes queries take longer than any timeout of a few milliseconds. */
+  /** Makes queries exceed a time limit of a few milliseconds. */
   slowDown(): void
 }
 
@@ -43,11 +43,11 @@ const controlled = async (t: Test, script: string): Promise<Database> => {
     kill: async () => {
       await control('kill')
     },
-    slowDown: () => {}, // it is slow enough
+    slowDown: () => {}, // the server needs more than a few milliseconds anyway
   }
 }
 
-/** A running database without data; it is stopped or forgotten when the test ends. */
+/** A running database without data. When the test ends, the stand-in stops and the server drops the data. */
 export const testDatabase = (t: Test): Promise<Database> => {
   const script = process.env.TEST_MONGODB_SERVER
   return script === undefined ? standIn(t) : controlled(t, script)

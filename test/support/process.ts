@@ -1,15 +1,18 @@
-// Starts the project's programs as processes of their own, with these settings alone.
+// Starts the project's programs as processes, with the given settings and no others.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import type { Test } from 'tap'
 
 export interface Started extends ChildProcess {
-  /** What it has printed so far. */
+  /** Everything that it has printed so far. */
   output(): string
 }
 
-/** Starts a program; it is ended with the test at the latest. */
+/** The compiled JavaScript of a source file; other arguments stay as they are. */
+const compiled = (file: string): string => file.replace(/^(.*)\.ts$/, 'dist/$1.js')
+
+/** Starts a program, named by its source file, and kills it at the end of the test. */
 export const startProgram = (
   t: Test,
   file: string,
@@ -23,18 +26,19 @@ export const startProgram = (
     settings?: Record<string, string>
     argv?: string[]
     nodeOptions?: string[]
-    /** How many files it may open. */
+    /** The most files that it may open. */
     openFiles?: number
-    /** A file that its standard output goes to; else what it prints is kept. */
+    /** A file that receives its standard output; without it output() returns what it prints. */
     stdout?: string
   },
 ): Started => {
   const { MONGODB_URI, NODE_ENV, HOST, ...env } = process.env
-  const command = [process.execPath, ...process.execArgv, ...nodeOptions, file, ...argv]
+  const command = [process.execPath, ...process.execArgv, ...nodeOptions, compiled(file), ...argv]
   if (openFiles !== undefined) command.unshift('sh', '-c', `ulimit -n ${openFiles} && exec "$@"`, 'sh')
   const target = stdout === undefined ? undefined : openSync(stdout, 'w')
   const child = spawn(command[0] as string, command.slice(1), {
-    env: { ...env, ...settings },
+    // Tap clears this variable in its own process. Without it the program would load a TypeScript compiler.
+    env: { ...env, ...settings, TAP_TYPE_STRIP_ONLY: '1' },
     stdio: ['ignore', target ?? 'pipe', 'pipe'],
   })
   if (target !== undefined) closeSync(target)
@@ -58,7 +62,7 @@ export const printed = async (child: Started, pattern: RegExp): Promise<RegExpEx
   }
 }
 
-/** Runs a program to its end. */
+/** Runs a program until it exits. */
 export const runProgram = async (t: Test, file: string, options: Parameters<typeof startProgram>[2]) => {
   const child = startProgram(t, file, options)
   let stdout = ''

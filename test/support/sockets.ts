@@ -1,8 +1,8 @@
-// Callers that write bytes as they please, over a socket.
+// Callers that write raw bytes to a socket.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** Sends text; gives all that comes back until the server closes. */
+/** Sends text, and returns everything that the server sends until it closes the connection. */
 export const send = (port: number, text: string): Promise<string> =>
   new Promise((resolve, reject) => {
     let received = ''
@@ -14,7 +14,7 @@ export const send = (port: number, text: string): Promise<string> =>
     socket.on('error', reject)
   })
 
-/** Opens a connection that reads nothing, and sends text. */
+/** Opens a connection, sends text, and never reads the response. */
 export const neverRead = async (port: number, text: string): Promise<Socket> => {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
@@ -23,7 +23,7 @@ export const neverRead = async (port: number, text: string): Promise<Socket> => 
   return socket
 }
 
-/** A GET request as it is sent; the connection stays open unless a header says otherwise. */
+/** The text of a GET request. The connection stays open unless a header says otherwise. */
 export const getRequest = (path: string, headers: Record<string, string> = {}): string =>
   [
     `GET ${path} HTTP/1.1`,
@@ -33,6 +33,6 @@ export const getRequest = (path: string, headers: Record<string, string> = {}): 
 
 export const LAST = { connection: 'close' }
 
-/** The status of each response in what a socket received. */
+/** The status of each response in the text that a socket received. */
 export const statusesIn = (received: string): number[] =>
   [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))

@@ -1,4 +1,4 @@
-// The store under test: the embedded one, or with TEST_MONGODB_URI a database of its own on that server.
+// The store under test: the embedded store, or a new database on the server of TEST_MONGODB_URI if that is set.
 import { randomBytes } from 'node:crypto'
 import { MongoClient } from 'mongodb'
 import type { Test } from 'tap'
@@ -9,11 +9,11 @@ import type { Store } from '../../src/store/store.js'
 
 const server = process.env.TEST_MONGODB_URI
 
-/** The settings of the store on MongoDB, with their defaults. */
+/** The settings of a MongoDB store, by default those of the service. */
 export const mongoSettings = (uri: string, settings: Record<string, string> = {}): MongoSettings =>
   loadConfig({ MONGODB_URI: uri, ...settings }).mongo as MongoSettings
 
-/** The URI of an empty database of its own on a server, dropped when the test ends. */
+/** The URI of a new, empty database on a server. It is dropped when the test ends. */
 export const ownDatabase = (t: Test, server: string): string => {
   const uri = new URL(server)
   uri.pathname = `/test-${randomBytes(6).toString('hex')}`
@@ -25,7 +25,7 @@ export const ownDatabase = (t: Test, server: string): string => {
   return uri.href
 }
 
-/** An empty store, closed and forgotten when the test ends. */
+/** An empty store. It is closed and its data are deleted when the test ends. */
 export const testStore = (t: Test): Store => {
   if (server === undefined) return embeddedStore()
   const store = mongoStore(mongoSettings(ownDatabase(t, server)))
@@ -33,5 +33,5 @@ export const testStore = (t: Test): Store => {
   return store
 }
 
-/** The same store without writes to what is there, such as the note of a key's last use, which no request waits for. */
+/** The store without updates: they run in the background, such as the one that records when a key was last used. */
 export const withoutUpdates = (store: Store): Store => ({ ...store, update: async () => true })

@@ -1,5 +1,5 @@
-// Two organisations with little data, written by hand: what one holds is known, and some of its documents point at the
-// other's, as no honest document would.
+// Two organisations with a few documents, written by hand. Some documents of A refer to documents of B, which valid data
+// never do: tests use them to show that nothing of B is served to A.
 import type { Documents } from '../../src/documents/collections.js'
 import type { Store } from '../../src/store/store.js'
 
@@ -7,7 +7,7 @@ const day = (number: number) => new Date(Date.UTC(2025, 0, number, 8, 30, 15, 25
 
 const dated = { createdAt: day(1), updatedAt: day(2) }
 
-/** An organisation's documents; every id ends in its letter. */
+/** The documents of an organisation. Every id ends with its letter. */
 export const tenant = (organisation: string, letter: string) => {
   const id = (name: string) => `${name}-${letter}`
   const user = {
@@ -101,7 +101,7 @@ export const B = 'org-b'
 export const a = tenant(A, 'a')
 export const b = tenant(B, 'b')
 
-/** References of organisation A that point at documents of B. */
+/** Documents of A that refer to documents of B. */
 export const stolen = {
   dispatch: a.dispatch(9, {
     name: 'Stolen',
@@ -119,7 +119,7 @@ export const stolen = {
     agent: b.agent(1)._id,
   }),
 }
-/** A dispatch of B that says it belongs to a project of A. */
+/** A dispatch of B that names a project of A. */
 export const intruder = b.dispatch(8, { name: 'Intruder', project: a.project(1)._id })
 
 export const fillTenants = async (store: Store): Promise<void> => {

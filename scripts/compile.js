@@ -1,0 +1,33 @@
+// Compiles the TypeScript files of a project into dist/ if any of them changed since the last time, and says so.
+// Usage: node scripts/compile.js [PROJECT], by default tsconfig.build.json: the service and its commands.
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import ts from 'typescript'
+
+const project = process.argv[2] ?? 'tsconfig.build.json'
+
+/** Deletes what was compiled from files that are gone, such as a test that has been renamed. */
+const deleteStaleOutput = () => {
+  if (!existsSync('dist')) return
+  for (const name of readdirSync('dist', { recursive: true, encoding: 'utf8' })) {
+    const source = /^(.*)\.js(\.map)?$/.exec(name)?.[1]
+    if (source !== undefined && !existsSync(`${source}.ts`)) rmSync(join('dist', name))
+  }
+}
+
+const report = (diagnostic) =>
+  process.stderr.write(
+    ts.formatDiagnosticsWithColorAndContext([diagnostic], {
+      getCurrentDirectory: ts.sys.getCurrentDirectory,
+      getCanonicalFileName: (name) => name,
+      getNewLine: () => '\n',
+    }),
+  )
+
+const builder = ts.createSolutionBuilder(ts.createSolutionBuilderHost(ts.sys, undefined, report), [project], {})
+const outdated = builder.getNextInvalidatedProject()
+if (outdated?.kind === ts.InvalidatedProjectKind.Build) {
+  process.stderr.write('Compiling…\n')
+  deleteStaleOutput()
+}
+process.exitCode = outdated?.done() ?? 0

@@ -1,0 +1,7 @@
+// Compiles the tests and runs them with tap: `npm test`, or `npm test -- test/log.test.ts` for some of them. Options are
+// those of tap.
+import { spawnSync } from 'node:child_process'
+
+const argv = process.argv.slice(2).map((argument) => argument.replace(/^test\//, 'dist/test/').replace(/\.ts$/, '.js'))
+const run = (...command) => spawnSync(process.execPath, command, { stdio: 'inherit' }).status ?? 1
+process.exitCode = run('scripts/compile.js', 'tsconfig.json') || run('node_modules/.bin/tap', ...argv)

@@ -1,0 +1,77 @@
+// Tests are found where their source is: test/store/mongo.test.ts and test/store/mongo-large-page.test.ts test
+// src/store/mongo.ts. test/service/ goes by topic, test/rules/ holds rules for all files, test/support/ has no tests.
+import { readdirSync } from 'node:fs'
+import t from 'tap'
+
+/** Source files without a test file of their own, with the tests that cover them; a name that ends in / is a folder. */
+const COVERED_ELSEWHERE: Record<string, string> = {
+  'schemas/': 'rules/schemas and service/contract',
+  'seed/': 'seed/index, since the parts of a data set depend on each other',
+  'src/app': 'every test that builds the application',
+  'src/commands/load-lines': 'commands/load',
+  'src/commands/load-references': 'commands/load',
+  'src/config/open-mongo': 'server and cli, which start processes with a database',
+  'src/http/caller': 'service/overload and plugins/admission',
+  'src/http/problems': 'plugins/problems',
+  'src/pipelines/dispatches': 'service/contract, lists, isolation, hostile and plans',
+  'src/pipelines/entries': 'service/contract, lists, isolation, hostile and plans',
+  'src/pipelines/joins': 'service/contract, lists, isolation, hostile and plans',
+  'src/pipelines/projects': 'service/contract, lists, isolation, hostile and plans',
+  'src/plugins/json-only': 'plugins/problems',
+  'src/routes/dispatches': 'service/contract and service/lists',
+  'src/routes/entries': 'service/contract and service/lists',
+  'src/routes/index': 'plugins/openapi',
+  'src/routes/operations': 'service/contract and service/lists',
+  'src/routes/page-metadata': 'service/lists',
+  'src/routes/projects': 'service/contract and service/lists',
+  'src/routes/responses': 'routes/revalidation and plugins/response-buffers',
+  'src/serializer/etag': 'routes/revalidation',
+  'src/store/stuck': 'store/mongo',
+  'src/validation/parameters': 'service/bad-input',
+  'src/validation/text': 'service/bad-input',
+}
+
+const namesIn = (folder: string, ending: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => name.slice(0, -ending.length))
+
+const sources = [
+  ...namesIn('src', '.ts').map((name) => `src/${name}`),
+  ...['schemas', 'seed'].flatMap((folder) => namesIn(folder, '.ts').map((name) => `${folder}/${name}`)),
+]
+const tests = namesIn('test', '.test.ts').filter((name) => !/^(service|rules)\//.test(name))
+
+/** Whether a test is named after a source file, with or without a topic. */
+const isTestOf = (test: string, source: string): boolean => {
+  const name = source.replace(/^src\//, '')
+  return test === name || test.startsWith(`${name}-`)
+}
+
+t.test('a test file is named after its source file, or after it and a topic', async (t) => {
+  for (const test of tests) {
+    t.ok(
+      sources.some((source) => isTestOf(test, source)),
+      `test/${test}.test.ts has no source file`,
+    )
+  }
+})
+
+t.test('a source file has a test file, or is listed with the tests that cover it', async (t) => {
+  const isListed = (source: string) =>
+    Object.keys(COVERED_ELSEWHERE).some(
+      (listed) => source === listed || (listed.endsWith('/') && source.startsWith(listed)),
+    )
+  for (const source of sources) {
+    const isTested = tests.some((test) => isTestOf(test, source))
+    if (source.startsWith('src/'))
+      t.ok(isTested !== isListed(source), `${source}.ts has a test file or is listed, not both`)
+    else t.ok(isTested || isListed(source), `${source}.ts has a test file or is listed`)
+  }
+})
+
+t.test('a test file ends in .test.ts, and test/support/ has none', async (t) => {
+  for (const name of namesIn('test', '.ts')) {
+    t.equal(name.endsWith('.test'), !name.startsWith('support/'), `test/${name}.ts`)
+  }
+})

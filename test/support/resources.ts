@@ -1,0 +1,47 @@
+// The resources of the service, for every test that goes through all of them. A new resource is added here once.
+import type { TObject } from '@sinclair/typebox'
+import { DispatchListQuery } from '../../schemas/dispatches.js'
+import { EntryListQuery } from '../../schemas/entries.js'
+import { ProjectListQuery } from '../../schemas/projects.js'
+import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
+import { getEntry, listEntries } from '../../src/pipelines/entries.js'
+import { getProject, listProjects } from '../../src/pipelines/projects.js'
+import type { Query, Scope } from '../../src/pipelines/stages.js'
+import type { tenant } from './tenants.js'
+
+export interface Resource {
+  /** The parameters of its list. */
+  readonly query: TObject
+  readonly list: (scope: Scope, listing: never) => Query
+  readonly get: (scope: Scope, id: string) => Query
+  /** A record of it that an organisation has. */
+  readonly idOf: (organisation: ReturnType<typeof tenant>) => string
+}
+
+const limits = { page: 1, perPage: 50, maxPerPage: 1000 }
+
+/** By their names in paths. */
+export const resources = {
+  dispatches: {
+    query: DispatchListQuery(limits),
+    list: listDispatches,
+    get: getDispatch,
+    idOf: ({ dispatch }) => dispatch(1)._id,
+  },
+  projects: {
+    query: ProjectListQuery(limits),
+    list: listProjects,
+    get: getProject,
+    idOf: ({ project }) => project(1)._id,
+  },
+  entries: {
+    query: EntryListQuery(limits),
+    list: listEntries,
+    get: getEntry,
+    idOf: ({ entry }) => entry(1)._id,
+  },
+} satisfies Record<string, Resource>
+
+export type ResourceName = keyof typeof resources
+
+export const eachResource = Object.entries(resources) as [ResourceName, Resource][]
