@@ -1,0 +1,29 @@
+// What is listed in a catalogue is used: a setting that nothing reads, or an error that nothing throws, is a mistake.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Settings } from '../../src/config/config.js'
+import { problems } from '../../src/http/problems.js'
+
+const textOf = (folder: string): string =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+    .join('\n')
+
+t.test('loadConfig reads every setting, and its tests name it', async (t) => {
+  const reader = readFileSync('src/config/config.ts', 'utf8').split('export const loadConfig')[1] ?? ''
+  const tests = readFileSync('test/config/config.test.ts', 'utf8')
+  for (const name of Object.keys(Settings.properties)) {
+    t.match(reader, new RegExp(`\\b${name}\\b`), `src/config/config.ts: ${name}`)
+    t.match(tests, new RegExp(`\\b${name}\\b`), `test/config/config.test.ts: ${name}`)
+  }
+})
+
+t.test('the service gives every error, and a test names it', async (t) => {
+  const [source, tests] = [textOf('src'), textOf('test')]
+  for (const code of Object.keys(problems)) {
+    t.ok(source.includes(`'${code}'`), `src: ${code}`)
+    t.match(tests, new RegExp(`\\b${code}\\b`), `test: ${code}`)
+  }
+})

@@ -1,0 +1,111 @@
+// The pages against the code: their links and paths exist, and their tables and the first response are the real ones.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import type { TSchema } from '@sinclair/typebox'
+import t from 'tap'
+import { Settings } from '../../src/config/config.js'
+import { loadDemo } from '../../src/demo.js'
+import { problems } from '../../src/http/problems.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { testApp } from '../support/app.js'
+
+const read = (file: string): string => readFileSync(file, 'utf8')
+
+const pages = ['.', 'docs', 'docs/decisions', 'bench'].flatMap((folder) =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name)),
+)
+
+const withoutCode = (text: string): string => text.replace(/^```.*?^```/gms, '')
+
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchorsOf = (page: string): string[] =>
+  [...withoutCode(read(page)).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+t.test('every link of a page leads to a file of the project and to a heading that it has', async (t) => {
+  t.ok(pages.includes('README.md') && pages.includes('docs/architecture.md'))
+  for (const page of pages) {
+    for (const [, target = ''] of withoutCode(read(page)).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target)) continue
+      const [path = '', anchor] = target.split('#')
+      const file = path === '' ? page : normalize(join(dirname(page), path))
+      t.ok(existsSync(file), `${page}: ${target}`)
+      if (anchor !== undefined && existsSync(file)) t.ok(anchorsOf(file).includes(anchor), `${page}: ${target}`)
+    }
+  }
+})
+
+t.test('every path of the project that a page names exists', async (t) => {
+  for (const page of pages) {
+    for (const [, path = ''] of read(page).matchAll(/`((?:src|schemas|seed|test|docs|bench|\.ci)\/[\w./<>-]*)`/g)) {
+      const file = path.replace('<resource>', 'entries').replace('<command>', 'load')
+      t.ok(existsSync(file), `${page}: ${path}`)
+    }
+  }
+})
+
+/** The lines of the first table below a heading, as they stand in the page. */
+const tableOf = (page: string, heading: string): string[] => {
+  const section = read(page).split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
+  return (/(?:^\|.*\n)+/m.exec(section)?.[0] ?? '').trimEnd().split('\n').slice(2)
+}
+
+t.test('docs/errors.md lists every error with its status', async (t) => {
+  const rows = Object.entries(problems).map(([code, { status, when }]) => `| \`${code}\` | ${status} | ${when} |`)
+  t.same(tableOf('docs/errors.md', 'Codes'), rows)
+})
+
+t.test('docs/operating.md lists every setting with its default and its values', async (t) => {
+  const rows = Object.entries<TSchema>(Settings.properties).map(([name, schema]) => {
+    const { description, enum: allowed, minimum, maximum } = schema
+    const shown = schema.default === undefined ? ' ' : ` \`${schema.default}\` `
+    const values = allowed && ` One of ${allowed.map((value: string) => `\`${value}\``).join(', ')}.`
+    const range = minimum === undefined ? '' : ` From ${minimum} to ${maximum}.`
+    return `| \`${name}\` |${shown}| ${description}${values ?? range} |`
+  })
+  t.same(tableOf('docs/operating.md', 'Settings'), rows)
+})
+
+t.test('a page describes every script of the project', async (t) => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+  const described = read('README.md') + read('docs/operating.md') + read('docs/contributing.md')
+  for (const name of Object.keys(scripts)) {
+    t.match(described, new RegExp(`\\bnpm (run )?${name}\\b`), name)
+  }
+})
+
+t.test('README.md lists every operation', async (t) => {
+  const { app } = await testApp(t)
+  await app.ready()
+  const { paths } = app.swagger() as unknown as { paths: Record<string, { get: { operationId: string } }> }
+  const rows = Object.entries(paths).map(
+    ([path, { get }]) => `| \`${get.operationId}\` | \`GET ${path.replace('{id}', ':id')}\` |`,
+  )
+  t.same(tableOf('README.md', 'Operations').sort(), rows.sort())
+})
+
+t.test('the first request of README.md gives the lines that stand below it', async (t) => {
+  const [, key, url] = /Bearer (\S+)' \\\n {2}'http:\/\/127\.0\.0\.1:3000(\S+)'/.exec(read('README.md')) as string[]
+  const shown = (/```json\n(.*?)```/s.exec(read('README.md')) as string[])[1] as string
+  const store = embeddedStore()
+  await loadDemo(store)
+  const { app } = await testApp(t, { store })
+  const headers = { host: '127.0.0.1:3000', authorization: `Bearer ${key}` }
+  let rest = JSON.stringify((await app.inject({ url: url as string, headers })).json(), null, 2)
+  const parts = shown.split('…\n')
+  t.ok(parts.length > 1)
+  for (const part of parts) {
+    t.ok(rest.includes(part), part)
+    rest = rest.slice(rest.indexOf(part) + part.length)
+  }
+})
+
+t.test('README.md is short', async (t) => {
+  t.ok(read('README.md').split('\n').length <= 131, 'at most 130 lines: the rest belongs to a page in docs/')
+})
