@@ -8,10 +8,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'schemas/': 'rules/schemas and service/contract',
   'seed/': 'seed/index, since the parts of a data set depend on each other',
   'src/app': 'every test that builds the application',
-  'src/commands/load-lines': 'commands/load',
-  'src/commands/load-references': 'commands/load',
   'src/config/open-mongo': 'server and cli, which start processes with a database',
-  'src/http/caller': 'service/overload and plugins/admission',
   'src/http/problems': 'plugins/problems',
   'src/pipelines/dispatches': 'service/contract, lists, isolation, hostile and plans',
   'src/pipelines/entries': 'service/contract, lists, isolation, hostile and plans',
@@ -21,14 +18,10 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/routes/dispatches': 'service/contract and service/lists',
   'src/routes/entries': 'service/contract and service/lists',
   'src/routes/index': 'plugins/openapi',
-  'src/routes/operations': 'service/contract and service/lists',
-  'src/routes/page-metadata': 'service/lists',
   'src/routes/projects': 'service/contract and service/lists',
   'src/routes/responses': 'routes/revalidation and plugins/response-buffers',
-  'src/serializer/etag': 'routes/revalidation',
   'src/store/stuck': 'store/mongo',
   'src/validation/parameters': 'service/bad-input',
-  'src/validation/text': 'service/bad-input',
 }
 
 const namesIn = (folder: string, ending: string): string[] =>

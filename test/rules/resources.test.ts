@@ -1,41 +1,20 @@
 // Rules that hold between the schemas of a resource, its pipelines and its stored documents. They need no server.
 import type { TObject, TSchema } from '@sinclair/typebox'
 import t from 'tap'
-import { Dispatch, DispatchListItem, DispatchListQuery } from '../../schemas/dispatches.js'
-import { Entry, EntryListItem, EntryListQuery } from '../../schemas/entries.js'
 import { namedSchemas } from '../../schemas/index.js'
 import { joinedDocument } from '../../schemas/kit.js'
-import { Project, ProjectListQuery } from '../../schemas/projects.js'
 import { type CollectionName, collections } from '../../src/documents/collections.js'
-import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
-import { getEntry, listEntries } from '../../src/pipelines/entries.js'
-import { getProject, listProjects } from '../../src/pipelines/projects.js'
 import type { Condition, Query, Scope } from '../../src/pipelines/stages.js'
+import { eachResource } from '../support/resources.js'
 
 const scope: Scope = { organisation: 'org' }
-const limits = { page: 1, perPage: 50, maxPerPage: 1000 }
-
-interface List {
-  query: TObject
-  item: TObject
-  pipeline: (scope: Scope, listing: never) => Query
-}
-
-const lists: List[] = [
-  { query: DispatchListQuery(limits), item: DispatchListItem, pipeline: listDispatches },
-  { query: ProjectListQuery(limits), item: Project, pipeline: listProjects },
-  { query: EntryListQuery(limits), item: EntryListItem, pipeline: listEntries },
-]
-
 const listing = (fields: object) => ({ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50, ...fields }) as never
 
 /** Each response schema with the query that reads its documents. */
-const responses: [TObject, Query][] = [
-  ...lists.map(({ item, pipeline }): [TObject, Query] => [item, pipeline(scope, listing({}))]),
-  [Dispatch, getDispatch(scope, 'x')],
-  [Project, getProject(scope, 'x')],
-  [Entry, getEntry(scope, 'x')],
-]
+const responses = eachResource.flatMap(([, { item, record, list, get }]): [TObject, Query][] => [
+  [item, list(scope, listing({}))],
+  [record, get(scope, 'x')],
+])
 
 /** The joined fields of a query, each with the collection of its documents. */
 const joinsOf = ({ stages, references }: Query): Map<string, CollectionName> => {
@@ -50,13 +29,13 @@ const resolve = (schema: TSchema): TSchema =>
   schema.$ref === undefined ? schema : (namedSchemas.get(schema.$ref) as TSchema)
 
 t.test('Every filter of a list has an index with every sort of the list', async (t) => {
-  for (const { query, pipeline } of lists) {
+  for (const [, { query, list }] of eachResource) {
     const { sortBy, sortOrder, page, perPage, ...filters } = query.properties
     const selections = [{}, ...Object.entries(filters).map(([name, { enum: [value] = ['x'] }]) => ({ [name]: value }))]
     const sorts: string[] = sortBy?.enum
     for (const selection of selections) {
       for (const sort of sorts) {
-        const { collection, match, stages } = pipeline(scope, listing({ ...selection, sortBy: sort }))
+        const { collection, match, stages } = list(scope, listing({ ...selection, sortBy: sort }))
         const filtered = (match.$and as Condition[]).flatMap(Object.keys).filter((field) => field !== 'organisation')
         const sorted = Object.keys(stages.find(({ $sort }) => $sort)?.$sort ?? {})
         const wanted = [...new Set(['organisation', ...filtered, ...sorted])].join()
@@ -79,8 +58,8 @@ t.test('A response schema marks as joined what its pipeline joins, and nothing e
   }
 })
 
-/** What a response needs that a stored document may lack: each field with its fault. */
-const faultsOf = (
+/** What a response needs that a stored document may lack: each field with its error. */
+const errorsOf = (
   response: TSchema,
   stored: TSchema,
   joins: ReadonlyMap<string, CollectionName>,
@@ -93,8 +72,8 @@ const faultsOf = (
     const document = joinedDocument(property, namedSchemas)
     if (from !== undefined && document !== undefined) {
       const isCertain = property.type === 'array' || !required.includes(name)
-      const faults = faultsOf(document, collections[from].schema, new Map(), `${field}.`)
-      return isCertain ? faults : [`${field} is required, but its document may not exist`, ...faults]
+      const errors = errorsOf(document, collections[from].schema, new Map(), `${field}.`)
+      return isCertain ? errors : [`${field} is required, but its document may not exist`, ...errors]
     }
     const storedName = name === 'id' ? '_id' : name
     const source: TSchema | undefined = stored.properties[storedName]
@@ -102,12 +81,12 @@ const faultsOf = (
     const isOptional = required.includes(name) && !stored.required?.includes(storedName)
     return [
       ...(isOptional ? [`${field} is required, but optional in storage`] : []),
-      ...valueFaults(property, source, joins, field),
+      ...valueErrors(property, source, joins, field),
     ]
   })
 }
 
-const valueFaults = (
+const valueErrors = (
   response: TSchema,
   stored: TSchema,
   joins: ReadonlyMap<string, CollectionName>,
@@ -121,8 +100,8 @@ const valueFaults = (
     const branch = branches.find((each) => kindOf(each) === kind || kindOf(each) === 'anything')
     if (branch === undefined && isIdObject(schema) && kind === 'string') return []
     if (branch === undefined) return [`${field} is stored as ${kind}`]
-    if (branch.type === 'array') return valueFaults(branch.items, source.items, joins, `${field}[]`)
-    if (branch.type === 'object') return faultsOf(branch, source, joins, `${field}.`)
+    if (branch.type === 'array') return valueErrors(branch.items, source.items, joins, `${field}[]`)
+    if (branch.type === 'object') return errorsOf(branch, source, joins, `${field}.`)
     return []
   })
 }
@@ -135,6 +114,6 @@ const kindOf = ({ type = 'anything', format }: TSchema): string =>
 
 t.test('A record that may be stored fits every response: what a response requires is always stored', async (t) => {
   for (const [schema, query] of responses) {
-    t.same(faultsOf(schema, collections[query.collection].schema, joinsOf(query)), [], schema.$id as string)
+    t.same(errorsOf(schema, collections[query.collection].schema, joinsOf(query)), [], schema.$id as string)
   }
 })
