@@ -67,8 +67,15 @@ const OUTAGES = new Set([
   13_435, // NotPrimaryNoSecondaryOk
   13_436, // NotPrimaryOrSecondary
 ])
-/** Errors of the driver's connection pool: it is exhausted, or its server has left. The driver does not export the classes. */
-const POOL_ERRORS = new Set(['MongoWaitQueueTimeoutError', 'MongoPoolClosedError', 'MongoServerClosedError'])
+/** Errors of the driver when its pool is exhausted, or when the server, the pool or the client was closed meanwhile. */
+const POOL_ERRORS = new Set([
+  'MongoWaitQueueTimeoutError',
+  'MongoPoolClosedError',
+  'MongoServerClosedError',
+  'MongoTopologyClosedError',
+  'MongoNotConnectedError',
+  'MongoClientClosedError',
+])
 
 type Read = Pick<Query, 'collection' | 'match'>
 
@@ -85,22 +92,23 @@ export const mongoStore = (settings: MongoSettings): Store => {
   /** A read may wait for a server, for a connection of the pool, for a new connection, and for the reply. */
   const longestReadMs = serverSelectionTimeoutMS + waitQueueTimeoutMS + connectTimeoutMS + settings.queryTimeoutMs
 
+  let closed: Promise<void> = Promise.resolve()
   let connected: Promise<unknown> | undefined
   /** Connects the client. If its first try fails, the client stays closed until connect() is called again. */
   const connect = (): Promise<unknown> => {
-    connected ??= client.connect().catch((error) => {
-      connected = undefined
-      throw error
-    })
+    connected ??= closed
+      .then(() => client.connect())
+      .catch((error) => {
+        connected = undefined
+        throw error
+      })
     return connected
   }
 
+  // The next operation connects again.
   whenStuck(client, () => {
-    connected = client.close().then(() => client.connect())
-    // If this fails, the next operation connects again.
-    connected.catch(() => {
-      connected = undefined
-    })
+    closed = client.close()
+    connected = undefined
   })
 
   /** Runs an operation, and turns the driver's errors into those of the Store interface. */
