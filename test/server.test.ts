@@ -6,6 +6,9 @@ import t, { type Test } from 'tap'
 import { printed, type Started, startProgram } from './support/process.js'
 import { WireServer } from './support/wire-server.js'
 
+// Most of the time goes by in waiting for processes to start and to end.
+t.jobs = 3
+
 /** Starts the service with these settings alone, on a port of its own. */
 const start = (t: Test, settings: Record<string, string>, nodeOptions: string[] = []): Started =>
   startProgram(t, 'src/server.ts', { settings: { PORT: '0', LOG_LEVEL: 'info', ...settings }, nodeOptions })

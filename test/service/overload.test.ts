@@ -9,6 +9,9 @@ import t, { type Test } from 'tap'
 import { printed, startProgram } from '../support/process.js'
 import { getRequest, LAST, neverRead, send, statusesIn } from '../support/sockets.js'
 
+// Most of the time goes by in waiting for time limits.
+t.jobs = 3
+
 /** Starts the service with its demo data: its port, and the keys of its two organisations. */
 const startDemo = async (t: Test, settings: Record<string, string> = {}, options: { openFiles?: number } = {}) => {
   const child = startProgram(t, 'src/server.ts', { settings: { PORT: '0', ...settings }, ...options })
