@@ -107,7 +107,9 @@ export const getOperation = (
     },
     async (request, reply) => {
       const { id } = request.params as { id: string }
-      const { first } = await app.store.aggregate(pipeline(request.scope, id), callerGone(request))
+      // This read is too short to be interrupted, which would close a connection to the database.
+      const { first } = await app.store.aggregate(pipeline(request.scope, id))
+      if (reply.raw.closed) return reply.hijack()
       if (first === undefined) throw problem('not_found', `No ${name} has this id`)
       return isKnown(request, reply, first) ? reply.code(304).send() : { success: true, data: first }
     },
