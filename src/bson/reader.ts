@@ -36,8 +36,8 @@ export class Bytes {
 
 /** The bytes are not valid BSON: for example, a wrong length, a missing end or an unknown type. */
 export class DamagedBson extends Error {
-  constructor(fault: string, at: number) {
-    super(`Damaged BSON: ${fault} at byte ${at}`)
+  constructor(reason: string, at: number) {
+    super(`Damaged BSON: ${reason} at byte ${at}`)
     this.name = 'DamagedBson'
   }
 }
@@ -53,16 +53,16 @@ export class ResponseTooLarge extends Error {
   }
 }
 
-/** A document does not fit its response schema. This is a fault of the server, so the caller gets a 500. */
+/** A document does not fit its response schema. This is an error of the server, so the caller gets a 500. */
 export class UnwritableDocument extends Error {
   constructor(
     readonly collection: string,
     readonly id: string,
     /** The dotted path of stored names to the value; empty for the document itself. */
     readonly field: string,
-    fault: string,
+    reason: string,
   ) {
-    super(`${collection} ${id}: ${field === '' ? 'the document' : field} ${fault}`)
+    super(`${collection} ${id}: ${field === '' ? 'the document' : field} ${reason}`)
     this.name = 'UnwritableDocument'
   }
 }

@@ -5,12 +5,12 @@ import { Bson, Bytes } from '../bson/reader.js'
 /** A value does not fit its schema. `at` is the place of the value in the bytes. */
 export class WrongValue extends Error {
   constructor(
-    fault: string,
+    reason: string,
     readonly at: number,
-    /** The name of the field, if the fault is that the document at that place lacks it. */
+    /** The name of the field, if the error is that the document at that place lacks it. */
     readonly missing?: string,
   ) {
-    super(fault)
+    super(reason)
   }
 }
 

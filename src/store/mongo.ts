@@ -82,7 +82,7 @@ type Read = Pick<Query, 'collection' | 'match'>
 /** A store that connects at its first use, and reconnects after the connection was lost. The URI names the database. */
 export const mongoStore = (settings: MongoSettings): Store => {
   const client = new MongoClient(settings.uri, clientOptions(settings))
-  // The driver would find these faults only when it connects: a missing file, and contradictory sizes of the pool.
+  // The driver would find these errors only when it connects: a missing file, and contradictory sizes of the pool.
   const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, minPoolSize, maxPoolSize } = client.options
   const { serverSelectionTimeoutMS, waitQueueTimeoutMS, connectTimeoutMS } = client.options
   for (const file of [tlsCAFile, tlsCRLFile, tlsCertificateKeyFile]) if (file !== undefined) accessSync(file)
