@@ -11,6 +11,8 @@ type Envelope = Readonly<Record<string, unknown>>
 
 /** Most responses share one output, because they are written synchronously. */
 const shared = new Output()
+/** The outputs for responses in steps that are not in use. */
+const idle: Output[] = []
 /** How many bytes of BSON are written before other work gets its turn: about a millisecond. */
 const STEP_BYTES = 256 * 1024
 
@@ -48,9 +50,14 @@ export const compileResponse = (schema: TSchema): ResponseSerializer => {
     return shared.take()
   }
   const inSteps = async (payload: Envelope): Promise<Buffer> => {
-    const out = new Output()
-    for (const _ of write(payload, STEP_BYTES, out)) await setImmediate()
-    return out.take()
+    const out = idle.pop() ?? new Output()
+    out.reset()
+    try {
+      for (const _ of write(payload, STEP_BYTES, out)) await setImmediate()
+      return out.take()
+    } finally {
+      idle.push(out)
+    }
   }
   return Object.assign(serialize, { inSteps })
 }

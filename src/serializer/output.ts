@@ -18,12 +18,22 @@ export const giveBack = ({ buffer }: Buffer): void => {
   const bytes = lent.get(buffer)
   if (bytes === undefined) return
   lent.delete(buffer)
+  keep(bytes)
+}
+
+const keep = (bytes: Bytes): void => {
   if (kept.length < MOST_KEPT && bytes.bytes.length <= MOST_KEPT_BYTES) kept.push(bytes)
+}
+
+/** A buffer of at least this size, used before if there is one. */
+const take = (size: number): Bytes => {
+  const index = kept.findIndex(({ bytes }) => bytes.length >= size)
+  return kept.splice(index, index === -1 ? 0 : 1)[0] ?? new Bytes(Buffer.allocUnsafeSlow(size))
 }
 
 export class Output {
   /** The bytes to write to. Call reserve() before writing, and set the length afterwards. */
-  target = new Bytes(Buffer.allocUnsafeSlow(FIRST_SIZE))
+  target = take(FIRST_SIZE)
   #length = 0
 
   get length(): number {
@@ -41,9 +51,10 @@ export class Output {
     const { bytes } = this.target
     const needed = this.#length + count
     if (needed <= bytes.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * bytes.length))
-    bytes.copy(larger, 0, 0, this.#length)
-    this.target = new Bytes(larger)
+    const larger = take(Math.max(needed, 2 * bytes.length))
+    bytes.copy(larger.bytes, 0, 0, this.#length)
+    keep(this.target)
+    this.target = larger
   }
 
   byte(value: number): void {
@@ -79,6 +90,6 @@ export class Output {
   }
 
   #renew(): void {
-    this.target = kept.pop() ?? new Bytes(Buffer.allocUnsafeSlow(FIRST_SIZE))
+    this.target = take(FIRST_SIZE)
   }
 }
