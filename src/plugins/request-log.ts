@@ -38,13 +38,17 @@ const logRequest = (request: FastifyRequest, reply: FastifyReply, wasSent: boole
   request.log.info(
     {
       method: request.method,
-      url: redacted(request.url.slice(0, MAX_LOGGED_URL)),
+      url: loggable(request.url, MAX_LOGGED_URL),
       ...(wasSent ? { statusCode: reply.statusCode } : { aborted: true }),
       ms: Math.round(reply.elapsedTime * 10) / 10,
       ip: request.ip,
-      userAgent: redacted((request.headers['user-agent'] ?? '').slice(0, MAX_LOGGED_AGENT)) || undefined,
+      userAgent: loggable(request.headers['user-agent'] ?? '', MAX_LOGGED_AGENT) || undefined,
       keyId: request.scope?.keyId,
       organisation: request.scope?.organisation,
     },
     'request',
   )
+
+/** The beginning of a text from outside, without secrets and without the control characters that JSON leaves as they are. */
+const loggable = (text: string, maxLength: number): string =>
+  redacted(text.slice(0, maxLength)).replace(/[\x7f-\x9f]/g, '?')

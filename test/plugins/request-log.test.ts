@@ -109,6 +109,12 @@ t.test('a long URL and a long user agent are cut in the log', async (t) => {
   t.match(lines, [{ url: /^.{500}$/, userAgent: /^.{200}$/ }])
 })
 
+t.test('control characters in a user agent do not reach the log', async (t) => {
+  const { app, lines } = await logged()
+  await app.inject({ url: '/x', headers: { 'user-agent': 'x\x9b31m\x7fy' } })
+  t.match(lines, [{ userAgent: 'x?31m?y' }])
+})
+
 t.test('the caller’s address is the one that a trusted proxy names', async (t) => {
   const lines: Record<string, unknown>[] = []
   const log = { write: (line: string) => lines.push(JSON.parse(line)) }
