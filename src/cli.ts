@@ -1,5 +1,4 @@
 // The entry point of all commands, such as `npm run keys`. They work on the database that MONGODB_URI names.
-
 import { indexesCommand } from './commands/indexes.js'
 import { keysCommand } from './commands/keys.js'
 import { loadCommand } from './commands/load.js'

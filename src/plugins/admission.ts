@@ -183,6 +183,7 @@ export const admissionPlugin = fp(
     // When the database cannot be reached, all waiting requests fail now instead of one after the other.
     app.addHook('onError', (_request, _reply, error, next) => {
       if (error instanceof StoreUnavailable) {
+        // All stop waiting first, because each failure calls this hook again.
         const waiting = [...shares].map(({ giveUp }) => giveUp)
         for (const share of shares) share.giveUp = undefined
         for (const giveUp of waiting) giveUp?.(error)

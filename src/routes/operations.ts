@@ -5,7 +5,6 @@ import type { FastifyInstance } from 'fastify'
 import { IdParams } from '../../schemas/common.js'
 import { one, page } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
-import type { BsonList } from '../bson/reader.js'
 import { callerGone } from '../http/caller.js'
 import { type ProblemCode, problem } from '../http/problems.js'
 import type { Listing, Query, Scope } from '../pipelines/stages.js'
@@ -21,6 +20,9 @@ const commonProblems: ProblemCode[] = [
   ...requestProblems,
   ...databaseProblems,
 ]
+
+/** The work on a page of more bytes takes milliseconds, so other requests get their turn in between. */
+const LARGE_BYTES = 512 * 1024
 
 interface Operation {
   operationId: string
@@ -39,7 +41,8 @@ export const listOperation = <Q extends Listing>(
   },
 ): void => {
   const { url, query, item, pipeline } = operation
-  const serialize = compileResponse(page(item))
+  const response = page(item)
+  const serialize = compileResponse(response)
   app.get(
     url,
     {
@@ -47,7 +50,7 @@ export const listOperation = <Q extends Listing>(
         ...described(operation),
         querystring: query,
         response: {
-          200: taggedResponse(page(item), url),
+          200: taggedResponse(response, url),
           304: notModified,
           ...problemResponses([...commonProblems, 'response_too_large']),
         },
@@ -59,7 +62,8 @@ export const listOperation = <Q extends Listing>(
       const matching = pipeline(request.scope, listing)
       const [data, counted] = await Promise.all([app.store.aggregate(matching, signal), app.store.count(matching)])
       request.share.claim(data.size)
-      await letOthersRun(data)
+      const isLarge = data.size > LARGE_BYTES
+      if (isLarge) await setImmediate()
       let total = totalOf(listing, data.length, counted)
       const next = unknownNext(listing, total)
       if (next !== undefined) {
@@ -67,19 +71,12 @@ export const listOperation = <Q extends Listing>(
       }
       const _metadata = pageMetadata(request, app.config.publicUrl, listing, total)
       if (isKnown(request, reply, data, _metadata)) return reply.code(304).send()
-      const response = { success: true, data, _metadata }
-      if (data.size <= LARGE_BYTES) return response
-      return reply.type('application/json; charset=utf-8').send(await serialize.inSteps(response))
+      const envelope = { success: true, data, _metadata }
+      if (!isLarge) return envelope
+      return reply.type('application/json; charset=utf-8').send(await serialize.inSteps(envelope))
     },
   )
 }
-
-/** For a page of more bytes, each step of the work takes milliseconds. */
-const LARGE_BYTES = 512 * 1024
-
-/** Handles other requests that have arrived before the next step of the work on a large page. */
-const letOthersRun = ({ size }: BsonList): Promise<void> | undefined =>
-  size > LARGE_BYTES ? setImmediate() : undefined
 
 /** Registers a record by its id. The response to an id of another organisation is the same as to an unknown id. */
 export const getOperation = (

@@ -33,7 +33,7 @@ export const compileResponse = (schema: TSchema): ResponseSerializer => {
     label: `${JSON.stringify(name)}:`,
     write: partWriter(property),
   }))
-  function* write(payload: Envelope, size: number, out: Output): Generator<void> {
+  function* steps(payload: Envelope, size: number, out: Output): Generator<void> {
     let separator = '{'
     for (const { name, label, write } of parts) {
       if (payload[name] === undefined) continue
@@ -46,18 +46,16 @@ export const compileResponse = (schema: TSchema): ResponseSerializer => {
 
   const serialize = (payload: Envelope): Buffer => {
     shared.reset()
-    for (const _ of write(payload, Number.POSITIVE_INFINITY, shared));
+    for (const _ of steps(payload, Number.POSITIVE_INFINITY, shared));
     return shared.take()
   }
   const inSteps = async (payload: Envelope): Promise<Buffer> => {
     const out = idle.pop() ?? new Output()
+    for (const _ of steps(payload, STEP_BYTES, out)) await setImmediate()
+    const response = out.take()
     out.reset()
-    try {
-      for (const _ of write(payload, STEP_BYTES, out)) await setImmediate()
-      return out.take()
-    } finally {
-      idle.push(out)
-    }
+    idle.push(out)
+    return response
   }
   return Object.assign(serialize, { inSteps })
 }

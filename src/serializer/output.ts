@@ -25,15 +25,15 @@ const keep = (bytes: Bytes): void => {
   if (kept.length < MOST_KEPT && bytes.bytes.length <= MOST_KEPT_BYTES) kept.push(bytes)
 }
 
-/** A buffer of at least this size, used before if there is one. */
-const take = (size: number): Bytes => {
+/** A buffer of at least this size: a kept one if there is one, otherwise a new one. */
+const bufferOf = (size: number): Bytes => {
   const index = kept.findIndex(({ bytes }) => bytes.length >= size)
   return kept.splice(index, index === -1 ? 0 : 1)[0] ?? new Bytes(Buffer.allocUnsafeSlow(size))
 }
 
 export class Output {
   /** The bytes to write to. Call reserve() before writing, and set the length afterwards. */
-  target = take(FIRST_SIZE)
+  target = bufferOf(FIRST_SIZE)
   #length = 0
 
   get length(): number {
@@ -51,7 +51,7 @@ export class Output {
     const { bytes } = this.target
     const needed = this.#length + count
     if (needed <= bytes.length) return
-    const larger = take(Math.max(needed, 2 * bytes.length))
+    const larger = bufferOf(Math.max(needed, 2 * bytes.length))
     bytes.copy(larger.bytes, 0, 0, this.#length)
     keep(this.target)
     this.target = larger
@@ -90,6 +90,6 @@ export class Output {
   }
 
   #renew(): void {
-    this.target = take(FIRST_SIZE)
+    this.target = bufferOf(FIRST_SIZE)
   }
 }

@@ -71,12 +71,12 @@ export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSc
       let isFirst = true
       for (const batch of batches) {
         const input = new Bytes(batch)
-        for (let at = FIRST_ITEM, start = 0; at > start; ) {
-          start = at
-          writing(collection, batch, true, () => {
-            at = writeItems(input, start, size, out, isFirst)
-          })
-          if (at > start) isFirst = false
+        let at = FIRST_ITEM
+        for (;;) {
+          const next = writing(collection, batch, true, () => writeItems(input, at, size, out, isFirst))
+          if (next === at) break
+          at = next
+          isFirst = false
           yield
         }
       }
@@ -86,10 +86,10 @@ export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSc
 }
 
 /** Runs a write, and adds the place in the documents to its error. */
-const writing = (collection: string, bytes: Buffer, isList: boolean, write: () => void): void =>
+const writing = <T>(collection: string, bytes: Buffer, isList: boolean, write: () => T): T =>
   reading(collection, () => {
     try {
-      write()
+      return write()
     } catch (error) {
       throw error instanceof WrongValue ? located(error, collection, bytes, isList) : error
     }
