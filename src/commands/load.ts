@@ -3,7 +3,7 @@
 // stored exactly as in the file are skipped.
 import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual, parseArgs } from 'node:util'
-import { type CollectionName, collections } from '../documents/collections.js'
+import { CHANGED_AT, type CollectionName, collections } from '../documents/collections.js'
 import type { Store } from '../store/store.js'
 import { type Line, readLines } from './load-lines.js'
 import { missingReferences } from './load-references.js'
@@ -122,7 +122,7 @@ const check = async (store: Store, collection: CollectionName, organisation: str
     const found = await store.dangerouslyFindAll(collection, {
       _id: { $in: batch.flatMap(({ document }) => (document === undefined ? [] : [document._id])) },
     })
-    const taken = new Map<unknown, unknown>(found.map((document) => [document._id, document]))
+    const taken = new Map(found.map((document) => [document._id as unknown, withoutStamp(document)]))
     for (const { number, document, error } of batch) {
       const invalid = (text: string) => errors.add(`line ${number}: ${text}`)
       const id = document?._id
@@ -138,6 +138,9 @@ const check = async (store: Store, collection: CollectionName, organisation: str
   }
   return { count, present, errors, missing }
 }
+
+/** A stored record as a line has it. */
+const withoutStamp = ({ [CHANGED_AT]: _stamp, ...document }: Record<string, unknown>) => document
 
 async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
   let batch: Line[] = []

@@ -1,5 +1,8 @@
 // The stored documents: name, schema and indexes of each collection. Identifiers are strings, and points in time are BSON
 // dates. Every document that belongs to an organisation names it.
+//
+// Records also have a change stamp, and a deleted record leaves a tombstone in its place. The store writes both, by the
+// clock of the database, so they are in no schema. docs/data.md tells other writers how to write them.
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
 import { strict } from '../../schemas/kit.js'
@@ -180,6 +183,27 @@ export const collections = {
 } as const satisfies Record<string, Collection>
 
 export type CollectionName = keyof typeof collections
+
+/** The collections of records, which callers can read. Each depends only on those before it. */
+export const recordCollections = ['users', 'agents', 'forms', 'projects', 'dispatches', 'entries'] as const
+
+export type RecordCollection = (typeof recordCollections)[number]
+
+export const isRecordCollection = (name: CollectionName): name is RecordCollection =>
+  (recordCollections as readonly string[]).includes(name)
+
+/** When a record was last written. */
+export const CHANGED_AT = 'changedAt'
+
+/** What replaces a deleted record. Having no `organisation`, it matches no query but the one for tombstones. */
+export interface Tombstone {
+  readonly _id: string
+  readonly deletedFrom: string
+  readonly deletedAt: Date
+}
+
+/** The index of tombstones, which only they are in. */
+export const TOMBSTONE_INDEX: Index = ['deletedFrom', 'deletedAt', '_id']
 
 const authors = { createdBy: 'users', modifiedBy: 'users' } as const
 

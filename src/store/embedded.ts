@@ -11,7 +11,15 @@ import type { Options } from 'mingo/types'
 import { resolve } from 'mingo/util'
 import { BSON } from 'mongodb'
 import { BsonList } from '../bson/reader.js'
-import { type CollectionName, collections, type Documents } from '../documents/collections.js'
+import {
+  CHANGED_AT,
+  type CollectionName,
+  collections,
+  type Documents,
+  isRecordCollection,
+  TOMBSTONE_INDEX,
+  type Tombstone,
+} from '../documents/collections.js'
 import type { Condition, Lookup, Query, Stage } from '../pipelines/stages.js'
 import { compareValues, isSameType } from './bson-order.js'
 import { withReferences } from './references.js'
@@ -35,9 +43,13 @@ interface Equality {
 /** The maximum number of documents in a batch of a stream. */
 const STREAM_BATCH = 500
 
-export const embeddedStore = (): Store => {
+/** @param now the clock of the database */
+export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   const tables = new Map(
-    Object.entries(collections).map(([name, { indexes }]) => [name, new Table(new Set(['_id', ...indexes.flat()]))]),
+    Object.entries(collections).map(([name, { indexes }]) => [
+      name,
+      new Table(new Set(['_id', ...indexes.flat(), ...TOMBSTONE_INDEX])),
+    ]),
   )
   const table = (name: string) => tables.get(name) as Table
 
@@ -83,6 +95,8 @@ export const embeddedStore = (): Store => {
       [...batches(query)].flatMap((list) => list.batches),
     )
 
+  const stamped = (document: Document): Document => ({ ...document, [CHANGED_AT]: now() })
+
   return {
     description: 'embedded store',
     async aggregate(query) {
@@ -101,9 +115,25 @@ export const embeddedStore = (): Store => {
       const rows = table(collection).matching({ $and: [condition] })
       return rows.slice(0, limit).map(decode) as Documents[C][]
     },
-    async insert(collection, documents, options) {
-      const missing = options?.skipTaken ? documents.filter(({ _id }) => !table(collection).has(_id)) : documents
-      table(collection).insert(missing)
+    async insert(name, documents, options) {
+      const isFree = (document: Document) => table(name).isFree(document)
+      const added = options?.skipTaken ? documents.filter(isFree) : documents
+      table(name).put(isRecordCollection(name) ? added.map(stamped) : added, isFree)
+    },
+    async upsert(name, documents) {
+      table(name).put(documents.map(stamped), (document) => {
+        const found = table(name).find(document._id as string)
+        return found === undefined || (found.organisation ?? found.deletedFrom) === document.organisation
+      })
+    },
+    async remove(name, organisation, ids) {
+      const found = [...new Set(ids)].filter((id) => table(name).find(id)?.organisation === organisation)
+      const tombstones: Tombstone[] = found.map((_id) => ({ _id, deletedFrom: organisation, deletedAt: now() }))
+      table(name).put(tombstones as unknown as Document[], () => true)
+      return found.length
+    },
+    async now() {
+      return now()
     },
     async update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>) {
       return table(collection).update(id, fields)
@@ -218,18 +248,21 @@ class Table {
 
   constructor(readonly indexed: ReadonlySet<string>) {}
 
-  insert(documents: readonly Document[]): void {
+  /** Writes documents that may be written, all or none of them. */
+  put(documents: readonly Document[], mayWrite: (document: Document) => boolean): void {
     const ids = new Set<string>()
     for (const document of documents) {
       const id = document._id as string
-      if (this.#rows.has(id) || ids.has(id)) throw new Error(`The id ${id} exists already`)
+      if (ids.has(id) || !mayWrite(document)) throw new Error(`The id ${id} exists already`)
       ids.add(id)
     }
     for (const document of documents) this.#put(document)
   }
 
-  has(id: string): boolean {
-    return this.#rows.has(id)
+  /** Whether nothing has the id of a document, except perhaps a tombstone of the same organisation. */
+  isFree({ _id, organisation }: Document): boolean {
+    const found = this.find(_id as string)
+    return found === undefined || (found.deletedFrom !== undefined && found.deletedFrom === organisation)
   }
 
   find(id: string): Document | undefined {

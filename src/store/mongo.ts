@@ -13,7 +13,15 @@ import {
   type RunCommandOptions,
 } from 'mongodb'
 import { arrayOf, BsonList, bsonArray, MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
-import { type CollectionName, collections, type Documents } from '../documents/collections.js'
+import {
+  CHANGED_AT,
+  type CollectionName,
+  collections,
+  type Documents,
+  isRecordCollection,
+  type RecordCollection,
+  TOMBSTONE_INDEX,
+} from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
 import { withReferences } from './references.js'
 import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
@@ -76,6 +84,8 @@ const POOL_ERRORS = new Set([
   'MongoNotConnectedError',
   'MongoClientClosedError',
 ])
+
+type Owned = Pick<Documents[RecordCollection], '_id' | 'organisation'>
 
 type Read = Pick<Query, 'collection' | 'match'>
 
@@ -214,6 +224,24 @@ export const mongoStore = (settings: MongoSettings): Store => {
     return new BsonList(query.collection, found)
   }
 
+  /**
+   * Writes records with a change stamp: each replaces what has its id, if that is of the same organisation and meets the
+   * condition, and is inserted otherwise. So an id that is taken is a duplicate key, as for an insert.
+   */
+  const write = (name: RecordCollection, documents: readonly Owned[], condition: Document, ordered: boolean) => {
+    const updates = documents.map((document) => {
+      const owner = { $in: [document.organisation, null] }
+      return {
+        updateOne: {
+          filter: { _id: document._id, $and: [{ organisation: owner, deletedFrom: owner }, condition] },
+          update: [{ $replaceWith: { $mergeObjects: [{ $literal: document }, { [CHANGED_AT]: '$$NOW' }] } }],
+          upsert: true,
+        },
+      }
+    })
+    return run(() => collection(name).bulkWrite(updates, { ordered }))
+  }
+
   return {
     description: `MongoDB database ${db.databaseName}`,
     async aggregate(query, signal) {
@@ -239,11 +267,27 @@ export const mongoStore = (settings: MongoSettings): Store => {
       return (await found) as unknown[] as Documents[C][]
     },
     async insert(name, documents, options) {
+      const ordered = options?.skipTaken !== true
       try {
-        await run(() => collection(name).insertMany([...documents], { ordered: options?.skipTaken !== true }))
+        if (isRecordCollection(name))
+          await write(name, documents as readonly unknown[] as Owned[], { organisation: { $exists: false } }, ordered)
+        else await run(() => collection(name).insertMany([...documents], { ordered }))
       } catch (error) {
-        if (options?.skipTaken !== true || !isAllTaken(error)) throw error
+        if (ordered || !isAllTaken(error)) throw error
       }
+    },
+    async upsert(name, documents) {
+      await write(name, documents, {}, true)
+    },
+    async remove(name, organisation, ids) {
+      const tombstone = { _id: '$_id', deletedFrom: '$organisation', deletedAt: '$$NOW' }
+      const found = { _id: { $in: [...ids] }, organisation }
+      const { modifiedCount } = await run(() => collection(name).updateMany(found, [{ $replaceWith: tombstone }]))
+      return modifiedCount
+    },
+    async now() {
+      const { localTime } = await runRead(() => send({ hello: 1 }, { readPreference: 'primary' }))
+      return localTime
     },
     async update(name, id, fields) {
       const { matchedCount } = await run(() => collection(name).updateOne({ _id: id }, { $set: fields }))
@@ -251,7 +295,10 @@ export const mongoStore = (settings: MongoSettings): Store => {
     },
     async ensureIndexes() {
       for (const [name, { indexes }] of Object.entries(collections)) {
-        const specs = indexes.map((fields) => ({ key: Object.fromEntries(fields.map((field) => [field, 1 as const])) }))
+        const specs = [
+          ...indexes.map((fields) => ({ key: keyOf(fields) })),
+          ...(isRecordCollection(name as CollectionName) ? [tombstoneIndex] : []),
+        ]
         if (specs.length > 0) await run(() => collection(name as CollectionName).createIndexes(specs))
       }
     },
@@ -261,6 +308,10 @@ export const mongoStore = (settings: MongoSettings): Store => {
     close: () => client.close(),
   }
 }
+
+const keyOf = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
+
+const tombstoneIndex = { key: keyOf(TOMBSTONE_INDEX), partialFilterExpression: { deletedFrom: { $exists: true } } }
 
 /** The driver's options from the settings, without those that the URI overrides. */
 const clientOptions = ({

@@ -2,7 +2,7 @@
 // into JSON.
 
 import type { BsonList } from '../bson/reader.js'
-import type { CollectionName, Documents } from '../documents/collections.js'
+import type { CollectionName, Documents, RecordCollection } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
 
 export interface Store {
@@ -25,7 +25,10 @@ export interface Store {
     condition: Condition,
     limit?: number,
   ): Promise<Documents[C][]>
-  /** Adds documents. Fails if an `_id` exists already, or with `skipTaken` skips that document. */
+  /**
+   * Adds documents, records with a change stamp. Fails if an `_id` exists already, or with `skipTaken` skips that document.
+   * A tombstone of the same organisation does not count as existing: the record replaces it.
+   */
   insert<C extends CollectionName>(
     collection: C,
     documents: readonly Documents[C][],
@@ -33,6 +36,15 @@ export interface Store {
   ): Promise<void>
   /** Sets fields of the document with an id. Returns whether the document exists. */
   update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>): Promise<boolean>
+  /**
+   * Adds records, or replaces those of the same organisation that have the same `_id`, and stamps them. Fails if a record
+   * with an `_id` belongs to another organisation.
+   */
+  upsert<C extends RecordCollection>(collection: C, documents: readonly Documents[C][]): Promise<void>
+  /** Replaces records of an organisation by tombstones. Returns how many of them existed. */
+  remove(collection: RecordCollection, organisation: string, ids: readonly string[]): Promise<number>
+  /** The time by the clock of the database, as it was when the call began or later. */
+  now(): Promise<Date>
   /** Creates the missing indexes of all collections. */
   ensureIndexes(): Promise<void>
   /** Rejects unless the database responds. */

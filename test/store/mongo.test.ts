@@ -171,7 +171,7 @@ t.test('A count uses the match and ignores the stages', async (t) => {
 
 t.test('A document is found by its id in any organisation', async (t) => {
   const { store } = await start(t)
-  t.same(await store.dangerouslyFind('users', b.user._id), { ...b.user, organisation: B })
+  t.match(await store.dangerouslyFind('users', b.user._id), { ...b.user, organisation: B })
 })
 
 t.test('The next read sees inserts and updates', async (t) => {
@@ -179,14 +179,14 @@ t.test('The next read sees inserts and updates', async (t) => {
   await store.insert('users', [{ ...a.user, _id: 'user-new' }])
   t.equal(await store.update('users', 'user-new', { firstName: 'Zainab' }), true)
   t.equal(await store.update('users', 'nobody', { firstName: 'Zainab' }), false)
-  t.same(await store.dangerouslyFind('users', 'user-new'), { ...a.user, _id: 'user-new', firstName: 'Zainab' })
-  t.same(commands(server), ['insert', 'update', 'update', 'aggregate'])
+  t.match(await store.dangerouslyFind('users', 'user-new'), { ...a.user, _id: 'user-new', firstName: 'Zainab' })
+  t.same(commands(server), ['update', 'update', 'update', 'aggregate'])
 })
 
 t.test('An insert of an id that exists already fails and changes nothing', async (t) => {
   const { store } = await start(t)
   await t.rejects(store.insert('users', [{ ...a.user, firstName: 'Other' }]), { code: 11_000 })
-  t.same(await store.dangerouslyFind('users', a.user._id), a.user)
+  t.match(await store.dangerouslyFind('users', a.user._id), a.user)
 })
 
 t.test('An insert with skipTaken skips documents whose id exists already, and no other errors', async (t) => {
@@ -198,7 +198,7 @@ t.test('An insert with skipTaken skips documents whose id exists already, and no
   await store.insert('users', users, { skipTaken: true })
   t.match(await store.dangerouslyFindAll('users', { organisation: A }), [{ firstName: 'Amina' }, { _id: 'user-new' }])
   await t.rejects(store.insert('users', users), { code: 11_000 })
-  server.errors.set('insert', 13)
+  server.errors.set('update', 13)
   await t.rejects(store.insert('users', users, { skipTaken: true }), { code: 13 })
 })
 

@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { BSON, Long, ObjectId } from 'mongodb'
 import type { Test } from 'tap'
-import type { CollectionName } from '../../src/documents/collections.js'
+import type { CollectionName, RecordCollection } from '../../src/documents/collections.js'
 import { type Condition, Query, type Scope, type Stage } from '../../src/pipelines/stages.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { objectsOf } from './bson.js'
@@ -26,7 +26,7 @@ interface Command extends Document {
   readonly batchSize?: number
   readonly cursors: readonly number[]
   readonly documents: readonly never[]
-  readonly updates: readonly [{ q: { _id: string }; u: { $set: Document } }]
+  readonly updates: readonly { q: Document; u: { $set: Document } | readonly [{ $replaceWith: Document }] }[]
 }
 
 /** Message types. The driver starts with OP_QUERY, to which OP_REPLY is the reply. Then both sides use OP_MSG. */
@@ -154,12 +154,11 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
         for (const id of command.cursors) this.#cursors.delete(id)
         return { ok: 1, cursorsKilled: command.cursors }
       case 'insert':
-        return this.#insert(target, command)
-      case 'update': {
-        const [{ q, u }] = command.updates
-        const n = Number(await this.store.update(target, q._id, u.$set as never))
-        return { ok: 1, n, nModified: n }
-      }
+        return this.#each(command.documents, command.ordered, (document) => this.store.insert(target, [document]))
+      case 'update':
+        return this.#each(command.updates, command.ordered, (update) =>
+          this.#update(target as RecordCollection, update),
+        )
       default:
         throw new Error(`There is no command ${name}`)
     }
@@ -176,16 +175,35 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     return total === 0 ? [] : [{ total }]
   }
 
-  /** Inserts one document after the other. An id that exists already is an error, which ends an ordered insert. */
-  async #insert(collection: CollectionName, { documents, ordered }: Command): Promise<Document> {
+  /** Does the writes one after the other. An error, such as an id that exists already, ends an ordered command. */
+  async #each<T>(writes: readonly T[], ordered: boolean, write: (one: T) => Promise<unknown>): Promise<Document> {
     const writeErrors: Document[] = []
-    for (const [index, document] of documents.entries()) {
+    let n = 0
+    for (const [index, one] of writes.entries()) {
       if (ordered && writeErrors.length > 0) break
-      await this.store.insert(collection, [document]).catch((error) => {
+      try {
+        n += Number((await write(one)) ?? 1)
+      } catch (error) {
         writeErrors.push({ index, code: DUPLICATE_KEY, errmsg: String(error) })
-      })
+      }
     }
-    return { ok: 1, n: documents.length - writeErrors.length, ...(writeErrors.length > 0 && { writeErrors }) }
+    return { ok: 1, n, nModified: n, ...(writeErrors.length > 0 && { writeErrors }) }
+  }
+
+  /** Knows the updates that the store sends. Returns how many documents there were. */
+  async #update(collection: RecordCollection, { q, u }: Command['updates'][number]): Promise<number> {
+    if ('$set' in u) return Number(await this.store.update(collection, q._id as string, u.$set))
+    const { $mergeObjects } = u[0].$replaceWith as { $mergeObjects?: [{ $literal: never }, unknown] }
+    if ($mergeObjects === undefined) {
+      const { _id, organisation } = q as { _id: { $in: string[] }; organisation: string }
+      return this.store.remove(collection, organisation, _id.$in)
+    }
+    const [{ $literal }] = $mergeObjects
+    const [, condition] = q.$and as [unknown, Document]
+    await ('organisation' in condition
+      ? this.store.insert(collection, [$literal])
+      : this.store.upsert(collection, [$literal]))
+    return 1
   }
 
   #open(collection: string, documents: unknown[], batchSize = FIRST_BATCH): Document {
