@@ -1,0 +1,53 @@
+"""Compares the copy that sync.py keeps with the service, and mends what differs.
+
+    API_URL=http://127.0.0.1:3000 API_KEY=... python3 check.py copy.sqlite
+
+It compares the number of entries and the sum of their updatedAt for ranges of ids, and narrows down those that differ.
+SQLite sorts ids by their UTF-8 bytes, as the service does.
+"""
+
+import sqlite3
+import sys
+
+from sync import TABLES, get, store, sync
+
+BETWEEN = "FROM entries WHERE id >= :from AND (:to IS NULL OR id < :to)"
+
+
+def check(db, **ends):
+    """Compares a range of ids, {from, to}, and returns how many records were fetched."""
+    place = {"from": "", "to": None, **ends}
+    ids = [id for (id,) in db.execute(f"SELECT id {BETWEEN} ORDER BY id", place)]
+    bounds = ids[:: len(ids) // 50 + 1][1:]
+    fetched = 0
+    for part in get("sync/entries/digest", **ends, **({"bounds": ",".join(bounds)} if bounds else {}))["data"]:
+        ends = {end: part[end] for end in ("from", "to") if end in part}
+        count, total = db.execute(f"SELECT count(*), coalesce(sum(updated), 0) {BETWEEN}", {**place, **ends}).fetchone()
+        if (count, str(total)) != (part["count"], part["updatedAtSum"]):
+            fetched += check(db, **ends) if count > 100 else fetch(db, **ends)
+    return fetched
+
+
+def fetch(db, **ends):
+    """Replaces a range of the copy by what the service has."""
+    (copy,) = db.execute("SELECT copy FROM state").fetchone()
+    names = {"from": "idFrom", "to": "idTo"}
+    cursor, live = "*", set()
+    while cursor is not None:
+        page = get("entries", cursor=cursor, perPage=1000, **{names[end]: id for end, id in ends.items()})
+        with db:
+            store(db, page["data"], copy)
+        live |= {entry["id"] for entry in page["data"]}
+        cursor = page["_metadata"].get("nextCursor")
+    place = {"from": "", "to": None, **ends}
+    gone = {id for (id,) in db.execute(f"SELECT id {BETWEEN}", place)} - live
+    with db:
+        db.executemany("DELETE FROM entries WHERE id = ?", [(id,) for id in gone])
+    return len(live) + len(gone)
+
+
+if __name__ == "__main__":
+    database = sqlite3.connect(sys.argv[1])
+    database.executescript(TABLES)
+    sync(database)
+    print(check(database), "entries were fetched again or dropped")

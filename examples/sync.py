@@ -1,0 +1,79 @@
+"""Keeps a copy of an organisation's entries in an SQLite file. It needs Python 3.9 or newer and nothing else.
+Each run continues where the last one ended, however it ended: a page and the cursor after it are one transaction.
+
+    API_URL=http://127.0.0.1:3000 API_KEY=... python3 sync.py copy.sqlite
+"""
+
+import http.client
+import json
+import os
+import sqlite3
+import sys
+import time
+from datetime import datetime, timedelta, timezone
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+TABLES = """
+    CREATE TABLE IF NOT EXISTS entries (id TEXT PRIMARY KEY, updated INTEGER, entry TEXT, copy INTEGER);
+    CREATE TABLE IF NOT EXISTS state (cursor TEXT, copy INTEGER);
+    INSERT INTO state SELECT '*', 1 WHERE NOT EXISTS (SELECT * FROM state);
+"""
+
+
+def get(path, **parameters):
+    """The body of a response, or None if the cursor has expired. Tries again while the service is away or busy."""
+    headers = {"Authorization": f"Bearer {os.environ['API_KEY']}"}
+    request = Request(f"{os.environ['API_URL']}/v1/{path}?{urlencode(parameters)}", headers=headers)
+    delay = 0.5
+    while True:
+        wait = delay = min(2 * delay, 60)
+        try:
+            with urlopen(request, timeout=90) as response:
+                return json.load(response)
+        except HTTPError as error:
+            if error.code == 410:
+                return None
+            if error.code not in (429, 503):
+                sys.exit(error.read().decode())
+            wait = max(wait, float(error.headers.get("Retry-After", 0)))
+        except (OSError, http.client.HTTPException, json.JSONDecodeError):
+            pass  # refused, reset or cut short
+        time.sleep(wait)
+
+
+def store(db, items, copy):
+    for item in items:
+        if item.get("deleted"):
+            db.execute("DELETE FROM entries WHERE id = ?", (item["id"],))
+        elif item.get("unreadable"):  # the service cannot show this record: what the copy has of it stays
+            print(item["id"], item["message"], file=sys.stderr)
+            db.execute("UPDATE entries SET copy = ? WHERE id = ?", (copy, item["id"]))
+        else:
+            updated = datetime.fromisoformat(item["updatedAt"].replace("Z", "+00:00"))
+            updated = (updated - datetime.fromtimestamp(0, timezone.utc)) // timedelta(milliseconds=1)
+            row = (item["id"], updated, json.dumps(item), copy)
+            db.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", row)
+
+
+def sync(db):
+    more = True
+    while more:
+        cursor, copy = db.execute("SELECT cursor, copy FROM state").fetchone()
+        page = get("sync/entries", cursor=cursor, perPage=1000)
+        with db:
+            if page is None:  # deletions may be missing: copy everything again, and drop what does not come again
+                db.execute("UPDATE state SET cursor = '*', copy = copy + 1")
+                continue
+            store(db, page["data"], copy)
+            more = page["_metadata"]["hasMore"]
+            db.execute("UPDATE state SET cursor = ?", (page["_metadata"]["nextCursor"],))
+            if not more:
+                db.execute("DELETE FROM entries WHERE copy < ?", (copy,))
+
+
+if __name__ == "__main__":
+    database = sqlite3.connect(sys.argv[1])
+    database.executescript(TABLES)
+    sync(database)

@@ -1,0 +1,73 @@
+// Keeps a copy of an organisation's entries in a file of lines. Node runs it as it is from version 22.18 on.
+//
+//     API_URL=http://127.0.0.1:3000 API_KEY=... node sync.ts copy.ndjson
+//
+// Each run continues where the last one ended, however it ended: the cursor is written after the changes before it, and
+// changes without a cursor after them are dropped and fetched again.
+import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+
+type Item = { id: string; deleted?: true; unreadable?: true; message?: string }
+type Page = { data: Item[]; _metadata: { nextCursor: string; hasMore: boolean } }
+/** A line of the file: an item, in the copy with this number, or the cursor after all lines before it. */
+type Line = { item: Item; copy: number } | { cursor: string; copy: number }
+
+const { API_URL, API_KEY } = process.env
+const file = process.argv[2] as string
+const entries = new Map<string, { item: Item; copy: number }>()
+let state = { cursor: '*', copy: 1 }
+
+/** The next page, or undefined if the cursor has expired. Tries again while the service is away or busy. */
+const fetchPage = async (cursor: string): Promise<Page | undefined> => {
+  const url = `${API_URL}/v1/sync/entries?${new URLSearchParams({ cursor, perPage: '1000' })}`
+  for (let delay = 1000; ; delay = Math.min(2 * delay, 60_000)) {
+    let wait = delay
+    try {
+      const response = await fetch(url, { headers: { authorization: `Bearer ${API_KEY}` } })
+      if (response.ok) return (await response.json()) as Page
+      if (response.status === 410) return undefined
+      if (response.status !== 503 && response.status !== 429) throw new RangeError(await response.text())
+      wait = Math.max(wait, 1000 * Number(response.headers.get('retry-after')))
+    } catch (error) {
+      if (error instanceof RangeError) throw error // anything else: refused, reset or cut short
+    }
+    await setTimeout(wait * (0.5 + Math.random() / 2))
+  }
+}
+
+const apply = (line: Line): void => {
+  if ('cursor' in line) state = line
+  else if (line.item.deleted) entries.delete(line.item.id)
+  else if (!line.item.unreadable) entries.set(line.item.id, line)
+  else {
+    // The service cannot show this record: what the copy has of it stays.
+    console.error(line.item.id, line.item.message)
+    Object.assign(entries.get(line.item.id) ?? {}, { copy: line.copy })
+  }
+}
+
+const linesOf = (lines: readonly Line[]): string => lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+
+// Read the file up to its last cursor, and write it anew without the lines that later ones replaced.
+const stored = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : []
+const complete = stored.slice(0, stored.findLastIndex((line) => line.startsWith('{"cursor":')) + 1)
+for (const line of complete) apply(JSON.parse(line))
+writeFileSync(`${file}.new`, linesOf([...entries.values(), state]))
+renameSync(`${file}.new`, file)
+
+for (let hasMore = true; hasMore; ) {
+  const page = await fetchPage(state.cursor)
+  // Without a page, deletions may be missing: copy everything again, and drop what does not come again.
+  const copy = page === undefined ? state.copy + 1 : state.copy
+  const cursor = page?._metadata.nextCursor ?? '*'
+  const lines: Line[] = page?.data.map((item) => ({ item, copy })) ?? []
+  for (const line of lines) apply(line)
+  hasMore = page?._metadata.hasMore ?? true
+  const old = hasMore ? [] : [...entries.values()].filter((entry) => entry.copy < copy)
+  const last: Line[] = [
+    ...old.map(({ item: { id } }) => ({ item: { id, deleted: true as const }, copy })),
+    { cursor, copy },
+  ]
+  appendFileSync(file, linesOf([...lines, ...last]))
+  for (const line of last) apply(line)
+}
