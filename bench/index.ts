@@ -19,12 +19,14 @@ import {
   planText,
   ratioTable,
   surroundings,
+  syncTable,
   withGoal,
 } from './report.js'
 import { COMPARED, type Ratios, ROUNDS } from './rounds.js'
+import { sync, syncMethod } from './sync.js'
 
 const usage = `Usage:
-  npm run bench -- [--quick | --growth | --neighbour] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
+  npm run bench -- [--quick | --growth | --neighbour | --sync] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
   npm run bench -- --store embedded [--entries 10000]
 
 Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs the MongoDB server of
@@ -34,6 +36,7 @@ and bench-neighbours there, and keeps them. Without options and without a server
   --quick      measures only the ratios to peers and limits and beside a neighbour, within five minutes; writes no report
   --growth     measures only how times grow with the data; writes no report
   --neighbour  measures only how much one organisation slows down another; writes no report
+  --sync       measures only what keeping a copy of the largest database costs; writes no report
   --json       writes the ratios that have a goal to a file
   --store      mongo or embedded
   --entries    the size of the largest database
@@ -69,6 +72,7 @@ const options = () => {
         quick: { type: 'boolean' },
         growth: { type: 'boolean' },
         neighbour: { type: 'boolean' },
+        sync: { type: 'boolean' },
         json: { type: 'string' },
         store: { type: 'string' },
         entries: { type: 'string' },
@@ -88,8 +92,8 @@ const options = () => {
     }
     if (!(ms > 0)) throw new Error('--seconds must be a number above 0')
     for (const node of values.node ?? []) versionOf(node)
-    const parts = (['quick', 'growth', 'neighbour'] as const).filter((name) => values[name])
-    if (parts.length > 1) throw new Error('Only one of --quick, --growth and --neighbour is allowed')
+    const parts = (['quick', 'growth', 'neighbour', 'sync'] as const).filter((name) => values[name])
+    if (parts.length > 1) throw new Error('Only one of --quick, --growth, --neighbour and --sync is allowed')
     if (values.store !== undefined && !['mongo', 'embedded'].includes(values.store)) {
       throw new Error('--store must be mongo or embedded')
     }
@@ -154,7 +158,7 @@ const run = async (): Promise<Ratios> => {
     print('## On the server', '10,000 entries.', comparisonTables(comparison.results, 'server'))
     if (nodes.length > 0) await runNodes(small)
   }
-  if (only !== 'growth') {
+  if (only !== 'growth' && only !== 'sync') {
     const beside = await neighbour(await prepareNeighbours(server, say), BESIDE * ms, say)
     await stopAll()
     Object.assign(ratios, beside.ratios)
@@ -177,6 +181,13 @@ const run = async (): Promise<Ratios> => {
       writeFileSync('bench/latency-by-size.svg', plots.bySize)
       writeFileSync('bench/latency-by-page.svg', plots.byPage)
     }
+  }
+
+  if (only === undefined || only === 'sync') {
+    const synced = await sync(await prepare(entries ?? 1_000_000), ms, say)
+    await stopAll()
+    Object.assign(ratios, synced.ratios)
+    print('## Keeping a copy', syncMethod, syncTable(synced))
   }
 
   const about = surroundings(await describeServer(server), pinned())

@@ -8,6 +8,7 @@ import { peerNames, peerTitles } from './peers.js'
 import { plot } from './plot.js'
 import { type RequestName, titles } from './requests.js'
 import { medians, type Ratios, type Results } from './rounds.js'
+import { type Sync, type SyncName, syncTitles } from './sync.js'
 
 /** The meaning of each ratio, and its goal. */
 export const goals: Record<string, { title: string; goal?: { least?: number; most?: number } }> = {
@@ -56,6 +57,17 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
     goal: { most: 3 },
   },
   'neighbour.unreadByIdP50': { title: 'the same: median', goal: { most: 3 } },
+  'growth.cursor': {
+    title: 'pages by cursor: median time at the end of the list against its beginning',
+    goal: { most: 1.5 },
+  },
+  'growth.linkWalk': { title: 'pages by link: the same', goal: { most: 1.5 } },
+  'sync.idleVsById': { title: 'poll that finds nothing: median time against an entry by id', goal: { most: 1.2 } },
+  'sync.copyVsRawDriver': {
+    title: 'first copy: time of the driver reading the same documents against the feed',
+    goal: { least: 0.7 },
+  },
+  'sync.digestSeconds': { title: 'digest of all entries in 101 ranges, in seconds', goal: { most: 8 } },
 }
 
 /** The ratios that have a goal, with their lowest and highest values. */
@@ -265,3 +277,19 @@ export const surroundings = (server: string, pinned: boolean): string => {
     `- Date: ${new Date().toISOString().slice(0, 10)}`,
   ].join('\n')
 }
+
+export const syncTable = ({ entries, times, copySeconds, digestSeconds }: Sync): string =>
+  table(
+    [`${entries.toLocaleString('en')} entries`, 'ms'],
+    [
+      ...(Object.entries(syncTitles) as [SyncName, string][]).map(([name, title]) => [title, digits(times[name])]),
+      ...(
+        [
+          ['first copy by the feed', copySeconds.service],
+          ['the driver reading the same', copySeconds.driver],
+          ['digest in 101 ranges', digestSeconds.ranges],
+          ['digest in one range', digestSeconds.whole],
+        ] as const
+      ).map(([title, seconds]) => [title, digits(1000 * seconds)]),
+    ],
+  )

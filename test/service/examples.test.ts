@@ -1,0 +1,155 @@
+// The programs in examples/ against a service that is killed and started again while they run, and that are killed
+// themselves: at the end their copies equal the source.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { keysOf } from '../../src/keys/keys.js'
+import { mongoStore } from '../../src/store/mongo.js'
+import type { Store } from '../../src/store/store.js'
+import { freePort, printed, startProgram } from '../support/process.js'
+import { mongoSettings, ownDatabase } from '../support/store.js'
+import { A, a, fillTenants } from '../support/tenants.js'
+
+const server = process.env.TEST_MONGODB_URI
+const python = ['python3', 'python'].find((name) => {
+  try {
+    return execFileSync(name, ['--version'])
+  } catch {
+    return false
+  }
+})
+const skip = python === undefined && 'there is no Python on this machine'
+
+/** Where the data is, and what the examples need to reach it. */
+interface World {
+  settings: Record<string, string>
+  key: string
+  /** Changes some records. Only a database of its own can be changed beside the service. */
+  change(round: number): Promise<void>
+}
+
+const PER_ROUND = 3000
+const ROUNDS = 3
+
+const entries = (round: number, from = 0) =>
+  Array.from({ length: PER_ROUND - from }, (_, i) => a.entry(1000 * PER_ROUND * round + from + i, { answers: [] }))
+
+const mongoWorld = async (t: Test, uri: string): Promise<World> => {
+  const store: Store = mongoStore(mongoSettings(uri))
+  t.teardown(() => store.close())
+  await store.ensureIndexes()
+  await fillTenants(store)
+  await store.insert('entries', entries(0))
+  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Partner' })
+  return {
+    settings: { MONGODB_URI: uri },
+    key,
+    async change(round) {
+      const old = entries(round - 1)
+      await store.insert('entries', entries(round))
+      await store.remove('entries', A, old.slice(0, 500).map(({ _id }) => _id))
+      await store.upsert('entries', old.slice(400, 900).map((entry) => ({ ...entry, status: `round ${round}` })))
+    },
+  }
+}
+
+/** The demo data, which is the same after each start. */
+const demoWorld: World = {
+  settings: {},
+  key: 'fda_bRqfAWGcrTFs_kJCVgb0Tp3a1G3BmW1AqUoJR23YaFeCIj1xisfx',
+  async change() {},
+}
+
+const world = (t: Test): Promise<World> => (server ? mongoWorld(t, ownDatabase(t, server)) : Promise.resolve(demoWorld))
+
+const options = { skip, timeout: 110_000 }
+t.test('the copies of the examples equal the source, whatever is killed meanwhile', options, async (t) => {
+  const { settings, key, change } = await world(t)
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const start = async () => {
+    const child = startProgram(t, 'src/server.ts', {
+      settings: { PORT: String(port), SYNC_SETTLE_MS: '0', LOG_LEVEL: 'silent', ...settings },
+    })
+    await printed(child, /field-data-api on/)
+    return child
+  }
+  const files = { python: join(t.testdir(), 'copy.sqlite'), node: join(t.testdirName, 'copy.ndjson') }
+  const commands = {
+    python: [String(python), 'examples/sync.py', files.python],
+    node: [process.execPath, 'dist/examples/sync.js', files.node],
+    check: [String(python), 'examples/check.py', files.python],
+  }
+  const env = { ...process.env, API_URL: url, API_KEY: key, PYTHONDONTWRITEBYTECODE: '1', TAP_TYPE_STRIP_ONLY: '1' }
+  const begin = (name: keyof typeof commands) => {
+    const [command, ...argv] = commands[name] as [string, ...string[]]
+    const child = spawn(command, argv, { env })
+    let output = ''
+    child.stdout.on('data', (chunk) => {
+      output += chunk
+    })
+    child.stderr.on('data', (chunk) => {
+      output += chunk
+    })
+    t.teardown(() => child.kill('SIGKILL'))
+    return { child, ended: once(child, 'close').then(([code]) => ({ code, output })) }
+  }
+  const run = (name: keyof typeof commands) => begin(name).ended
+
+  let service = await start()
+  for (let round = 1; round <= ROUNDS; round++) {
+    const runs = [begin('python'), begin('node')]
+    await Promise.all([change(round), setTimeout(100 * round)])
+    const [victim] = runs.splice(round % 2, 1)
+    victim?.child.kill('SIGKILL')
+    service.kill('SIGKILL')
+    await once(service, 'exit')
+    service = await start()
+    for (const { ended } of runs) t.match(await ended, { code: 0, output: '' })
+  }
+  t.match(await run('python'), { code: 0, output: '' })
+  t.match(await run('node'), { code: 0, output: '' })
+
+  const source = new Map<string, unknown>()
+  let cursor: string | undefined = '*'
+  while (cursor !== undefined) {
+    const response = await fetch(`${url}/v1/entries?perPage=1000&cursor=${cursor}`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+    const { data, _metadata } = (await response.json()) as { data: { id: string }[]; _metadata: { nextCursor?: string } }
+    for (const entry of data) source.set(entry.id, entry)
+    cursor = _metadata.nextCursor
+  }
+  t.ok(source.size > 1000)
+
+  const inSqlite = (statement: string): unknown[] =>
+    JSON.parse(
+      execFileSync(String(python), [
+        '-c',
+        'import json, sqlite3, sys; db = sqlite3.connect(sys.argv[1]); rows = db.execute(sys.argv[2]).fetchall(); db.commit(); print(json.dumps(rows))',
+        files.python,
+        statement,
+      ]).toString(),
+    )
+  const sqlite = () =>
+    new Map((inSqlite('SELECT id, entry FROM entries') as [string, string][]).map(([id, json]) => [id, JSON.parse(json)]))
+  const lines = readFileSync(files.node, 'utf8').trim().split('\n')
+  const kept = new Map<string, unknown>()
+  for (const { item } of lines.map((line) => JSON.parse(line))) {
+    if (item?.deleted) kept.delete(item.id)
+    else if (item) kept.set(item.id, item)
+  }
+  t.strictSame(new Map([...sqlite()].sort()), new Map([...source].sort()))
+  t.strictSame(new Map([...kept].sort()), new Map([...source].sort()))
+
+  t.match(await run('check'), { code: 0, output: /^0 entries/ }, 'the digests of a right copy are equal')
+  inSqlite("DELETE FROM entries WHERE id IN (SELECT id FROM entries ORDER BY id LIMIT 3 OFFSET 700)")
+  inSqlite("UPDATE entries SET updated = updated - 1, entry = '{}' WHERE id IN (SELECT id FROM entries LIMIT 1 OFFSET 20)")
+  inSqlite("INSERT INTO entries VALUES ('not in the source', 5, '{}', 1)")
+  t.notSame([...sqlite()].sort(), [...source].sort())
+  t.match(await run('check'), { code: 0 })
+  t.strictSame(new Map([...sqlite()].sort()), new Map([...source].sort()), 'a check mends a damaged copy')
+})
