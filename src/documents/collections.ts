@@ -201,6 +201,9 @@ export type RecordCollection = (typeof recordCollections)[number]
 export const isRecordCollection = (name: CollectionName): name is RecordCollection =>
   (recordCollections as readonly string[]).includes(name)
 
+/** The condition of records without a change stamp, which is a date. */
+export const UNSTAMPED = { organisation: { $exists: true }, [CHANGED_AT]: { $not: { $type: 'date' } } }
+
 /** What replaces a deleted record. Having no `organisation`, it matches no query but the one for tombstones. */
 export interface Tombstone {
   readonly _id: string

@@ -2,6 +2,7 @@
 import { accessSync } from 'node:fs'
 import {
   type AggregateOptions,
+  BSON,
   type Document,
   MongoBulkWriteError,
   MongoClient,
@@ -23,10 +24,12 @@ import {
   type RecordCollection,
   TOMBSTONE_EXPIRY,
   TOMBSTONE_INDEX,
+  UNSTAMPED,
 } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
 import { withReferences } from './references.js'
 import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
+import { storedOf } from './stored.js'
 import { whenStuck, within } from './stuck.js'
 
 /** How to connect to MongoDB. Options in the URI override the settings below. */
@@ -149,7 +152,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
 
   const cursor = (query: Read, stages: readonly Document[], options: AggregateOptions = {}) =>
-    collection(query.collection).aggregate([{ $match: query.match }, ...stages], { ...limit, ...options })
+    collection(query.collection).aggregate([{ $match: query.match }, ...stages], options)
 
   /** The command for a query. A cursor of the driver would take longer than everything else that the driver does for a page. */
   const commandOf = ({ collection, match }: Read, stages: readonly Document[]) => ({
@@ -176,7 +179,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     const command = commandOf(query, stages)
     const [first] = await orAgain(
       async () => (await send(command)).cursor.firstBatch,
-      () => runRead(() => cursor(query, stages).toArray()),
+      () => runRead(() => cursor(query, stages, limit).toArray()),
     )
     return first
   }
@@ -196,11 +199,19 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   /** The documents of a query through a cursor of the driver, in as many replies as necessary. */
   async function* batches(query: Query, signal?: AbortSignal): AsyncGenerator<BsonList> {
-    const documents = cursor(query, query.stages, { ...RAW, batchSize: STREAM_BATCH, ...(signal && { signal }) })
+    const options = { ...limit, ...(signal && { signal }) }
+    for await (const documents of buffers(query, query.stages, options)) {
+      yield new BsonList(query.collection, [bsonArray(documents)])
+    }
+  }
+
+  /** The documents of a query as bytes. There is no time limit, because it counts for a cursor as a whole. */
+  async function* buffers(query: Read, stages: readonly Document[], options?: AggregateOptions) {
+    const documents = cursor(query, stages, { ...RAW, batchSize: STREAM_BATCH, ...options })
     try {
       while (await runRead(() => documents.hasNext())) {
         // These are Buffers because of RAW, which the driver's types do not reflect.
-        yield new BsonList(query.collection, [bsonArray(documents.readBufferedDocuments() as unknown as Buffer[])])
+        yield documents.readBufferedDocuments() as unknown as Buffer[]
       }
     } finally {
       await documents.close()
@@ -233,15 +244,16 @@ export const mongoStore = (settings: MongoSettings): Store => {
   }
 
   /**
-   * Writes records with a change stamp: each replaces what has its id, if that is of the same organisation and meets the
-   * condition, and is inserted otherwise. So an id that is taken is a duplicate key, as for an insert.
+   * Writes records with a change stamp: each replaces a tombstone of its organisation that has its id, with `replace` also a
+   * record, and is inserted otherwise. So an id that is taken is a duplicate key, as for an insert.
    */
-  const write = (name: RecordCollection, documents: readonly Owned[], condition: Document, ordered: boolean) => {
+  const write = (name: RecordCollection, documents: readonly Owned[], ordered: boolean, replace = false) => {
     const updates = documents.map((document) => {
-      const owner = { $in: [document.organisation, null] }
+      const { _id, organisation } = document
+      const tombstone = { deletedFrom: organisation, organisation: { $exists: false } }
       return {
         updateOne: {
-          filter: { _id: document._id, $and: [{ organisation: owner, deletedFrom: owner }, condition] },
+          filter: replace ? { _id, $or: [{ organisation }, tombstone] } : { _id, ...tombstone },
           update: [{ $replaceWith: { $mergeObjects: [{ $literal: document }, { [CHANGED_AT]: '$$NOW' }] } }],
           upsert: true,
         },
@@ -286,18 +298,29 @@ export const mongoStore = (settings: MongoSettings): Store => {
       )
       return (await found) as unknown[] as Documents[C][]
     },
+    async *dangerouslyReadAll(collection) {
+      for await (const documents of buffers({ collection, match: {} }, [])) yield documents.map(storedOf)
+    },
     async insert(name, documents, options) {
       const ordered = options?.skipTaken !== true
       try {
-        if (isRecordCollection(name))
-          await write(name, documents as readonly unknown[] as Owned[], { organisation: { $exists: false } }, ordered)
+        if (isRecordCollection(name)) await write(name, documents as readonly unknown[] as Owned[], ordered)
         else await run(() => collection(name).insertMany([...documents], { ordered }))
       } catch (error) {
         if (ordered || !isAllTaken(error)) throw error
       }
     },
     async upsert(name, documents) {
-      await write(name, documents, {}, true)
+      await write(name, documents, true, true)
+    },
+    async *stamp(name) {
+      const found = buffers({ collection: name, match: UNSTAMPED }, [{ $project: { _id: 1 } }])
+      for await (const documents of found) {
+        const ids = documents.map((bytes) => BSON.deserialize(bytes)._id)
+        const stampAll = () =>
+          collection(name).updateMany({ _id: { $in: ids }, ...UNSTAMPED }, [{ $set: { [CHANGED_AT]: '$$NOW' } }])
+        yield (await run(stampAll)).modifiedCount
+      }
     },
     async remove(name, organisation, ids) {
       const tombstone = { _id: '$_id', deletedFrom: '$organisation', deletedAt: '$$NOW' }

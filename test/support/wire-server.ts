@@ -211,6 +211,11 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
 
   /** Knows the updates that the store sends. Returns how many documents there were. */
   async #update(collection: RecordCollection, { q, u }: Command['updates'][number]): Promise<number> {
+    if ('0' in u && '$set' in u[0]) {
+      let stamped = 0
+      for await (const count of this.store.stamp(collection)) stamped += count
+      return stamped
+    }
     if ('$set' in u) return Number(await this.store.update(collection, q._id as string, u.$set))
     const { $mergeObjects } = u[0].$replaceWith as { $mergeObjects?: [{ $literal: never }, unknown] }
     if ($mergeObjects === undefined) {
@@ -218,10 +223,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
       return this.store.remove(collection, organisation, _id.$in)
     }
     const [{ $literal }] = $mergeObjects
-    const [, condition] = q.$and as [unknown, Document]
-    await ('organisation' in condition
-      ? this.store.insert(collection, [$literal])
-      : this.store.upsert(collection, [$literal]))
+    await ('$or' in q ? this.store.upsert(collection, [$literal]) : this.store.insert(collection, [$literal]))
     return 1
   }
 
