@@ -137,7 +137,9 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
 
   async #run(command: Command): Promise<Document> {
     const [name, target] = Object.entries(command)[0] as [string, CollectionName]
-    if (name === 'hello' || name === 'ismaster') return this.isRouter ? { ...greeting, msg: 'isdbgrid' } : greeting
+    if (name === 'hello' || name === 'ismaster') {
+      return { ...greeting, localTime: await this.store.now(), ...(this.isRouter && { msg: 'isdbgrid' }) }
+    }
     this.commands.push(command)
     const code = this.errors.get(name)
     if (code !== undefined) return { ok: 0, code, errmsg: 'This error was requested', topologyVersion }
