@@ -126,12 +126,16 @@ const isInstant = (text: string): boolean => {
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(`${day}T`)
 }
 
-const messageOf = ({ type, path, message, schema }: ValueError): string => {
+/** An error of a document as text that begins with the field, and says what is allowed instead. */
+export const messageOf = (
+  { type, path, message, schema }: ValueError,
+  date = 'a date such as 2025-03-14T09:26:53.589Z',
+): string => {
   const field = path.slice(1).replaceAll('/', '.').replace(/^_id$/, 'id')
   if (type === ValueErrorType.ObjectRequiredProperty) return `${field}: is missing`
   if (type === ValueErrorType.ObjectAdditionalProperties) return `${field}: is not a known field`
   if (KindGuard.IsDate(schema)) {
-    return `${field}: must be a date such as 2025-03-14T09:26:53.589Z, from the year 0001 to 9999 in UTC`
+    return `${field}: must be ${date}, from the year 0001 to 9999 in UTC`
   }
   if (KindGuard.IsUnion(schema) && schema.anyOf.every(KindGuard.IsLiteral)) {
     return `${field}: must be one of ${schema.anyOf.map((literal) => literal.const).join(', ')}`

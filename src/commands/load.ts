@@ -1,9 +1,10 @@
-// The command `npm run load -- FILE.ndjson`: loads real data. Every line is checked before the first is written, so a file
-// with an invalid line changes nothing. If a load is interrupted, running it again continues it: records that are already
-// stored exactly as in the file are skipped.
+// The command `npm run load -- FILE.ndjson`: loads real data, changes of it with --upsert, and deletions with --delete. Every
+// line is checked before the first is written, so a file with an invalid line changes nothing. If a load is interrupted,
+// running it again continues it: lines that are already done are skipped.
 import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual, parseArgs } from 'node:util'
-import { CHANGED_AT, type CollectionName, collections } from '../documents/collections.js'
+import { strict } from '../../schemas/kit.js'
+import { CHANGED_AT, collections, type RecordCollection } from '../documents/collections.js'
 import type { Store } from '../store/store.js'
 import { type Line, readLines } from './load-lines.js'
 import { missingReferences } from './load-references.js'
@@ -20,7 +21,7 @@ import {
 } from './run-command.js'
 
 const usage = `Usage:
-  npm run load -- FILE.ndjson --collection NAME --organisation ID [--strict] [--json]
+  npm run load -- FILE.ndjson --collection NAME --organisation ID [--upsert | --delete] [--strict] [--json]
   npm run load -- --help
 
 --help describes the collections and shows a sample line of each: ${loadable.join(', ')}.
@@ -33,6 +34,12 @@ zone. "organisation" may be left out.
 If any line is invalid, nothing is written and the invalid lines are listed. References to records that the organisation
 does not have are listed too; with --strict, nothing is written then either. If a load is interrupted, run it again to
 continue: records that are already stored are skipped.
+
+Without an option every record must be new or the same as the stored one. With --upsert a line replaces the whole record that
+has its id; a record that is the same already is left as it is. With --delete each line is only an id, as in
+{"id": "entry-1"}, and its record is deleted. What refers to a deleted record stays. An id that is deleted already counts as
+done. An id that the organisation never had is listed; with --strict, nothing is deleted then. A deleted record can be loaded
+again. Records of other organisations are never touched.
 
 These are the collections, each with a sample line. Load them in this order, so that references are found:
 
@@ -53,6 +60,8 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
     options: {
       collection: { type: 'string' },
       organisation: { type: 'string' },
+      upsert: { type: 'boolean', default: false },
+      delete: { type: 'boolean', default: false },
       strict: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
@@ -63,40 +72,75 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
   const name = required('collection', values.collection)
   const collection = loadable.find((each) => each === name)
   if (collection === undefined) throw new UsageError(`--collection ${name} must be one of ${loadable.join(', ')}`)
+  if (values.upsert && values.delete) throw new UsageError('--upsert and --delete exclude each other')
+  const mode = values.upsert ? 'upsert' : values.delete ? 'delete' : 'insert'
 
   await requireOrganisation(store, organisation)
 
-  const lines = () => readLines(file, collections[collection].schema, organisation)
+  const { schema } = collections[collection]
+  const { _id, organisation: owner } = schema.properties
+  const lines = () => readLines(file, mode === 'delete' ? strict({ _id, organisation: owner }) : schema, organisation)
   const failUnreadable = (error: NodeJS.ErrnoException): never => {
     if (error.syscall === undefined) throw error
     throw new CommandError(`${file} cannot be read: ${error.message}`)
   }
   // The file is read twice, which a pipe does not allow.
   if (!(await stat(file).catch(failUnreadable)).isFile()) throw new CommandError(`${file} is not a regular file`)
-  const { count, present, errors, missing } = await check(store, collection, organisation, lines()).catch(
-    failUnreadable,
-  )
+  const target = { mode, collection, organisation } as const
+  const { count, done, errors, missing } = await check(store, target, lines()).catch(failUnreadable)
   if (count === 0) throw new CommandError(`${file} has no lines`)
   print(err, ...(errors.count > 0 ? errors : missing).listed)
   if (errors.count > 0) throw new CommandError(`Nothing was written: ${errors.count} of ${count} lines are invalid`)
-  const missingText = `${missing.count} references point to records that ${organisation} does not have`
+  const missingText =
+    mode === 'delete'
+      ? `${missing.count} ids are of no record that ${organisation} has or had`
+      : `${missing.count} references point to records that ${organisation} does not have`
   if (values.strict && missing.count > 0) throw new CommandError(`Nothing was written: ${missingText}`)
   if (missing.count > 0) print(err, `Note: ${missingText}`)
 
   let written = 0
   for await (const batch of batches(lines())) {
-    const documents = batch.flatMap(({ number, document }) => (present.has(number) ? [] : [document]))
+    const documents = batch.flatMap(({ number, document }) => (done.has(number) ? [] : [document as Identified]))
     if (documents.length === 0) continue
-    await store.insert(collection, documents as never).catch((error) => {
+    await write(store, target, documents).catch((error) => {
       throw new CommandError(`Interrupted after ${written} of ${count} lines: ${error.message}`, [
-        'Run it again to continue: records that are already stored are skipped',
+        'Run it again to continue: lines that are already done are skipped',
       ])
     })
     written += documents.length
   }
-  const result = { collection, organisation, written, present: present.size, missingReferences: missing.count }
-  const skipped = present.size === 0 ? '' : `; ${present.size} were already there`
-  print(out, values.json ? JSON.stringify(result) : `Wrote ${written} to ${collection}${skipped}`)
+  const { result, line } =
+    mode === 'delete'
+      ? {
+          result: { deleted: written, unknown: missing.count, alreadyDeleted: done.size - missing.count },
+          line: `Deleted ${written} from ${collection}`,
+        }
+      : {
+          result: { written, present: done.size, missingReferences: missing.count },
+          line: `Wrote ${written} to ${collection}${done.size === 0 ? '' : `; ${done.size} were already there`}`,
+        }
+  print(out, values.json ? JSON.stringify({ collection, organisation, ...result }) : line)
+}
+
+/** What a load does, and where. */
+interface Target {
+  readonly mode: 'insert' | 'upsert' | 'delete'
+  readonly collection: RecordCollection
+  readonly organisation: string
+}
+
+type Identified = { readonly _id: string }
+
+const write = async (
+  store: Store,
+  { mode, collection, organisation }: Target,
+  documents: readonly Identified[],
+): Promise<unknown> => {
+  if (mode === 'delete') {
+    const ids = documents.map(({ _id }) => _id)
+    return store.remove(collection, organisation, ids)
+  }
+  return mode === 'upsert' ? store.upsert(collection, documents as never) : store.insert(collection, documents as never)
 }
 
 /** Counts what was found, and keeps the text about the first of it. */
@@ -110,10 +154,11 @@ class Findings {
   }
 }
 
-/** Counts the lines, and finds the records that are already stored, the invalid lines and the missing references. */
-const check = async (store: Store, collection: CollectionName, organisation: string, lines: AsyncIterable<Line>) => {
+/** Counts the lines, and finds those that are already done, the invalid ones and references or ids without a record. */
+const check = async (store: Store, target: Target, lines: AsyncIterable<Line>) => {
+  const { mode, collection, organisation } = target
   const seen = new Map<unknown, number>()
-  const present = new Set<number>()
+  const done = new Set<number>()
   const errors = new Findings()
   const missing = new Findings()
   let count = 0
@@ -122,25 +167,44 @@ const check = async (store: Store, collection: CollectionName, organisation: str
     const found = await store.dangerouslyFindAll(collection, {
       _id: { $in: batch.flatMap(({ document }) => (document === undefined ? [] : [document._id])) },
     })
-    const taken = new Map(found.map((document) => [document._id as unknown, withoutStamp(document)]))
+    const stored = new Map(found.map((document) => [document._id as unknown, document as StoredDocument]))
     for (const { number, document, error } of batch) {
       const invalid = (text: string) => errors.add(`line ${number}: ${text}`)
       const id = document?._id
-      if (error !== undefined) invalid(error)
+      if (document === undefined) invalid(error as string)
       else if (seen.has(id)) invalid(`id: ${id} is already in line ${seen.get(id)}`)
-      else if (isDeepStrictEqual(taken.get(id), document)) present.add(number)
-      else if (taken.has(id)) invalid(`id: ${id} already exists in ${collection} as another record`)
+      else {
+        const state = stateOf(target, document, stored.get(id))
+        if (state === 'taken') invalid(`id: ${id} already exists in ${collection} as another record`)
+        if (state === 'unknown') missing.add(`line ${number}: id: ${organisation} has no ${id} in ${collection}`)
+        if (state === 'done' || state === 'unknown') done.add(number)
+      }
       seen.set(id, number)
     }
+    if (mode === 'delete') continue
     for (const { number, field, target, id } of await missingReferences(store, collection, organisation, batch)) {
       missing.add(`line ${number}: ${field}: ${organisation} has no ${id} in ${target}`)
     }
   }
-  return { count, present, errors, missing }
+  return { count, done, errors, missing }
 }
 
-/** A stored record as a line has it. */
-const withoutStamp = ({ [CHANGED_AT]: _stamp, ...document }: Record<string, unknown>) => document
+type StoredDocument = Readonly<Record<string, unknown>>
+
+/** What a line means, given what is stored under its id. */
+const stateOf = (
+  { mode, organisation }: Target,
+  document: StoredDocument,
+  stored: StoredDocument | undefined,
+): 'new' | 'done' | 'unknown' | 'taken' => {
+  const isDeleted = stored?.deletedFrom === organisation && stored.organisation === undefined
+  const isOwn = stored?.organisation === organisation
+  if (mode === 'delete') return isOwn ? 'new' : isDeleted ? 'done' : 'unknown'
+  if (stored === undefined || isDeleted) return 'new'
+  const { [CHANGED_AT]: _stamp, ...record } = stored
+  if (isDeepStrictEqual(record, document)) return 'done'
+  return isOwn && mode === 'upsert' ? 'new' : 'taken'
+}
 
 async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
   let batch: Line[] = []

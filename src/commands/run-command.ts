@@ -32,6 +32,12 @@ export const print = (stream: NodeJS.WritableStream, ...lines: readonly string[]
   stream.write(lines.map((line) => `${visible(line)}\n`).join(''))
 }
 
+/** Writes a line of a long output, and waits until the reader has taken it, so that lines do not gather in memory. */
+export const printed = (stream: NodeJS.WritableStream, line: string): Promise<void> =>
+  new Promise((done) => {
+    stream.write(`${visible(line)}\n`, () => done())
+  })
+
 /** Writes a result: as indented JSON if --json was given, otherwise as lines. */
 export const printResult = (
   out: NodeJS.WritableStream,

@@ -19,11 +19,13 @@ import {
   isRecordCollection,
   TOMBSTONE_INDEX,
   type Tombstone,
+  UNSTAMPED,
 } from '../documents/collections.js'
 import type { Condition, Lookup, Query, Stage } from '../pipelines/stages.js'
 import { compareValues, isSameType } from './bson-order.js'
 import { withReferences } from './references.js'
 import type { Store } from './store.js'
+import { storedOf } from './stored.js'
 
 type Document = Record<string, unknown>
 
@@ -43,7 +45,10 @@ interface Equality {
 /** The maximum number of documents in a batch of a stream. */
 const STREAM_BATCH = 500
 
-/** @param now the clock of the database */
+/**
+ * An empty store. It keeps tombstones as long as it lives.
+ * @param now the clock of the database
+ */
 export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   const tables = new Map(
     Object.entries(collections).map(([name, { indexes }]) => [
@@ -115,6 +120,11 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
       const rows = table(collection).matching({ $and: [condition] })
       return rows.slice(0, limit).map(decode) as Documents[C][]
     },
+    async *dangerouslyReadAll(name) {
+      yield table(name)
+        .matching({ $and: [] })
+        .map(({ bytes }) => storedOf(bytes))
+    },
     async insert(name, documents, options) {
       const isFree = (document: Document) => table(name).isFree(document)
       const added = options?.skipTaken ? documents.filter(isFree) : documents
@@ -125,6 +135,11 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
         const found = table(name).find(document._id as string)
         return found === undefined || (found.organisation ?? found.deletedFrom) === document.organisation
       })
+    },
+    async *stamp(name) {
+      const found = table(name).matching({ $and: [UNSTAMPED] })
+      table(name).put(found.map(decode).map(stamped), () => true)
+      yield found.length
     },
     async remove(name, organisation, ids) {
       const found = [...new Set(ids)].filter((id) => table(name).find(id)?.organisation === organisation)

@@ -2,6 +2,7 @@
 import { accessSync } from 'node:fs'
 import {
   type AggregateOptions,
+  BSON,
   type Document,
   MongoBulkWriteError,
   MongoClient,
@@ -15,16 +16,20 @@ import {
 import { arrayOf, BsonList, bsonArray, MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
 import {
   CHANGED_AT,
+  type Collection,
   type CollectionName,
   collections,
   type Documents,
   isRecordCollection,
   type RecordCollection,
+  TOMBSTONE_EXPIRY,
   TOMBSTONE_INDEX,
+  UNSTAMPED,
 } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
 import { withReferences } from './references.js'
 import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
+import { storedOf } from './stored.js'
 import { whenStuck, within } from './stuck.js'
 
 /** How to connect to MongoDB. Options in the URI override the settings below. */
@@ -37,6 +42,8 @@ export interface MongoSettings {
   /** How long an operation waits for a server that cannot be reached, in milliseconds. */
   timeoutMs: number
   readPreference: ReadPreferenceMode
+  /** How long the database keeps tombstones. */
+  tombstoneDays: number
 }
 
 /**
@@ -56,6 +63,10 @@ const WHOLE_PAGE = 0x7fffffff
 /** MongoDB's error code MaxTimeMSExpired. */
 const MAX_TIME_EXPIRED = 50
 const DUPLICATE_KEY = 11_000
+const INDEX_OPTIONS_CONFLICT = 85
+const SECONDS_A_DAY = 86_400
+/** Tombstones outlive the cursors that need them, so that none goes while a page is read. */
+const SPARE_SECONDS = 3600
 const AUTHENTICATION_FAILED = 18
 /** Error codes of a server that cannot serve data at the moment, for example because the primary changes. */
 const OUTAGES = new Set([
@@ -141,7 +152,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
 
   const cursor = (query: Read, stages: readonly Document[], options: AggregateOptions = {}) =>
-    collection(query.collection).aggregate([{ $match: query.match }, ...stages], { ...limit, ...options })
+    collection(query.collection).aggregate([{ $match: query.match }, ...stages], options)
 
   /** The command for a query. A cursor of the driver would take longer than everything else that the driver does for a page. */
   const commandOf = ({ collection, match }: Read, stages: readonly Document[]) => ({
@@ -168,7 +179,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     const command = commandOf(query, stages)
     const [first] = await orAgain(
       async () => (await send(command)).cursor.firstBatch,
-      () => runRead(() => cursor(query, stages).toArray()),
+      () => runRead(() => cursor(query, stages, limit).toArray()),
     )
     return first
   }
@@ -188,11 +199,19 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   /** The documents of a query through a cursor of the driver, in as many replies as necessary. */
   async function* batches(query: Query, signal?: AbortSignal): AsyncGenerator<BsonList> {
-    const documents = cursor(query, query.stages, { ...RAW, batchSize: STREAM_BATCH, ...(signal && { signal }) })
+    const options = { ...limit, ...(signal && { signal }) }
+    for await (const documents of buffers(query, query.stages, options)) {
+      yield new BsonList(query.collection, [bsonArray(documents)])
+    }
+  }
+
+  /** The documents of a query as bytes. There is no time limit, because it counts for a cursor as a whole. */
+  async function* buffers(query: Read, stages: readonly Document[], options?: AggregateOptions) {
+    const documents = cursor(query, stages, { ...RAW, batchSize: STREAM_BATCH, ...options })
     try {
       while (await runRead(() => documents.hasNext())) {
         // These are Buffers because of RAW, which the driver's types do not reflect.
-        yield new BsonList(query.collection, [bsonArray(documents.readBufferedDocuments() as unknown as Buffer[])])
+        yield documents.readBufferedDocuments() as unknown as Buffer[]
       }
     } finally {
       await documents.close()
@@ -225,21 +244,34 @@ export const mongoStore = (settings: MongoSettings): Store => {
   }
 
   /**
-   * Writes records with a change stamp: each replaces what has its id, if that is of the same organisation and meets the
-   * condition, and is inserted otherwise. So an id that is taken is a duplicate key, as for an insert.
+   * Writes records with a change stamp: each replaces a tombstone of its organisation that has its id, with `replace` also a
+   * record, and is inserted otherwise. So an id that is taken is a duplicate key, as for an insert.
    */
-  const write = (name: RecordCollection, documents: readonly Owned[], condition: Document, ordered: boolean) => {
+  const write = (name: RecordCollection, documents: readonly Owned[], ordered: boolean, replace = false) => {
     const updates = documents.map((document) => {
-      const owner = { $in: [document.organisation, null] }
+      const { _id, organisation } = document
+      const tombstone = { deletedFrom: organisation, organisation: { $exists: false } }
       return {
         updateOne: {
-          filter: { _id: document._id, $and: [{ organisation: owner, deletedFrom: owner }, condition] },
+          filter: replace ? { _id, $or: [{ organisation }, tombstone] } : { _id, ...tombstone },
           update: [{ $replaceWith: { $mergeObjects: [{ $literal: document }, { [CHANGED_AT]: '$$NOW' }] } }],
           upsert: true,
         },
       }
     })
     return run(() => collection(name).bulkWrite(updates, { ordered }))
+  }
+
+  /** Makes the database delete old tombstones. A changed setting changes the index that exists. */
+  const expireTombstones = async (name: RecordCollection): Promise<void> => {
+    const index = { key: keyOf([TOMBSTONE_EXPIRY]), ...ofTombstones }
+    const expireAfterSeconds = settings.tombstoneDays * SECONDS_A_DAY + SPARE_SECONDS
+    try {
+      await run(() => collection(name).createIndexes([{ ...index, expireAfterSeconds }]))
+    } catch (error) {
+      if ((error as MongoServerError).code !== INDEX_OPTIONS_CONFLICT) throw error
+      await run(() => db.command({ collMod: name, index: { keyPattern: index.key, expireAfterSeconds } }))
+    }
   }
 
   return {
@@ -266,18 +298,29 @@ export const mongoStore = (settings: MongoSettings): Store => {
       )
       return (await found) as unknown[] as Documents[C][]
     },
+    async *dangerouslyReadAll(collection) {
+      for await (const documents of buffers({ collection, match: {} }, [])) yield documents.map(storedOf)
+    },
     async insert(name, documents, options) {
       const ordered = options?.skipTaken !== true
       try {
-        if (isRecordCollection(name))
-          await write(name, documents as readonly unknown[] as Owned[], { organisation: { $exists: false } }, ordered)
+        if (isRecordCollection(name)) await write(name, documents as readonly unknown[] as Owned[], ordered)
         else await run(() => collection(name).insertMany([...documents], { ordered }))
       } catch (error) {
         if (ordered || !isAllTaken(error)) throw error
       }
     },
     async upsert(name, documents) {
-      await write(name, documents, {}, true)
+      await write(name, documents, true, true)
+    },
+    async *stamp(name) {
+      const found = buffers({ collection: name, match: UNSTAMPED }, [{ $project: { _id: 1 } }])
+      for await (const documents of found) {
+        const ids = documents.map((bytes) => BSON.deserialize(bytes)._id)
+        const stampAll = () =>
+          collection(name).updateMany({ _id: { $in: ids }, ...UNSTAMPED }, [{ $set: { [CHANGED_AT]: '$$NOW' } }])
+        yield (await run(stampAll)).modifiedCount
+      }
     },
     async remove(name, organisation, ids) {
       const tombstone = { _id: '$_id', deletedFrom: '$organisation', deletedAt: '$$NOW' }
@@ -294,12 +337,14 @@ export const mongoStore = (settings: MongoSettings): Store => {
       return matchedCount === 1
     },
     async ensureIndexes() {
-      for (const [name, { indexes }] of Object.entries(collections)) {
+      for (const [name, { indexes }] of Object.entries(collections) as [CollectionName, Collection][]) {
+        const hasTombstones = isRecordCollection(name)
         const specs = [
           ...indexes.map((fields) => ({ key: keyOf(fields) })),
-          ...(isRecordCollection(name as CollectionName) ? [tombstoneIndex] : []),
+          ...(hasTombstones ? [{ key: keyOf(TOMBSTONE_INDEX), ...ofTombstones }] : []),
         ]
-        if (specs.length > 0) await run(() => collection(name as CollectionName).createIndexes(specs))
+        if (specs.length > 0) await run(() => collection(name).createIndexes(specs))
+        if (hasTombstones) await expireTombstones(name)
       }
     },
     async ping() {
@@ -311,7 +356,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
 const keyOf = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 
-const tombstoneIndex = { key: keyOf(TOMBSTONE_INDEX), partialFilterExpression: { deletedFrom: { $exists: true } } }
+/** Keeps records out of an index of tombstones, also one that happens to have a field of the same name. */
+const ofTombstones = { partialFilterExpression: { deletedFrom: { $exists: true } } }
 
 /** The driver's options from the settings, without those that the URI overrides. */
 const clientOptions = ({

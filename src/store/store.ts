@@ -25,6 +25,8 @@ export interface Store {
     condition: Condition,
     limit?: number,
   ): Promise<Documents[C][]>
+  /** Reads all documents of a collection, of all organisations and also tombstones, in batches. */
+  dangerouslyReadAll(collection: CollectionName): AsyncIterable<readonly Stored[]>
   /**
    * Adds documents, records with a change stamp. Fails if an `_id` exists already, or with `skipTaken` skips that document.
    * A tombstone of the same organisation does not count as existing: the record replaces it.
@@ -41,6 +43,11 @@ export interface Store {
    * with an `_id` belongs to another organisation.
    */
   upsert<C extends RecordCollection>(collection: C, documents: readonly Documents[C][]): Promise<void>
+  /**
+   * Stamps the records that have no change stamp, because they were written before there were stamps or by another writer.
+   * Yields how many after each batch. If it is interrupted, it can be called again.
+   */
+  stamp(collection: RecordCollection): AsyncIterable<number>
   /** Replaces records of an organisation by tombstones. Returns how many of them existed. */
   remove(collection: RecordCollection, organisation: string, ids: readonly string[]): Promise<number>
   /** The time by the clock of the database, as it was when the call began or later. */
@@ -51,6 +58,9 @@ export interface Store {
   ping(): Promise<void>
   close(): Promise<void>
 }
+
+/** A document as it is stored, which any writer may have done, or the reason why it cannot be read. */
+export type Stored = { readonly document: Readonly<Record<string, unknown>> } | { readonly error: string }
 
 /** The database cannot be reached at the moment. A later try may succeed. */
 export class StoreUnavailable extends Error {

@@ -161,3 +161,126 @@ t.test('what is reported about a line is short, and has no control characters', 
   const { output } = await load([line({ _id: id }), line({ _id: id }), '\u001b[2J'].join('\n'), ...intoEntries)
   t.match(output, /^line 2: id: \\u009b\\u202ex{400,500}.*\nline 3: is not valid JSON: [\n -~]+$/)
 })
+
+const stored = async (store: Store) =>
+  Object.fromEntries((await store.dangerouslyFindAll('entries', {})).map((document) => [document._id, document])) as {
+    [id: string]: Record<string, unknown>
+  }
+
+const deletion = (id: string) => JSON.stringify({ id })
+
+t.test(
+  'with --upsert a line adds its record or replaces it, and a record that is the same stays unchanged',
+  async (t) => {
+    const { load, store } = await prepareLoad(t)
+    await load([line({ _id: 'changed' }), line({ _id: 'same' }), line({ _id: 'deleted' })].join('\n'), ...intoEntries)
+    await store.remove('entries', organisation, ['deleted'])
+    const before = await stored(store)
+    const { duration, ...rest } = entry
+    const changes = [
+      JSON.stringify({ ...rest, _id: 'changed', status: 'rejected' }),
+      line({ _id: 'same' }),
+      line({ _id: 'new' }),
+      line({ _id: 'deleted' }),
+    ].join('\n')
+    t.match(await load(changes, ...intoEntries, '--upsert'), {
+      code: 0,
+      stdout: 'Wrote 3 to entries; 1 were already there',
+    })
+    const after = await stored(store)
+    t.same(Object.keys(after).sort(), ['changed', 'deleted', 'new', 'same'])
+    t.match(after.changed, { status: 'rejected', organisation })
+    t.notOk('duration' in (after.changed as object), 'the record is replaced as a whole')
+    t.same(after.same, before.same, 'it is not stamped again')
+    t.match(after.deleted, { organisation, changedAt: Date })
+    t.match(await load(changes, ...intoEntries, '--upsert', '--json'), { stdout: '"written":0,"present":4' })
+  },
+)
+
+t.test('with --delete the records of the lines are deleted, and can be loaded again', async (t) => {
+  const { load, store } = await prepareLoad(t)
+  await load([line({ _id: 'first' }), line({ _id: 'second' }), line({ _id: 'kept' })].join('\n'), ...intoEntries)
+  const ids = ['first', 'never', 'second'].map(deletion).join('\n')
+  t.match(await load(ids, ...intoEntries, '--delete'), {
+    code: 0,
+    output: [
+      `line 2: id: ${organisation} has no never in entries`,
+      `Note: 1 ids are of no record that ${organisation} has or had`,
+      'Deleted 2 from entries',
+      '',
+    ].join('\n'),
+  })
+  const { get } = await testApp(t, { store })
+  t.match((await get('/v1/entries', organisation)).json(), { data: [{ id: 'kept' }], _metadata: { total: 1 } })
+  const again = await load(ids, ...intoEntries, '--delete', '--json')
+  t.same(JSON.parse(again.stdout), {
+    ...{ collection: 'entries', organisation },
+    ...{ deleted: 0, unknown: 1, alreadyDeleted: 2 },
+  })
+  t.match(await load(line({ _id: 'first' }), ...intoEntries), { code: 0, stdout: 'Wrote 1 to entries' })
+  t.match(await load(deletion('never'), ...intoEntries, '--delete', '--strict'), {
+    code: 1,
+    output: /^Nothing was written: 1 ids are of no record that/m,
+  })
+})
+
+t.test('records and deletions of other organisations are never touched', async (t) => {
+  const { load, store } = await prepareLoad(t)
+  const foreign = { ...entry, organisation: 'other' }
+  await store.insert('entries', [
+    { ...foreign, _id: 'live' },
+    { ...foreign, _id: 'dead' },
+  ])
+  await store.remove('entries', 'other', ['dead'])
+  const before = await stored(store)
+  for (const mode of [[], ['--upsert']]) {
+    t.match(await load([line({ _id: 'live' }), line({ _id: 'dead' }), line()].join('\n'), ...intoEntries, ...mode), {
+      code: 1,
+      output: /^line 1: id: live already exists .*\nline 2: id: dead already exists .*\nNothing was written: 2 of 3/,
+    })
+  }
+  t.match(await load(['live', 'dead'].map(deletion).join('\n'), ...intoEntries, '--delete', '--json'), {
+    code: 0,
+    stdout: '"deleted":0,"unknown":2,"alreadyDeleted":0',
+  })
+  t.same(await stored(store), before)
+})
+
+t.test('changes and deletions with an invalid line change nothing', async (t) => {
+  const { load, store } = await prepareLoad(t)
+  await load(line(), ...intoEntries)
+  const before = await stored(store)
+  const { output } = await load([deletion(entry._id), line({ _id: 'x' }), '{}'].join('\n'), ...intoEntries, '--delete')
+  t.match(output, /^line 2: \w+: is not a known field\nline 3: id: is missing\nNothing was written: 2 of 3/)
+  t.match(await load([line({ status: 'new' }), '{}'].join('\n'), ...intoEntries, '--upsert'), { code: 1 })
+  t.same(await stored(store), before)
+  t.match(await load(line(), ...intoEntries, '--delete', '--upsert'), {
+    code: 2,
+    output: '--upsert and --delete exclude each other',
+  })
+})
+
+t.test('changes and deletions that were interrupted continue when they are run again', async (t) => {
+  const { store } = await prepareLoad(t)
+  const ids = Array.from({ length: 2500 }, (_, i) => `e${i}`)
+  for (const [mode, text, result] of [
+    ['--upsert', ids.map((_id) => line({ _id })).join('\n'), 'Wrote 500 to entries; 2000 were already there'],
+    ['--delete', ids.map(deletion).join('\n'), 'Deleted 500 from entries'],
+  ] as const) {
+    const file = fileWith(t, text)
+    let calls = 0
+    const failing = <Arguments extends unknown[], T>(write: (...args: Arguments) => Promise<T>) => {
+      return async (...args: Arguments) => {
+        calls += 1
+        if (calls === 3) throw new StoreUnavailable(new Error('gone'))
+        return write(...args)
+      }
+    }
+    const broken = { ...store, upsert: failing(store.upsert as never), remove: failing(store.remove) } as Store
+    t.match(await tryCommand(loadCommand, broken, [file, ...intoEntries, mode]), {
+      code: 1,
+      output: /^Interrupted after 2000 of 2500 lines: The database cannot be reached\nRun it again to continue/m,
+    })
+    t.match(await tryCommand(loadCommand, store, [file, ...intoEntries, mode]), { code: 0, stdout: result })
+  }
+})

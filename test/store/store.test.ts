@@ -1,6 +1,7 @@
 // The embedded store gives the same results as MongoDB: every query of the service, over all kinds of stored documents, byte
 // for byte after serialization. With TEST_MONGODB_URI it is compared with that server. Without it, it is compared with a
 // stand-in, which only shows that nothing is lost in the driver.
+import { setTimeout } from 'node:timers/promises'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { BSON, Long, ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'
@@ -198,6 +199,116 @@ t.test('Both stores give the same results', async (t) => {
     t.equal(found, expected, name)
     return found
   }
+
+  t.test('Writes and deletions', async (t) => {
+    /** What is stored, and whether it was written at a time or after it. */
+    const state = async (store: Store, since: number): Promise<string> => {
+      const found = (await store.dangerouslyFindAll('forms', { _id: /^w-/ })) as object[] as Record<string, unknown>[]
+      const texts = found.map(({ changedAt, deletedAt, ...rest }) => {
+        const time = changedAt ?? deletedAt
+        const written = time instanceof Date && Number(time) >= since ? 'now' : 'before'
+        return JSON.stringify({ ...rest, [deletedAt === undefined ? 'changed' : 'deleted']: written })
+      })
+      return texts.sort().join('\n') // by the id, which comes first
+    }
+    const form = (id: string, name: string, owner = a) => ({ ...owner.form, _id: `w-${id}`, name })
+    const ids = (...names: string[]) => names.map((name) => `w-${name}`)
+    /** Each has its result, and the names of the forms that are stored then; of a deleted one a dash. */
+    const steps: [title: string, step: (store: Store) => Promise<unknown>, result: unknown, names: string][] = [
+      [
+        'records are added',
+        (store) => store.insert('forms', [form('1', 'one'), form('2', 'two'), form('3', 'b', b)]),
+        undefined,
+        'one two b',
+      ],
+      ['an id that is taken', (store) => store.insert('forms', [form('1', 'x')]), 'refused', 'one two b'],
+      ['also by another organisation', (store) => store.insert('forms', [form('3', 'x')]), 'refused', 'one two b'],
+      [
+        'ids that are taken are skipped',
+        (store) => store.insert('forms', [form('1', 'x'), form('3', 'x'), form('4', 'four')], { skipTaken: true }),
+        undefined,
+        'one two b four',
+      ],
+      [
+        'a change replaces a record or adds it',
+        (store) => store.upsert('forms', [form('1', 'changed'), form('5', 'five')]),
+        undefined,
+        'changed two b four five',
+      ],
+      [
+        'but no record of another organisation',
+        (store) => store.upsert('forms', [form('3', 'x')]),
+        'refused',
+        'changed two b four five',
+      ],
+      ['records are deleted', (store) => store.remove('forms', A, ids('1', '2', '2', 'none')), 2, '- - b four five'],
+      ['none is deleted twice', (store) => store.remove('forms', A, ids('1', '4')), 1, '- - b - five'],
+      ['none of another organisation', (store) => store.remove('forms', A, ids('3')), 0, '- - b - five'],
+      ['a tombstone keeps its id', (store) => store.insert('forms', [form('1', 'x', b)]), 'refused', '- - b - five'],
+      [
+        'also when ids that are taken are skipped',
+        (store) => store.insert('forms', [form('1', 'x', b)], { skipTaken: true }),
+        undefined,
+        '- - b - five',
+      ],
+      ['and from changes', (store) => store.upsert('forms', [form('2', 'x', b)]), 'refused', '- - b - five'],
+      ['and from deletions', (store) => store.remove('forms', B, ids('1')), 0, '- - b - five'],
+      [
+        'a deleted record is added again',
+        (store) => store.insert('forms', [form('1', 'reborn')]),
+        undefined,
+        'reborn - b - five',
+      ],
+      [
+        'also when ids that are taken are skipped',
+        (store) => store.insert('forms', [form('2', 'reborn')], { skipTaken: true }),
+        undefined,
+        'reborn reborn b - five',
+      ],
+      [
+        'also by a change',
+        (store) => store.upsert('forms', [form('4', 'reborn')]),
+        undefined,
+        'reborn reborn b reborn five',
+      ],
+      [
+        'a record without an owner keeps its id',
+        async (store) => {
+          await store.update('forms', 'w-5', { organisation: null } as never)
+          return store.insert('forms', [form('5', 'x')])
+        },
+        'refused',
+        'reborn reborn b reborn five',
+      ],
+      [
+        'also from changes',
+        (store) => store.upsert('forms', [form('5', 'x')]),
+        'refused',
+        'reborn reborn b reborn five',
+      ],
+      [
+        'only records without a stamp get one',
+        async (store) => {
+          await store.update('forms', 'w-1', { changedAt: 'never' } as never)
+          await store.remove('forms', A, ids('2'))
+          let count = 0
+          for await (const more of store.stamp('forms')) count += more
+          return count
+        },
+        1,
+        'reborn - b reborn five',
+      ],
+    ]
+    for (const [title, step, result, names] of steps) {
+      const since = new Map<Store, number>()
+      for (const store of [mongo, embedded]) since.set(store, Number(await store.now()))
+      t.equal(await compare(t, async (store) => `${await step(store)}`, title), `${result}`, title)
+      const stored = await compare(t, (store) => state(store, since.get(store) as number), `${title}: what is stored`)
+      const found = stored.split('\n').map((text) => JSON.parse(text).name ?? '-')
+      t.equal(found.join(' '), names, `${title}: the names`)
+      await setTimeout(2) // so that the next step is later
+    }
+  })
 
   const lists = <Q extends Listing>(
     name: string,

@@ -1,0 +1,95 @@
+// The command `npm run db:check`: lists the stored documents that do not fit, as newline-delimited JSON. It reads all
+// collections in constant memory and changes nothing.
+import { parseArgs } from 'node:util'
+import { KindGuard, type TObject, Type } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { type ValueError, ValueErrorType } from '@sinclair/typebox/value'
+import { strict } from '../../schemas/kit.js'
+import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
+import type { Store, Stored } from '../store/store.js'
+import { messageOf } from './load-lines.js'
+import { type Command, CommandError, print, printed } from './run-command.js'
+
+const usage = `Usage:
+  npm run db:check -- [--no-stamps]
+  npm run db:check -- --help
+
+Lists every stored document that does not fit its schema or has no change stamp, one JSON object a line, and their number on
+standard error. The exit code is 1 if there are any. Fields that no schema names are allowed, and null where a field may be
+missing. --no-stamps leaves out the check of change stamps. MONGODB_URI names the database.`
+
+/** How many errors of a document are listed. */
+const MAX_ERRORS = 10
+
+const Tombstone = strict({ _id: Type.String(), deletedFrom: Type.String(), deletedAt: Type.Date() })
+
+/** The errors of a document; empty if it fits. */
+type Check = (document: Readonly<Record<string, unknown>>) => string[]
+
+/** The schema is compiled, because there may be millions of documents. */
+const checkOf = (schema: TObject): Check => {
+  const compiled = TypeCompiler.Compile(schema)
+  return (document) => {
+    if (compiled.Check(document)) return []
+    const messages: string[] = []
+    for (const error of compiled.Errors(document)) {
+      if (isHarmless(error)) continue
+      messages.push(messageOf(error, 'a BSON date'))
+      if (messages.length === MAX_ERRORS) break
+    }
+    return messages
+  }
+}
+
+/** Whether responses are the same without the value. */
+const isHarmless = ({ type, value, schema }: ValueError): boolean =>
+  type === ValueErrorType.ObjectAdditionalProperties || (value === null && KindGuard.IsOptional(schema))
+
+const checkTombstone = checkOf(Tombstone)
+
+const run = async (store: Store, { stamps }: { stamps: boolean }, report: (line: object) => Promise<void>) => {
+  let count = 0
+  for (const name of Object.keys(collections) as CollectionName[]) {
+    const isRecord = isRecordCollection(name)
+    const withStamp = isRecord && stamps
+    const { properties } = collections[name].schema
+    const checkRecord = checkOf(strict({ ...properties, ...(withStamp && { [CHANGED_AT]: Type.Date() }) }))
+    const errorsOf = (stored: Stored): string[] => {
+      if ('error' in stored) return [`cannot be read: ${stored.error}`]
+      const { document } = stored
+      const isTombstone = isRecord && 'deletedFrom' in document && !('organisation' in document)
+      return (isTombstone ? checkTombstone : checkRecord)(document)
+    }
+    for await (const batch of store.dangerouslyReadAll(name)) {
+      for (const stored of batch) {
+        count += 1
+        const errors = errorsOf(stored)
+        if (errors.length > 0) await report({ collection: name, ...nameOf(stored), errors })
+      }
+    }
+  }
+  return count
+}
+
+/** What identifies a document, as text, because any writer may have stored anything there. */
+const nameOf = (stored: Stored): object => {
+  if ('error' in stored) return {}
+  const { _id, organisation, deletedFrom } = stored.document
+  const owner = organisation ?? deletedFrom
+  return { id: String(_id), ...(owner !== undefined && { organisation: String(owner) }) }
+}
+
+export const checkCommand: Command = {
+  usage,
+  async run(store, argv, { out, err }) {
+    const options = { stamps: { type: 'boolean', default: true } } as const
+    const { values } = parseArgs({ args: argv, options, allowNegative: true })
+    let unfit = 0
+    const count = await run(store, values, (line) => {
+      unfit += 1
+      return printed(out, JSON.stringify(line))
+    })
+    if (unfit > 0) throw new CommandError(`${unfit} of ${count} documents do not fit`)
+    print(err, `All ${count} documents fit`)
+  },
+}

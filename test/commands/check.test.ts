@@ -1,0 +1,89 @@
+// The command that lists the stored documents that do not fit.
+import t, { type Test } from 'tap'
+import { checkCommand } from '../../src/commands/check.js'
+import type { CollectionName } from '../../src/documents/collections.js'
+import { keysOf } from '../../src/keys/keys.js'
+import type { Store } from '../../src/store/store.js'
+import { tryCommand } from '../support/command.js'
+import { testStore } from '../support/store.js'
+import { A, a, fillTenants } from '../support/tenants.js'
+
+/** A store with data, after changes of some of its documents. */
+const storeWith = async (t: Test, changes: readonly [CollectionName, id: string, fields: object][] = []) => {
+  const store = testStore(t)
+  await fillTenants(store)
+  await keysOf(store, () => {}).issue({ organisation: A, name: 'Test' })
+  for (const [collection, id, fields] of changes) t.ok(await store.update(collection, id, fields as never), id)
+  return store
+}
+
+const linesOf = (stdout: string): unknown[] =>
+  stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+
+t.test('documents that fit, tombstones, unknown fields and null for what may be missing are no findings', async (t) => {
+  const store = await storeWith(t, [
+    ['entries', a.entry(2)._id, { duration: null, location: { city: null, other: 1 }, __v: 0 }],
+  ])
+  await store.remove('entries', A, [a.entry(1)._id])
+  t.match(await tryCommand(checkCommand, store, []), { code: 0, stdout: '', output: /^All \d{2,} documents fit\n$/ })
+})
+
+t.test('each document that does not fit is a line that names it and what is wrong', async (t) => {
+  const store = await storeWith(t, [
+    ['entries', a.entry(2)._id, { answers: [{ type: 5, question: 'x' }], updatedAt: '2025-01-01T00:00:00Z' }],
+    ['dispatches', a.dispatch(1)._id, { dispatchType: 'other' }],
+    ['forms', a.form._id, { changedAt: 'now' }],
+    ['organisations', A, { name: 5 }],
+    ['projects', a.project(1)._id, { organisation: 5 }],
+    ['users', a.user._id, Object.fromEntries(['status', 'firstName', 'lastName'].map((name) => [name, 1]))],
+  ])
+  await store.remove('entries', A, [a.entry(1)._id])
+  await store.update('entries', a.entry(1)._id, { deletedAt: 'now' } as never)
+  const { code, stdout, output } = await tryCommand(checkCommand, store, [])
+  t.equal(code, 1)
+  t.match(output, /^7 of \d+ documents do not fit$/m)
+  const dates = 'must be a BSON date, from the year 0001 to 9999 in UTC'
+  t.same(
+    linesOf(stdout).sort((x, y) => JSON.stringify(x).localeCompare(JSON.stringify(y))),
+    [
+      {
+        ...{ collection: 'dispatches', id: 'dispatch1-a', organisation: A },
+        errors: ['dispatchType: must be one of basic, prefilled, hybrid, survey'],
+      },
+      { collection: 'entries', id: 'entry1-a', organisation: A, errors: [`deletedAt: ${dates}`] },
+      {
+        ...{ collection: 'entries', id: 'entry2-a', organisation: A },
+        errors: ['answers.0.type: expected string', `updatedAt: ${dates}`],
+      },
+      { collection: 'forms', id: 'form-a', organisation: A, errors: [`changedAt: ${dates}`] },
+      { collection: 'organisations', id: A, errors: ['name: expected string'] },
+      { collection: 'projects', id: 'project1-a', organisation: '5', errors: ['organisation: expected string'] },
+      {
+        ...{ collection: 'users', id: 'user-a', organisation: A },
+        errors: ['status: expected string', 'firstName: expected string', 'lastName: expected string'],
+      },
+    ],
+  )
+  const { stdout: others } = await tryCommand(checkCommand, store, ['--no-stamps'])
+  t.equal(linesOf(others).length, 6, 'all but the form without a stamp')
+})
+
+t.test('a document that cannot be read is a finding, of many errors the first ten are listed', async (t) => {
+  const answers = Array.from({ length: 30 }, () => 5)
+  const store = await storeWith(t, [['entries', a.entry(2)._id, { answers }]])
+  const damaged: Store = {
+    ...store,
+    async *dangerouslyReadAll(name) {
+      if (name === 'entries') yield [{ error: 'bad length' }]
+      yield* store.dangerouslyReadAll(name)
+    },
+  }
+  const [first, second, ...others] = linesOf((await tryCommand(checkCommand, damaged, [])).stdout)
+  t.same(first, { collection: 'entries', errors: ['cannot be read: bad length'] })
+  t.equal((second as { errors: string[] }).errors.length, 10)
+  t.same(others, [])
+  t.match(await tryCommand(checkCommand, store, ['--bogus']), { code: 2, output: "Unknown option '--bogus'" })
+})
