@@ -99,6 +99,30 @@ export const Settings = Type.Object({
     }),
     30_000,
   ),
+  SYNC_SETTLE_MS: defaulted(
+    Type.Integer({
+      minimum: 0,
+      maximum: 600_000,
+      description:
+        'How long the change feed holds a change back, in milliseconds. A write that takes longer from its change stamp to its commit may be missing from a copy.',
+    }),
+    10_000,
+  ),
+  SYNC_STAMP: defaulted(
+    literals(['changedAt', 'updatedAt'], {
+      description:
+        'The field that orders the change feed. `updatedAt` is for databases whose writers cannot keep `changedAt`; its promise is weaker.',
+    }),
+    'changedAt',
+  ),
+  TOMBSTONE_DAYS: defaulted(
+    Type.Integer({
+      minimum: 1,
+      maximum: 3650,
+      description: 'How long the change feed tells of a deletion, in days. An older cursor gets a 410.',
+    }),
+    90,
+  ),
   PROJECT_DEFAULTS: defaulted(
     literals(['usual', 'literal'], {
       description:
@@ -133,6 +157,8 @@ export interface Config {
   responseMemory: number
   maxPerPage: number
   totalMaxAgeMs: number
+  /** The change feed. */
+  sync: { settleMs: number; stamp: 'changedAt' | 'updatedAt'; tombstoneDays: number }
   projectDefaults: 'usual' | 'literal'
   logLevel: string
 }
@@ -176,6 +202,11 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
     responseMemory: settings.RESPONSE_MEMORY_MB * 1024 * 1024,
     maxPerPage: settings.MAX_PER_PAGE,
     totalMaxAgeMs: settings.TOTAL_MAX_AGE_MS,
+    sync: {
+      settleMs: settings.SYNC_SETTLE_MS,
+      stamp: settings.SYNC_STAMP,
+      tombstoneDays: settings.TOMBSTONE_DAYS,
+    },
     projectDefaults: settings.PROJECT_DEFAULTS,
     logLevel: settings.LOG_LEVEL,
   }
@@ -187,6 +218,7 @@ const mongoOf = (uri: string, settings: Settings): Config['mongo'] => ({
   timeoutMs: settings.MONGODB_TIMEOUT_MS,
   readPreference: settings.MONGODB_READ_PREFERENCE,
   queryTimeoutMs: settings.QUERY_TIMEOUT_MS,
+  tombstoneDays: settings.TOMBSTONE_DAYS,
   ensureIndexes: settings.ENSURE_INDEXES === 'true',
 })
 

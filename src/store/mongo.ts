@@ -37,6 +37,8 @@ export interface MongoSettings {
   /** How long an operation waits for a server that cannot be reached, in milliseconds. */
   timeoutMs: number
   readPreference: ReadPreferenceMode
+  /** How long the database keeps tombstones. */
+  tombstoneDays: number
 }
 
 /**
