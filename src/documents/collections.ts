@@ -140,10 +140,13 @@ export type SeedDocument = Static<typeof SeedDocument>
 /** A record that demo data was written. `_id` says with which options. */
 const SeedDocument = strict({ _id: id, createdAt: Type.Date() })
 
+/** When a record was last written. */
+export const CHANGED_AT = 'changedAt'
+
 /** The fields of an index, in order. All are ascending, because a database reads an index in both directions. */
 type Index = readonly string[]
 
-interface Collection {
+export interface Collection {
   schema: TObject
   indexes: readonly Index[]
 }
@@ -151,14 +154,20 @@ interface Collection {
 /**
  * The indexes of a list: one for each sort, and one for each filter with each sort. Each begins with the organisation and
  * ends with the id. So every page is read in its order from the range of the filter, however many documents match. Sorting
- * by the id needs no other field.
+ * by the id needs no other field; `updatedAt` follows there for the digest, which so reads the index alone. Two further
+ * indexes give the change feed its order.
  */
 const byOrganisation = (sorts: readonly string[] = [], filters: readonly string[] = []): Index[] => {
   const pairs = [[], ...filters.map((filter) => [filter])].flatMap((filter) =>
     [[], ...sorts.map((sort) => [sort])].map((sort) => ['organisation', ...new Set([...filter, ...sort]), '_id']),
   )
+  const sync = [
+    ['organisation', '_id', 'updatedAt'],
+    ['organisation', 'updatedAt', '_id'],
+    ['organisation', CHANGED_AT, '_id'],
+  ]
   // A filter by a field with a sort by the same field is an index that exists already.
-  return [...new Map(pairs.map((fields) => [fields.join(), fields])).values()]
+  return [...new Map([...sync, ...pairs.slice(1)].map((fields) => [fields.join(), fields])).values()]
 }
 
 export const collections = {
@@ -178,7 +187,7 @@ export const collections = {
     schema: EntryDocument,
     indexes: byOrganisation(['createdAt', 'updatedAt', 'duration'], ['dispatch', 'form', 'project', 'agent', 'status']),
   },
-  apiKeys: { schema: ApiKeyDocument, indexes: byOrganisation() },
+  apiKeys: { schema: ApiKeyDocument, indexes: [['organisation', '_id']] },
   seeds: { schema: SeedDocument, indexes: [] },
 } as const satisfies Record<string, Collection>
 
@@ -192,9 +201,6 @@ export type RecordCollection = (typeof recordCollections)[number]
 export const isRecordCollection = (name: CollectionName): name is RecordCollection =>
   (recordCollections as readonly string[]).includes(name)
 
-/** When a record was last written. */
-export const CHANGED_AT = 'changedAt'
-
 /** What replaces a deleted record. Having no `organisation`, it matches no query but the one for tombstones. */
 export interface Tombstone {
   readonly _id: string
@@ -204,6 +210,9 @@ export interface Tombstone {
 
 /** The index of tombstones, which only they are in. */
 export const TOMBSTONE_INDEX: Index = ['deletedFrom', 'deletedAt', '_id']
+
+/** The field whose index tells the database when to delete a tombstone. */
+export const TOMBSTONE_EXPIRY = 'deletedAt'
 
 const authors = { createdBy: 'users', modifiedBy: 'users' } as const
 

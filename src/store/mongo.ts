@@ -15,11 +15,13 @@ import {
 import { arrayOf, BsonList, bsonArray, MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
 import {
   CHANGED_AT,
+  type Collection,
   type CollectionName,
   collections,
   type Documents,
   isRecordCollection,
   type RecordCollection,
+  TOMBSTONE_EXPIRY,
   TOMBSTONE_INDEX,
 } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
@@ -58,6 +60,10 @@ const WHOLE_PAGE = 0x7fffffff
 /** MongoDB's error code MaxTimeMSExpired. */
 const MAX_TIME_EXPIRED = 50
 const DUPLICATE_KEY = 11_000
+const INDEX_OPTIONS_CONFLICT = 85
+const SECONDS_A_DAY = 86_400
+/** Tombstones outlive the cursors that need them, so that none goes while a page is read. */
+const SPARE_SECONDS = 3600
 const AUTHENTICATION_FAILED = 18
 /** Error codes of a server that cannot serve data at the moment, for example because the primary changes. */
 const OUTAGES = new Set([
@@ -244,6 +250,18 @@ export const mongoStore = (settings: MongoSettings): Store => {
     return run(() => collection(name).bulkWrite(updates, { ordered }))
   }
 
+  /** Makes the database delete old tombstones. A changed setting changes the index that exists. */
+  const expireTombstones = async (name: RecordCollection): Promise<void> => {
+    const index = { key: keyOf([TOMBSTONE_EXPIRY]), ...ofTombstones }
+    const expireAfterSeconds = settings.tombstoneDays * SECONDS_A_DAY + SPARE_SECONDS
+    try {
+      await run(() => collection(name).createIndexes([{ ...index, expireAfterSeconds }]))
+    } catch (error) {
+      if ((error as MongoServerError).code !== INDEX_OPTIONS_CONFLICT) throw error
+      await run(() => db.command({ collMod: name, index: { keyPattern: index.key, expireAfterSeconds } }))
+    }
+  }
+
   return {
     description: `MongoDB database ${db.databaseName}`,
     async aggregate(query, signal) {
@@ -296,12 +314,14 @@ export const mongoStore = (settings: MongoSettings): Store => {
       return matchedCount === 1
     },
     async ensureIndexes() {
-      for (const [name, { indexes }] of Object.entries(collections)) {
+      for (const [name, { indexes }] of Object.entries(collections) as [CollectionName, Collection][]) {
+        const hasTombstones = isRecordCollection(name)
         const specs = [
           ...indexes.map((fields) => ({ key: keyOf(fields) })),
-          ...(isRecordCollection(name as CollectionName) ? [tombstoneIndex] : []),
+          ...(hasTombstones ? [{ key: keyOf(TOMBSTONE_INDEX), ...ofTombstones }] : []),
         ]
-        if (specs.length > 0) await run(() => collection(name as CollectionName).createIndexes(specs))
+        if (specs.length > 0) await run(() => collection(name).createIndexes(specs))
+        if (hasTombstones) await expireTombstones(name)
       }
     },
     async ping() {
@@ -313,7 +333,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
 const keyOf = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 
-const tombstoneIndex = { key: keyOf(TOMBSTONE_INDEX), partialFilterExpression: { deletedFrom: { $exists: true } } }
+/** Keeps records out of an index of tombstones, also one that happens to have a field of the same name. */
+const ofTombstones = { partialFilterExpression: { deletedFrom: { $exists: true } } }
 
 /** The driver's options from the settings, without those that the URI overrides. */
 const clientOptions = ({

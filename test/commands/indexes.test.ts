@@ -5,6 +5,7 @@ import {
   type CollectionName,
   collections,
   isRecordCollection,
+  recordCollections,
   TOMBSTONE_INDEX,
 } from '../../src/documents/collections.js'
 import { mongoStore } from '../../src/store/mongo.js'
@@ -19,20 +20,12 @@ t.test('every index is created, and a failure is reported', async (t) => {
   const run = () => tryCommand(indexesCommand, store, [])
   t.match(await run(), { code: 0, stdout: 'All indexes of MongoDB database test exist' })
   const created = server.commands.filter((command) => 'createIndexes' in command)
-  t.same(
-    Object.fromEntries(
-      created.map(({ createIndexes, indexes }) => [
-        createIndexes,
-        (indexes as { key: object }[]).map(({ key }) => Object.keys(key)),
-      ]),
-    ),
-    Object.fromEntries(
-      Object.entries(collections).flatMap(([name, { indexes }]) => {
-        const all = isRecordCollection(name as CollectionName) ? [...indexes, TOMBSTONE_INDEX] : indexes
-        return all.length > 0 ? [[name, all]] : []
-      }),
-    ),
-  )
+  for (const [name, { indexes }] of Object.entries(collections)) {
+    const found = created
+      .filter(({ createIndexes }) => createIndexes === name)
+      .flatMap(({ indexes }) => indexes.map(({ key }) => Object.keys(key)))
+    t.same(found, isRecordCollection(name as CollectionName) ? [...indexes, TOMBSTONE_INDEX, ['deletedAt']] : indexes)
+  }
   t.match(JSON.parse((await tryCommand(indexesCommand, store, ['--json'])).stdout), {
     entries: collections.entries.indexes,
   })
@@ -41,4 +34,20 @@ t.test('every index is created, and a failure is reported', async (t) => {
   t.match(await run(), { code: 1, output: /^The indexes cannot be created: /m })
   server.stop()
   t.match(await run(), { code: 1, output: /^The database cannot be reached: /m })
+})
+
+t.test('the setting says how long tombstones are kept, also after it was changed', async (t) => {
+  const server = await WireServer.for(t)
+  for (const [days, seconds] of [
+    ['90', 90 * 86_400 + 3600],
+    ['30', 30 * 86_400 + 3600],
+  ] as const) {
+    const store = mongoStore(mongoSettings(server.uri, { TOMBSTONE_DAYS: days }))
+    t.teardown(() => store.close())
+    t.match(await tryCommand(indexesCommand, store, []), { code: 0 })
+    t.same(
+      [...server.expiries],
+      recordCollections.map((name) => [name, seconds]),
+    )
+  }
 })

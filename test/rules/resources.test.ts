@@ -40,7 +40,8 @@ t.test('Every filter of a list has an index with every sort of the list', async 
         const sorted = Object.keys(stages.find(({ $sort }) => $sort)?.$sort ?? {})
         const wanted = [...new Set(['organisation', ...filtered, ...sorted])].join()
         const indexes = collections[collection].indexes.map((fields) => fields.join())
-        t.ok(indexes.includes(wanted), `${collection} sorted by ${sort}, ${JSON.stringify(selection)}: index ${wanted}`)
+        const serves = (index: string) => `${index},`.startsWith(`${wanted},`)
+        t.ok(indexes.some(serves), `${collection} sorted by ${sort}, ${JSON.stringify(selection)}: index ${wanted}`)
       }
     }
   }

@@ -26,6 +26,8 @@ interface Command extends Document {
   readonly batchSize?: number
   readonly cursors: readonly number[]
   readonly documents: readonly never[]
+  readonly indexes: readonly { readonly key: object; readonly expireAfterSeconds?: number }[]
+  readonly index: { readonly expireAfterSeconds: number }
   readonly updates: readonly { q: Document; u: { $set: Document } | readonly [{ $replaceWith: Document }] }[]
 }
 
@@ -36,6 +38,7 @@ const HEADER = 16
 /** The number of documents in MongoDB's first batch by default. */
 const FIRST_BATCH = 101
 const UNKNOWN_ERROR = 8
+const INDEX_OPTIONS_CONFLICT = 85
 const DUPLICATE_KEY = 11_000
 
 /** Emits `ignored` for every message that it does not reply to. */
@@ -49,6 +52,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   readonly errors = new Map<string, number>()
   /** While true, it appears as the router of a sharded cluster. The driver sends its read preference only to a router. */
   isRouter = false
+  /** After how many seconds the documents of each collection expire. */
+  readonly expiries = new Map<string, number>()
   /** The maximum number of documents in a first batch, even if more are requested. */
   firstBatch = Number.POSITIVE_INFINITY
   readonly #cursors = new Map<number, unknown[]>()
@@ -137,8 +142,12 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     const code = this.errors.get(name)
     if (code !== undefined) return { ok: 0, code, errmsg: 'This error was requested', topologyVersion }
     switch (name) {
-      case 'ping':
       case 'createIndexes':
+        return this.#createIndexes(target, command.indexes)
+      case 'collMod':
+        this.expiries.set(target, command.index.expireAfterSeconds)
+        return { ok: 1 }
+      case 'ping':
       case 'endSessions':
         return { ok: 1 }
       case 'aggregate':
@@ -173,6 +182,16 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     }
     const total = await this.store.count(query)
     return total === 0 ? [] : [{ total }]
+  }
+
+  /** Keeps only when documents expire. Like MongoDB, it refuses to change that for an index that exists. */
+  #createIndexes(collection: string, indexes: Command['indexes']): Document {
+    const expiry = indexes.find(({ expireAfterSeconds }) => expireAfterSeconds !== undefined)?.expireAfterSeconds
+    if (expiry === undefined) return { ok: 1 }
+    const existing = this.expiries.get(collection) ?? expiry
+    if (existing !== expiry) return { ok: 0, code: INDEX_OPTIONS_CONFLICT, errmsg: 'The index has other options' }
+    this.expiries.set(collection, expiry)
+    return { ok: 1 }
   }
 
   /** Does the writes one after the other. An error, such as an id that exists already, ends an ordered command. */
