@@ -63,8 +63,14 @@ export const Problem = Type.Object(
     errors: Type.Optional(
       Type.Array(
         Type.Object({
-          in: literals(['query', 'path', 'header'], { description: 'Where the invalid input is.' }),
-          name: Type.String({ description: 'Name of the parameter or header.', examples: ['perPage'] }),
+          in: literals(['query', 'path', 'header', 'record'], {
+            description: 'Where the error is: in the input, or in a stored record.',
+          }),
+          name: Type.String({
+            description:
+              'Name of the parameter or header; of a record its collection and id, as in `entries/65850cb4`.',
+            examples: ['perPage'],
+          }),
           message: Type.String({ description: 'What is wrong with it.', examples: ['must be at most 1000'] }),
           allowed: Type.Optional(
             Type.Array(Type.String(), {
@@ -73,7 +79,7 @@ export const Problem = Type.Object(
             }),
           ),
         }),
-        { description: 'Each invalid input. Only in responses to invalid input.' },
+        { description: 'Each error. Only for invalid input and for a stored record that cannot be shown.' },
       ),
     ),
   },

@@ -60,10 +60,16 @@ export class UnwritableDocument extends Error {
     readonly id: string,
     /** The dotted path of stored names to the value; empty for the document itself. */
     readonly field: string,
-    reason: string,
+    private readonly reason: string,
   ) {
-    super(`${collection} ${id}: ${field === '' ? 'the document' : field} ${reason}`)
+    super()
+    this.message = `${collection} ${id}: ${this.fault}`
     this.name = 'UnwritableDocument'
+  }
+
+  /** What is wrong with the document. */
+  get fault(): string {
+    return `${this.field === '' ? 'the document' : this.field} ${this.reason}`
   }
 }
 

@@ -37,7 +37,10 @@ export const problems = {
     status: 431,
     when: 'A header is longer than its limit, or all headers together are larger than 16 KiB',
   },
-  internal_error: { status: 500, when: 'The service failed; its log has the cause under the request id' },
+  internal_error: {
+    status: 500,
+    when: 'The service failed; its log has the cause under the request id. If a stored record is the cause, `errors` names it',
+  },
   overloaded: {
     status: 503,
     when: 'Too many requests with this key are running, or too many of its responses have not been read yet; Retry-After says when to try again',

@@ -1,7 +1,7 @@
 // Turns every error that a route, a hook or Fastify throws into a problem of the catalogue.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
 import { callerGone } from '../http/caller.js'
 import {
   badEncoding,
@@ -49,6 +49,12 @@ const toProblem = (error: unknown): ProblemError => {
   if (error instanceof ResponseTooLarge) {
     return problem('response_too_large', `The page would be larger than ${MAX_RESPONSE_BYTES} bytes`, {
       errors: [{ in: 'query', name: 'perPage', message: 'must be smaller for records of this size' }],
+    })
+  }
+  // A response contains only records of the caller's organisation, so the caller may know which of them is at fault.
+  if (error instanceof UnwritableDocument) {
+    return problem('internal_error', 'A stored record cannot be shown, because it does not fit its schema', {
+      errors: [{ in: 'record', name: `${error.collection}/${error.id}`, message: error.fault }],
     })
   }
   const { code, statusCode = 500 } = error as FastifyError

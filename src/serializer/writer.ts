@@ -15,6 +15,7 @@ import {
   UnwritableDocument,
   valueEnd,
 } from '../bson/reader.js'
+import { type CollectionName, references } from '../documents/collections.js'
 import type { Output } from './output.js'
 import { OVERHANG, ROOM, type ScalarWriter, scalars, type Write, type Writer, WrongValue } from './scalars.js'
 
@@ -359,13 +360,39 @@ const writeNested = (input: Bytes, type: number, at: number, output: Bytes, begi
 const members = (bytes: Buffer, at: number): Iterable<Element> =>
   new Map(Array.from(elements(bytes, at), (element) => [element.name, element])).values()
 
-/** Turns an error into one that names the collection, the id and the field. It finds them by reading the bytes again. */
+/**
+ * Turns an error into one that names the collection, the id and the field, of an embedded record if the value is in one. It
+ * finds them by reading the bytes again.
+ */
 const located = (error: WrongValue, collection: string, bytes: Buffer, isList: boolean): UnwritableDocument => {
   const path = pathTo(bytes, error.at, 0)
-  const id = idOf(bytes, isList ? (path.shift() as Element) : { type: Bson.document, at: 0 })
-  const names = path.map((element) => element.name)
-  if (error.missing !== undefined) names.push(error.missing)
-  return new UnwritableDocument(collection, id, names.join('.'), error.message)
+  let place: Place = { collection, record: isList ? (path.shift() as Element) : ROOT, names: [] }
+  for (const element of path) {
+    const isFault = element.at === error.at && error.missing === undefined
+    place = placeOf(element, place, isFault)
+  }
+  if (error.missing !== undefined) place.names.push(error.missing)
+  return new UnwritableDocument(place.collection, idOf(bytes, place.record), place.names.join('.'), error.message)
+}
+
+interface Place {
+  collection: string
+  record: Pick<Element, 'type' | 'at'>
+  /** The names on the way from the record. */
+  names: string[]
+}
+
+const ROOT = { type: Bson.document, at: 0 }
+
+/** The place of an element, given the place of what it is in. The element at fault belongs to the record that it is in. */
+const placeOf = (element: Element, { collection, record, names }: Place, isFault: boolean): Place => {
+  const fields: Readonly<Record<string, string>> = references[collection as CollectionName] ?? {}
+  // An item of an array has its index for a name.
+  const target = fields[[...names, element.name].join('.')] ?? fields[names.join('.')]
+  if (target === undefined || element.type !== Bson.document || isFault) {
+    return { collection, record, names: [...names, element.name] }
+  }
+  return { collection: target, record: element, names: [] }
 }
 
 /** The elements on the way from the document or array at `start` to the value at `place`. */

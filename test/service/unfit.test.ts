@@ -9,8 +9,9 @@ import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
 import { getEntry, listEntries } from '../../src/pipelines/entries.js'
 import type { Query } from '../../src/pipelines/stages.js'
 import { compileResponse } from '../../src/serializer/compiler.js'
+import { testApp } from '../support/app.js'
 import { testStore } from '../support/store.js'
-import { a } from '../support/tenants.js'
+import { A, a, B } from '../support/tenants.js'
 
 const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
 const _metadata = { total: 1, perPage: 50, pageCount: 1, pageLinks: { current: 'http://localhost/' } }
@@ -72,4 +73,31 @@ t.test('a value of the wrong type is an error that names its record and field', 
     t.equal(listed, expected(list), JSON.stringify(fields))
     t.equal(fetched, expected(byId), JSON.stringify(fields))
   }
+})
+
+t.test('a record that does not fit is named to its owner, and its other records are served', async (t) => {
+  const { get, store } = await testApp(t)
+  await store.insert('agents', [{ ...a.agent(1), firstName: 5 } as never])
+  await store.insert('forms', [{ ...a.form, name: ['x'] } as never])
+  const recipients = { agents: [a.agent(1)._id], agentGroups: [] }
+  const wrong = { ...a.entry(2, { form: 'nothing', agent: 'nobody', dispatch: 'nothing' }), answers: 5 } as never
+  await store.insert('dispatches', [a.dispatch(1, { recipients, form: 'nothing' }), a.dispatch(2)])
+  await store.insert('entries', [a.entry(1, { agent: 'nobody', dispatch: 'nothing', status: 'fit' }), wrong])
+  const agent = { name: 'agents/agent1-a', message: 'firstName is BSON int32, not a string' }
+  const entry = { name: 'entries/entry2-a', message: 'answers is BSON int32, not an array' }
+  const form = { name: 'forms/form-a', message: 'name is BSON array, not a string' }
+  for (const [url, error] of [
+    ['/v1/entries', entry],
+    ['/v1/entries/entry2-a', entry],
+    ['/v1/entries/entry1-a', form],
+    ['/v1/dispatches/dispatch1-a', agent],
+  ] as const) {
+    const response = await get(url, A)
+    t.equal(response.statusCode, 500, url)
+    t.match(response.json(), { code: 'internal_error', detail: /^A stored record cannot be shown/ })
+    t.same(response.json().errors, [{ in: 'record', ...error }], url)
+  }
+  t.equal((await get('/v1/entries?status=fit', A)).statusCode, 200)
+  t.equal((await get('/v1/entries', B)).statusCode, 200)
+  t.equal((await get('/v1/entries/entry2-a', B)).statusCode, 404)
 })
