@@ -2,6 +2,7 @@
 // fit their schema. One bad record does not fail the page.
 import type { TSchema } from '@sinclair/typebox'
 import { type BsonDocument, UnwritableDocument } from '../bson/reader.js'
+import { fieldOf, stringOf } from '../bson/values.js'
 import type { Output } from './output.js'
 import { compileDocuments } from './writer.js'
 
@@ -17,6 +18,9 @@ export class FeedItems {
 }
 
 const comma = 0x2c
+
+/** The id of a document, or `?` if it is not a string. */
+const idOf = ({ bytes }: BsonDocument): string => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? '?'
 
 /**
  * Compiles a writer for feed items.
@@ -34,8 +38,11 @@ export const compileFeedItems = ([record, deleted]: readonly TSchema[], named: R
       ;(isDeleted ? tombstones : records).document(document, out)
     } catch (error) {
       if (!(error instanceof UnwritableDocument)) throw error
-      const message = error.message.slice(`${error.collection} ${error.id}: `.length)
-      out.text(JSON.stringify({ id: error.id, unreadable: true, message }))
+      const id = idOf(document)
+      // The value may be in a record that is embedded in this one.
+      const isOwn = error.collection === document.collection && error.id === id
+      const message = isOwn ? error.fault : `${error.collection}/${error.id}: ${error.fault}`
+      out.text(JSON.stringify({ id, unreadable: true, message }))
     }
   }
 
