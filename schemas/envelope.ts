@@ -2,7 +2,11 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { link, literals, refTo } from './kit.js'
 
-const success = Type.Boolean({ const: true, description: 'True in every successful response.', examples: [true] })
+export const success = Type.Boolean({
+  const: true,
+  description: 'True in every successful response.',
+  examples: [true],
+})
 
 const pageLink = (description: string, page: number) =>
   link(description, (path) => `https://api.example.org${path}?page=${page}&perPage=50`)

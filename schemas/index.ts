@@ -6,6 +6,7 @@ import { Answer, Entry, EntryListItem, EntryLocation } from './entries.js'
 import { PageMetadata, Problem } from './envelope.js'
 import { DispatchForm, EntryForm } from './forms.js'
 import { DispatchProject, EntryProject, Project } from './projects.js'
+import { DeletedRecord, DigestMetadata, FeedMetadata, RangeDigest, UnreadableRecord } from './sync.js'
 import { ProjectUser, User } from './users.js'
 
 export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
@@ -27,6 +28,11 @@ export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
     EntryLocation,
     Answer,
     PageMetadata,
+    DeletedRecord,
+    UnreadableRecord,
+    FeedMetadata,
+    RangeDigest,
+    DigestMetadata,
     Problem,
   ].map((schema) => [schema.$id as string, schema]),
 )

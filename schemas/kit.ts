@@ -57,6 +57,7 @@ export function exampleOf(schema: TSchema, named: ReadonlyMap<string, TSchema>, 
   if (schema.$ref !== undefined) return exampleOf(named.get(schema.$ref) as TSchema, named, path)
   if (exampleAt in schema) return (schema[exampleAt] as (path: string) => string)(path)
   if (schema.examples !== undefined) return schema.examples[0]
+  if (schema.anyOf !== undefined) return exampleOf(schema.anyOf[0], named, path)
   if (schema.type === 'array') return [exampleOf(schema.items, named, path)]
   return Object.fromEntries(
     Object.entries(schema.properties as TProperties).map(([name, property]) => [

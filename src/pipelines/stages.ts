@@ -3,7 +3,7 @@
 import type { TObject } from '@sinclair/typebox'
 import { namedSchemas } from '../../schemas/index.js'
 import { joinedDocument } from '../../schemas/kit.js'
-import type { CollectionName } from '../documents/collections.js'
+import type { CollectionName, RecordCollection } from '../documents/collections.js'
 
 /** The organisation whose data a request may read. It always comes from the API key. */
 export interface Scope {
@@ -44,6 +44,8 @@ export type Stage = {
   readonly $sort?: Readonly<Record<string, 1 | -1>>
   readonly $skip?: number
   readonly $limit?: number
+  /** Makes one document of all of them. */
+  readonly $group?: { readonly _id: null; readonly [field: string]: Expression | null }
 }
 
 /** Fields that hold ids. The store fetches the documents with these ids, each once, and replaces the ids by them. */
@@ -66,7 +68,11 @@ export class Query {
     readonly match: Condition,
     readonly stages: readonly Stage[],
     readonly references: References | undefined,
-  ) {}
+  ) {
+    for (const stage of stages) {
+      for (const name of writingStages) if (name in stage) throw new Error(`A query must not contain ${name}`)
+    }
+  }
 
   /** A query for the documents of the scope's organisation that match every condition. */
   static in(
@@ -76,10 +82,17 @@ export class Query {
     stages: readonly Stage[],
     references?: References,
   ): Query {
-    for (const stage of stages) {
-      for (const name of writingStages) if (name in stage) throw new Error(`A query must not contain ${name}`)
-    }
     return new Query(collection, { $and: [...conditions, { organisation }] }, stages, references)
+  }
+
+  /** A query for the tombstones of records that were deleted from the scope's organisation. */
+  static deletedFrom(
+    { organisation }: Scope,
+    collection: RecordCollection,
+    conditions: readonly Condition[],
+    stages: readonly Stage[],
+  ): Query {
+    return new Query(collection, { $and: [...conditions, { deletedFrom: organisation }] }, stages, undefined)
   }
 }
 

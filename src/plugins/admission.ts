@@ -15,6 +15,10 @@ declare module 'fastify' {
     /** Set by this plugin before the handler of a route runs. */
     share: Share
   }
+  interface FastifyContextConfig {
+    /** Set for a route that has a queue of its own. */
+    queue?: 'digests'
+  }
 }
 
 /** A page of more records than this is large. A page of 1,000 is as much work as twenty of the usual size. */
@@ -25,6 +29,7 @@ const LARGE_PAGE = 50
  */
 const SMALL = { atOnce: 64, alone: 16, beside: 4 }
 const LARGE = { atOnce: 2, perKey: 1 }
+const DIGESTS = { atOnce: 2, perKey: 1 }
 /**
  * For this long after requests with two different keys, several keys count as in use. Meanwhile each large page is followed
  * by a pause as long as the page took, at most LONGEST_PAUSE_MS.
@@ -43,6 +48,13 @@ const MIN_BYTES_PER_MS = 128
 /** How often deadlines are checked. */
 const CHECK_INTERVAL_MS = 1000
 
+/** The place of a request in a queue. A request that waits for something else may leave it meanwhile. */
+interface Place {
+  /** Waits for a place, as the request did before its handler ran. */
+  readonly enter: () => Promise<void>
+  readonly leave: () => void
+}
+
 /** What one request holds: its place in a queue, and memory for its response. */
 export class Share {
   #bytes = 0
@@ -59,6 +71,7 @@ export class Share {
     readonly key: string,
     readonly budget: Budget,
     readonly response: ServerResponse,
+    readonly place: Place,
   ) {}
 
   /**
@@ -114,6 +127,7 @@ export const admissionPlugin = fp(
       atOncePerKey: () => (hasSeveralKeys() ? SMALL.beside : SMALL.alone),
     })
     const large = new FairQueue({ atOnce: LARGE.atOnce, atOncePerKey: () => LARGE.perKey })
+    const digests = new FairQueue({ atOnce: DIGESTS.atOnce, atOncePerKey: () => DIGESTS.perKey })
     /** The requests that have a deadline. */
     const shares = new Set<Share>()
 
@@ -122,7 +136,7 @@ export const admissionPlugin = fp(
       const { queue, key, begun } = share
       if (queue === undefined) return
       share.queue = undefined
-      if (queue === small || !hasSeveralKeys()) queue.leave(key)
+      if (queue !== large || !hasSeveralKeys()) queue.leave(key)
       else setTimeout(() => queue.leave(key), Math.min(performance.now() - begun, LONGEST_PAUSE_MS))
     }
 
@@ -130,16 +144,18 @@ export const admissionPlugin = fp(
     app.addHook('preHandler', (request, reply, next) => {
       const key = request.scope.keyId
       const { perPage = 1 } = request.query as { perPage?: number }
-      const queue = perPage > LARGE_PAGE ? large : small
-      const share = new Share(key, budget, reply.raw)
+      const queue = request.routeOptions.config.queue ? digests : perPage > LARGE_PAGE ? large : small
+      const share = new Share(key, budget, reply.raw, {
+        enter: () => new Promise((resolve, reject) => enter((error) => (error ? reject(error) : resolve()))),
+        leave: () => leave(share),
+      })
       request.share = share
       if (lastKey !== undefined && key !== lastKey) severalKeysAt = performance.now()
       lastKey = key
-      // The caller disconnected while its key was verified.
-      if (reply.raw.closed) return
 
+      let done: (error?: Error) => void = next
       const admit = () => {
-        if (!reply.raw.closed) next(budget.hasRoom(key, 0) ? undefined : overloaded())
+        if (!reply.raw.closed) done(budget.hasRoom(key, 0) ? undefined : overloaded())
       }
       const begin = () => {
         share.queue = queue
@@ -150,21 +166,26 @@ export const admissionPlugin = fp(
         if (queue === large) setImmediate(admit)
         else admit()
       }
+      /** Waits for a place. It calls back when the request has one or has waited too long, never if its caller has gone. */
+      const enter = (callback: typeof done): void => {
+        done = callback
+        if (reply.raw.closed || queue.enter(key, begin)) return
+        share.giveUp = (error) => {
+          share.giveUp = undefined
+          share.deadline = Number.POSITIVE_INFINITY
+          queue.withdraw(key, begin)
+          done(error)
+        }
+        share.deadline = performance.now() + waitMs
+        shares.add(share)
+      }
       whenOver(reply, () => {
         queue.withdraw(key, begin)
         leave(share)
         share.end()
         shares.delete(share)
       })
-      if (queue.enter(key, begin)) return
-      share.giveUp = (error) => {
-        share.giveUp = undefined
-        share.deadline = Number.POSITIVE_INFINITY
-        queue.withdraw(key, begin)
-        next(error)
-      }
-      share.deadline = performance.now() + waitMs
-      shares.add(share)
+      enter(next)
     })
 
     app.addHook('onSend', ({ share }, _reply, payload, next) => {

@@ -5,12 +5,21 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { whenOver } from '../http/caller.js'
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Aborts as soon as the service begins to close, so that requests which wait for something can end. */
+    closing: AbortSignal
+  }
+}
+
 const CHECK_INTERVAL_MS = 50
 /** After this many checks the service stops listening even if requests still arrive. */
 const MAX_CHECKS = 20
 
 export const closingPlugin = fp(
   async (app: FastifyInstance) => {
+    const closing = new AbortController()
+    app.decorate('closing', closing.signal)
     let running = 0
     let received = 0
     app.addHook('onRequest', (_request, reply, next) => {
@@ -22,6 +31,7 @@ export const closingPlugin = fp(
       next()
     })
     app.addHook('preClose', async () => {
+      closing.abort()
       // Requests that have arrived but are not read yet are lost when listening stops, so wait until none comes any more.
       let receivedBefore = -1
       for (let checks = 0; checks < MAX_CHECKS && (running > 0 || received > receivedBefore); checks++) {

@@ -40,6 +40,7 @@ export const openapiPlugin = fp(
           { name: 'Dispatches', description: 'A form sent to recipient agents' },
           { name: 'Projects', description: 'Groups of dispatches' },
           { name: 'Entries', description: 'Answers to the form of a dispatch' },
+          { name: 'Sync', description: 'Changes since the last run, and digests to check a copy' },
           { name: 'Health', description: 'For load balancers and orchestrators; no key is needed' },
         ],
       },

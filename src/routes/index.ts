@@ -4,12 +4,15 @@ import type { Config } from '../config/config.js'
 import { dispatchRoutes } from './dispatches.js'
 import { entryRoutes } from './entries.js'
 import { projectRoutes } from './projects.js'
+import { syncRoutes } from './sync.js'
 
-export const resourceRoutes = (app: FastifyInstance, { maxPerPage, projectDefaults }: Config): void => {
+export const resourceRoutes = (app: FastifyInstance, config: Config): void => {
+  const { maxPerPage, projectDefaults } = config
   const usual = { page: 1, perPage: 50, maxPerPage }
   // The contract states the defaults of projects the other way round.
   const literal = { page: 50, perPage: 1, maxPerPage }
   dispatchRoutes(app, usual)
   projectRoutes(app, projectDefaults === 'literal' ? literal : usual)
   entryRoutes(app, usual)
+  syncRoutes(app, config)
 }

@@ -13,7 +13,8 @@ import { pageMetadata, totalOf, unknownNext } from './page-metadata.js'
 import { databaseProblems, notModified, problemResponses, requestProblems, taggedResponse } from './responses.js'
 import { isKnown } from './revalidation.js'
 
-const commonProblems: ProblemCode[] = [
+/** The problems that every operation under /v1 can have. */
+export const commonProblems: ProblemCode[] = [
   'invalid_parameter',
   'unauthorized',
   'overloaded',
@@ -22,7 +23,7 @@ const commonProblems: ProblemCode[] = [
 ]
 
 /** The work on a page of more bytes takes milliseconds, so other requests get their turn in between. */
-const LARGE_BYTES = 512 * 1024
+export const LARGE_BYTES = 512 * 1024
 
 interface Operation {
   operationId: string

@@ -4,6 +4,7 @@ import type { TSchema } from '@sinclair/typebox'
 import type { FastifySerializerCompiler } from 'fastify'
 import { namedSchemas } from '../../schemas/index.js'
 import { BsonDocument, BsonList } from '../bson/reader.js'
+import { compileFeedItems, type FeedItems } from './feed.js'
 import { Output } from './output.js'
 import { compileDocuments } from './writer.js'
 
@@ -64,13 +65,21 @@ export const compileResponse = (schema: TSchema): ResponseSerializer => {
 export const serializerCompiler = (({ schema }: { schema: TSchema }) =>
   compileResponse(schema)) as unknown as FastifySerializerCompiler<unknown>
 
-const partWriter = (schema: TSchema): ((value: unknown, size: number, out: Output) => Generator<void>) => {
+type PartWriter = (value: unknown, size: number, out: Output) => Generator<void>
+
+const partWriter = (schema: TSchema): PartWriter => {
+  if (schema.items?.anyOf !== undefined) return feedWriter(schema.items.anyOf)
   const documents = compileDocuments(schema.type === 'array' ? schema.items : schema, namedSchemas)
   return function* (value, size, out) {
     if (value instanceof BsonList) yield* documents.list(value, size, out)
     else if (value instanceof BsonDocument) documents.document(value, out)
     else out.text(JSON.stringify(value))
   }
+}
+
+const feedWriter = (schemas: readonly TSchema[]): PartWriter => {
+  const write = compileFeedItems(schemas, namedSchemas)
+  return (value, size, out) => write(value as FeedItems, size, out)
 }
 
 const resolve = (schema: TSchema): TSchema =>

@@ -4,7 +4,9 @@
 import { Aggregator } from 'mingo/aggregator'
 import { Context, evalExpr } from 'mingo/core'
 import type { Iterator as LazyList } from 'mingo/lazy'
+import { $sum } from 'mingo/operators/accumulator'
 import * as expressions from 'mingo/operators/expression'
+import { $group } from 'mingo/operators/pipeline'
 import * as conditions from 'mingo/operators/query'
 import { Query as Criteria } from 'mingo/query'
 import type { Options } from 'mingo/types'
@@ -84,8 +86,10 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
 
   const batches = function* (query: Query): Generator<BsonList> {
     const { rows, rest } = table(query.collection).select(query)
-    for (let start = 0; start < rows.length; start += STREAM_BATCH) {
-      const documents = run(rows.slice(start, start + STREAM_BATCH), rest)
+    // A $group makes one document of all rows.
+    const size = rest.some(({ $group }) => $group) ? rows.length : STREAM_BATCH
+    for (let start = 0; start < rows.length; start += size) {
+      const documents = run(rows.slice(start, start + size), rest)
       // One array for each document, because BSON.serialize has a limit of one document of the maximum size.
       yield new BsonList(
         query.collection,
@@ -213,9 +217,11 @@ const kept = (value: Document | readonly Document[], tree: Document): unknown =>
   )
 }
 
-/** The operators that mingo may use: the stages $set and $project, expressions and conditions. */
+/** The operators that mingo may use: the stages $set, $project and $group with $sum, expressions and conditions. */
 const context = Context.init({
+  accumulator: { $sum },
   pipeline: {
+    $group,
     // Faster than mingo's: its time depends only on the fields that a document has. It supports only paths to keep, and
     // paths lead only into joined documents.
     $project: (documents: LazyList, paths: Document) => {

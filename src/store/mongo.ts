@@ -188,18 +188,19 @@ export const mongoStore = (settings: MongoSettings): Store => {
    * The documents of a query as the array of bytes that the server sent, or undefined if they do not fit into one reply. A
    * cursor of the driver would create an object and a copy for each document.
    */
-  const wholeBatch = async (query: Query, signal?: AbortSignal): Promise<Buffer | undefined> => {
-    const options = { fieldsAsRaw: { firstBatch: true }, promoteLongs: false, ...(signal && { signal }) }
+  const wholeBatch = async (query: Query, signal?: AbortSignal, from?: 'primary'): Promise<Buffer | undefined> => {
+    const server = from && { readPreference: from }
+    const options = { fieldsAsRaw: { firstBatch: true }, promoteLongs: false, ...(signal && { signal }), ...server }
     const { cursor } = await send(commandOf(query, query.stages), options)
     if (cursor.id.isZero()) return arrayOf(cursor.firstBatch)
     // The command may reach another server than the one with the cursor. Then the cursor ends by its own timeout.
-    await send({ killCursors: query.collection, cursors: [cursor.id] })
+    await send({ killCursors: query.collection, cursors: [cursor.id] }, server)
     return undefined
   }
 
   /** The documents of a query through a cursor of the driver, in as many replies as necessary. */
-  async function* batches(query: Query, signal?: AbortSignal): AsyncGenerator<BsonList> {
-    const options = { ...limit, ...(signal && { signal }) }
+  async function* batches(query: Query, signal?: AbortSignal, from?: 'primary'): AsyncGenerator<BsonList> {
+    const options = { ...limit, ...(signal && { signal }), ...(from && { readPreference: from }) }
     for await (const documents of buffers(query, query.stages, options)) {
       yield new BsonList(query.collection, [bsonArray(documents)])
     }
@@ -218,24 +219,24 @@ export const mongoStore = (settings: MongoSettings): Store => {
     }
   }
 
-  const read = async (query: Query, signal?: AbortSignal): Promise<BsonList> => {
+  const read = async (query: Query, signal?: AbortSignal, from?: 'primary'): Promise<BsonList> => {
     const batch = await orAgain(
-      () => wholeBatch(query, signal),
+      () => wholeBatch(query, signal, from),
       async () => undefined,
     )
     if (batch !== undefined) return new BsonList(query.collection, [batch])
-    const list = lastLarge.then(() => readLarge(query, signal))
+    const list = lastLarge.then(() => readLarge(query, signal, from))
     lastLarge = list.catch(() => {})
     return list
   }
 
   let lastLarge: Promise<unknown> = Promise.resolve()
   /** Reads documents that do not fit into one reply. They may take 64 MiB, so only one such read runs at a time. */
-  const readLarge = async (query: Query, signal?: AbortSignal): Promise<BsonList> => {
+  const readLarge = async (query: Query, signal?: AbortSignal, from?: 'primary'): Promise<BsonList> => {
     // No orAgain() here: the driver retries a cursor once by itself.
     const found: Buffer[] = []
     let size = 0
-    for await (const list of batches(query, signal)) {
+    for await (const list of batches(query, signal, from)) {
       found.push(...list.batches)
       for (const { length } of list.batches) size += length
       if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
@@ -276,8 +277,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   return {
     description: `MongoDB database ${db.databaseName}`,
-    async aggregate(query, signal) {
-      return withReferences(await read(query, signal), query.references, (found) => read(found, signal))
+    async aggregate(query, signal, from) {
+      return withReferences(await read(query, signal, from), query.references, (found) => read(found, signal, from))
     },
     async *stream(query, signal) {
       for await (const list of batches(query, signal)) {

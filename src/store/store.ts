@@ -11,8 +11,9 @@ export interface Store {
   /**
    * Runs a query and returns all its documents.
    * @param signal aborts the query, for example when the caller has gone; the promise rejects with its reason
+   * @param from `primary` reads what was written last, whatever members of a replica set other queries are read from
    */
-  aggregate(query: Query, signal?: AbortSignal): Promise<BsonList>
+  aggregate(query: Query, signal?: AbortSignal, from?: 'primary'): Promise<BsonList>
   /** Runs a query and returns its documents in batches. Each is fetched on demand. Leaving the loop ends the query. */
   stream(query: Query, signal?: AbortSignal): AsyncIterable<BsonList>
   /** The number of documents that match a query. Its stages do not count. */

@@ -50,8 +50,15 @@ const mongoWorld = async (t: Test, uri: string): Promise<World> => {
     async change(round) {
       const old = entries(round - 1)
       await store.insert('entries', entries(round))
-      await store.remove('entries', A, old.slice(0, 500).map(({ _id }) => _id))
-      await store.upsert('entries', old.slice(400, 900).map((entry) => ({ ...entry, status: `round ${round}` })))
+      await store.remove(
+        'entries',
+        A,
+        old.slice(0, 500).map(({ _id }) => _id),
+      )
+      await store.upsert(
+        'entries',
+        old.slice(400, 900).map((entry) => ({ ...entry, status: `round ${round}` })),
+      )
     },
   }
 }
@@ -119,7 +126,10 @@ t.test('the copies of the examples equal the source, whatever is killed meanwhil
     const response = await fetch(`${url}/v1/entries?perPage=1000&cursor=${cursor}`, {
       headers: { authorization: `Bearer ${key}` },
     })
-    const { data, _metadata } = (await response.json()) as { data: { id: string }[]; _metadata: { nextCursor?: string } }
+    const { data, _metadata } = (await response.json()) as {
+      data: { id: string }[]
+      _metadata: { nextCursor?: string }
+    }
     for (const entry of data) source.set(entry.id, entry)
     cursor = _metadata.nextCursor
   }
@@ -135,7 +145,9 @@ t.test('the copies of the examples equal the source, whatever is killed meanwhil
       ]).toString(),
     )
   const sqlite = () =>
-    new Map((inSqlite('SELECT id, entry FROM entries') as [string, string][]).map(([id, json]) => [id, JSON.parse(json)]))
+    new Map(
+      (inSqlite('SELECT id, entry FROM entries') as [string, string][]).map(([id, json]) => [id, JSON.parse(json)]),
+    )
   const lines = readFileSync(files.node, 'utf8').trim().split('\n')
   const kept = new Map<string, unknown>()
   for (const { item } of lines.map((line) => JSON.parse(line))) {
@@ -146,8 +158,10 @@ t.test('the copies of the examples equal the source, whatever is killed meanwhil
   t.strictSame(new Map([...kept].sort()), new Map([...source].sort()))
 
   t.match(await run('check'), { code: 0, output: /^0 entries/ }, 'the digests of a right copy are equal')
-  inSqlite("DELETE FROM entries WHERE id IN (SELECT id FROM entries ORDER BY id LIMIT 3 OFFSET 700)")
-  inSqlite("UPDATE entries SET updated = updated - 1, entry = '{}' WHERE id IN (SELECT id FROM entries LIMIT 1 OFFSET 20)")
+  inSqlite('DELETE FROM entries WHERE id IN (SELECT id FROM entries ORDER BY id LIMIT 3 OFFSET 700)')
+  inSqlite(
+    "UPDATE entries SET updated = updated - 1, entry = '{}' WHERE id IN (SELECT id FROM entries LIMIT 1 OFFSET 20)",
+  )
   inSqlite("INSERT INTO entries VALUES ('not in the source', 5, '{}', 1)")
   t.notSame([...sqlite()].sort(), [...source].sort())
   t.match(await run('check'), { code: 0 })

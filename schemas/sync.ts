@@ -1,0 +1,126 @@
+// The change feed of a resource, by which a partner keeps a copy, and the digest, by which it checks the copy.
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type PageLimits, paging, Timestamp } from './common.js'
+import { success } from './envelope.js'
+import { defaulted, filter, refTo, strict } from './kit.js'
+
+/** The longest time that a request may wait for a change, in seconds. */
+export const MAX_WAIT_S = 60
+
+export type FeedQuery = Static<ReturnType<typeof FeedQuery>>
+export const FeedQuery = (limits: PageLimits) =>
+  strict({
+    cursor: filter(
+      Type.String({
+        minLength: 1,
+        description:
+          'The `nextCursor` of the page before. Without it, or with `*`, the feed begins at the start. The feed takes no filter: a record that leaves a filter would vanish from it without a word.',
+      }),
+    ),
+    perPage: paging(limits).perPage,
+    wait: defaulted(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_WAIT_S,
+        description:
+          'How many seconds the request stays open while there is nothing to show. It ends as soon as there is something, or else with an empty page.',
+        examples: [0],
+      }),
+      0,
+    ),
+  })
+
+const recordId = (description: string) => Type.String({ description, examples: ['66e7a3f4b6c5d4001b6e5a61'] })
+
+export const DeletedRecord = Type.Object(
+  {
+    id: recordId('Id of the record that was deleted.'),
+    deleted: Type.Boolean({ const: true, description: 'True: remove the record from the copy.', examples: [true] }),
+    deletedAt: Timestamp('When the record was deleted.'),
+  },
+  { $id: 'DeletedRecord', description: 'What a feed shows of a record that was deleted.' },
+)
+
+export const UnreadableRecord = Type.Object(
+  {
+    id: recordId('Id of the record.'),
+    unreadable: Type.Boolean({
+      const: true,
+      description: 'True: the record does not fit its schema, so it cannot be shown. It comes again when it is mended.',
+      examples: [true],
+    }),
+    message: Type.String({ description: 'What does not fit.', examples: ['answers is BSON string, not an array'] }),
+  },
+  { $id: 'UnreadableRecord', description: 'What a feed shows of a record that does not fit its schema.' },
+)
+
+export type FeedMetadata = Static<typeof FeedMetadata>
+export const FeedMetadata = Type.Object(
+  {
+    perPage: Type.Integer({ description: 'Page size in effect.', examples: [50] }),
+    hasMore: Type.Boolean({ description: 'Whether more can be read at once.', examples: [false] }),
+    nextCursor: Type.String({
+      description: 'The cursor for the next request. Keep it, also that of the last page: the next run begins with it.',
+      examples: ['AdbVt5Yh3n9pWzE3MzE5NDU2MTMwMDAsMTczMTk0NTYxMzAwMCxudWxsXQ'],
+    }),
+  },
+  { $id: 'FeedMetadata', description: 'How to go on in a feed.' },
+)
+
+/** `{success, data: […], _metadata}`: a page of the feed of a resource. The order of the items' schemas matters to the serializer. */
+export const feedPage = <T extends TSchema>(item: T) =>
+  Type.Object(
+    {
+      success,
+      data: Type.Array(Type.Union([refTo(item), refTo(DeletedRecord), refTo(UnreadableRecord)]), {
+        description:
+          'Changes in the order in which they were made. A record comes at least once after each of its changes, as it is when the page is read.',
+      }),
+      _metadata: refTo(FeedMetadata),
+    },
+    {
+      description: `A page of changes: each a ${item.$id}, or what stands for a record that was deleted or does not fit.`,
+    },
+  )
+
+const idBound = (description: string) => filter(Type.String({ minLength: 1, description }))
+
+export type DigestQuery = Static<typeof DigestQuery>
+export const DigestQuery = strict({
+  from: idBound('The first id that counts. Without it the ranges begin with the smallest id.'),
+  to: idBound('The id before which the last range ends. Without it the ranges end with the greatest id.'),
+  bounds: idBound(
+    'Up to 100 ids, separated by commas, in ascending order of their UTF-8 bytes, greater than `from` and less than `to`. A new range begins with each. An id that contains a comma cannot be a bound.',
+  ),
+})
+
+export type RangeDigest = Static<typeof RangeDigest>
+export const RangeDigest = Type.Object(
+  {
+    from: Type.Optional(recordId('The first id that counts. Left out if the range has no lower end.')),
+    to: Type.Optional(recordId('The id before which the range ends. Left out if it has no upper end.')),
+    count: Type.Integer({ description: 'Number of records with an id in the range.', examples: [2500] }),
+    updatedAtSum: Type.String({
+      description:
+        'Sum of `updatedAt` of these records, in milliseconds since 1970, as decimal digits: it may exceed 2^53. A record whose `updatedAt` is missing or no date counts as 0.',
+      examples: ['4354863974000000'],
+    }),
+  },
+  { $id: 'RangeDigest', description: 'Count and sum of a range of ids.' },
+)
+
+export const DigestMetadata = Type.Object(
+  {
+    asOf: Timestamp('When the first range was read, or shortly before, by the clock of the database.'),
+  },
+  { $id: 'DigestMetadata', description: 'The time of a digest.' },
+)
+
+export const DigestPage = Type.Object(
+  {
+    success,
+    data: Type.Array(refTo(RangeDigest), { description: 'The ranges that the bounds make, in order.' }),
+    _metadata: refTo(DigestMetadata),
+  },
+  { description: 'Digests of consecutive ranges of ids.' },
+)

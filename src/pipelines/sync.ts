@@ -1,0 +1,109 @@
+// The queries of the change feed and of the digest. They are pure functions, without I/O.
+import type { RecordCollection } from '../documents/collections.js'
+import { type Condition, type Expression, Query, type Scope, type Stage } from './stages.js'
+
+/** The field that orders the records of a feed. Tombstones are ordered by `deletedAt`. */
+export type Stamp = 'changedAt' | 'updatedAt'
+export const DELETED_AT = 'deletedAt'
+
+/** What a feed shows: the collection, and the pipeline of its list. */
+export interface FeedResource {
+  readonly collection: RecordCollection
+  readonly list: (scope: Scope, listing: never) => Query
+}
+
+/** A part of a feed that is one range of an index: the rows with a stamp, or between two, and after an id. */
+export interface FeedRange {
+  /** A time; times from (`$gte`) or after (`$gt`) one and before (`$lt`) another; or null for rows without a stamp. */
+  readonly stamp: Date | null | { readonly $gte?: Date; readonly $gt?: Date; readonly $lt: Date }
+  readonly afterId?: string
+}
+
+/** The first records of a range, in the shape of the list and with their stamps. */
+export const changesIn = (
+  scope: Scope,
+  { collection, list }: FeedResource,
+  stamp: Stamp,
+  range: FeedRange,
+  limit: number,
+): Query => {
+  const { stages, references } = list(scope, ANY_PAGE as never)
+  return Query.in(
+    scope,
+    collection,
+    conditions(stamp, range),
+    [...first(stamp, limit), ...stages.flatMap((stage) => shaping(stage, stamp))],
+    references,
+  )
+}
+
+/** The first tombstones of a range. */
+export const deletionsIn = (scope: Scope, collection: RecordCollection, range: FeedRange, limit: number): Query =>
+  Query.deletedFrom(scope, collection, conditions(DELETED_AT, range), [
+    ...first(DELETED_AT, limit),
+    { $set: { deleted: { $literal: true } } },
+    { $project: { _id: 1, deleted: 1, [DELETED_AT]: 1 } },
+  ])
+
+/** The newest record and the newest tombstone of a range, with nothing but their ids and stamps. */
+export const newestIn = (
+  scope: Scope,
+  collection: RecordCollection,
+  stamp: Stamp,
+  range: FeedRange,
+): [change: Query, deletion: Query] => {
+  const newest = (field: string): Stage[] => [
+    { $sort: { [field]: -1, _id: -1 } },
+    { $limit: 1 },
+    { $project: { [field]: 1 } },
+  ]
+  return [
+    Query.in(scope, collection, conditions(stamp, range), newest(stamp)),
+    Query.deletedFrom(scope, collection, conditions(DELETED_AT, range), newest(DELETED_AT)),
+  ]
+}
+
+/** A list without filters. Its paging is replaced by that of the feed. */
+const ANY_PAGE = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1 }
+const paging = ['$sort', '$skip', '$limit']
+
+/** A stage of a list, if it gives a record its shape. The stamp is kept, because it says where the record stands. */
+const shaping = (stage: Stage, stamp: Stamp): Stage[] => {
+  if (paging.some((name) => name in stage)) return []
+  return stage.$project === undefined ? [stage] : [{ $project: { ...stage.$project, [stamp]: 1 } }]
+}
+
+/** An array of dates has no one place in the order, so it counts as no stamp at all. */
+const conditions = (field: string, { stamp, afterId }: FeedRange): Condition[] => [
+  { [field]: stamp },
+  { [field]: { $not: { $type: 'array' } } },
+  ...(afterId === undefined ? [] : [{ _id: { $gt: afterId } }]),
+]
+
+const first = (field: string, limit: number): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
+
+/** Sums are kept in two parts, because one part could be too large to be exact: millions of milliseconds, and the rest. */
+export const HIGH = 1_000_000
+
+const updatedAt: Expression = {
+  $cond: [{ $eq: [{ $type: '$updatedAt' }, { $literal: 'date' }] }, { $toLong: '$updatedAt' }, 0],
+}
+
+/** Counts the records in a range of ids and sums their `updatedAt`. A value that is no date counts as 0. */
+export const digestOf = (
+  scope: Scope,
+  collection: RecordCollection,
+  { from, to }: { readonly from?: string | undefined; readonly to?: string | undefined },
+): Query => {
+  const ids = { ...(from !== undefined && { $gte: from }), ...(to !== undefined && { $lt: to }) }
+  return Query.in(scope, collection, from === undefined && to === undefined ? [] : [{ _id: ids }], [
+    {
+      $group: {
+        _id: null,
+        count: { $sum: 1 },
+        high: { $sum: { $toLong: { $divide: [updatedAt, HIGH] } } },
+        low: { $sum: { $mod: [updatedAt, HIGH] } },
+      },
+    },
+  ])
+}

@@ -1,0 +1,149 @@
+// GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest. A new resource is one line here.
+import { setImmediate } from 'node:timers/promises'
+import type { TSchema } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { DispatchListItem } from '../../schemas/dispatches.js'
+import { EntryListItem } from '../../schemas/entries.js'
+import { Project } from '../../schemas/projects.js'
+import { DigestPage, DigestQuery, FeedQuery, feedPage } from '../../schemas/sync.js'
+import type { Config } from '../config/config.js'
+import { callerGone } from '../http/caller.js'
+import { listDispatches } from '../pipelines/dispatches.js'
+import { listEntries } from '../pipelines/entries.js'
+import { listProjects } from '../pipelines/projects.js'
+import type { FeedResource } from '../pipelines/sync.js'
+import { compileResponse } from '../serializer/compiler.js'
+import { databaseClock } from '../sync/clock.js'
+import { decodeCursor, encodeCursor, FROM_THE_START } from '../sync/cursor.js'
+import { rangesOf, readDigests } from '../sync/digest.js'
+import { type FeedPage, Feeds } from '../sync/feed.js'
+import { Waiting } from '../sync/waiting.js'
+import { commonProblems, LARGE_BYTES } from './operations.js'
+import { problemResponses, response } from './responses.js'
+
+const PER_PAGE = 50
+/** How often a feed is looked up for those who wait, and how old the clock of the database may be. */
+const INTERVAL_MS = 1000
+/** Requests that may wait: of one key, and as a part of all connections. */
+const WAITING_PER_KEY = 100
+const WAITING_SHARE = 2
+/** How long the ranges of a digest may take together. */
+const DIGEST_MS = 60_000
+
+interface SyncResource extends FeedResource {
+  readonly item: TSchema
+}
+
+/** The resources that can be synced, by the names of their collections. */
+const resources: readonly SyncResource[] = [
+  { collection: 'entries', item: EntryListItem, list: listEntries },
+  { collection: 'dispatches', item: DispatchListItem, list: listDispatches },
+  { collection: 'projects', item: Project, list: listProjects },
+]
+
+export const syncRoutes = (app: FastifyInstance, config: Config): void => {
+  const { settleMs } = config.sync
+  const clock = databaseClock(app.store, Math.min(INTERVAL_MS, settleMs))
+  const feeds = new Feeds(app.store, clock, config.sync)
+  const max = Math.floor(config.maxConnections / WAITING_SHARE)
+  const waiting = new Waiting({ max, maxPerKey: WAITING_PER_KEY, intervalMs: INTERVAL_MS })
+  app.closing.addEventListener('abort', () => waiting.close())
+
+  for (const resource of resources) {
+    feedOperation(app, resource, config, feeds, waiting)
+    digestOperation(app, resource, clock)
+  }
+}
+
+/** Registers the change feed of a resource. */
+const feedOperation = (
+  app: FastifyInstance,
+  resource: SyncResource,
+  { maxPerPage, sync }: Config,
+  feeds: Feeds,
+  waiting: Waiting,
+): void => {
+  const { collection, item } = resource
+  const operationId = `sync${capitalised(collection)}`
+  const page = feedPage(item)
+  const serialize = compileResponse(page)
+
+  /** Waits for something behind an empty page until a time. Returns whether another try may find it. */
+  const hasChanged = async (request: FastifyRequest, { next }: FeedPage, until: number): Promise<boolean> => {
+    const { keyId, organisation } = request.scope
+    const ms = until - performance.now()
+    const from = next.position.stamp
+    if (ms <= 0 || from === null) return false
+    request.share.place.leave()
+    const lookUp = (since: number) => feeds.newest({ organisation }, resource, since)
+    const signal = callerGone(request)
+    const found = await waiting.wait(keyId, `${organisation} ${collection}`, lookUp, { from, ms, signal })
+    if (found) await request.share.place.enter()
+    return found
+  }
+
+  app.get(
+    `/sync/${collection}`,
+    {
+      schema: {
+        operationId,
+        summary: `Get what has changed in ${collection}`,
+        tags: ['Sync'],
+        querystring: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }),
+        response: {
+          200: response(page),
+          ...problemResponses([...commonProblems, 'invalid_cursor', 'cursor_expired', 'response_too_large']),
+        },
+      },
+    },
+    async (request, reply) => {
+      const until = performance.now() + (request.query as FeedQuery).wait * 1000
+      const { cursor: text = FROM_THE_START, perPage } = request.query as FeedQuery
+      const binding = [request.scope.organisation, operationId, sync.stamp]
+      const cursor = text === FROM_THE_START ? undefined : decodeCursor(binding, text)
+      const signal = callerGone(request)
+
+      let found: FeedPage
+      do found = await feeds.page(request.scope, resource, cursor, perPage, signal)
+      while (found.items.items.length === 0 && (await hasChanged(request, found, until)))
+
+      request.share.claim(found.size)
+      if (app.closing.aborted) reply.header('connection', 'close')
+      const _metadata = { perPage, hasMore: found.hasMore, nextCursor: encodeCursor(binding, found.next) }
+      const envelope = { success: true, data: found.items, _metadata }
+      reply.type('application/json; charset=utf-8')
+      if (found.size <= LARGE_BYTES) return serialize(envelope)
+      await setImmediate()
+      return serialize.inSteps(envelope)
+    },
+  )
+}
+
+/** Registers the digest of a resource. */
+const digestOperation = (app: FastifyInstance, { collection }: SyncResource, clock: () => Promise<number>): void => {
+  app.get(
+    `/sync/${collection}/digest`,
+    {
+      config: { queue: 'digests' },
+      schema: {
+        operationId: `digest${capitalised(collection)}`,
+        summary: `Check a copy of ${collection}`,
+        tags: ['Sync'],
+        querystring: DigestQuery,
+        response: { 200: response(DigestPage), ...problemResponses(commonProblems) },
+      },
+    },
+    async (request) => {
+      const ranges = rangesOf(request.query as DigestQuery)
+      const asOf = new Date(await clock()).toISOString()
+      const options = { limitMs: DIGEST_MS, signal: callerGone(request) }
+      return {
+        success: true,
+        data: await readDigests(app.store, request.scope, collection, ranges, options),
+        _metadata: { asOf },
+      }
+    },
+  )
+}
+
+const capitalised = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1)

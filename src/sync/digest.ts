@@ -1,0 +1,84 @@
+// Digests: count and sum of `updatedAt` of the records in consecutive ranges of ids. A partner computes the same from its
+// copy, and where the two differ the copy is wrong.
+import type { RangeDigest } from '../../schemas/sync.js'
+import type { BsonDocument, Element } from '../bson/reader.js'
+import { fieldOf, integerOf } from '../bson/values.js'
+import type { RecordCollection } from '../documents/collections.js'
+import { type ProblemError, problem, RETRY_LATER } from '../http/problems.js'
+import type { Scope } from '../pipelines/stages.js'
+import { digestOf, HIGH } from '../pipelines/sync.js'
+import { QueryTimeout, type Store } from '../store/store.js'
+
+/** How many bounds a request may name. */
+const MAX_BOUNDS = 100
+
+/** A range of ids: from one, inclusive, to another, exclusive. Without one it has no end there. */
+export type IdRange = Pick<RangeDigest, 'from' | 'to'>
+
+/**
+ * The ranges that bounds make of the ids from `from` to `to`.
+ * @param bounds ids, separated by commas
+ * @throws the problem `invalid_parameter` unless all ids are in ascending order
+ */
+export const rangesOf = ({ from, to, bounds }: IdRange & { readonly bounds?: string }): IdRange[] => {
+  const inner = bounds === undefined ? [] : bounds.split(',')
+  if (inner.length > MAX_BOUNDS) throw invalid('bounds', `must be at most ${MAX_BOUNDS} ids`)
+  if (inner.includes('')) throw invalid('bounds', 'must be ids that are separated by commas, none of them empty')
+  const ends = [from, ...inner, to]
+  const ids = ends.filter((id) => id !== undefined)
+  const isOrdered = ids.every((id, i) => i === 0 || isBefore(ids[i - 1] as string, id))
+  if (!isOrdered && inner.length === 0) throw invalid('to', 'must be greater than from')
+  if (!isOrdered) {
+    throw invalid('bounds', 'must be ids in ascending order of their UTF-8 bytes, greater than from and less than to')
+  }
+  return ends.slice(1).map((end, i) => rangeOf(ends[i], end))
+}
+
+const rangeOf = (from: string | undefined, to: string | undefined): IdRange => ({
+  ...(from !== undefined && { from }),
+  ...(to !== undefined && { to }),
+})
+
+const isBefore = (a: string, b: string): boolean => Buffer.from(a).compare(Buffer.from(b)) < 0
+
+const invalid = (name: string, message: string): ProblemError =>
+  problem('invalid_parameter', `${name} ${message}`, { errors: [{ in: 'query', name, message }] })
+
+/**
+ * The digests of ranges. They are read one after the other, each with the time budget of a query.
+ * @param limitMs how long all ranges together may take
+ * @throws the problem `query_timeout`, which names the range that was reached, if they take too long
+ */
+export const readDigests = async (
+  store: Pick<Store, 'aggregate'>,
+  scope: Scope,
+  collection: RecordCollection,
+  ranges: readonly IdRange[],
+  { limitMs, signal }: { limitMs: number; signal: AbortSignal },
+): Promise<RangeDigest[]> => {
+  const begun = performance.now()
+  const digests: RangeDigest[] = []
+  for (const range of ranges) {
+    if (performance.now() - begun > limitMs) throw tooLong(digests.length, ranges.length, 'ask for fewer ranges')
+    try {
+      const { first } = await store.aggregate(digestOf(scope, collection, range), signal, 'primary')
+      digests.push({ ...range, ...sumsOf(first) })
+    } catch (error) {
+      if (error instanceof QueryTimeout) throw tooLong(digests.length, ranges.length, 'ask for smaller ranges')
+      throw error
+    }
+  }
+  return digests
+}
+
+const tooLong = (done: number, all: number, advice: string): ProblemError =>
+  problem('query_timeout', `The digest took too long; it read ${done} of ${all} ranges: ${advice}`, {
+    headers: RETRY_LATER,
+  })
+
+/** The sums of a range; without records there is no document. */
+const sumsOf = (document: BsonDocument | undefined): Pick<RangeDigest, 'count' | 'updatedAtSum'> => {
+  const sum = (name: string): bigint =>
+    document === undefined ? 0n : integerOf(document.bytes, fieldOf(document.bytes, 0, name) as Element)
+  return { count: Number(sum('count')), updatedAtSum: String(sum('high') * BigInt(HIGH) + sum('low')) }
+}

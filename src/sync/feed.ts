@@ -1,0 +1,167 @@
+// Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of their
+// stamps. Nothing younger than the horizon is shown, so that a write that commits late is not passed by.
+import { BsonDocument, type BsonList, elements, reading } from '../bson/reader.js'
+import { dateOf, fieldOf, stringOf } from '../bson/values.js'
+import { problem } from '../http/problems.js'
+import type { Scope } from '../pipelines/stages.js'
+import {
+  changesIn,
+  DELETED_AT,
+  deletionsIn,
+  type FeedRange,
+  type FeedResource,
+  newestIn,
+  type Stamp,
+} from '../pipelines/sync.js'
+import { FeedItems } from '../serializer/feed.js'
+import type { Store } from '../store/store.js'
+import type { Clock } from './clock.js'
+import { type Cursor, type Position, START } from './cursor.js'
+
+const DAY_MS = 86_400_000
+/** The first point in time that a Date can hold. */
+const FIRST_TIME = new Date(-8.64e15)
+
+export interface FeedSettings {
+  /** How long a change is held back. */
+  readonly settleMs: number
+  readonly stamp: Stamp
+  /** How long deletions are remembered. */
+  readonly tombstoneDays: number
+}
+
+export interface FeedPage {
+  readonly items: FeedItems
+  /** The size of the page in bytes of BSON. */
+  readonly size: number
+  readonly hasMore: boolean
+  readonly next: Cursor
+}
+
+/** The row of a feed: a record or a tombstone. */
+interface Row {
+  readonly document: BsonDocument
+  readonly isDeleted: boolean
+}
+
+export class Feeds {
+  constructor(
+    readonly store: Pick<Store, 'aggregate'>,
+    readonly clock: Clock,
+    readonly settings: FeedSettings,
+  ) {}
+
+  /**
+   * The page that follows a cursor, or the first page without one.
+   * @throws the problem `cursor_expired` if deletions may have been forgotten that the copy needs
+   */
+  async page(
+    scope: Scope,
+    resource: FeedResource,
+    cursor: Cursor | undefined,
+    perPage: number,
+    signal?: AbortSignal,
+  ): Promise<FeedPage> {
+    const { settleMs, tombstoneDays } = this.settings
+    // The clock is read before the rows: a row that is stored meanwhile has a later stamp.
+    const now = await this.clock()
+    const horizon = now - settleMs
+    const { began, position } = cursor ?? { began: horizon, position: START }
+    if (Math.max(began, position.stamp ?? began) < now - tombstoneDays * DAY_MS) {
+      throw problem('cursor_expired', `cursor is older than ${tombstoneDays} days; begin again with cursor=*`)
+    }
+    // One row more than the page shows tells whether there is a next page.
+    const rows: Row[] = []
+    for (const range of rangesBehind(position, horizon)) {
+      rows.push(...(await this.#rowsIn(scope, resource, range, perPage + 1 - rows.length, signal)))
+      if (rows.length > perPage) break
+    }
+    const hasMore = rows.length > perPage
+    const shown = rows.slice(0, perPage)
+    return {
+      items: new FeedItems(shown),
+      size: shown.reduce((size, { document }) => size + document.bytes.length, 0),
+      hasMore,
+      next: { began, position: hasMore ? this.#positionOf(shown.at(-1) as Row) : later(position, horizon) },
+    }
+  }
+
+  /** The newest stamp from a time on that a feed shows now, or undefined if it shows none. */
+  async newest(scope: Scope, { collection }: FeedResource, from: number): Promise<number | undefined> {
+    const horizon = (await this.clock()) - this.settings.settleMs
+    if (horizon <= from) return undefined
+    const { stamp } = this.settings
+    const range = { stamp: { $gte: new Date(from), $lt: new Date(horizon) } }
+    const [change, deletion] = newestIn(scope, collection, stamp, range)
+    const [changed, deleted] = await Promise.all([this.#first(change, stamp), this.#first(deletion, DELETED_AT)])
+    return changed === undefined || deleted === undefined ? (changed ?? deleted) : Math.max(changed, deleted)
+  }
+
+  async #first(query: Parameters<Store['aggregate']>[0], field: string): Promise<number | undefined> {
+    const { first } = await this.store.aggregate(query, undefined, 'primary')
+    return first && dateOf(first.bytes, fieldOf(first.bytes, 0, field))
+  }
+
+  /** The first rows of a range in their order. */
+  async #rowsIn(
+    scope: Scope,
+    resource: FeedResource,
+    range: FeedRange,
+    limit: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Row[]> {
+    const changes = this.store.aggregate(
+      changesIn(scope, resource, this.settings.stamp, range, limit),
+      signal,
+      'primary',
+    )
+    if (range.stamp === null) return rowsOf(await changes, false)
+    const deletions = this.store.aggregate(deletionsIn(scope, resource.collection, range, limit), signal, 'primary')
+    const [changed, deleted] = await Promise.all([changes, deletions])
+    return this.#merged(rowsOf(changed, false), rowsOf(deleted, true)).slice(0, limit)
+  }
+
+  #merged(changed: Row[], deleted: Row[]): Row[] {
+    if (deleted.length === 0) return changed
+    return [...changed, ...deleted]
+      .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: Buffer.from(idOf(row)) }))
+      .sort((a, b) => a.stamp - b.stamp || a.id.compare(b.id))
+      .map(({ row }) => row)
+  }
+
+  #positionOf(row: Row): Position {
+    return { stamp: this.#stampOf(row) ?? null, id: idOf(row) }
+  }
+
+  #stampOf({ document: { bytes }, isDeleted }: Row): number | undefined {
+    return dateOf(bytes, fieldOf(bytes, 0, isDeleted ? DELETED_AT : this.settings.stamp))
+  }
+}
+
+/** The ranges of the feed behind a position, in order. Each is read only if those before it do not fill the page. */
+const rangesBehind = ({ stamp, id }: Position, horizon: number): FeedRange[] => {
+  const $lt = new Date(horizon)
+  if (stamp === null)
+    return [{ stamp: null, ...(id !== null && { afterId: id }) }, { stamp: { $gte: FIRST_TIME, $lt } }]
+  if (stamp >= horizon) return []
+  const at = new Date(stamp)
+  if (id === null) return [{ stamp: { $gte: at, $lt } }]
+  return [{ stamp: at, afterId: id }, { stamp: { $gt: at, $lt } }]
+}
+
+/** The position before the horizon, or the given one if it is behind: another process may have read a later clock. */
+const later = (position: Position, horizon: number): Position =>
+  position.stamp !== null && position.stamp >= horizon ? position : { stamp: horizon, id: null }
+
+/** The id of a row. Ids are strings; a row with another id can be read, but no page goes on behind it. */
+const idOf = ({ document: { bytes } }: Row): string => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? ''
+
+const rowsOf = ({ collection, batches }: BsonList, isDeleted: boolean): Row[] =>
+  reading(collection, () =>
+    batches.flatMap((batch) =>
+      Array.from(elements(batch, 0), ({ at, next }) => ({
+        document: new BsonDocument(collection, batch.subarray(at, next)),
+        isDeleted,
+      })),
+    ),
+  )

@@ -1,0 +1,30 @@
+// Single values of documents, whatever their types are.
+import t from 'tap'
+import { DamagedBson } from '../../src/bson/reader.js'
+import { dateOf, fieldOf, integerOf, stringOf } from '../../src/bson/values.js'
+import { documentOf, stored } from '../support/stored.js'
+
+const { bytes } = documentOf([
+  ['text', 'Kanọ'],
+  ['date', new Date(-5)],
+  ['int32', -7],
+  ['int64', stored.int64(2n ** 60n)],
+  ['double', 2 ** 60],
+  ['flag', true],
+])
+const field = (name: string) => fieldOf(bytes, 0, name)
+
+t.test('a string and a date are read, and any other value is undefined', async (t) => {
+  t.equal(stringOf(bytes, field('text')), 'Kanọ')
+  t.equal(dateOf(bytes, field('date')), -5)
+  for (const name of ['date', 'flag', 'nothing']) t.equal(stringOf(bytes, field(name)), undefined, name)
+  for (const name of ['text', 'int64', 'nothing']) t.equal(dateOf(bytes, field(name)), undefined, name)
+})
+
+t.test('a whole number is read exactly from each type of number', async (t) => {
+  const integer = (name: string) => integerOf(bytes, field(name) as NonNullable<ReturnType<typeof field>>)
+  t.equal(integer('int32'), -7n)
+  t.equal(integer('int64'), 2n ** 60n)
+  t.equal(integer('double'), 2n ** 60n)
+  t.throws(() => integer('flag'), DamagedBson)
+})

@@ -1,0 +1,262 @@
+// The operations of the feed and the digest over HTTP: what a partner sends and gets.
+import { setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import type { Documents } from '../../src/documents/collections.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { type Store, StoreUnavailable } from '../../src/store/store.js'
+import { listen, testApp } from '../support/app.js'
+import { testStore } from '../support/store.js'
+import { A, a, B, b, fillTenants } from '../support/tenants.js'
+
+/** Changes are shown at once, which only a test without late commits may do. */
+const settings = { SYNC_SETTLE_MS: '0' }
+
+interface Feed {
+  data: Record<string, unknown>[]
+  _metadata: { perPage: number; hasMore: boolean; nextCursor: string }
+}
+
+const ids = ({ data }: Feed) => data.map(({ id, deleted }) => (deleted === true ? `-${id}` : id))
+
+/** Waits until the clock of a store has moved, so that what was stored is before it. */
+const settle = async (store: Store): Promise<void> => {
+  const now = (await store.now()).getTime()
+  while ((await store.now()).getTime() <= now) await setTimeout(1)
+}
+
+t.test('a copy begins at the start, goes on by cursors, and hears of changes and deletions', async (t) => {
+  const { get, store } = await testApp(t, { settings, fill: fillTenants })
+  await settle(store)
+  const feed = async (query: string) => {
+    const response = await get(`/v1/sync/entries?${query}`, A)
+    t.equal(response.statusCode, 200, query)
+    return response.json<Feed>()
+  }
+  for (const start of ['', '&cursor=*']) {
+    const first = await feed(`perPage=3${start}`)
+    t.same(ids(first), ['entry1-a', 'entry2-a', 'entry3-a'])
+    t.match(first._metadata, { perPage: 3, hasMore: true })
+    t.same(Object.keys(first._metadata), ['perPage', 'hasMore', 'nextCursor'])
+    const last = await feed(`perPage=3&cursor=${first._metadata.nextCursor}`)
+    t.same(ids(last), ['entry9-a'])
+    t.match(last._metadata, { hasMore: false, nextCursor: /^[\w-]+$/ })
+  }
+  const { data, _metadata } = await feed('')
+  t.same(data, (await get('/v1/entries', A)).json().data, 'items look as in the list, without their stamps')
+  await store.remove('entries', A, ['entry2-a'])
+  await settle(store)
+  await store.upsert('entries', [a.entry(1, { status: 'rejected' })])
+  await settle(store)
+  const changes = await feed(`cursor=${_metadata.nextCursor}`)
+  t.same(ids(changes), ['-entry2-a', 'entry1-a'])
+  t.same(Object.keys(changes.data[0] ?? {}), ['id', 'deleted', 'deletedAt'])
+  t.ok(Date.parse(String(changes.data[0]?.deletedAt)) <= (await store.now()).getTime())
+  t.match(changes.data[1], { status: 'rejected' })
+  const idle = await feed(`cursor=${changes._metadata.nextCursor}`)
+  t.same(idle.data, [])
+})
+
+t.test('every resource has a feed and a digest of its own records', async (t) => {
+  const { get, store } = await testApp(t, { settings, fill: fillTenants })
+  await settle(store)
+  for (const name of ['entries', 'dispatches', 'projects']) {
+    const list = (await get(`/v1/${name}`, A)).json<Feed>().data
+    const feed = (await get(`/v1/sync/${name}`, A)).json<Feed>().data
+    const byId = (x: Record<string, unknown>, y: Record<string, unknown>) => (String(x.id) < String(y.id) ? -1 : 1)
+    t.same(feed.toSorted(byId), list, name)
+    const response = await get(`/v1/sync/${name}/digest`, A)
+    const sum = list.reduce((sum, { updatedAt }) => sum + Date.parse(String(updatedAt)), 0)
+    t.same(response.json().data, [{ count: list.length, updatedAtSum: String(sum) }], name)
+  }
+})
+
+t.test('a digest has its ranges and its time', async (t) => {
+  const { get, store } = await testApp(t, { settings, fill: fillTenants })
+  const before = (await store.now()).toISOString()
+  const response = await get('/v1/sync/entries/digest?from=entry1-a&to=z&bounds=entry3-a,entry9-a', A)
+  const { success, data, _metadata } = response.json()
+  t.equal(success, true)
+  t.match(data, [
+    { from: 'entry1-a', to: 'entry3-a', count: 2 },
+    { from: 'entry3-a', to: 'entry9-a', count: 1 },
+    { from: 'entry9-a', to: 'z', count: 1 },
+  ])
+  t.same(Object.keys(data[0]), ['from', 'to', 'count', 'updatedAtSum'])
+  t.ok(_metadata.asOf >= before && _metadata.asOf <= (await store.now()).toISOString())
+  const wrong = await get('/v1/sync/entries/digest?bounds=b,a', A)
+  t.equal(wrong.statusCode, 400)
+  t.match(wrong.json(), { code: 'invalid_parameter', errors: [{ in: 'query', name: 'bounds' }] })
+})
+
+t.test(
+  'a record that does not fit comes in its place, and so does one whose embedded record does not fit',
+  async (t) => {
+    const { get, store } = await testApp(t, { settings })
+    await store.insert('users', [{ ...a.user, firstName: 5 } as never])
+    await store.insert('entries', [a.entry(1), { ...a.entry(2), answers: 5 } as never, a.entry(3)])
+    await store.insert('projects', [a.project(1)])
+    await settle(store)
+    const entries = (await get('/v1/sync/entries', A)).json<Feed>()
+    t.same(ids(entries), ['entry1-a', 'entry2-a', 'entry3-a'])
+    const message = 'answers is BSON int32, not an array'
+    t.same(entries.data[1], { id: 'entry2-a', unreadable: true, message })
+    t.match((await get('/v1/entries', A)).json(), { errors: [{ message }] }, 'the list says the same')
+    const author = 'users/user-a: firstName is BSON int32, not a string'
+    t.same((await get('/v1/sync/projects', A)).json<Feed>().data, [
+      { id: 'project1-a', unreadable: true, message: author },
+    ])
+  },
+)
+
+t.test('SYNC_STAMP=updatedAt orders by the time that records carry', async (t) => {
+  const { get } = await testApp(t, { settings: { ...settings, SYNC_STAMP: 'updatedAt' }, fill: fillTenants })
+  t.same(ids((await get('/v1/sync/entries', A)).json()), ['entry1-a', 'entry3-a', 'entry9-a', 'entry2-a'])
+})
+
+t.test('a cursor that is garbled, of another feed or organisation, or too old is refused', async (t) => {
+  let now = Date.UTC(2025, 0, 1)
+  const store = embeddedStore({ now: () => new Date(now) })
+  const { get } = await testApp(t, { store, settings, fill: fillTenants })
+  const { nextCursor } = (await get('/v1/sync/entries?perPage=1', A)).json<Feed>()._metadata
+  for (const [path, organisation] of [
+    [`/v1/sync/projects?cursor=${nextCursor}`, A],
+    [`/v1/sync/entries?cursor=${nextCursor}`, B],
+    [`/v1/sync/entries?cursor=${nextCursor}x`, A],
+    ['/v1/sync/entries?cursor=**', A],
+  ] as const) {
+    const response = await get(path, organisation)
+    t.equal(response.statusCode, 400, path)
+    t.match(response.json(), { code: 'invalid_cursor', errors: [{ in: 'query', name: 'cursor' }] })
+  }
+  t.equal((await get(`/v1/sync/entries?cursor=${nextCursor}`, A)).statusCode, 200)
+  now += 91 * 86_400_000
+  const expired = await get(`/v1/sync/entries?cursor=${nextCursor}`, A)
+  t.equal(expired.statusCode, 410)
+  t.equal(expired.json().code, 'cursor_expired')
+})
+
+t.test('the feed shows nothing of another organisation, neither records nor deletions', async (t) => {
+  const { get, store } = await testApp(t, { settings, fill: fillTenants })
+  await store.insert('entries', [b.entry(2)])
+  await store.remove('entries', B, [b.entry(1)._id])
+  await settle(store)
+  t.same(ids((await get('/v1/sync/entries', B)).json()).sort(), ['-entry1-b', 'entry2-b'])
+  const feed = (await get('/v1/sync/entries', A)).json<Feed>()
+  t.ok(feed.data.length > 0)
+  t.same(
+    feed.data.filter(({ id }) => !String(id).endsWith('-a')),
+    [],
+  )
+})
+
+t.test('a large page is the same, however it is written', async (t) => {
+  const count = 600
+  const { get, store } = await testApp(t, { settings })
+  const large = { answers: [{ type: 'text', question: 'Story?', answer: 'x'.repeat(1000) }] }
+  await store.insert('entries', Array.from({ length: count }, (_, n) => a.entry(n, large)) as Documents['entries'][])
+  await settle(store)
+  const { data } = (await get('/v1/sync/entries?perPage=1000', A)).json<Feed>()
+  t.equal(data.length, count)
+  t.same(data[599], (await get(`/v1/sync/entries?perPage=600`, A)).json<Feed>().data[599])
+})
+
+/** A store whose look-ups of the newest stamp are counted. */
+const counted = (store: Store) => {
+  let lookUps = 0
+  const aggregate: Store['aggregate'] = (query, ...rest) => {
+    const [first, second] = query.stages
+    if (first?.$sort !== undefined && Object.values(first.$sort)[0] === -1 && second?.$limit === 1) lookUps += 1
+    return store.aggregate(query, ...rest)
+  }
+  return { store: { ...store, aggregate }, lookUps: () => lookUps }
+}
+
+t.test('a request waits until something is there; all that wait share their look-ups', async (t) => {
+  const { store, lookUps } = counted(testStore(t))
+  const { app, get } = await testApp(t, { store, settings, fill: fillTenants })
+  await listen(app) // keeps the process alive while requests wait
+  await settle(store)
+  const { nextCursor } = (await get('/v1/sync/entries', A)).json<Feed>()._metadata
+  const waits = Array.from({ length: 30 }, () => get(`/v1/sync/entries?wait=30&cursor=${nextCursor}`, A))
+  await setTimeout(100)
+  t.equal((await get('/v1/entries', A)).statusCode, 200, 'those that wait hold no place of their key')
+  await store.upsert('entries', [a.entry(3, { status: 'rejected' })])
+  for (const wait of await Promise.all(waits)) t.same(ids(wait.json()), ['entry3-a'])
+  t.ok(lookUps() >= 2 && lookUps() <= 4, `two indexes, once or twice: ${lookUps()}`)
+  const before = lookUps()
+  t.same(ids((await get(`/v1/sync/entries?wait=30&cursor=${nextCursor}`, A)).json()), ['entry3-a'])
+  t.equal(lookUps(), before, 'what is there already needs no wait')
+})
+
+t.test('a wait that finds nothing ends with an empty page and a cursor', async (t) => {
+  const { app, get, store } = await testApp(t, { settings })
+  await listen(app)
+  await settle(store)
+  const { data, _metadata } = (await get('/v1/sync/entries?wait=1', A)).json<Feed>()
+  t.same(data, [])
+  await store.insert('entries', [a.entry(1)])
+  await settle(store)
+  t.same(ids((await get(`/v1/sync/entries?cursor=${_metadata.nextCursor}`, A)).json()), ['entry1-a'])
+  for (const wait of ['61', '-1', '1.5', '']) {
+    t.equal((await get(`/v1/sync/entries?wait=${wait}`, A)).statusCode, 400, wait)
+  }
+})
+
+t.test(
+  'when the service closes, those that wait get their empty page at once, and their connections end',
+  async (t) => {
+    const { app, get, keyOf } = await testApp(t, { settings })
+    const port = await listen(app)
+    const headers = { authorization: `Bearer ${await keyOf(A)}` }
+    t.equal((await get('/v1/sync/entries', A)).headers.connection, 'keep-alive')
+    const waiting = fetch(`http://127.0.0.1:${port}/v1/sync/entries?wait=30`, { headers })
+    await setTimeout(100)
+    const begun = performance.now()
+    const closed = app.close()
+    const response = await waiting
+    t.equal(response.status, 200)
+    t.equal(response.headers.get('connection'), 'close')
+    t.same(((await response.json()) as Feed).data, [])
+    await closed
+    t.ok(performance.now() - begun < 10_000)
+  },
+)
+
+t.test('when the database fails, those that wait fail', async (t) => {
+  const store = embeddedStore()
+  let isDown = false
+  const failing: Store = {
+    ...store,
+    aggregate: (...query) =>
+      isDown ? Promise.reject(new StoreUnavailable(new Error('down'))) : store.aggregate(...query),
+  }
+  const { app, get } = await testApp(t, { store: failing, settings })
+  await listen(app)
+  const waits = [get('/v1/sync/entries?wait=30', A), get('/v1/sync/entries?wait=30', A)]
+  await setTimeout(50)
+  isDown = true
+  for (const wait of await Promise.all(waits)) t.match(wait.json(), { code: 'service_unavailable', status: 503 })
+})
+
+t.test('a caller who leaves while it waits is forgotten', async (t) => {
+  const { app, keyOf } = await testApp(t, { settings })
+  const port = await listen(app)
+  const headers = { authorization: `Bearer ${await keyOf(A)}` }
+  const caller = new AbortController()
+  const waits = Array.from({ length: 100 }, () =>
+    fetch(`http://127.0.0.1:${port}/v1/sync/entries?wait=30`, { headers, signal: caller.signal }),
+  )
+  const get = async (wait: number) =>
+    (await fetch(`http://127.0.0.1:${port}/v1/sync/entries?wait=${wait}`, { headers })).status
+  let status = 200
+  for (let tries = 0; tries < 100 && status === 200; tries++) {
+    await setTimeout(20)
+    status = await Promise.race([get(1), setTimeout(200, 200)])
+  }
+  t.equal(status, 503, 'a hundred of a key may wait')
+  t.equal(await get(0), 200, 'it can still ask without waiting')
+  caller.abort()
+  await Promise.allSettled(waits)
+  while ((await get(1)) !== 200) await setTimeout(20)
+  t.pass('the places are free')
+})

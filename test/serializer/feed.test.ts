@@ -1,0 +1,110 @@
+// Feed items as JSON: each by its own schema, and one that does not fit is replaced without a trace of what was written.
+import { Type } from '@sinclair/typebox'
+import t from 'tap'
+import type { BsonDocument } from '../../src/bson/reader.js'
+import { compileFeedItems, FeedItems } from '../../src/serializer/feed.js'
+import { Output } from '../../src/serializer/output.js'
+import { documentOf, stored } from '../support/stored.js'
+
+const Author = Type.Object({ id: Type.String(), name: Type.String() })
+const Thing = Type.Object({ id: Type.String(), size: Type.Number(), createdBy: Type.Optional(Author) })
+const Deleted = Type.Object({
+  id: Type.String(),
+  deleted: Type.Boolean(),
+  deletedAt: Type.String({ format: 'date-time' }),
+})
+const write = compileFeedItems([Thing, Deleted], new Map())
+
+const record = (document: BsonDocument) => ({ document, isDeleted: false })
+
+/** The items as JSON, and in how many steps they were written. */
+const written = (items: ConstructorParameters<typeof FeedItems>[0], size = Number.POSITIVE_INFINITY) => {
+  const out = new Output()
+  out.reset()
+  const steps = [...write(new FeedItems(items), size, out)].length
+  return { items: JSON.parse(out.take().toString()), steps }
+}
+
+t.test('records and deletions are written by their schemas, and nothing else of them is shown', async (t) => {
+  const deletion = documentOf([
+    ['_id', 'b'],
+    ['deletedAt', new Date(0)],
+    ['deleted', true],
+  ])
+  const items = [
+    record(
+      documentOf([
+        ['_id', 'a'],
+        ['size', 1],
+        ['changedAt', new Date(0)],
+      ]),
+    ),
+    { document: deletion, isDeleted: true },
+  ]
+  t.same(written(items).items, [
+    { id: 'a', size: 1 },
+    { id: 'b', deleted: true, deletedAt: '1970-01-01T00:00:00.000Z' },
+  ])
+  t.same(written([]).items, [])
+})
+
+t.test('a record that does not fit is named with its fault, between the others', async (t) => {
+  const fitting = record(
+    documentOf([
+      ['_id', 'a'],
+      ['size', 1],
+    ]),
+  )
+  const author = stored.document([
+    ['_id', 'u'],
+    ['name', 5],
+  ])
+  const items = [
+    fitting,
+    record(
+      documentOf([
+        ['_id', 'b'],
+        ['size', 'large'],
+      ]),
+    ),
+    record(documentOf([['size', 1]])),
+    record(
+      documentOf(
+        [
+          ['_id', 'c'],
+          ['size', 1],
+          ['createdBy', author],
+        ],
+        'projects',
+      ),
+    ),
+    record(documentOf([['_id', 'd']])),
+    fitting,
+  ]
+  t.same(written(items).items, [
+    { id: 'a', size: 1 },
+    { id: 'b', unreadable: true, message: 'size is BSON string, not a number' },
+    { id: '?', unreadable: true, message: '_id is missing' },
+    { id: 'c', unreadable: true, message: 'users/u: name is BSON int32, not a string' },
+    { id: 'd', unreadable: true, message: 'size is missing' },
+    { id: 'a', size: 1 },
+  ])
+})
+
+t.test('any other error fails the page', async (t) => {
+  t.throws(() => written([record(undefined as never)]), TypeError)
+})
+
+t.test('a large page is written in steps', async (t) => {
+  const items = Array.from({ length: 10 }, (_, n) =>
+    record(
+      documentOf([
+        ['_id', `${n}`],
+        ['size', n],
+      ]),
+    ),
+  )
+  const { steps, items: shown } = written(items, 60)
+  t.equal(shown.length, 10)
+  t.ok(steps > 2 && steps < 10)
+})

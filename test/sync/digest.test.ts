@@ -1,0 +1,139 @@
+// Digests against the same computed from the records: any ranges, any dates, sums of any size.
+import t from 'tap'
+import type { Documents } from '../../src/documents/collections.js'
+import { QueryTimeout, type Store } from '../../src/store/store.js'
+import { type IdRange, rangesOf, readDigests } from '../../src/sync/digest.js'
+import { testStore } from '../support/store.js'
+import { A, a, b } from '../support/tenants.js'
+
+const scope = { organisation: A }
+const options = { limitMs: 60_000, signal: new AbortController().signal }
+
+const entry = (_id: string, updatedAt: unknown): Documents['entries'] => ({
+  ...a.entry(1),
+  _id,
+  updatedAt: updatedAt as Date,
+})
+
+const digests = (store: Pick<Store, 'aggregate'>, query: Parameters<typeof rangesOf>[0]) =>
+  readDigests(store, scope, 'entries', rangesOf(query), options)
+
+t.test('bounds make consecutive ranges, which are open where no end is given', async (t) => {
+  t.same(rangesOf({}), [{}])
+  t.same(rangesOf({ from: 'b', to: 'd' }), [{ from: 'b', to: 'd' }])
+  t.same(rangesOf({ bounds: 'b,d' }), [{ to: 'b' }, { from: 'b', to: 'd' }, { from: 'd' }])
+  t.same(rangesOf({ from: 'a', bounds: 'b' }), [{ from: 'a', to: 'b' }, { from: 'b' }])
+  // UTF-16 would put the globe first.
+  t.same(rangesOf({ bounds: 'z,é,\uffee,\u{1f30d}' }).length, 5)
+  const many = Array.from({ length: 100 }, (_, n) => String(n + 100))
+  t.equal(rangesOf({ bounds: many.join() }).length, 101)
+})
+
+t.test('bounds that are too many, empty or out of order are refused by name', async (t) => {
+  for (const [query, name, message] of [
+    [{ from: 'b', to: 'b' }, 'to', 'must be greater than from'],
+    [{ bounds: 'b,b' }, 'bounds', /ascending/],
+    [{ bounds: 'b,a', from: 'A', to: 'z' }, 'bounds', /ascending/],
+    [{ bounds: '\u{1f30d},\uffee' }, 'bounds', /ascending/],
+    [{ bounds: 'b', from: 'b' }, 'bounds', /ascending/],
+    [{ bounds: 'b', to: 'b' }, 'bounds', /ascending/],
+    [{ bounds: 'b', from: 'c', to: 'a' }, 'bounds', /ascending/],
+    [{ bounds: 'a,,b' }, 'bounds', /none of them empty/],
+    [{ bounds: Array(101).fill('a').join() }, 'bounds', 'must be at most 100 ids'],
+  ] as const) {
+    const error = { code: 'invalid_parameter', extra: { errors: [{ in: 'query', name, message }] } }
+    t.throws(() => rangesOf(query), error, JSON.stringify(query))
+  }
+})
+
+t.test('count and sum of each range are those of its records', async (t) => {
+  const store = testStore(t)
+  const dates = new Map<string, number>()
+  for (let n = 0; n < 1200; n++) {
+    // From the year 1 to 9999, so that sums are negative, and beyond 2^53 with a thousand records.
+    dates.set(`id-${String(n).padStart(5, '0')}`, n % 3 === 0 ? -62_135_596_800_000 + n : 253_402_300_799_999 - n)
+  }
+  dates.set('zero', 0)
+  dates.set('é', -1)
+  dates.set('\u{1f30d}', 1_700_000_000_001)
+  await store.insert(
+    'entries',
+    [...dates].map(([id, time]) => entry(id, new Date(time))),
+  )
+  await store.insert('entries', [{ ...b.entry(1), _id: 'id-00500-b' }])
+  await store.remove('entries', A, ['zero'])
+  dates.delete('zero')
+
+  const isIn = ({ from, to }: IdRange, id: string) =>
+    (from === undefined || Buffer.from(id).compare(Buffer.from(from)) >= 0) &&
+    (to === undefined || Buffer.from(id).compare(Buffer.from(to)) < 0)
+  const expected = (range: IdRange) => {
+    const found = [...dates].filter(([id]) => isIn(range, id))
+    const sum = found.reduce((sum, [, time]) => sum + BigInt(time), 0n)
+    return { ...range, count: found.length, updatedAtSum: String(sum) }
+  }
+  for (const query of [
+    {},
+    { from: 'id-00003' },
+    { to: 'id-00003' },
+    { from: 'id-00001', to: 'id-01199', bounds: 'id-00002,id-00600,id-00600-,id-01000' },
+    { bounds: 'A,id-00003,zero,é,\u{1f30d}' },
+    { from: 'nothing', to: 'nothinh' },
+  ]) {
+    const ranges = rangesOf(query)
+    t.same(await digests(store, query), ranges.map(expected), JSON.stringify(query))
+  }
+  const [all] = await digests(store, {})
+  t.ok(BigInt(all?.updatedAtSum ?? 0) > 2n ** 53n, 'the sum needs more than a double')
+})
+
+t.test('a record whose updatedAt is missing or no date counts, and adds nothing to the sum', async (t) => {
+  const store = testStore(t)
+  const values = [new Date(5), undefined, null, 7, '2025-01-01T00:00:00Z', [new Date(11)], { $date: 13 }, Number.NaN]
+  await store.insert(
+    'entries',
+    values.map((value, n) => entry(`e${n}`, value)),
+  )
+  t.same(await digests(store, {}), [{ count: values.length, updatedAtSum: '5' }])
+})
+
+t.test('ranges are read from the primary one after the other, with the caller’s signal', async (t) => {
+  const store = testStore(t)
+  let running = 0
+  let reads = 0
+  const counting: Pick<Store, 'aggregate'> = {
+    async aggregate(query, signal, from) {
+      t.equal(signal, options.signal)
+      t.equal(from, 'primary')
+      t.equal(++running, 1)
+      reads += 1
+      const found = await store.aggregate(query, signal, from)
+      running -= 1
+      return found
+    },
+  }
+  await digests(counting, { bounds: 'a,b,c' })
+  t.equal(reads, 4)
+})
+
+t.test('a digest that takes too long says how far it came', async (t) => {
+  const store = testStore(t)
+  const error = (message: RegExp) => ({
+    code: 'query_timeout',
+    status: 503,
+    message,
+    extra: { headers: { 'retry-after': '2' } },
+  })
+  let reads = 0
+  const slow: Pick<Store, 'aggregate'> = {
+    async aggregate(...query) {
+      if (++reads === 3) throw new QueryTimeout(undefined)
+      return store.aggregate(...query)
+    },
+  }
+  await t.rejects(digests(slow, { bounds: 'a,b,c' }), error(/read 2 of 4 ranges: ask for smaller ranges/))
+  const late = readDigests(store, scope, 'entries', rangesOf({ bounds: 'a' }), { ...options, limitMs: -1 })
+  await t.rejects(late, error(/read 0 of 2 ranges: ask for fewer ranges/))
+  const broken = { aggregate: () => Promise.reject(new Error('broken')) }
+  await t.rejects(digests(broken, {}), { message: 'broken' })
+})

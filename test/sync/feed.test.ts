@@ -1,0 +1,245 @@
+// The change feed over a store: nothing is lost and nothing is out of order, whatever the stamps are and whoever writes
+// meanwhile.
+import t, { type Test } from 'tap'
+import { fieldOf, stringOf } from '../../src/bson/values.js'
+import type { Documents } from '../../src/documents/collections.js'
+import { listEntries } from '../../src/pipelines/entries.js'
+import type { FeedResource } from '../../src/pipelines/sync.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import type { Store } from '../../src/store/store.js'
+import type { Cursor } from '../../src/sync/cursor.js'
+import { type FeedPage, type FeedSettings, Feeds } from '../../src/sync/feed.js'
+import { testStore } from '../support/store.js'
+import { A, a, B, b } from '../support/tenants.js'
+
+const entries: FeedResource = { collection: 'entries', list: listEntries }
+const scope = { organisation: A }
+const DAY = 86_400_000
+const LATER = Date.UTC(2030, 0, 1)
+
+/** An entry of A with this id and an `updatedAt` that the tests use as its stamp. */
+const entry = (_id: string, updatedAt?: Date | null) =>
+  ({ ...a.entry(1), _id, ...(updatedAt !== undefined && { updatedAt }) }) as Documents['entries']
+
+/** The feed of A's entries in the order of `updatedAt`, which tests can choose, at a time of theirs. */
+const prepare = (t: Test, settings: Partial<FeedSettings> = {}, store: Store = testStore(t)) => {
+  const clock = { now: LATER }
+  const feeds = new Feeds(store, async () => clock.now, {
+    settleMs: 0,
+    stamp: 'updatedAt',
+    tombstoneDays: 90,
+    ...settings,
+  })
+  return { store, feeds, clock }
+}
+
+/** The ids of a page; those of deletions begin with a minus. */
+const shown = ({ items: { items } }: FeedPage): string[] =>
+  items.map(
+    ({ document: { bytes }, isDeleted }) => `${isDeleted ? '-' : ''}${stringOf(bytes, fieldOf(bytes, 0, '_id'))}`,
+  )
+
+/** All that follows a cursor, page by page. */
+const walk = async (feeds: Feeds, perPage: number, from?: Cursor): Promise<{ ids: string[]; next: Cursor }> => {
+  const ids: string[] = []
+  let cursor = from
+  for (;;) {
+    const page = await feeds.page(scope, entries, cursor, perPage)
+    ids.push(...shown(page))
+    cursor = page.next
+    if (!page.hasMore) return { ids, next: cursor }
+    t.equal(shown(page).length, perPage, 'a page before the last is full')
+  }
+}
+
+t.test('records come in the order of stamp and id, those without a stamp first, at every page size', async (t) => {
+  const { store, feeds } = prepare(t)
+  const at = (n: number) => new Date(Date.UTC(2025, 0, 1, 0, 0, 0, n))
+  await store.insert('entries', [
+    entry('e', at(2)),
+    entry('b', at(3)),
+    entry('d', at(2)),
+    entry('a', at(4)),
+    entry('c', new Date(-5)),
+    entry('z', null),
+    { ...entry('y'), updatedAt: undefined } as never,
+    entry('é', at(2)),
+    entry('list', [at(1), at(2)] as never),
+    { ...b.entry(1), _id: 'foreign', updatedAt: at(2) },
+  ])
+  for (let perPage = 1; perPage <= 9; perPage++) {
+    const { ids, next } = await walk(feeds, perPage)
+    t.same(ids, ['y', 'z', 'c', 'd', 'e', 'é', 'b', 'a'], `${perPage} a page`)
+    t.same((await walk(feeds, perPage, next)).ids, [], 'nothing comes again')
+  }
+})
+
+t.test(
+  'deletions are merged with the changes by time, and a record that is stored again replaces its own',
+  async (t) => {
+    const { store, feeds, clock } = prepare(t, { stamp: 'changedAt' })
+    await store.insert(
+      'entries',
+      ['a', 'b', 'c', 'd'].map((id) => entry(id)),
+    )
+    await store.insert('entries', [{ ...b.entry(1), _id: 'foreign' }])
+    clock.now = (await store.now()).getTime() + 1
+    const first = await walk(feeds, 3)
+    t.same(first.ids, ['a', 'b', 'c', 'd'])
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    await store.remove('entries', A, ['b', 'c'])
+    await store.remove('entries', B, ['foreign'])
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    await store.upsert('entries', [entry('a')])
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    await store.insert('entries', [entry('c')])
+    clock.now = (await store.now()).getTime() + 1
+    for (let perPage = 1; perPage <= 4; perPage++) {
+      t.same((await walk(feeds, perPage, first.next)).ids, ['-b', 'a', 'c'], `${perPage} a page`)
+      t.same((await walk(feeds, perPage)).ids, ['d', '-b', 'a', 'c'], 'from the start')
+    }
+  },
+)
+
+t.test('rows of one stamp are ordered by the bytes of their ids, records and tombstones alike', async (t) => {
+  const ids = ['a', 'b', '\u{1f30d}', '\uffee', 'c']
+  // The clock of the store stands still, so that all have one stamp.
+  const store = embeddedStore({ now: () => new Date(1000) })
+  const { feeds } = prepare(t, { stamp: 'changedAt' }, store)
+  await store.insert(
+    'entries',
+    ids.map((id) => entry(id)),
+  )
+  await store.remove('entries', A, ['b', '\uffee'])
+  for (let perPage = 1; perPage <= 6; perPage++) {
+    t.same((await walk(feeds, perPage)).ids, ['a', '-b', 'c', '-\uffee', '\u{1f30d}'])
+  }
+})
+
+t.test('what is younger than the settle window is held back, and comes when it has settled', async (t) => {
+  const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
+  await store.insert('entries', [entry('old', new Date(5000)), entry('young', new Date(5001))])
+  clock.now = 6001
+  const first = await feeds.page(scope, entries, undefined, 10)
+  t.same(shown(first), ['old'], 'the horizon itself is not shown')
+  clock.now = 6002
+  t.same(shown(await feeds.page(scope, entries, first.next, 10)), ['young'])
+})
+
+t.test('a write that commits late is not lost, as long as the window is longer than the delay', async (t) => {
+  const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
+  await store.insert('entries', [entry('a', new Date(5000))])
+  clock.now = 6500
+  const { next } = await feeds.page(scope, entries, undefined, 10)
+  // Stamped before the page was read, and stored after it.
+  await store.insert('entries', [entry('late', new Date(5600))])
+  clock.now = 7000
+  t.same(shown(await feeds.page(scope, entries, next, 10)), ['late'])
+})
+
+t.test('the clock is read before the rows, so a row that is stored meanwhile is not passed', async (t) => {
+  const { store, clock } = prepare(t)
+  clock.now = 5000
+  const feeds = new Feeds(
+    {
+      aggregate: async (...query) => {
+        const rows = await store.aggregate(...query)
+        // A write that is stamped and stored while the rows are read.
+        clock.now += 10
+        await store.insert('entries', [entry(`at ${clock.now}`, new Date(clock.now))])
+        return rows
+      },
+    },
+    async () => clock.now,
+    { settleMs: 0, stamp: 'updatedAt', tombstoneDays: 90 },
+  )
+  const seen: string[] = []
+  let cursor: Cursor | undefined
+  for (let i = 0; i < 5; i++) {
+    const page = await feeds.page(scope, entries, cursor, 100)
+    seen.push(...shown(page))
+    cursor = page.next
+  }
+  const { ids } = await walk(prepare(t, {}, store).feeds, 100)
+  t.same(seen, ids.slice(0, seen.length))
+  t.ok(seen.length > 5)
+})
+
+t.test('a clock that is behind delays a feed, and takes nothing back', async (t) => {
+  const { store, feeds, clock } = prepare(t)
+  await store.insert('entries', [entry('a', new Date(5000)), entry('b', new Date(6000))])
+  clock.now = 5500
+  const first = await feeds.page(scope, entries, undefined, 10)
+  clock.now = 5200
+  const behind = await feeds.page(scope, entries, first.next, 10)
+  t.same([shown(behind), behind.hasMore, behind.next], [[], false, first.next])
+  clock.now = 7000
+  t.same(shown(await feeds.page(scope, entries, behind.next, 10)), ['b'])
+  const second = await feeds.page(scope, entries, undefined, 1)
+  clock.now = 4000
+  const place = await feeds.page(scope, entries, second.next, 1)
+  t.same(place.next, second.next, 'a place within the rows stays as well')
+})
+
+t.test('a cursor expires with the deletions that its copy may need', async (t) => {
+  const { store, feeds, clock } = prepare(t, { tombstoneDays: 2 })
+  await store.insert('entries', [entry('a', new Date(5000)), entry('b', new Date(6000))])
+  const first = await feeds.page(scope, entries, undefined, 1)
+  t.same(first.next.position.stamp, 5000, 'a place of long ago, but the copy has just begun')
+  clock.now += 2 * DAY
+  const second = await feeds.page(scope, entries, first.next, 1)
+  t.same(shown(second), ['b'])
+  t.same(shown(await feeds.page(scope, entries, second.next, 1)), [])
+  clock.now += 1
+  const expired = { code: 'cursor_expired', status: 410, message: /2 days/ }
+  await t.rejects(feeds.page(scope, entries, first.next, 1), expired)
+  t.same(shown(await feeds.page(scope, entries, second.next, 1)), [], 'the newer place is as good as new')
+  clock.now += 3 * DAY
+  await t.rejects(feeds.page(scope, entries, second.next, 1), expired)
+})
+
+t.test('an idle poll reads one range of each index at once, and none if the clock has not moved', async (t) => {
+  const { store, clock } = prepare(t)
+  const queries: unknown[] = []
+  const feeds = new Feeds(
+    {
+      aggregate: (query, signal, from) => {
+        queries.push([query.match, from])
+        return store.aggregate(query, signal, from)
+      },
+    },
+    async () => clock.now,
+    { settleMs: 0, stamp: 'updatedAt', tombstoneDays: 90 },
+  )
+  const { next } = await feeds.page(scope, entries, undefined, 10)
+  queries.length = 0
+  clock.now += 1000
+  await feeds.page(scope, entries, next, 10)
+  const range = { $gte: new Date(LATER), $lt: new Date(LATER + 1000) }
+  const noArray = { $not: { $type: 'array' } }
+  t.same(queries, [
+    [{ $and: [{ updatedAt: range }, { updatedAt: noArray }, { organisation: A }] }, 'primary'],
+    [{ $and: [{ deletedAt: range }, { deletedAt: noArray }, { deletedFrom: A }] }, 'primary'],
+  ])
+  queries.length = 0
+  clock.now -= 1000
+  await feeds.page(scope, entries, next, 10)
+  t.same(queries, [])
+})
+
+t.test('the newest stamp is that of a change or a deletion below the horizon', async (t) => {
+  const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
+  await store.insert('entries', [entry('a', new Date(5000)), entry('b', new Date(6000)), entry('c', new Date(7000))])
+  clock.now = 7500
+  t.equal(await feeds.newest(scope, entries, 0), 6000)
+  t.equal(await feeds.newest(scope, entries, 6001), undefined)
+  t.equal(await feeds.newest(scope, entries, 6500), undefined, 'nothing can be there before the horizon moves')
+  t.equal(await feeds.newest({ organisation: B }, entries, 0), undefined)
+  await store.remove('entries', A, ['a'])
+  const deleted = (await store.now()).getTime()
+  clock.now = deleted + 2000
+  const newest = await feeds.newest(scope, entries, 0)
+  t.ok(newest !== undefined && newest > 7000 && newest <= deleted)
+  await store.insert('entries', [entry('d', new Date(deleted + 900))])
+  t.equal(await feeds.newest(scope, entries, 0), deleted + 900)
+})

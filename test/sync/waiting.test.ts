@@ -1,0 +1,118 @@
+// Requests that wait for changes: how many look-ups they cost, and what ends them.
+import { setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import { Waiting } from '../../src/sync/waiting.js'
+
+/** A feed whose newest stamp the test sets. */
+const prepare = (limits: Partial<Waiting['limits']> = {}) => {
+  const waiting = new Waiting({ max: 1000, maxPerKey: 100, intervalMs: 5, ...limits })
+  const feed = { newest: undefined as number | undefined, asked: [] as number[], error: undefined as Error | undefined }
+  const lookUp = async (from: number) => {
+    feed.asked.push(from)
+    if (feed.error) throw feed.error
+    return feed.newest
+  }
+  const caller = new AbortController()
+  const wait = (from = 10, { key = 'key', name = 'feed', ms = 10_000, signal = caller.signal } = {}) =>
+    waiting.wait(key, name, lookUp, { from, ms, signal })
+  return { waiting, feed, caller, wait }
+}
+
+const overloaded = { code: 'overloaded', status: 503 }
+
+t.test('all that wait for a feed share its look-ups, and end when it has what they lack', async (t) => {
+  const { feed, wait } = prepare()
+  const ended: string[] = []
+  const waits = [
+    ...Array.from({ length: 50 }, () => wait(10)),
+    wait(20).then((found) => {
+      ended.push('far')
+      return found
+    }),
+  ]
+  while (feed.asked.length < 3) await setTimeout(1)
+  t.same(new Set(feed.asked), new Set([10]), 'each look-up is for all of them')
+  feed.newest = 10
+  t.same(await Promise.all(waits.slice(0, 50)), Array(50).fill(true))
+  t.same(ended, [])
+  feed.newest = 20
+  t.equal(await waits[50], true)
+  t.equal(feed.asked.at(-1), 20)
+  const after = feed.asked.length
+  await setTimeout(20)
+  t.equal(feed.asked.length, after, 'a feed for which nobody waits costs nothing')
+  feed.newest = 30
+  t.equal(await wait(25), true, 'a later request begins again')
+})
+
+t.test('a wait ends without a change when its time is over', async (t) => {
+  const { feed, wait } = prepare()
+  t.equal(await wait(10, { ms: 1 }), false)
+  await setTimeout(20)
+  t.ok(feed.asked.length <= 1)
+})
+
+t.test('a caller who leaves ends its own wait alone', async (t) => {
+  const { feed, wait, caller } = prepare()
+  const other = wait(10, { signal: new AbortController().signal })
+  const left = wait()
+  caller.abort(new Error('gone'))
+  await t.rejects(left, { message: 'gone' })
+  await t.rejects(wait(), { message: 'gone' }, 'also if it left before')
+  feed.newest = 10
+  t.equal(await other, true)
+})
+
+t.test('a look-up that fails ends the waits of its feed, and not those of others', async (t) => {
+  const { feed, wait, waiting } = prepare()
+  const other = waiting.wait('key', 'other', async () => (feed.error ? 10 : undefined), {
+    from: 10,
+    ms: 10_000,
+    signal: new AbortController().signal,
+  })
+  const waits = [wait(), wait()]
+  feed.error = new Error('the database is gone')
+  for (const one of waits) await t.rejects(one, feed.error)
+  t.equal(await other, true)
+})
+
+t.test('too many waits of a key, or in all, are refused, and their places are free again when they end', async (t) => {
+  const { feed, wait } = prepare({ max: 3, maxPerKey: 2 })
+  const waits = [wait(), wait()]
+  await t.rejects(wait(), overloaded)
+  waits.push(wait(10, { key: 'b' }))
+  await t.rejects(wait(10, { key: 'b' }), overloaded)
+  feed.newest = 10
+  t.same(await Promise.all(waits), [true, true, true])
+  t.same(await Promise.all([wait(), wait(), wait(10, { key: 'b' })]), [true, true, true])
+})
+
+t.test('closing ends all waits at once, and those that begin afterwards', async (t) => {
+  const { feed, wait, waiting } = prepare({ intervalMs: 10_000 })
+  const waits = [wait(), wait(10, { key: 'b', name: 'other' })]
+  waiting.close()
+  t.same(await Promise.all(waits), [false, false])
+  t.equal(await wait(), false)
+  t.same(feed.asked, [])
+})
+
+t.test('many feeds are looked up a few at once, and a wait that ends during a look-up is left alone', async (t) => {
+  const waiting = new Waiting({ max: 1000, maxPerKey: 1000, intervalMs: 1 })
+  let running = 0
+  let most = 0
+  const { signal } = new AbortController()
+  const lookUp = (fails: boolean) => async () => {
+    running += 1
+    most = Math.max(most, running)
+    await setTimeout(5)
+    running -= 1
+    if (fails) throw new Error('late')
+    return 10
+  }
+  const waits = Array.from({ length: 20 }, (_, n) =>
+    waiting.wait('key', `feed ${n}`, lookUp(n % 2 === 0), { from: 10, ms: 2, signal }),
+  )
+  t.same(new Set(await Promise.all(waits)), new Set([false]))
+  while (running > 0) await setTimeout(1)
+  t.ok(most > 1 && most <= 4, `${most} at once`)
+})
