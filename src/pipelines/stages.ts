@@ -65,7 +65,7 @@ export class Query {
     readonly collection: CollectionName,
     readonly match: Condition,
     readonly stages: readonly Stage[],
-    readonly references: References | undefined,
+    readonly references: readonly References[],
   ) {}
 
   /** A query for the documents of the scope's organisation that match every condition. */
@@ -74,7 +74,7 @@ export class Query {
     collection: CollectionName,
     conditions: readonly Condition[],
     stages: readonly Stage[],
-    references?: References,
+    references: readonly References[] = [],
   ): Query {
     for (const stage of stages) {
       for (const name of writingStages) if (name in stage) throw new Error(`A query must not contain ${name}`)
@@ -94,6 +94,10 @@ export interface Listing {
   readonly sortOrder: 'asc' | 'desc'
   readonly page: number
   readonly perPage: number
+  /** The fields to show; by default all. */
+  readonly fields?: readonly string[]
+  /** The fields whose ids to replace by records. */
+  readonly expand?: readonly string[]
 }
 
 /** The conditions of the filters that a request sets. */

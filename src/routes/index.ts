@@ -1,9 +1,12 @@
 // The routes of all resources, with their paging defaults.
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/config.js'
+import { agentRoutes } from './agents.js'
 import { dispatchRoutes } from './dispatches.js'
 import { entryRoutes } from './entries.js'
+import { formRoutes } from './forms.js'
 import { projectRoutes } from './projects.js'
+import { userRoutes } from './users.js'
 
 export const resourceRoutes = (app: FastifyInstance, { maxPerPage, projectDefaults }: Config): void => {
   const usual = { page: 1, perPage: 50, maxPerPage }
@@ -12,4 +15,7 @@ export const resourceRoutes = (app: FastifyInstance, { maxPerPage, projectDefaul
   dispatchRoutes(app, usual)
   projectRoutes(app, projectDefaults === 'literal' ? literal : usual)
   entryRoutes(app, usual)
+  formRoutes(app, usual)
+  agentRoutes(app, usual)
+  userRoutes(app, usual)
 }
