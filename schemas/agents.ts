@@ -1,6 +1,17 @@
 // Agents: the people who receive dispatches and submit entries.
 import { type Static, Type } from '@sinclair/typebox'
-import { Id, Text, Timestamp } from './common.js'
+import {
+  commonFilters,
+  fieldsOf,
+  Id,
+  type PageLimits,
+  paging,
+  StatusFilter,
+  sorting,
+  Text,
+  Timestamp,
+} from './common.js'
+import { listQuery } from './kit.js'
 
 const AgentLocation = Type.Object(
   {
@@ -25,13 +36,12 @@ const fields = {
 }
 
 export type Agent = Static<typeof Agent>
-/** The recipient of a dispatch. */
 export const Agent = Type.Object(
   {
     ...fields,
     lastLogin: Type.Optional(Timestamp('When the agent last logged in. Left out before the first login.')),
   },
-  { $id: 'Agent', description: 'An agent, as dispatches embed it.' },
+  { $id: 'Agent', description: 'An agent.' },
 )
 
 export type EntryAgent = Static<typeof EntryAgent>
@@ -40,3 +50,13 @@ export const EntryAgent = Type.Object(fields, {
   $id: 'EntryAgent',
   description: 'The agent who submitted an entry, without lastLogin.',
 })
+
+export type AgentListQuery = Static<ReturnType<typeof AgentListQuery>>
+export const AgentListQuery = (limits: PageLimits) =>
+  listQuery({
+    ...sorting(['createdAt', 'updatedAt']),
+    ...paging(limits),
+    status: StatusFilter('agent', 'active'),
+    ...commonFilters,
+    fields: fieldsOf(Agent),
+  })

@@ -1,6 +1,6 @@
-// What all resources share: identifiers, timestamps, and the paging and sorting parameters of lists.
-import { Type } from '@sinclair/typebox'
-import { defaulted, filter, literals } from './kit.js'
+// What all resources share: identifiers, timestamps, and the parameters of lists.
+import { type Static, type TObject, Type } from '@sinclair/typebox'
+import { defaulted, filter, literals, several } from './kit.js'
 
 /** An identifier: an opaque string, usually of 24 hexadecimal digits that sort by the time of creation. */
 export const Id = (description: string, example = '665f1c2ab8d4e0a1c3f20b17') =>
@@ -65,6 +65,44 @@ export const IdFilter = (description: string) => filter(Type.String({ minLength:
 /** A filter by the name of a resource. */
 export const NameFilter = (resource: string) =>
   filter(Type.String({ minLength: 1, description: `Name of the ${resource}. Matches the whole name, case-sensitive.` }))
+
+/** A filter by a status that may be any word. */
+export const StatusFilter = (resource: string, example: string) =>
+  filter(Type.String({ minLength: 1, description: `Status of the ${resource}, such as \`${example}\`.` }))
+
+/** How many ids the parameter `ids` takes. */
+export const MAX_IDS = 100
+
+const time = (field: string, condition: string) =>
+  filter(
+    Type.Unsafe<Date>(
+      Type.String({
+        format: 'date-time',
+        description: `Only records whose \`${field}\` is ${condition} this time (RFC 3339). Digits beyond milliseconds are cut off. Fast with \`sortBy=${field}\`.`,
+      }),
+    ),
+  )
+
+/** The filters that every list has: by id, and by time. */
+export const commonFilters = {
+  ids: several(Type.String({ minLength: 1 }), {
+    maxItems: MAX_IDS,
+    description: `Only records with one of these ids: up to ${MAX_IDS}, separated by commas. Ids without a record are ignored. An id that has a comma in it cannot be given here.`,
+  }),
+  updatedSince: time('updatedAt', 'at or after'),
+  updatedBefore: time('updatedAt', 'before'),
+  createdSince: time('createdAt', 'at or after'),
+  createdBefore: time('createdAt', 'before'),
+}
+
+export type CommonFilters = { [F in keyof typeof commonFilters]?: Static<(typeof commonFilters)[F]> }
+
+/** The parameter `fields`, which chooses among the fields of a list's items. */
+export const fieldsOf = (item: TObject) =>
+  several(Type.Unsafe<string>({ type: 'string', enum: Object.keys(item.properties) }), {
+    description:
+      'Only these fields of each record, separated by commas, such as `id,updatedAt`. `id` is always among them.',
+  })
 
 /** The path parameter of every by-id operation. */
 export const IdParams = (resource: string) =>

@@ -1,11 +1,22 @@
 // Dispatches: each sends a form to agents, its recipients.
 import { type Static, Type } from '@sinclair/typebox'
 import { Agent } from './agents.js'
-import { Id, IdFilter, NameFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
-import { DispatchForm } from './forms.js'
-import { filter, joined, literals, refTo, strict } from './kit.js'
+import {
+  commonFilters,
+  fieldsOf,
+  Id,
+  IdFilter,
+  NameFilter,
+  type PageLimits,
+  paging,
+  sorting,
+  Text,
+  Timestamp,
+} from './common.js'
+import { Form } from './forms.js'
+import { filter, joined, listQuery, literals, refTo } from './kit.js'
 import { DispatchProject } from './projects.js'
-import { User } from './users.js'
+import { DispatchUser } from './users.js'
 
 export const dispatchTypes = ['basic', 'prefilled', 'hybrid', 'survey'] as const
 
@@ -31,8 +42,8 @@ const name = Text('Name of the dispatch.', 'Kano households, round 2')
 const totalExpectedEntries = Type.Optional(
   Type.Number({ description: 'Number of entries that the dispatch is expected to receive.', examples: [250] }),
 )
-const createdBy = Type.Optional(joined(refTo(User, 'Who created the dispatch.')))
-const modifiedBy = Type.Optional(joined(refTo(User, 'Who last changed the dispatch.')))
+const createdBy = Type.Optional(joined(refTo(DispatchUser, 'Who created the dispatch.')))
+const modifiedBy = Type.Optional(joined(refTo(DispatchUser, 'Who last changed the dispatch.')))
 const createdAt = Timestamp('When the dispatch was created.')
 const updatedAt = Timestamp('When the dispatch was last changed.')
 const agentGroups = Type.Array(Type.Object({ id: Id('Id of the agent group.', '64d6f2e3a5b4c3001c7d6f51') }), {
@@ -98,7 +109,7 @@ export const Dispatch = Type.Object(
     name,
     startDate: Type.Optional(Timestamp('When the dispatch starts.')),
     dueDate: Type.Optional(Timestamp('When the entries are due.', '2025-04-14T09:26:53.589Z')),
-    form: Type.Optional(joined(refTo(DispatchForm, 'The form that is sent.'))),
+    form: Type.Optional(joined(refTo(Form, 'The form that is sent.'))),
     project: Type.Optional(joined(refTo(DispatchProject, 'The project that the dispatch belongs to.'))),
     createdBy,
     modifiedBy,
@@ -117,8 +128,8 @@ export const EntryDispatch = Type.Object(
 
 export type DispatchListQuery = Static<ReturnType<typeof DispatchListQuery>>
 export const DispatchListQuery = (limits: PageLimits) =>
-  strict({
-    ...sorting(['createdAt', 'name', 'dispatchType']),
+  listQuery({
+    ...sorting(['createdAt', 'name', 'dispatchType', 'updatedAt']),
     ...paging(limits),
     dispatchType: filter(dispatchType),
     name: NameFilter('dispatch'),
@@ -131,4 +142,6 @@ export const DispatchListQuery = (limits: PageLimits) =>
     form: IdFilter('Id of the dispatch form.'),
     project: IdFilter('Id of the dispatch project.'),
     agent: IdFilter('Id of an agent that was a recipient.'),
+    ...commonFilters,
+    fields: fieldsOf(DispatchListItem),
   })

@@ -1,10 +1,21 @@
 // Entries: each holds the answers that an agent gave to the form of a dispatch.
-import { type Static, Type } from '@sinclair/typebox'
+import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { EntryAgent } from './agents.js'
-import { Id, IdFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
+import {
+  commonFilters,
+  fieldsOf,
+  Id,
+  IdFilter,
+  type PageLimits,
+  paging,
+  StatusFilter,
+  sorting,
+  Text,
+  Timestamp,
+} from './common.js'
 import { EntryDispatch } from './dispatches.js'
 import { EntryForm } from './forms.js'
-import { filter, joined, refTo, strict } from './kit.js'
+import { joined, listQuery, refTo, several } from './kit.js'
 import { EntryProject } from './projects.js'
 
 export const EntryLocation = Type.Object(
@@ -54,22 +65,35 @@ const duration = Type.Optional(
 const createdAt = Timestamp('When the entry was created.')
 const updatedAt = Timestamp('When the entry was last changed.')
 
+/** The fields of an entry that `expand` embeds. */
+export const expandable = ['dispatch', 'form', 'project', 'agent'] as const
+
+/** An id, or with `expand` the record with this id. */
+const idOr = <T extends TObject>(record: T, description: string, example: string) =>
+  Type.Union([Type.String(), refTo(record)], {
+    description: `${description}. With \`expand\`, the object, as in an entry by id.`,
+    examples: [example],
+  })
+
 export type EntryListItem = Static<typeof EntryListItem>
 export const EntryListItem = Type.Object(
   {
     id,
     status,
-    dispatch: Type.Optional(Id('Id of the dispatch.', '63c5e1d2f4a3b2001d8c7e41')),
-    form: Type.Optional(Id('Id of the form.', '61b0a3f4c2d5e6001f7a8b21')),
-    project: Type.Optional(Id('Id of the project.', '62a1f0c4d3b2a1001e9f8d31')),
-    agent: Type.Optional(Id('Id of the agent.', '60c72b2f9b1d8e001c8e4d11')),
+    dispatch: Type.Optional(idOr(EntryDispatch, 'Id of the dispatch', '63c5e1d2f4a3b2001d8c7e41')),
+    form: Type.Optional(idOr(EntryForm, 'Id of the form', '61b0a3f4c2d5e6001f7a8b21')),
+    project: Type.Optional(idOr(EntryProject, 'Id of the project', '62a1f0c4d3b2a1001e9f8d31')),
+    agent: Type.Optional(idOr(EntryAgent, 'Id of the agent', '60c72b2f9b1d8e001c8e4d11')),
     location,
     answers,
     duration,
     createdAt,
     updatedAt,
   },
-  { $id: 'EntryListItem', description: 'An entry in a list. Other records are referred to by their ids.' },
+  {
+    $id: 'EntryListItem',
+    description: 'An entry in a list. Other records are referred to by their ids, unless `expand` embeds them.',
+  },
 )
 
 export type Entry = Static<typeof Entry>
@@ -92,12 +116,18 @@ export const Entry = Type.Object(
 
 export type EntryListQuery = Static<ReturnType<typeof EntryListQuery>>
 export const EntryListQuery = (limits: PageLimits) =>
-  strict({
+  listQuery({
     ...sorting(['createdAt', 'updatedAt', 'duration']),
     ...paging(limits),
     dispatch: IdFilter('Id of the dispatch.'),
     form: IdFilter('Id of the form.'),
     project: IdFilter('Id of the project.'),
     agent: IdFilter('Id of the agent.'),
-    status: filter(Type.String({ minLength: 1, description: 'Status of the entry, such as `accepted`.' })),
+    status: StatusFilter('entry', 'accepted'),
+    ...commonFilters,
+    fields: fieldsOf(EntryListItem),
+    expand: several(Type.Unsafe<(typeof expandable)[number]>({ type: 'string', enum: expandable }), {
+      description:
+        'Embeds the records that these fields refer to, as in an entry by id. Separated by commas, such as `form,agent`.',
+    }),
   })

@@ -1,6 +1,18 @@
-// Forms, in the shapes in which dispatches and entries embed them.
+// Forms: what dispatches send to agents. The plain form is also embedded in dispatches; entries embed another shape.
 import { type Static, Type } from '@sinclair/typebox'
-import { Id, Text, Timestamp } from './common.js'
+import {
+  commonFilters,
+  fieldsOf,
+  Id,
+  NameFilter,
+  type PageLimits,
+  paging,
+  StatusFilter,
+  sorting,
+  Text,
+  Timestamp,
+} from './common.js'
+import { listQuery } from './kit.js'
 
 const id = Id('Id of the form.', '61b0a3f4c2d5e6001f7a8b21')
 const dispatched = Type.Boolean({ description: 'Whether the form was dispatched.', examples: [true] })
@@ -10,9 +22,8 @@ const reason = Type.Optional(Text('Purpose of the form.', 'Baseline study'))
 const createdAt = Timestamp('When the form was created.')
 const updatedAt = Timestamp('When the form was last changed.')
 
-export type DispatchForm = Static<typeof DispatchForm>
-/** The form that a dispatch sends. */
-export const DispatchForm = Type.Object(
+export type Form = Static<typeof Form>
+export const Form = Type.Object(
   {
     id,
     dispatched,
@@ -23,7 +34,7 @@ export const DispatchForm = Type.Object(
     createdAt,
     updatedAt,
   },
-  { $id: 'DispatchForm', description: 'The form of a dispatch.' },
+  { $id: 'Form', description: 'A form.' },
 )
 
 export type EntryForm = Static<typeof EntryForm>
@@ -32,3 +43,14 @@ export const EntryForm = Type.Object(
   { id, dispatched, status, name, reason, createdAt, updatedAt },
   { $id: 'EntryForm', description: 'The form of an entry, without sector.' },
 )
+
+export type FormListQuery = Static<ReturnType<typeof FormListQuery>>
+export const FormListQuery = (limits: PageLimits) =>
+  listQuery({
+    ...sorting(['createdAt', 'updatedAt', 'name']),
+    ...paging(limits),
+    name: NameFilter('form'),
+    status: StatusFilter('form', 'active'),
+    ...commonFilters,
+    fields: fieldsOf(Form),
+  })

@@ -4,10 +4,10 @@ import { Agent, EntryAgent } from './agents.js'
 import { Dispatch, DispatchListItem, EntryDispatch } from './dispatches.js'
 import { Answer, Entry, EntryListItem, EntryLocation } from './entries.js'
 import { PageMetadata, Problem } from './envelope.js'
-import { DispatchForm, EntryForm } from './forms.js'
+import { EntryForm, Form } from './forms.js'
 import { DispatchProject, EntryProject, Project } from './projects.js'
 import { DeletedRecord, DigestMetadata, FeedMetadata, RangeDigest, UnreadableRecord } from './sync.js'
-import { ProjectUser, User } from './users.js'
+import { DispatchUser, User } from './users.js'
 
 export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
   [
@@ -17,10 +17,10 @@ export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
     EntryListItem,
     Entry,
     User,
-    ProjectUser,
+    DispatchUser,
     Agent,
     EntryAgent,
-    DispatchForm,
+    Form,
     EntryForm,
     DispatchProject,
     EntryProject,

@@ -1,5 +1,13 @@
 // The schema helpers. Each keeps the TypeScript type, the validation and the OpenAPI document of a schema in step.
-import { type ObjectOptions, type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import {
+  type ArrayOptions,
+  type ObjectOptions,
+  type Static,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  Type,
+} from '@sinclair/typebox'
 
 /** An object that allows no other properties. Every query uses it, so that a misspelt filter is an error. */
 export const strict = <P extends TProperties>(properties: P, options: ObjectOptions = {}): TObject<P> =>
@@ -11,6 +19,17 @@ export const defaulted = <T extends TSchema>(schema: T, value: Static<T>) =>
 
 /** An optional query parameter. It has no example, because Swagger UI would send the example with every request. */
 export const filter = <T extends TSchema>({ examples, ...schema }: T) => Type.Optional(Type.Unsafe<Static<T>>(schema))
+
+/** A query parameter that takes several values, separated by commas. */
+export const several = <T extends TSchema>({ examples, ...item }: T, options: ArrayOptions) =>
+  Type.Optional(Type.Unsafe<Static<T>[]>({ type: 'array', items: item, ...options }))
+
+/** The parameters of a list. OpenAPI describes several values in one parameter by `explode: false`. */
+export const listQuery = <P extends TProperties>(parameters: P): TObject<P> => strict(parameters, { explode: false })
+
+/** An object schema with only some of its properties, in its order. */
+export const select = ({ properties }: TObject, names: readonly string[]): TObject =>
+  Type.Object(Object.fromEntries(Object.entries(properties).filter(([name]) => names.includes(name))))
 
 /** A `$ref` to a schema that has an `$id`. Its TypeScript type is that of the schema. */
 export const refTo = <T extends TSchema>(schema: T, description?: string) =>

@@ -1,8 +1,8 @@
 // Projects: groups of dispatches. A project has the same shape in the list and by id.
 import { type Static, Type } from '@sinclair/typebox'
-import { Id, NameFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
-import { joined, refTo, strict } from './kit.js'
-import { ProjectUser } from './users.js'
+import { commonFilters, fieldsOf, Id, NameFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
+import { joined, listQuery, refTo } from './kit.js'
+import { User } from './users.js'
 
 const id = Id('Id of the project.', '62a1f0c4d3b2a1001e9f8d31')
 const name = Text('Name of the project.', 'Rural water access 2025')
@@ -19,8 +19,8 @@ export const Project = Type.Object(
       }),
     ),
     name,
-    createdBy: Type.Optional(joined(refTo(ProjectUser, 'Who created the project.'))),
-    modifiedBy: Type.Optional(joined(refTo(ProjectUser, 'Who last changed the project.'))),
+    createdBy: Type.Optional(joined(refTo(User, 'Who created the project.'))),
+    modifiedBy: Type.Optional(joined(refTo(User, 'Who last changed the project.'))),
     createdAt,
     updatedAt,
   },
@@ -49,8 +49,10 @@ export const EntryProject = Type.Object(
 
 export type ProjectListQuery = Static<ReturnType<typeof ProjectListQuery>>
 export const ProjectListQuery = (limits: PageLimits) =>
-  strict({
-    ...sorting(['createdAt', 'name']),
+  listQuery({
+    ...sorting(['createdAt', 'name', 'updatedAt']),
     ...paging(limits),
     name: NameFilter('project'),
+    ...commonFilters,
+    fields: fieldsOf(Project),
   })

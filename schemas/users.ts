@@ -1,6 +1,17 @@
-// Admins of an organisation, in the shapes in which dispatches and projects embed them.
+// Users: the admins of an organisation, who create its dispatches and projects.
 import { type Static, Type } from '@sinclair/typebox'
-import { Id, Text, Timestamp } from './common.js'
+import {
+  commonFilters,
+  fieldsOf,
+  Id,
+  type PageLimits,
+  paging,
+  StatusFilter,
+  sorting,
+  Text,
+  Timestamp,
+} from './common.js'
+import { listQuery } from './kit.js'
 
 const { id, ...fields } = {
   id: Id('Id of the user.', '5f8d0d55b54764421b7156c1'),
@@ -14,15 +25,7 @@ const { id, ...fields } = {
 }
 
 export type User = Static<typeof User>
-/** The admin who created or changed a dispatch. */
 export const User = Type.Object(
-  { id, ...fields },
-  { $id: 'User', description: 'An admin of the organisation, as dispatches embed it.' },
-)
-
-export type ProjectUser = Static<typeof ProjectUser>
-/** The admin who created or changed a project: a user with a role. */
-export const ProjectUser = Type.Object(
   {
     id,
     role: Type.Optional(
@@ -30,5 +33,22 @@ export const ProjectUser = Type.Object(
     ),
     ...fields,
   },
-  { $id: 'ProjectUser', description: 'An admin of the organisation with a role, as projects embed it.' },
+  { $id: 'User', description: 'An admin of the organisation.' },
 )
+
+export type DispatchUser = Static<typeof DispatchUser>
+/** The admin who created or changed a dispatch. It has no `role`. */
+export const DispatchUser = Type.Object(
+  { id, ...fields },
+  { $id: 'DispatchUser', description: 'An admin of the organisation, as dispatches embed it: without role.' },
+)
+
+export type UserListQuery = Static<ReturnType<typeof UserListQuery>>
+export const UserListQuery = (limits: PageLimits) =>
+  listQuery({
+    ...sorting(['createdAt', 'updatedAt']),
+    ...paging(limits),
+    status: StatusFilter('user', 'active'),
+    ...commonFilters,
+    fields: fieldsOf(User),
+  })

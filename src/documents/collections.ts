@@ -172,14 +172,14 @@ const byOrganisation = (sorts: readonly string[] = [], filters: readonly string[
 
 export const collections = {
   organisations: { schema: OrganisationDocument, indexes: [] },
-  users: { schema: UserDocument, indexes: byOrganisation() },
-  agents: { schema: AgentDocument, indexes: byOrganisation() },
-  forms: { schema: FormDocument, indexes: byOrganisation() },
-  projects: { schema: ProjectDocument, indexes: byOrganisation(['createdAt', 'name'], ['name']) },
+  users: { schema: UserDocument, indexes: byOrganisation(['createdAt', 'updatedAt'], ['status']) },
+  agents: { schema: AgentDocument, indexes: byOrganisation(['createdAt', 'updatedAt'], ['status']) },
+  forms: { schema: FormDocument, indexes: byOrganisation(['createdAt', 'updatedAt', 'name'], ['name', 'status']) },
+  projects: { schema: ProjectDocument, indexes: byOrganisation(['createdAt', 'name', 'updatedAt'], ['name']) },
   dispatches: {
     schema: DispatchDocument,
     indexes: byOrganisation(
-      ['createdAt', 'name', 'dispatchType'],
+      ['createdAt', 'name', 'dispatchType', 'updatedAt'],
       ['dispatchType', 'name', 'status', 'form', 'project', 'recipients.agents'],
     ),
   },

@@ -1,7 +1,7 @@
 // The queries of listDispatches and getDispatch. They are pure functions, without I/O.
 import { Agent } from '../../schemas/agents.js'
 import { Dispatch, DispatchListItem, type DispatchListQuery, dispatchStatusFilter } from '../../schemas/dispatches.js'
-import { User } from '../../schemas/users.js'
+import { DispatchUser } from '../../schemas/users.js'
 import {
   authorFields,
   authorReferences,
@@ -11,6 +11,7 @@ import {
   recipientReferences,
   recipientsField,
 } from './joins.js'
+import { chosen, common, shows } from './lists.js'
 import {
   conditions,
   type Expression,
@@ -29,6 +30,7 @@ const filters: FiltersFor<DispatchListQuery> = {
   form: (form) => ({ form }),
   project: (project) => ({ project }),
   agent: (agent) => ({ 'recipients.agents': agent }),
+  ...common,
 }
 
 /** The field, or an empty array if it is missing or null. The serializer reports any other value that is not an array. */
@@ -43,14 +45,16 @@ const idObjects = (field: string): Stage => ({
   },
 })
 
+const recipientObjects = [idObjects(recipientsField), idObjects('recipients.agentGroups')]
 const listFields = pick(DispatchListItem, authorFields)
 const fields = pick(Dispatch)
-const userFields = pick(User)
+const userFields = pick(DispatchUser)
 const agentFields = pick(Agent)
 
 export const listDispatches = (scope: Scope, listing: DispatchListQuery): Query => {
-  const stages = [...sortedPage(listing), idObjects(recipientsField), idObjects('recipients.agentGroups'), listFields]
-  return Query.in(scope, 'dispatches', conditions(filters, listing), stages, authorReferences(scope, userFields))
+  const recipients = shows(listing, 'recipients') ? recipientObjects : []
+  const stages = [...sortedPage(listing), ...recipients, chosen(listFields, listing)]
+  return Query.in(scope, 'dispatches', conditions(filters, listing), stages, [authorReferences(scope, userFields)])
 }
 
 export const getDispatch = (scope: Scope, id: string): Query =>
@@ -66,5 +70,5 @@ export const getDispatch = (scope: Scope, id: string): Query =>
       ...embedAuthors(scope),
       fields,
     ],
-    recipientReferences(scope, agentFields),
+    [recipientReferences(scope, agentFields)],
   )

@@ -1,8 +1,13 @@
 // Every join of the service. Most are a $lookup by equality on an index, and then a check that the documents found belong
 // to the caller's organisation, so that an id of another organisation's document finds nothing. The others are references,
 // whose query has the caller's scope.
+import { EntryAgent } from '../../schemas/agents.js'
+import { EntryDispatch } from '../../schemas/dispatches.js'
+import type { expandable } from '../../schemas/entries.js'
+import { EntryForm } from '../../schemas/forms.js'
+import { EntryProject } from '../../schemas/projects.js'
 import type { CollectionName } from '../documents/collections.js'
-import { type Expression, Query, type References, type Scope, type Stage } from './stages.js'
+import { type Expression, pick, Query, type References, type Scope, type Stage } from './stages.js'
 
 export const authorFields = ['createdBy', 'modifiedBy']
 
@@ -24,10 +29,16 @@ export const embedAuthors = (scope: Scope): Stage[] => authorFields.flatMap((fie
  * The same for a list. One admin may appear in many rows, so each is fetched once after the page was read.
  * @param kept selects the fields of an admin that the list shows
  */
-export const authorReferences = (scope: Scope, kept: Stage): References => ({
-  fields: authorFields,
-  find: (ids) => Query.in(scope, 'users', [{ _id: { $in: ids } }], [kept]),
-})
+export const authorReferences = (scope: Scope, kept: Stage): References =>
+  referencesTo('users', scope, authorFields, kept)
+
+/** Replaces the ids in some fields by the documents with these ids, each of which is fetched once. */
+const referencesTo = (
+  collection: CollectionName,
+  scope: Scope,
+  fields: readonly string[],
+  kept: Stage,
+): References => ({ fields, find: (ids) => Query.in(scope, collection, [{ _id: { $in: ids } }], [kept]) })
 
 export const embedForm = (scope: Scope): Stage[] => embed(scope, 'forms', 'form')
 
@@ -44,10 +55,20 @@ export const recipientsField = 'recipients.agents'
  * them in the collection's order, and an expression that restores their order takes quadratic time.
  * @param kept selects the fields of an agent that the response shows
  */
-export const recipientReferences = (scope: Scope, kept: Stage): References => ({
-  fields: [recipientsField],
-  find: (ids) => Query.in(scope, 'agents', [{ _id: { $in: ids } }], [kept]),
-})
+export const recipientReferences = (scope: Scope, kept: Stage): References =>
+  referencesTo('agents', scope, [recipientsField], kept)
+
+/** The collection of the records that each field of an entry refers to, and the fields that an entry shows of them. */
+const ofEntry: Readonly<Record<(typeof expandable)[number], { from: CollectionName; kept: Stage }>> = {
+  dispatch: { from: 'dispatches', kept: pick(EntryDispatch) },
+  form: { from: 'forms', kept: pick(EntryForm) },
+  project: { from: 'projects', kept: pick(EntryProject) },
+  agent: { from: 'agents', kept: pick(EntryAgent) },
+}
+
+/** Embeds in entries of a list what an entry by id embeds. */
+export const entryReferences = (scope: Scope, fields: Iterable<(typeof expandable)[number]>): References[] =>
+  Array.from(fields, (field) => referencesTo(ofEntry[field].from, scope, [field], ofEntry[field].kept))
 
 /**
  * Adds the dispatches of a project, only by their ids. Dispatches of any organisation may name the project, so the join

@@ -67,7 +67,7 @@ export class Query {
     readonly collection: CollectionName,
     readonly match: Condition,
     readonly stages: readonly Stage[],
-    readonly references: References | undefined,
+    readonly references: readonly References[],
   ) {
     for (const stage of stages) {
       for (const name of writingStages) if (name in stage) throw new Error(`A query must not contain ${name}`)
@@ -80,7 +80,7 @@ export class Query {
     collection: CollectionName,
     conditions: readonly Condition[],
     stages: readonly Stage[],
-    references?: References,
+    references: readonly References[] = [],
   ): Query {
     return new Query(collection, { $and: [...conditions, { organisation }] }, stages, references)
   }
@@ -92,7 +92,7 @@ export class Query {
     conditions: readonly Condition[],
     stages: readonly Stage[],
   ): Query {
-    return new Query(collection, { $and: [...conditions, { deletedFrom: organisation }] }, stages, undefined)
+    return new Query(collection, { $and: [...conditions, { deletedFrom: organisation }] }, stages, [])
   }
 }
 
@@ -107,6 +107,10 @@ export interface Listing {
   readonly sortOrder: 'asc' | 'desc'
   readonly page: number
   readonly perPage: number
+  /** The fields to show; by default all. */
+  readonly fields?: readonly string[]
+  /** The fields whose ids to replace by records. */
+  readonly expand?: readonly string[]
 }
 
 /** The conditions of the filters that a request sets. */

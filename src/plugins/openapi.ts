@@ -26,7 +26,7 @@ export const openapiPlugin = fp(
           title: 'Field data API',
           version: '1.0.0',
           description:
-            'Read-only access to the dispatches, projects and entries of your organisation. Every request under /v1 needs the header `Authorization: Bearer <API_KEY>`; the key determines the organisation. Errors are problems as RFC 9457 defines them.',
+            'Read-only access to the data of your organisation: dispatches, projects, entries, forms, agents and users. Every request under /v1 needs the header `Authorization: Bearer <API_KEY>`; the key determines the organisation. Errors are problems as RFC 9457 defines them.',
         },
         // Relative, so that "Try it out" works at any address under which the page is opened.
         servers: [{ url: publicUrl === undefined ? '/' : new URL(publicUrl).pathname, description: 'This service' }],
@@ -40,6 +40,9 @@ export const openapiPlugin = fp(
           { name: 'Dispatches', description: 'A form sent to recipient agents' },
           { name: 'Projects', description: 'Groups of dispatches' },
           { name: 'Entries', description: 'Answers to the form of a dispatch' },
+          { name: 'Forms', description: 'What dispatches send and entries answer' },
+          { name: 'Agents', description: 'Who receives dispatches and submits entries' },
+          { name: 'Users', description: 'The admins, who create dispatches and projects' },
           { name: 'Sync', description: 'Changes since the last run, and digests to check a copy' },
           { name: 'Health', description: 'For load balancers and orchestrators; no key is needed' },
         ],

@@ -1,10 +1,13 @@
 // The routes of all resources, with their paging defaults.
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/config.js'
+import { agentRoutes } from './agents.js'
 import { dispatchRoutes } from './dispatches.js'
 import { entryRoutes } from './entries.js'
+import { formRoutes } from './forms.js'
 import { projectRoutes } from './projects.js'
 import { syncRoutes } from './sync.js'
+import { userRoutes } from './users.js'
 
 export const resourceRoutes = (app: FastifyInstance, config: Config): void => {
   const { maxPerPage, projectDefaults } = config
@@ -14,5 +17,8 @@ export const resourceRoutes = (app: FastifyInstance, config: Config): void => {
   dispatchRoutes(app, usual)
   projectRoutes(app, projectDefaults === 'literal' ? literal : usual)
   entryRoutes(app, usual)
+  formRoutes(app, usual)
+  agentRoutes(app, usual)
+  userRoutes(app, usual)
   syncRoutes(app, config)
 }

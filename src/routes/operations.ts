@@ -9,6 +9,7 @@ import { callerGone } from '../http/caller.js'
 import { type ProblemCode, problem } from '../http/problems.js'
 import type { Listing, Query, Scope } from '../pipelines/stages.js'
 import { compileResponse } from '../serializer/compiler.js'
+import { compileSelections } from '../serializer/selections.js'
 import { pageMetadata, totalOf, unknownNext } from './page-metadata.js'
 import { databaseProblems, notModified, problemResponses, requestProblems, taggedResponse } from './responses.js'
 import { isKnown } from './revalidation.js'
@@ -37,13 +38,14 @@ export const listOperation = <Q extends Listing>(
   app: FastifyInstance,
   operation: Operation & {
     query: TObject
-    item: TSchema
+    item: TObject
     pipeline: (scope: Scope, listing: Q) => Query
   },
 ): void => {
   const { url, query, item, pipeline } = operation
   const response = page(item)
-  const serialize = compileResponse(response)
+  const serializeAll = compileResponse(response)
+  const serializerOf = compileSelections(response, item)
   app.get(
     url,
     {
@@ -73,8 +75,10 @@ export const listOperation = <Q extends Listing>(
       const _metadata = pageMetadata(request, app.config.publicUrl, listing, total)
       if (isKnown(request, reply, data, _metadata)) return reply.code(304).send()
       const envelope = { success: true, data, _metadata }
-      if (!isLarge) return envelope
-      return reply.type('application/json; charset=utf-8').send(await serialize.inSteps(envelope))
+      if (!isLarge && listing.fields === undefined) return envelope
+      const serialize = listing.fields === undefined ? serializeAll : serializerOf(listing.fields)
+      const body = isLarge ? await serialize.inSteps(envelope) : serialize(envelope)
+      return reply.type('application/json; charset=utf-8').send(body)
     },
   )
 }

@@ -2,16 +2,22 @@
 import { setImmediate } from 'node:timers/promises'
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Agent } from '../../schemas/agents.js'
 import { DispatchListItem } from '../../schemas/dispatches.js'
 import { EntryListItem } from '../../schemas/entries.js'
+import { Form } from '../../schemas/forms.js'
 import { Project } from '../../schemas/projects.js'
 import { DigestPage, DigestQuery, FeedQuery, feedPage } from '../../schemas/sync.js'
+import { User } from '../../schemas/users.js'
 import type { Config } from '../config/config.js'
 import { callerGone } from '../http/caller.js'
+import { listAgents } from '../pipelines/agents.js'
 import { listDispatches } from '../pipelines/dispatches.js'
 import { listEntries } from '../pipelines/entries.js'
+import { listForms } from '../pipelines/forms.js'
 import { listProjects } from '../pipelines/projects.js'
 import type { FeedResource } from '../pipelines/sync.js'
+import { listUsers } from '../pipelines/users.js'
 import { compileResponse } from '../serializer/compiler.js'
 import { databaseClock } from '../sync/clock.js'
 import { decodeCursor, encodeCursor, FROM_THE_START } from '../sync/cursor.js'
@@ -39,6 +45,9 @@ const resources: readonly SyncResource[] = [
   { collection: 'entries', item: EntryListItem, list: listEntries },
   { collection: 'dispatches', item: DispatchListItem, list: listDispatches },
   { collection: 'projects', item: Project, list: listProjects },
+  { collection: 'forms', item: Form, list: listForms },
+  { collection: 'agents', item: Agent, list: listAgents },
+  { collection: 'users', item: User, list: listUsers },
 ]
 
 export const syncRoutes = (app: FastifyInstance, config: Config): void => {

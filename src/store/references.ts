@@ -14,22 +14,30 @@ import {
 } from '../bson/reader.js'
 import type { Query, References } from '../pipelines/stages.js'
 
-/** Replaces the referring ids in a list by documents, which `read` fetches. */
+/** Replaces the referring ids in a list by documents, which `read` fetches with one query for each of the references. */
 export const withReferences = async (
   list: BsonList,
-  references: References | undefined,
+  references: readonly References[],
   read: (query: Query) => Promise<BsonList>,
 ): Promise<BsonList> => {
-  if (references === undefined) return list
+  if (references.length === 0) return list
   const { rows, ids } = reading(list.collection, () => {
     const rows = documents(list)
     return { rows, ids: idsIn(rows, references) }
   })
-  const found = ids.length === 0 ? undefined : await read(references.find(ids))
-  const byId = new Map(found && reading(found.collection, () => documentsById(found)))
+  const found = await Promise.all(
+    references.map(async ({ fields, find }, i) => {
+      const wanted = [...(ids[i] as Ids).values()]
+      const documents = wanted.length === 0 ? undefined : await read(find(wanted))
+      const byId: ById = new Map(documents && reading(documents.collection, () => documentsById(documents)))
+      return fields.map((field): [string, ById] => [field, byId])
+    }),
+  )
+  const byField = new Map(found.flat())
+  const fields = [...byField.keys()]
   let size = 0
   const filled = rows.map((row) => {
-    const bytes = embedded(references.fields, byId, row)
+    const bytes = embedded(fields, byField, row)
     size += bytes.length
     if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
     return bytes
@@ -40,24 +48,34 @@ export const withReferences = async (
 const documents = ({ batches }: BsonList): Buffer[] =>
   batches.flatMap((batch) => Array.from(elements(batch, 0), ({ at, next }) => batch.subarray(at, next)))
 
-const idsIn = (rows: readonly Buffer[], { fields }: References): unknown[] => {
-  const ids = new Map<string, unknown>()
+type Ids = Map<string, unknown>
+
+/** The ids in the rows, for each of the references. */
+const idsIn = (rows: readonly Buffer[], references: readonly References[]): Ids[] => {
+  const ids = references.map((): Ids => new Map())
+  const byField = new Map(references.flatMap(({ fields }, i) => fields.map((field) => [field, ids[i] as Ids])))
+  const fields = [...byField.keys()]
   for (const row of rows) {
-    for (const element of valuesOf(fields, row)) {
-      if (isId(element)) ids.set(idKey(row, element), idValue(row, element))
+    for (const { field, element } of valuesOf(fields, row)) {
+      if (isId(element)) byField.get(field)?.set(idKey(row, element), idValue(row, element))
     }
   }
-  return [...ids.values()]
+  return ids
+}
+
+interface Value {
+  field: string
+  element: Element
 }
 
 /** The values of the fields in the document at `start`. Of an array, its items. */
-function* valuesOf(fields: readonly string[], bytes: Buffer, start = 0, path = ''): Generator<Element> {
+function* valuesOf(fields: readonly string[], bytes: Buffer, start = 0, path = ''): Generator<Value> {
   for (const element of elements(bytes, start)) {
     const name = path + element.name
     if (leadsTo(fields, name, element)) yield* valuesOf(fields, bytes, element.at, `${name}.`)
     else if (!fields.includes(name)) continue
-    else if (element.type === Bson.array) yield* elements(bytes, element.at)
-    else yield element
+    else if (element.type !== Bson.array) yield { field: name, element }
+    else for (const item of elements(bytes, element.at)) yield { field: name, element: item }
   }
 }
 
@@ -74,14 +92,21 @@ const documentsById = (list: BsonList): [string, Buffer][] =>
 type ById = ReadonlyMap<string, Buffer>
 
 /** The document at `start`, with the ids in its fields replaced by documents. */
-const embedded = (fields: readonly string[], byId: ById, bytes: Buffer, start = 0, path = ''): Buffer => {
+const embedded = (
+  fields: readonly string[],
+  byField: ReadonlyMap<string, ById>,
+  bytes: Buffer,
+  start = 0,
+  path = '',
+): Buffer => {
   const parts: Buffer[] = []
   let from = start + 4
   for (const element of elements(bytes, start)) {
     const name = path + element.name
+    const byId = byField.get(name)
     if (leadsTo(fields, name, element)) {
-      parts.push(bytes.subarray(from, element.at), embedded(fields, byId, bytes, element.at, `${name}.`))
-    } else if (!fields.includes(name)) parts.push(bytes.subarray(from, element.next))
+      parts.push(bytes.subarray(from, element.at), embedded(fields, byField, bytes, element.at, `${name}.`))
+    } else if (byId === undefined) parts.push(bytes.subarray(from, element.next))
     else if (element.type === Bson.array) {
       const found = Array.from(elements(bytes, element.at)).flatMap((item) => byId.get(idKey(bytes, item)) ?? [])
       parts.push(bytes.subarray(from, element.at), bsonArray(found))

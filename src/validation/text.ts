@@ -3,6 +3,7 @@
 import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject } from 'ajv'
+import { instantOf } from './instant.js'
 
 const isAddressOrRange = (text: string): boolean => {
   const [address, bits, ...rest] = text.split('/') as [string, ...string[]]
@@ -23,6 +24,11 @@ const formats = {
     validate: (text: string) =>
       /^https?:\/\/[^?#@]+$/.test(text) && !/%(?![\da-f]{2})/i.test(text) && URL.canParse(text),
   },
+  'date-time': {
+    description:
+      'a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53.589Z or 2025-03-14T10:26:53+01:00; in a URL, + is written as %2B',
+    validate: (text: string) => instantOf(text) !== undefined,
+  },
   'address-list': {
     description: 'a list of IP addresses or CIDR ranges, separated by commas',
     validate: (text: string) => text.split(/\s*,\s*/).every(isAddressOrRange),
@@ -30,6 +36,8 @@ const formats = {
 }
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, formats })
+// It tells OpenAPI how several values are written.
+ajv.addKeyword('explode')
 
 /** What is wrong with one value of the input. */
 export interface InputError {
@@ -54,16 +62,34 @@ const messages: Readonly<Record<string, Message>> = {
     message: minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`,
   }),
 }
+/** The errors of a parameter that takes several values. */
+const listMessages: Readonly<Record<string, Message>> = {
+  maxItems: ({ maxItems }) => ({ message: `must have at most ${maxItems} values, separated by commas` }),
+  minLength: () => ({ message: 'must be values separated by commas, none of them empty' }),
+  enum: ({ items: { enum: allowed } }) => ({
+    message: `must be one or more of ${allowed.join(', ')}, separated by commas`,
+    allowed,
+  }),
+}
 const annotations = ['description', 'examples', 'default']
 
 /** Throws unless there is a message for whatever can be wrong with a value of this schema. */
 const checkSchema = (name: string, schema: TSchema): void => {
+  if (schema.type === 'array' && schema.items.type === 'string') {
+    const { items, ...keywords } = schema
+    checkKeywords(name, { ...keywords, ...items }, listMessages)
+    return
+  }
   const isInteger = schema.type === 'integer' && schema.minimum !== undefined && schema.maximum !== undefined
   if (!isInteger && schema.type !== 'string') {
-    throw new Error(`The schema of ${name} must be a string, or an integer with minimum and maximum`)
+    throw new Error(`The schema of ${name} must be a string, a list of strings, or an integer with minimum and maximum`)
   }
+  checkKeywords(name, schema, messages)
+}
+
+const checkKeywords = (name: string, schema: TSchema, known: Readonly<Record<string, Message>>): void => {
   for (const keyword of Object.keys(schema)) {
-    if (Object.hasOwn(messages, keyword) || annotations.includes(keyword)) continue
+    if (keyword === 'type' || Object.hasOwn(known, keyword) || annotations.includes(keyword)) continue
     throw new Error(`The schema of ${name} uses ${keyword}, for which src/validation/text.ts has no message`)
   }
 }
@@ -78,17 +104,27 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
   const properties = Object.entries(schema.properties)
   for (const [name, property] of properties) checkSchema(name, property)
   const validate = ajv.compile(schema)
-  const integers = properties.flatMap(([name, { type }]) => (type === 'integer' ? name : []))
+  const namesOf = (isWanted: (property: TSchema) => boolean) =>
+    properties.flatMap(([name, property]) => (isWanted(property) ? name : []))
+  const integers = namesOf(({ type }) => type === 'integer')
+  const lists = namesOf(({ type }) => type === 'array')
+  const instants = namesOf(({ format }) => format === 'date-time')
   return (input) => {
     const value = { ...input }
     for (const name of integers) if (name in value) value[name] = asInteger(value[name])
-    return validate(value) ? { value } : { errors: firstErrors(validate.errors as ErrorObject[], schema) }
+    for (const name of lists) if (name in value) value[name] = asList(value[name])
+    if (!validate(value)) return { errors: firstErrors(validate.errors as ErrorObject[], schema) }
+    for (const name of instants) if (name in value) value[name] = instantOf(value[name] as string) as Date
+    return { value }
   }
 }
 
 /** Turns decimal digits into a number. A fraction, an exponent or white space stays text, which is not valid. */
 const asInteger = (value: unknown): unknown =>
   typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
+
+/** Splits a text at its commas. A parameter that was given twice becomes a list whose item is no text, which is not valid. */
+const asList = (value: unknown): unknown[] => (typeof value === 'string' ? value.split(',') : [value])
 
 /** The first error of each value. */
 const firstErrors = (all: readonly ErrorObject[], schema: TObject): InputError[] => {
@@ -109,8 +145,10 @@ const toInputError = ({ keyword, params, instancePath, data }: ErrorObject, sche
     }
   }
   if (keyword === 'required') return { name: params.missingProperty, message: 'is required' }
-  const name = instancePath.slice(1)
-  if (Array.isArray(data)) return { name, message: 'must be given only once' }
-  const message = messages[keyword] as Message
-  return { name, ...message(schema.properties[name] as TSchema) }
+  const [name, item] = instancePath.slice(1).split('/') as [string, string?]
+  const property = schema.properties[name] as TSchema
+  const isList = property.type === 'array'
+  if (Array.isArray(data) && !(isList && item === undefined)) return { name, message: 'must be given only once' }
+  const message = (isList ? listMessages : messages)[keyword] as Message
+  return { name, ...message(property) }
 }

@@ -1,21 +1,25 @@
 // All pipelines: each query has a scope and only reads.
 import t from 'tap'
-import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
+import { expandable } from '../../schemas/entries.js'
+import { listDispatches } from '../../src/pipelines/dispatches.js'
 import { getEntry, listEntries } from '../../src/pipelines/entries.js'
-import { getProject, listProjects } from '../../src/pipelines/projects.js'
 import { Query, type Stage } from '../../src/pipelines/stages.js'
+import { eachResource, filtersOf, filterValue } from '../support/resources.js'
 
 const scope = { organisation: 'org' }
 const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
 
-const queries = {
-  listDispatches: listDispatches(scope, { ...listing, form: 'f', agent: 'a', status: 'dispatch' }),
-  getDispatch: getDispatch(scope, 'x'),
-  listProjects: listProjects(scope, { ...listing, name: 'n' }),
-  getProject: getProject(scope, 'x'),
-  listEntries: listEntries(scope, { ...listing, dispatch: 'd', status: 's' }),
-  getEntry: getEntry(scope, 'x'),
-}
+const queries = Object.fromEntries(
+  eachResource.flatMap(([name, { query, list, get }]): [string, Query][] => {
+    const filters = Object.fromEntries(filtersOf(query).map(([name, schema]) => [name, filterValue(schema)]))
+    const all = list(scope, { ...listing, ...filters, expand: expandable } as never)
+    return [
+      [`list of ${name}`, all],
+      [`one of ${name}`, get(scope, 'x')],
+      ...all.references.map(({ fields, find }): [string, Query] => [`${fields} of ${name}`, find(['x'])]),
+    ]
+  }),
+)
 
 t.test('Every query is limited to one organisation, whatever its filters are', async (t) => {
   for (const [name, { match }] of Object.entries(queries)) {
@@ -23,7 +27,8 @@ t.test('Every query is limited to one organisation, whatever its filters are', a
     t.same(Object.keys(match), ['$and'], name)
     t.same(conditions.at(-1), { organisation: 'org' }, name)
   }
-  t.same(queries.listDispatches.match.$and, [
+  const listed = listDispatches(scope, { ...listing, form: 'f', agent: 'a', status: 'dispatch' })
+  t.same(listed.match.$and, [
     { status: 'dispatched' },
     { form: 'f' },
     { 'recipients.agents': 'a' },
@@ -81,9 +86,10 @@ t.test('The id is the last sort key, in the same direction', async (t) => {
 })
 
 t.test('A pipeline keeps the fields of its response schema', async (t) => {
-  t.match(queries.getEntry.stages.at(-1), {
+  const { stages } = getEntry(scope, 'x')
+  t.match(stages.at(-1), {
     $project: { _id: 1, 'agent._id': 1, 'agent.location': 1, 'project.modifiedBy': 1, answers: 1 },
   })
-  const { $project } = queries.getEntry.stages.at(-1) as { $project: object }
+  const { $project } = stages.at(-1) as { $project: object }
   t.notOk(Object.keys($project).some((path) => path.includes('lastLogin') || path.includes('organisation')))
 })

@@ -2,6 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
+import { DispatchListItem } from '../../schemas/dispatches.js'
 import { StoreUnavailable } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { testStore } from '../support/store.js'
@@ -15,8 +16,16 @@ interface Media {
 interface Operation {
   operationId: string
   summary: string
+  tags: string[]
   security?: unknown[]
-  parameters?: { name: string; in: string; description: string; required: boolean; schema: Record<string, unknown> }[]
+  parameters?: {
+    name: string
+    in: string
+    description: string
+    required: boolean
+    schema: Record<string, unknown>
+    explode?: boolean
+  }[]
   responses: Record<string, { description: string; headers: Record<string, object>; content: Record<string, Media> }>
 }
 interface OpenApi {
@@ -25,6 +34,7 @@ interface OpenApi {
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, object>; securitySchemes: object }
   security: unknown[]
+  tags: { name: string; description: string }[]
 }
 
 const operationsOf = ({ paths }: OpenApi) =>
@@ -43,15 +53,23 @@ t.test('every operation is described, with each parameter and response', async (
   t.same(operations.map(({ path, method, operation }) => `${method} ${path} ${operation.operationId}`).sort(), [
     'get /health/live getLive',
     'get /health/ready getReady',
+    'get /v1/agents listAgents',
+    'get /v1/agents/{id} getAgent',
     'get /v1/dispatches listDispatches',
     'get /v1/dispatches/{id} getDispatch',
     'get /v1/entries listEntries',
     'get /v1/entries/{id} getEntry',
+    'get /v1/forms listForms',
+    'get /v1/forms/{id} getForm',
     'get /v1/projects listProjects',
     'get /v1/projects/{id} getProject',
+    'get /v1/users listUsers',
+    'get /v1/users/{id} getUser',
   ])
+  const tags = new Set(document.tags.map(({ name, description }) => description && name))
   for (const { path, operation } of operations) {
     t.ok(operation.summary, path)
+    for (const tag of operation.tags) t.ok(tags.has(tag), `${path}: the tag ${tag} is described`)
     if (!path.startsWith('/v1/')) {
       t.same(operation.security, [])
       continue
@@ -86,7 +104,7 @@ t.test('parameters show their defaults, values and bounds', async (t) => {
   t.match(schemas('/v1/dispatches'), {
     page: { type: 'integer', minimum: 1, default: 1 },
     perPage: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
-    sortBy: { enum: ['id', 'createdAt', 'name', 'dispatchType'], default: 'id' },
+    sortBy: { enum: ['id', 'createdAt', 'name', 'dispatchType', 'updatedAt'], default: 'id' },
     sortOrder: { enum: ['asc', 'desc'], default: 'asc' },
     dispatchType: { enum: ['basic', 'prefilled', 'hybrid', 'survey'] },
     status: { enum: ['draft', 'supended', 'dispatch', 'completed', 'suspended', 'dispatched'] },
@@ -94,7 +112,14 @@ t.test('parameters show their defaults, values and bounds', async (t) => {
     form: { type: 'string' },
     project: { type: 'string' },
     agent: { type: 'string' },
+    ids: { type: 'array', items: { type: 'string', minLength: 1 }, maxItems: 100 },
+    updatedSince: { type: 'string', format: 'date-time' },
+    fields: { type: 'array', items: { enum: Object.keys(DispatchListItem.properties) } },
   })
+  t.match(schemas('/v1/entries').expand, { items: { enum: ['dispatch', 'form', 'project', 'agent'] } })
+  for (const { name, explode } of paths['/v1/entries']?.get?.parameters ?? []) {
+    t.equal(explode, false, `${name}: several values are separated by commas`)
+  }
   t.match(schemas('/v1/projects'), { page: { default: 50 }, perPage: { default: 1 } })
 })
 

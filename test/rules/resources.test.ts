@@ -1,11 +1,12 @@
 // Rules that hold between the schemas of a resource, its pipelines and its stored documents. They need no server.
 import type { TObject, TSchema } from '@sinclair/typebox'
 import t from 'tap'
+import { expandable } from '../../schemas/entries.js'
 import { namedSchemas } from '../../schemas/index.js'
 import { joinedDocument } from '../../schemas/kit.js'
 import { type CollectionName, collections } from '../../src/documents/collections.js'
-import type { Condition, Query, Scope } from '../../src/pipelines/stages.js'
-import { eachResource } from '../support/resources.js'
+import { type Condition, pick, type Query, type Scope } from '../../src/pipelines/stages.js'
+import { eachResource, filtersOf, filterValue, isTime, resources } from '../support/resources.js'
 
 const scope: Scope = { organisation: 'org' }
 const listing = (fields: object) => ({ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50, ...fields }) as never
@@ -21,29 +22,57 @@ const joinsOf = ({ stages, references }: Query): Map<string, CollectionName> => 
   const lookups = stages.flatMap(({ $lookup }): [string, CollectionName][] =>
     $lookup ? [[$lookup.as, $lookup.from]] : [],
   )
-  const referred = references?.fields.map((field): [string, CollectionName] => [field, references.find([]).collection])
-  return new Map([...lookups, ...(referred ?? [])])
+  const referred = references.flatMap(({ fields, find }) =>
+    fields.map((field): [string, CollectionName] => [field, find([]).collection]),
+  )
+  return new Map([...lookups, ...referred])
 }
 
 const resolve = (schema: TSchema): TSchema =>
   schema.$ref === undefined ? schema : (namedSchemas.get(schema.$ref) as TSchema)
 
-t.test('Every filter of a list has an index with every sort of the list', async (t) => {
+const fieldsOf = ({ match }: Query): string[] =>
+  (match.$and as Condition[]).flatMap(Object.keys).filter((field) => field !== 'organisation')
+
+t.test('Every filter of a list has an index with every sort of the list, a filter by time with its own', async (t) => {
   for (const [, { query, list }] of eachResource) {
-    const { sortBy, sortOrder, page, perPage, ...filters } = query.properties
-    const selections = [{}, ...Object.entries(filters).map(([name, { enum: [value] = ['x'] }]) => ({ [name]: value }))]
-    const sorts: string[] = sortBy?.enum
-    for (const selection of selections) {
-      for (const sort of sorts) {
-        const { collection, match, stages } = list(scope, listing({ ...selection, sortBy: sort }))
-        const filtered = (match.$and as Condition[]).flatMap(Object.keys).filter((field) => field !== 'organisation')
-        const sorted = Object.keys(stages.find(({ $sort }) => $sort)?.$sort ?? {})
-        const wanted = [...new Set(['organisation', ...filtered, ...sorted])].join()
-        const indexes = collections[collection].indexes.map((fields) => fields.join())
-        const serves = (index: string) => `${index},`.startsWith(`${wanted},`)
-        t.ok(indexes.some(serves), `${collection} sorted by ${sort}, ${JSON.stringify(selection)}: index ${wanted}`)
-      }
+    const filters = filtersOf(query)
+    const select = ([name, schema]: (typeof filters)[number]) => ({ [name]: filterValue(schema) })
+    // `ids` needs no index but that of the ids: it finds at most 100 documents.
+    const selections = [{}, ...filters.filter(([name, schema]) => name !== 'ids' && !isTime(schema)).map(select)]
+    const sorts: string[] = query.properties.sortBy?.enum
+    const times = filters.filter(([, schema]) => isTime(schema)).map(select)
+    const cases = [
+      ...selections.flatMap((selection) => sorts.map((sortBy) => ({ ...selection, sortBy }))),
+      ...times.flatMap((time) => {
+        const [sortBy = ''] = fieldsOf(list(scope, listing(time)))
+        t.ok(sorts.includes(sortBy), `${JSON.stringify(time)}: the list can be sorted by ${sortBy}`)
+        return selections.map((selection) => ({ ...selection, ...time, sortBy }))
+      }),
+    ]
+    t.equal(times.length, 4)
+    for (const each of cases) {
+      const found = list(scope, listing(each))
+      const sorted = Object.keys(found.stages.find(({ $sort }) => $sort)?.$sort ?? {})
+      const wanted = [...new Set(['organisation', ...fieldsOf(found), ...sorted])].join()
+      const indexes = collections[found.collection].indexes.map((fields) => fields.join())
+      t.ok(
+        indexes.some((index) => `${index},`.startsWith(`${wanted},`)),
+        `${found.collection} ${JSON.stringify(each)}: index ${wanted}`,
+      )
     }
+  }
+})
+
+t.test('`expand` embeds in the list of entries what an entry by id embeds', async (t) => {
+  const { item, record, list, get } = resources.entries
+  const expanded = list(scope, listing({ expand: expandable }))
+  t.same(new Map([...joinsOf(expanded)].sort()), new Map([...joinsOf(get(scope, 'x'))].sort()))
+  for (const field of expandable) {
+    const [, shape] = item.properties[field].anyOf as TSchema[]
+    t.equal(shape?.$ref, record.properties[field].$ref, field)
+    const kept = expanded.references.find(({ fields }) => fields.includes(field))?.find([]).stages
+    t.same(kept, [pick(namedSchemas.get(shape?.$ref) as TObject)], field)
   }
 })
 

@@ -1,19 +1,12 @@
 // Rules for all schemas: every property is described, and none shows what is internal.
 import { type TSchema, Type } from '@sinclair/typebox'
 import t from 'tap'
-import { DispatchListQuery } from '../../schemas/dispatches.js'
-import { EntryListQuery } from '../../schemas/entries.js'
 import { PageMetadata } from '../../schemas/envelope.js'
 import { namedSchemas } from '../../schemas/index.js'
-import { defaulted, exampleOf, filter, joined, literals, refTo, strict } from '../../schemas/kit.js'
-import { ProjectListQuery } from '../../schemas/projects.js'
+import { defaulted, exampleOf, filter, joined, literals, refTo, select, several, strict } from '../../schemas/kit.js'
+import { eachResource } from '../support/resources.js'
 
-const limits = { page: 1, perPage: 50, maxPerPage: 1000 }
-const queries: Record<string, TSchema> = {
-  DispatchListQuery: DispatchListQuery(limits),
-  ProjectListQuery: ProjectListQuery(limits),
-  EntryListQuery: EntryListQuery(limits),
-}
+const queries: Record<string, TSchema> = Object.fromEntries(eachResource.map(([name, { query }]) => [name, query]))
 
 /** All properties of a schema, with their paths. */
 const properties = (schema: TSchema, path: string): [string, TSchema][] => [
@@ -57,6 +50,14 @@ t.test('The schema helpers keep validation and documentation in step', async (t)
   t.equal(schema.required, undefined, 'both are optional')
   t.match(schema.properties, { a: { type: 'integer', default: 3 }, b: { type: 'string' } })
   t.notOk('examples' in schema.properties.b)
+  t.match(several(Type.String({ examples: ['x'] }), { description: 'd' }), {
+    type: 'array',
+    items: { type: 'string' },
+    description: 'd',
+  })
+  const some = select(Type.Object({ a: Type.String(), b: Type.Optional(Type.String()), c: Type.String() }), ['c', 'b'])
+  t.same(Object.keys(some.properties), ['b', 'c'])
+  t.same(some.required, ['c'])
   t.match(literals(['x', 'y'], { description: 'd' }), { type: 'string', enum: ['x', 'y'], examples: ['x'] })
   const named = Type.Object({}, { $id: 'Named' })
   t.same(JSON.parse(JSON.stringify(refTo(named))), { $ref: 'Named' })

@@ -1,6 +1,8 @@
 // Bad input: a 400 names each invalid parameter, what is wrong and what is allowed. No parameter is ignored.
 import t from 'tap'
+import { Project } from '../../schemas/projects.js'
 import { testApp } from '../support/app.js'
+import { resources } from '../support/resources.js'
 import { A } from '../support/tenants.js'
 
 const cases: [string, { name: string; message: string; allowed?: string[] }[]][] = [
@@ -20,8 +22,14 @@ const cases: [string, { name: string; message: string; allowed?: string[] }[]][]
     [{ name: 'sortOrder', message: 'must be one of asc, desc', allowed: ['asc', 'desc'] }],
   ],
   [
-    '/v1/projects?sortBy=updatedAt',
-    [{ name: 'sortBy', message: 'must be one of id, createdAt, name', allowed: ['id', 'createdAt', 'name'] }],
+    '/v1/projects?sortBy=duration',
+    [
+      {
+        name: 'sortBy',
+        message: 'must be one of id, createdAt, name, updatedAt',
+        allowed: ['id', 'createdAt', 'name', 'updatedAt'],
+      },
+    ],
   ],
   [
     '/v1/dispatches?dispatchType=Survey',
@@ -39,17 +47,68 @@ const cases: [string, { name: string; message: string; allowed?: string[] }[]][]
       {
         name: 'Name',
         message: 'is not a parameter of this operation',
-        allowed: ['sortBy', 'sortOrder', 'page', 'perPage', 'name'],
+        allowed: Object.keys(resources.projects.query.properties),
       },
     ],
   ],
+  ...[
+    '',
+    '2025-01-02',
+    '2025-01-02T00:00:00',
+    '2025-01-02T00:00:00+01:00', // without encoding, + means a space
+    '2025-02-30T00:00:00Z',
+    '2016-12-31T23:59:60Z',
+    '1735776000000',
+    '{"$gt":0}',
+  ].flatMap((value) =>
+    ['updatedSince', 'updatedBefore', 'createdSince', 'createdBefore'].map((name): (typeof cases)[number] => [
+      `/v1/users?${name}=${value}`,
+      [
+        {
+          name,
+          message:
+            'must be a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53.589Z or 2025-03-14T10:26:53+01:00; in a URL, + is written as %2B',
+        },
+      ],
+    ]),
+  ),
+  ...['', ',', 'a,', 'a,,b'].map((value): (typeof cases)[number] => [
+    `/v1/forms?ids=${value}`,
+    [{ name: 'ids', message: 'must be values separated by commas, none of them empty' }],
+  ]),
+  [
+    `/v1/forms?ids=${'a,'.repeat(100)}a`,
+    [{ name: 'ids', message: 'must have at most 100 values, separated by commas' }],
+  ],
+  ['/v1/forms?ids=a&ids=b', [{ name: 'ids', message: 'must be given only once' }]],
+  ...['', 'name,organisation', '_id', 'ID', 'id,', 'name.first'].map((value): (typeof cases)[number] => [
+    `/v1/projects?fields=${value}`,
+    [
+      {
+        name: 'fields',
+        message: `must be one or more of ${Object.keys(Project.properties).join(', ')}, separated by commas`,
+        allowed: Object.keys(Project.properties),
+      },
+    ],
+  ]),
+  [
+    '/v1/entries?expand=form,location',
+    [
+      {
+        name: 'expand',
+        message: 'must be one or more of dispatch, form, project, agent, separated by commas',
+        allowed: ['dispatch', 'form', 'project', 'agent'],
+      },
+    ],
+  ],
+  ['/v1/entries/x?expand=form', [{ name: 'expand', message: 'is not a parameter of this operation', allowed: [] }]],
   ['/v1/entries/x?page=1', [{ name: 'page', message: 'is not a parameter of this operation', allowed: [] }]],
   [
     '/v1/projects?__proto__=x&constructor=y',
     ['__proto__', 'constructor'].map((name) => ({
       name,
       message: 'is not a parameter of this operation',
-      allowed: ['sortBy', 'sortOrder', 'page', 'perPage', 'name'],
+      allowed: Object.keys(resources.projects.query.properties),
     })),
   ],
   [

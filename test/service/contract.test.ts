@@ -1,6 +1,7 @@
 // The contract's field tables, written by hand: each response has every field with its type, and no other field.
 import t from 'tap'
 import { testApp } from '../support/app.js'
+import { eachResource } from '../support/resources.js'
 import { A, a, fillTenants } from '../support/tenants.js'
 
 /** The shape of a field: the name of a type, an object of fields, or an array whose items have the same shape. */
@@ -8,8 +9,8 @@ type Shape = string | { [field: string]: Shape } | [Shape]
 
 const timestamps = { createdAt: 'timestamp', updatedAt: 'timestamp' }
 const person = { id: 'string', status: 'string', firstName: 'string', lastName: 'string', email: 'string' }
-const user = { ...person, ...timestamps, lastLogin: 'timestamp' }
-const projectUser = { ...user, role: { name: 'string' } }
+const dispatchUser = { ...person, ...timestamps, lastLogin: 'timestamp' }
+const user = { ...dispatchUser, role: { name: 'string' } }
 const entryAgent = {
   ...person,
   phone: 'string',
@@ -25,7 +26,7 @@ const entryForm = {
   reason: 'string',
   ...timestamps,
 }
-const dispatchForm = { ...entryForm, sector: 'string' }
+const form = { ...entryForm, sector: 'string' }
 const dispatchProject = { id: 'string', name: 'string', ...timestamps }
 
 const dispatchCommon = {
@@ -33,8 +34,8 @@ const dispatchCommon = {
   dispatchType: 'string',
   status: 'string',
   name: 'string',
-  createdBy: user,
-  modifiedBy: user,
+  createdBy: dispatchUser,
+  modifiedBy: dispatchUser,
   ...timestamps,
 }
 const dispatchListItem: Shape = {
@@ -50,15 +51,15 @@ const dispatch: Shape = {
   recipients: { agents: [agent], agentGroups: [{ id: 'string' }] },
   startDate: 'timestamp',
   dueDate: 'timestamp',
-  form: dispatchForm,
+  form,
   project: dispatchProject,
 }
 const project: Shape = {
   id: 'string',
   dispatches: [{ id: 'string' }],
   name: 'string',
-  createdBy: projectUser,
-  modifiedBy: projectUser,
+  createdBy: user,
+  modifiedBy: user,
   ...timestamps,
 }
 const entryCommon = {
@@ -143,10 +144,19 @@ const responses: [string, Shape][] = [
   [`/v1/projects/${a.project(1)._id}`, one(project)],
   [`/v1/entries?dispatch=${a.dispatch(1)._id}&perPage=1`, list(entryListItem)],
   [`/v1/entries/${a.entry(1)._id}`, one(entry)],
+  [`/v1/entries?dispatch=${a.dispatch(1)._id}&perPage=1&expand=dispatch,form,project,agent`, list(entry)],
+  ['/v1/forms?status=active', list(form)],
+  [`/v1/forms/${a.form._id}`, one(form)],
+  ['/v1/agents?status=active', list(agent)],
+  [`/v1/agents/${a.agent(1)._id}`, one(agent)],
+  ['/v1/users?status=active', list(user)],
+  [`/v1/users/${a.user._id}`, one(user)],
 ]
 
 t.test('each response has the fields of the contract and no other', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
+  const asked = (path: string) => responses.some(([url]) => url.startsWith(path))
+  for (const [name] of eachResource) t.ok(asked(`/v1/${name}?`) && asked(`/v1/${name}/`), `${name}: both are asked for`)
   for (const [url, shape] of responses) {
     const response = await get(url, A)
     t.equal(response.statusCode, 200, url)
@@ -155,6 +165,13 @@ t.test('each response has the fields of the contract and no other', async (t) =>
     if (body._metadata) body._metadata.pageLinks = { next: 'x', previous: 'x', ...body._metadata.pageLinks }
     t.same(differences(body, shape, url), [])
   }
+})
+
+t.test('a record that a list expands is the same as in the entry by id', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const { data } = (await get('/v1/entries?expand=dispatch,form,project,agent', A)).json()
+  t.equal(data.length, 4)
+  for (const entry of data) t.same(entry, (await get(`/v1/entries/${entry.id}`, A)).json().data, entry.id)
 })
 
 t.test('the check finds a missing field, a field too many and a wrong type', async (t) => {

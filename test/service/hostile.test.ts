@@ -2,10 +2,11 @@
 // whether it comes as the organisation, as an id or in a filter.
 import type { TSchema } from '@sinclair/typebox'
 import t, { type Test } from 'tap'
+import { expandable } from '../../schemas/entries.js'
 import { Query, type Scope, type Stage } from '../../src/pipelines/stages.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
-import { eachResource, type Resource, type ResourceName } from '../support/resources.js'
+import { eachResource, filtersOf, filterValue, isTime, type Resource, type ResourceName } from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { tenant } from '../support/tenants.js'
 
@@ -33,28 +34,31 @@ const hostile = [
   'x'.repeat(100_000),
 ]
 
-const listing = (filters: Record<string, string> = {}) =>
+const listing = (filters: Record<string, unknown> = {}) =>
   ({ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1000, ...filters }) as never
 
-/** The filters of a list that accept any text. */
-const filtersOf = ({ query }: Pick<Resource, 'query'>): string[] =>
-  Object.entries<TSchema>(query.properties).flatMap(([name, { type, enum: words }]) =>
-    type === 'string' && words === undefined ? [name] : [],
+/** The filters of a list that accept any text, each with a function that selects by a text. */
+const textFilters = ({ query }: Pick<Resource, 'query'>): [string, (text: string) => Record<string, unknown>][] =>
+  filtersOf(query).flatMap(([name, schema]) =>
+    schema.enum === undefined && !isTime(schema)
+      ? [[name, (text: string) => ({ [name]: filterValue(schema, text) })]]
+      : [],
   )
 
 /** Every query that can be made with a value, by its name. */
 const queriesWith = (value: string, scope: Scope): [string, Query][] => {
   const all = eachResource.flatMap(([name, { get, list, ...resource }]): [string, Query][] => {
-    const filters = filtersOf(resource)
+    const filters = textFilters(resource)
+    const all = Object.assign({}, ...filters.map(([, by]) => by(value)))
     return [
       [`one of ${name}`, get(scope, value)],
-      [name, list(scope, listing())],
-      [`${name} by all filters`, list(scope, listing(Object.fromEntries(filters.map((filter) => [filter, value]))))],
-      ...filters.map((filter): [string, Query] => [`${name} by ${filter}`, list(scope, listing({ [filter]: value }))]),
+      [name, list(scope, listing({ expand: expandable }))],
+      [`${name} by all filters`, list(scope, listing(all))],
+      ...filters.map(([filter, by]): [string, Query] => [`${name} by ${filter}`, list(scope, listing(by(value)))]),
     ]
   })
   const references = all.flatMap(([name, { references }]): [string, Query][] =>
-    references === undefined ? [] : [[`the references of ${name}`, references.find([value])]],
+    references.map(({ fields, find }): [string, Query] => [`${fields} of ${name}`, find([value])]),
   )
   return [...all, ...references]
 }
@@ -63,9 +67,10 @@ t.test('what a caller may choose is text, a number or one of a few words', async
   for (const [list, { query }] of eachResource) {
     const { page, perPage, ...others } = query.properties
     t.match([page, perPage], [{ type: 'integer' }, { type: 'integer' }], list)
-    for (const [name, { type, enum: words }] of Object.entries<TSchema>(others)) {
+    for (const [name, schema] of Object.entries<TSchema>(others)) {
+      const { type, enum: words } = schema.type === 'array' ? schema.items : schema
       t.equal(type, 'string', `${list} ${name}`)
-      if (name.startsWith('sort')) t.ok(words, `${list} ${name} is one of a few words`)
+      if (/^(sort|fields|expand)/.test(name)) t.ok(words, `${list} ${name} is one of a few words`)
       for (const word of words ?? []) t.match(word, /^[a-zA-Z]+$/, `${list} ${name}`)
     }
   }
@@ -138,21 +143,28 @@ const fill = async (store: Store, id: string, letter: string): Promise<void> => 
   const stolen = { dispatch: VICTIM, form: VICTIM, project: VICTIM, agent: VICTIM }
   const authors = (author: string) => ({ createdBy: author, modifiedBy: author })
   const recipients = (agent: string) => ({ recipients: { agents: [agent], agentGroups: [] } })
-  await store.insert('users', [{ ...user, _id: id }])
-  await store.insert('agents', [{ ...agent(1), _id: id }])
-  await store.insert('forms', [{ ...form, _id: id }])
+  const stolenId = `stolen ${letter}`
+  await store.insert('users', [
+    { ...user, _id: id, status: id },
+    { ...user, _id: stolenId },
+  ])
+  await store.insert('agents', [
+    { ...agent(1), _id: id, status: id },
+    { ...agent(2), _id: stolenId },
+  ])
+  await store.insert('forms', [
+    { ...form, _id: id, status: id, name: id },
+    { ...form, _id: stolenId },
+  ])
   await store.insert('projects', [
     { ...project(1), ...authors(id), _id: id, name: id },
-    { ...project(2), ...authors(VICTIM), _id: `stolen ${letter}` },
+    { ...project(2), ...authors(VICTIM), _id: stolenId },
   ])
   await store.insert('dispatches', [
     dispatch(1, { form: id, project: id, ...authors(id), ...recipients(id), _id: id, name: id }),
-    dispatch(2, { form: VICTIM, project: VICTIM, ...authors(VICTIM), ...recipients(VICTIM), _id: `stolen ${letter}` }),
+    dispatch(2, { form: VICTIM, project: VICTIM, ...authors(VICTIM), ...recipients(VICTIM), _id: stolenId }),
   ])
-  await store.insert('entries', [
-    entry(1, { ...own, _id: id, status: id }),
-    entry(2, { ...stolen, _id: `stolen ${letter}` }),
-  ])
+  await store.insert('entries', [entry(1, { ...own, _id: id, status: id }), entry(2, { ...stolen, _id: stolenId })])
 }
 
 /** The ids in a document, its own and those of what is embedded. */
@@ -160,6 +172,8 @@ const idsWithin = (value: unknown): unknown[] =>
   typeof value !== 'object' || value === null
     ? []
     : Object.entries(value).flatMap(([name, inner]) => (name === '_id' ? [inner] : idsWithin(inner)))
+
+const byLength = (one: unknown[], other: unknown[]) => other.length - one.length
 
 t.test('an organisation of any id sees its own records and nothing of another', async (t) => {
   const store = testStore(t)
@@ -171,7 +185,14 @@ t.test('an organisation of any id sees its own records and nothing of another', 
   await store.insert('dispatches', intruders)
 
   /** How many ids are embedded in a record. */
-  const embedded: Record<ResourceName, number> = { dispatches: 5, entries: 4, projects: 3 }
+  const embedded: Record<ResourceName, number> = {
+    dispatches: 5,
+    entries: 4,
+    projects: 3,
+    forms: 0,
+    agents: 0,
+    users: 0,
+  }
   const find = async (t: Test, query: Query, name: string): Promise<Record<string, unknown>[]> => {
     const found = objectsOf(await store.aggregate(query))
     t.equal(await store.count(query), found.length, `${name}: the total counts no other`)
@@ -188,8 +209,8 @@ t.test('an organisation of any id sees its own records and nothing of another', 
       for (const [name, { get, list, ...resource }] of eachResource) {
         const all = await find(t, list(scope, listing()), name)
         t.same(idsOf(all), new Set([organisation, stolen]), name)
-        for (const filter of filtersOf(resource)) {
-          const by = (value: string) => find(t, list(scope, listing({ [filter]: value })), `${name} ${filter}`)
+        for (const [filter, selectBy] of textFilters(resource)) {
+          const by = (value: string) => find(t, list(scope, listing(selectBy(value))), `${name} ${filter}`)
           t.same(idsOf(await by(organisation)), new Set([organisation]), `${name} by ${filter}`)
           for (const value of [other, '\ud800']) t.same(await by(value), [], `${name} by another's ${filter}`)
         }
@@ -197,6 +218,11 @@ t.test('an organisation of any id sees its own records and nothing of another', 
         t.same(idsWithin(own), Array(1 + embedded[name]).fill(organisation), `${name}: all that is its own`)
         t.same(more, [], name)
         t.same((await find(t, get(scope, stolen), name)).map(idsWithin), [[stolen]], `${name}: nothing embedded`)
+        if (name === 'entries') {
+          const expanded = await find(t, list(scope, listing({ expand: expandable })), name)
+          const ids = [Array(1 + embedded.entries).fill(organisation), [stolen]]
+          t.same(expanded.map(idsWithin).sort(byLength), ids, 'entries with all that is their own')
+        }
         t.same(await find(t, get(scope, other), name), [], `${name}: another's`)
         t.same(await find(t, get(scope, VICTIM), name), [], `${name}: the victim's`)
       }

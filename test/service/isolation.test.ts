@@ -1,6 +1,7 @@
 // What one organisation can see of another: every operation of the service, with the other's ids and values.
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import { expandable } from '../../schemas/entries.js'
 import { testApp } from '../support/app.js'
 import { eachResource } from '../support/resources.js'
 import { A, a, B, b, fillTenants, intruder, stolen } from '../support/tenants.js'
@@ -44,9 +45,27 @@ const foreignValues: Record<string, string> = {
   project: b.project(1)._id,
   agent: b.agent(1)._id,
   name: intruder.name,
+  ids: eachResource.map(([, { idOf }]) => idOf(b)).join(),
+}
+/** Times that leave out no record of either organisation, by the parameters that filter by them. */
+const widestTimes: Record<string, string> = {
+  updatedSince: '0001-01-01T00:00:00Z',
+  updatedBefore: '9999-12-31T23:59:59Z',
+  createdSince: '0001-01-01T00:00:00Z',
+  createdBefore: '9999-12-31T23:59:59Z',
 }
 /** Parameters whose values are words and numbers that belong to no organisation. */
-const sharedValues = new Set(['dispatchType', 'status', 'sortBy', 'sortOrder', 'page', 'perPage'])
+const sharedValues = new Set([
+  'dispatchType',
+  'status',
+  'sortBy',
+  'sortOrder',
+  'page',
+  'perPage',
+  'fields',
+  'expand',
+  ...Object.keys(widestTimes),
+])
 
 t.test('every filter with another organisation’s values finds nothing', async (t) => {
   const { app, get } = await testApp(t, { fill: fillTenants })
@@ -66,22 +85,28 @@ t.test('every filter with another organisation’s values finds nothing', async 
   }
 })
 
-t.test('an organisation’s lists hold its own records alone', async (t) => {
+t.test('an organisation’s lists hold its own records alone, also of any time', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
   for (const [resource] of eachResource) {
-    const { data } = (await get(`/v1/${resource}`, A)).json()
-    t.ok(data.length > 0, resource)
-    t.ok(
-      data.every(({ id }: { id: string }) => id.endsWith('-a')),
-      resource,
-    )
+    for (const query of ['', ...Object.entries(widestTimes).map(([name, time]) => `?${name}=${time}`)]) {
+      const { data, _metadata } = (await get(`/v1/${resource}${query}`, A)).json()
+      t.ok(data.length > 0, resource + query)
+      t.equal(_metadata.total, data.length, `${resource}${query}: the total`)
+      t.ok(
+        data.every(({ id }: { id: string }) => id.endsWith('-a')),
+        resource + query,
+      )
+    }
   }
 })
 
 t.test('documents of another organisation that a record points at stay out of its response', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
   const entry = (await get(`/v1/entries/${stolen.entry._id}`, A)).json().data
-  for (const field of ['dispatch', 'form', 'project', 'agent']) t.notOk(field in entry, `entry without ${field}`)
+  for (const field of expandable) t.notOk(field in entry, `entry without ${field}`)
+  const [listed] = (await get(`/v1/entries?ids=${stolen.entry._id}&expand=${expandable}`, A)).json().data
+  t.equal(listed.id, stolen.entry._id)
+  for (const field of expandable) t.notOk(field in listed, `entry of a list without ${field}`)
 
   const dispatch = (await get(`/v1/dispatches/${stolen.dispatch._id}`, A)).json().data
   for (const field of ['form', 'project', 'createdBy', 'modifiedBy'])

@@ -3,14 +3,15 @@
 import { setTimeout } from 'node:timers/promises'
 import { type Document, MongoClient } from 'mongodb'
 import t from 'tap'
-import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
-import { getEntry } from '../../src/pipelines/entries.js'
-import { getProject, listProjects } from '../../src/pipelines/projects.js'
+import { MAX_IDS } from '../../schemas/common.js'
+import { expandable } from '../../schemas/entries.js'
+import { getDispatch } from '../../src/pipelines/dispatches.js'
+import { getProject } from '../../src/pipelines/projects.js'
 import type { Listing, Query, Scope } from '../../src/pipelines/stages.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
 import { planFaults } from '../support/plans.js'
-import { eachResource, type ResourceName } from '../support/resources.js'
+import { eachResource, filtersOf, isTime, type ResourceName } from '../support/resources.js'
 import { mongoSettings, ownDatabase } from '../support/store.js'
 import { A, a, b } from '../support/tenants.js'
 
@@ -40,9 +41,19 @@ const filterValues: Record<ResourceName, Record<string, readonly [string, string
     agent: values('agent'),
   },
   projects: { name: values('name') },
+  forms: { name: values('name'), status: values('status') },
+  agents: { status: values('status') },
+  users: { status: values('status') },
 }
 
 const day = (n: number) => new Date(Date.UTC(2025, 0, 1 + n))
+
+/** Times that select many documents, a few and none, by field: since, before and in between. */
+const timeSelections = (field: 'created' | 'updated') => [
+  ...[day(10), day(360), day(400)].map((time) => ({ [`${field}Since`]: time })),
+  ...[day(300), day(4), day(-1)].map((time) => ({ [`${field}Before`]: time })),
+  { [`${field}Since`]: day(100), [`${field}Before`]: day(103) },
+]
 
 /** The value of document `n`: one document in a hundred has the rare value, the others share four. */
 const value = (kind: string, n: number): string => (n % 100 === 7 ? `${kind}-rare` : `${kind}-${n % 4}`)
@@ -55,6 +66,7 @@ const fill = async (store: Store): Promise<void> => {
     { tenant: a, share: 2 },
     { tenant: b, share: 1 },
   ]) {
+    const dates = (n: number) => ({ createdAt: day((n * 7919) % 365), updatedAt: day((n * 104_729) % 365) })
     const entry = (n: number) =>
       tenant.entry(n, {
         dispatch: value('dispatch', n),
@@ -63,8 +75,7 @@ const fill = async (store: Store): Promise<void> => {
         agent: value('agent', n),
         status: value('status', n),
         duration: (n * 7919) % 1000,
-        createdAt: day((n * 7919) % 365),
-        updatedAt: day((n * 104_729) % 365),
+        ...dates(n),
       })
     const dispatch = (n: number) =>
       tenant.dispatch(n, {
@@ -74,16 +85,25 @@ const fill = async (store: Store): Promise<void> => {
         dispatchType: n % 100 === 7 ? 'hybrid' : 'survey',
         status: n % 100 === 7 ? 'supended' : 'dispatched',
         recipients: { agents: range(4, (i) => value('agent', n + i)), agentGroups: [] },
-        createdAt: day((n * 7919) % 365),
+        ...dates(n),
       })
     const project = (n: number) => ({
       ...tenant.project(n),
       name: value('name', n),
-      createdAt: day((n * 7919) % 365),
+      ...dates(n),
     })
-    await store.insert('users', [tenant.user])
-    await store.insert('agents', range(200, tenant.agent))
-    await store.insert('forms', [tenant.form])
+    const account = (n: number) => ({ status: value('status', n), ...dates(n) })
+    const user = (n: number) => ({ ...tenant.user, _id: `${tenant.user._id}${n}`, ...account(n) })
+    const agent = (n: number) => ({ ...tenant.agent(n), ...account(n) })
+    const form = (n: number) => ({
+      ...tenant.form,
+      _id: `${tenant.form._id}${n}`,
+      name: value('name', n),
+      ...account(n),
+    })
+    await store.insert('users', [tenant.user, ...range(300 * share, user)])
+    await store.insert('agents', range(300 * share, agent))
+    await store.insert('forms', [tenant.form, ...range(300 * share, form)])
     await store.insert('projects', range(300 * share, project))
     await store.insert('dispatches', range(300 * share, dispatch))
     await store.insert('entries', range(2000 * share, entry))
@@ -112,9 +132,9 @@ t.test(title, { skip: server === undefined }, async (t) => {
   const explain: Explain = async (collection, pipeline) =>
     planFaults(await client.db().collection(collection).aggregate(pipeline).explain('executionStats'))
 
-  const unfiltered = (sortBy: string) => ({ sortBy, sortOrder: 'asc', page: 1, perPage: 50 }) as never
+  const listed = { sortBy: 'createdAt', sortOrder: 'asc', page: 1, perPage: 50 }
   const settled = async () => {
-    const found = eachResource.map(([, { list }]) => list(scope, unfiltered('createdAt')))
+    const found = eachResource.map(([, { list }]) => list(scope, listed as never))
     return (await Promise.all(found.map((query) => explainQuery(explain, query)))).flat().length === 0
   }
   const deadline = performance.now() + STATISTICS_MS
@@ -135,10 +155,11 @@ t.test(title, { skip: server === undefined }, async (t) => {
     }
   })
 
-  for (const [name, { query, list }] of eachResource) {
+  for (const [name, { query, list, idOf }] of eachResource) {
     const filters = filterValues[name]
-    const { sortBy, sortOrder, page, perPage, ...declared } = query.properties
+    const { sortBy, sortOrder } = query.properties
     const [sorts, orders]: [string[], string[]] = [sortBy?.enum, sortOrder?.enum]
+    const declared = filtersOf(query).flatMap(([name, schema]) => (name === 'ids' || isTime(schema) ? [] : name))
     const first = Object.fromEntries(Object.entries(filters).map(([name, [value]]) => [name, value]))
     const selections: Record<string, string>[] = [
       {},
@@ -147,7 +168,7 @@ t.test(title, { skip: server === undefined }, async (t) => {
     ]
 
     t.test(`a page of ${name} by each filter and all of them, in each order`, async (t) => {
-      t.same(Object.keys(filters).sort(), Object.keys(declared).sort(), 'no filter is left out')
+      t.same(Object.keys(filters).sort(), declared.sort(), 'no filter is left out')
       for (const selection of selections) {
         for (const by of sorts) {
           for (const order of orders) {
@@ -159,8 +180,29 @@ t.test(title, { skip: server === undefined }, async (t) => {
       }
     })
 
+    t.test(`a page of ${name} by time, in the order of that time, with each filter`, async (t) => {
+      for (const field of ['created', 'updated'] as const) {
+        for (const time of timeSelections(field)) {
+          for (const selection of selections) {
+            for (const order of orders) {
+              const listing = { ...selection, ...time, sortBy: `${field}At`, sortOrder: order, page: 1, perPage: 50 }
+              t.same(await explainQuery(explain, list(scope, listing as never)), [], JSON.stringify(listing))
+            }
+          }
+        }
+      }
+    })
+
+    t.test(`a page of ${name} by ids reads them alone`, async (t) => {
+      const ids = range(MAX_IDS, (n) => idOf(n % 2 === 0 ? a : b).replace('1', String(n)))
+      for (const order of orders) {
+        const listing = { ids, sortBy: 'id', sortOrder: order, page: 1, perPage: 50 }
+        t.same(await explainQuery(explain, list(scope, listing as never)), [], JSON.stringify(listing))
+      }
+    })
+
     t.test(`the count of ${name} by each filter and all of them`, async (t) => {
-      for (const selection of selections) {
+      for (const selection of [...selections, ...timeSelections('updated'), { ids: [idOf(a), idOf(b)] }]) {
         const listing: Listing = { ...selection, sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 }
         const found = list(scope, listing as never)
         t.same(await explainQuery(explain, found, [{ $count: 'total' }]), [], JSON.stringify(selection))
@@ -169,20 +211,25 @@ t.test(title, { skip: server === undefined }, async (t) => {
   }
 
   t.test('a record by its id, with all that is joined', async (t) => {
-    t.same(await explainQuery(explain, getEntry(scope, a.entry(1)._id)), [], 'entry')
-    t.same(await explainQuery(explain, getDispatch(scope, a.dispatch(1)._id)), [], 'dispatch')
-    t.same(await explainQuery(explain, getProject(scope, a.project(1)._id)), [], 'project')
+    for (const [name, { get, idOf }] of eachResource) {
+      t.same(await explainQuery(explain, get(scope, idOf(a))), [], name)
+    }
     t.same(await explainQuery(explain, getProject(scope, 'project-1')), [], 'project that dispatches name')
   })
 
   t.test('the documents that replace ids in a page', async (t) => {
-    for (const [query, ids] of [
-      [listDispatches(scope, unfiltered('id')), [a.user._id, b.user._id]],
-      [listProjects(scope, unfiltered('id')), [a.user._id, b.user._id]],
-      [getDispatch(scope, a.dispatch(1)._id), range(200, (n) => a.agent(n)._id)],
-    ] as const) {
-      const found = query.references?.find(ids) as Query
-      t.same(await explainQuery(explain, found), [], found.collection)
+    const own = (collection: string, n: number) =>
+      collection === 'users' ? a.user._id : `${collection.replace('entries', 'entry').replace(/e?s$/, '')}${n}-a`
+    const queries = [
+      ...eachResource.map(([, { list }]) => list(scope, { ...listed, expand: expandable } as never)),
+      getDispatch(scope, a.dispatch(1)._id),
+    ]
+    const references = queries.flatMap(({ references }) => references)
+    t.equal(references.length, 7)
+    for (const { find } of references) {
+      const { collection } = find([])
+      const found = find(range(200, (n) => own(collection, n)))
+      t.same(await explainQuery(explain, found), [], collection)
     }
   })
 })

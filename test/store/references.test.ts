@@ -16,10 +16,11 @@ const users: { _id: unknown; name: string }[] = [
   { _id: 'u1', name: 'Amina' },
   { _id: new ObjectId('665f1c2ab8d4e0a1c3f20b17'), name: 'Chidi' },
 ]
-const references = {
-  fields: ['by', 'to', 'sent.cc'],
-  find: (ids: readonly unknown[]) => Query.in({ organisation: 'o' }, 'users', [{ _id: { $in: ids } }], []),
-}
+const referencesTo = (collection: 'users' | 'forms', ...fields: string[]) => ({
+  fields,
+  find: (ids: readonly unknown[]) => Query.in({ organisation: 'o' }, collection, [{ _id: { $in: ids } }], []),
+})
+const references = [referencesTo('users', 'by', 'to', 'sent.cc')]
 const queries: Condition[] = []
 const read = async ({ match }: Query) => {
   queries.push(match)
@@ -40,6 +41,25 @@ t.test('All documents are fetched in one query, each once, and replace their ids
     { _id: '2', by: users[0], name: 'Two', to: users[0] },
   ])
   t.same(queries, [{ $and: [{ _id: { $in: ['u1', users[1]?._id] } }, { organisation: 'o' }] }])
+})
+
+t.test('Fields of several collections are filled together, with one query for each collection', async (t) => {
+  const forms = [{ _id: 'u1', name: 'Water' }]
+  const asked: string[] = []
+  const readEither = async (query: Query) => {
+    asked.push(query.collection)
+    return listOf(query.collection === 'forms' ? forms : users)
+  }
+  const rows = [
+    { _id: '1', by: 'u1', form: 'u1', sent: { cc: ['u1'], form: 'u1' } },
+    { _id: '2', form: 'u1', by: 'u1' },
+  ]
+  const both = [referencesTo('users', 'by', 'sent.cc'), referencesTo('forms', 'form'), referencesTo('users', 'nothing')]
+  t.same(objectsOf(await withReferences(listOf(rows), both, readEither)), [
+    { _id: '1', by: users[0], form: forms[0], sent: { cc: [users[0]], form: 'u1' } },
+    { _id: '2', form: forms[0], by: users[0] },
+  ])
+  t.same(asked, ['users', 'forms'])
 })
 
 t.test('A value that is not an id, and an id without a document, are removed', async (t) => {
@@ -79,7 +99,7 @@ t.test('Without ids there is no query', async (t) => {
   t.same(objectsOf(await withReferences(listOf([{ _id: '1' }]), references, read)), [{ _id: '1' }])
   t.same(objectsOf(await withReferences(new BsonList('projects', []), references, read)), [])
   const list = listOf([{ _id: '1', by: 'u1' }])
-  t.equal(await withReferences(list, undefined, read), list)
+  t.equal(await withReferences(list, [], read), list)
   t.same(queries, [])
 })
 

@@ -2,25 +2,25 @@
 // for byte after serialization. With TEST_MONGODB_URI it is compared with that server. Without it, it is compared with a
 // stand-in, which only shows that nothing is lost in the driver.
 import { setTimeout } from 'node:timers/promises'
-import type { TObject, TSchema } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import { BSON, Long, ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'
 import { MAX_PAGE } from '../../schemas/common.js'
-import { Dispatch, DispatchListItem, DispatchListQuery, dispatchTypes } from '../../schemas/dispatches.js'
-import { Entry, EntryListItem, EntryListQuery } from '../../schemas/entries.js'
+import { dispatchTypes } from '../../schemas/dispatches.js'
+import { EntryListItem, expandable } from '../../schemas/entries.js'
 import { one, page } from '../../schemas/envelope.js'
-import { Project, ProjectListQuery } from '../../schemas/projects.js'
+import { Project } from '../../schemas/projects.js'
 import { BsonList } from '../../src/bson/reader.js'
 import type { CollectionName } from '../../src/documents/collections.js'
-import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
-import { getEntry, listEntries } from '../../src/pipelines/entries.js'
-import { getProject, listProjects } from '../../src/pipelines/projects.js'
+import { listEntries } from '../../src/pipelines/entries.js'
 import { type Condition, type Listing, type Lookup, pick, Query, type Scope } from '../../src/pipelines/stages.js'
 import { compileResponse } from '../../src/serializer/compiler.js'
+import { compileSelections } from '../../src/serializer/selections.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
+import { eachResource, filtersOf, type Resource, type ResourceName, resources } from '../support/resources.js'
 import { mongoSettings, ownDatabase } from '../support/store.js'
 import { A, a, B, b, fillTenants } from '../support/tenants.js'
 import { WireServer } from '../support/wire-server.js'
@@ -47,6 +47,9 @@ const names = [
 ]
 const at = (day: number) => new Date(Date.UTC(2025, 1, day))
 
+/** An organisation whose agent has a location that does not fit. */
+const ODD_PLACES = 'odd-places'
+
 /** Documents that this service would not write, but that may be in a database. */
 const odd: Partial<Record<CollectionName, object[]>> = {
   users: [
@@ -56,7 +59,8 @@ const odd: Partial<Record<CollectionName, object[]>> = {
   agents: [
     { ...a.agent(3), email: null, phone: null, location: [], lastLogin: null },
     { ...without(a.agent(4), 'email', 'phone', 'lastLogin'), location: [{}, { city: null }, { zone: 'North' }] },
-    { ...a.agent(5), _id: '🙏', location: [{ other: 1 }, null, 'Kano', { city: 'Kano', country: 'Nigeria' }] },
+    { ...a.agent(5), _id: '🙏', location: [{ other: 1 }, { city: 'Kano', country: 'Nigeria' }] },
+    { ...a.agent(8), organisation: ODD_PLACES, location: [{ other: 1 }, null, 'Kano', { city: 'Kano' }] },
     { ...a.agent(6), _id: '\uff5e' },
     { ...a.agent(7), _id: '$organisation' },
   ],
@@ -174,6 +178,42 @@ const fill = async (store: Store): Promise<void> => {
   for (const [organisation, documents] of Object.entries(unfit)) {
     const owned = documents.map((document) => ({ ...document, _id: organisation, organisation }))
     await store.insert('dispatches', owned as never)
+  }
+}
+
+/** The values that each filter is tried with. A value with `nothing` in it may find nothing. */
+const filterValues: Record<ResourceName, Record<string, unknown[]>> = {
+  dispatches: {
+    dispatchType: ['survey', 'basic', 'prefilled', 'hybrid'],
+    name: ['Dispatch 1', 'Zebra', 'A\u0308rzte', '🙏', '', 'nothing', '$nothing'],
+    status: ['dispatch', 'dispatched', 'supended', 'suspended', 'draft'],
+    form: [a.form._id, 'form-sparse', b.form._id],
+    project: [a.project(1)._id, a.project(2)._id, b.project(1)._id, '🙏'],
+    agent: [a.agent(1)._id, a.agent(3)._id, b.agent(1)._id, 'nobody', '$organisation', '🙏'],
+  },
+  projects: { name: ['Project 1', 'zebra', 'Ärzte', '\uff5e', 'nothing'] },
+  entries: {
+    dispatch: [a.dispatch(1)._id, a.dispatch(2)._id, b.dispatch(1)._id],
+    form: [a.form._id, b.form._id, 'form-sparse'],
+    project: [a.project(1)._id, 'project200-a', b.project(1)._id],
+    agent: [a.agent(1)._id, a.agent(2)._id, b.agent(1)._id, '🙏', '$organisation'],
+    status: ['accepted', 'rejected', '$status', '', 'nothing'],
+  },
+  forms: { name: [a.form.name, 'nothing'], status: ['active', 'nothing'] },
+  agents: { status: ['active', 'nothing'] },
+  users: { status: ['active', 'nothing'] },
+}
+
+/** The values of the filters that every list has. */
+const commonValues = (name: ResourceName): Record<string, unknown[]> => {
+  const { createdAt, updatedAt } = a.user
+  const { idOf } = resources[name]
+  return {
+    ids: [[idOf(a), idOf(b), idOf(a), '🙏'], ['nothing']],
+    updatedSince: [updatedAt],
+    updatedBefore: [new Date(updatedAt.getTime() + 1), at(2)],
+    createdSince: [createdAt],
+    createdBefore: [new Date(createdAt.getTime() + 1), at(2)],
   }
 }
 
@@ -310,21 +350,16 @@ t.test('Both stores give the same results', async (t) => {
     }
   })
 
-  const lists = <Q extends Listing>(
-    name: string,
-    schema: TObject,
-    item: TObject,
-    pipeline: (scope: Scope, listing: Q) => Query,
-    values: { [F in Exclude<keyof Q, keyof Listing>]-?: NonNullable<Q[F]>[] },
-  ) => {
+  const lists = (name: ResourceName, { query: schema, item, list: pipeline }: Resource) => {
+    const values = { ...commonValues(name), ...filterValues[name] }
     const write = compileResponse(page(item))
     const ask =
-      (listing: Partial<Listing>, filters = {}, scope = ownScope) =>
+      (listing: Partial<Listing>, filters = {}, scope = ownScope, serialize = write) =>
       async (store: Store): Promise<string> => {
         const all = { sortBy: 'id', sortOrder: 'asc', ...limits, perPage: 1000, ...listing, ...filters }
-        const query = pipeline(scope, all as unknown as Q)
+        const query = pipeline(scope, all as never)
         const [data, total] = await Promise.all([store.aggregate(query), store.count(query)])
-        return write({ success: true, data, _metadata: total }).toString()
+        return serialize({ success: true, data, _metadata: total }).toString()
       }
     const fields = (schema.properties.sortBy as TSchema).enum as string[]
     const sorts = fields.flatMap((sortBy) => (['asc', 'desc'] as const).map((sortOrder) => ({ sortBy, sortOrder })))
@@ -333,8 +368,8 @@ t.test('Both stores give the same results', async (t) => {
     t.test(`List of ${name}: every filter with every sort`, async (t) => {
       t.same(
         Object.keys(values).sort(),
-        Object.keys(schema.properties)
-          .filter((name) => !['sortBy', 'sortOrder', 'page', 'perPage'].includes(name))
+        filtersOf(schema)
+          .map(([name]) => name)
           .sort(),
         'no filter is left out',
       )
@@ -358,14 +393,24 @@ t.test('Both stores give the same results', async (t) => {
       }
     })
 
+    t.test(`List of ${name}: each field alone, with every sort`, async (t) => {
+      const serializerOf = compileSelections(page(item), item)
+      for (const field of Object.keys(item.properties)) {
+        for (const sort of sorts) {
+          const found = ask({ ...sort, fields: [field] }, {}, ownScope, serializerOf([field]))
+          t.match(await compare(t, found, JSON.stringify({ ...sort, field })), '{"id":')
+        }
+      }
+    })
+
     t.test(`List of ${name}: other organisations`, async (t) => {
-      for (const organisation of [B, 'nothing', ...Object.keys(unfit)]) {
+      for (const organisation of [B, 'nothing', ODD_PLACES, ...Object.keys(unfit)]) {
         await compare(t, ask({}, {}, { organisation }), organisation)
       }
     })
 
     t.test(`List of ${name}: as a stream`, async (t) => {
-      const query = pipeline(ownScope, { sortBy: 'id', sortOrder: 'desc', page: 1, perPage: 1000 } as Q)
+      const query = pipeline(ownScope, { sortBy: 'id', sortOrder: 'desc', page: 1, perPage: 1000 } as never)
       const streamed = async (store: Store) => {
         const batches: Buffer[] = []
         for await (const list of store.stream(query)) batches.push(...list.batches)
@@ -376,48 +421,42 @@ t.test('Both stores give the same results', async (t) => {
     })
   }
 
-  lists('dispatches', DispatchListQuery(limits), DispatchListItem, listDispatches, {
-    dispatchType: ['survey', 'basic', 'prefilled', 'hybrid'],
-    name: ['Dispatch 1', 'Zebra', 'A\u0308rzte', '🙏', '', 'nothing', '$nothing'],
-    status: ['dispatch', 'dispatched', 'supended', 'suspended', 'draft'],
-    form: [a.form._id, 'form-sparse', b.form._id],
-    project: [a.project(1)._id, a.project(2)._id, b.project(1)._id, '🙏'],
-    agent: [a.agent(1)._id, a.agent(3)._id, b.agent(1)._id, 'nobody', '$organisation', '🙏'],
-  })
-  lists('projects', ProjectListQuery(limits), Project, listProjects, {
-    name: ['Project 1', 'zebra', 'Ärzte', '\uff5e', 'nothing'],
-  })
-  lists('entries', EntryListQuery(limits), EntryListItem, listEntries, {
-    dispatch: [a.dispatch(1)._id, a.dispatch(2)._id, b.dispatch(1)._id],
-    form: [a.form._id, b.form._id, 'form-sparse'],
-    project: [a.project(1)._id, 'project200-a', b.project(1)._id],
-    agent: [a.agent(1)._id, a.agent(2)._id, b.agent(1)._id, '🙏', '$organisation'],
-    status: ['accepted', 'rejected', '$status', '', 'nothing'],
+  for (const [name, resource] of eachResource) lists(name, resource)
+
+  t.test('List of entries: each record to expand, and all of them', async (t) => {
+    const write = compileResponse(page(EntryListItem))
+    for (const expand of [...expandable.map((field) => [field]), [...expandable]]) {
+      for (const fields of [undefined, ['form'], ['id', 'agent', 'project']]) {
+        const query = listEntries(ownScope, {
+          ...{ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1000, expand },
+          ...(fields && { fields }),
+        })
+        const ask = async (store: Store) => {
+          const data = await store.aggregate(query)
+          const selected = fields && compileSelections(page(EntryListItem), EntryListItem)(fields)
+          return (selected ?? write)({ success: true, data }).toString()
+        }
+        await compare(t, ask, JSON.stringify({ expand, fields }))
+      }
+    }
   })
 
-  const byId = (
-    name: CollectionName,
-    resource: TObject,
-    pipeline: (scope: Scope, id: string) => Query,
-    organisations: readonly string[],
-  ) =>
+  for (const [name, { record, get }] of eachResource) {
     t.test(`Each of the ${name} by its id`, async (t) => {
-      const write = compileResponse(one(resource))
-      for (const organisation of organisations) {
+      const write = compileResponse(one(record))
+      for (const organisation of [A, B, ODD_PLACES, ...Object.keys(unfit)]) {
         const every = Query.in({ organisation }, name, [], [{ $sort: { _id: 1 } }])
         const ids = objectsOf(await embedded.aggregate(every)).map(({ _id }) => _id)
         for (const id of [...ids, 'nothing']) {
           const ask = async (store: Store) => {
-            const { first } = await store.aggregate(pipeline({ organisation }, id))
+            const { first } = await store.aggregate(get({ organisation }, id))
             return first === undefined ? 'nothing' : write({ success: true, data: first }).toString()
           }
           await compare(t, ask, `${organisation} ${id}`)
         }
       }
     })
-  byId('dispatches', Dispatch, getDispatch, [A, B, ...Object.keys(unfit)])
-  byId('projects', Project, getProject, [A, B])
-  byId('entries', Entry, getEntry, [A, B])
+  }
 
   t.test('Conditions that no pipeline uses yet', async (t) => {
     const write = compileResponse(page(EntryListItem))

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import type { Test } from 'tap'
 
 export interface Started extends ChildProcess {
@@ -50,6 +51,15 @@ export const startProgram = (
   }
   t.teardown(() => child.kill('SIGKILL'))
   return Object.assign(child, { output: () => output })
+}
+
+/** A port that nothing listens on. */
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return port
 }
 
 /** Waits until a program has printed something. */

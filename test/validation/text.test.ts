@@ -22,10 +22,21 @@ t.test('each keyword and format has its own message', async (t) => {
       name: Type.String({ minLength: 1 }),
       code: Type.String({ minLength: 3 }),
       proxies: Type.String({ format: 'address-list' }),
+      since: Type.String({ format: 'date-time' }),
+      ids: Type.Array(Type.String({ minLength: 1 }), { maxItems: 3 }),
+      fields: Type.Array(Type.Unsafe<string>({ type: 'string', enum: ['id', 'name'] })),
     }),
   )
-  const valid = { count: '1', order: 'asc', name: 'a', code: 'abc', proxies: '::1' }
-  t.same(check(valid), { value: { ...valid, count: 1 } })
+  const since = '2025-03-14T09:26:53.589Z'
+  const valid = { count: '1', order: 'asc', name: 'a', code: 'abc', proxies: '::1', since, ids: 'a,b,a', fields: 'id' }
+  t.same(check(valid), {
+    value: { ...valid, count: 1, since: new Date(since), ids: ['a', 'b', 'a'], fields: ['id'] },
+  })
+  const fields = {
+    name: 'fields',
+    message: 'must be one or more of id, name, separated by commas',
+    allowed: ['id', 'name'],
+  }
   const cases: [object, { name: string; message: string; allowed?: string[] }][] = [
     [{ count: 'x' }, { name: 'count', message: 'must be an integer from 1 to 9' }],
     [{ count: '0' }, { name: 'count', message: 'must be an integer from 1 to 9' }],
@@ -37,6 +48,23 @@ t.test('each keyword and format has its own message', async (t) => {
       { proxies: 'x' },
       { name: 'proxies', message: 'must be a list of IP addresses or CIDR ranges, separated by commas' },
     ],
+    [
+      { since: '2025-02-30T00:00:00Z' },
+      {
+        name: 'since',
+        message:
+          'must be a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53.589Z or 2025-03-14T10:26:53+01:00; in a URL, + is written as %2B',
+      },
+    ],
+    [{ ids: 'a,b,c,d' }, { name: 'ids', message: 'must have at most 3 values, separated by commas' }],
+    ...['', ',', 'a,,b', 'a,'].map((ids): [object, { name: string; message: string }] => [
+      { ids },
+      { name: 'ids', message: 'must be values separated by commas, none of them empty' },
+    ]),
+    [{ ids: ['a', 'b'] }, { name: 'ids', message: 'must be given only once' }],
+    [{ fields: 'name,other' }, fields],
+    [{ fields: '' }, fields],
+    [{ fields: ['id', 'name'] }, { name: 'fields', message: 'must be given only once' }],
     [{ name: ['a', 'b'] }, { name: 'name', message: 'must be given only once' }],
     [{ name: undefined }, { name: 'name', message: 'is required' }],
     [{ other: 'x' }, { name: 'other', message: 'is not a parameter of this operation', allowed: Object.keys(valid) }],
@@ -57,8 +85,11 @@ t.test('every invalid value has one error', async (t) => {
 t.test('a schema whose errors would have no message is refused', async (t) => {
   for (const [schema, message] of [
     [Type.String({ pattern: '^a' }), 'The schema of name uses pattern'],
-    [Type.Number(), 'The schema of name must be a string, or an integer with minimum and maximum'],
-    [Type.Integer({ minimum: 1 }), 'The schema of name must be a string, or an integer with minimum and maximum'],
+    [Type.Array(Type.String({ pattern: '^a' })), 'The schema of name uses pattern'],
+    [Type.Array(Type.String(), { minItems: 1 }), 'The schema of name uses minItems'],
+    [Type.Array(Type.Number()), 'The schema of name must be a string, a list of strings, or an integer with'],
+    [Type.Number(), 'The schema of name must be a string, a list of strings, or an integer with minimum and maximum'],
+    [Type.Integer({ minimum: 1 }), 'The schema of name must be a string, a list of strings, or an integer with'],
     [Type.String({ format: 'odd' }), 'unknown format "odd"'],
   ] as const) {
     t.throws(() => textChecker(strict({ name: schema })), { message: new RegExp(message) }, message)

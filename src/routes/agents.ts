@@ -1,0 +1,26 @@
+// GET /v1/agents and GET /v1/agents/:id.
+import type { FastifyInstance } from 'fastify'
+import { Agent, AgentListQuery } from '../../schemas/agents.js'
+import type { PageLimits } from '../../schemas/common.js'
+import { getAgent, listAgents } from '../pipelines/agents.js'
+import { getOperation, listOperation } from './operations.js'
+
+export const agentRoutes = (app: FastifyInstance, limits: PageLimits): void => {
+  listOperation(app, {
+    operationId: 'listAgents',
+    url: '/agents',
+    tag: 'Agents',
+    summary: 'Get agents',
+    query: AgentListQuery(limits),
+    item: Agent,
+    pipeline: listAgents,
+  })
+  getOperation(app, {
+    operationId: 'getAgent',
+    url: '/agents/:id',
+    tag: 'Agents',
+    summary: 'Get an agent by its id',
+    resource: Agent,
+    pipeline: getAgent,
+  })
+}

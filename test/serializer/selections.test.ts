@@ -1,0 +1,37 @@
+// Responses that have only some fields of each record.
+import t from 'tap'
+import { page } from '../../schemas/envelope.js'
+import { Project } from '../../schemas/projects.js'
+import { compileSelections } from '../../src/serializer/selections.js'
+import { listOf, plain } from '../support/stored.js'
+
+const data = listOf([[plain({ _id: 'a', name: 'é', updatedAt: new Date(0) })]], 'projects')
+const write = (fields: string[]) =>
+  compileSelections(page(Project), Project)(fields)({ success: true, data, _metadata: { total: 1 } }).toString()
+
+t.test('the chosen fields are written in the order of the schema, and the id always', async (t) => {
+  const rest = '],"_metadata":{"total":1}}'
+  t.equal(write(['name']), `{"success":true,"data":[{"id":"a","name":"é"}${rest}`)
+  t.equal(write(['name', 'id', 'name']), write(['name']))
+  t.equal(write(['id']), `{"success":true,"data":[{"id":"a"}${rest}`)
+  t.equal(
+    write(['updatedAt', 'createdBy', 'name']),
+    `{"success":true,"data":[{"id":"a","name":"é","updatedAt":"1970-01-01T00:00:00.000Z"}${rest}`,
+    'a field without a value is left out',
+  )
+})
+
+t.test('a chosen field that is required and not stored is an error', async (t) => {
+  t.throws(() => write(['createdAt']), { message: 'projects a: createdAt is missing' })
+})
+
+t.test('one serializer serves a set of fields in any order, until others have taken its place', async (t) => {
+  const serializerOf = compileSelections(page(Project), Project, 2)
+  const first = serializerOf(['name', 'createdAt'])
+  t.equal(serializerOf(['createdAt', 'id', 'name']), first)
+  t.not(serializerOf(['name']), first)
+  t.equal(serializerOf(['name', 'createdAt']), first)
+  serializerOf(['createdAt'])
+  serializerOf(['updatedAt'])
+  t.not(serializerOf(['name', 'createdAt']), first)
+})
