@@ -227,6 +227,9 @@ export const mongoStore = (settings: MongoSettings): Store => {
   /**
    * Writes records with a change stamp: each replaces what has its id, if that is of the same organisation and meets the
    * condition, and is inserted otherwise. So an id that is taken is a duplicate key, as for an insert.
+   *
+   * The update does not use $replaceWith: where a document was written with it, a MongoDB-compatible server sorts the page
+   * of a filter by the field that it sorts by, instead of reading it from the index.
    */
   const write = (name: RecordCollection, documents: readonly Owned[], condition: Document, ordered: boolean) => {
     const updates = documents.map((document) => {
@@ -234,7 +237,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
       return {
         updateOne: {
           filter: { _id: document._id, $and: [{ organisation: owner, deletedFrom: owner }, condition] },
-          update: [{ $replaceWith: { $mergeObjects: [{ $literal: document }, { [CHANGED_AT]: '$$NOW' }] } }],
+          update: [{ $project: { _id: 1 } }, { $set: { ...literals(document), [CHANGED_AT]: '$$NOW' } }],
           upsert: true,
         },
       }
@@ -280,9 +283,9 @@ export const mongoStore = (settings: MongoSettings): Store => {
       await write(name, documents, {}, true)
     },
     async remove(name, organisation, ids) {
-      const tombstone = { _id: '$_id', deletedFrom: '$organisation', deletedAt: '$$NOW' }
+      const tombstone = { deletedFrom: '$organisation', deletedAt: '$$NOW' }
       const found = { _id: { $in: [...ids] }, organisation }
-      const { modifiedCount } = await run(() => collection(name).updateMany(found, [{ $replaceWith: tombstone }]))
+      const { modifiedCount } = await run(() => collection(name).updateMany(found, [{ $project: tombstone }]))
       return modifiedCount
     },
     async now() {
@@ -308,6 +311,10 @@ export const mongoStore = (settings: MongoSettings): Store => {
     close: () => client.close(),
   }
 }
+
+/** The fields of a document without its id, each as a plain value. */
+const literals = ({ _id, ...fields }: Owned): Document =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, { $literal: value }]))
 
 const keyOf = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 

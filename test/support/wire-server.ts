@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { BSON, Long, ObjectId } from 'mongodb'
 import type { Test } from 'tap'
-import type { CollectionName, RecordCollection } from '../../src/documents/collections.js'
+import { CHANGED_AT, type CollectionName, type RecordCollection } from '../../src/documents/collections.js'
 import { type Condition, Query, type Scope, type Stage } from '../../src/pipelines/stages.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { objectsOf } from './bson.js'
@@ -26,7 +26,10 @@ interface Command extends Document {
   readonly batchSize?: number
   readonly cursors: readonly number[]
   readonly documents: readonly never[]
-  readonly updates: readonly { q: Document; u: { $set: Document } | readonly [{ $replaceWith: Document }] }[]
+  readonly updates: readonly {
+    q: Document
+    u: { $set: Document } | readonly [{ $project: Document }, { $set: Record<string, { $literal: unknown }> }?]
+  }[]
 }
 
 /** Message types. The driver starts with OP_QUERY, to which OP_REPLY is the reply. Then both sides use OP_MSG. */
@@ -193,16 +196,18 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   /** Knows the updates that the store sends. Returns how many documents there were. */
   async #update(collection: RecordCollection, { q, u }: Command['updates'][number]): Promise<number> {
     if ('$set' in u) return Number(await this.store.update(collection, q._id as string, u.$set))
-    const { $mergeObjects } = u[0].$replaceWith as { $mergeObjects?: [{ $literal: never }, unknown] }
-    if ($mergeObjects === undefined) {
+    const [, written] = u
+    if (written === undefined) {
       const { _id, organisation } = q as { _id: { $in: string[] }; organisation: string }
       return this.store.remove(collection, organisation, _id.$in)
     }
-    const [{ $literal }] = $mergeObjects
+    const { [CHANGED_AT]: stamp, ...literals } = written.$set
+    const fields = Object.entries(literals).map(([name, { $literal }]) => [name, $literal])
+    const document = { _id: q._id, ...Object.fromEntries(fields) } as never
     const [, condition] = q.$and as [unknown, Document]
     await ('organisation' in condition
-      ? this.store.insert(collection, [$literal])
-      : this.store.upsert(collection, [$literal]))
+      ? this.store.insert(collection, [document])
+      : this.store.upsert(collection, [document]))
     return 1
   }
 
