@@ -18,10 +18,9 @@ export const shows = ({ fields }: Listing, field: string): boolean => fields?.in
  * Of the fields that a list keeps, those that the request chose, with the id and the field that the list is sorted by.
  * @param kept keeps all fields of the list
  */
-export const chosen = (kept: Stage, listing: Listing): Stage => {
-  const { fields, sortBy } = listing
+export const chosen = (kept: Required<Pick<Stage, '$project'>>, { fields, sortBy }: Listing): Stage => {
   if (fields === undefined) return kept
   const names = new Set(['_id', sortBy, ...fields])
-  const paths = Object.entries(kept.$project ?? {}).filter(([path]) => names.has(path.split('.')[0] as string))
+  const paths = Object.entries(kept.$project).filter(([path]) => names.has(path.split('.')[0] as string))
   return { $project: Object.fromEntries(paths) }
 }

@@ -136,7 +136,7 @@ export const sortedPage = ({ sortBy, sortOrder, page, perPage }: Listing): Stage
  * Call it once for each pipeline, not for each query.
  * @param references joined fields that still hold ids, which are kept as they are
  */
-export const pick = (schema: TObject, references: readonly string[] = []): Stage => ({
+export const pick = (schema: TObject, references: readonly string[] = []): Required<Pick<Stage, '$project'>> => ({
   $project: Object.fromEntries(paths(schema, '', references)),
 })
 

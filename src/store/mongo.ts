@@ -247,6 +247,9 @@ export const mongoStore = (settings: MongoSettings): Store => {
   /**
    * Writes records with a change stamp: each replaces a tombstone of its organisation that has its id, with `replace` also a
    * record, and is inserted otherwise. So an id that is taken is a duplicate key, as for an insert.
+   *
+   * The update does not use $replaceWith: where a document was written with it, a MongoDB-compatible server sorts the page
+   * of a filter by the field that it sorts by, instead of reading it from the index.
    */
   const write = (name: RecordCollection, documents: readonly Owned[], ordered: boolean, replace = false) => {
     const updates = documents.map((document) => {
@@ -255,7 +258,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
       return {
         updateOne: {
           filter: replace ? { _id, $or: [{ organisation }, tombstone] } : { _id, ...tombstone },
-          update: [{ $replaceWith: { $mergeObjects: [{ $literal: document }, { [CHANGED_AT]: '$$NOW' }] } }],
+          update: [{ $project: { _id: 1 } }, { $set: { ...literals(document), [CHANGED_AT]: '$$NOW' } }],
           upsert: true,
         },
       }
@@ -324,9 +327,9 @@ export const mongoStore = (settings: MongoSettings): Store => {
       }
     },
     async remove(name, organisation, ids) {
-      const tombstone = { _id: '$_id', deletedFrom: '$organisation', deletedAt: '$$NOW' }
+      const tombstone = { deletedFrom: '$organisation', deletedAt: '$$NOW' }
       const found = { _id: { $in: [...ids] }, organisation }
-      const { modifiedCount } = await run(() => collection(name).updateMany(found, [{ $replaceWith: tombstone }]))
+      const { modifiedCount } = await run(() => collection(name).updateMany(found, [{ $project: tombstone }]))
       return modifiedCount
     },
     async now() {
@@ -354,6 +357,10 @@ export const mongoStore = (settings: MongoSettings): Store => {
     close: () => client.close(),
   }
 }
+
+/** The fields of a document without its id, each as a plain value. */
+const literals = ({ _id, ...fields }: Owned): Document =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, { $literal: value }]))
 
 const keyOf = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 

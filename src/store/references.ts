@@ -28,8 +28,8 @@ export const withReferences = async (
   const found = await Promise.all(
     references.map(async ({ fields, find }, i) => {
       const wanted = [...(ids[i] as Ids).values()]
-      const documents = wanted.length === 0 ? undefined : await read(find(wanted))
-      const byId: ById = new Map(documents && reading(documents.collection, () => documentsById(documents)))
+      const fetched = wanted.length === 0 ? undefined : await read(find(wanted))
+      const byId: ById = new Map(fetched && reading(fetched.collection, () => documentsById(fetched)))
       return fields.map((field): [string, ById] => [field, byId])
     }),
   )
@@ -57,7 +57,7 @@ const idsIn = (rows: readonly Buffer[], references: readonly References[]): Ids[
   const fields = [...byField.keys()]
   for (const row of rows) {
     for (const { field, element } of valuesOf(fields, row)) {
-      if (isId(element)) byField.get(field)?.set(idKey(row, element), idValue(row, element))
+      if (isId(element)) (byField.get(field) as Ids).set(idKey(row, element), idValue(row, element))
     }
   }
   return ids

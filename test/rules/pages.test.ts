@@ -8,6 +8,7 @@ import { loadDemo } from '../../src/demo.js'
 import { problems } from '../../src/http/problems.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { testApp } from '../support/app.js'
+import { eachResource } from '../support/resources.js'
 
 const read = (file: string): string => readFileSync(file, 'utf8')
 
@@ -88,6 +89,12 @@ t.test('README.md lists every operation', async (t) => {
     ([path, { get }]) => `| \`${get.operationId}\` | \`GET ${path.replace('{id}', ':id')}\` |`,
   )
   t.same(tableOf('README.md', 'Operations').sort(), rows.sort())
+})
+
+t.test('docs/architecture.md names every resource', async (t) => {
+  const [, names = ''] = /^`<resource>` is (.*?)\./ms.exec(read('docs/architecture.md')) ?? []
+  const named = [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name)
+  t.same(named.sort(), eachResource.map(([name]) => name).sort())
 })
 
 t.test('the first request of README.md gives the lines that stand below it', async (t) => {

@@ -1,9 +1,12 @@
 // Filters, sorting, paging and page links, which all lists have in common.
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
+import { expandable } from '../../schemas/entries.js'
+import { listEntries } from '../../src/pipelines/entries.js'
 import { pageMetadata } from '../../src/routes/page-metadata.js'
 import type { Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
+import { eachResource } from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
 
@@ -39,12 +42,155 @@ t.test('each filter finds the records that match and no others', async (t) => {
     ['/v1/entries?status=rejected', ['entry2-a']],
     ['/v1/entries?status=accepted&agent=agent1-a', ['entry1-a']],
     ['/v1/entries?dispatch=nobody', []],
+    ['/v1/forms?name=Water%20a', ['form-a']],
+    ['/v1/forms?name=Water', []],
+    ['/v1/forms?status=active', ['form-a']],
+    ['/v1/forms?status=draft', []],
+    ['/v1/agents?status=active', ['agent1-a', 'agent2-a']],
+    ['/v1/agents?status=draft', []],
+    ['/v1/users?status=active', ['user-a']],
+    ['/v1/users?status=draft', []],
+    ['/v1/entries?ids=entry3-a,entry1-a', ['entry1-a', 'entry3-a']],
+    ['/v1/entries?ids=entry3-a,nobody,entry3-a,entry1-b', ['entry3-a']],
+    ['/v1/entries?ids=entry3-a,entry2-a&status=rejected', ['entry2-a']],
+    ['/v1/users?ids=user-b', []],
+    ['/v1/agents?ids=agent2-a', ['agent2-a']],
   ]
   for (const [url, expected] of cases) {
     const body: Body = (await get(url, A)).json()
     t.same(ids(body), expected, url)
     t.equal(body._metadata.total, expected.length, `${url}: the total`)
   }
+})
+
+/** When most records were created and last changed, and when entry2-a was: see test/support/tenants.ts. */
+const [CREATED, UPDATED, CREATED_LATER, UPDATED_LATER] = ['01', '02', '08', '09'].map(
+  (day) => `2025-01-${day}T08:30:15.250Z`,
+) as [string, string, string, string]
+
+t.test('a time filter finds what is at or after since, and before before', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const [late, early] = [['entry2-a'], ['entry1-a', 'entry3-a', 'entry9-a']]
+  const all = [...early, ...late].sort()
+  const cases: [string, string[]][] = [
+    [`updatedSince=${UPDATED}`, all],
+    [`updatedBefore=${UPDATED}`, []],
+    [`updatedSince=${UPDATED_LATER}`, late],
+    [`updatedBefore=${UPDATED_LATER}`, early],
+    [`createdSince=${CREATED_LATER}`, late],
+    [`createdBefore=${CREATED_LATER}`, early],
+    [`createdBefore=${CREATED}`, []],
+    [`updatedSince=${UPDATED}&updatedBefore=${UPDATED_LATER}`, early],
+    [`updatedSince=${UPDATED_LATER}&updatedBefore=${UPDATED}`, []],
+    [`updatedSince=${UPDATED}&createdSince=${CREATED_LATER}&status=rejected`, late],
+    ['updatedSince=2025-01-09T08:30:15.251Z', []],
+    ['updatedSince=2025-01-09T09:30:15.25%2B01:00', late],
+    ['updatedSince=2025-01-09T08:30:15.2509Z', late],
+    ['updatedBefore=2025-01-09T08:30:15.2509Z', early],
+  ]
+  for (const [query, expected] of cases) {
+    for (const sort of ['', '&sortBy=updatedAt', '&sortBy=createdAt']) {
+      const body: Body = (await get(`/v1/entries?${query}${sort}`, A)).json()
+      t.same(ids(body).sort(), expected, query + sort)
+      t.equal(body._metadata.total, expected.length, `${query}${sort}: the total`)
+    }
+  }
+})
+
+t.test('a list shows only the fields that a request names, and the id', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const data = async (url: string) => (await get(url, A)).json<Body>().data
+  t.same(await data('/v1/entries?fields=updatedAt&perPage=1'), [{ id: 'entry1-a', updatedAt: UPDATED }])
+  t.same(await data('/v1/entries?fields=id,form&perPage=1&sortBy=duration'), [{ id: 'entry1-a', form: 'form-a' }])
+  t.same(await data('/v1/users?fields=role'), [{ id: 'user-a', role: { name: 'Administrator' } }])
+  t.same(await data('/v1/dispatches?fields=recipients&ids=dispatch3-a'), [
+    { id: 'dispatch3-a', recipients: { agents: [], agentGroups: [] } },
+  ])
+  const [project] = await data('/v1/projects?fields=dispatches,createdBy&perPage=1')
+  t.match(project, { id: 'project1-a', dispatches: [{ id: 'dispatch1-a' }, {}], createdBy: { id: 'user-a' } })
+  t.same(Object.keys(project ?? {}), ['id', 'dispatches', 'createdBy'])
+  for (const [name, { item }] of eachResource) {
+    const [whole] = await data(`/v1/${name}?perPage=1`)
+    t.same(await data(`/v1/${name}?perPage=1&fields=${Object.keys(item.properties)}`), [whole], name)
+    for (const field of Object.keys(item.properties)) {
+      const expected = whole && field in whole ? { id: whole.id, [field]: whole[field] } : { id: whole?.id }
+      t.same(await data(`/v1/${name}?perPage=1&fields=${field}`), [expected], `${name} ${field}`)
+    }
+  }
+})
+
+t.test('a large page with some fields is written in steps and is the same', async (t) => {
+  const names = Array.from({ length: 300 }, (_, i) => `${i}${'x'.repeat(4000)}`)
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert(
+        'projects',
+        names.map((name, i) => ({ ...a.project(1000 + i), name })),
+      ),
+  })
+  const { data }: Body = (await get('/v1/projects?fields=name&perPage=1000', A)).json()
+  t.same(
+    data,
+    names.map((name, i) => ({ id: a.project(1000 + i)._id, name })),
+  )
+})
+
+t.test('each set of fields and of records to expand has its own tag', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const queries = [
+    'sortBy=updatedAt',
+    'sortBy=updatedAt&fields=id',
+    'sortBy=updatedAt&fields=id,updatedAt',
+    'sortBy=updatedAt&fields=id,form',
+    'sortBy=updatedAt&fields=id,form&expand=form',
+    'sortBy=updatedAt&expand=form',
+    'sortBy=updatedAt&expand=agent',
+  ]
+  const tags = new Set<string>()
+  for (const query of queries) {
+    const { headers } = await get(`/v1/entries?${query}`, A)
+    const again = await get(`/v1/entries?${query}`, A, { headers: { 'if-none-match': headers.etag as string } })
+    t.equal(again.statusCode, 304, query)
+    tags.add(headers.etag as string)
+  }
+  t.equal(tags.size, queries.length)
+})
+
+t.test('a list embeds the records that a request expands, and no others', async (t) => {
+  const { get, store } = await testApp(t, { fill: fillTenants })
+  const list = async (query: string) => (await get(`/v1/entries?${query}`, A)).json<Body>().data
+  const byId = (await get('/v1/entries/entry1-a', A)).json().data
+  const [first] = await list('expand=form,agent&perPage=1')
+  t.same(first, { ...byId, dispatch: 'dispatch1-a', project: 'project1-a' })
+  t.same(await list('fields=form&expand=form,agent&ids=entry1-a'), [{ id: 'entry1-a', form: byId.form }])
+  await store.insert('entries', [a.entry(5, { dispatch: 'gone', agent: 'gone' })])
+  const [lost] = await list('ids=entry5-a&expand=agent')
+  t.notOk(lost && 'agent' in lost, 'as in the entry by id, what is gone is left out')
+  t.equal(lost?.dispatch, 'gone')
+})
+
+t.test('a page reads each collection that it expands once', async (t) => {
+  const store = testStore(t)
+  await fillTenants(store)
+  const asked: string[] = []
+  const query = listEntries(
+    { organisation: A },
+    { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50, expand: [...expandable] },
+  )
+  const references = query.references.map(({ fields, find }) => ({
+    fields,
+    find: (ids: readonly unknown[]) => {
+      asked.push(`${fields}: ${[...ids].sort()}`)
+      return find(ids)
+    },
+  }))
+  await store.aggregate(Object.assign(Object.create(query), { references }))
+  t.same(asked, [
+    'dispatch: dispatch1-a,dispatch1-b,dispatch2-a',
+    'form: form-a,form-b',
+    'project: project1-a,project1-b',
+    'agent: agent1-a,agent1-b,agent2-a',
+  ])
 })
 
 t.test(
@@ -57,6 +203,9 @@ t.test(
       await store.insert('entries', [a.entry(0, { duration: 999, ...late })])
       await store.insert('dispatches', [a.dispatch(0, { name: 'Zuma', ...late })])
       await store.insert('projects', [{ ...a.project(0), name: 'Zuma', ...late }])
+      await store.insert('forms', [{ ...a.form, _id: '0-a', name: 'Zuma', ...late }])
+      await store.insert('agents', [{ ...a.agent(0), _id: '0-a', ...late }])
+      await store.insert('users', [{ ...a.user, _id: '0-a', ...late }])
     }
     const { get } = await testApp(t, { fill })
     const cases: [string, string[]][] = [
@@ -77,6 +226,13 @@ t.test(
       ],
       ['/v1/projects?sortBy=createdAt', ['project1-a', 'project2-a', 'project9-a', 'project0-a']],
       ['/v1/projects?sortBy=name&sortOrder=desc', ['project0-a', 'project9-a', 'project2-a', 'project1-a']],
+      ['/v1/projects?sortBy=updatedAt', ['project1-a', 'project2-a', 'project9-a', 'project0-a']],
+      ['/v1/dispatches?sortBy=updatedAt&sortOrder=desc&perPage=1', ['dispatch0-a']],
+      ...['forms', 'agents', 'users'].flatMap((name): [string, string[]][] => [
+        [`/v1/${name}?sortBy=createdAt&sortOrder=desc&perPage=1`, ['0-a']],
+        [`/v1/${name}?sortBy=updatedAt&sortOrder=desc&perPage=1`, ['0-a']],
+      ]),
+      ['/v1/forms?sortBy=name', ['form-a', '0-a']],
       ['/v1/projects?sortBy=id', ['project0-a', 'project1-a', 'project2-a', 'project9-a']],
     ]
     for (const [url, expected] of cases) t.same(ids((await get(url, A)).json()), expected, url)

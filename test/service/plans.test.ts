@@ -48,11 +48,11 @@ const filterValues: Record<ResourceName, Record<string, readonly [string, string
 
 const day = (n: number) => new Date(Date.UTC(2025, 0, 1 + n))
 
-/** Times that select many documents, a few and none, by field: since, before and in between. */
+/** Times that select many documents, a few and none. */
 const timeSelections = (field: 'created' | 'updated') => [
-  ...[day(10), day(360), day(400)].map((time) => ({ [`${field}Since`]: time })),
-  ...[day(300), day(4), day(-1)].map((time) => ({ [`${field}Before`]: time })),
+  { [`${field}Since`]: day(10) },
   { [`${field}Since`]: day(100), [`${field}Before`]: day(103) },
+  { [`${field}Before`]: day(-1) },
 ]
 
 /** The value of document `n`: one document in a hundred has the rare value, the others share four. */
@@ -183,7 +183,7 @@ t.test(title, { skip: server === undefined }, async (t) => {
     t.test(`a page of ${name} by time, in the order of that time, with each filter`, async (t) => {
       for (const field of ['created', 'updated'] as const) {
         for (const time of timeSelections(field)) {
-          for (const selection of selections) {
+          for (const selection of [{}, ...Object.entries(first).map(([name, value]) => ({ [name]: value }))]) {
             for (const order of orders) {
               const listing = { ...selection, ...time, sortBy: `${field}At`, sortOrder: order, page: 1, perPage: 50 }
               t.same(await explainQuery(explain, list(scope, listing as never)), [], JSON.stringify(listing))

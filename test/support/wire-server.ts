@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { BSON, Long, ObjectId } from 'mongodb'
 import type { Test } from 'tap'
-import type { CollectionName, RecordCollection } from '../../src/documents/collections.js'
+import { CHANGED_AT, type CollectionName, type RecordCollection } from '../../src/documents/collections.js'
 import { type Condition, Query, type Scope, type Stage } from '../../src/pipelines/stages.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { objectsOf } from './bson.js'
@@ -28,7 +28,13 @@ interface Command extends Document {
   readonly documents: readonly never[]
   readonly indexes: readonly { readonly key: object; readonly expireAfterSeconds?: number }[]
   readonly index: { readonly expireAfterSeconds: number }
-  readonly updates: readonly { q: Document; u: { $set: Document } | readonly [{ $replaceWith: Document }] }[]
+  readonly updates: readonly {
+    q: Document
+    u:
+      | { $set: Document }
+      | readonly [{ $set: Document }]
+      | readonly [{ $project: Document }, { $set: Record<string, { $literal: unknown }> }?]
+  }[]
 }
 
 /** Message types. The driver starts with OP_QUERY, to which OP_REPLY is the reply. Then both sides use OP_MSG. */
@@ -219,13 +225,15 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
       return stamped
     }
     if ('$set' in u) return Number(await this.store.update(collection, q._id as string, u.$set))
-    const { $mergeObjects } = u[0].$replaceWith as { $mergeObjects?: [{ $literal: never }, unknown] }
-    if ($mergeObjects === undefined) {
+    const [, written] = u
+    if (written === undefined) {
       const { _id, organisation } = q as { _id: { $in: string[] }; organisation: string }
       return this.store.remove(collection, organisation, _id.$in)
     }
-    const [{ $literal }] = $mergeObjects
-    await ('$or' in q ? this.store.upsert(collection, [$literal]) : this.store.insert(collection, [$literal]))
+    const { [CHANGED_AT]: stamp, ...literals } = written.$set
+    const fields = Object.entries(literals).map(([name, { $literal }]) => [name, $literal])
+    const document = { _id: q._id, ...Object.fromEntries(fields) } as never
+    await ('$or' in q ? this.store.upsert(collection, [document]) : this.store.insert(collection, [document]))
     return 1
   }
 
