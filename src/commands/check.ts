@@ -31,13 +31,14 @@ const checkOf = (schema: TObject): Check => {
   const compiled = TypeCompiler.Compile(schema)
   return (document) => {
     if (compiled.Check(document)) return []
-    const messages: string[] = []
+    // A field that is missing is also of a wrong type, so only the first error of a field counts.
+    const messages = new Map<string, string>()
     for (const error of compiled.Errors(document)) {
-      if (isHarmless(error)) continue
-      messages.push(messageOf(error, 'a BSON date'))
-      if (messages.length === MAX_ERRORS) break
+      if (isHarmless(error) || messages.has(error.path)) continue
+      messages.set(error.path, messageOf(error, 'a BSON date'))
+      if (messages.size === MAX_ERRORS) break
     }
-    return messages
+    return [...messages.values()]
   }
 }
 

@@ -1,4 +1,5 @@
 // The command that creates indexes.
+import { MongoClient } from 'mongodb'
 import t from 'tap'
 import { indexesCommand } from '../../src/commands/indexes.js'
 import {
@@ -10,7 +11,7 @@ import {
 } from '../../src/documents/collections.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { tryCommand } from '../support/command.js'
-import { mongoSettings } from '../support/store.js'
+import { mongoSettings, ownDatabase } from '../support/store.js'
 import { WireServer } from '../support/wire-server.js'
 
 t.test('every index is created, and a failure is reported', async (t) => {
@@ -48,6 +49,25 @@ t.test('the setting says how long tombstones are kept, also after it was changed
     t.same(
       [...server.expiries],
       recordCollections.map((name) => [name, seconds]),
+    )
+  }
+})
+
+const uri = process.env.TEST_MONGODB_URI
+
+t.test('a server keeps one index that deletes tombstones, and no record', { skip: uri === undefined }, async (t) => {
+  const database = ownDatabase(t, String(uri))
+  const client = new MongoClient(database)
+  t.teardown(() => client.close())
+  for (const days of ['90', '30', '30', '365']) {
+    const store = mongoStore(mongoSettings(database, { TOMBSTONE_DAYS: days }))
+    t.teardown(() => store.close())
+    t.match(await tryCommand(indexesCommand, store, []), { code: 0 })
+    const indexes = await client.db().collection('entries').indexes()
+    const expiring = indexes.filter(({ expireAfterSeconds }) => expireAfterSeconds !== undefined)
+    t.match(
+      expiring.map((index) => [index.key, index.expireAfterSeconds, index.partialFilterExpression]),
+      [[{ deletedAt: 1 }, Number(days) * 86_400 + 3600, { deletedFrom: { $exists: true } }]],
     )
   }
 })

@@ -34,11 +34,7 @@ t.test('a deleted record is gone from lists, totals, by-ids and embeds until it 
   for (const name of ['users', 'agents', 'forms'] as const) await removeAll(name)
   const fields = await fieldsOf()
   for (const name of fields) embedding.splice(embedding.indexOf(name), 1)
-  t.same(
-    embedding,
-    ['form', 'agent', 'createdBy', 'modifiedBy', 'form', 'createdBy', 'modifiedBy'],
-    'no longer embedded',
-  )
+  t.same(embedding.sort(), ['agent', 'createdBy', 'createdBy', 'form', 'form', 'modifiedBy', 'modifiedBy'])
   t.match((await get(byIds[1] as string, A)).json(), { data: { recipients: { agents: [] } } })
 
   for (const name of ['projects', 'dispatches', 'entries'] as const) await removeAll(name)

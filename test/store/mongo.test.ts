@@ -43,6 +43,12 @@ const read = async (batches: AsyncIterable<BsonList>): Promise<number[]> => {
   return read
 }
 
+const all = async <T>(batches: AsyncIterable<T>): Promise<T[]> => {
+  const all: T[] = []
+  for await (const batch of batches) all.push(batch)
+  return all
+}
+
 /** A call of every method of the store that needs the database. */
 const calls: Record<string, (store: Store) => Promise<unknown>> = {
   aggregate: (store) => store.aggregate(entries()),
@@ -52,6 +58,10 @@ const calls: Record<string, (store: Store) => Promise<unknown>> = {
   dangerouslyFindAll: (store) => store.dangerouslyFindAll('users', {}, 1),
   insert: (store) => store.insert('users', [{ ...a.user, _id: 'user-new' }]),
   update: (store) => store.update('users', a.user._id, { firstName: 'Zainab' }),
+  upsert: (store) => store.upsert('users', [a.user]),
+  remove: (store) => store.remove('users', A, ['user-new']),
+  stamp: (store) => all(store.stamp('users')),
+  dangerouslyReadAll: (store) => all(store.dangerouslyReadAll('users')),
   ping: (store) => store.ping(),
 }
 const reads = Object.entries(calls).slice(0, 5)
@@ -233,6 +243,36 @@ t.test('A stream fetches its batches on demand', async (t) => {
   t.same(sizes((await stream.next()).value), [504])
   t.equal((await stream.next()).done, true)
   t.same(commands(server), ['aggregate', 'getMore', 'getMore'])
+})
+
+t.test(
+  'All documents are read in batches without a time limit, which would count for all batches together',
+  async (t) => {
+    const { server, store } = await start(t)
+    await addEntries(server, 1500)
+    const [first, second] = await all(store.dangerouslyReadAll('entries'))
+    t.same([first?.length, second?.length], [1000, 505])
+    t.match(first?.[0], { document: { _id: String, organisation: String, changedAt: Date } })
+    t.notOk('maxTimeMS' in (server.commands[0] as object))
+    t.equal(server.cursors, 0)
+  },
+)
+
+t.test('Records without a stamp are stamped in batches', async (t) => {
+  const { server, store } = await start(t)
+  await addEntries(server, 1500)
+  t.same(await all(store.stamp('entries')), [])
+  for (let i = 0; i < 1500; i++) await server.store.update('entries', `more${i}`, { changedAt: null } as never)
+  const counts = await all(store.stamp('entries'))
+  t.same(counts.length, 2)
+  t.same(commands(server).at(-1), 'update')
+  t.same(await all(store.stamp('entries')), [])
+})
+
+t.test('The time by the clock of the database', async (t) => {
+  const { server, store } = await start(t)
+  const before = await server.store.now()
+  t.ok((await store.now()) >= before)
 })
 
 t.test('Leaving the loop over a stream closes its cursor on the server', async (t) => {

@@ -1,0 +1,57 @@
+// The statements of docs/data.md, for programs that write to the database themselves, run on the server of
+// TEST_MONGODB_URI: each does what the page says.
+import { readFileSync } from 'node:fs'
+import { MongoClient } from 'mongodb'
+import t from 'tap'
+import { checkCommand } from '../../src/commands/check.js'
+import { mongoStore } from '../../src/store/mongo.js'
+import { tryCommand } from '../support/command.js'
+import { mongoSettings, ownDatabase } from '../support/store.js'
+import { a } from '../support/tenants.js'
+
+const server = process.env.TEST_MONGODB_URI
+const organisation = 'savannah'
+
+const statements = [...readFileSync('docs/data.md', 'utf8').matchAll(/^```js\n(.*?)^```/gms)].map(([, text]) => text)
+
+t.test('docs/data.md has a statement to add, to change, to delete and to stamp', async (t) => {
+  t.equal(statements.length, 4)
+})
+
+t.test('the statements of docs/data.md keep the change feed right', { skip: server === undefined }, async (t) => {
+  const uri = ownDatabase(t, String(server))
+  const client = new MongoClient(uri)
+  t.teardown(() => client.close())
+  const store = mongoStore(mongoSettings(uri))
+  t.teardown(() => store.close())
+  await store.ensureIndexes()
+  const entries = client.db().collection<{ _id: string; changedAt?: unknown; deletedAt?: unknown }>('entries')
+  const [add, change, remove, stamp] = statements.map(
+    (text) => () => new Function('db', `return ${text}`)({ entries }) as Promise<{ modifiedCount: number }>,
+  ) as [Run, Run, Run, Run]
+  /** Runs a statement, and returns the document that it leaves. */
+  const after = async (run: Run) => {
+    const since = await store.now()
+    await run()
+    const document = await entries.findOne({ _id: 'entry-1' })
+    t.ok(Number(document?.changedAt ?? document?.deletedAt) >= Number(since), 'it has the time of the statement')
+    return document
+  }
+
+  await entries.insertOne({ ...a.entry(1), _id: 'foreign' })
+  t.match(await after(add), { organisation, status: 'submitted', updatedAt: new Date('2025-03-14T09:26:53.589Z') })
+  await t.rejects(add(), { code: 11_000 }, 'its id is taken')
+  t.match(await after(change), { organisation, status: 'accepted', changedAt: Date })
+  t.same(Object.keys((await after(remove)) ?? {}), ['_id', 'deletedFrom', 'deletedAt'])
+  t.equal((await remove()).modifiedCount, 0)
+  t.equal((await change()).modifiedCount, 0)
+  t.match(await after(add), { organisation, status: 'submitted' })
+  t.notOk('deletedFrom' in ((await entries.findOne({ _id: 'entry-1' })) ?? {}))
+
+  t.match(await tryCommand(checkCommand, store, []), { code: 1, stdout: '"errors":["changedAt: is missing"]' })
+  t.equal((await stamp()).modifiedCount, 1)
+  t.equal((await stamp()).modifiedCount, 0)
+  t.match(await tryCommand(checkCommand, store, []), { code: 0, output: 'All 2 documents fit' })
+})
+
+type Run = () => Promise<{ modifiedCount: number }>
