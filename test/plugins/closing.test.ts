@@ -47,6 +47,18 @@ t.test(
   },
 )
 
+t.test('what waits for something is told at once that the service closes', async (t) => {
+  const { app } = await testApp(t)
+  let runningAtAbort: Promise<number> | undefined
+  await listen(app)
+  app.closing.addEventListener('abort', () => {
+    runningAtAbort = app.inject('/health/live').then(({ statusCode }) => statusCode)
+  })
+  t.notOk(app.closing.aborted)
+  await app.close()
+  t.equal(await runningAtAbort, 200, 'requests are still served then')
+})
+
 t.test('requests of callers that have disconnected do not delay the shutdown', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)

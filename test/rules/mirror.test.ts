@@ -14,6 +14,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/pipelines/entries': 'service/contract, lists, isolation, hostile and plans',
   'src/pipelines/joins': 'service/contract, lists, isolation, hostile and plans',
   'src/pipelines/projects': 'service/contract, lists, isolation, hostile and plans',
+  'src/pipelines/sync': 'sync/feed, sync/digest and service/plans',
   'src/plugins/json-only': 'plugins/problems',
   'src/routes/dispatches': 'service/contract and service/lists',
   'src/routes/entries': 'service/contract and service/lists',
