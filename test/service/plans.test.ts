@@ -121,7 +121,10 @@ t.test(title, { skip: server === undefined }, async (t) => {
 
   const unfiltered = (sortBy: string) => ({ sortBy, sortOrder: 'asc', page: 1, perPage: 50 }) as never
   const settled = async () => {
-    const found = eachResource.map(([, { list }]) => list(scope, unfiltered('createdAt')))
+    const found = eachResource.flatMap(([name, { list }]) => [
+      list(scope, unfiltered('createdAt')),
+      changesIn(scope, { collection: name, list }, 'changedAt', { stamp: null }, 50),
+    ])
     return (await Promise.all(found.map((query) => explainQuery(explain, query)))).flat().length === 0
   }
   const deadline = performance.now() + STATISTICS_MS

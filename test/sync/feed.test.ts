@@ -227,6 +227,15 @@ t.test('an idle poll reads one range of each index at once, and none if the cloc
   t.same(queries, [])
 })
 
+t.test('a record whose id is no string does not stop a feed', async (t) => {
+  const { store, feeds } = prepare(t)
+  await store.insert(
+    'entries',
+    [5, 'a', 'b'].map((id) => entry(id as string, new Date(5000))),
+  )
+  t.same((await walk(feeds, 1)).ids, ['undefined', 'a', 'b'])
+})
+
 t.test('the newest stamp is that of a change or a deletion below the horizon', async (t) => {
   const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
   await store.insert('entries', [entry('a', new Date(5000)), entry('b', new Date(6000)), entry('c', new Date(7000))])
