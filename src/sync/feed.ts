@@ -82,7 +82,7 @@ export class Feeds {
       items: new FeedItems(shown),
       size: shown.reduce((size, { document }) => size + document.bytes.length, 0),
       hasMore,
-      next: { began, position: hasMore ? this.#positionOf(shown.at(-1) as Row) : later(position, horizon) },
+      next: { began, position: hasMore ? this.#between(rows.slice(perPage - 1)) : later(position, horizon) },
     }
   }
 
@@ -129,8 +129,12 @@ export class Feeds {
       .map(({ row }) => row)
   }
 
-  #positionOf(row: Row): Position {
-    return { stamp: this.#stampOf(row) ?? null, id: idOf(row) }
+  /** The position between two rows. If their stamps differ, what follows is one range instead of two. */
+  #between(rows: readonly Row[]): Position {
+    const [last, next] = rows as [Row, Row]
+    const stamp = this.#stampOf(last) ?? null
+    const isLastOfStamp = stamp !== null && this.#stampOf(next) !== stamp
+    return isLastOfStamp ? { stamp: stamp + 1, id: null } : { stamp, id: idOf(last) }
   }
 
   #stampOf({ document: { bytes }, isDeleted }: Row): number | undefined {

@@ -78,6 +78,13 @@ t.test('A stage that writes is an error, even if a cast hides it from the compil
   }
 })
 
+t.test('A query for tombstones is limited to one organisation, and cannot write', async (t) => {
+  const { match } = Query.deletedFrom(scope, 'entries', [{ deletedFrom: 'other' }], [])
+  t.same(match, { $and: [{ deletedFrom: 'other' }, { deletedFrom: 'org' }] })
+  const writing = { $out: 'entries' } as unknown as Stage
+  t.throws(() => Query.deletedFrom(scope, 'entries', [], [writing]), { message: /^A query must not contain/ })
+})
+
 t.test('The id is the last sort key, in the same direction', async (t) => {
   const sorts = (sortBy: 'id' | 'duration', sortOrder: 'asc' | 'desc') =>
     listEntries(scope, { ...listing, sortBy, sortOrder, page: 3, perPage: 20 }).stages.slice(0, 3)

@@ -37,6 +37,10 @@ const served = async (
   await app.register(fp(auth, { name: 'bearer-auth' }))
   await app.register(admissionPlugin, { memory: 8 * MB, ...options })
   app.decorateRequest('scope')
+  app.get('/digests/:key', { config: { queue: 'digests' } }, (request) => {
+    begun.push(request.url)
+    return handler(request)
+  })
   app.get(
     '/:key',
     { schema: { querystring: { type: 'object', properties: { perPage: { type: 'integer' } } } } },
@@ -89,6 +93,68 @@ t.test('large pages of a key run one after the other, and do not block its small
   }
   go.emit('end')
   for (const response of await Promise.all(all)) t.equal(response.statusCode, 200)
+})
+
+t.test('digests run two at once and one of each key, beside all other requests', async (t) => {
+  const go = new EventEmitter()
+  const { begun, get } = await served(t, ({ url }) => (url.startsWith('/digests') ? once(go, 'end') : {}))
+  const all = ['/digests/a', '/digests/a?2', '/digests/b', '/digests/c'].map((path) => get(path))
+  await until(() => begun.length === 2)
+  t.same(begun, ['/digests/a', '/digests/b'])
+  for (const path of ['/a?perPage=1000', '/a', '/c']) t.equal((await get(path)).statusCode, 200)
+  go.emit('end')
+  await until(() => begun.length === 7)
+  t.same(begun.slice(5).sort(), ['/digests/a?2', '/digests/c'], 'without a pause, although several keys are in use')
+  go.emit('end')
+  for (const response of await Promise.all(all)) t.equal(response.statusCode, 200)
+})
+
+t.test('a request may leave its place while it waits for something, and enters again in its turn', async (t) => {
+  const go = new EventEmitter()
+  const { app, begun, get } = await served(
+    t,
+    async ({ share, url }) => {
+      if (!url.startsWith('/a?leave')) return once(go, url)
+      share.place.leave()
+      await once(go, 'back')
+      await share.place.enter()
+      return { entered: true }
+    },
+    { waitMs: 50, checkIntervalMs: 10 },
+  )
+  const left = get('/a?leave&perPage=1000')
+  await until(() => begun.length === 1)
+  const other = get('/a?perPage=1000')
+  await until(() => begun.length === 2)
+  go.emit('back')
+  await setTimeout(10)
+  go.emit('/a?perPage=1000')
+  t.equal((await other).statusCode, 200)
+  t.same((await left).json(), { entered: true })
+
+  const late = get('/a?leave&perPage=1000')
+  const holder = get('/a?perPage=1000')
+  await until(() => begun.length === 4)
+  // Keeps the process alive, which has no socket here.
+  const alive = setInterval(() => {}, 1000)
+  t.teardown(() => clearInterval(alive))
+  go.emit('back')
+  t.match((await late).json(), { code: 'overloaded' }, 'it waits no longer than at its beginning')
+  go.emit('/a?perPage=1000')
+  t.equal((await holder).statusCode, 200)
+
+  const port = await listen(app)
+  const socket = await neverRead(port, getRequest('/a?leave&perPage=1000'))
+  await until(() => begun.length === 5)
+  const closed = once(app.server, 'connection').then(([connection]) => once(connection, 'close'))
+  socket.destroy()
+  await Promise.race([closed, setTimeout(50)])
+  go.emit('back')
+  await setTimeout(10)
+  const next = get('/a?perPage=1000')
+  await until(() => begun.length === 6)
+  go.emit('/a?perPage=1000')
+  t.equal((await next).statusCode, 200, 'a caller that has gone takes no place again')
 })
 
 t.test('while several keys are in use, a large page is followed by a pause in which others are served', async (t) => {

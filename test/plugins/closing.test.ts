@@ -47,6 +47,16 @@ t.test(
   },
 )
 
+t.test('what waits for something is told that the service closes while its connection is still open', async (t) => {
+  const { app } = await testApp(t)
+  await listen(app)
+  const listening: boolean[] = []
+  app.closing.addEventListener('abort', () => listening.push(app.server.listening))
+  t.notOk(app.closing.aborted)
+  await app.close()
+  t.same(listening, [true])
+})
+
 t.test('requests of callers that have disconnected do not delay the shutdown', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)

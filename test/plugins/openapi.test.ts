@@ -63,6 +63,18 @@ t.test('every operation is described, with each parameter and response', async (
     'get /v1/forms/{id} getForm',
     'get /v1/projects listProjects',
     'get /v1/projects/{id} getProject',
+    'get /v1/sync/agents syncAgents',
+    'get /v1/sync/agents/digest digestAgents',
+    'get /v1/sync/dispatches syncDispatches',
+    'get /v1/sync/dispatches/digest digestDispatches',
+    'get /v1/sync/entries syncEntries',
+    'get /v1/sync/entries/digest digestEntries',
+    'get /v1/sync/forms syncForms',
+    'get /v1/sync/forms/digest digestForms',
+    'get /v1/sync/projects syncProjects',
+    'get /v1/sync/projects/digest digestProjects',
+    'get /v1/sync/users syncUsers',
+    'get /v1/sync/users/digest digestUsers',
     'get /v1/users listUsers',
     'get /v1/users/{id} getUser',
   ])
@@ -76,7 +88,7 @@ t.test('every operation is described, with each parameter and response', async (
     }
     const statuses = [
       '200',
-      '304',
+      ...(path.includes('/sync/') ? [] : ['304']),
       '400',
       '401',
       '406',
@@ -86,6 +98,7 @@ t.test('every operation is described, with each parameter and response', async (
       '503',
       '505',
       ...(path.includes('{id}') ? ['404'] : []),
+      ...(/sync\/\w+$/.test(path) ? ['410'] : []),
     ]
     t.same(Object.keys(operation.responses).sort(), statuses.sort(), path)
     for (const { name, description, schema, required, in: place } of operation.parameters ?? []) {

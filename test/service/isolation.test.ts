@@ -1,4 +1,5 @@
 // What one organisation can see of another: every operation of the service, with the other's ids and values.
+import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { expandable } from '../../schemas/entries.js'
@@ -20,7 +21,12 @@ const operationsOf = async (app: FastifyInstance): Promise<[string, Operation][]
 t.test('the resources that tests go through are those of the service', async (t) => {
   const { app } = await testApp(t)
   const paths = (await operationsOf(app)).map(([path]) => path)
-  const expected = eachResource.flatMap(([name]) => [`/v1/${name}`, `/v1/${name}/{id}`])
+  const expected = eachResource.flatMap(([name]) => [
+    `/v1/${name}`,
+    `/v1/${name}/{id}`,
+    `/v1/sync/${name}`,
+    `/v1/sync/${name}/digest`,
+  ])
   t.same(paths.sort(), expected.sort(), 'test/support/resources.ts lists every path')
 })
 
@@ -62,10 +68,13 @@ const sharedValues = new Set([
   'sortOrder',
   'page',
   'perPage',
+  'wait',
   'fields',
   'expand',
   ...Object.keys(widestTimes),
 ])
+/** Parameters that tests of their own are about. */
+const testedBelow = new Set(['cursor', 'from', 'to', 'bounds'])
 
 t.test('every filter with another organisation’s values finds nothing', async (t) => {
   const { app, get } = await testApp(t, { fill: fillTenants })
@@ -74,7 +83,7 @@ t.test('every filter with another organisation’s values finds nothing', async 
   for (const [path, operation] of (await operationsOf(app)).filter(([path]) => !path.includes('{id}'))) {
     for (const { name } of operation.get.parameters) {
       const value = foreignValues[name]
-      const isKnown = value !== undefined || sharedValues.has(name)
+      const isKnown = value !== undefined || sharedValues.has(name) || testedBelow.has(name)
       t.ok(isKnown, `${path}: the parameter ${name} is in foreignValues or in sharedValues of this test`)
       if (value === undefined) continue
       const { data, _metadata } = (await get(`${path}?${name}=${encodeURIComponent(value)}`, A)).json()
@@ -135,5 +144,49 @@ t.test('another organisation’s dispatch that names a project is not among its 
     const { data } = (await get(url, A)).json()
     const { dispatches } = Array.isArray(data) ? data[0] : data
     t.same(dispatches, [{ id: 'dispatch1-a' }, { id: 'dispatch3-a' }], url)
+  }
+})
+
+/** Changes are shown at once, which only a test without late commits may do. */
+const settings = { SYNC_SETTLE_MS: '0' }
+
+t.test('a feed has the organisation’s own records and deletions alone, and takes no other’s cursor', async (t) => {
+  const { get, store } = await testApp(t, { settings, fill: fillTenants })
+  for (const [name, { idOf }] of eachResource) await store.remove(name, B, [idOf(b)])
+  const until = (await store.now()).getTime()
+  while ((await store.now()).getTime() <= until) await setTimeout(1)
+  for (const [name, { idOf }] of eachResource) {
+    const feed = async (organisation: string, query = '') => get(`/v1/sync/${name}${query}`, organisation)
+    const own = (await feed(A)).json()
+    t.ok(own.data.length > 0, name)
+    t.same(
+      own.data.filter(({ id }: { id: string }) => !id.endsWith('-a')),
+      [],
+      name,
+    )
+    const theirs = (await feed(B)).json()
+    t.ok(
+      theirs.data.some(({ id, deleted }: { id: string; deleted?: true }) => id === idOf(b) && deleted),
+      `${name}: the deletion is in the feed of its organisation`,
+    )
+    for (const { nextCursor } of [theirs._metadata, (await feed(B, '?perPage=1')).json()._metadata]) {
+      const denied = await feed(A, `?cursor=${nextCursor}`)
+      t.match([denied.statusCode, denied.json().code], [400, 'invalid_cursor'], name)
+    }
+  }
+})
+
+t.test('a digest counts the organisation’s own records alone, whatever ids bound it', async (t) => {
+  const { get } = await testApp(t, { settings, fill: fillTenants })
+  for (const [name, { idOf }] of eachResource) {
+    const { length } = (await get(`/v1/${name}`, A)).json().data
+    const id = encodeURIComponent(idOf(b))
+    for (const query of ['', `?bounds=${id}`, `?from=${id}`, `?to=${id}~`, `?from=${id}&to=${id}~`]) {
+      const { data } = (await get(`/v1/sync/${name}/digest${query}`, A)).json<{ data: { count: number }[] }>()
+      const count = data.reduce((sum, range) => sum + range.count, 0)
+      if (query === '' || query.startsWith('?bounds')) t.equal(count, length, `${name}${query}`)
+      else if (query.includes('&')) t.equal(count, 0, `${name}${query}`)
+      else t.ok(count <= length, `${name}${query}`)
+    }
   }
 })

@@ -8,6 +8,7 @@ import { expandable } from '../../schemas/entries.js'
 import { getDispatch } from '../../src/pipelines/dispatches.js'
 import { getProject } from '../../src/pipelines/projects.js'
 import type { Listing, Query, Scope } from '../../src/pipelines/stages.js'
+import { changesIn, deletionsIn, digestOf, type FeedRange, newestIn } from '../../src/pipelines/sync.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
 import { planFaults } from '../support/plans.js'
@@ -108,6 +109,12 @@ const fill = async (store: Store): Promise<void> => {
     await store.insert('dispatches', range(300 * share, dispatch))
     await store.insert('entries', range(2000 * share, entry))
   }
+  // Every tenth entry of A is deleted.
+  await store.remove(
+    'entries',
+    A,
+    range(400, (n) => a.entry(10 * n)._id),
+  )
   // Projects of A that dispatches of both organisations name.
   await store.insert(
     'projects',
@@ -134,7 +141,10 @@ t.test(title, { skip: server === undefined }, async (t) => {
 
   const listed = { sortBy: 'createdAt', sortOrder: 'asc', page: 1, perPage: 50 }
   const settled = async () => {
-    const found = eachResource.map(([, { list }]) => list(scope, listed as never))
+    const found = eachResource.flatMap(([name, { list }]) => [
+      list(scope, listed as never),
+      changesIn(scope, { collection: name, list }, 'changedAt', { stamp: null }, 50),
+    ])
     return (await Promise.all(found.map((query) => explainQuery(explain, query)))).flat().length === 0
   }
   const deadline = performance.now() + STATISTICS_MS
@@ -216,6 +226,38 @@ t.test(title, { skip: server === undefined }, async (t) => {
     }
     t.same(await explainQuery(explain, getProject(scope, 'project-1')), [], 'project that dispatches name')
   })
+
+  for (const [name, { list }] of eachResource) {
+    t.test(`the feed and the digest of ${name}`, async (t) => {
+      const resource = { collection: name, list }
+      const $lt = new Date(Date.now() + 1000)
+      const ranges: FeedRange[] = [
+        { stamp: null },
+        { stamp: null, afterId: 'entry5' },
+        { stamp: { $gte: new Date(-8.64e15), $lt } },
+        { stamp: { $gt: day(100), $lt } },
+        { stamp: { $gte: $lt, $lt: new Date($lt.getTime() + 1000) } },
+        { stamp: day(100), afterId: 'entry5' },
+      ]
+      for (const range of ranges) {
+        for (const stamp of ['changedAt', 'updatedAt'] as const) {
+          t.same(
+            await explainQuery(explain, changesIn(scope, resource, stamp, range, 50)),
+            [],
+            `${stamp} ${JSON.stringify(range)}`,
+          )
+        }
+        if (range.stamp === null) continue
+        t.same(await explainQuery(explain, deletionsIn(scope, name, range, 50)), [], JSON.stringify(range))
+        for (const newest of newestIn(scope, name, 'changedAt', range)) {
+          t.same(await explainQuery(explain, newest), [], `newest of ${JSON.stringify(range)}`)
+        }
+      }
+      for (const range of [{}, { from: 'a' }, { from: 'd', to: 'e' }]) {
+        t.same(await explainQuery(explain, digestOf(scope, name, range)), [], JSON.stringify(range))
+      }
+    })
+  }
 
   t.test('the documents that replace ids in a page', async (t) => {
     const own = (collection: string, n: number) =>

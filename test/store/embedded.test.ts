@@ -236,7 +236,7 @@ t.test('A page has the requested part of the list, also beyond its end', async (
 t.test('Unsupported stages and unsupported forms of stages are errors', async (t) => {
   const store = await filled()
   const refused: object[][] = [
-    [{ $group: { _id: '$status' } }],
+    [{ $count: 'status' }],
     [{ $unset: 'name' }],
     [{ $limit: 1 }, { $skip: 1 }],
     [{ $sort: { _id: 1 } }, { $sort: { createdAt: 1 } }],

@@ -166,6 +166,24 @@ t.test('Every read uses the read preference', async (t) => {
   }
 })
 
+t.test('A read from the primary ignores the read preference, also when it needs several replies', async (t) => {
+  const { server, store } = await start(t, { MONGODB_READ_PREFERENCE: 'secondaryPreferred' })
+  server.isRouter = true
+  const isFromPrimary = () => {
+    const command = server.commands.findLast((command) => 'aggregate' in command)
+    const { mode = 'primary' } = (command?.$readPreference as { mode?: string } | undefined) ?? {}
+    return mode === 'primary'
+  }
+  await store.aggregate(entries())
+  t.notOk(isFromPrimary())
+  await store.aggregate(entries(), undefined, 'primary')
+  t.ok(isFromPrimary())
+  server.firstBatch = 1
+  await store.aggregate(entries(), undefined, 'primary')
+  t.ok(isFromPrimary())
+  t.ok('getMore' in (server.commands.at(-1) ?? {}) || server.commands.some((command) => 'killCursors' in command))
+})
+
 t.test('An empty result has no first document', async (t) => {
   const { store } = await start(t)
   t.equal((await store.aggregate(entries(2))).first, undefined)

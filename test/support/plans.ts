@@ -8,18 +8,20 @@ const FAULTY = new Set(['COLLSCAN', 'SORT', 'Seq Scan', 'Sort', 'Incremental Sor
 /** Parts of the document that do not belong to the plan: the command, and the plans that were not chosen. */
 const BESIDE = new Set(['command', 'rejectedPlans'])
 
-/** The field name `organisation` in BSON. The compatible server shows it in hexadecimal. */
-const ORGANISATION = Buffer.from('organisation\0').toString('hex')
+/** The fields that say whose a record or a tombstone is. The compatible server shows their names in hexadecimal. */
+const OWNERS = ['organisation', 'deletedFrom']
+const OWNERS_IN_HEX = OWNERS.map((name) => Buffer.from(`${name}\0`).toString('hex'))
 
 /** Whether an index scan reads other documents than those of the organisation and those with the requested ids. */
 const readsOthers = ({ stage, indexName, indexBounds, ...node }: Node): boolean => {
   if (stage === 'IXSCAN') {
     const [[field, bounds]] = Object.entries(indexBounds as object) as [[string, unknown]]
-    return !['_id', 'organisation'].includes(field) || String(bounds) === '[MinKey, MaxKey]'
+    return !['_id', ...OWNERS].includes(field) || String(bounds) === '[MinKey, MaxKey]'
   }
   const name = node['Index Name']
   if (name === undefined) return false
-  return !String(node['Index Cond']).includes(name === '_id_' ? 'object_id' : ORGANISATION)
+  const condition = String(node['Index Cond'])
+  return !(name === '_id_' ? ['object_id'] : OWNERS_IN_HEX).some((part) => condition.includes(part))
 }
 
 /** Whether a join reads documents that are not equal in its field, or fields that it does not need. */

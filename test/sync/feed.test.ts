@@ -185,7 +185,7 @@ t.test('a cursor expires with the deletions that its copy may need', async (t) =
   const { store, feeds, clock } = prepare(t, { tombstoneDays: 2 })
   await store.insert('entries', [entry('a', new Date(5000)), entry('b', new Date(6000))])
   const first = await feeds.page(scope, entries, undefined, 1)
-  t.same(first.next.position.stamp, 5000, 'a place of long ago, but the copy has just begun')
+  t.same(first.next.position, { stamp: 5001, id: null }, 'a place of long ago, but the copy has just begun')
   clock.now += 2 * DAY
   const second = await feeds.page(scope, entries, first.next, 1)
   t.same(shown(second), ['b'])
@@ -225,6 +225,15 @@ t.test('an idle poll reads one range of each index at once, and none if the cloc
   clock.now -= 1000
   await feeds.page(scope, entries, next, 10)
   t.same(queries, [])
+})
+
+t.test('a record whose id is no string does not stop a feed', async (t) => {
+  const { store, feeds } = prepare(t)
+  await store.insert(
+    'entries',
+    [5, 'a', 'b'].map((id) => entry(id as string, new Date(5000))),
+  )
+  t.same((await walk(feeds, 1)).ids, ['undefined', 'a', 'b'])
 })
 
 t.test('the newest stamp is that of a change or a deletion below the horizon', async (t) => {
