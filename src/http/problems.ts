@@ -5,6 +5,10 @@ import type { Problem } from '../../schemas/envelope.js'
 /** The code of each problem, its HTTP status, and when it occurs. */
 export const problems = {
   invalid_parameter: { status: 400, when: 'A parameter is unknown, is repeated, or has a value that is not allowed' },
+  invalid_cursor: {
+    status: 400,
+    when: 'A cursor is garbled, or is of another organisation, operation, filter or order; begin again with cursor=*',
+  },
   response_too_large: {
     status: 400,
     when: 'The page would be larger than 64 MiB; request fewer records with perPage',
@@ -19,6 +23,10 @@ export const problems = {
   method_not_allowed: { status: 405, when: 'The path is read-only: it allows GET and HEAD' },
   not_acceptable: { status: 406, when: 'The Accept header excludes application/json' },
   request_timeout: { status: 408, when: 'The request did not arrive in time' },
+  cursor_expired: {
+    status: 410,
+    when: 'A cursor is older than the deletions that the service remembers; begin again with cursor=*',
+  },
   precondition_failed: {
     status: 412,
     when: 'A file of the documentation does not meet the precondition of the request',

@@ -1,0 +1,58 @@
+// Tokens: opaque texts by which a caller goes on where it was, in a list or a feed. A token has a check sum, so that a
+// garbled one is an error, and is bound to the request that made it. It holds a position and no right, so it needs no secret.
+import { hash } from 'node:crypto'
+import { type ProblemError, problem } from '../http/problems.js'
+
+/** What a token holds: values of JSON that are not nested. A token comes from outside, so check each value. */
+export type Payload = readonly (string | number | boolean | null)[]
+
+/** The first byte of a token. Increase it when a payload gets another meaning, so that older tokens are refused. */
+const VERSION = 1
+const SUM_BYTES = 8
+
+/**
+ * A token for a payload.
+ * @param binding what a later request must have in common with this one: the organisation, the operation and its filters
+ */
+export const encodeToken = (binding: readonly unknown[], payload: Payload): string => {
+  const text = JSON.stringify(payload)
+  return Buffer.concat([Buffer.of(VERSION), checkSum(binding, text), Buffer.from(text)]).toString('base64url')
+}
+
+/**
+ * The payload of a token.
+ * @param parameter the query parameter that has the token, for the error
+ * @throws the problem `invalid_cursor` if the token is garbled, or was made with another binding
+ */
+export const decodeToken = (parameter: string, binding: readonly unknown[], token: string): Payload => {
+  const bytes = Buffer.from(token, 'base64url')
+  const text = bytes.toString('utf8', 1 + SUM_BYTES)
+  // The last comparison is necessary because Buffer.from() skips characters that are not Base64.
+  const isSound =
+    bytes[0] === VERSION &&
+    bytes.subarray(1, 1 + SUM_BYTES).equals(checkSum(binding, text)) &&
+    bytes.toString('base64url') === token
+  const payload = isSound ? parsed(text) : undefined
+  if (!isPayload(payload)) throw invalidCursor(parameter)
+  return payload
+}
+
+/** The problem of a token that cannot be used. */
+export const invalidCursor = (parameter: string): ProblemError => {
+  const message = 'is not a cursor that this operation gave for the same filters and order'
+  return problem('invalid_cursor', `${parameter} ${message}`, { errors: [{ in: 'query', name: parameter, message }] })
+}
+
+const checkSum = (binding: readonly unknown[], text: string): Buffer =>
+  Buffer.from(hash('sha256', JSON.stringify([binding, text]), 'hex').slice(0, 2 * SUM_BYTES), 'hex')
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isPayload = (value: unknown): value is Payload =>
+  Array.isArray(value) && value.every((item) => item === null || ['string', 'number', 'boolean'].includes(typeof item))
