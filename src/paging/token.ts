@@ -56,3 +56,9 @@ const parsed = (text: string): unknown => {
 
 const isPayload = (value: unknown): value is Payload =>
   Array.isArray(value) && value.every((item) => item === null || ['string', 'number', 'boolean'].includes(typeof item))
+
+/** The problem of a token whose position is too long ago. */
+export const expiredCursor = (parameter: string): ProblemError => {
+  const message = 'is older than the deletions that the service remembers'
+  return problem('cursor_expired', `${parameter} ${message}`, { errors: [{ in: 'query', name: parameter, message }] })
+}

@@ -21,10 +21,8 @@ export const withReferences = async (
   read: (query: Query) => Promise<BsonList>,
 ): Promise<BsonList> => {
   if (references === undefined) return list
-  const { rows, ids } = reading(list.collection, () => {
-    const rows = documents(list)
-    return { rows, ids: idsIn(rows, references) }
-  })
+  const rows = list.documents
+  const ids = reading(list.collection, () => idsIn(rows, references))
   const found = ids.length === 0 ? undefined : await read(references.find(ids))
   const byId = new Map(found && reading(found.collection, () => documentsById(found)))
   let size = 0
@@ -36,9 +34,6 @@ export const withReferences = async (
   })
   return new BsonList(list.collection, [bsonArray(filled)])
 }
-
-const documents = ({ batches }: BsonList): Buffer[] =>
-  batches.flatMap((batch) => Array.from(elements(batch, 0), ({ at, next }) => batch.subarray(at, next)))
 
 const idsIn = (rows: readonly Buffer[], { fields }: References): unknown[] => {
   const ids = new Map<string, unknown>()
@@ -66,7 +61,7 @@ const leadsTo = (fields: readonly string[], name: string, { type }: Element): bo
   type === Bson.document && fields.some((field) => field.startsWith(`${name}.`))
 
 const documentsById = (list: BsonList): [string, Buffer][] =>
-  documents(list).map((document) => {
+  list.documents.map((document) => {
     const id = [...elements(document, 0)].find(({ name }) => name === '_id') as Element
     return [idKey(document, id), document]
   })

@@ -3,6 +3,7 @@
 import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject } from 'ajv'
+import { excludedBy } from '../../schemas/kit.js'
 
 const isAddressOrRange = (text: string): boolean => {
   const [address, bits, ...rest] = text.split('/') as [string, ...string[]]
@@ -82,7 +83,14 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
   return (input) => {
     const value = { ...input }
     for (const name of integers) if (name in value) value[name] = asInteger(value[name])
-    return validate(value) ? { value } : { errors: firstErrors(validate.errors as ErrorObject[], schema) }
+    const errors = validate(value) ? [] : firstErrors(validate.errors as ErrorObject[], schema)
+    // This is about the input alone, because `validate` has added the defaults.
+    for (const [name, property] of properties) {
+      if (!Object.hasOwn(input, name)) continue
+      const present = excludedBy(property).filter((other) => Object.hasOwn(input, other))
+      errors.push(...present.map((other) => ({ name: other, message: `must not be given with ${name}` })))
+    }
+    return errors.length === 0 ? { value } : { errors }
   }
 }
 

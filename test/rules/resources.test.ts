@@ -5,7 +5,7 @@ import { namedSchemas } from '../../schemas/index.js'
 import { joinedDocument } from '../../schemas/kit.js'
 import { type CollectionName, collections } from '../../src/documents/collections.js'
 import type { Condition, Query, Scope } from '../../src/pipelines/stages.js'
-import { eachResource } from '../support/resources.js'
+import { eachResource, filtersOf } from '../support/resources.js'
 
 const scope: Scope = { organisation: 'org' }
 const listing = (fields: object) => ({ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50, ...fields }) as never
@@ -30,9 +30,11 @@ const resolve = (schema: TSchema): TSchema =>
 
 t.test('Every filter of a list has an index with every sort of the list', async (t) => {
   for (const [, { query, list }] of eachResource) {
-    const { sortBy, sortOrder, page, perPage, ...filters } = query.properties
-    const selections = [{}, ...Object.entries(filters).map(([name, { enum: [value] = ['x'] }]) => ({ [name]: value }))]
-    const sorts: string[] = sortBy?.enum
+    const selections = [
+      {},
+      ...Object.entries(filtersOf(query)).map(([name, { enum: [value] = ['x'] }]) => ({ [name]: value })),
+    ]
+    const sorts: string[] = query.properties.sortBy?.enum
     for (const selection of selections) {
       for (const sort of sorts) {
         const { collection, match, stages } = list(scope, listing({ ...selection, sortBy: sort }))

@@ -46,7 +46,9 @@ const foreignValues: Record<string, string> = {
   name: intruder.name,
 }
 /** Parameters whose values are words and numbers that belong to no organisation. */
-const sharedValues = new Set(['dispatchType', 'status', 'sortBy', 'sortOrder', 'page', 'perPage'])
+const sharedValues = new Set(['dispatchType', 'status', 'sortBy', 'sortOrder', 'page', 'perPage', 'total'])
+/** Parameters whose values are bound to an organisation, which a test below tries. */
+const boundValues = new Set(['cursor', 'after'])
 
 t.test('every filter with another organisation’s values finds nothing', async (t) => {
   const { app, get } = await testApp(t, { fill: fillTenants })
@@ -55,13 +57,25 @@ t.test('every filter with another organisation’s values finds nothing', async 
   for (const [path, operation] of (await operationsOf(app)).filter(([path]) => !path.includes('{id}'))) {
     for (const { name } of operation.get.parameters) {
       const value = foreignValues[name]
-      const isKnown = value !== undefined || sharedValues.has(name)
-      t.ok(isKnown, `${path}: the parameter ${name} is in foreignValues or in sharedValues of this test`)
+      const isKnown = value !== undefined || sharedValues.has(name) || boundValues.has(name)
+      t.ok(isKnown, `${path}: the parameter ${name} is in foreignValues, sharedValues or boundValues of this test`)
       if (value === undefined) continue
       const { data, _metadata } = (await get(`${path}?${name}=${encodeURIComponent(value)}`, A)).json()
       const foreign = data.filter(({ id }: { id: string }) => !own.has(id))
       t.same(foreign, [], `${path} by ${name}`)
       t.equal(_metadata.total, data.length, `${path} by ${name}: the total counts no more than the page shows`)
+    }
+  }
+})
+
+t.test('a position of another organisation is refused in every list', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  for (const [name] of eachResource) {
+    const { nextCursor } = (await get(`/v1/${name}?perPage=1&cursor=*`, A)).json()._metadata
+    const { next } = (await get(`/v1/${name}?perPage=1`, A)).json()._metadata.pageLinks
+    for (const path of [`/v1/${name}?perPage=1&cursor=${nextCursor}`, next.replace(/^https?:\/\/[^/]+/, '')]) {
+      t.equal((await get(path, A)).statusCode, 200, `${path}: its own is taken`)
+      t.match((await get(path, B)).json(), { status: 400, code: 'invalid_cursor' }, path)
     }
   }
 })

@@ -1,5 +1,6 @@
 // The resources of the service, for every test that goes through all of them. A new resource is added here once.
-import type { TObject } from '@sinclair/typebox'
+import type { TObject, TSchema } from '@sinclair/typebox'
+import { paging, sorting } from '../../schemas/common.js'
 import { Dispatch, DispatchListItem, DispatchListQuery } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem, EntryListQuery } from '../../schemas/entries.js'
 import { Project, ProjectListQuery } from '../../schemas/projects.js'
@@ -54,3 +55,9 @@ export const resources = {
 export type ResourceName = keyof typeof resources
 
 export const eachResource = Object.entries(resources) as [ResourceName, Resource][]
+
+/** The parameters of a list that are filters. */
+export const filtersOf = ({ properties }: TObject): Record<string, TSchema> => {
+  const others = Object.keys({ ...paging(limits), ...sorting([]) })
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => !others.includes(name)))
+}
