@@ -15,7 +15,7 @@ import { testStore } from '../support/store.js'
 
 const onServer = process.env.TEST_MONGODB_URI !== undefined
 /** How many walks are tried. Each has some dozens of queries. */
-const numRuns = onServer ? 20 : 150
+const numRuns = onServer ? 30 : 150
 
 /** A walk that gets more records than there are goes in a circle. */
 const MOST = 100
@@ -47,7 +47,7 @@ const scalars = [undefined, null, -1, 0, 1.5, 2, '', 'a', 'á', false, true, new
 const values = fc.oneof(fc.constantFrom(...scalars), fc.constantFrom(undefined, 2))
 const ids = fc.uniqueArray(
   fc.integer({ min: 0, max: 99 }).map((n) => `e${n}`),
-  { minLength: 1, maxLength: 16 },
+  { minLength: 6, maxLength: 16 },
 )
 
 const walks = fc.record({
@@ -57,7 +57,7 @@ const walks = fc.record({
   present: fc.integer({ min: 0, max: 16 }),
   /** The places of records that are deleted, one before each page. */
   deleted: fc.array(fc.option(fc.integer({ min: 0, max: 15 })), { maxLength: 16 }),
-  perPage: fc.integer({ min: 1, max: 17 }),
+  perPage: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 17 })),
   sortBy: fc.constantFrom('id' as const, 'duration' as const),
   sortOrder: fc.constantFrom('asc' as const, 'desc' as const),
   way: fc.constantFrom('cursor' as const, 'next' as const, 'previous' as const),
@@ -73,7 +73,7 @@ t.test('a walk in any order gets each record that lives throughout exactly once'
     const organisation = `org${organisations++}`
     const made = ids.map((id, i) => entry(organisation, `${id}-${organisation}`, values[i]))
     const [living, coming] = [made.slice(0, present), made.slice(present)]
-    await store.insert('entries', living)
+    if (living.length > 0) await store.insert('entries', living)
     const deletions = [...deleted]
     const gone = new Set<string>()
     const read = pageReader(store, organisation, listing)
