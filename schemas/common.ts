@@ -1,6 +1,6 @@
 // What all resources share: identifiers, timestamps, and the parameters of lists.
 import { type Static, type TObject, Type } from '@sinclair/typebox'
-import { defaulted, filter, literals, several } from './kit.js'
+import { defaulted, excluding, filter, literals, several } from './kit.js'
 
 /** An identifier: an opaque string, usually of 24 hexadecimal digits that sort by the time of creation. */
 export const Id = (description: string, example = '665f1c2ab8d4e0a1c3f20b17') =>
@@ -26,13 +26,14 @@ export interface PageLimits {
 /** The highest page number. No list is long enough to reach it. */
 export const MAX_PAGE = 2_147_483_647
 
-/** The parameters `page` and `perPage`. */
+/** The parameters that select a page: `page`, `perPage`, `total`, `cursor` and `after`. */
 export const paging = (limits: PageLimits) => ({
   page: defaulted(
     Type.Integer({
       minimum: 1,
       maximum: MAX_PAGE,
-      description: 'Page number, from 1. A page beyond the last is empty.',
+      description:
+        'Page number, from 1. A page beyond the last is empty. To read a whole list, use `cursor`, or follow the links.',
       examples: [limits.page],
     }),
     limits.page,
@@ -45,6 +46,29 @@ export const paging = (limits: PageLimits) => ({
       examples: [limits.perPage],
     }),
     limits.perPage,
+  ),
+  total: filter(
+    literals(['true', 'false'], {
+      description:
+        'Whether `_metadata` has the total, which takes time to count. By default it does, except with `cursor`. Without it, an `ETag` changes only with the records of the page and with what its links lead to.',
+    }),
+  ),
+  cursor: excluding(
+    ['page', 'after'],
+    filter(
+      Type.String({
+        minLength: 1,
+        description:
+          'Reads a whole list, page after page: `*` begins, and the `nextCursor` of each response goes on. Repeat the filters and the order. No record is skipped or repeated because others are added or deleted.',
+      }),
+    ),
+  ),
+  after: filter(
+    Type.String({
+      minLength: 1,
+      description:
+        'The position at which the page begins or ends, as the links `next` and `previous` have it. `page` then only numbers the page.',
+    }),
   ),
 })
 

@@ -8,25 +8,55 @@ export const success = Type.Boolean({
   examples: [true],
 })
 
-const pageLink = (description: string, page: number) =>
-  link(description, (path) => `https://api.example.org${path}?page=${page}&perPage=50`)
+const TOKEN = 'Aby4YDsBhIZ9W2ZhbHNlLGZhbHNlLCI2NWE1Il0'
+
+const pageLink = (description: string, page: number, after = '') =>
+  link(description, (path) => `https://api.example.org${path}?page=${page}&perPage=50${after}`)
 
 export type PageMetadata = Static<typeof PageMetadata>
 export const PageMetadata = Type.Object(
   {
-    total: Type.Integer({
-      description: 'Number of records that match. For a large number it may be some seconds old.',
-      examples: [120],
-    }),
+    total: Type.Optional(
+      Type.Integer({
+        description:
+          'Number of records that match. For a large number it may be some seconds old. Left out with `total=false`, and with `cursor` unless `total=true`.',
+        examples: [120],
+      }),
+    ),
     perPage: Type.Integer({ description: 'Page size in effect.', examples: [50] }),
-    pageCount: Type.Integer({ description: 'Number of pages; 0 if nothing matches.', examples: [3] }),
+    pageCount: Type.Optional(
+      Type.Integer({
+        description: 'Number of pages; 0 if nothing matches. Left out without `total`, and with `cursor`.',
+        examples: [3],
+      }),
+    ),
+    hasMore: Type.Optional(
+      Type.Boolean({ description: 'Whether the list goes on after this page. Only with `cursor`.', examples: [true] }),
+    ),
+    nextCursor: Type.Optional(
+      Type.String({
+        description: 'The `cursor` of the next page. Only with `cursor`, and left out when `hasMore` is false.',
+        examples: [TOKEN],
+      }),
+    ),
     pageLinks: Type.Object(
       {
         current: pageLink('Absolute URL of this page.', 2),
-        next: Type.Optional(pageLink('Absolute URL of the next page. Left out on the last page.', 3)),
-        previous: Type.Optional(pageLink('Absolute URL of the previous page. Left out on the first page.', 1)),
+        next: Type.Optional(
+          pageLink('Absolute URL of the next page. Left out on the last page.', 3, `&after=${TOKEN}`),
+        ),
+        previous: Type.Optional(
+          pageLink(
+            'Absolute URL of the previous page. Left out on the first page, and with `cursor`.',
+            1,
+            `&after=${TOKEN}`,
+          ),
+        ),
       },
-      { description: 'Links to this page and its neighbours. They repeat every filter of the request.' },
+      {
+        description:
+          'Links to this page and its neighbours. They repeat every filter of the request, and lead to a position instead of a number of records.',
+      },
     ),
   },
   { $id: 'PageMetadata', description: 'The position of the page in the whole list.' },

@@ -51,6 +51,19 @@ export const joinedDocument = (schema: TSchema, named: ReadonlyMap<string, TSche
   return (document.$ref === undefined ? document : named.get(document.$ref)) as TObject
 }
 
+/** The parameters that a parameter must not stand beside. It is a symbol for the same reason. */
+const excluded = Symbol('excluded')
+
+/** A parameter that must not stand beside others. Give their names. */
+export const excluding = <T extends TSchema>(names: readonly string[], schema: T): T => ({
+  ...schema,
+  [excluded]: names,
+})
+
+/** The names of the parameters that a parameter must not stand beside. */
+export const excludedBy = (schema: TSchema): readonly string[] =>
+  excluded in schema ? (schema[excluded] as readonly string[]) : []
+
 /** How the example of a link depends on the path of the list. It is a symbol for the same reason. */
 const exampleAt = Symbol('example at a path')
 

@@ -90,11 +90,25 @@ export class BsonList {
     readonly batches: readonly Buffer[],
   ) {}
 
-  /** The number of documents. It is counted at each call. */
-  get length(): number {
-    return reading(this.collection, () =>
-      this.batches.reduce((count, bytes) => count + Array.from(elements(bytes, 0)).length, 0),
+  /** The documents, as parts of the batches. They are found at each call. */
+  get documents(): Buffer[] {
+    return reading(this.collection, () => this.batches.flatMap(documentsIn))
+  }
+
+  /**
+   * The list up to one of its documents, with it. It makes no copy, but ends the batch of this document behind it, so this
+   * list must not be used any more.
+   */
+  upTo(document: Buffer): BsonList {
+    const index = this.batches.findIndex(
+      ({ buffer, byteOffset, length }) =>
+        buffer === document.buffer && byteOffset < document.byteOffset && document.byteOffset < byteOffset + length,
     )
+    const batch = this.batches[index] as Buffer
+    const end = document.byteOffset + document.length - batch.byteOffset
+    batch.writeInt32LE(end + 1)
+    batch[end] = 0
+    return new BsonList(this.collection, [...this.batches.slice(0, index), batch.subarray(0, end + 1)])
   }
 
   /** The size in bytes. */
@@ -104,15 +118,8 @@ export class BsonList {
 
   /** The first document, or undefined if the list is empty. */
   get first(): BsonDocument | undefined {
-    return reading(this.collection, () => {
-      for (const bytes of this.batches) {
-        const [item] = elements(bytes, 0)
-        if (item === undefined) continue
-        if (item.type !== Bson.document) throw new DamagedBson('not a document', item.at)
-        return new BsonDocument(this.collection, bytes.subarray(item.at, item.next))
-      }
-      return undefined
-    })
+    const [bytes] = this.documents
+    return bytes && new BsonDocument(this.collection, bytes)
   }
 }
 
@@ -232,6 +239,23 @@ export function* elements(bytes: Buffer, start: number): Generator<Element> {
     yield { name: bytes.toString('utf8', at + 1, value - 1), type, at: value, next }
     at = next
   }
+}
+
+/** Where the first element of a document or an array begins, after its length. */
+const FIRST_ELEMENT = 4
+
+/** The documents of an array. Unlike elements(), it creates no objects but them. */
+const documentsIn = (bytes: Buffer): Buffer[] => {
+  const found: Buffer[] = []
+  const last = documentEnd(bytes, 0) - 1
+  let at = FIRST_ELEMENT
+  while (at < last) {
+    if (bytes[at] !== Bson.document) throw new DamagedBson('not a document', at)
+    const start = cstringEnd(bytes, at + 1, last)
+    at = valueEnd(bytes, Bson.document, start, last)
+    found.push(bytes.subarray(start, at))
+  }
+  return found
 }
 
 /** The number of bytes before the first document of an array: the array's length, the document's type and its name "0". */

@@ -111,22 +111,47 @@ export interface Listing {
   readonly fields?: readonly string[]
   /** The fields whose ids to replace by records. */
   readonly expand?: readonly string[]
+  readonly total?: 'true' | 'false'
+  readonly cursor?: string
+  readonly after?: string
+  /** The rows to read instead of the page with the number `page`. It is no parameter: what reads the list sets it. */
+  readonly slice?: Slice
 }
 
-/** The conditions of the filters that a request sets. */
-export const conditions = <Q extends Listing>(filters: FiltersFor<Q>, listing: Q): Condition[] =>
-  Object.entries<(value: never) => Condition>(filters).flatMap(([name, condition]) => {
+/** Some consecutive rows of a sorted list. */
+export interface Slice {
+  /** A condition that the rows meet besides the filters. */
+  readonly range?: Condition
+  /** Whether the list is read from its end to its beginning. */
+  readonly isBackward: boolean
+  readonly skip: number
+  readonly limit: number
+}
+
+/** The stored name of the sort field, and the direction in which the list is read. */
+export const orderOf = ({ sortBy, sortOrder }: Listing, isBackward: boolean): { field: string; direction: 1 | -1 } => ({
+  field: sortBy === 'id' ? '_id' : sortBy,
+  direction: (sortOrder === 'asc') === isBackward ? -1 : 1,
+})
+
+/** The conditions of the filters that a request sets, and of the slice. */
+export const conditions = <Q extends Listing>(filters: FiltersFor<Q>, listing: Q): Condition[] => [
+  ...Object.entries<(value: never) => Condition>(filters).flatMap(([name, condition]) => {
     const value = listing[name as keyof Q]
     return value === undefined ? [] : [condition(value as never)]
-  })
+  }),
+  ...(listing.slice?.range === undefined ? [] : [listing.slice.range]),
+]
 
 /** Sorts by the field and then by the id in the same direction, so that no two documents tie, and takes the page. */
-export const sortedPage = ({ sortBy, sortOrder, page, perPage }: Listing): Stage[] => {
-  const direction = sortOrder === 'asc' ? 1 : -1
+export const sortedPage = (listing: Listing): Stage[] => {
+  const { page, perPage } = listing
+  const { isBackward, skip, limit } = listing.slice ?? { isBackward: false, skip: (page - 1) * perPage, limit: perPage }
+  const { field, direction } = orderOf(listing, isBackward)
   return [
-    { $sort: sortBy === 'id' ? { _id: direction } : { [sortBy]: direction, _id: direction } },
-    { $skip: (page - 1) * perPage },
-    { $limit: perPage },
+    { $sort: field === '_id' ? { _id: direction } : { [field]: direction, _id: direction } },
+    { $skip: skip },
+    { $limit: limit },
   ]
 }
 

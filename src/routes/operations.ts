@@ -10,7 +10,8 @@ import { type ProblemCode, problem } from '../http/problems.js'
 import type { Listing, Query, Scope } from '../pipelines/stages.js'
 import { compileResponse } from '../serializer/compiler.js'
 import { compileSelections } from '../serializer/selections.js'
-import { pageMetadata, totalOf, unknownNext } from './page-metadata.js'
+import { readPage, tokensOf } from './list-page.js'
+import { pageMetadata, totalOf } from './page-metadata.js'
 import { databaseProblems, notModified, problemResponses, requestProblems, taggedResponse } from './responses.js'
 import { isKnown } from './revalidation.js'
 
@@ -55,24 +56,26 @@ export const listOperation = <Q extends Listing>(
         response: {
           200: taggedResponse(response, url),
           304: notModified,
-          ...problemResponses([...commonProblems, 'response_too_large']),
+          ...problemResponses([...commonProblems, 'invalid_cursor', 'response_too_large']),
         },
       },
     },
     async (request, reply) => {
       const listing = request.query as Q
       const signal = callerGone(request)
-      const matching = pipeline(request.scope, listing)
-      const [data, counted] = await Promise.all([app.store.aggregate(matching, signal), app.store.count(matching)])
+      const { scope } = request
+      const tokens = tokensOf(scope, operation.operationId, listing)
+      const isCounted = (listing.total ?? (listing.cursor === undefined ? 'true' : 'false')) === 'true'
+      const [found, counted] = await Promise.all([
+        readPage(listing, tokens.start, (slice) => app.store.aggregate(pipeline(scope, { ...listing, slice }), signal)),
+        isCounted ? app.store.count(pipeline(scope, listing)) : undefined,
+      ])
+      const { data } = found
       request.share.claim(data.size)
       const isLarge = data.size > LARGE_BYTES
       if (isLarge) await setImmediate()
-      let total = totalOf(listing, data.length, counted)
-      const next = unknownNext(listing, total)
-      if (next !== undefined) {
-        total += (await app.store.aggregate(pipeline(request.scope, { ...listing, ...next }), signal)).length
-      }
-      const _metadata = pageMetadata(request, app.config.publicUrl, listing, total)
+      const total = counted === undefined ? undefined : totalOf(listing, found, counted)
+      const _metadata = pageMetadata(request, app.config.publicUrl, listing, found, total, tokens)
       if (isKnown(request, reply, data, _metadata)) return reply.code(304).send()
       const envelope = { success: true, data, _metadata }
       if (!isLarge && listing.fields === undefined) return envelope

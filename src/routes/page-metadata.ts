@@ -1,65 +1,87 @@
 // Where a page stands in its list, with links to its neighbours that repeat every parameter of the request.
 import type { FastifyRequest } from 'fastify'
+import { MAX_PAGE } from '../../schemas/common.js'
 import type { PageMetadata } from '../../schemas/envelope.js'
 import { problem } from '../http/problems.js'
 import type { Listing } from '../pipelines/stages.js'
 import { HOST } from '../plugins/request-checks.js'
+import type { ListTokens, Neighbour, Page } from './list-page.js'
 
-type Place = Pick<Listing, 'page' | 'perPage'>
+type Place = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
+type Found = Pick<Page, 'shown' | 'next' | 'previous'>
 
 /**
- * The total of a list. The count may be older than the page, and where they disagree the page is right:
- * - An empty page shows that the list ends before it.
- * - A page that is not full is the last one, so the list ends with it.
- * - A full page shows that the list reaches at least to its end.
- * @param shown how many records the page has
+ * The total of a list. The count may be older than the page, and where they disagree the page is right. What a page of a
+ * number shows tells where the list ends:
+ * - An empty page shows that it ends before the page.
+ * - A page without a next one shows that it ends with the page.
+ * - Any other page shows that it has at least one record more.
+ *
+ * Of a page from a position, nobody knows how many records are before it. It shows that the list has its own records.
  * @param counted how many records match, as of some time ago
  */
-export const totalOf = ({ page, perPage }: Place, shown: number, counted: number): number => {
-  const before = (page - 1) * perPage
-  if (shown === 0) return Math.min(counted, before)
-  if (shown < perPage) return before + shown
-  return Math.max(counted, before + shown)
+export const totalOf = ({ page, perPage, cursor, after }: Place, { shown, next }: Found, counted: number): number => {
+  const isNumbered = cursor === undefined && after === undefined
+  const before = isNumbered ? (page - 1) * perPage : 0
+  if (isNumbered && shown === 0) return Math.min(counted, before)
+  if (isNumbered && next === undefined) return before + shown
+  return Math.max(counted, before + shown + (next === undefined ? 0 : 1))
 }
-
-/**
- * The record behind the page, as a page of its own, if a read must tell whether it exists. That is so if the total ends with
- * a full page: the record may have been stored after the count, and without the read no link would lead to it.
- */
-export const unknownNext = ({ page, perPage }: Place, total: number): Place | undefined =>
-  total === page * perPage ? { page: total + 1, perPage: 1 } : undefined
 
 /**
  * Where the page stands, and the links to its neighbours.
  * @param publicUrl the base of the links; if undefined, the host and protocol of the request
- * @param total how many records match
+ * @param total how many records match, if the caller wants to know
  */
 export const pageMetadata = (
   request: FastifyRequest,
   publicUrl: string | undefined,
-  { page, perPage }: Place,
-  total: number,
+  { page, perPage, cursor, after }: Place,
+  { shown, next, previous }: Found,
+  total: number | undefined,
+  { encode }: Pick<ListTokens, 'encode'>,
 ): PageMetadata => {
-  const pageCount = Math.ceil(total / perPage)
-  const link = pageLink(request, publicUrl ?? origin(request), perPage)
+  const link = linker(request, publicUrl ?? origin(request))
+  const counted = total !== undefined && { total }
+  if (cursor !== undefined) {
+    const nextCursor = next?.start && encode('cursor', next.start)
+    return {
+      ...counted,
+      perPage,
+      hasMore: nextCursor !== undefined,
+      ...(nextCursor !== undefined && { nextCursor }),
+      pageLinks: {
+        current: link({ perPage, cursor }),
+        ...(nextCursor !== undefined && { next: link({ perPage, cursor: nextCursor }) }),
+      },
+    }
+  }
+  const pageCount = total === undefined ? undefined : Math.ceil(total / perPage)
+  const beside = (number: number, { start }: Neighbour) =>
+    link({ page: number, perPage, after: start && encode('after', start) })
+  // Beyond the end of a list whose total is known, the previous page is the last one that exists.
+  const lastBefore = shown === 0 && after === undefined ? Math.min(page - 1, pageCount ?? page) : page - 1
   return {
-    total,
+    ...counted,
     perPage,
-    pageCount,
+    ...(pageCount !== undefined && { pageCount }),
     pageLinks: {
-      current: link(page),
-      ...(page < pageCount && { next: link(page + 1) }),
-      // For a page beyond the end, the previous page is the last one that exists.
-      ...(page > 1 && { previous: link(Math.max(1, Math.min(page - 1, pageCount))) }),
+      current: link({ page, perPage, after }),
+      ...(next && { next: beside(Math.min(page + 1, MAX_PAGE), next) }),
+      ...(previous && { previous: beside(Math.max(1, lastBefore), previous) }),
     },
   }
 }
 
-const pageLink = ({ url }: FastifyRequest, base: string, perPage: number) => {
+/** Makes links that repeat the parameters of the request, except those that say which page it is. */
+const linker = ({ url }: FastifyRequest, base: string) => {
   const { pathname, searchParams } = new URL(url, 'http://localhost')
-  const filters = [...searchParams].filter(([name]) => name !== 'page' && name !== 'perPage')
-  const parameters = filters.map(([name, value]) => `${name}=${encodeURIComponent(value)}&`).join('')
-  return (page: number) => `${base}${pathname}?${parameters}page=${page}&perPage=${perPage}`
+  const repeated = [...searchParams].filter(([name]) => !['page', 'perPage', 'cursor', 'after'].includes(name))
+  return (place: Readonly<Record<string, string | number | undefined>>): string => {
+    const placed = Object.entries(place).filter(([, value]) => value !== undefined)
+    const parameters = [...repeated, ...placed].map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
+    return `${base}${pathname}?${parameters.join('&')}`
+  }
 }
 
 /** Protocol and host as the caller addressed them. A request without a Host header gets the address of its socket. */

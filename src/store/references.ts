@@ -21,10 +21,8 @@ export const withReferences = async (
   read: (query: Query) => Promise<BsonList>,
 ): Promise<BsonList> => {
   if (references.length === 0) return list
-  const { rows, ids } = reading(list.collection, () => {
-    const rows = documents(list)
-    return { rows, ids: idsIn(rows, references) }
-  })
+  const rows = list.documents
+  const ids = reading(list.collection, () => idsIn(rows, references))
   const found = await Promise.all(
     references.map(async ({ fields, find }, i) => {
       const wanted = [...(ids[i] as Ids).values()]
@@ -44,9 +42,6 @@ export const withReferences = async (
   })
   return new BsonList(list.collection, [bsonArray(filled)])
 }
-
-const documents = ({ batches }: BsonList): Buffer[] =>
-  batches.flatMap((batch) => Array.from(elements(batch, 0), ({ at, next }) => batch.subarray(at, next)))
 
 type Ids = Map<string, unknown>
 
@@ -84,7 +79,7 @@ const leadsTo = (fields: readonly string[], name: string, { type }: Element): bo
   type === Bson.document && fields.some((field) => field.startsWith(`${name}.`))
 
 const documentsById = (list: BsonList): [string, Buffer][] =>
-  documents(list).map((document) => {
+  list.documents.map((document) => {
     const id = [...elements(document, 0)].find(({ name }) => name === '_id') as Element
     return [idKey(document, id), document]
   })

@@ -3,6 +3,7 @@
 import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject } from 'ajv'
+import { excludedBy } from '../../schemas/kit.js'
 import { instantOf } from './instant.js'
 
 const isAddressOrRange = (text: string): boolean => {
@@ -113,7 +114,14 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
     const value = { ...input }
     for (const name of integers) if (name in value) value[name] = asInteger(value[name])
     for (const name of lists) if (name in value) value[name] = asList(value[name])
-    if (!validate(value)) return { errors: firstErrors(validate.errors as ErrorObject[], schema) }
+    const errors = validate(value) ? [] : firstErrors(validate.errors as ErrorObject[], schema)
+    // This is about the input alone, because `validate` has added the defaults.
+    for (const [name, property] of properties) {
+      if (!Object.hasOwn(input, name)) continue
+      const present = excludedBy(property).filter((other) => Object.hasOwn(input, other))
+      errors.push(...present.map((other) => ({ name: other, message: `must not be given with ${name}` })))
+    }
+    if (errors.length > 0) return { errors }
     for (const name of instants) if (name in value) value[name] = instantOf(value[name] as string) as Date
     return { value }
   }

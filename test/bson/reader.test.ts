@@ -1,7 +1,7 @@
 // Reading BSON bytes, apart from writing them as JSON.
 import { BSON } from 'mongodb'
 import t from 'tap'
-import { arrayOf, elements } from '../../src/bson/reader.js'
+import { arrayOf, BsonList, elements } from '../../src/bson/reader.js'
 
 t.test('Documents that are the whole content of an array give that array without a copy', async (t) => {
   for (const count of [1, 2, 12, 120]) {
@@ -24,4 +24,31 @@ t.test('Documents that are the whole content of an array give that array without
       )
     }
   }
+})
+
+t.test('A list gives its documents, and can end with one of them without a copy', async (t) => {
+  const batch = (documents: readonly object[]) => Buffer.from(BSON.serialize(Object.fromEntries(documents.entries())))
+  const numbered = Array.from({ length: 14 }, (_, n) => ({ n }))
+  const parts = [numbered.slice(0, 11), [], numbered.slice(11, 12), numbered.slice(12)]
+  for (const [i, last] of numbered.entries()) {
+    const list = new BsonList('things', parts.map(batch))
+    t.strictSame(
+      list.documents.map((bytes) => BSON.deserialize(bytes)),
+      numbered,
+    )
+    const ended = list.upTo(list.documents[i] as Buffer)
+    t.strictSame(
+      ended.documents.map((bytes) => BSON.deserialize(bytes)),
+      numbered.slice(0, i + 1),
+      `up to ${last.n}`,
+    )
+    const values = ended.batches.flatMap((bytes) => Object.values(BSON.deserialize(bytes)))
+    t.strictSame(values, numbered.slice(0, i + 1), 'each batch is a whole array')
+    for (const [j, { buffer }] of ended.batches.entries()) t.equal(buffer, list.batches[j]?.buffer)
+  }
+})
+
+t.test('A list whose bytes are not documents is an error that names its collection', async (t) => {
+  const list = new BsonList('things', [Buffer.from(BSON.serialize({ 0: 1 }))])
+  t.throws(() => list.documents, { name: 'UnwritableDocument', collection: 'things' })
 })

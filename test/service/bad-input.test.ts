@@ -3,7 +3,7 @@ import t from 'tap'
 import { Project } from '../../schemas/projects.js'
 import { testApp } from '../support/app.js'
 import { resources } from '../support/resources.js'
-import { A } from '../support/tenants.js'
+import { A, fillTenants } from '../support/tenants.js'
 
 const cases: [string, { name: string; message: string; allowed?: string[] }[]][] = [
   ['/v1/entries?page=0', [{ name: 'page', message: 'must be an integer from 1 to 2147483647' }]],
@@ -118,6 +118,19 @@ const cases: [string, { name: string; message: string; allowed?: string[] }[]][]
       { name: 'page', message: 'must be an integer from 1 to 2147483647' },
     ],
   ],
+  ['/v1/entries?total=yes', [{ name: 'total', message: 'must be one of true, false', allowed: ['true', 'false'] }]],
+  ['/v1/entries?cursor=', [{ name: 'cursor', message: 'must not be empty' }]],
+  ['/v1/entries?after=', [{ name: 'after', message: 'must not be empty' }]],
+  ['/v1/entries?cursor=*&page=1', [{ name: 'page', message: 'must not be given with cursor' }]],
+  ['/v1/projects?after=x&cursor=*', [{ name: 'after', message: 'must not be given with cursor' }]],
+  [
+    '/v1/dispatches?page=0&cursor=*&after=x',
+    [
+      { name: 'page', message: 'must be an integer from 1 to 2147483647' },
+      { name: 'page', message: 'must not be given with cursor' },
+      { name: 'after', message: 'must not be given with cursor' },
+    ],
+  ],
 ]
 
 t.test('invalid parameters are named with what is allowed', async (t) => {
@@ -167,4 +180,33 @@ t.test('of very many errors ten are listed, with the number of the others', asyn
   )
   t.match(response.json().detail, /x9 is not a parameter of this operation; and 1490 more$/)
   t.ok(response.body.length < 8000, `${response.body.length} bytes`)
+})
+
+t.test('a token that is garbled, or of another list or order, is refused', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const walk = (await get('/v1/entries?cursor=*&perPage=1&status=accepted', A)).json()._metadata
+  const cursor: string = walk.nextCursor
+  const after = new URL((await get('/v1/entries?perPage=1', A)).json()._metadata.pageLinks.next).searchParams.get(
+    'after',
+  )
+  t.equal((await get(`/v1/entries?status=accepted&cursor=${cursor}&perPage=7&total=true`, A)).statusCode, 200)
+  t.equal((await get(`/v1/entries?sortOrder=asc&sortBy=id&page=9&after=${after}`, A)).statusCode, 200)
+  for (const [url, name] of [
+    ['/v1/entries?cursor=x', 'cursor'],
+    ['/v1/entries?after=*', 'after'],
+    [`/v1/entries?status=accepted&cursor=${cursor.slice(1)}`, 'cursor'],
+    [`/v1/entries?status=accepted&cursor=${cursor}A`, 'cursor'],
+    [`/v1/entries?cursor=${cursor}`, 'cursor'],
+    [`/v1/entries?status=rejected&cursor=${cursor}`, 'cursor'],
+    [`/v1/entries?status=accepted&agent=agent1-a&cursor=${cursor}`, 'cursor'],
+    [`/v1/entries?status=accepted&sortOrder=desc&cursor=${cursor}`, 'cursor'],
+    [`/v1/entries?status=accepted&sortBy=createdAt&cursor=${cursor}`, 'cursor'],
+    [`/v1/entries?status=accepted&after=${cursor}`, 'after'],
+    [`/v1/entries?cursor=${after}`, 'cursor'],
+    [`/v1/projects?after=${after}`, 'after'],
+  ] as const) {
+    const response = await get(url, A)
+    t.match(response.json(), { status: 400, code: 'invalid_cursor', errors: [{ in: 'query', name }] }, url)
+    t.equal(response.headers.etag, undefined)
+  }
 })

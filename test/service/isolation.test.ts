@@ -70,11 +70,12 @@ const sharedValues = new Set([
   'perPage',
   'wait',
   'fields',
+  'total',
   'expand',
   ...Object.keys(widestTimes),
 ])
 /** Parameters that tests of their own are about. */
-const testedBelow = new Set(['cursor', 'from', 'to', 'bounds'])
+const testedBelow = new Set(['cursor', 'after', 'from', 'to', 'bounds'])
 
 t.test('every filter with another organisation’s values finds nothing', async (t) => {
   const { app, get } = await testApp(t, { fill: fillTenants })
@@ -90,6 +91,18 @@ t.test('every filter with another organisation’s values finds nothing', async 
       const foreign = data.filter(({ id }: { id: string }) => !own.has(id))
       t.same(foreign, [], `${path} by ${name}`)
       t.equal(_metadata.total, data.length, `${path} by ${name}: the total counts no more than the page shows`)
+    }
+  }
+})
+
+t.test('a position of another organisation is refused in every list', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  for (const [name] of eachResource) {
+    const { nextCursor } = (await get(`/v1/${name}?perPage=1&cursor=*`, A)).json()._metadata
+    const { next } = (await get(`/v1/${name}?perPage=1`, A)).json()._metadata.pageLinks
+    for (const path of [`/v1/${name}?perPage=1&cursor=${nextCursor}`, next.replace(/^https?:\/\/[^/]+/, '')]) {
+      t.equal((await get(path, A)).statusCode, 200, `${path}: its own is taken`)
+      t.match((await get(path, B)).json(), { status: 400, code: 'invalid_cursor' }, path)
     }
   }
 })

@@ -254,10 +254,16 @@ t.test('links lead to neighbours that exist and repeat every parameter', async (
     (await get(`/v1/entries?${query}`, A, { headers: { host: 'api.example.org' } })).json()._metadata.pageLinks
   const base = 'http://api.example.org/v1/entries?'
 
-  t.same(await links('perPage=2'), { current: `${base}page=1&perPage=2`, next: `${base}page=2&perPage=2` })
-  t.same(await links('perPage=2&page=2'), {
+  const withoutTokens = (found: Record<string, string>) =>
+    Object.fromEntries(Object.entries(found).map(([name, url]) => [name, url.replace(/&after=[\w-]+$/, '&after=…')]))
+
+  t.same(withoutTokens(await links('perPage=2')), {
+    current: `${base}page=1&perPage=2`,
+    next: `${base}page=2&perPage=2&after=…`,
+  })
+  t.same(withoutTokens(await links('perPage=2&page=2')), {
     current: `${base}page=2&perPage=2`,
-    previous: `${base}page=1&perPage=2`,
+    previous: `${base}page=1&perPage=2&after=…`,
   })
   t.same(
     await links('perPage=2&page=7'),
@@ -296,7 +302,9 @@ t.test('without a Host header links begin with the address of the connection, in
   ]) {
     const socket = { localAddress, localPort: 3000 }
     const request = { url: '/v1/entries', protocol: 'http', host: '', socket } as FastifyRequest
-    const { current } = pageMetadata(request, undefined, { page: 1, perPage: 50 }, 0).pageLinks
+    const found = { shown: 0, next: undefined, previous: undefined }
+    const encode = () => t.fail('there is no neighbour') as never
+    const { current } = pageMetadata(request, undefined, { page: 1, perPage: 50 }, found, 0, { encode }).pageLinks
     t.equal(current, `${origin}/v1/entries?page=1&perPage=50`)
   }
 })
@@ -356,7 +364,7 @@ t.test('a caller who follows next gets every record, however old the total is', 
         const body: Body = (await get(path, A)).json()
         found.push(...ids(body))
         path = body._metadata.pageLinks.next?.replace(/^https?:\/\/[^/]+/, '')
-        t.ok(body.data.length === 0 || body._metadata.total >= found.length)
+        t.ok(body._metadata.total >= body.data.length)
       }
       t.same(found, ['entry1-a', 'entry2-a', 'entry3-a', 'entry9-a'], `${perPage} a page, counted ${counted}`)
     }

@@ -1,6 +1,7 @@
 // The resources of the service, for every test that goes through all of them. A new resource is added here once.
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Agent, AgentListQuery } from '../../schemas/agents.js'
+import { paging, sorting } from '../../schemas/common.js'
 import { Dispatch, DispatchListItem, DispatchListQuery } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem, EntryListQuery } from '../../schemas/entries.js'
 import { Form, FormListQuery } from '../../schemas/forms.js'
@@ -86,7 +87,7 @@ export type ResourceName = keyof typeof resources
 export const eachResource = Object.entries(resources) as [ResourceName, Resource][]
 
 /** The parameters of a list that are no filters. */
-const notFilters = ['sortBy', 'sortOrder', 'page', 'perPage', 'fields', 'expand']
+const notFilters = [...Object.keys({ ...paging(limits), ...sorting([]) }), 'fields', 'expand']
 
 /** The filters of a list, each with its schema. */
 export const filtersOf = ({ properties }: TObject): [string, TSchema][] =>

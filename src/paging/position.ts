@@ -1,0 +1,86 @@
+// Positions in a list: read from the bytes of a record, and carried in the payload of a token.
+import { isUtf8 } from 'node:buffer'
+import { Bson, type Element, elements } from '../bson/reader.js'
+import type { Position, SortValue } from '../pipelines/keyset.js'
+import type { Payload } from './token.js'
+
+/** Where a page is read from, and in which direction. */
+export interface Start {
+  readonly position: Position
+  /** Reads towards the beginning of the list. */
+  readonly isBackward: boolean
+  /** Whether a record exactly at the position belongs to the page. */
+  readonly isInclusive: boolean
+}
+
+/** A longer string would make a token that hardly fits into a URL. */
+const MAX_STRING_BYTES = 1000
+const MAX_TIME = 8.64e15
+
+/**
+ * The position of a record, or undefined if it has none: its id is not a string, or its sort value is a very long string or
+ * of a type that no response shows.
+ * @param sortBy the stored name of the sort field, which the record must have kept
+ */
+export const positionOf = (record: Buffer, sortBy: string): Position | undefined => {
+  let id: SortValue | undefined
+  let value: SortValue | undefined = null
+  for (const element of elements(record, 0)) {
+    if (element.name === '_id') id = sortValue(record, element)
+    else if (element.name === sortBy) value = sortValue(record, element)
+  }
+  return typeof id === 'string' && value !== undefined ? { value, id } : undefined
+}
+
+/** The value of an element, or undefined if it cannot be part of a position. */
+const sortValue = (bytes: Buffer, { type, at, next }: Element): SortValue | undefined => {
+  switch (type) {
+    case Bson.null:
+    case Bson.undefined:
+      return null
+    case Bson.string: {
+      const text = bytes.subarray(at + 4, next - 1)
+      return text.length <= MAX_STRING_BYTES && isUtf8(text) ? text.toString() : undefined
+    }
+    case Bson.int32:
+      return bytes.readInt32LE(at)
+    case Bson.int64: {
+      const integer = bytes.readBigInt64LE(at)
+      return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer
+    }
+    case Bson.double: {
+      const number = bytes.readDoubleLE(at)
+      return Number.isFinite(number) ? number : undefined
+    }
+    case Bson.boolean:
+      return bytes[at] === 1
+    case Bson.date: {
+      const time = Number(bytes.readBigInt64LE(at))
+      return Math.abs(time) <= MAX_TIME ? new Date(time) : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+/** What a token holds of a start. Values that JSON lacks are numbers or strings with their type behind them. */
+export const toPayload = ({ position: { value, id }, isBackward, isInclusive }: Start): Payload => {
+  const start = [isBackward, isInclusive, id]
+  if (value instanceof Date) return [...start, value.getTime(), 'date']
+  if (typeof value === 'bigint') return [...start, value.toString(), 'int64']
+  return [...start, value]
+}
+
+/** The start that a token holds, or undefined if the token was made by hand and holds none. */
+export const fromPayload = ([isBackward, isInclusive, id, value, type]: Payload): Start | undefined => {
+  if (typeof isBackward !== 'boolean' || typeof isInclusive !== 'boolean' || typeof id !== 'string') return undefined
+  const typed = typedValue(value, type)
+  return typed === undefined ? undefined : { position: { value: typed, id }, isBackward, isInclusive }
+}
+
+const typedValue = (value: Payload[number] | undefined, type: Payload[number] | undefined): SortValue | undefined => {
+  if (type === undefined) return value
+  if (type === 'date' && typeof value === 'number' && Math.abs(value) <= MAX_TIME) return new Date(value)
+  if (type === 'int64' && typeof value === 'string' && /^-?\d{1,19}$/.test(value)) return BigInt(value)
+  return undefined
+}

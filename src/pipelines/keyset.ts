@@ -1,0 +1,52 @@
+// Keyset paging: reading a sorted list from a position instead of skipping what is before it. So a page costs the same
+// however deep it is, and records that come or go elsewhere neither hide nor repeat any.
+import type { Condition } from './stages.js'
+
+/** The value of a sort field. A missing field counts as null. */
+export type SortValue = null | number | bigint | string | boolean | Date
+
+/** The place of a record in a sorted list. */
+export interface Position {
+  /** The value of the sort field; null if the list is sorted by the id. */
+  readonly value: SortValue
+  readonly id: string
+}
+
+/** The direction of a sort. */
+export type Direction = 1 | -1
+
+/** The values of the types that a sort field may have, in the order of MongoDB. A condition finds only values of its type. */
+const types: readonly { has: (value: SortValue) => boolean; values: unknown }[] = [
+  { has: (value) => value === null, values: null },
+  { has: () => false, values: Number.NaN }, // which $gte does not find
+  { has: (value) => ['number', 'bigint'].includes(typeof value), values: { $gte: Number.NEGATIVE_INFINITY } },
+  { has: (value) => typeof value === 'string', values: { $gte: '' } },
+  { has: () => false, values: { $gte: {} } },
+  { has: (value) => typeof value === 'boolean', values: { $gte: false } },
+  { has: (value) => value instanceof Date, values: { $gte: new Date(-8.64e15) } },
+]
+
+/**
+ * The records that follow a position, as conditions. An index serves each of them, and the records of one follow those of
+ * the one before. They are separate because no index serves them as `$or` on every database. For sortBy `x`, ascending,
+ * and a number, they are: the same `x` and a greater id; a greater number; each type that sorts after numbers.
+ * @param sortBy the stored name of the sort field
+ * @param isInclusive whether a record exactly at the position belongs to them
+ */
+export const rangesAfter = (
+  sortBy: string,
+  direction: Direction,
+  { value, id }: Position,
+  isInclusive = false,
+): Condition[] => {
+  const beyond = direction === 1 ? '$gt' : '$lt'
+  const byId = { _id: { [isInclusive ? `${beyond}e` : beyond]: id } }
+  if (sortBy === '_id') return [byId]
+  const own = types.findIndex(({ has }) => has(value))
+  const others = direction === 1 ? types.slice(own + 1) : types.slice(0, own).reverse()
+  return [
+    { [sortBy]: value, ...byId },
+    ...(value === null ? [] : [{ [sortBy]: { [beyond]: value } }]),
+    ...others.map(({ values }) => ({ [sortBy]: values })),
+  ]
+}

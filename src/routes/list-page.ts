@@ -1,0 +1,128 @@
+// Reads one page of a list: by its number, or from the position of a token. It reads one record more than the page shows,
+// so it knows whether the list goes on.
+import { BsonList, bsonArray, UnwritableDocument } from '../bson/reader.js'
+import { fromPayload, positionOf, type Start, toPayload } from '../paging/position.js'
+import { decodeToken, encodeToken, invalidCursor } from '../paging/token.js'
+import { rangesAfter } from '../pipelines/keyset.js'
+import { type Listing, orderOf, type Scope, type Slice } from '../pipelines/stages.js'
+
+/** The value of `cursor` with which a walk begins. */
+export const FIRST_CURSOR = '*'
+
+/** Where the list goes on beside a page: at a position, or if it has none, at the page with the next number. */
+export interface Neighbour {
+  readonly start: Start | undefined
+}
+
+export interface Page {
+  readonly data: BsonList
+  /** How many records the page shows. */
+  readonly shown: number
+  readonly next: Neighbour | undefined
+  readonly previous: Neighbour | undefined
+}
+
+/**
+ * Reads the page of a listing.
+ * @param start where it begins; if undefined, by its number
+ * @param read reads some rows of the list
+ */
+export const readPage = async (
+  listing: Listing,
+  start: Start | undefined,
+  read: (slice: Slice) => Promise<BsonList>,
+): Promise<Page> => {
+  const { page, perPage } = listing
+  const limit = perPage + 1
+  const list = await (start === undefined
+    ? read({ isBackward: false, skip: listing.cursor === undefined ? (page - 1) * perPage : 0, limit })
+    : readFrom(listing, start, limit, read))
+  const rows = list.documents
+  const isBackward = start?.isBackward ?? false
+  const shown = isBackward ? rows.slice(0, perPage).reverse() : rows.slice(0, perPage)
+  const hasMore = rows.length > perPage
+
+  const last = rows[perPage - 1]
+  const data = isBackward
+    ? new BsonList(list.collection, [bsonArray(shown)])
+    : last === undefined
+      ? list
+      : list.upTo(last)
+
+  const { field } = orderOf(listing, isBackward)
+  const neighbour = (isBackward: boolean): Neighbour => {
+    const row = isBackward ? shown[0] : shown.at(-1)
+    // The way back from an empty page begins with what is exactly at the position.
+    if (row === undefined) return { start: start && { position: start.position, isBackward, isInclusive: true } }
+    const position = positionOf(row, field)
+    if (position === undefined && listing.cursor !== undefined) throw unplaced(list.collection, row, field)
+    return { start: position && { position, isBackward, isInclusive: false } }
+  }
+  // On the side of its position a page has the page that led to it.
+  const hasNext = isBackward || hasMore
+  const hasPrevious = isBackward ? hasMore : start !== undefined || page > 1
+  return {
+    data,
+    shown: shown.length,
+    next: hasNext ? neighbour(false) : undefined,
+    previous: hasPrevious ? neighbour(true) : undefined,
+  }
+}
+
+/** The first rows behind a start, in its direction. */
+const readFrom = async (
+  listing: Listing,
+  { position, isBackward, isInclusive }: Start,
+  limit: number,
+  read: (slice: Slice) => Promise<BsonList>,
+): Promise<BsonList> => {
+  const { field, direction } = orderOf(listing, isBackward)
+  const batches: Buffer[] = []
+  let collection = ''
+  let left = limit
+  for (const range of rangesAfter(field, direction, position, isInclusive)) {
+    const list = await read({ range, isBackward, skip: 0, limit: left })
+    collection = list.collection
+    batches.push(...list.batches)
+    left -= list.documents.length
+    if (left === 0) break
+  }
+  return new BsonList(collection, batches)
+}
+
+/** A record from which a walk by cursor cannot go on. By its number, its page can still be read. */
+const unplaced = (collection: string, row: Buffer, field: string): UnwritableDocument => {
+  const id = positionOf(row, '_id')?.id
+  const reason = 'has a value from which no cursor can go on'
+  return new UnwritableDocument(collection, id ?? '?', id === undefined ? '_id' : field, reason)
+}
+
+export interface ListTokens {
+  /** Where the request begins, by its token. */
+  readonly start: Start | undefined
+  /** A token for the same list. */
+  encode(parameter: 'cursor' | 'after', start: Start): string
+}
+
+/**
+ * The tokens of a list. Each is bound to the organisation, the operation, all filters and the order.
+ * @throws the problem `invalid_cursor` if the request has a token that is not of this list
+ */
+export const tokensOf = ({ organisation }: Scope, operationId: string, listing: Listing): ListTokens => {
+  const { page, perPage, total, fields, expand, cursor, after, ...list } = listing
+  const binding = (parameter: string) => [organisation, operationId, parameter, Object.entries(list).sort()]
+  const decode = (parameter: string, token: string): Start => {
+    const start = fromPayload(decodeToken(parameter, binding(parameter), token))
+    if (start === undefined) throw invalidCursor(parameter)
+    return start
+  }
+  return {
+    start:
+      after !== undefined
+        ? decode('after', after)
+        : cursor !== undefined && cursor !== FIRST_CURSOR
+          ? decode('cursor', cursor)
+          : undefined,
+    encode: (parameter, start) => encodeToken(binding(parameter), toPayload(start)),
+  }
+}

@@ -1,0 +1,164 @@
+// Pages of a list, read while records come and go: a walk gets each record that lives throughout exactly once.
+
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import type { EntryListQuery } from '../../schemas/entries.js'
+import type { BsonList } from '../../src/bson/reader.js'
+import type { Documents } from '../../src/documents/collections.js'
+import type { Start } from '../../src/paging/position.js'
+import { encodeToken } from '../../src/paging/token.js'
+import { conditions, Query, sortedPage } from '../../src/pipelines/stages.js'
+import { readPage, tokensOf } from '../../src/routes/list-page.js'
+import type { Store } from '../../src/store/store.js'
+import { objectsOf } from '../support/bson.js'
+import { testStore } from '../support/store.js'
+
+const onServer = process.env.TEST_MONGODB_URI !== undefined
+/** How many walks are tried. Each has some dozens of queries. */
+const numRuns = onServer ? 30 : 150
+
+/** A walk that gets more records than there are goes in a circle. */
+const MOST = 100
+
+type Listing = Pick<EntryListQuery, 'sortBy' | 'sortOrder' | 'page' | 'perPage' | 'cursor' | 'after'>
+type Entry = Documents['entries']
+
+const entry = (organisation: string, id: string, value: unknown) =>
+  ({ _id: id, organisation, ...(value !== undefined && { duration: value }) }) as Entry
+
+const idsOf = (list: BsonList): string[] => objectsOf(list).map(({ _id }) => _id)
+
+/** Reads one page, by the token of another one if there is one. */
+const pageReader =
+  (store: Store, organisation: string, listing: Omit<Listing, 'page' | 'cursor' | 'after'>) =>
+  async (token?: string, parameter: 'cursor' | 'after' = 'after') => {
+    const asked: Listing = { ...listing, page: 1, ...(token !== undefined && { [parameter]: token }) }
+    const tokens = tokensOf({ organisation }, 'listEntries', asked)
+    const { data, next, previous } = await readPage(asked, tokens.start, (slice) => {
+      const sliced = { ...asked, slice }
+      return store.aggregate(Query.in({ organisation }, 'entries', conditions({}, sliced), sortedPage(sliced)))
+    })
+    const encoded = (start: Start | undefined) => start && tokens.encode(parameter, start)
+    return { ids: idsOf(data), next: encoded(next?.start), previous: encoded(previous?.start) }
+  }
+
+const scalars = [undefined, null, -1, 0, 1.5, 2, '', 'a', 'á', false, true, new Date(0), new Date(1e12)]
+/** Few values, so that many are equal. */
+const values = fc.oneof(fc.constantFrom(...scalars), fc.constantFrom(undefined, 2))
+const ids = fc.uniqueArray(
+  fc.integer({ min: 0, max: 99 }).map((n) => `e${n}`),
+  { minLength: 6, maxLength: 16 },
+)
+
+const walks = fc.record({
+  ids,
+  values: fc.array(values, { minLength: 16, maxLength: 16 }),
+  /** How many of the ids exist at the beginning; the others are inserted on the way, one before each page. */
+  present: fc.integer({ min: 0, max: 16 }),
+  /** The places of records that are deleted, one before each page. */
+  deleted: fc.array(fc.option(fc.integer({ min: 0, max: 15 })), { maxLength: 16 }),
+  perPage: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 17 })),
+  sortBy: fc.constantFrom('id' as const, 'duration' as const),
+  sortOrder: fc.constantFrom('asc' as const, 'desc' as const),
+  way: fc.constantFrom('cursor' as const, 'next' as const, 'previous' as const),
+})
+
+type Walk = typeof walks extends fc.Arbitrary<infer W> ? W : never
+
+t.test('a walk in any order gets each record that lives throughout exactly once', async (t) => {
+  const store = testStore(t)
+  await store.ensureIndexes()
+  let organisations = 0
+  const isComplete = async ({ ids, values, present, deleted, way, ...listing }: Walk) => {
+    const organisation = `org${organisations++}`
+    const made = ids.map((id, i) => entry(organisation, `${id}-${organisation}`, values[i]))
+    const [living, coming] = [made.slice(0, present), made.slice(present)]
+    if (living.length > 0) await store.insert('entries', living)
+    const deletions = [...deleted]
+    const gone = new Set<string>()
+    const read = pageReader(store, organisation, listing)
+    const writeSomething = async () => {
+      const [added] = coming.splice(0, 1)
+      if (added !== undefined) await store.insert('entries', [added])
+      const id = living[deletions.shift() ?? -1]?._id
+      if (id === undefined) return
+      await store.remove('entries', organisation, [id])
+      gone.add(id)
+    }
+
+    const found: string[] = []
+    let page = await read(way === 'cursor' ? '*' : undefined, way === 'cursor' ? 'cursor' : 'after')
+    if (way === 'previous') {
+      while (page.next !== undefined) page = await read(page.next)
+      found.push(...page.ids)
+      for (; page.previous !== undefined && found.length <= MOST; found.unshift(...page.ids)) {
+        await writeSomething()
+        page = await read(page.previous)
+      }
+    } else {
+      found.push(...page.ids)
+      for (; page.next !== undefined && found.length <= MOST; found.push(...page.ids)) {
+        await writeSomething()
+        page = await read(page.next, way === 'cursor' ? 'cursor' : 'after')
+      }
+    }
+    const stayed = living.map(({ _id }) => _id).filter((id) => !gone.has(id))
+    const whole = Query.in({ organisation }, 'entries', [], sortedPage({ ...listing, page: 1, perPage: 100 }))
+    const order = idsOf(await store.aggregate(whole)).filter((id) => stayed.includes(id))
+    const sorted = found.filter((id) => stayed.includes(id))
+    return new Set(found).size === found.length && order.join() === sorted.join()
+  }
+  await fc.assert(fc.asyncProperty(walks, isComplete), { numRuns })
+})
+
+/** A store with entries whose durations are these values, with ids in their order. */
+const storeOf = async (t: Test, durations: readonly unknown[]): Promise<Store> => {
+  const store = testStore(t)
+  await store.insert(
+    'entries',
+    durations.map((value, i) => entry('org', `e${i}`, value)),
+  )
+  return store
+}
+
+t.test('the way back from an empty page begins with the record at its position', async (t) => {
+  const store = await storeOf(t, [1, 2, 3, 4])
+  for (const sortBy of ['id', 'duration'] as const) {
+    const read = pageReader(store, 'org', { sortBy, sortOrder: 'asc', perPage: 2 })
+    const first = await read()
+    await store.remove('entries', 'org', ['e2', 'e3'])
+    const second = await read(first.next)
+    t.same(second.ids, [])
+    t.equal(second.next, undefined)
+    t.same((await read(second.previous)).ids, ['e0', 'e1'])
+    await store.upsert('entries', [entry('org', 'e2', 3), entry('org', 'e3', 4)])
+
+    const last = await read(first.next)
+    await store.remove('entries', 'org', ['e0', 'e1'])
+    const before = await read(last.previous)
+    t.same(before.ids, [])
+    t.equal(before.previous, undefined)
+    t.same((await read(before.next)).ids, ['e2', 'e3'])
+    await store.upsert('entries', [entry('org', 'e0', 1), entry('org', 'e1', 2)])
+  }
+})
+
+t.test(
+  'a record without a position ends a walk by cursor with an error that names it, and a link has none',
+  async (t) => {
+    const listing = { sortBy: 'duration', sortOrder: 'asc', perPage: 1 } as const
+    const store = await storeOf(t, ['s', {}, false])
+    const read = pageReader(store, 'org', listing)
+    const objects = await read((await read('*', 'cursor')).next, 'cursor').catch((error: unknown) => error)
+    t.match(objects, { name: 'UnwritableDocument', collection: 'entries', id: 'e1', field: 'duration' })
+    t.match(await read((await read()).next), { ids: ['e1'], next: undefined })
+  },
+)
+
+t.test('a token that no list made is refused, even with the right check sum', async (t) => {
+  const binding = ['org', 'listEntries', 'cursor', Object.entries({ perPage: 5, sortBy: 'id' }).slice(1)]
+  const cursor = encodeToken(binding, [1, 2, 3])
+  t.throws(() => tokensOf({ organisation: 'org' }, 'listEntries', { sortBy: 'id', perPage: 5, cursor } as never), {
+    code: 'invalid_cursor',
+  })
+})

@@ -1,0 +1,149 @@
+// Walks through whole lists over HTTP: by cursor and by links, in every order, with what each response says.
+import t from 'tap'
+import type { PageMetadata } from '../../schemas/envelope.js'
+import type { Query } from '../../src/pipelines/stages.js'
+import { testApp } from '../support/app.js'
+import { eachResource } from '../support/resources.js'
+import { testStore } from '../support/store.js'
+import { A, a, fillTenants } from '../support/tenants.js'
+
+interface Body {
+  data: { id: string }[]
+  _metadata: PageMetadata
+}
+
+const pathOf = (url: string | undefined) => url?.replace(/^https?:\/\/[^/]+/, '')
+const ids = ({ data }: Body) => data.map(({ id }) => id)
+
+t.test('a walk by cursor, by next and by previous goes through each list in each of its orders', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const page = async (path: string): Promise<Body> => (await get(path, A)).json()
+  /** The pages from a path on, by one of their links. */
+  const walk = async (first: string, link: 'next' | 'previous'): Promise<Body[]> => {
+    const pages: Body[] = []
+    for (
+      let path: string | undefined = first;
+      path !== undefined;
+      path = pathOf(pages.at(-1)?._metadata.pageLinks[link])
+    )
+      pages.push(await page(path))
+    return pages
+  }
+  for (const [name, { query }] of eachResource) {
+    for (const sortBy of query.properties.sortBy?.enum ?? []) {
+      for (const sortOrder of ['asc', 'desc']) {
+        const list = `/v1/${name}?sortBy=${sortBy}&sortOrder=${sortOrder}&perPage=`
+        const whole = ids(await page(`${list}50`))
+        const forwards = await walk(`${list}1`, 'next')
+        t.same(forwards.flatMap(ids), whole, `${list} by next`)
+        t.same((await walk(`${list}2&cursor=*`, 'next')).flatMap(ids), whole, `${list} by cursor`)
+        const backwards = await walk(pathOf(forwards.at(-1)?._metadata.pageLinks.current) as string, 'previous')
+        t.same(backwards.reverse().flatMap(ids), whole, `${list} by previous`)
+      }
+    }
+  }
+})
+
+t.test('a page by cursor says how to go on, and has a total only on request', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const metadata = async (path: string): Promise<PageMetadata> =>
+    (await get(path, A, { headers: { host: 'api.example.org' } })).json()._metadata
+  const base = 'http://api.example.org/v1/entries?status=accepted'
+  const first = await metadata('/v1/entries?status=accepted&perPage=2&cursor=*')
+  const cursor = first.nextCursor as string
+  t.strictSame(first, {
+    perPage: 2,
+    hasMore: true,
+    nextCursor: cursor,
+    pageLinks: { current: `${base}&perPage=2&cursor=*`, next: `${base}&perPage=2&cursor=${cursor}` },
+  })
+  t.strictSame(await metadata(`/v1/entries?cursor=${cursor}&status=accepted&total=true`), {
+    total: 3,
+    perPage: 50,
+    hasMore: false,
+    pageLinks: { current: `${base}&total=true&perPage=50&cursor=${cursor}` },
+  })
+  t.match(await metadata('/v1/entries?perPage=4&cursor=*'), { hasMore: false }, 'a full page may be the last')
+  t.match(await metadata('/v1/entries?status=nothing&cursor=*'), { hasMore: false })
+})
+
+t.test('a walk by cursor begins at the beginning, whatever the default of page is', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants, settings: { PROJECT_DEFAULTS: 'literal' } })
+  t.same(ids((await get('/v1/projects?cursor=*', A)).json()), ['project1-a'])
+})
+
+t.test('links lose nothing when records before them are deleted, and lead on whatever the total says', async (t) => {
+  const { get, store } = await testApp(t, { fill: fillTenants, settings: { TOTAL_MAX_AGE_MS: '0' } })
+  const page = async (path: string | undefined): Promise<Body> => (await get(path as string, A)).json()
+  const first = await page('/v1/entries?perPage=2')
+  t.same(ids(first), ['entry1-a', 'entry2-a'])
+  await store.insert('entries', [a.entry(0), a.entry(95), a.entry(96)])
+  await store.remove('entries', A, ['entry0-a', 'entry1-a', 'entry2-a'])
+  const second = await page(pathOf(first._metadata.pageLinks.next))
+  t.same(ids(second), ['entry3-a', 'entry9-a'])
+  t.match(second._metadata, { total: 4, pageCount: 2, pageLinks: { next: /page=3/, previous: /page=1/ } })
+  const third = await page(pathOf(second._metadata.pageLinks.next))
+  t.same(ids(third), ['entry95-a', 'entry96-a'])
+  t.notOk('next' in third._metadata.pageLinks, 'a full page that is the last')
+  t.same(ids(await page(pathOf(second._metadata.pageLinks.previous))), [])
+})
+
+t.test('total=false leaves out what a count gives, and the count itself', async (t) => {
+  const store = testStore(t)
+  let counts = 0
+  const count = (query: Query) => {
+    counts += 1
+    return store.count(query)
+  }
+  const { get } = await testApp(t, { store: { ...store, count }, fill: fillTenants })
+  const { _metadata } = (await get('/v1/entries?perPage=3&total=false', A)).json()
+  t.same(Object.keys(_metadata), ['perPage', 'pageLinks'])
+  t.match(_metadata.pageLinks, {
+    current: /total=false&page=1&perPage=3$/,
+    next: /total=false&page=2&perPage=3&after=/,
+  })
+  await get('/v1/entries?perPage=3&cursor=*', A)
+  t.equal(counts, 0)
+  t.match((await get('/v1/entries?page=7&total=false', A)).json()._metadata.pageLinks, { previous: /page=6/ })
+  t.match((await get('/v1/entries?page=2147483647&after=x', A)).json(), { code: 'invalid_cursor' })
+})
+
+t.test('without a total, a record elsewhere leaves the entity tag of a page as it is', async (t) => {
+  const { get, store } = await testApp(t, { fill: fillTenants, settings: { TOTAL_MAX_AGE_MS: '0' } })
+  const links = (await get('/v1/entries?perPage=1&total=false', A)).json()._metadata.pageLinks
+  const { nextCursor } = (await get('/v1/entries?perPage=1&cursor=*', A)).json()._metadata
+  const stable = [
+    '/v1/entries?perPage=1&total=false',
+    pathOf(links.next) as string,
+    '/v1/entries?perPage=1&cursor=*',
+    `/v1/entries?perPage=1&cursor=${nextCursor}`,
+  ]
+  const paths = [...stable, '/v1/entries?perPage=1', `/v1/entries?perPage=1&total=true&cursor=${nextCursor}`]
+  const tags = new Map<string, string>()
+  for (const path of paths) tags.set(path, (await get(path, A)).headers.etag as string)
+  const status = async (path: string) =>
+    (await get(path, A, { headers: { 'if-none-match': tags.get(path) as string } })).statusCode
+  for (const path of paths) t.equal(await status(path), 304, path)
+  await store.insert('entries', [a.entry(99)])
+  for (const path of paths) t.equal(await status(path), stable.includes(path) ? 304 : 200, path)
+})
+
+t.test('a page from a position skips nothing, and reads one record more than it shows', async (t) => {
+  const store = testStore(t)
+  const reads: { skip: unknown; limit: unknown; found: number }[] = []
+  const aggregate = async (query: Query, signal?: AbortSignal) => {
+    const list = await store.aggregate(query, signal)
+    const [, { $skip: skip }, { $limit: limit }] = query.stages as [unknown, { $skip: number }, { $limit: number }]
+    reads.push({ skip, limit, found: list.documents.length })
+    return list
+  }
+  const { get } = await testApp(t, { store: { ...store, aggregate }, fill: fillTenants })
+  const next = pathOf((await get('/v1/entries?perPage=1', A)).json()._metadata.pageLinks.next) as string
+  await get(next, A)
+  await get('/v1/entries?perPage=1&page=3', A)
+  t.same(reads, [
+    { skip: 0, limit: 2, found: 2 },
+    { skip: 0, limit: 2, found: 2 },
+    { skip: 2, limit: 2, found: 2 },
+  ])
+})
