@@ -5,8 +5,9 @@ import { type Document, MongoClient } from 'mongodb'
 import t from 'tap'
 import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
 import { getEntry } from '../../src/pipelines/entries.js'
+import { type Position, rangesAfter } from '../../src/pipelines/keyset.js'
 import { getProject, listProjects } from '../../src/pipelines/projects.js'
-import type { Listing, Query, Scope } from '../../src/pipelines/stages.js'
+import { type Listing, orderOf, type Query, type Scope } from '../../src/pipelines/stages.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
 import { planFaults } from '../support/plans.js'
@@ -43,6 +44,16 @@ const filterValues: Record<ResourceName, Record<string, readonly [string, string
 }
 
 const day = (n: number) => new Date(Date.UTC(2025, 0, 1 + n))
+
+/** A position in the middle of every list: values by sort field, and an id. */
+const middle: Record<string, Position['value']> = {
+  createdAt: day(180),
+  updatedAt: day(180),
+  duration: 500,
+  name: 'name-2',
+  dispatchType: 'survey',
+}
+const middleId = 'm'
 
 /** The value of document `n`: one document in a hundred has the rare value, the others share four. */
 const value = (kind: string, n: number): string => (n % 100 === 7 ? `${kind}-rare` : `${kind}-${n % 4}`)
@@ -154,6 +165,22 @@ t.test(title, { skip: server === undefined }, async (t) => {
             const listing = { ...selection, sortBy: by, sortOrder: order, page: 1, perPage: 50 }
             const found = list(scope, listing as never)
             t.same(await explainQuery(explain, found), [], JSON.stringify(listing))
+          }
+        }
+      }
+    })
+
+    t.test(`a page of ${name} from a position, by each filter and all of them, in each order`, async (t) => {
+      for (const selection of selections) {
+        for (const by of sorts) {
+          for (const order of orders) {
+            const listing = { ...selection, sortBy: by, sortOrder: order, page: 1, perPage: 50 } as const
+            const { field, direction } = orderOf(listing as never, false)
+            for (const range of rangesAfter(field, direction, { value: middle[by] ?? null, id: middleId })) {
+              const slice = { range, isBackward: false, skip: 0, limit: 51 }
+              const found = list(scope, { ...listing, slice } as never)
+              t.same(await explainQuery(explain, found), [], JSON.stringify([listing, range]))
+            }
           }
         }
       }
