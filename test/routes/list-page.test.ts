@@ -12,6 +12,7 @@ import { readPage, tokensOf } from '../../src/routes/list-page.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
 import { testStore } from '../support/store.js'
+import { listOf } from '../support/stored.js'
 
 const onServer = process.env.TEST_MONGODB_URI !== undefined
 /** How many walks are tried. Each has some dozens of queries. */
@@ -154,6 +155,13 @@ t.test(
     t.match(await read((await read()).next), { ids: ['e1'], next: undefined })
   },
 )
+
+t.test('a record whose id is no string is named without it', async (t) => {
+  const list = listOf([[[['_id', 1]], [['_id', 2]]]], 'entries')
+  const listing = { sortBy: 'duration', sortOrder: 'asc', page: 1, perPage: 1, cursor: '*' } as const
+  const error = await readPage(listing, undefined, async () => list).catch((error: unknown) => error)
+  t.match(error, { name: 'UnwritableDocument', id: '?', field: '_id' })
+})
 
 t.test('a token that no list made is refused, even with the right check sum', async (t) => {
   const binding = ['org', 'listEntries', 'cursor', Object.entries({ perPage: 5, sortBy: 'id' }).slice(1)]

@@ -6,8 +6,9 @@ import t from 'tap'
 import { MAX_IDS } from '../../schemas/common.js'
 import { expandable } from '../../schemas/entries.js'
 import { getDispatch } from '../../src/pipelines/dispatches.js'
+import { type Position, rangesAfter } from '../../src/pipelines/keyset.js'
 import { getProject } from '../../src/pipelines/projects.js'
-import type { Listing, Query, Scope } from '../../src/pipelines/stages.js'
+import { type Listing, orderOf, type Query, type Scope } from '../../src/pipelines/stages.js'
 import { changesIn, deletionsIn, digestOf, type FeedRange, newestIn } from '../../src/pipelines/sync.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
@@ -55,6 +56,15 @@ const timeSelections = (field: 'created' | 'updated') => [
   { [`${field}Since`]: day(100), [`${field}Before`]: day(103) },
   { [`${field}Before`]: day(-1) },
 ]
+/** A position in the middle of every list: values by sort field, and an id. */
+const middle: Record<string, Position['value']> = {
+  createdAt: day(180),
+  updatedAt: day(180),
+  duration: 500,
+  name: 'name-2',
+  dispatchType: 'survey',
+}
+const middleId = 'm'
 
 /** The value of document `n`: one document in a hundred has the rare value, the others share four. */
 const value = (kind: string, n: number): string => (n % 100 === 7 ? `${kind}-rare` : `${kind}-${n % 4}`)
@@ -197,6 +207,22 @@ t.test(title, { skip: server === undefined }, async (t) => {
             for (const order of orders) {
               const listing = { ...selection, ...time, sortBy: `${field}At`, sortOrder: order, page: 1, perPage: 50 }
               t.same(await explainQuery(explain, list(scope, listing as never)), [], JSON.stringify(listing))
+            }
+          }
+        }
+      }
+    })
+
+    t.test(`a page of ${name} from a position, by each filter and all of them, in each order`, async (t) => {
+      for (const selection of selections) {
+        for (const by of sorts) {
+          for (const order of orders) {
+            const listing = { ...selection, sortBy: by, sortOrder: order, page: 1, perPage: 50 } as const
+            const { field, direction } = orderOf(listing as never, false)
+            for (const range of rangesAfter(field, direction, { value: middle[by] ?? null, id: middleId })) {
+              const slice = { range, isBackward: false, skip: 0, limit: 51 }
+              const found = list(scope, { ...listing, slice } as never)
+              t.same(await explainQuery(explain, found), [], JSON.stringify([listing, range]))
             }
           }
         }
