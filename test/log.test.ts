@@ -59,7 +59,7 @@ t.test('all lines are written to a file too', async (t) => {
 })
 
 t.test('a log on a full disk stops neither the process nor its end', async (t) => {
-  const then = "setTimeout(() => console.error('goes on'), 300)"
+  const then = "setTimeout(() => { console.error('goes on'); log.write('last') }, 300)"
   const child = startProgram(t, module, { ...program(10_000, then), stdout: '/dev/full' })
   t.same(await once(child, 'close'), [0, null])
   t.equal(child.output(), 'goes on\n')
