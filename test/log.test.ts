@@ -58,9 +58,18 @@ t.test('all lines are written to a file too', async (t) => {
   t.equal(readFileSync(file, 'utf8'), text(10_000))
 })
 
-t.test('a reader that has stopped does not stop the process', async (t) => {
-  const child = startProgram(t, module, program(100_000, "console.error('goes on')\nsetInterval(() => {}, 1000)"))
+t.test('a log on a full disk stops neither the process nor its end', async (t) => {
+  const then = "setTimeout(() => { console.error('goes on'); log.write('last') }, 300)"
+  const child = startProgram(t, module, { ...program(10_000, then), stdout: '/dev/full' })
+  t.same(await once(child, 'close'), [0, null])
+  t.equal(child.output(), 'goes on\n')
+})
+
+t.test('a reader that has stopped stops neither the process nor its end', async (t) => {
+  const then = "console.error('goes on')\nsetTimeout(() => process.exit(), 300)"
+  const child = startProgram(t, module, program(100_000, then))
   child.stdout?.pause()
+  t.same(await once(child, 'exit'), [0, null])
   await printed(child, /goes on/)
   t.ok(child.output().length < text(100_000).length, 'the pipe cannot hold all lines')
 })

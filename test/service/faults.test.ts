@@ -16,7 +16,7 @@ const HUNG_MS = 20_000
 /** How long the service may take to recover once the database is back. */
 const RECOVERY_MS = 60_000
 /** The pause between two requests of a client: the stand-in server shares this process with all clients. */
-const PAUSE_MS = 20
+const PAUSE_MS = 50
 
 const paths = [
   '/v1/entries?perPage=100',
@@ -57,6 +57,7 @@ const fill = async (t: Test, { uri }: Database, entries = 0): Promise<string> =>
 const serve = async (t: Test, { uri }: Database, key: string, settings: Record<string, string> = {}) => {
   const child: Started = startProgram(t, 'src/server.ts', {
     settings: { PORT: '0', LOG_LEVEL: 'error', MONGODB_URI: uri, QUERY_TIMEOUT_MS: '2000', ...settings },
+    covered: false,
   })
   const [, url] = await printed(child, /field-data-api on (\S+) /)
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
@@ -131,15 +132,15 @@ t.test(
       }
     }
     const clients = Promise.all(Array.from({ length: CLIENTS }, client))
-    await setTimeout(1000)
+    await setTimeout(500)
     const killed = performance.now()
     await database.kill()
-    await setTimeout(3000)
+    await setTimeout(2000)
     await database.start()
     const started = performance.now()
     const recovery = await recovered()
     const well = performance.now()
-    await setTimeout(1000)
+    await setTimeout(500)
     working = false
     await clients
 

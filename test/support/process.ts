@@ -23,6 +23,7 @@ export const startProgram = (
     nodeOptions = [],
     openFiles,
     stdout,
+    covered = true,
   }: {
     settings?: Record<string, string>
     argv?: string[]
@@ -31,10 +32,12 @@ export const startProgram = (
     openFiles?: number
     /** A file that receives its standard output; without it output() returns what it prints. */
     stdout?: string
+    /** Whether tap's loader, which records coverage, runs in the program too. It makes the program slower. */
+    covered?: boolean
   },
 ): Started => {
   const { MONGODB_URI, NODE_ENV, HOST, ...env } = process.env
-  const command = [process.execPath, ...process.execArgv, ...nodeOptions, compiled(file), ...argv]
+  const command = [process.execPath, ...(covered ? process.execArgv : []), ...nodeOptions, compiled(file), ...argv]
   if (openFiles !== undefined) command.unshift('sh', '-c', `ulimit -n ${openFiles} && exec "$@"`, 'sh')
   const target = stdout === undefined ? undefined : openSync(stdout, 'w')
   const child = spawn(command[0] as string, command.slice(1), {
