@@ -1,5 +1,6 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of their
 // stamps. Nothing younger than the horizon is shown, so that a write that commits late is not passed by.
+import { LRUCache } from 'lru-cache'
 import { BsonDocument, type BsonList, elements, reading } from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
 import { problem } from '../http/problems.js'
@@ -44,7 +45,13 @@ interface Row {
   readonly isDeleted: boolean
 }
 
+/** How many feeds are remembered as empty. */
+const REMEMBERED_FEEDS = 10_000
+
 export class Feeds {
+  /** Where feeds were found empty. As long as the clock is not read again, further polls of theirs need no look-up. */
+  readonly #empty = new LRUCache<string, { position: Position; horizon: number }>({ max: REMEMBERED_FEEDS })
+
   constructor(
     readonly store: Pick<Store, 'aggregate'>,
     readonly clock: Clock,
@@ -72,10 +79,13 @@ export class Feeds {
     }
     // One row more than the page shows tells whether there is a next page.
     const rows: Row[] = []
-    for (const range of rangesBehind(position, horizon)) {
+    const feed = `${scope.organisation} ${resource.collection}`
+    const ranges = this.#isEmpty(feed, position, horizon) ? [] : rangesBehind(position, horizon)
+    for (const range of ranges) {
       rows.push(...(await this.#rowsIn(scope, resource, range, perPage + 1 - rows.length, signal)))
       if (rows.length > perPage) break
     }
+    if (rows.length === 0 && ranges.length > 0) this.#empty.set(feed, { position, horizon })
     const hasMore = rows.length > perPage
     const shown = rows.slice(0, perPage)
     return {
@@ -84,6 +94,14 @@ export class Feeds {
       hasMore,
       next: { began, position: hasMore ? this.#between(rows.slice(perPage - 1)) : later(position, horizon) },
     }
+  }
+
+  /** Whether nothing was found behind a position, or an earlier one, below the same horizon. */
+  #isEmpty(feed: string, { stamp }: Position, horizon: number): boolean {
+    const known = this.#empty.get(feed)
+    if (known === undefined || known.horizon !== horizon || stamp === null) return false
+    const from = known.position
+    return from.stamp === null || from.stamp < stamp || (from.stamp === stamp && from.id === null)
   }
 
   /** The newest stamp from a time on that a feed shows now, or undefined if it shows none. */

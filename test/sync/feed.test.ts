@@ -227,6 +227,42 @@ t.test('an idle poll reads one range of each index at once, and none if the cloc
   t.same(queries, [])
 })
 
+t.test('polls of an empty feed share a look-up until the clock is read again', async (t) => {
+  const { store, clock } = prepare(t)
+  let queries = 0
+  const feeds = new Feeds(
+    {
+      aggregate: (...query) => {
+        queries += 1
+        return store.aggregate(...query)
+      },
+    },
+    async () => clock.now,
+    { settleMs: 0, stamp: 'updatedAt', tombstoneDays: 90 },
+  )
+  const at = (stamp: number | null, id: string | null = null) => ({ began: LATER, position: { stamp, id } })
+  const cost = async (cursor: Cursor, ...of: [typeof scope, FeedResource] | []) => {
+    const before = queries
+    const [organisation = scope, resource = entries] = of
+    const page = await feeds.page(organisation, resource, cursor, 10)
+    t.same(page.next.position, { stamp: clock.now, id: null })
+    return queries - before
+  }
+  clock.now += 1000
+  t.equal(await cost(at(LATER + 10)), 2)
+  t.equal(await cost(at(LATER + 20)), 0, 'what follows is empty as well')
+  t.equal(await cost(at(LATER + 20, 'a')), 0)
+  t.equal(await cost(at(LATER + 5)), 2, 'what is before was not looked up')
+  t.equal(await cost(at(LATER + 5)), 0)
+  t.equal(await cost(at(LATER + 10)), 0)
+  t.equal(await cost(at(LATER + 20), { organisation: B }, entries), 2, 'another organisation')
+  t.equal(await cost(at(LATER + 20), scope, { ...entries, collection: 'forms' }), 2, 'another resource')
+  t.equal(await cost(at(null)), 3, 'also records without a stamp')
+  t.equal(await cost(at(LATER + 1)), 0)
+  clock.now += 1
+  t.equal(await cost(at(LATER + 20)), 2, 'the clock has moved')
+})
+
 t.test('a record whose id is no string does not stop a feed', async (t) => {
   const { store, feeds } = prepare(t)
   await store.insert(
