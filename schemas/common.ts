@@ -107,12 +107,19 @@ const time = (field: string, condition: string) =>
     ),
   )
 
-/** The filters that every list has: by id, and by time. */
+/** The filters that every list has: by ids, by a range of ids as digests have it, and by time. */
 export const commonFilters = {
   ids: several(Type.String({ minLength: 1 }), {
     maxItems: MAX_IDS,
     description: `Only records with one of these ids: up to ${MAX_IDS}, separated by commas. Ids without a record are ignored. An id that has a comma in it cannot be given here.`,
   }),
+  idFrom: filter(
+    Type.String({
+      minLength: 1,
+      description: 'Only records with this id or a greater one, in the order of UTF-8 bytes.',
+    }),
+  ),
+  idTo: filter(Type.String({ minLength: 1, description: 'Only records with a smaller id.' })),
   updatedSince: time('updatedAt', 'at or after'),
   updatedBefore: time('updatedAt', 'before'),
   createdSince: time('createdAt', 'at or after'),

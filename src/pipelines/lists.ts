@@ -5,6 +5,8 @@ import type { FiltersFor, Listing, Stage } from './stages.js'
 /** The conditions of the filters that every list has. */
 export const common: FiltersFor<CommonFilters> = {
   ids: (ids) => ({ _id: { $in: ids } }),
+  idFrom: (id) => ({ _id: { $gte: id } }),
+  idTo: (id) => ({ _id: { $lt: id } }),
   updatedSince: (time) => ({ updatedAt: { $gte: time } }),
   updatedBefore: (time) => ({ updatedAt: { $lt: time } }),
   createdSince: (time) => ({ createdAt: { $gte: time } }),

@@ -6,7 +6,7 @@ import { namedSchemas } from '../../schemas/index.js'
 import { joinedDocument } from '../../schemas/kit.js'
 import { type CollectionName, collections } from '../../src/documents/collections.js'
 import { type Condition, pick, type Query, type Scope } from '../../src/pipelines/stages.js'
-import { eachResource, filtersOf, filterValue, isTime, resources } from '../support/resources.js'
+import { eachResource, filtersOf, filterValue, isRange, resources } from '../support/resources.js'
 
 const scope: Scope = { organisation: 'org' }
 const listing = (fields: object) => ({ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50, ...fields }) as never
@@ -34,35 +34,42 @@ const resolve = (schema: TSchema): TSchema =>
 const fieldsOf = ({ match }: Query): string[] =>
   (match.$and as Condition[]).flatMap(Object.keys).filter((field) => field !== 'organisation')
 
-t.test('Every filter of a list has an index with every sort of the list, a filter by time with its own', async (t) => {
-  for (const [, { query, list }] of eachResource) {
-    const filters = filtersOf(query)
-    const select = ([name, schema]: (typeof filters)[number]) => ({ [name]: filterValue(schema) })
-    // `ids` needs no index but that of the ids: it finds at most 100 documents.
-    const selections = [{}, ...filters.filter(([name, schema]) => name !== 'ids' && !isTime(schema)).map(select)]
-    const sorts: string[] = query.properties.sortBy?.enum
-    const times = filters.filter(([, schema]) => isTime(schema)).map(select)
-    const cases = [
-      ...selections.flatMap((selection) => sorts.map((sortBy) => ({ ...selection, sortBy }))),
-      ...times.flatMap((time) => {
-        const [sortBy = ''] = fieldsOf(list(scope, listing(time)))
-        t.ok(sorts.includes(sortBy), `${JSON.stringify(time)}: the list can be sorted by ${sortBy}`)
-        return selections.map((selection) => ({ ...selection, ...time, sortBy }))
-      }),
-    ]
-    t.equal(times.length, 4)
-    for (const each of cases) {
-      const found = list(scope, listing(each))
-      const sorted = Object.keys(found.stages.find(({ $sort }) => $sort)?.$sort ?? {})
-      const wanted = [...new Set(['organisation', ...fieldsOf(found), ...sorted])].join()
-      const indexes = collections[found.collection].indexes.map((fields) => fields.join())
-      t.ok(
-        indexes.some((index) => `${index},`.startsWith(`${wanted},`)),
-        `${found.collection} ${JSON.stringify(each)}: index ${wanted}`,
-      )
+t.test(
+  'Every filter of a list has an index with every sort of the list, a filter by a range with its own',
+  async (t) => {
+    for (const [, { query, list }] of eachResource) {
+      const filters = filtersOf(query)
+      const select = ([name, schema]: (typeof filters)[number]) => ({ [name]: filterValue(schema) })
+      // `ids` needs no index but that of the ids: it finds at most 100 documents.
+      const selections = [
+        {},
+        ...filters.filter(([name, schema]) => name !== 'ids' && !isRange(name, schema)).map(select),
+      ]
+      const sorts: string[] = query.properties.sortBy?.enum
+      const ranges = filters.filter(([name, schema]) => isRange(name, schema)).map(select)
+      const cases = [
+        ...selections.flatMap((selection) => sorts.map((sortBy) => ({ ...selection, sortBy }))),
+        ...ranges.flatMap((range) => {
+          const [field = ''] = fieldsOf(list(scope, listing(range)))
+          const sortBy = field.replace('_id', 'id')
+          t.ok(sorts.includes(sortBy), `${JSON.stringify(range)}: the list can be sorted by ${sortBy}`)
+          return selections.map((selection) => ({ ...selection, ...range, sortBy }))
+        }),
+      ]
+      t.equal(ranges.length, 6)
+      for (const each of cases) {
+        const found = list(scope, listing(each))
+        const sorted = Object.keys(found.stages.find(({ $sort }) => $sort)?.$sort ?? {})
+        const wanted = [...new Set(['organisation', ...fieldsOf(found), ...sorted])].join()
+        const indexes = collections[found.collection].indexes.map((fields) => fields.join())
+        t.ok(
+          indexes.some((index) => `${index},`.startsWith(`${wanted},`)),
+          `${found.collection} ${JSON.stringify(each)}: index ${wanted}`,
+        )
+      }
     }
-  }
-})
+  },
+)
 
 t.test('`expand` embeds in the list of entries what an entry by id embeds', async (t) => {
   const { item, record, list, get } = resources.entries

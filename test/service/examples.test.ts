@@ -31,6 +31,12 @@ interface World {
   change(round: number): Promise<void>
 }
 
+/** Runs a statement on a database, and prints its rows. */
+const SQLITE = `import json, sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+print(json.dumps(db.execute(sys.argv[2]).fetchall()))
+db.commit()`
+
 const PER_ROUND = 3000
 const ROUNDS = 3
 
@@ -136,14 +142,7 @@ t.test('the copies of the examples equal the source, whatever is killed meanwhil
   t.ok(source.size > 1000)
 
   const inSqlite = (statement: string): unknown[] =>
-    JSON.parse(
-      execFileSync(String(python), [
-        '-c',
-        'import json, sqlite3, sys; db = sqlite3.connect(sys.argv[1]); rows = db.execute(sys.argv[2]).fetchall(); db.commit(); print(json.dumps(rows))',
-        files.python,
-        statement,
-      ]).toString(),
-    )
+    JSON.parse(execFileSync(String(python), ['-c', SQLITE, files.python, statement], { maxBuffer: 2 ** 28 }).toString())
   const sqlite = () =>
     new Map(
       (inSqlite('SELECT id, entry FROM entries') as [string, string][]).map(([id, json]) => [id, JSON.parse(json)]),

@@ -6,7 +6,14 @@ import { expandable } from '../../schemas/entries.js'
 import { Query, type Scope, type Stage } from '../../src/pipelines/stages.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
-import { eachResource, filtersOf, filterValue, isTime, type Resource, type ResourceName } from '../support/resources.js'
+import {
+  eachResource,
+  filtersOf,
+  filterValue,
+  isRange,
+  type Resource,
+  type ResourceName,
+} from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { tenant } from '../support/tenants.js'
 
@@ -40,7 +47,7 @@ const listing = (filters: Record<string, unknown> = {}) =>
 /** The filters of a list that accept any text, each with a function that selects by a text. */
 const textFilters = ({ query }: Pick<Resource, 'query'>): [string, (text: string) => Record<string, unknown>][] =>
   filtersOf(query).flatMap(([name, schema]) =>
-    schema.enum === undefined && !isTime(schema)
+    schema.enum === undefined && !isRange(name, schema)
       ? [[name, (text: string) => ({ [name]: filterValue(schema, text) })]]
       : [],
   )

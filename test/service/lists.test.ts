@@ -68,7 +68,7 @@ const [CREATED, UPDATED, CREATED_LATER, UPDATED_LATER] = ['01', '02', '08', '09'
   (day) => `2025-01-${day}T08:30:15.250Z`,
 ) as [string, string, string, string]
 
-t.test('a time filter finds what is at or after since, and before before', async (t) => {
+t.test('a range has what is at or after its beginning, and before its end', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
   const [late, early] = [['entry2-a'], ['entry1-a', 'entry3-a', 'entry9-a']]
   const all = [...early, ...late].sort()
@@ -83,6 +83,7 @@ t.test('a time filter finds what is at or after since, and before before', async
     [`updatedSince=${UPDATED}&updatedBefore=${UPDATED_LATER}`, early],
     [`updatedSince=${UPDATED_LATER}&updatedBefore=${UPDATED}`, []],
     [`updatedSince=${UPDATED}&createdSince=${CREATED_LATER}&status=rejected`, late],
+    ['idFrom=entry2-a&idTo=entry3-a', late],
     ['updatedSince=2025-01-09T08:30:15.251Z', []],
     ['updatedSince=2025-01-09T09:30:15.25%2B01:00', late],
     ['updatedSince=2025-01-09T08:30:15.2509Z', late],

@@ -93,8 +93,10 @@ const notFilters = [...Object.keys({ ...paging(limits), ...sorting([]) }), 'fiel
 export const filtersOf = ({ properties }: TObject): [string, TSchema][] =>
   Object.entries(properties).filter(([name]) => !notFilters.includes(name))
 
-/** Whether a filter takes a time. It is served by an index only with the sort of its field. */
-export const isTime = ({ format }: TSchema): boolean => format === 'date-time'
+const isTime = ({ format }: TSchema): boolean => format === 'date-time'
+
+/** Whether a filter is an end of a range of times or ids. It is served by an index only with the sort of its field. */
+export const isRange = (name: string, schema: TSchema): boolean => isTime(schema) || ['idFrom', 'idTo'].includes(name)
 
 /** A value that a filter takes: one of its words, or else the text in the form that the filter has. */
 export const filterValue = (schema: TSchema, text = 'x'): unknown => {
