@@ -20,6 +20,8 @@ const start = async (settings: Config): Promise<void> => {
   const config = { ...settings, maxConnections: Math.min(settings.maxConnections, ...freeFiles(settings)) }
   const { store, demoKeys } =
     config.mongo === undefined ? await openDemo() : { store: openMongo(config.mongo), demoKeys: [] }
+  // No write to the embedded store is late, so that its feeds show everything at once.
+  if (config.mongo === undefined) config.sync = { ...config.sync, settleMs: 0 }
   const app = await buildApp(config, store, openLog())
 
   await app.listen({ host: config.host, port: config.port }).catch((error) => {

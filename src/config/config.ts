@@ -104,7 +104,7 @@ export const Settings = Type.Object({
       minimum: 0,
       maximum: 600_000,
       description:
-        'How long the change feed holds a change back, in milliseconds. A write that takes longer from its change stamp to its commit may be missing from a copy.',
+        'How long the change feed holds a change back, in milliseconds. A write that takes longer from its change stamp to its commit may be missing from a copy. Without MONGODB_URI nothing is held back.',
     }),
     10_000,
   ),

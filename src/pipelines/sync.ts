@@ -31,7 +31,7 @@ export const changesIn = (
   const shape = stages.flatMap((stage) => shaping(stage, stamp))
   // The serializer shows the fields of the schema alone. So without joins there is nothing for the database to do, and a
   // first copy is a fifth faster.
-  const hasJoins = references !== undefined || shape.some(({ $project }) => $project === undefined)
+  const hasJoins = references.length > 0 || shape.some(({ $project }) => $project === undefined)
   return Query.in(
     scope,
     collection,

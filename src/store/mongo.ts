@@ -343,12 +343,12 @@ export const mongoStore = (settings: MongoSettings): Store => {
     async ensureIndexes() {
       for (const [name, { indexes }] of Object.entries(collections) as [CollectionName, Collection][]) {
         const hasTombstones = isRecordCollection(name)
+        if (hasTombstones) await expireTombstones(name)
         const specs = [
           ...indexes.map((fields) => ({ key: keyOf(fields) })),
           ...(hasTombstones ? [{ key: keyOf(TOMBSTONE_INDEX), ...ofTombstones }] : []),
         ]
         if (specs.length > 0) await run(() => collection(name).createIndexes(specs))
-        if (hasTombstones) await expireTombstones(name)
       }
     },
     async ping() {

@@ -210,8 +210,8 @@ const commonValues = (name: ResourceName): Record<string, unknown[]> => {
   const { idOf } = resources[name]
   return {
     ids: [[idOf(a), idOf(b), idOf(a), '🙏'], ['nothing']],
-    idFrom: ['!', idOf(a)],
-    idTo: ['🙏', idOf(a)],
+    idFrom: [idOf(a)],
+    idTo: ['🙏', `${idOf(a)}~`],
     updatedSince: [updatedAt],
     updatedBefore: [new Date(updatedAt.getTime() + 1), at(2)],
     createdSince: [createdAt],
