@@ -1,5 +1,7 @@
 // What keeping a copy costs at a large size: pages by cursor and by link at the beginning and at the end of a list, a poll
 // that finds nothing, a first copy by the feed, and a digest of everything. One request at a time, on the server.
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import { MongoClient } from 'mongodb'
 import type { Database } from './databases.js'
 import { startService } from './peers.js'
@@ -34,11 +36,15 @@ export interface Sync {
 
 const ROUNDS = 7
 const COPY_PAGE = 1000
+const BOUNDS = 100
+/** The metadata are in the last bytes of a response. Parsing all of it would be most of the caller's work. */
+const END = 1000
+const agent = new Agent({ keepAlive: true })
 /** The copy and the driver take turns, each of this many pages. */
 const TURN_PAGES = 25
 
 export const syncMethod = `On the server, one request at a time. A walk through the whole list leads to its last pages. The first copy and the
-driver take turns of ${TURN_PAGES} pages of ${COPY_PAGE} until both have everything; the driver reads raw documents in the order of the feed.`
+driver take turns of ${TURN_PAGES} pages of ${COPY_PAGE} until both have everything; the driver reads the same pages as raw documents.`
 
 /** @param ms how long each case is measured in each round */
 export const sync = async (
@@ -53,7 +59,7 @@ export const sync = async (
   const byCursor = (cursor: string) => `/v1/entries?sortBy=createdAt&perPage=50&cursor=${cursor}`
   const begin = await get(byCursor('*'))
   say('walking to the end of the list')
-  const [lastCursor, lastLink] = await endOf(get)
+  const { cursor: lastCursor, link: lastLink, bounds } = await endOf(get)
 
   say('copying')
   const { copySeconds, cursor } = await copies({ uri, organisation }, service, key, say)
@@ -68,9 +74,8 @@ export const sync = async (
   const times = await measure(service, load, paths, ms, say)
 
   say('digests')
-  const bounds = (await boundsOf(get, entries)).join()
   const digestSeconds = {
-    ranges: await seconds(() => service.get(`/v1/sync/entries/digest?bounds=${bounds}`)),
+    ranges: await seconds(() => service.get(`/v1/sync/entries/digest?bounds=${bounds.join()}`)),
     whole: await seconds(() => service.get('/v1/sync/entries/digest')),
   }
   return {
@@ -99,14 +104,16 @@ const pathOf = (link: string | undefined): string => {
   return pathname + search
 }
 
-/** Walks through the whole list in large pages. Returns a cursor and a link to its last pages of 50. */
-const endOf = async (get: (path: string) => Promise<Page>): Promise<[cursor: string, link: string]> => {
+/** Walks through the whole list in large pages. Returns a cursor and a link to its last pages of 50, and ids in between. */
+const endOf = async (get: (path: string) => Promise<Page>) => {
   const walk = '/v1/entries?sortBy=createdAt&fields=id&perPage=1000'
   let cursor = '*'
+  const ids: string[] = []
   for (;;) {
-    const next = (await get(`${walk}&cursor=${cursor}`))._metadata.nextCursor
-    if (next === undefined) break
-    cursor = next
+    const { data, _metadata } = await get(`${walk}&cursor=${cursor}`)
+    ids.push(data[0]?.id as string)
+    if (_metadata.nextCursor === undefined) break
+    cursor = _metadata.nextCursor
   }
   let link = `${walk}&total=false`
   for (;;) {
@@ -114,66 +121,89 @@ const endOf = async (get: (path: string) => Promise<Page>): Promise<[cursor: str
     if (next === undefined) break
     link = pathOf(next)
   }
-  return [cursor, link.replace('perPage=1000', 'perPage=50').replace('fields=id&', '')]
+  return {
+    cursor,
+    link: link.replace('perPage=1000', 'perPage=50').replace('fields=id&', ''),
+    bounds: Array.from(
+      { length: BOUNDS },
+      (_, i) => ids[Math.floor(((i + 1) * ids.length) / (BOUNDS + 1))] as string,
+    ).sort(),
+  }
 }
 
 /** Copies everything by the feed and by the driver, in turns. Returns the cursor after the last page too. */
 const copies = async (
   { uri, organisation }: Pick<Database, 'uri' | 'organisation'>,
-  service: Server,
+  { port }: Server,
   key: string,
   say: (text: string) => void,
 ) => {
   const client = new MongoClient(uri)
-  const documents = client
-    .db()
-    .collection('entries')
-    .find({ organisation }, { raw: true, sort: { changedAt: 1, _id: 1 }, batchSize: COPY_PAGE })
-  const driverTurn = async (): Promise<boolean> => {
-    for (let page = 0; page < TURN_PAGES; page++) {
-      if (!(await documents.hasNext())) return false
-      documents.readBufferedDocuments()
-    }
-    return true
-  }
-  let cursor = '*'
-  let copied = 0
-  const serviceTurn = async (): Promise<boolean> => {
-    for (let page = 0; page < TURN_PAGES; page++) {
-      const response = await fetch(`${service.url}/v1/sync/entries?cursor=${cursor}&perPage=${COPY_PAGE}`, {
-        headers: { authorization: `Bearer ${key}` },
-      })
-      const bytes = Buffer.from(await response.arrayBuffer())
-      // The metadata is at the end of the response. Parsing all of it would be most of the caller's work.
-      const [, hasMore, next] =
-        /"hasMore":(true|false),"nextCursor":"([^"]+)"/.exec(bytes.toString('latin1', bytes.length - 2000)) ?? []
-      if (response.status !== 200 || next === undefined)
-        throw new Error(`The feed failed: ${bytes.toString('utf8', 0, 500)}`)
-      cursor = next
-      copied += 1
-      if (hasMore === 'false') return false
-    }
-    return true
-  }
   const copySeconds = { service: 0, driver: 0 }
-  let isCopying = true
-  let isReading = true
-  while (isCopying || isReading) {
-    if (isCopying) {
-      copySeconds.service += await seconds(async () => {
-        isCopying = await serviceTurn()
-      })
+  let cursor = '*'
+  for (let pages = TURN_PAGES, hasMore = true; hasMore; pages += TURN_PAGES) {
+    const positions: Position[] = []
+    copySeconds.service += await seconds(async () => {
+      for (let page = 0; page < TURN_PAGES && hasMore; page++) {
+        positions.push(positionOf(cursor))
+        const end = await endOfBody({ port, key, path: `/v1/sync/entries?cursor=${cursor}&perPage=${COPY_PAGE}` })
+        const [, more, next] = /"hasMore":(true|false),"nextCursor":"([^"]+)"/.exec(end) ?? []
+        if (next === undefined) throw new Error(`The feed failed: ${end}`)
+        cursor = next
+        hasMore = more === 'true'
+      }
+    })
+    copySeconds.driver += await seconds(async () => {
+      for (const position of positions) await readPage(client, organisation, position)
+    })
+    if (pages % 250 === 0) {
+      say(`${pages} pages: ${copySeconds.service.toFixed(1)} s, the driver ${copySeconds.driver.toFixed(1)} s`)
     }
-    if (isReading) {
-      copySeconds.driver += await seconds(async () => {
-        isReading = await driverTurn()
-      })
-    }
-    if (copied % 250 === 0)
-      say(`${copied} pages: ${copySeconds.service.toFixed(1)} s, the driver ${copySeconds.driver.toFixed(1)} s`)
   }
   await client.close()
   return { copySeconds, cursor }
+}
+
+interface Position {
+  stamp: Date
+  id: string | null
+}
+
+/** Where a cursor of the feed stands. Its text ends with JSON: when the copy began, stamp and id. */
+const positionOf = (cursor: string): Position => {
+  const [json] = /\[[^[]*$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? []
+  const [, stamp, id] = json === undefined ? [] : (JSON.parse(json) as [number, number | null, string | null])
+  return { stamp: new Date(stamp ?? 0), id: id ?? null }
+}
+
+/** Reads a page of the feed from a position by the driver alone: raw, and in one reply for each range of the index. */
+const readPage = async (client: MongoClient, organisation: string, { stamp, id }: Position): Promise<void> => {
+  const after = { changedAt: { [id === null ? '$gte' : '$gt']: stamp } }
+  const ranges = id === null ? [after] : [{ changedAt: stamp, _id: { $gt: id } }, after]
+  let left = COPY_PAGE
+  for (const range of ranges) {
+    const { cursor } = await client.db().command(
+      {
+        aggregate: 'entries',
+        pipeline: [{ $match: { organisation, ...range } }, { $sort: { changedAt: 1, _id: 1 } }, { $limit: left }],
+        cursor: { batchSize: COPY_PAGE + 1 },
+      },
+      { fieldsAsRaw: { firstBatch: true } },
+    )
+    left -= cursor.firstBatch.length
+    if (left === 0) break
+  }
+}
+
+/** Requests a path and reads the whole response. Returns the end of its body. */
+const endOfBody = async ({ port, key, path }: { port: number; key: string; path: string }): Promise<string> => {
+  const [response] = (await once(
+    request({ port, path, headers: { authorization: `Bearer ${key}` }, agent }).end(),
+    'response',
+  )) as [IncomingMessage]
+  let end = ''
+  for await (const chunk of response) end = `${end}${chunk.subarray(-END)}`.slice(-END)
+  return end
 }
 
 const measure = async (
@@ -193,15 +223,4 @@ const measure = async (
     say(`round ${round} of ${ROUNDS}`)
   }
   return Object.fromEntries(names.map((name) => [name, median(rounds[name])])) as Record<SyncName, number>
-}
-
-/** A hundred ids that divide all entries evenly. */
-const boundsOf = async (get: (path: string) => Promise<Page>, entries: number): Promise<string[]> => {
-  const bounds: string[] = []
-  for (let part = 1; part <= 100; part++) {
-    const page = Math.floor((part * entries) / 101) + 1
-    const { data } = await get(`/v1/entries?fields=id&total=false&perPage=1&page=${page}`)
-    bounds.push(data[0]?.id as string)
-  }
-  return bounds
 }
