@@ -3,6 +3,7 @@
 import { LRUCache } from 'lru-cache'
 import { BsonDocument, type BsonList, elements, reading } from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
+import type { RecordCollection } from '../documents/collections.js'
 import { problem } from '../http/problems.js'
 import type { Scope } from '../pipelines/stages.js'
 import {
@@ -51,6 +52,9 @@ const REMEMBERED_FEEDS = 10_000
 export class Feeds {
   /** Where feeds were found empty. As long as the clock is not read again, further polls of theirs need no look-up. */
   readonly #empty = new LRUCache<string, { position: Position; horizon: number }>({ max: REMEMBERED_FEEDS })
+
+  /** Where feeds were found without deletions. None is added below a horizon, so a first copy does not look there again. */
+  readonly #undeleted = new LRUCache<string, Span>({ max: REMEMBERED_FEEDS })
 
   constructor(
     readonly store: Pick<Store, 'aggregate'>,
@@ -133,10 +137,36 @@ export class Feeds {
       signal,
       'primary',
     )
-    if (range.stamp === null) return rowsOf(await changes, false)
-    const deletions = this.store.aggregate(deletionsIn(scope, resource.collection, range, limit), signal, 'primary')
-    const [changed, deleted] = await Promise.all([changes, deletions])
-    return this.#merged(rowsOf(changed, false), rowsOf(deleted, true)).slice(0, limit)
+    const [changed, deleted] = await Promise.all([
+      changes,
+      this.#deletedIn(scope, resource.collection, range, limit, signal),
+    ])
+    return this.#merged(rowsOf(changed, false), deleted).slice(0, limit)
+  }
+
+  /** The first deletions of a range, which is not read where it is known that there are none. */
+  async #deletedIn(
+    scope: Scope,
+    collection: RecordCollection,
+    range: FeedRange,
+    limit: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Row[]> {
+    const span = spanOf(range)
+    if (span === undefined) return []
+    const feed = `${scope.organisation} ${collection}`
+    const known = this.#undeleted.get(feed)
+    const isBehind = known !== undefined && known.from <= span.from && span.from <= known.until
+    if (isBehind && span.until <= known.until) return []
+    const from = isBehind ? known.from : span.from
+    const unread: FeedRange =
+      isBehind && range.afterId === undefined
+        ? { stamp: { $gte: new Date(known.until), $lt: new Date(span.until) } }
+        : range
+    const query = deletionsIn(scope, collection, unread, limit)
+    const deleted = rowsOf(await this.store.aggregate(query, signal, 'primary'), true)
+    if (deleted.length === 0 && range.afterId === undefined) this.#undeleted.set(feed, { from, until: span.until })
+    return deleted
   }
 
   #merged(changed: Row[], deleted: Row[]): Row[] {
@@ -158,6 +188,20 @@ export class Feeds {
   #stampOf({ document: { bytes }, isDeleted }: Row): number | undefined {
     return dateOf(bytes, fieldOf(bytes, 0, isDeleted ? DELETED_AT : this.settings.stamp))
   }
+}
+
+/** A span of time: from a time in milliseconds, inclusive, until another, exclusive. */
+interface Span {
+  readonly from: number
+  readonly until: number
+}
+
+/** The span of a range, or undefined if its rows have no stamp. */
+const spanOf = ({ stamp }: FeedRange): Span | undefined => {
+  if (stamp === null) return undefined
+  if (stamp instanceof Date) return { from: stamp.getTime(), until: stamp.getTime() + 1 }
+  const { $gte, $gt, $lt } = stamp
+  return { from: $gte?.getTime() ?? ($gt as Date).getTime() + 1, until: $lt.getTime() }
 }
 
 /** The ranges of the feed behind a position, in order. Each is read only if those before it do not fill the page. */

@@ -263,6 +263,44 @@ t.test('polls of an empty feed share a look-up until the clock is read again', a
   t.equal(await cost(at(LATER + 20)), 2, 'the clock has moved')
 })
 
+t.test('deletions are not looked for again where there were none', async (t) => {
+  const clock = { now: LATER }
+  const store = embeddedStore({ now: () => new Date(clock.now) })
+  const spans: unknown[] = []
+  const feeds = new Feeds(
+    {
+      aggregate: (query, ...rest) => {
+        const [{ deletedAt }] = query.match.$and as [{ deletedAt?: unknown }]
+        if (deletedAt !== undefined) spans.push(deletedAt)
+        return store.aggregate(query, ...rest)
+      },
+    },
+    async () => clock.now,
+    { settleMs: 0, stamp: 'changedAt', tombstoneDays: 90 },
+  )
+  const ids = Array.from({ length: 9 }, (_, i) => `entry${i}`)
+  await store.insert(
+    'entries',
+    ids.map((id) => entry(id)),
+  )
+  clock.now += 10
+  const first = await walk(feeds, 2)
+  t.same(first.ids, ids)
+  t.same(spans, [{ $gte: new Date(-8.64e15), $lt: new Date(LATER + 10) }], 'once for the whole copy')
+
+  spans.length = 0
+  clock.now += 10
+  await store.remove('entries', A, ['entry3'])
+  clock.now += 10
+  const known = { began: LATER, position: { stamp: LATER + 1, id: null } }
+  t.same((await walk(feeds, 2, known)).ids, ['-entry3'], 'a later deletion is found')
+  t.same((await walk(feeds, 2, known)).ids, ['-entry3'], 'and found again')
+  const after = { $gte: new Date(LATER + 10), $lt: new Date(LATER + 30) }
+  t.same(spans, [after, after])
+  const others = ids.filter((id) => id !== 'entry3')
+  t.same((await walk(feeds, 2)).ids, [...others, '-entry3'], 'by a new copy too')
+})
+
 t.test('a record whose id is no string does not stop a feed', async (t) => {
   const { store, feeds } = prepare(t)
   await store.insert(
