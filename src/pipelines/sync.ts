@@ -86,28 +86,31 @@ const conditions = (field: string, { stamp, afterId }: FeedRange): Condition[] =
 
 const first = (field: string, limit: number): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
 
-/** Sums are kept in two parts, because one part could be too large to be exact: millions of milliseconds, and the rest. */
+/** A sum that is too large to be exact is taken in two parts: millions of milliseconds, and the rest. */
 export const HIGH = 1_000_000
 
 const updatedAt: Expression = {
   $cond: [{ $eq: [{ $type: '$updatedAt' }, { $literal: 'date' }] }, { $toLong: '$updatedAt' }, 0],
 }
 
-/** Counts the records in a range of ids and sums their `updatedAt`. A value that is no date counts as 0. */
+const whole = { sum: { $sum: updatedAt } }
+const inParts = {
+  high: { $sum: { $toLong: { $divide: [updatedAt, HIGH] } } },
+  low: { $sum: { $mod: [updatedAt, HIGH] } },
+}
+
+/**
+ * Counts the records in a range of ids and sums their `updatedAt`. A value that is no date counts as 0.
+ * @param isInParts whether the sum is taken in two parts, which takes half as long again
+ */
 export const digestOf = (
   scope: Scope,
   collection: RecordCollection,
   { from, to }: { readonly from?: string | undefined; readonly to?: string | undefined },
+  isInParts = false,
 ): Query => {
   const ids = { ...(from !== undefined && { $gte: from }), ...(to !== undefined && { $lt: to }) }
   return Query.in(scope, collection, from === undefined && to === undefined ? [] : [{ _id: ids }], [
-    {
-      $group: {
-        _id: null,
-        count: { $sum: 1 },
-        high: { $sum: { $toLong: { $divide: [updatedAt, HIGH] } } },
-        low: { $sum: { $mod: [updatedAt, HIGH] } },
-      },
-    },
+    { $group: { _id: null, count: { $sum: 1 }, ...(isInParts ? inParts : whole) } },
   ])
 }

@@ -1,7 +1,7 @@
 // Digests: count and sum of `updatedAt` of the records in consecutive ranges of ids. A partner computes the same from its
 // copy, and where the two differ the copy is wrong.
 import type { RangeDigest } from '../../schemas/sync.js'
-import type { BsonDocument, Element } from '../bson/reader.js'
+import { Bson, type BsonDocument, type Element } from '../bson/reader.js'
 import { fieldOf, integerOf } from '../bson/values.js'
 import type { RecordCollection } from '../documents/collections.js'
 import { type ProblemError, problem, RETRY_LATER } from '../http/problems.js'
@@ -61,8 +61,9 @@ export const readDigests = async (
   for (const range of ranges) {
     if (performance.now() - begun > limitMs) throw tooLong(digests.length, ranges.length, 'ask for fewer ranges')
     try {
-      const { first } = await store.aggregate(digestOf(scope, collection, range), signal, 'primary')
-      digests.push({ ...range, ...sumsOf(first) })
+      const read = async (isInParts: boolean): Promise<BsonDocument | undefined> =>
+        (await store.aggregate(digestOf(scope, collection, range, isInParts), signal, 'primary')).first
+      digests.push({ ...range, ...(wholeSum(await read(false)) ?? sumInParts((await read(true)) as BsonDocument)) })
     } catch (error) {
       if (error instanceof QueryTimeout) throw tooLong(digests.length, ranges.length, 'ask for smaller ranges')
       throw error
@@ -76,9 +77,18 @@ const tooLong = (done: number, all: number, advice: string): ProblemError =>
     headers: RETRY_LATER,
   })
 
-/** The sums of a range; without records there is no document. */
-const sumsOf = (document: BsonDocument | undefined): Pick<RangeDigest, 'count' | 'updatedAtSum'> => {
-  const sum = (name: string): bigint =>
-    document === undefined ? 0n : integerOf(document.bytes, fieldOf(document.bytes, 0, name) as Element)
-  return { count: Number(sum('count')), updatedAtSum: String(sum('high') * BigInt(HIGH) + sum('low')) }
+type Sums = Pick<RangeDigest, 'count' | 'updatedAtSum'>
+
+const integer = ({ bytes }: BsonDocument, name: string): bigint => integerOf(bytes, fieldOf(bytes, 0, name) as Element)
+
+/** The sums of a range, unless the sum is a double, which may not be exact. MongoDB gives one if 64 bits are too few. */
+const wholeSum = (document: BsonDocument | undefined): Sums | undefined => {
+  if (document === undefined) return { count: 0, updatedAtSum: '0' } // there is no record
+  if (fieldOf(document.bytes, 0, 'sum')?.type === Bson.double) return undefined
+  return { count: Number(integer(document, 'count')), updatedAtSum: String(integer(document, 'sum')) }
 }
+
+const sumInParts = (document: BsonDocument): Sums => ({
+  count: Number(integer(document, 'count')),
+  updatedAtSum: String(integer(document, 'high') * BigInt(HIGH) + integer(document, 'low')),
+})
