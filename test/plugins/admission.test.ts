@@ -61,7 +61,7 @@ const until = async (holds: () => boolean): Promise<void> => {
 t.test(
   'a key has a limited number of running requests, the next starts when one ends, and other keys do not wait',
   async (t) => {
-    const go = new EventEmitter()
+    const go = new EventEmitter().setMaxListeners(0)
     const { begun, get } = await served(t, ({ url }) => (url.startsWith('/a') ? once(go, 'end') : {}))
     const all = Array.from({ length: 26 }, (_, n) => get(`/a?n=${n}`))
     await until(() => begun.length === 16)
