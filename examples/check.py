@@ -6,8 +6,10 @@ It compares the number of entries and the sum of their updatedAt for ranges of i
 SQLite sorts ids by their UTF-8 bytes, as the service does.
 """
 
+import json
 import sqlite3
 import sys
+from urllib.parse import quote
 
 from sync import TABLES, get, store, sync
 
@@ -17,14 +19,16 @@ BETWEEN = "FROM entries WHERE id >= :from AND (:to IS NULL OR id < :to)"
 def check(db, **ends):
     """Compares a range of ids, {from, to}, and returns how many records were fetched."""
     place = {"from": "", "to": None, **ends}
-    ids = [id for (id,) in db.execute(f"SELECT id {BETWEEN} ORDER BY id", place)]
-    bounds = ids[:: len(ids) // 50 + 1][1:]
+    # A bound must not contain a comma, and all of them must fit into a URL.
+    ids = [id for (id,) in db.execute(f"SELECT id {BETWEEN} ORDER BY id", place) if "," not in id]
+    most = min(50, 5000 // max([len(quote(id)) for id in ids], default=1) + 1)
+    bounds = ids[:: len(ids) // most + 1][1:]
     fetched = 0
     for part in get("sync/entries/digest", **ends, **({"bounds": ",".join(bounds)} if bounds else {}))["data"]:
         ends = {end: part[end] for end in ("from", "to") if end in part}
         count, total = db.execute(f"SELECT count(*), coalesce(sum(updated), 0) {BETWEEN}", {**place, **ends}).fetchone()
         if (count, str(total)) != (part["count"], part["updatedAtSum"]):
-            fetched += check(db, **ends) if count > 100 else fetch(db, **ends)
+            fetched += check(db, **ends) if bounds and count > 100 else fetch(db, **ends)
     return fetched
 
 
@@ -34,7 +38,16 @@ def fetch(db, **ends):
     names = {"from": "idFrom", "to": "idTo"}
     cursor, live = "*", set()
     while cursor is not None:
-        page = get("entries", cursor=cursor, perPage=1000, **{names[end]: id for end, id in ends.items()})
+        try:
+            page = get("entries", cursor=cursor, perPage=1000, **{names[end]: id for end, id in ends.items()})
+        except SystemExit as error:
+            # The service cannot show a record: go on before and behind it. What the copy has of it stays.
+            errors = json.loads(error.code).get("errors", [])
+            if len(errors) == 0 or errors[0]["in"] != "record":
+                raise
+            unreadable = errors[0]["name"].split("/", 1)[1]
+            print(unreadable, errors[0]["message"], file=sys.stderr)
+            return fetch(db, **{**ends, "to": unreadable}) + fetch(db, **{**ends, "from": unreadable + "\0"})
         with db:
             store(db, page["data"], copy)
         live |= {entry["id"] for entry in page["data"]}

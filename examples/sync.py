@@ -1,5 +1,5 @@
-"""Keeps a copy of an organisation's entries in an SQLite file. It needs Python 3.9 or newer and nothing else.
-Each run continues where the last one ended, however it ended: a page and the cursor after it are one transaction.
+"""Keeps a copy of an organisation's entries in an SQLite file, with Python 3.9 or newer. Each run continues where the last
+one ended, however it ended: a page and the cursor after it are one transaction.
 
     API_URL=http://127.0.0.1:3000 API_KEY=... python3 sync.py copy.sqlite
 """
@@ -10,7 +10,7 @@ import os
 import sqlite3
 import sys
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
@@ -23,7 +23,7 @@ TABLES = """
 
 
 def get(path, **parameters):
-    """The body of a response, or None if the cursor has expired. Tries again while the service is away or busy."""
+    """The body of a response, or None if the cursor is no longer valid. Tries again while the service is away or busy."""
     headers = {"Authorization": f"Bearer {os.environ['API_KEY']}"}
     request = Request(f"{os.environ['API_URL']}/v1/{path}?{urlencode(parameters)}", headers=headers)
     delay = 0.5
@@ -33,11 +33,12 @@ def get(path, **parameters):
             with urlopen(request, timeout=90) as response:
                 return json.load(response)
         except HTTPError as error:
-            if error.code == 410:
+            problem = error.read().decode(errors="replace")
+            if '"cursor_expired"' in problem or '"invalid_cursor"' in problem:
                 return None
-            if error.code not in (429, 503):
-                sys.exit(error.read().decode())
-            wait = max(wait, float(error.headers.get("Retry-After", 0)))
+            if error.code not in (429, 502, 503, 504):
+                sys.exit(problem)
+            wait = max(wait, int(error.headers.get("Retry-After", 0)))
         except (OSError, http.client.HTTPException, json.JSONDecodeError):
             pass  # refused, reset or cut short
         time.sleep(wait)
@@ -52,8 +53,7 @@ def store(db, items, copy):
             db.execute("UPDATE entries SET copy = ? WHERE id = ?", (copy, item["id"]))
         else:
             updated = datetime.fromisoformat(item["updatedAt"].replace("Z", "+00:00"))
-            updated = (updated - datetime.fromtimestamp(0, timezone.utc)) // timedelta(milliseconds=1)
-            row = (item["id"], updated, json.dumps(item), copy)
+            row = (item["id"], round(updated.timestamp() * 1000), json.dumps(item), copy)
             db.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", row)
 
 

@@ -17,7 +17,7 @@ const file = process.argv[2] as string
 const entries = new Map<string, { item: Item; copy: number }>()
 let state = { cursor: '*', copy: 1 }
 
-/** The next page, or undefined if the cursor has expired. Tries again while the service is away or busy. */
+/** The next page, or undefined if the cursor is no longer valid. Tries again while the service is away or busy. */
 const fetchPage = async (cursor: string): Promise<Page | undefined> => {
   const url = `${API_URL}/v1/sync/entries?${new URLSearchParams({ cursor, perPage: '1000' })}`
   for (let delay = 1000; ; delay = Math.min(2 * delay, 60_000)) {
@@ -25,8 +25,9 @@ const fetchPage = async (cursor: string): Promise<Page | undefined> => {
     try {
       const response = await fetch(url, { headers: { authorization: `Bearer ${API_KEY}` } })
       if (response.ok) return (await response.json()) as Page
-      if (response.status === 410) return undefined
-      if (response.status !== 503 && response.status !== 429) throw new RangeError(await response.text())
+      const problem = await response.text()
+      if (/"(cursor_expired|invalid_cursor)"/.test(problem)) return undefined
+      if (![429, 502, 503, 504].includes(response.status)) throw new RangeError(problem)
       wait = Math.max(wait, 1000 * Number(response.headers.get('retry-after')))
     } catch (error) {
       if (error instanceof RangeError) throw error // anything else: refused, reset or cut short

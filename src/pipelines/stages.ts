@@ -92,7 +92,8 @@ export class Query {
     conditions: readonly Condition[],
     stages: readonly Stage[],
   ): Query {
-    return new Query(collection, { $and: [...conditions, { deletedFrom: organisation }] }, stages, [])
+    const isTombstone = { deletedFrom: organisation, organisation: { $exists: false } }
+    return new Query(collection, { $and: [...conditions, isTombstone] }, stages, [])
   }
 }
 

@@ -8,7 +8,7 @@ import { BsonDocument, type BsonList } from '../bson/reader.js'
  * The version of what the serializer writes. Increase it when the same documents with the same schemas are written in
  * another way, so that callers do not keep the old response. test/serializer/etag.test.ts fails until you do.
  */
-export const FORMAT = 1
+export const FORMAT = 2
 
 /** A change of the schemas changes the responses as well. */
 const VERSION = hash('sha1', JSON.stringify([FORMAT, ...namedSchemas.values()])).slice(0, 8)

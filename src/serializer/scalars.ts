@@ -31,7 +31,9 @@ const minus = 0x2d
 const point = 0x2e
 const colon = 0x3a
 const DAY = 86_400_000
-const MAX_TIME = 8_640_000_000_000_000
+/** The first and last millisecond of the years 0001 to 9999, which JSON Schema's date-time can express. */
+const MIN_TIME = -62_135_596_800_000
+const MAX_TIME = 253_402_300_799_999
 
 /** The JSON escape of each ASCII character that needs one, and the others as they are. */
 const escapes = Array.from({ length: 0x80 }, (_, byte) =>
@@ -152,15 +154,12 @@ const days = { numbers: new Float64Array(DAYS).fill(Number.NaN), json: new Bytes
 /** Writes a date as Date.toISOString does: ISO 8601 in UTC with milliseconds. */
 const date = ({ view }: Bytes, at: number, output: Bytes, to: number): number => {
   const time = view.getInt32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true)
-  if (time < -MAX_TIME || time > MAX_TIME) throw new WrongValue('is a date outside the range of JavaScript', at)
+  if (time < MIN_TIME || time > MAX_TIME) throw new WrongValue('is a date outside the years 0001 to 9999', at)
   const day = Math.floor(time / DAY)
   const slot = day & (DAYS - 1)
   const from = slot * DAY_BYTES
   if (days.numbers[slot] !== day) {
-    const iso = new Date(time).toISOString()
-    // Years before 0 and after 9999 have more digits, so they do not fit the cache.
-    if (iso.length !== 24) return ascii(`"${iso}"`, output, to)
-    days.json.bytes.write(`"${iso}`, from, DAY_BYTES, 'latin1')
+    days.json.bytes.write(`"${new Date(time).toISOString()}`, from, DAY_BYTES, 'latin1')
     days.numbers[slot] = day
   }
   for (let i = 0; i < DAY_BYTES; i += 4) output.view.setInt32(to + i, days.json.view.getInt32(from + i, true), true)

@@ -1,7 +1,7 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of their
 // stamps. Nothing younger than the horizon is shown, so that a write that commits late is not passed by.
 import { LRUCache } from 'lru-cache'
-import { BsonDocument, type BsonList, elements, reading } from '../bson/reader.js'
+import { BsonDocument, type BsonList, elements, ResponseTooLarge, reading } from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
 import type { RecordCollection } from '../documents/collections.js'
 import { problem } from '../http/problems.js'
@@ -21,6 +21,8 @@ import type { Clock } from './clock.js'
 import { type Cursor, type Position, START } from './cursor.js'
 
 const DAY_MS = 86_400_000
+/** A page whose records are larger, in bytes of BSON, ends earlier. Written as JSON it is still below the limit of a response. */
+const MAX_PAGE_BYTES = 16 * 1024 * 1024
 /** The first point in time that a Date can hold. */
 const FIRST_TIME = new Date(-8.64e15)
 
@@ -82,21 +84,39 @@ export class Feeds {
       throw problem('cursor_expired', `cursor is older than ${tombstoneDays} days; begin again with cursor=*`)
     }
     // One row more than the page shows tells whether there is a next page.
-    const rows: Row[] = []
     const feed = `${scope.organisation} ${resource.collection}`
     const ranges = this.#isEmpty(feed, position, horizon) ? [] : rangesBehind(position, horizon)
-    for (const range of ranges) {
-      rows.push(...(await this.#rowsIn(scope, resource, range, perPage + 1 - rows.length, signal)))
-      if (rows.length > perPage) break
-    }
+    const { rows, limit } = await this.#firstRows(scope, resource, ranges, perPage + 1, signal)
     if (rows.length === 0 && ranges.length > 0) this.#empty.set(feed, { position, horizon })
-    const hasMore = rows.length > perPage
-    const shown = rows.slice(0, perPage)
+    const count = Math.min(limit - 1, fitting(rows))
+    const shown = rows.slice(0, count)
+    const hasMore = rows.length > count
     return {
       items: new FeedItems(shown),
-      size: shown.reduce((size, { document }) => size + document.bytes.length, 0),
+      size: sizeOf(shown),
       hasMore,
-      next: { began, position: hasMore ? this.#between(rows.slice(perPage - 1)) : later(position, horizon) },
+      next: { began, position: hasMore ? this.#between(rows.slice(count - 1)) : later(position, horizon) },
+    }
+  }
+
+  /** The first rows of ranges, up to a limit. It is lowered, at most to two, if they are too large to be read at once. */
+  async #firstRows(
+    scope: Scope,
+    resource: FeedResource,
+    ranges: readonly FeedRange[],
+    limit: number,
+    signal: AbortSignal | undefined,
+  ): Promise<{ rows: Row[]; limit: number }> {
+    const rows: Row[] = []
+    try {
+      for (const range of ranges) {
+        rows.push(...(await this.#rowsIn(scope, resource, range, limit - rows.length, signal)))
+        if (rows.length === limit) break
+      }
+      return { rows, limit }
+    } catch (error) {
+      if (!(error instanceof ResponseTooLarge) || limit === 2) throw error
+      return this.#firstRows(scope, resource, ranges, Math.max(2, Math.floor(limit / 2)), signal)
     }
   }
 
@@ -188,6 +208,18 @@ export class Feeds {
   #stampOf({ document: { bytes }, isDeleted }: Row): number | undefined {
     return dateOf(bytes, fieldOf(bytes, 0, isDeleted ? DELETED_AT : this.settings.stamp))
   }
+}
+
+const sizeOf = (rows: readonly Row[]): number => rows.reduce((size, { document }) => size + document.bytes.length, 0)
+
+/** How many of the rows fit into a page: as many as MAX_PAGE_BYTES allows, and at least one. */
+const fitting = (rows: readonly Row[]): number => {
+  let size = 0
+  const first = rows.findIndex(({ document }) => {
+    size += document.bytes.length
+    return size > MAX_PAGE_BYTES
+  })
+  return first === -1 ? rows.length : Math.max(1, first)
 }
 
 /** A span of time: from a time in milliseconds, inclusive, until another, exclusive. */

@@ -33,7 +33,7 @@ const documents: readonly Elements[] = [
   [
     ['_id', 'first'],
     ['text', stored.string([0xff])],
-    ['instant', stored.date(253_402_300_800_000n)],
+    ['instant', stored.date(253_402_300_799_999n)],
     ['object', stored.undefined],
     ['_id', 'twice'],
   ],
@@ -42,6 +42,7 @@ const documents: readonly Elements[] = [
 /** The SHA-256 of these documents as a response, by the format. Never change a line: add one when FORMAT changes. */
 const written: Record<number, string> = {
   1: 'bf2fc3ae715f9ca6c254cc4f183bccb395e2f2ef42a4b2027e459250dfec3744',
+  2: 'c47807c3f002603b06c3426c18cf06e53698711d32b44b7ba23e8c0840f9baea',
 }
 
 t.test('What the serializer writes changes only together with FORMAT', async (t) => {

@@ -194,31 +194,28 @@ t.test('Each BSON type is written if its schema expects it, and is an error othe
   fails(t, () => writeValue(Type.Unknown(), stored.document([['a', stored.undefined]])), { field: 'value.a' })
 })
 
-t.test('A date is written as Date.toISOString does, over the whole range of a Date', async (t) => {
-  const most = 8_640_000_000_000_000n
-  const instants = {
-    '0': '1970-01-01T00:00:00.000Z',
-    '-1': '1969-12-31T23:59:59.999Z',
-    '1741944413589': '2025-03-14T09:26:53.589Z',
-    '951782400000': '2000-02-29T00:00:00.000Z',
-    '253402300799999': '9999-12-31T23:59:59.999Z',
-    '253402300800000': '+010000-01-01T00:00:00.000Z',
-    '-62135596800000': '0001-01-01T00:00:00.000Z',
-    '-62135596800001': '0000-12-31T23:59:59.999Z',
-    '-62167219200001': '-000001-12-31T23:59:59.999Z',
-    [`${most}`]: '+275760-09-13T00:00:00.000Z',
-    [`${-most}`]: '-271821-04-20T00:00:00.000Z',
-  }
-  for (const [milliseconds, text] of Object.entries(instants)) {
-    t.equal(writeValue(instant, stored.date(BigInt(milliseconds))), `"${text}"`)
-  }
-  for (const beyond of [most + 1n, -most - 1n, 2n ** 63n - 1n, -(2n ** 63n)]) {
-    fails(t, () => writeValue(instant, stored.date(beyond)), {
-      message: 'things ?: value is a date outside the range of JavaScript',
-    })
-    fails(t, () => writeValue(Type.Unknown(), stored.date(beyond)), { field: 'value' })
-  }
-})
+t.test(
+  'A date is written as Date.toISOString does, from the year 0001 to 9999, and no other date is written',
+  async (t) => {
+    const instants = {
+      '0': '1970-01-01T00:00:00.000Z',
+      '-1': '1969-12-31T23:59:59.999Z',
+      '1741944413589': '2025-03-14T09:26:53.589Z',
+      '951782400000': '2000-02-29T00:00:00.000Z',
+      '253402300799999': '9999-12-31T23:59:59.999Z',
+      '-62135596800000': '0001-01-01T00:00:00.000Z',
+    }
+    for (const [milliseconds, text] of Object.entries(instants)) {
+      t.equal(writeValue(instant, stored.date(BigInt(milliseconds))), `"${text}"`)
+    }
+    for (const beyond of [253_402_300_800_000n, -62_135_596_800_001n, 2n ** 63n - 1n, -(2n ** 63n)]) {
+      fails(t, () => writeValue(instant, stored.date(beyond)), {
+        message: 'things ?: value is a date outside the years 0001 to 9999',
+      })
+      fails(t, () => writeValue(Type.Unknown(), stored.date(beyond)), { field: 'value' })
+    }
+  },
+)
 
 t.test('A number is written as JSON.stringify does, an int64 with all its digits', async (t) => {
   for (const number of [0, -0, 1.5, -1e-7, 1e21, 5e-324, Number.MAX_VALUE, 2 ** 53, 0.1 + 0.2, 8.5387]) {

@@ -80,7 +80,7 @@ const integers = fc.oneof(
   fc.maxSafeInteger().map((value) => BSON.Long.fromNumber(value)),
 )
 const dates = fc.oneof(
-  fc.date({ noInvalidDate: true }),
+  fc.date({ noInvalidDate: true, min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59.999Z') }),
   fc.integer().map((value) => new Date(1000 * value)),
 )
 const objectIds = fc.uint8Array({ minLength: 12, maxLength: 12 }).map((bytes) => new BSON.ObjectId(bytes))

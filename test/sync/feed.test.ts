@@ -1,6 +1,7 @@
 // The change feed over a store: nothing is lost and nothing is out of order, whatever the stamps are and whoever writes
 // meanwhile.
 import t, { type Test } from 'tap'
+import { ResponseTooLarge } from '../../src/bson/reader.js'
 import { fieldOf, stringOf } from '../../src/bson/values.js'
 import type { Documents } from '../../src/documents/collections.js'
 import { listEntries } from '../../src/pipelines/entries.js'
@@ -219,7 +220,10 @@ t.test('an idle poll reads one range of each index at once, and none if the cloc
   const noArray = { $not: { $type: 'array' } }
   t.same(queries, [
     [{ $and: [{ updatedAt: range }, { updatedAt: noArray }, { organisation: A }] }, 'primary'],
-    [{ $and: [{ deletedAt: range }, { deletedAt: noArray }, { deletedFrom: A }] }, 'primary'],
+    [
+      { $and: [{ deletedAt: range }, { deletedAt: noArray }, { deletedFrom: A, organisation: { $exists: false } }] },
+      'primary',
+    ],
   ])
   queries.length = 0
   clock.now -= 1000
@@ -261,6 +265,38 @@ t.test('polls of an empty feed share a look-up until the clock is read again', a
   t.equal(await cost(at(LATER + 1)), 0)
   clock.now += 1
   t.equal(await cost(at(LATER + 20)), 2, 'the clock has moved')
+})
+
+t.test('a page of large records ends earlier, and loses none', async (t) => {
+  const { store, feeds } = prepare(t)
+  const ids = Array.from({ length: 12 }, (_, i) => `entry${String(i).padStart(2, '0')}`)
+  const large = { type: 'text', question: 'Why?', answer: 'x'.repeat(3_000_000) }
+  for (const id of ids) await store.insert('entries', [{ ...entry(id, new Date(5)), answers: [large] }])
+  const first = await feeds.page(scope, entries, undefined, 12)
+  t.same(shown(first), ids.slice(0, 5))
+  t.equal(first.hasMore, true)
+
+  // A store that reads at most 16 MB at once.
+  const small: Pick<Store, 'aggregate'> = {
+    async aggregate(...query) {
+      const found = await store.aggregate(...query)
+      if (found.size > 16_000_000) throw new ResponseTooLarge()
+      return found
+    },
+  }
+  const limited = new Feeds(small, async () => LATER, { settleMs: 0, stamp: 'updatedAt', tombstoneDays: 90 })
+  const found: string[] = []
+  let cursor: Cursor | undefined
+  for (let hasMore = true; hasMore; ) {
+    const page = await limited.page(scope, entries, cursor, 12)
+    found.push(...shown(page))
+    cursor = page.next
+    hasMore = page.hasMore
+  }
+  t.same(found, ids)
+  const tiny = { aggregate: () => Promise.reject(new ResponseTooLarge()) }
+  const stuck = new Feeds(tiny, async () => LATER, { settleMs: 0, stamp: 'updatedAt', tombstoneDays: 90 })
+  await t.rejects(stuck.page(scope, entries, undefined, 12), ResponseTooLarge, 'two records that are too large')
 })
 
 t.test('deletions are not looked for again where there were none', async (t) => {
