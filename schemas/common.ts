@@ -32,9 +32,7 @@ export const paging = (limits: PageLimits) => ({
     Type.Integer({
       minimum: 1,
       maximum: MAX_PAGE,
-      description:
-        'Page number, from 1. A page beyond the last is empty. To read a whole list, use `cursor`, or follow the links.',
-      examples: [limits.page],
+      description: `Page number, from 1; by default ${limits.page}. A page beyond the last is empty. To read a whole list, use \`cursor\`, or follow the links.`,
     }),
     limits.page,
   ),
@@ -59,7 +57,7 @@ export const paging = (limits: PageLimits) => ({
       Type.String({
         minLength: 1,
         description:
-          'Reads a whole list, page after page: `*` begins, and the `nextCursor` of each response goes on. Repeat the filters and the order. No record is skipped or repeated because others are added or deleted.',
+          'Reads a whole list, page after page: `*` begins, and the `nextCursor` of each response goes on. Repeat the filters and the order, and leave out `page` and `after`. No record is skipped or repeated because others are added or deleted.',
       }),
     ),
   ),
@@ -132,7 +130,7 @@ export type CommonFilters = { [F in keyof typeof commonFilters]?: Static<(typeof
 export const fieldsOf = (item: TObject) =>
   several(Type.Unsafe<string>({ type: 'string', enum: Object.keys(item.properties) }), {
     description:
-      'Only these fields of each record, separated by commas, such as `id,updatedAt`. `id` is always among them.',
+      'Only these fields of each record, separated by commas, such as `id,updatedAt`. `id` is always among them. All other fields are left out, even those that the response requires otherwise.',
   })
 
 /** The path parameter of every by-id operation. */

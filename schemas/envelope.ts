@@ -74,7 +74,9 @@ export const page = <T extends TSchema>(item: T) =>
       data: Type.Array(refTo(item), { description: 'Records of this page.' }),
       _metadata: refTo(PageMetadata),
     },
-    { description: `A page of ${item.$id}s.` },
+    {
+      description: `A page of ${item.$id}s. With \`fields\`, records lack all other fields, even required ones.`,
+    },
   )
 
 export type Problem = Static<typeof Problem>

@@ -25,6 +25,8 @@ const dated = { createdAt: instant, updatedAt: instant }
 /** One of the strings. It is not an `enum`, because TypeBox does not check one. */
 const oneOf = <const V extends readonly string[]>(values: V) =>
   Type.Unsafe<V[number]>(Type.Union(values.map((value) => Type.Literal(value))))
+/** A name that lists are sorted by. The limit makes sure that it fits into a cursor, of whatever characters it is. */
+const sortedName = Type.String({ maxLength: 250 })
 const optionalText = Type.Optional(Type.String())
 const optionalInstant = Type.Optional(instant)
 const dateOrNone = Type.Optional(Type.Union([Type.Date(), Type.Null()]))
@@ -62,7 +64,7 @@ const FormDocument = strict({
   ...owned,
   dispatched: Type.Boolean(),
   status: Type.String(),
-  name: Type.String(),
+  name: sortedName,
   sector: optionalText,
   reason: optionalText,
   ...dated,
@@ -71,7 +73,7 @@ const FormDocument = strict({
 export type ProjectDocument = Static<typeof ProjectDocument>
 const ProjectDocument = strict({
   ...owned,
-  name: Type.String(),
+  name: sortedName,
   createdBy: Type.Optional(id),
   modifiedBy: Type.Optional(id),
   ...dated,
@@ -84,7 +86,7 @@ const DispatchDocument = strict({
   recipients: strict({ agents: Type.Array(id), agentGroups: Type.Array(id) }),
   dispatchType: oneOf(dispatchTypes),
   status: oneOf(dispatchStatuses),
-  name: Type.String(),
+  name: sortedName,
   startDate: optionalInstant,
   dueDate: optionalInstant,
   form: Type.Optional(id),

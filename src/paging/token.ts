@@ -37,9 +37,10 @@ export const decodeToken = (parameter: string, binding: readonly unknown[], toke
   return payload
 }
 
-/** The problem of a token that cannot be used. */
+/** The problem of a token that cannot be used. It says how to go on. */
 export const invalidCursor = (parameter: string): ProblemError => {
-  const message = 'is not a cursor that this operation gave for the same filters and order'
+  const remedy = parameter === 'cursor' ? 'begin again with cursor=*' : 'begin again without it and follow the links'
+  const message = `is not a cursor that this operation gave for the same filters and order; ${remedy}`
   return problem('invalid_cursor', `${parameter} ${message}`, { errors: [{ in: 'query', name: parameter, message }] })
 }
 

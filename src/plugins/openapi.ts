@@ -1,9 +1,11 @@
 // The OpenAPI 3.1 document, generated from the schemas of the routes, and Swagger UI at /docs.
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
+import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../schemas/index.js'
+import { excludedBy } from '../../schemas/kit.js'
 
 /** The page may load only its own files, and the images that its style sheet embeds as data URLs. */
 const CONTENT_SECURITY_POLICY = {
@@ -14,6 +16,19 @@ const CONTENT_SECURITY_POLICY = {
   'form-action': "'none'",
   'frame-ancestors': "'none'",
   'object-src': "'none'",
+}
+
+/**
+ * A query as the document shows it: a parameter that must not stand beside another has no default, because Swagger UI would
+ * send the default with every request. Its description has it.
+ */
+const shownQuery = (query: TObject): TObject => {
+  const properties = { ...query.properties }
+  for (const name of Object.values(properties).flatMap(excludedBy)) {
+    const { default: _, ...parameter } = properties[name] as TSchema
+    properties[name] = parameter as TSchema
+  }
+  return { ...query, properties }
 }
 
 export const openapiPlugin = fp(
@@ -47,6 +62,10 @@ export const openapiPlugin = fp(
           { name: 'Health', description: 'For load balancers and orchestrators; no key is needed' },
         ],
       },
+      transform: ({ schema, url }) => ({
+        schema: schema.querystring ? { ...schema, querystring: shownQuery(schema.querystring as TObject) } : schema,
+        url,
+      }),
       refResolver: { buildLocalReference: ({ $id }) => $id as string },
     })
     await app.register(async (docs) => {

@@ -40,6 +40,9 @@ const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, formats
 // It tells OpenAPI how several values are written.
 ajv.addKeyword('explode')
 
+/** How many characters of a value an error shows. */
+const MAX_SHOWN = 50
+
 /** What is wrong with one value of the input. */
 export interface InputError {
   name: string
@@ -48,7 +51,7 @@ export interface InputError {
   allowed?: string[]
 }
 
-type Message = (schema: TSchema) => Omit<InputError, 'name'>
+type Message = (schema: TSchema, value: unknown) => Omit<InputError, 'name'>
 
 const integer: Message = ({ minimum, maximum }) => ({ message: `must be an integer from ${minimum} to ${maximum}` })
 
@@ -63,12 +66,16 @@ const messages: Readonly<Record<string, Message>> = {
     message: minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`,
   }),
 }
+/** A value of a list as an error shows it. It is cut, because it comes from the caller and appears in the response twice. */
+const shown = (value: string): string =>
+  value === '' ? 'an empty value' : JSON.stringify(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value)
+
 /** The errors of a parameter that takes several values. */
 const listMessages: Readonly<Record<string, Message>> = {
   maxItems: ({ maxItems }) => ({ message: `must have at most ${maxItems} values, separated by commas` }),
   minLength: () => ({ message: 'must be values separated by commas, none of them empty' }),
-  enum: ({ items: { enum: allowed } }) => ({
-    message: `must be one or more of ${allowed.join(', ')}, separated by commas`,
+  enum: ({ items: { enum: allowed } }, value) => ({
+    message: `has ${shown(value as string)}, but must be one or more of ${allowed.join(', ')}, separated by commas`,
     allowed,
   }),
 }
@@ -158,5 +165,5 @@ const toInputError = ({ keyword, params, instancePath, data }: ErrorObject, sche
   const isList = property.type === 'array'
   if (Array.isArray(data) && !(isList && item === undefined)) return { name, message: 'must be given only once' }
   const message = (isList ? listMessages : messages)[keyword] as Message
-  return { name, ...message(property) }
+  return { name, ...message(property, data) }
 }

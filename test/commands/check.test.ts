@@ -71,6 +71,22 @@ t.test('each document that does not fit is a line that names it and what is wron
   t.equal(linesOf(others).length, 6, 'all but the form without a stamp')
 })
 
+t.test('a name that may not fit into a cursor is a finding, and the longest that does is none', async (t) => {
+  const named = (name: string) =>
+    storeWith(t, [
+      ['dispatches', a.dispatch(1)._id, { name }],
+      ['forms', a.form._id, { name }],
+      ['projects', a.project(1)._id, { name }],
+    ])
+  const { stdout } = await tryCommand(checkCommand, await named('x'.repeat(251)), [])
+  const errors = ['name: expected string length less or equal to 250']
+  t.match(
+    linesOf(stdout),
+    ['forms', 'projects', 'dispatches'].map((collection) => ({ collection, errors })),
+  )
+  t.match(await tryCommand(checkCommand, await named('€'.repeat(250)), []), { code: 0 })
+})
+
 t.test('a document that cannot be read is a finding, of many errors the first ten are listed', async (t) => {
   const answers = Array.from({ length: 30 }, () => 5)
   const store = await storeWith(t, [['entries', a.entry(2)._id, { answers }]])

@@ -41,6 +41,18 @@ t.test('attachments may hold any JSON, and are served as they were written', asy
   t.same(instructions.attachments, [attachment])
 })
 
+t.test('the longest name can be the position of a walk, and a longer one is not loaded', async (t) => {
+  const { load, store } = await prepareLoad(t)
+  const target = ['--collection', 'projects', '--organisation', organisation]
+  const lines = (name: string) => ['p1', 'p2'].map((_id) => JSON.stringify({ ...a.project(1), _id, name })).join('\n')
+  t.match(await load(lines('€'.repeat(251)), ...target), { code: 1, output: /^line 1: name: .* 250$/m })
+  t.match(await load(lines('€'.repeat(250)), ...target), { code: 0 })
+  const { get } = await testApp(t, { store })
+  const walk = '/v1/projects?sortBy=name&perPage=1&cursor='
+  const { nextCursor } = (await get(`${walk}*`, organisation)).json()._metadata
+  t.match((await get(`${walk}${nextCursor}`, organisation)).json(), { data: [{ id: 'p2' }] })
+})
+
 t.test('a file with an invalid line changes nothing, and its invalid lines are listed', async (t) => {
   const { load, store } = await prepareLoad(t)
   await store.insert('entries', [{ ...entry, _id: 'taken', organisation, duration: 999 }])

@@ -115,7 +115,7 @@ t.test('parameters show their defaults, values and bounds', async (t) => {
   const schemas = (path: string) =>
     Object.fromEntries(paths[path]?.get?.parameters?.map(({ name, schema }) => [name, schema]) ?? [])
   t.match(schemas('/v1/dispatches'), {
-    page: { type: 'integer', minimum: 1, default: 1 },
+    page: { type: 'integer', minimum: 1 },
     perPage: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
     sortBy: { enum: ['id', 'createdAt', 'name', 'dispatchType', 'updatedAt'], default: 'id' },
     sortOrder: { enum: ['asc', 'desc'], default: 'asc' },
@@ -133,8 +133,36 @@ t.test('parameters show their defaults, values and bounds', async (t) => {
   for (const { name, explode } of paths['/v1/entries']?.get?.parameters ?? []) {
     t.equal(explode, false, `${name}: several values are separated by commas`)
   }
-  t.match(schemas('/v1/projects'), { page: { default: 50 }, perPage: { default: 1 } })
+  t.match(schemas('/v1/projects'), { perPage: { default: 1 } })
 })
+
+t.test(
+  'a parameter that must be left out beside `cursor` shows its default in words, so that nothing sends it',
+  async (t) => {
+    const { app, get } = await testApp(t, { settings: { PROJECT_DEFAULTS: 'literal' }, fill: fillTenants })
+    const { paths } = (await app.inject('/docs/json')).json<OpenApi>()
+    for (const [path, page] of [
+      ['/v1/entries', 1],
+      ['/v1/projects', 50],
+    ] as const) {
+      const { parameters = [], responses } = (paths[path] as Record<string, Operation>).get as Operation
+      const named = (name: string) => parameters.find((parameter) => parameter.name === name)
+      for (const name of ['page', 'after']) {
+        for (const keyword of ['default', 'example', 'examples']) {
+          t.notOk(
+            keyword in (named(name)?.schema ?? {}) || keyword in (named(name) ?? {}),
+            `${path} ${name} ${keyword}`,
+          )
+        }
+      }
+      t.match(named('page')?.description, `by default ${page}.`)
+      t.match((await get(path, A)).json()._metadata.pageLinks.current, `page=${page}&`, 'the default holds')
+      t.match(named('cursor')?.description, 'leave out `page` and `after`')
+      t.match(named('fields')?.description, 'even those that the response requires otherwise')
+      t.match(responses[200]?.description, 'With `fields`, records lack all other fields')
+    }
+  },
+)
 
 t.test('every response has an example that is valid against its schema', async (t) => {
   const { app } = await testApp(t)

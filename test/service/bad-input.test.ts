@@ -81,12 +81,19 @@ const cases: [string, { name: string; message: string; allowed?: string[] }[]][]
     [{ name: 'ids', message: 'must have at most 100 values, separated by commas' }],
   ],
   ['/v1/forms?ids=a&ids=b', [{ name: 'ids', message: 'must be given only once' }]],
-  ...['', 'name,organisation', '_id', 'ID', 'id,', 'name.first'].map((value): (typeof cases)[number] => [
+  ...[
+    ['', 'an empty value'],
+    ['name,organisation', '"organisation"'],
+    ['_id', '"_id"'],
+    ['ID', '"ID"'],
+    ['id,', 'an empty value'],
+    ['name.first', '"name.first"'],
+  ].map(([value, shown]): (typeof cases)[number] => [
     `/v1/projects?fields=${value}`,
     [
       {
         name: 'fields',
-        message: `must be one or more of ${Object.keys(Project.properties).join(', ')}, separated by commas`,
+        message: `has ${shown}, but must be one or more of ${Object.keys(Project.properties).join(', ')}, separated by commas`,
         allowed: Object.keys(Project.properties),
       },
     ],
@@ -96,7 +103,7 @@ const cases: [string, { name: string; message: string; allowed?: string[] }[]][]
     [
       {
         name: 'expand',
-        message: 'must be one or more of dispatch, form, project, agent, separated by commas',
+        message: 'has "location", but must be one or more of dispatch, form, project, agent, separated by commas',
         allowed: ['dispatch', 'form', 'project', 'agent'],
       },
     ],
@@ -207,6 +214,8 @@ t.test('a token that is garbled, or of another list or order, is refused', async
   ] as const) {
     const response = await get(url, A)
     t.match(response.json(), { status: 400, code: 'invalid_cursor', errors: [{ in: 'query', name }] }, url)
+    const remedy = { cursor: /; begin again with cursor=\*$/, after: /; begin again without it and follow the links$/ }
+    t.match(response.json().detail, remedy[name], url)
     t.equal(response.headers.etag, undefined)
   }
 })

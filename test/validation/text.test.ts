@@ -32,11 +32,11 @@ t.test('each keyword and format has its own message', async (t) => {
   t.same(check(valid), {
     value: { ...valid, count: 1, since: new Date(since), ids: ['a', 'b', 'a'], fields: ['id'] },
   })
-  const fields = {
+  const fields = (shown: string) => ({
     name: 'fields',
-    message: 'must be one or more of id, name, separated by commas',
+    message: `has ${shown}, but must be one or more of id, name, separated by commas`,
     allowed: ['id', 'name'],
-  }
+  })
   const cases: [object, { name: string; message: string; allowed?: string[] }][] = [
     [{ count: 'x' }, { name: 'count', message: 'must be an integer from 1 to 9' }],
     [{ count: '0' }, { name: 'count', message: 'must be an integer from 1 to 9' }],
@@ -62,8 +62,14 @@ t.test('each keyword and format has its own message', async (t) => {
       { name: 'ids', message: 'must be values separated by commas, none of them empty' },
     ]),
     [{ ids: ['a', 'b'] }, { name: 'ids', message: 'must be given only once' }],
-    [{ fields: 'name,other' }, fields],
-    [{ fields: '' }, fields],
+    [{ fields: 'name,other,another' }, fields('"other"')],
+    [{ fields: 'na"me\n' }, fields('"na\\"me\\n"')],
+    [{ fields: 'x'.repeat(50) }, fields(`"${'x'.repeat(50)}"`)],
+    [{ fields: 'x'.repeat(51) }, fields(`"${'x'.repeat(50)}…"`)],
+    ...['', 'id,', ',id'].map((value): [object, ReturnType<typeof fields>] => [
+      { fields: value },
+      fields('an empty value'),
+    ]),
     [{ fields: ['id', 'name'] }, { name: 'fields', message: 'must be given only once' }],
     [{ name: ['a', 'b'] }, { name: 'name', message: 'must be given only once' }],
     [{ name: undefined }, { name: 'name', message: 'is required' }],
