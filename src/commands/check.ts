@@ -11,14 +11,14 @@ import { messageOf } from './load-lines.js'
 import { type Command, CommandError, print, printed } from './run-command.js'
 
 const usage = `Usage:
-  npm run db:check -- [--no-stamps]
+  npm run db:check -- [--no-stamps] [--json]
   npm run db:check -- --help
 
 Lists every stored document that does not fit its schema or has no change stamp, one JSON object a line, and their number on
 standard error. The exit code is 1 if there are any. Fields that no schema names are allowed, and null where a field may be
-missing. --no-stamps leaves out the check of change stamps. MONGODB_URI names the database.`
+missing. --no-stamps leaves out the check of change stamps. --json changes nothing. MONGODB_URI names the database.`
 
-/** How many errors of a document are listed. */
+/** How many errors of a document against its schema are listed. */
 const MAX_ERRORS = 10
 
 const Tombstone = strict({ _id: Type.String(), deletedFrom: Type.String(), deletedAt: Type.Date() })
@@ -59,7 +59,9 @@ const run = async (store: Store, { stamps }: { stamps: boolean }, report: (line:
       if ('error' in stored) return [`cannot be read: ${stored.error}`]
       const { document } = stored
       const isTombstone = isRecord && 'deletedFrom' in document && !('organisation' in document)
-      return (isTombstone ? checkTombstone : checkRecord)(document)
+      if (isTombstone) return checkTombstone(document)
+      const marked = isRecord && 'deletedFrom' in document ? ['deletedFrom: must not be in a record'] : []
+      return [...marked, ...checkRecord(document)]
     }
     for await (const batch of store.dangerouslyReadAll(name)) {
       for (const stored of batch) {
@@ -83,14 +85,14 @@ const nameOf = (stored: Stored): object => {
 export const checkCommand: Command = {
   usage,
   async run(store, argv, { out, err }) {
-    const options = { stamps: { type: 'boolean', default: true } } as const
+    const options = { stamps: { type: 'boolean', default: true }, json: { type: 'boolean' } } as const
     const { values } = parseArgs({ args: argv, options, allowNegative: true })
     let unfit = 0
     const count = await run(store, values, (line) => {
       unfit += 1
       return printed(out, JSON.stringify(line))
     })
-    if (unfit > 0) throw new CommandError(`${unfit} of ${count} documents do not fit`)
-    print(err, `All ${count} documents fit`)
+    if (unfit > 0) throw new CommandError(`Documents that do not fit: ${unfit} of ${count}`)
+    print(err, `All documents fit: ${count}`)
   },
 }

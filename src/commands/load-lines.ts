@@ -83,7 +83,7 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
   }
   const document = withDates({ ...(id !== undefined && { _id: id }), ...fields, organisation }, schema)
   const schemaError = Value.Errors(schema, document).First()
-  const error = schemaError === undefined ? unstorableIn(document) : messageOf(schemaError)
+  const error = schemaError === undefined ? unstorableIn(document)?.replace(/^_id:/, 'id:') : messageOf(schemaError)
   return error === undefined ? { document: document as Record<string, unknown> } : { error }
 }
 

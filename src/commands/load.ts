@@ -3,6 +3,8 @@
 // running it again continues it: lines that are already done are skipped.
 import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual, parseArgs } from 'node:util'
+import { Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
 import { strict } from '../../schemas/kit.js'
 import { CHANGED_AT, collections, type RecordCollection } from '../documents/collections.js'
 import type { Store } from '../store/store.js'
@@ -33,7 +35,7 @@ zone. "organisation" may be left out.
 
 If any line is invalid, nothing is written and the invalid lines are listed. References to records that the organisation
 does not have are listed too; with --strict, nothing is written then either. If a load is interrupted, run it again to
-continue: records that are already stored are skipped.
+continue: records that are already stored are skipped. A stored record without a change stamp is written again.
 
 Without an option every record must be new or the same as the stored one. With --upsert a line replaces the whole record that
 has its id; a record that is the same already is left as it is. With --delete each line is only an id, as in
@@ -87,27 +89,33 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
   // The file is read twice, which a pipe does not allow.
   if (!(await stat(file).catch(failUnreadable)).isFile()) throw new CommandError(`${file} is not a regular file`)
   const target = { mode, collection, organisation } as const
-  const { count, done, errors, missing } = await check(store, target, lines()).catch(failUnreadable)
+  const { count, done, unstamped, errors, missing } = await check(store, target, lines()).catch(failUnreadable)
   if (count === 0) throw new CommandError(`${file} has no lines`)
   print(err, ...(errors.count > 0 ? errors : missing).listed)
-  if (errors.count > 0) throw new CommandError(`Nothing was written: ${errors.count} of ${count} lines are invalid`)
+  if (errors.count > 0) throw new CommandError(`Nothing was written. Invalid lines: ${errors.count} of ${count}`)
   const missingText =
     mode === 'delete'
-      ? `${missing.count} ids are of no record that ${organisation} has or had`
-      : `${missing.count} references point to records that ${organisation} does not have`
-  if (values.strict && missing.count > 0) throw new CommandError(`Nothing was written: ${missingText}`)
-  if (missing.count > 0) print(err, `Note: ${missingText}`)
+      ? `Ids of no record that ${organisation} has or had: ${missing.count}`
+      : `References to records that ${organisation} does not have: ${missing.count}`
+  if (values.strict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
+  if (missing.count > 0) print(err, missingText)
 
   let written = 0
   for await (const batch of batches(lines())) {
-    const documents = batch.flatMap(({ number, document }) => (done.has(number) ? [] : [document as Identified]))
-    if (documents.length === 0) continue
-    await write(store, target, documents).catch((error) => {
-      throw new CommandError(`Interrupted after ${written} of ${count} lines: ${error.message}`, [
+    const left = batch.filter(({ number }) => !done.has(number))
+    const documentsOf = (lines: readonly Line[]) => lines.map(({ document }) => document as Identified)
+    const again = documentsOf(left.filter(({ number }) => unstamped.has(number)))
+    const others = documentsOf(left.filter(({ number }) => !unstamped.has(number)))
+    const writeBatch = async () => {
+      if (again.length > 0) await write(store, { ...target, mode: 'upsert' }, again)
+      if (others.length > 0) await write(store, target, others)
+    }
+    await writeBatch().catch((error) => {
+      throw new CommandError(`Interrupted (lines written: ${written} of ${count}): ${error.message}`, [
         'Run it again to continue: lines that are already done are skipped',
       ])
     })
-    written += documents.length
+    written += left.length
   }
   const { result, line } =
     mode === 'delete'
@@ -117,7 +125,7 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
         }
       : {
           result: { written, present: done.size, missingReferences: missing.count },
-          line: `Wrote ${written} to ${collection}${done.size === 0 ? '' : `; ${done.size} were already there`}`,
+          line: `Wrote ${written} to ${collection}${done.size === 0 ? '' : `; ${done.size} already there`}`,
         }
   print(out, values.json ? JSON.stringify({ collection, organisation, ...result }) : line)
 }
@@ -154,11 +162,15 @@ class Findings {
   }
 }
 
-/** Counts the lines, and finds those that are already done, the invalid ones and references or ids without a record. */
+/**
+ * Counts the lines, and finds those that are already done but for a missing change stamp, those that are done, the invalid
+ * ones, and references or ids without a record.
+ */
 const check = async (store: Store, target: Target, lines: AsyncIterable<Line>) => {
   const { mode, collection, organisation } = target
   const seen = new Map<unknown, number>()
   const done = new Set<number>()
+  const unstamped = new Set<number>()
   const errors = new Findings()
   const missing = new Findings()
   let count = 0
@@ -175,7 +187,11 @@ const check = async (store: Store, target: Target, lines: AsyncIterable<Line>) =
       else if (seen.has(id)) invalid(`id: ${id} is already in line ${seen.get(id)}`)
       else {
         const state = stateOf(target, document, stored.get(id))
-        if (state === 'taken') invalid(`id: ${id} already exists in ${collection} as another record`)
+        if (state === 'foreign') invalid(`id: ${id} belongs to another organisation`)
+        if (state === 'different') {
+          invalid(`id: ${id} already exists in ${collection} as another record; use --upsert to replace it`)
+        }
+        if (state === 'unstamped') unstamped.add(number)
         if (state === 'unknown') missing.add(`line ${number}: id: ${organisation} has no ${id} in ${collection}`)
         if (state === 'done' || state === 'unknown') done.add(number)
       }
@@ -186,7 +202,7 @@ const check = async (store: Store, target: Target, lines: AsyncIterable<Line>) =
       missing.add(`line ${number}: ${field}: ${organisation} has no ${id} in ${target}`)
     }
   }
-  return { count, done, errors, missing }
+  return { count, done, unstamped, errors, missing }
 }
 
 type StoredDocument = Readonly<Record<string, unknown>>
@@ -196,14 +212,15 @@ const stateOf = (
   { mode, organisation }: Target,
   document: StoredDocument,
   stored: StoredDocument | undefined,
-): 'new' | 'done' | 'unknown' | 'taken' => {
+): 'new' | 'done' | 'unstamped' | 'unknown' | 'foreign' | 'different' => {
   const isDeleted = stored?.deletedFrom === organisation && stored.organisation === undefined
   const isOwn = stored?.organisation === organisation
   if (mode === 'delete') return isOwn ? 'new' : isDeleted ? 'done' : 'unknown'
   if (stored === undefined || isDeleted) return 'new'
-  const { [CHANGED_AT]: _stamp, ...record } = stored
-  if (isDeepStrictEqual(record, document)) return 'done'
-  return isOwn && mode === 'upsert' ? 'new' : 'taken'
+  if (!isOwn) return 'foreign'
+  const { [CHANGED_AT]: stamp, ...record } = stored
+  if (isDeepStrictEqual(record, document)) return Value.Check(Type.Date(), stamp) ? 'done' : 'unstamped'
+  return mode === 'upsert' ? 'new' : 'different'
 }
 
 async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {

@@ -34,8 +34,8 @@ export const print = (stream: NodeJS.WritableStream, ...lines: readonly string[]
 
 /** Writes a line of a long output, and waits until the reader has taken it, so that lines do not gather in memory. */
 export const printed = (stream: NodeJS.WritableStream, line: string): Promise<void> =>
-  new Promise((done) => {
-    stream.write(`${visible(line)}\n`, () => done())
+  new Promise((done, fail) => {
+    stream.write(`${visible(line)}\n`, (error) => (error ? fail(error) : done()))
   })
 
 /** Writes a result: as indented JSON if --json was given, otherwise as lines. */
@@ -62,7 +62,8 @@ export class CommandError extends Error {
 }
 
 /**
- * Opens the store, runs the command on it and closes it.
+ * Opens the store, runs the command on it and closes it. If the reader of the result goes early, as `head` does, the command
+ * ends without a message.
  * @returns the exit code
  */
 export const runCommand = async (
@@ -71,15 +72,20 @@ export const runCommand = async (
   open: () => Store,
   terminal: Terminal,
 ): Promise<0 | 1 | 2> => {
+  const outputFailed = new Promise<never>((_resolve, reject) => {
+    terminal.out.on('error', reject)
+  })
+  outputFailed.catch(() => {})
   if (argv.includes('--help')) {
     print(terminal.out, ...usage.split('\n'), ...(details === undefined ? [] : ['', ...details.split('\n')]))
     return 0
   }
   try {
     const store = open()
-    await run(store, argv, terminal).finally(() => store.close())
+    await Promise.race([outputFailed, run(store, argv, terminal).finally(() => store.close())])
     return 0
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE') return 1
     const message = usageErrorMessage(error as Error)
     if (message !== undefined) {
       print(terminal.err, message, '', ...usage.split('\n'))

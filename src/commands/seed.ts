@@ -43,7 +43,7 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
   await claim(store, options, values.force)
   const organisations = await write(store, options, err)
   // Indexes are built faster from documents that exist than with each of them.
-  await store.ensureIndexes()
+  await store.ensureIndexes({ keepExpiry: true })
   const keys = keysOf(store, () => {})
   const issued: { organisation: string; name: string; key: string }[] = []
   for (const { _id, name } of organisations) {

@@ -111,7 +111,7 @@ export const Settings = Type.Object({
   SYNC_STAMP: defaulted(
     literals(['changedAt', 'updatedAt'], {
       description:
-        'The field that orders the change feed. `updatedAt` is for databases whose writers cannot keep `changedAt`; its promise is weaker.',
+        'The field that orders the change feed. `updatedAt` is for databases whose writers cannot keep `changedAt`; its promise is weaker. Changing it makes all cursors invalid, so partners copy again.',
     }),
     'changedAt',
   ),
@@ -119,7 +119,8 @@ export const Settings = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: 3650,
-      description: 'How long the change feed tells of a deletion, in days. An older cursor gets a 410.',
+      description:
+        'How long the change feed tells of a deletion, in days. An older cursor gets a 410. The service sets it in the database when it starts; commands use it only where nothing is set yet.',
     }),
     90,
   ),

@@ -203,8 +203,11 @@ export type RecordCollection = (typeof recordCollections)[number]
 export const isRecordCollection = (name: CollectionName): name is RecordCollection =>
   (recordCollections as readonly string[]).includes(name)
 
-/** The condition of records without a change stamp, which is a date. */
-export const UNSTAMPED = { organisation: { $exists: true }, [CHANGED_AT]: { $not: { $type: 'date' } } }
+/** The condition of records without a change stamp, which is a date. An array is none, even one that has a date in it. */
+export const UNSTAMPED = {
+  organisation: { $exists: true },
+  $or: [{ [CHANGED_AT]: { $not: { $type: 'date' } } }, { [CHANGED_AT]: { $type: 'array' } }],
+}
 
 /** What replaces a deleted record. Having no `organisation`, it matches no query but the one for tombstones. */
 export interface Tombstone {

@@ -266,14 +266,15 @@ export const mongoStore = (settings: MongoSettings): Store => {
     return run(() => collection(name).bulkWrite(updates, { ordered }))
   }
 
-  /** Makes the database delete old tombstones. A changed setting changes the index that exists. */
-  const expireTombstones = async (name: RecordCollection): Promise<void> => {
+  /** Makes the database delete old tombstones. A changed setting changes the index that exists, unless it is to be kept. */
+  const expireTombstones = async (name: RecordCollection, keepExpiry: boolean): Promise<void> => {
     const index = { key: keyOf([TOMBSTONE_EXPIRY]), ...ofTombstones }
     const expireAfterSeconds = settings.tombstoneDays * SECONDS_A_DAY + SPARE_SECONDS
     try {
       await run(() => collection(name).createIndexes([{ ...index, expireAfterSeconds }]))
     } catch (error) {
       if ((error as MongoServerError).code !== INDEX_OPTIONS_CONFLICT) throw error
+      if (keepExpiry) return
       await run(() => db.command({ collMod: name, index: { keyPattern: index.key, expireAfterSeconds } }))
     }
   }
@@ -340,10 +341,10 @@ export const mongoStore = (settings: MongoSettings): Store => {
       const { matchedCount } = await run(() => collection(name).updateOne({ _id: id }, { $set: fields }))
       return matchedCount === 1
     },
-    async ensureIndexes() {
+    async ensureIndexes(options) {
       for (const [name, { indexes }] of Object.entries(collections) as [CollectionName, Collection][]) {
         const hasTombstones = isRecordCollection(name)
-        if (hasTombstones) await expireTombstones(name)
+        if (hasTombstones) await expireTombstones(name, options?.keepExpiry === true)
         const specs = [
           ...indexes.map((fields) => ({ key: keyOf(fields) })),
           ...(hasTombstones ? [{ key: keyOf(TOMBSTONE_INDEX), ...ofTombstones }] : []),

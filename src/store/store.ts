@@ -53,8 +53,11 @@ export interface Store {
   remove(collection: RecordCollection, organisation: string, ids: readonly string[]): Promise<number>
   /** The time by the clock of the database, as it was when the call began or later. */
   now(): Promise<Date>
-  /** Creates the missing indexes of all collections. */
-  ensureIndexes(): Promise<void>
+  /**
+   * Creates the missing indexes of all collections, and sets how long tombstones are kept. With `keepExpiry` that stays as it
+   * is where it is set already.
+   */
+  ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
   /** Rejects unless the database responds. */
   ping(): Promise<void>
   close(): Promise<void>

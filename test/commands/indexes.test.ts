@@ -2,6 +2,7 @@
 import { MongoClient } from 'mongodb'
 import t from 'tap'
 import { indexesCommand } from '../../src/commands/indexes.js'
+import { seedCommand } from '../../src/commands/seed.js'
 import {
   type CollectionName,
   collections,
@@ -25,7 +26,7 @@ t.test('every index is created, and a failure is reported', async (t) => {
     const found = created
       .filter(({ createIndexes }) => createIndexes === name)
       .flatMap(({ indexes }) => indexes.map(({ key }) => Object.keys(key)))
-    t.same(found, isRecordCollection(name as CollectionName) ? [...indexes, TOMBSTONE_INDEX, ['deletedAt']] : indexes)
+    t.same(found, isRecordCollection(name as CollectionName) ? [['deletedAt'], ...indexes, TOMBSTONE_INDEX] : indexes)
   }
   t.match(JSON.parse((await tryCommand(indexesCommand, store, ['--json'])).stdout), {
     entries: collections.entries.indexes,
@@ -37,20 +38,22 @@ t.test('every index is created, and a failure is reported', async (t) => {
   t.match(await run(), { code: 1, output: /^The database cannot be reached: /m })
 })
 
-t.test('the setting says how long tombstones are kept, also after it was changed', async (t) => {
+t.test('the service sets how long tombstones are kept, and a command leaves that as it is', async (t) => {
   const server = await WireServer.for(t)
-  for (const [days, seconds] of [
-    ['90', 90 * 86_400 + 3600],
-    ['30', 30 * 86_400 + 3600],
-  ] as const) {
+  const storeFor = (days: string) => {
     const store = mongoStore(mongoSettings(server.uri, { TOMBSTONE_DAYS: days }))
     t.teardown(() => store.close())
-    t.match(await tryCommand(indexesCommand, store, []), { code: 0 })
-    t.same(
-      [...server.expiries],
-      recordCollections.map((name) => [name, seconds]),
-    )
+    return store
   }
+  const daysOf = () => [...server.expiries].map(([name, seconds]) => [name, (seconds - 3600) / 86_400])
+  const all = (days: number) => recordCollections.map((name) => [name, days])
+  t.match(await tryCommand(indexesCommand, storeFor('365'), []), { code: 0 })
+  t.same(daysOf(), all(365), 'a command creates a missing index')
+  t.match(await tryCommand(indexesCommand, storeFor('90'), []), { code: 0 })
+  t.match(await tryCommand(seedCommand, storeFor('90'), ['--entries', '1', '--dispatches', '2']), { code: 0 })
+  t.same(daysOf(), all(365))
+  await storeFor('30').ensureIndexes()
+  t.same(daysOf(), all(30))
 })
 
 const uri = process.env.TEST_MONGODB_URI
@@ -62,7 +65,10 @@ t.test('a server keeps one index that deletes tombstones, and no record', { skip
   for (const days of ['90', '30', '30', '365']) {
     const store = mongoStore(mongoSettings(database, { TOMBSTONE_DAYS: days }))
     t.teardown(() => store.close())
-    t.match(await tryCommand(indexesCommand, store, []), { code: 0 })
+    await store.ensureIndexes()
+    const other = mongoStore(mongoSettings(database, { TOMBSTONE_DAYS: '7' }))
+    t.teardown(() => other.close())
+    t.match(await tryCommand(indexesCommand, other, []), { code: 0 }, 'a command leaves it as it is')
     const indexes = await client.db().collection('entries').indexes()
     const expiring = indexes.filter(({ expireAfterSeconds }) => expireAfterSeconds !== undefined)
     t.match(

@@ -48,6 +48,7 @@ t.test('an invalid line has an error that says what is wrong', async (t) => {
     [line({ duration: 'long' }), 'duration: expected number'],
     [line({ status: 'x'.repeat(2 * 1024 * 1024) }), 'is longer than 2 MiB'],
     [line({ status: '\ud800' }), 'status: contains half of a surrogate pair'],
+    [line({ _id: '\ud800' }), 'id: contains half of a surrogate pair'],
     [line({ location: { coordinates: { longitude: 1 } } }), 'location.coordinates.lattitude: is missing'],
     [line({ createdAt: undefined }), 'createdAt: is missing'],
     [line({ unknown: 1 }), 'unknown: is not a known field'],

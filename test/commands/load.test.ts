@@ -60,9 +60,9 @@ t.test('a file with an invalid line changes nothing, and its invalid lines are l
   t.equal(code, 1)
   t.same(output.split('\n'), [
     'line 2: is not a JSON object',
-    'line 3: id: taken already exists in entries as another record',
+    'line 3: id: taken already exists in entries as another record; use --upsert to replace it',
     `line 4: id: ${entry._id} is already in line 1`,
-    'Nothing was written: 3 of 4 lines are invalid',
+    'Nothing was written. Invalid lines: 3 of 4',
     '',
   ])
   t.equal((await store.dangerouslyFindAll('entries', {})).length, 1)
@@ -113,11 +113,11 @@ t.test('a load that is interrupted says so, and continues when it is run again',
   }
   t.match(await tryCommand(loadCommand, failing, [file, ...intoEntries]), {
     code: 1,
-    output: /^Interrupted after 2000 of 2500 lines: The database cannot be reached\nRun it again to continue/m,
+    output: /^Interrupted \(lines written: 2000 of 2500\): The database cannot be reached\nRun it again to continue/m,
   })
   t.match(await tryCommand(loadCommand, store, [file, ...intoEntries]), {
     code: 0,
-    stdout: 'Wrote 500 to entries; 2000 were already there',
+    stdout: 'Wrote 500 to entries; 2000 already there',
   })
   const third = await tryCommand(loadCommand, store, [file, ...intoEntries, '--json'])
   t.same(JSON.parse(third.stdout), {
@@ -164,7 +164,7 @@ t.test('of thousands of invalid lines the first 100 are listed and all are count
   const { load } = await prepareLoad(t)
   const { output } = await load('[]\n'.repeat(3000), ...intoEntries)
   t.equal(output.match(/^line /gm)?.length, 100)
-  t.match(output, 'Nothing was written: 3000 of 3000 lines are invalid')
+  t.match(output, 'Nothing was written. Invalid lines: 3000 of 3000')
 })
 
 t.test('what is reported about a line is short, and has no control characters', async (t) => {
@@ -197,7 +197,7 @@ t.test(
     ].join('\n')
     t.match(await load(changes, ...intoEntries, '--upsert'), {
       code: 0,
-      stdout: 'Wrote 3 to entries; 1 were already there',
+      stdout: 'Wrote 3 to entries; 1 already there',
     })
     const after = await stored(store)
     t.same(Object.keys(after).sort(), ['changed', 'deleted', 'new', 'same'])
@@ -209,6 +209,23 @@ t.test(
   },
 )
 
+t.test('a record without a change stamp is written again, even if its line is the same', async (t) => {
+  for (const mode of [[], ['--upsert']]) {
+    const { load, store } = await prepareLoad(t)
+    const lines = [line({ _id: 'unstamped' }), line({ _id: 'array' }), line({ _id: 'stamped' })]
+    await load(lines.join('\n'), ...intoEntries)
+    await store.update('entries', 'unstamped', { changedAt: null } as never)
+    await store.update('entries', 'array', { changedAt: [new Date()] } as never)
+    const before = await stored(store)
+    const text = [...lines, line({ _id: 'new' })].join('\n')
+    t.match(await load(text, ...intoEntries, ...mode), { code: 0, stdout: 'Wrote 3 to entries; 1 already there' })
+    const after = await stored(store)
+    for (const id of ['unstamped', 'array', 'new']) t.match(after[id], { organisation, changedAt: Date }, id)
+    t.same(after.stamped, before.stamped)
+    t.match(await load(text, ...intoEntries, ...mode), { stdout: 'Wrote 0 to entries; 4 already there' })
+  }
+})
+
 t.test('with --delete the records of the lines are deleted, and can be loaded again', async (t) => {
   const { load, store } = await prepareLoad(t)
   await load([line({ _id: 'first' }), line({ _id: 'second' }), line({ _id: 'kept' })].join('\n'), ...intoEntries)
@@ -217,7 +234,7 @@ t.test('with --delete the records of the lines are deleted, and can be loaded ag
     code: 0,
     output: [
       `line 2: id: ${organisation} has no never in entries`,
-      `Note: 1 ids are of no record that ${organisation} has or had`,
+      `Ids of no record that ${organisation} has or had: 1`,
       'Deleted 2 from entries',
       '',
     ].join('\n'),
@@ -232,7 +249,7 @@ t.test('with --delete the records of the lines are deleted, and can be loaded ag
   t.match(await load(line({ _id: 'first' }), ...intoEntries), { code: 0, stdout: 'Wrote 1 to entries' })
   t.match(await load(deletion('never'), ...intoEntries, '--delete', '--strict'), {
     code: 1,
-    output: /^Nothing was written: 1 ids are of no record that/m,
+    output: /^Nothing was written. Ids of no record that .*: 1$/m,
   })
 })
 
@@ -248,7 +265,8 @@ t.test('records and deletions of other organisations are never touched', async (
   for (const mode of [[], ['--upsert']]) {
     t.match(await load([line({ _id: 'live' }), line({ _id: 'dead' }), line()].join('\n'), ...intoEntries, ...mode), {
       code: 1,
-      output: /^line 1: id: live already exists .*\nline 2: id: dead already exists .*\nNothing was written: 2 of 3/,
+      output:
+        /^line 1: id: live belongs to another organisation\nline 2: id: dead belongs .*\nNothing was written.*: 2 of 3/,
     })
   }
   t.match(await load(['live', 'dead'].map(deletion).join('\n'), ...intoEntries, '--delete', '--json'), {
@@ -263,7 +281,7 @@ t.test('changes and deletions with an invalid line change nothing', async (t) =>
   await load(line(), ...intoEntries)
   const before = await stored(store)
   const { output } = await load([deletion(entry._id), line({ _id: 'x' }), '{}'].join('\n'), ...intoEntries, '--delete')
-  t.match(output, /^line 2: \w+: is not a known field\nline 3: id: is missing\nNothing was written: 2 of 3/)
+  t.match(output, /^line 2: \w+: is not a known field\nline 3: id: is missing\nNothing was written.*: 2 of 3/)
   t.match(await load([line({ status: 'new' }), '{}'].join('\n'), ...intoEntries, '--upsert'), { code: 1 })
   t.same(await stored(store), before)
   t.match(await load(line(), ...intoEntries, '--delete', '--upsert'), {
@@ -276,7 +294,7 @@ t.test('changes and deletions that were interrupted continue when they are run a
   const { store } = await prepareLoad(t)
   const ids = Array.from({ length: 2500 }, (_, i) => `e${i}`)
   for (const [mode, text, result] of [
-    ['--upsert', ids.map((_id) => line({ _id })).join('\n'), 'Wrote 500 to entries; 2000 were already there'],
+    ['--upsert', ids.map((_id) => line({ _id })).join('\n'), 'Wrote 500 to entries; 2000 already there'],
     ['--delete', ids.map(deletion).join('\n'), 'Deleted 500 from entries'],
   ] as const) {
     const file = fileWith(t, text)
@@ -291,7 +309,7 @@ t.test('changes and deletions that were interrupted continue when they are run a
     const broken = { ...store, upsert: failing(store.upsert as never), remove: failing(store.remove) } as Store
     t.match(await tryCommand(loadCommand, broken, [file, ...intoEntries, mode]), {
       code: 1,
-      output: /^Interrupted after 2000 of 2500 lines: The database cannot be reached\nRun it again to continue/m,
+      output: /^Interrupted \(lines written: 2000 of 2500\): The database cannot be reached\nRun it again to continue/m,
     })
     t.match(await tryCommand(loadCommand, store, [file, ...intoEntries, mode]), { code: 0, stdout: result })
   }

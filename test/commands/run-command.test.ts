@@ -1,6 +1,15 @@
 // What all commands share: arguments, output and exit codes.
+import { Writable } from 'node:stream'
 import t from 'tap'
-import { type Command, CommandError, parseAction, print, UsageError } from '../../src/commands/run-command.js'
+import {
+  type Command,
+  CommandError,
+  parseAction,
+  print,
+  printed,
+  runCommand,
+  UsageError,
+} from '../../src/commands/run-command.js'
 import { ConfigError } from '../../src/config/config.js'
 import { StoreUnavailable } from '../../src/store/store.js'
 import { tryCommand } from '../support/command.js'
@@ -69,6 +78,39 @@ t.test('the help shows the details, and a wrong call shows the usage only', asyn
   t.match(await tryCommand(command, testStore(t), ['--help']), { code: 0, stdout: /^Usage:\n {2}say\n\nMore\n$/ })
   t.match(await tryCommand(command, testStore(t), []), { code: 2, output: /^Wrong\n\nUsage:\n {2}say\n$/ })
 })
+
+t.test(
+  'a command whose reader has gone ends without a message, and any other failure of its output is shown',
+  async (t) => {
+    const store = testStore(t)
+    for (const write of [
+      async (out: NodeJS.WritableStream) => {
+        for (;;) await printed(out, 'line')
+      },
+      async (out: NodeJS.WritableStream) => print(out, 'line'),
+    ]) {
+      for (const [code, shown] of [
+        ['EPIPE', /^$/],
+        ['ENOSPC', /^Error: The output failed\n/],
+      ] as const) {
+        let errors = ''
+        const failing = () => new Writable({ write: (_chunk, _encoding, done) => done(failure) })
+        const failure = Object.assign(new Error('The output failed'), { code })
+        const err = new Writable({
+          write(chunk, _encoding, done) {
+            errors += chunk
+            done()
+          },
+        })
+        // Like a connection, the store takes a while to close.
+        const open = () => ({ ...store, close: () => new Promise<void>((done) => setImmediate(done)) })
+        const command = commandOf((_store, _argv, { out }) => write(out))
+        t.equal(await runCommand(command, [], open, { out: failing(), err }), 1)
+        t.match(errors, shown)
+      }
+    }
+  },
+)
 
 t.test('the action, its argument and its options may come in any order', async (t) => {
   const actions = { add: { options: ['name'] }, drop: { argument: 'ID', options: [] } } as const
