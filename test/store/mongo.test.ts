@@ -117,8 +117,8 @@ t.test('An aborted read ends at once, and the store keeps working', async (t) =>
 t.test('An operation that gets no free connection in time fails', async (t) => {
   const { server, store } = await start(t, {
     MONGODB_POOL_SIZE: '1',
-    MONGODB_TIMEOUT_MS: '300',
-    QUERY_TIMEOUT_MS: '300',
+    MONGODB_TIMEOUT_MS: '1500',
+    QUERY_TIMEOUT_MS: '1500',
   })
   await store.ping()
   server.silent = true

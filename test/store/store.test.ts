@@ -128,7 +128,7 @@ const odd: Partial<Record<CollectionName, object[]>> = {
         { type: 'singleChoice', question: 'Said null', answer: null, other: true },
       ],
     },
-    { ...a.entry(208), status: '$status', createdAt: new Date(-1), updatedAt: new Date(253_402_300_800_000) },
+    { ...a.entry(208), status: '$status', createdAt: new Date(-1), updatedAt: new Date(253_402_300_799_999) },
     { ...a.entry(209), status: '' },
   ],
 }
