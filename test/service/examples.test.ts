@@ -47,7 +47,7 @@ print(json.dumps(db.execute(sys.argv[2]).fetchall()))
 db.commit()`
 
 const PER_ROUND = 3000
-const ROUNDS = 2
+const ROUNDS = server === undefined ? 1 : 2
 
 const entries = (round: number, from = 0) =>
   Array.from({ length: PER_ROUND - from }, (_, i) =>
