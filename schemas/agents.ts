@@ -1,17 +1,6 @@
 // Agents: the people who receive dispatches and submit entries.
 import { type Static, Type } from '@sinclair/typebox'
-import {
-  commonFilters,
-  fieldsOf,
-  Id,
-  type PageLimits,
-  paging,
-  StatusFilter,
-  sorting,
-  Text,
-  Timestamp,
-} from './common.js'
-import { listQuery } from './kit.js'
+import { Id, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 
 const AgentLocation = Type.Object(
   {
@@ -53,10 +42,6 @@ export const EntryAgent = Type.Object(fields, {
 
 export type AgentListQuery = Static<ReturnType<typeof AgentListQuery>>
 export const AgentListQuery = (limits: PageLimits) =>
-  listQuery({
-    ...sorting(['createdAt', 'updatedAt']),
-    ...paging(limits),
+  listQuery(Agent, limits, ['createdAt', 'updatedAt'], {
     status: StatusFilter('agent', 'active'),
-    ...commonFilters,
-    fields: fieldsOf(Agent),
   })

@@ -1,6 +1,6 @@
 // What all resources share: identifiers, timestamps, and the parameters of lists.
-import { type Static, type TObject, Type } from '@sinclair/typebox'
-import { defaulted, excluding, filter, literals, several } from './kit.js'
+import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
+import { defaulted, excluding, filter, literals, several, strict } from './kit.js'
 
 /** An identifier: an opaque string, usually of 24 hexadecimal digits that sort by the time of creation. */
 export const Id = (description: string, example = '665f1c2ab8d4e0a1c3f20b17') =>
@@ -127,11 +127,34 @@ export const commonFilters = {
 export type CommonFilters = { [F in keyof typeof commonFilters]?: Static<(typeof commonFilters)[F]> }
 
 /** The parameter `fields`, which chooses among the fields of a list's items. */
-export const fieldsOf = (item: TObject) =>
+const fieldsOf = (item: TObject) =>
   several(Type.Unsafe<string>({ type: 'string', enum: Object.keys(item.properties) }), {
     description:
       'Only these fields of each record, separated by commas, such as `id,updatedAt`. `id` is always among them. All other fields are left out, even those that the response requires otherwise.',
   })
+
+/**
+ * The parameters of a list. `explode: false` tells OpenAPI that several values stand in one parameter.
+ * @param item what the list shows of each record
+ * @param sorts the fields that it can be sorted by, besides the id
+ * @param filters its own filters, besides those of every list
+ * @param more its own parameters that are no filters
+ */
+export const listQuery = <
+  const S extends readonly string[],
+  F extends TProperties,
+  M extends TProperties = Record<never, never>,
+>(
+  item: TObject,
+  limits: PageLimits,
+  sorts: S,
+  filters: F,
+  more: M = {} as M,
+) =>
+  strict(
+    { ...sorting(sorts), ...paging(limits), ...filters, ...commonFilters, fields: fieldsOf(item), ...more },
+    { explode: false },
+  )
 
 /** The path parameter of every by-id operation. */
 export const IdParams = (resource: string) =>

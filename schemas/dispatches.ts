@@ -1,20 +1,9 @@
 // Dispatches: each sends a form to agents, its recipients.
 import { type Static, Type } from '@sinclair/typebox'
 import { Agent } from './agents.js'
-import {
-  commonFilters,
-  fieldsOf,
-  Id,
-  IdFilter,
-  NameFilter,
-  type PageLimits,
-  paging,
-  sorting,
-  Text,
-  Timestamp,
-} from './common.js'
+import { Id, IdFilter, listQuery, NameFilter, type PageLimits, Text, Timestamp } from './common.js'
 import { Form } from './forms.js'
-import { filter, joined, listQuery, literals, refTo } from './kit.js'
+import { filter, joined, literals, refTo } from './kit.js'
 import { DispatchProject } from './projects.js'
 import { DispatchUser } from './users.js'
 
@@ -128,9 +117,7 @@ export const EntryDispatch = Type.Object(
 
 export type DispatchListQuery = Static<ReturnType<typeof DispatchListQuery>>
 export const DispatchListQuery = (limits: PageLimits) =>
-  listQuery({
-    ...sorting(['createdAt', 'name', 'dispatchType', 'updatedAt']),
-    ...paging(limits),
+  listQuery(DispatchListItem, limits, ['createdAt', 'name', 'dispatchType', 'updatedAt'], {
     dispatchType: filter(dispatchType),
     name: NameFilter('dispatch'),
     status: filter(
@@ -142,6 +129,4 @@ export const DispatchListQuery = (limits: PageLimits) =>
     form: IdFilter('Id of the dispatch form.'),
     project: IdFilter('Id of the dispatch project.'),
     agent: IdFilter('Id of an agent that was a recipient.'),
-    ...commonFilters,
-    fields: fieldsOf(DispatchListItem),
   })

@@ -1,21 +1,10 @@
 // Entries: each holds the answers that an agent gave to the form of a dispatch.
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { EntryAgent } from './agents.js'
-import {
-  commonFilters,
-  fieldsOf,
-  Id,
-  IdFilter,
-  type PageLimits,
-  paging,
-  StatusFilter,
-  sorting,
-  Text,
-  Timestamp,
-} from './common.js'
+import { Id, IdFilter, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 import { EntryDispatch } from './dispatches.js'
 import { EntryForm } from './forms.js'
-import { joined, listQuery, refTo, several } from './kit.js'
+import { joined, refTo, several } from './kit.js'
 import { EntryProject } from './projects.js'
 
 export const EntryLocation = Type.Object(
@@ -116,18 +105,21 @@ export const Entry = Type.Object(
 
 export type EntryListQuery = Static<ReturnType<typeof EntryListQuery>>
 export const EntryListQuery = (limits: PageLimits) =>
-  listQuery({
-    ...sorting(['createdAt', 'updatedAt', 'duration']),
-    ...paging(limits),
-    dispatch: IdFilter('Id of the dispatch.'),
-    form: IdFilter('Id of the form.'),
-    project: IdFilter('Id of the project.'),
-    agent: IdFilter('Id of the agent.'),
-    status: StatusFilter('entry', 'accepted'),
-    ...commonFilters,
-    fields: fieldsOf(EntryListItem),
-    expand: several(Type.Unsafe<(typeof expandable)[number]>({ type: 'string', enum: expandable }), {
-      description:
-        'Embeds the records that these fields refer to, as in an entry by id. Separated by commas, such as `form,agent`.',
-    }),
-  })
+  listQuery(
+    EntryListItem,
+    limits,
+    ['createdAt', 'updatedAt', 'duration'],
+    {
+      dispatch: IdFilter('Id of the dispatch.'),
+      form: IdFilter('Id of the form.'),
+      project: IdFilter('Id of the project.'),
+      agent: IdFilter('Id of the agent.'),
+      status: StatusFilter('entry', 'accepted'),
+    },
+    {
+      expand: several(Type.Unsafe<(typeof expandable)[number]>({ type: 'string', enum: expandable }), {
+        description:
+          'Embeds the records that these fields refer to, as in an entry by id. Separated by commas, such as `form,agent`.',
+      }),
+    },
+  )

@@ -1,18 +1,6 @@
 // Forms: what dispatches send to agents. The plain form is also embedded in dispatches; entries embed another shape.
 import { type Static, Type } from '@sinclair/typebox'
-import {
-  commonFilters,
-  fieldsOf,
-  Id,
-  NameFilter,
-  type PageLimits,
-  paging,
-  StatusFilter,
-  sorting,
-  Text,
-  Timestamp,
-} from './common.js'
-import { listQuery } from './kit.js'
+import { Id, listQuery, NameFilter, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 
 const id = Id('Id of the form.', '61b0a3f4c2d5e6001f7a8b21')
 const dispatched = Type.Boolean({ description: 'Whether the form was dispatched.', examples: [true] })
@@ -46,11 +34,7 @@ export const EntryForm = Type.Object(
 
 export type FormListQuery = Static<ReturnType<typeof FormListQuery>>
 export const FormListQuery = (limits: PageLimits) =>
-  listQuery({
-    ...sorting(['createdAt', 'updatedAt', 'name']),
-    ...paging(limits),
+  listQuery(Form, limits, ['createdAt', 'updatedAt', 'name'], {
     name: NameFilter('form'),
     status: StatusFilter('form', 'active'),
-    ...commonFilters,
-    fields: fieldsOf(Form),
   })

@@ -24,9 +24,6 @@ export const filter = <T extends TSchema>({ examples, ...schema }: T) => Type.Op
 export const several = <T extends TSchema>({ examples, ...item }: T, options: ArrayOptions) =>
   Type.Optional(Type.Unsafe<Static<T>[]>({ type: 'array', items: item, ...options }))
 
-/** The parameters of a list. OpenAPI describes several values in one parameter by `explode: false`. */
-export const listQuery = <P extends TProperties>(parameters: P): TObject<P> => strict(parameters, { explode: false })
-
 /** An object schema with only some of its properties, in its order. */
 export const select = ({ properties }: TObject, names: readonly string[]): TObject =>
   Type.Object(Object.fromEntries(Object.entries(properties).filter(([name]) => names.includes(name))))

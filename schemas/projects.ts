@@ -1,7 +1,7 @@
 // Projects: groups of dispatches. A project has the same shape in the list and by id.
 import { type Static, Type } from '@sinclair/typebox'
-import { commonFilters, fieldsOf, Id, NameFilter, type PageLimits, paging, sorting, Text, Timestamp } from './common.js'
-import { joined, listQuery, refTo } from './kit.js'
+import { Id, listQuery, NameFilter, type PageLimits, Text, Timestamp } from './common.js'
+import { joined, refTo } from './kit.js'
 import { User } from './users.js'
 
 const id = Id('Id of the project.', '62a1f0c4d3b2a1001e9f8d31')
@@ -49,10 +49,6 @@ export const EntryProject = Type.Object(
 
 export type ProjectListQuery = Static<ReturnType<typeof ProjectListQuery>>
 export const ProjectListQuery = (limits: PageLimits) =>
-  listQuery({
-    ...sorting(['createdAt', 'name', 'updatedAt']),
-    ...paging(limits),
+  listQuery(Project, limits, ['createdAt', 'name', 'updatedAt'], {
     name: NameFilter('project'),
-    ...commonFilters,
-    fields: fieldsOf(Project),
   })

@@ -1,17 +1,6 @@
 // Users: the admins of an organisation, who create its dispatches and projects.
 import { type Static, Type } from '@sinclair/typebox'
-import {
-  commonFilters,
-  fieldsOf,
-  Id,
-  type PageLimits,
-  paging,
-  StatusFilter,
-  sorting,
-  Text,
-  Timestamp,
-} from './common.js'
-import { listQuery } from './kit.js'
+import { Id, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 
 const { id, ...fields } = {
   id: Id('Id of the user.', '5f8d0d55b54764421b7156c1'),
@@ -45,10 +34,6 @@ export const DispatchUser = Type.Object(
 
 export type UserListQuery = Static<ReturnType<typeof UserListQuery>>
 export const UserListQuery = (limits: PageLimits) =>
-  listQuery({
-    ...sorting(['createdAt', 'updatedAt']),
-    ...paging(limits),
+  listQuery(User, limits, ['createdAt', 'updatedAt'], {
     status: StatusFilter('user', 'active'),
-    ...commonFilters,
-    fields: fieldsOf(User),
   })
