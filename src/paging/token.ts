@@ -3,6 +3,9 @@
 import { hash } from 'node:crypto'
 import { type ProblemError, problem } from '../http/problems.js'
 
+/** The `cursor` that begins a list or a feed. It is no token. */
+export const FIRST_CURSOR = '*'
+
 /** What a token holds: values of JSON that are not nested. A token comes from outside, so check each value. */
 export type Payload = readonly (string | number | boolean | null)[]
 

@@ -15,6 +15,9 @@ export interface Position {
 /** The direction of a sort. */
 export type Direction = 1 | -1
 
+/** The first point in time that a Date can hold. */
+export const FIRST_TIME = new Date(-8.64e15)
+
 /** The values of the types that a sort field may have, in the order of MongoDB. A condition finds only values of its type. */
 const types: readonly { has: (value: SortValue) => boolean; values: unknown }[] = [
   { has: (value) => value === null, values: null },
@@ -23,7 +26,7 @@ const types: readonly { has: (value: SortValue) => boolean; values: unknown }[] 
   { has: (value) => typeof value === 'string', values: { $gte: '' } },
   { has: () => false, values: { $gte: {} } },
   { has: (value) => typeof value === 'boolean', values: { $gte: false } },
-  { has: (value) => value instanceof Date, values: { $gte: new Date(-8.64e15) } },
+  { has: (value) => value instanceof Date, values: { $gte: FIRST_TIME } },
 ]
 
 /**

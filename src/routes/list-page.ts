@@ -2,12 +2,9 @@
 // so it knows whether the list goes on.
 import { BsonList, bsonArray, UnwritableDocument } from '../bson/reader.js'
 import { fromPayload, positionOf, type Start, toPayload } from '../paging/position.js'
-import { decodeToken, encodeToken, invalidCursor } from '../paging/token.js'
+import { decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from '../paging/token.js'
 import { rangesAfter } from '../pipelines/keyset.js'
 import { type Listing, orderOf, type Scope, type Slice } from '../pipelines/stages.js'
-
-/** The value of `cursor` with which a walk begins. */
-export const FIRST_CURSOR = '*'
 
 /** Where the list goes on beside a page: at a position, or if it has none, at the page with the next number. */
 export interface Neighbour {

@@ -11,6 +11,7 @@ import { DigestPage, DigestQuery, FeedQuery, feedPage } from '../../schemas/sync
 import { User } from '../../schemas/users.js'
 import type { Config } from '../config/config.js'
 import { callerGone } from '../http/caller.js'
+import { FIRST_CURSOR } from '../paging/token.js'
 import { listAgents } from '../pipelines/agents.js'
 import { listDispatches } from '../pipelines/dispatches.js'
 import { listEntries } from '../pipelines/entries.js'
@@ -20,9 +21,9 @@ import type { FeedResource } from '../pipelines/sync.js'
 import { listUsers } from '../pipelines/users.js'
 import { compileResponse } from '../serializer/compiler.js'
 import { databaseClock } from '../sync/clock.js'
-import { decodeCursor, encodeCursor, FROM_THE_START } from '../sync/cursor.js'
+import { decodeCursor, encodeCursor } from '../sync/cursor.js'
 import { rangesOf, readDigests } from '../sync/digest.js'
-import { type FeedPage, Feeds } from '../sync/feed.js'
+import { type FeedPage, Feeds, feedName } from '../sync/feed.js'
 import { Waiting } from '../sync/waiting.js'
 import { commonProblems, LARGE_BYTES } from './operations.js'
 import { problemResponses, response } from './responses.js'
@@ -79,14 +80,14 @@ const feedOperation = (
 
   /** Waits for something behind an empty page until a time. Returns whether another try may find it. */
   const hasChanged = async (request: FastifyRequest, { next }: FeedPage, until: number): Promise<boolean> => {
-    const { keyId, organisation } = request.scope
+    const { scope } = request
     const ms = until - performance.now()
     const from = next.position.stamp
     if (ms <= 0 || from === null) return false
     request.share.place.leave()
-    const lookUp = (since: number) => feeds.newest({ organisation }, resource, since)
+    const lookUp = (since: number) => feeds.newest(scope, resource, since)
     const signal = callerGone(request)
-    const found = await waiting.wait(keyId, `${organisation} ${collection}`, lookUp, { from, ms, signal })
+    const found = await waiting.wait(scope.keyId, feedName(scope, resource), lookUp, { from, ms, signal })
     if (found) await request.share.place.enter()
     return found
   }
@@ -107,9 +108,9 @@ const feedOperation = (
     },
     async (request, reply) => {
       const until = performance.now() + (request.query as FeedQuery).wait * 1000
-      const { cursor: text = FROM_THE_START, perPage } = request.query as FeedQuery
+      const { cursor: text = FIRST_CURSOR, perPage } = request.query as FeedQuery
       const binding = [request.scope.organisation, operationId, sync.stamp]
-      const cursor = text === FROM_THE_START ? undefined : decodeCursor(binding, text)
+      const cursor = text === FIRST_CURSOR ? undefined : decodeCursor(binding, text)
       const signal = callerGone(request)
 
       let found: FeedPage

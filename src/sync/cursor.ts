@@ -15,8 +15,7 @@ export interface Cursor {
   readonly position: Position
 }
 
-/** What begins a copy, as no cursor does. */
-export const FROM_THE_START = '*'
+/** The position before all rows. */
 export const START: Position = { stamp: null, id: null }
 
 /** @param binding the organisation, the operation and the field that orders the feed */

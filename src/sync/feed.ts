@@ -1,10 +1,10 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of their
 // stamps. Nothing younger than the horizon is shown, so that a write that commits late is not passed by.
 import { LRUCache } from 'lru-cache'
-import { BsonDocument, type BsonList, elements, ResponseTooLarge, reading } from '../bson/reader.js'
+import { BsonDocument, type BsonList, ResponseTooLarge } from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
-import type { RecordCollection } from '../documents/collections.js'
 import { problem } from '../http/problems.js'
+import { FIRST_TIME } from '../pipelines/keyset.js'
 import type { Scope } from '../pipelines/stages.js'
 import {
   changesIn,
@@ -23,8 +23,6 @@ import { type Cursor, type Position, START } from './cursor.js'
 const DAY_MS = 86_400_000
 /** A page whose records are larger, in bytes of BSON, ends earlier. Written as JSON it is still below the limit of a response. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
-/** The first point in time that a Date can hold. */
-const FIRST_TIME = new Date(-8.64e15)
 
 export interface FeedSettings {
   /** How long a change is held back. */
@@ -48,7 +46,18 @@ interface Row {
   readonly isDeleted: boolean
 }
 
-/** How many feeds are remembered as empty. */
+/** Which feed is read, and for which request. */
+interface Asked {
+  readonly scope: Scope
+  readonly resource: FeedResource
+  readonly signal: AbortSignal | undefined
+}
+
+/** What identifies a feed. */
+export const feedName = ({ organisation }: Scope, { collection }: FeedResource): string =>
+  `${organisation} ${collection}`
+
+/** How many feeds are remembered as empty, and how many as without deletions. */
 const REMEMBERED_FEEDS = 10_000
 
 export class Feeds {
@@ -83,10 +92,10 @@ export class Feeds {
     if (Math.max(began, position.stamp ?? began) < now - tombstoneDays * DAY_MS) {
       throw problem('cursor_expired', `cursor is older than ${tombstoneDays} days; begin again with cursor=*`)
     }
-    // One row more than the page shows tells whether there is a next page.
-    const feed = `${scope.organisation} ${resource.collection}`
+    const feed = feedName(scope, resource)
     const ranges = this.#isEmpty(feed, position, horizon) ? [] : rangesBehind(position, horizon)
-    const { rows, limit } = await this.#firstRows(scope, resource, ranges, perPage + 1, signal)
+    // One row more than the page shows tells whether there is a next page.
+    const { rows, limit } = await this.#firstRows({ scope, resource, signal }, ranges, perPage + 1)
     if (rows.length === 0 && ranges.length > 0) this.#empty.set(feed, { position, horizon })
     const count = Math.min(limit - 1, fitting(rows))
     const shown = rows.slice(0, count)
@@ -100,23 +109,17 @@ export class Feeds {
   }
 
   /** The first rows of ranges, up to a limit. It is lowered, at most to two, if they are too large to be read at once. */
-  async #firstRows(
-    scope: Scope,
-    resource: FeedResource,
-    ranges: readonly FeedRange[],
-    limit: number,
-    signal: AbortSignal | undefined,
-  ): Promise<{ rows: Row[]; limit: number }> {
+  async #firstRows(asked: Asked, ranges: readonly FeedRange[], limit: number): Promise<{ rows: Row[]; limit: number }> {
     const rows: Row[] = []
     try {
       for (const range of ranges) {
-        rows.push(...(await this.#rowsIn(scope, resource, range, limit - rows.length, signal)))
+        rows.push(...(await this.#rowsIn(asked, range, limit - rows.length)))
         if (rows.length === limit) break
       }
       return { rows, limit }
     } catch (error) {
       if (!(error instanceof ResponseTooLarge) || limit === 2) throw error
-      return this.#firstRows(scope, resource, ranges, Math.max(2, Math.floor(limit / 2)), signal)
+      return this.#firstRows(asked, ranges, Math.max(2, Math.floor(limit / 2)))
     }
   }
 
@@ -145,36 +148,21 @@ export class Feeds {
   }
 
   /** The first rows of a range in their order. */
-  async #rowsIn(
-    scope: Scope,
-    resource: FeedResource,
-    range: FeedRange,
-    limit: number,
-    signal: AbortSignal | undefined,
-  ): Promise<Row[]> {
-    const changes = this.store.aggregate(
-      changesIn(scope, resource, this.settings.stamp, range, limit),
-      signal,
-      'primary',
-    )
+  async #rowsIn(asked: Asked, range: FeedRange, limit: number): Promise<Row[]> {
+    const { scope, resource, signal } = asked
+    const changes = changesIn(scope, resource, this.settings.stamp, range, limit)
     const [changed, deleted] = await Promise.all([
-      changes,
-      this.#deletedIn(scope, resource.collection, range, limit, signal),
+      this.store.aggregate(changes, signal, 'primary'),
+      this.#deletedIn(asked, range, limit),
     ])
     return this.#merged(rowsOf(changed, false), deleted).slice(0, limit)
   }
 
   /** The first deletions of a range, which is not read where it is known that there are none. */
-  async #deletedIn(
-    scope: Scope,
-    collection: RecordCollection,
-    range: FeedRange,
-    limit: number,
-    signal: AbortSignal | undefined,
-  ): Promise<Row[]> {
+  async #deletedIn({ scope, resource, signal }: Asked, range: FeedRange, limit: number): Promise<Row[]> {
     const span = spanOf(range)
     if (span === undefined) return []
-    const feed = `${scope.organisation} ${collection}`
+    const feed = feedName(scope, resource)
     const known = this.#undeleted.get(feed)
     const isBehind = known !== undefined && known.from <= span.from && span.from <= known.until
     if (isBehind && span.until <= known.until) return []
@@ -183,7 +171,7 @@ export class Feeds {
       isBehind && range.afterId === undefined
         ? { stamp: { $gte: new Date(known.until), $lt: new Date(span.until) } }
         : range
-    const query = deletionsIn(scope, collection, unread, limit)
+    const query = deletionsIn(scope, resource.collection, unread, limit)
     const deleted = rowsOf(await this.store.aggregate(query, signal, 'primary'), true)
     if (deleted.length === 0 && range.afterId === undefined) this.#undeleted.set(feed, { from, until: span.until })
     return deleted
@@ -254,12 +242,5 @@ const later = (position: Position, horizon: number): Position =>
 /** The id of a row. Ids are strings; a row with another id can be read, but no page goes on behind it. */
 const idOf = ({ document: { bytes } }: Row): string => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? ''
 
-const rowsOf = ({ collection, batches }: BsonList, isDeleted: boolean): Row[] =>
-  reading(collection, () =>
-    batches.flatMap((batch) =>
-      Array.from(elements(batch, 0), ({ at, next }) => ({
-        document: new BsonDocument(collection, batch.subarray(at, next)),
-        isDeleted,
-      })),
-    ),
-  )
+const rowsOf = ({ collection, documents }: BsonList, isDeleted: boolean): Row[] =>
+  documents.map((bytes) => ({ document: new BsonDocument(collection, bytes), isDeleted }))
