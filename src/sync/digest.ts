@@ -61,9 +61,12 @@ export const readDigests = async (
   for (const range of ranges) {
     if (performance.now() - begun > limitMs) throw tooLong(digests.length, ranges.length, 'ask for fewer ranges')
     try {
-      const read = async (isInParts: boolean): Promise<BsonDocument | undefined> =>
-        (await store.aggregate(digestOf(scope, collection, range, isInParts), signal, 'primary')).first
-      digests.push({ ...range, ...(wholeSum(await read(false)) ?? sumInParts((await read(true)) as BsonDocument)) })
+      const read = async (isInParts: boolean): Promise<Sums | undefined> =>
+        sumsOf(
+          (await store.aggregate(digestOf(scope, collection, range, isInParts), signal, 'primary')).first,
+          isInParts,
+        )
+      digests.push({ ...range, ...((await read(false)) ?? ((await read(true)) as Sums)) })
     } catch (error) {
       if (error instanceof QueryTimeout) throw tooLong(digests.length, ranges.length, 'ask for smaller ranges')
       throw error
@@ -79,16 +82,15 @@ const tooLong = (done: number, all: number, advice: string): ProblemError =>
 
 type Sums = Pick<RangeDigest, 'count' | 'updatedAtSum'>
 
-const integer = ({ bytes }: BsonDocument, name: string): bigint => integerOf(bytes, fieldOf(bytes, 0, name) as Element)
-
-/** The sums of a range, unless the sum is a double, which may not be exact. MongoDB gives one if 64 bits are too few. */
-const wholeSum = (document: BsonDocument | undefined): Sums | undefined => {
-  if (document === undefined) return { count: 0, updatedAtSum: '0' } // there is no record
-  if (fieldOf(document.bytes, 0, 'sum')?.type === Bson.double) return undefined
-  return { count: Number(integer(document, 'count')), updatedAtSum: String(integer(document, 'sum')) }
+/**
+ * The sums of a range; without records there is no document. They are undefined if the sum was taken as a whole and is a
+ * double, which may not be exact: MongoDB gives one if 64 bits are too few.
+ */
+const sumsOf = (document: BsonDocument | undefined, isInParts: boolean): Sums | undefined => {
+  if (document === undefined) return { count: 0, updatedAtSum: '0' }
+  const { bytes } = document
+  const integer = (name: string): bigint => integerOf(bytes, fieldOf(bytes, 0, name) as Element)
+  if (!isInParts && fieldOf(bytes, 0, 'sum')?.type === Bson.double) return undefined
+  const sum = isInParts ? integer('high') * BigInt(HIGH) + integer('low') : integer('sum')
+  return { count: Number(integer('count')), updatedAtSum: String(sum) }
 }
-
-const sumInParts = (document: BsonDocument): Sums => ({
-  count: Number(integer(document, 'count')),
-  updatedAtSum: String(integer(document, 'high') * BigInt(HIGH) + integer(document, 'low')),
-})

@@ -1,9 +1,11 @@
 // Digests against the same computed from the records: any ranges, any dates, sums of any size.
+import { Double } from 'mongodb'
 import t from 'tap'
 import type { Documents } from '../../src/documents/collections.js'
 import { QueryTimeout, type Store } from '../../src/store/store.js'
 import { type IdRange, rangesOf, readDigests } from '../../src/sync/digest.js'
 import { testStore } from '../support/store.js'
+import { listOf, plain } from '../support/stored.js'
 import { A, a, b } from '../support/tenants.js'
 
 const scope = { organisation: A }
@@ -95,6 +97,15 @@ t.test('a record whose updatedAt is missing or no date counts, and adds nothing 
     values.map((value, n) => entry(`e${n}`, value)),
   )
   t.same(await digests(store, {}), [{ count: values.length, updatedAtSum: '5' }])
+})
+
+t.test('records that are deleted between the two readings of a large sum do not count', async (t) => {
+  const replies = [[{ count: 2, sum: new Double(1e19) }], []]
+  const deleting: Pick<Store, 'aggregate'> = {
+    aggregate: async () => listOf([(replies.shift() ?? []).map((fields) => plain(fields))]),
+  }
+  t.same(await digests(deleting, {}), [{ count: 0, updatedAtSum: '0' }])
+  t.equal(replies.length, 0)
 })
 
 t.test('ranges are read from the primary one after the other, with the caller’s signal', async (t) => {
