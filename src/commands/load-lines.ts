@@ -4,6 +4,7 @@ import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { KindGuard, type TObject, type TSchema } from '@sinclair/typebox'
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
+import { isDay } from '../validation/instant.js'
 
 /** A line of the file, with either its document or the error in it. */
 export interface Line {
@@ -119,11 +120,9 @@ const withDates = (value: unknown, schema: TSchema): unknown => {
   )
 }
 
-/** Checks the day too: Date would read the 30th of February as the 1st of March. */
 const isInstant = (text: string): boolean => {
   const day = INSTANT.exec(text)?.[1]
-  const midnight = new Date(`${day}T00:00:00Z`)
-  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(`${day}T`)
+  return day !== undefined && isDay(day)
 }
 
 /** An error of a document as text that begins with the field, and says what is allowed instead. */
