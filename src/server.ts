@@ -17,11 +17,14 @@ const RETRY_MS = 2000
 const OTHER_FILES = 64
 
 const start = async (settings: Config): Promise<void> => {
-  const config = { ...settings, maxConnections: Math.min(settings.maxConnections, ...freeFiles(settings)) }
+  const config = {
+    ...settings,
+    maxConnections: Math.min(settings.maxConnections, ...freeFiles(settings)),
+    // No write to the embedded store commits late, so its feeds show everything at once.
+    ...(settings.mongo === undefined && { sync: { ...settings.sync, settleMs: 0 } }),
+  }
   const { store, demoKeys } =
     config.mongo === undefined ? await openDemo() : { store: openMongo(config.mongo), demoKeys: [] }
-  // No write to the embedded store is late, so that its feeds show everything at once.
-  if (config.mongo === undefined) config.sync = { ...config.sync, settleMs: 0 }
   const app = await buildApp(config, store, openLog())
 
   await app.listen({ host: config.host, port: config.port }).catch((error) => {
