@@ -163,8 +163,8 @@ class Findings {
 }
 
 /**
- * Counts the lines, and finds those that are already done but for a missing change stamp, those that are done, the invalid
- * ones, and references or ids without a record.
+ * Counts the lines. Finds the lines that are already done, those whose record lacks only a change stamp, the invalid lines,
+ * and references or ids without a record.
  */
 const check = async (store: Store, target: Target, lines: AsyncIterable<Line>) => {
   const { mode, collection, organisation } = target

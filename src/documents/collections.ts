@@ -25,7 +25,7 @@ const dated = { createdAt: instant, updatedAt: instant }
 /** One of the strings. It is not an `enum`, because TypeBox does not check one. */
 const oneOf = <const V extends readonly string[]>(values: V) =>
   Type.Unsafe<V[number]>(Type.Union(values.map((value) => Type.Literal(value))))
-/** A name that lists are sorted by. The limit makes sure that it fits into a cursor, of whatever characters it is. */
+/** A name that lists are sorted by. The limit makes sure that it fits into a cursor, whatever its characters are. */
 const sortedName = Type.String({ maxLength: 250 })
 const optionalText = Type.Optional(Type.String())
 const optionalInstant = Type.Optional(instant)
@@ -156,7 +156,7 @@ export interface Collection {
 /**
  * The indexes of a list: one for each sort, and one for each filter with each sort. Each begins with the organisation and
  * ends with the id. So every page is read in its order from the range of the filter, however many documents match. Sorting
- * by the id needs no other field; `updatedAt` follows there for the digest, which so reads the index alone. Two further
+ * by the id needs no other field; `updatedAt` follows, so that the digest reads only this index. Two further
  * indexes give the change feed its order.
  */
 const byOrganisation = (sorts: readonly string[] = [], filters: readonly string[] = []): Index[] => {
@@ -203,20 +203,20 @@ export type RecordCollection = (typeof recordCollections)[number]
 export const isRecordCollection = (name: CollectionName): name is RecordCollection =>
   (recordCollections as readonly string[]).includes(name)
 
-/** The condition of records without a change stamp, which is a date. An array is none, even one that has a date in it. */
+/** The condition of records without a change stamp. A stamp is a date; an array that contains a date is not a stamp. */
 export const UNSTAMPED = {
   organisation: { $exists: true },
   $or: [{ [CHANGED_AT]: { $not: { $type: 'date' } } }, { [CHANGED_AT]: { $type: 'array' } }],
 }
 
-/** What replaces a deleted record. Having no `organisation`, it matches no query but the one for tombstones. */
+/** What replaces a deleted record. It has no `organisation`, so only queries for tombstones find it. */
 export interface Tombstone {
   readonly _id: string
   readonly deletedFrom: string
   readonly deletedAt: Date
 }
 
-/** The index of tombstones, which only they are in. */
+/** The index of tombstones. It contains nothing else. */
 export const TOMBSTONE_INDEX: Index = ['deletedFrom', 'deletedAt', '_id']
 
 /** The field whose index tells the database when to delete a tombstone. */

@@ -55,7 +55,7 @@ export const readPage = async (
     if (position === undefined && listing.cursor !== undefined) throw unplaced(list.collection, row, field)
     return { start: position && { position, isBackward, isInclusive: false } }
   }
-  // On the side of its position a page has the page that led to it.
+  // The page that led here is on the side where this page's position is, so there is always a link back to it.
   const hasNext = isBackward || hasMore
   const hasPrevious = isBackward ? hasMore : start !== undefined || page > 1
   return {

@@ -11,13 +11,14 @@ type Place = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
 type Found = Pick<Page, 'shown' | 'next' | 'previous'>
 
 /**
- * The total of a list. The count may be older than the page, and where they disagree the page is right. What a page of a
- * number shows tells where the list ends:
+ * The total of a list. The count may be older than the page, and where they disagree the page is right. A page with a
+ * number shows where the list ends:
  * - An empty page shows that it ends before the page.
  * - A page without a next one shows that it ends with the page.
  * - Any other page shows that it has at least one record more.
  *
- * Of a page from a position, nobody knows how many records are before it. It shows that the list has its own records.
+ * For a page that begins at a position, the number of records before it is not known. Such a page shows only that the list
+ * has at least the records of the page.
  * @param counted how many records match, as of some time ago
  */
 export const totalOf = ({ page, perPage, cursor, after }: Place, { shown, next }: Found, counted: number): number => {

@@ -245,11 +245,11 @@ export const mongoStore = (settings: MongoSettings): Store => {
   }
 
   /**
-   * Writes records with a change stamp: each replaces a tombstone of its organisation that has its id, with `replace` also a
-   * record, and is inserted otherwise. So an id that is taken is a duplicate key, as for an insert.
+   * Writes records with a change stamp. A record replaces the tombstone of its organisation that has its id, and with
+   * `replace` also the record that has its id. Otherwise it is inserted, so an id that is taken is a duplicate key.
    *
-   * The update does not use $replaceWith: where a document was written with it, a MongoDB-compatible server sorts the page
-   * of a filter by the field that it sorts by, instead of reading it from the index.
+   * The update does not use $replaceWith, because after it the MongoDB-compatible server of the tests takes every index for
+   * a multikey index, and then sorts pages instead of reading them in the order of an index.
    */
   const write = (name: RecordCollection, documents: readonly Owned[], ordered: boolean, replace = false) => {
     const updates = documents.map((document) => {
@@ -365,7 +365,7 @@ const literals = ({ _id, ...fields }: Owned): Document =>
 
 const keyOf = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 
-/** Keeps records out of an index of tombstones, also one that happens to have a field of the same name. */
+/** Keeps records out of the indexes of tombstones, even a record that has a field `deletedAt` of its own. */
 const ofTombstones = { partialFilterExpression: { deletedFrom: { $exists: true } } }
 
 /** The driver's options from the settings, without those that the URI overrides. */

@@ -63,7 +63,7 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** A document as it is stored, which any writer may have done, or the reason why it cannot be read. */
+/** A stored document, of any writer, or the reason why it cannot be read. */
 export type Stored = { readonly document: Readonly<Record<string, unknown>> } | { readonly error: string }
 
 /** The database cannot be reached at the moment. A later try may succeed. */
