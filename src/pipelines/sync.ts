@@ -76,7 +76,7 @@ const shaping = (stage: Stage, stamp: Stamp): Stage[] => {
   return stage.$project === undefined ? [stage] : [{ $project: { ...stage.$project, [stamp]: 1 } }]
 }
 
-/** An array of dates has no one place in the order, so it counts as no stamp at all. */
+/** An array of dates has several places in the order, so it does not count as a stamp. */
 const conditions = (field: string, { stamp, afterId }: FeedRange): Condition[] => [
   { [field]: stamp },
   { [field]: { $not: { $type: 'array' } } },

@@ -1,12 +1,10 @@
 // The statements of docs/data.md, for programs that write to the database themselves, run on the server of
 // TEST_MONGODB_URI: each does what the page says.
 import { readFileSync } from 'node:fs'
-import { MongoClient } from 'mongodb'
 import t from 'tap'
 import { checkCommand } from '../../src/commands/check.js'
-import { mongoStore } from '../../src/store/mongo.js'
 import { tryCommand } from '../support/command.js'
-import { mongoSettings, ownDatabase } from '../support/store.js'
+import { databaseOn } from '../support/store.js'
 import { a } from '../support/tenants.js'
 
 const server = process.env.TEST_MONGODB_URI
@@ -19,12 +17,7 @@ t.test('docs/data.md has a statement to add, to change, to delete and to stamp',
 })
 
 t.test('the statements of docs/data.md keep the change feed right', { skip: server === undefined }, async (t) => {
-  const uri = ownDatabase(t, String(server))
-  const client = new MongoClient(uri)
-  t.teardown(() => client.close())
-  const store = mongoStore(mongoSettings(uri))
-  t.teardown(() => store.close())
-  await store.ensureIndexes()
+  const { store, client } = await databaseOn(t, String(server))
   const entries = client.db().collection<{ _id: string; changedAt?: unknown; deletedAt?: unknown }>('entries')
   const [add, change, remove, stamp] = statements.map(
     (text) => () => new Function('db', `return ${text}`)({ entries }) as Promise<{ modifiedCount: number }>,

@@ -1,7 +1,7 @@
 // The plan of every query that the service makes, on the server of TEST_MONGODB_URI: indexes find the documents and give
 // them in order. Each filter is tried with values that match many documents, few and none.
 import { setTimeout } from 'node:timers/promises'
-import { type Document, MongoClient } from 'mongodb'
+import type { Document } from 'mongodb'
 import t from 'tap'
 import { MAX_IDS } from '../../schemas/common.js'
 import { expandable } from '../../schemas/entries.js'
@@ -10,11 +10,10 @@ import { type Position, rangesAfter } from '../../src/pipelines/keyset.js'
 import { getProject } from '../../src/pipelines/projects.js'
 import { type Listing, orderOf, type Query, type Scope } from '../../src/pipelines/stages.js'
 import { changesIn, deletionsIn, digestOf, type FeedRange, newestIn } from '../../src/pipelines/sync.js'
-import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
 import { planFaults } from '../support/plans.js'
 import { eachResource, filtersOf, isRange, type ResourceName } from '../support/resources.js'
-import { mongoSettings, ownDatabase } from '../support/store.js'
+import { databaseOn } from '../support/store.js'
 import { A, a, b } from '../support/tenants.js'
 
 const server = process.env.TEST_MONGODB_URI
@@ -139,12 +138,7 @@ const explainQuery = (explain: Explain, { collection, match, stages }: Query, af
 
 const title = 'indexes serve every documented query (needs the server of TEST_MONGODB_URI)'
 t.test(title, { skip: server === undefined }, async (t) => {
-  const uri = ownDatabase(t, String(server))
-  const client = new MongoClient(uri)
-  t.teardown(() => client.close())
-  const store = mongoStore(mongoSettings(uri))
-  t.teardown(() => store.close())
-  await store.ensureIndexes()
+  const { store, client } = await databaseOn(t, String(server))
   await fill(store)
   const explain: Explain = async (collection, pipeline) =>
     planFaults(await client.db().collection(collection).aggregate(pipeline).explain('executionStats'))

@@ -1,16 +1,15 @@
 // Histories of writers and readers against a model: whatever they do and in whichever order, a reader's copy equals the
 // source in the end. Time is simulated. A write has its stamp when it begins, and is visible when it commits.
 import fc from 'fast-check'
-import { BSON, MongoClient } from 'mongodb'
+import { BSON } from 'mongodb'
 import t, { type Test } from 'tap'
 import { listEntries } from '../../src/pipelines/entries.js'
 import type { FeedResource } from '../../src/pipelines/sync.js'
 import { embeddedStore } from '../../src/store/embedded.js'
-import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
 import type { Cursor } from '../../src/sync/cursor.js'
 import { type FeedSettings, Feeds } from '../../src/sync/feed.js'
-import { mongoSettings, ownDatabase } from '../support/store.js'
+import { databaseOn } from '../support/store.js'
 import { tenant } from '../support/tenants.js'
 
 const server = process.env.TEST_MONGODB_URI
@@ -94,12 +93,8 @@ const embeddedWorld = () => {
 }
 
 const mongoWorlds = async (t: Test, uri: string) => {
-  const store = mongoStore(mongoSettings(ownDatabase(t, uri)))
-  t.teardown(() => store.close())
-  await store.ensureIndexes()
-  const client = new MongoClient(uri)
-  t.teardown(() => client.close())
-  const collection = client.db(store.description.split(' ').at(-1)).collection<{ _id: string }>('entries')
+  const { store, client } = await databaseOn(t, uri)
+  const collection = client.db().collection<{ _id: string }>('entries')
   return () => {
     const { organisation, entry } = nextTenant()
     const world: World = {
