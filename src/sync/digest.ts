@@ -89,8 +89,9 @@ type Sums = Pick<RangeDigest, 'count' | 'updatedAtSum'>
 const sumsOf = (document: BsonDocument | undefined, isInParts: boolean): Sums | undefined => {
   if (document === undefined) return { count: 0, updatedAtSum: '0' }
   const { bytes } = document
-  const integer = (name: string): bigint => integerOf(bytes, fieldOf(bytes, 0, name) as Element)
-  if (!isInParts && fieldOf(bytes, 0, 'sum')?.type === Bson.double) return undefined
+  const field = (name: string): Element => fieldOf(bytes, 0, name) as Element
+  const integer = (name: string): bigint => integerOf(bytes, field(name))
+  if (!isInParts && field('sum').type === Bson.double) return undefined
   const sum = isInParts ? integer('high') * BigInt(HIGH) + integer('low') : integer('sum')
   return { count: Number(integer('count')), updatedAtSum: String(sum) }
 }

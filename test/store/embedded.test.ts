@@ -47,6 +47,7 @@ t.test('An insert with skipTaken skips documents whose id exists already', async
   await store.insert('users', users, { skipTaken: true })
   t.match(await store.dangerouslyFindAll('users', { organisation: A }), [{ firstName: 'Amina' }, { _id: 'user-new' }])
   t.equal((await store.dangerouslyFindAll('users', {}, 1)).length, 1)
+  for await (const read of store.dangerouslyReadAll('users')) t.equal(read.length, 3, 'those of both organisations too')
   await t.resolves(store.ensureIndexes(), 'and it has indexes without being told')
 })
 
