@@ -8,7 +8,7 @@ import { expandable } from '../../schemas/entries.js'
 import { getDispatch } from '../../src/pipelines/dispatches.js'
 import { type Position, rangesAfter } from '../../src/pipelines/keyset.js'
 import { getProject } from '../../src/pipelines/projects.js'
-import { type Listing, orderOf, type Query, type Scope } from '../../src/pipelines/stages.js'
+import { type Condition, type Listing, orderOf, type Query, type Scope } from '../../src/pipelines/stages.js'
 import { changesIn, deletionsIn, digestOf, type FeedRange, newestIn } from '../../src/pipelines/sync.js'
 import type { Store } from '../../src/store/store.js'
 import { planFaults } from '../support/plans.js'
@@ -131,17 +131,40 @@ const fill = async (store: Store): Promise<void> => {
   )
 }
 
-type Explain = (collection: string, pipeline: Document[]) => Promise<string[]>
+type Explain = (collection: string, pipeline: Document[], fields?: readonly string[]) => Promise<string[]>
 
 const explainQuery = (explain: Explain, { collection, match, stages }: Query, after: readonly Document[] = stages) =>
   explain(collection, [{ $match: match }, ...after])
+
+/**
+ * Fields that need not bound an index scan. That a tombstone has no organisation leaves out none. On the compatible server,
+ * an index on an array gives no order, so it finds the dispatches of an agent among all in the order of the list.
+ */
+const UNBOUNDED = ['organisation', 'recipients.agents']
+
+/**
+ * The faults of a query whose index scan must be bounded by all fields of its conditions, so that it reads no other rows.
+ * What it joins to its rows is not explained.
+ */
+const explainRange = (explain: Explain, { collection, match, stages }: Query) => {
+  const rows = stages.slice(0, stages.findIndex((stage) => '$limit' in stage || '$group' in stage) + 1)
+  const fields = (match.$and as Condition[]).flatMap(Object.keys)
+  return explain(
+    collection,
+    [{ $match: match }, ...rows],
+    fields.filter((field) => !UNBOUNDED.includes(field)),
+  )
+}
+
+// Thousands of plans, after the statistics: on a busy machine that takes longer than other test files may.
+t.setTimeout(300_000)
 
 const title = 'indexes serve every documented query (needs the server of TEST_MONGODB_URI)'
 t.test(title, { skip: server === undefined }, async (t) => {
   const { store, client } = await databaseOn(t, String(server))
   await fill(store)
-  const explain: Explain = async (collection, pipeline) =>
-    planFaults(await client.db().collection(collection).aggregate(pipeline).explain('executionStats'))
+  const explain: Explain = async (collection, pipeline, fields) =>
+    planFaults(await client.db().collection(collection).aggregate(pipeline).explain('executionStats'), fields)
 
   const listed = { sortBy: 'createdAt', sortOrder: 'asc', page: 1, perPage: 50 }
   const settled = async () => {
@@ -200,7 +223,7 @@ t.test(title, { skip: server === undefined }, async (t) => {
           for (const selection of [{}, ...Object.entries(first).map(([name, value]) => ({ [name]: value }))]) {
             for (const order of orders) {
               const listing = { ...selection, ...time, sortBy: `${field}At`, sortOrder: order, page: 1, perPage: 50 }
-              t.same(await explainQuery(explain, list(scope, listing as never)), [], JSON.stringify(listing))
+              t.same(await explainRange(explain, list(scope, listing as never)), [], JSON.stringify(listing))
             }
           }
         }
@@ -216,7 +239,8 @@ t.test(title, { skip: server === undefined }, async (t) => {
             for (const range of rangesAfter(field, direction, { value: middle[by] ?? null, id: middleId })) {
               const slice = { range, isBackward: false, skip: 0, limit: 51 }
               const found = list(scope, { ...listing, slice } as never)
-              t.same(await explainQuery(explain, found), [], JSON.stringify([listing, range]))
+              const check = Object.keys(selection).length > 1 ? explainQuery : explainRange
+              t.same(await check(explain, found), [], JSON.stringify([listing, range]))
             }
           }
         }
@@ -226,7 +250,7 @@ t.test(title, { skip: server === undefined }, async (t) => {
     t.test(`a page of ${name} by a range of ids, with each filter`, async (t) => {
       for (const selection of [{}, ...Object.entries(first).map(([name, value]) => ({ [name]: value }))]) {
         const listing = { ...selection, idFrom: 'c', idTo: 'f', sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 }
-        t.same(await explainQuery(explain, list(scope, listing as never)), [], JSON.stringify(listing))
+        t.same(await explainRange(explain, list(scope, listing as never)), [], JSON.stringify(listing))
       }
     })
 
@@ -269,19 +293,19 @@ t.test(title, { skip: server === undefined }, async (t) => {
       for (const range of ranges) {
         for (const stamp of ['changedAt', 'updatedAt'] as const) {
           t.same(
-            await explainQuery(explain, changesIn(scope, resource, stamp, range, 50)),
+            await explainRange(explain, changesIn(scope, resource, stamp, range, 50)),
             [],
             `${stamp} ${JSON.stringify(range)}`,
           )
         }
         if (range.stamp === null) continue
-        t.same(await explainQuery(explain, deletionsIn(scope, name, range, 50)), [], JSON.stringify(range))
+        t.same(await explainRange(explain, deletionsIn(scope, name, range, 50)), [], JSON.stringify(range))
         for (const newest of newestIn(scope, name, 'changedAt', range)) {
-          t.same(await explainQuery(explain, newest), [], `newest of ${JSON.stringify(range)}`)
+          t.same(await explainRange(explain, newest), [], `newest of ${JSON.stringify(range)}`)
         }
       }
       for (const range of [{}, { from: 'a' }, { from: 'd', to: 'e' }]) {
-        t.same(await explainQuery(explain, digestOf(scope, name, range)), [], JSON.stringify(range))
+        t.same(await explainRange(explain, digestOf(scope, name, range)), [], JSON.stringify(range))
       }
     })
   }
@@ -314,6 +338,12 @@ t.test('a plan of MongoDB is read as well', async (t) => {
   t.same(planFaults(plan({ stage: 'SORT', inputStage: { stage: 'COLLSCAN' } })), ['SORT', 'COLLSCAN'])
   const whole = { ...bounded, indexName: '_id_', indexBounds: { _id: ['[MinKey, MaxKey]'] } }
   t.same(planFaults(plan({ stage: 'FETCH', inputStage: whole })), ['foreign rows of _id_'])
+  t.same(planFaults(plan(inOrder), ['organisation']), [])
+  const half = { ...bounded, indexBounds: { organisation: ['["a", "a"]'], name: ['[MinKey, MaxKey]'] } }
+  t.same(planFaults(plan(half), ['organisation', 'name', '_id']), [
+    'name does not bound the index',
+    '_id does not bound the index',
+  ])
   const others = { ...bounded, indexName: 'project_1', indexBounds: { project: ['["p", "p"]'] } }
   t.same(planFaults(plan({ stage: 'FETCH', inputStage: others })), ['foreign rows of project_1'])
   t.same(planFaults({ stages: [{ $cursor: plan(inOrder) }, { $sort: { sortKey: { name: 1 } } }] }), ['$sort'])
@@ -333,6 +363,9 @@ t.test('a join that reads rows of others, or too much of its own, is found in a 
   const faults = (name: string, condition: string) =>
     planFaults({ Plan: { Plans: [{ ...scan, 'Index Name': name, 'Index Cond': condition }] } })
   t.same(faults('organisation_1_project_1__id_1', `(${own} AND ${equality})`), [])
+  t.same(planFaults({ 'Index Name': 'organisation_1__id_1', 'Index Cond': own }, ['organisation', '_id']), [
+    '_id does not bound the index',
+  ])
   t.same(faults('_id_', `object_id = ANY (${equality})`), [])
   t.same(faults('organisation_1__id_1', own), ['$lookup of too much'])
   t.same(faults('project_1__id_1', equality), ['foreign rows of project_1__id_1'])

@@ -1,4 +1,5 @@
-// Finds faults in a query plan: a scan of a collection, rows of other organisations, or a sort that no index serves. It
+// Finds faults in a query plan: a scan of a collection, rows of other organisations or beyond a range, or a sort that no
+// index serves. It
 // reads explain documents of MongoDB and of the MongoDB-compatible server, which contain PostgreSQL's plans.
 
 type Node = Readonly<Record<string, unknown>>
@@ -34,7 +35,18 @@ const joinsTooMuch = ({ collectionScans, strategy, indexesUsed, ...node }: Node)
   return String(filter).includes('lookup_join_filter') && !String(condition).includes('lookup_extract')
 }
 
-function* faultsIn(value: unknown): Generator<string> {
+/** The fields of those given whose values do not bound an index scan, so that it reads rows that they leave out. */
+const unbounded = ({ stage, indexBounds, ...node }: Node, fields: readonly string[]): string[] => {
+  if (stage === 'IXSCAN') {
+    const bounds = indexBounds as Readonly<Record<string, unknown>>
+    return fields.filter((field) => String(bounds[field] ?? '[MinKey, MaxKey]') === '[MinKey, MaxKey]')
+  }
+  if (node['Index Name'] === undefined) return []
+  const condition = String(node['Index Cond'])
+  return fields.filter((field) => !condition.includes(Buffer.from(`${field}\0`).toString('hex')))
+}
+
+function* faultsIn(value: unknown, fields: readonly string[]): Generator<string> {
   if (typeof value !== 'object' || value === null) return
   const node = value as Node
   const name = String(node.stage ?? node['Node Type'])
@@ -42,8 +54,14 @@ function* faultsIn(value: unknown): Generator<string> {
   if ('$sort' in node) yield '$sort' // a stage that runs outside the query plan
   if (joinsTooMuch(node)) yield '$lookup of too much'
   if (readsOthers(node)) yield `foreign rows of ${node.indexName ?? node['Index Name']}`
-  for (const [key, inner] of Object.entries(node)) if (!BESIDE.has(key)) yield* faultsIn(inner)
+  for (const field of unbounded(node, fields)) yield `${field} does not bound the index`
+  for (const [key, inner] of Object.entries(node)) if (!BESIDE.has(key)) yield* faultsIn(inner, fields)
 }
 
-/** The faults of a plan; empty if indexes serve all of it. */
-export const planFaults = (explained: unknown): string[] => [...new Set(faultsIn(explained))]
+/**
+ * The faults of a plan; empty if indexes serve all of it.
+ * @param fields the fields that must bound each index scan, so that it reads no row that they leave out
+ */
+export const planFaults = (explained: unknown, fields: readonly string[] = []): string[] => [
+  ...new Set(faultsIn(explained, fields)),
+]
