@@ -5,6 +5,7 @@ import { Dispatch, DispatchListItem, EntryDispatch } from './dispatches.js'
 import { Answer, Entry, EntryListItem, EntryLocation } from './entries.js'
 import { PageMetadata, Problem } from './envelope.js'
 import { EntryForm, Form } from './forms.js'
+import { Me } from './me.js'
 import { DispatchProject, EntryProject, Project } from './projects.js'
 import { DeletedRecord, DigestMetadata, FeedMetadata, RangeDigest, UnreadableRecord } from './sync.js'
 import { DispatchUser, User } from './users.js'
@@ -27,6 +28,7 @@ export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
     EntryDispatch,
     EntryLocation,
     Answer,
+    Me,
     PageMetadata,
     DeletedRecord,
     UnreadableRecord,

@@ -9,6 +9,7 @@ import { admissionPlugin } from './plugins/admission.js'
 import { bearerAuthPlugin } from './plugins/bearer-auth.js'
 import { closingPlugin } from './plugins/closing.js'
 import { compressionPlugin } from './plugins/compression.js'
+import { corsPlugin } from './plugins/cors.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
@@ -58,6 +59,8 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   // the routes in it alone.
   await app.register(requestLogPlugin)
   await app.register(closingPlugin)
+  // Before the checks, so that a page can read the problems that they give too.
+  if (config.corsOrigins !== undefined) await app.register(corsPlugin, { origins: config.corsOrigins })
   await app.register(requestChecksPlugin)
   await app.register(problemsPlugin)
   await app.register(rawSocketsPlugin)

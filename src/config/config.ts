@@ -68,6 +68,13 @@ export const Settings = Type.Object({
       description: 'Proxies whose X-Forwarded headers are trusted: IP addresses or CIDR ranges, separated by commas.',
     }),
   ),
+  CORS_ORIGINS: Type.Optional(
+    Type.String({
+      format: 'origin-list',
+      description:
+        'Origins whose pages may call the service from a browser, separated by commas, or `*` for all. If it is not set, no page of another origin may.',
+    }),
+  ),
   MAX_CONNECTIONS: defaulted(
     Type.Integer({
       minimum: 16,
@@ -153,6 +160,8 @@ export interface Config {
   /** Without a slash at its end. */
   publicUrl: string | undefined
   trustProxy: string[] | false
+  /** Origins, or `*`. Undefined if no page of another origin may call the service. */
+  corsOrigins: string[] | '*' | undefined
   maxConnections: number
   /** In bytes. */
   responseMemory: number
@@ -199,6 +208,7 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
     mongo: MONGODB_URI === undefined ? undefined : mongoOf(MONGODB_URI, settings),
     publicUrl: PUBLIC_URL?.replace(/\/+$/, ''),
     trustProxy: settings.TRUST_PROXY?.split(/\s*,\s*/) ?? false,
+    corsOrigins: settings.CORS_ORIGINS === '*' ? '*' : settings.CORS_ORIGINS?.split(/\s*,\s*/),
     maxConnections: settings.MAX_CONNECTIONS,
     responseMemory: settings.RESPONSE_MEMORY_MB * 1024 * 1024,
     maxPerPage: settings.MAX_PER_PAGE,

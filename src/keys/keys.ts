@@ -22,6 +22,9 @@ const STORED_KEY = { ...collections.apiKeys.schema, additionalProperties: true }
 /** The organisation whose data a request may read, and the key that allows it. */
 export interface KeyScope extends Scope {
   readonly keyId: string
+  readonly keyName: string
+  /** Undefined for a key that does not expire. */
+  readonly expiresAt: Date | undefined
 }
 
 /** A key as it is stored. It need not match its schema. */
@@ -161,7 +164,8 @@ export const keysOf = (
       if (document?.hash !== hash) return undefined
       if (document.revokedAt || (document.expiresAt?.getTime() ?? Infinity) <= now()) return undefined
       recordUse(document)
-      return { organisation: document.organisation, keyId: document._id }
+      const { _id, organisation, name, expiresAt } = document
+      return { organisation, keyId: _id, keyName: name, expiresAt: expiresAt ?? undefined }
     },
   }
 }

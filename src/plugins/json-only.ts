@@ -9,7 +9,7 @@ import { problem } from '../http/problems.js'
 const TYPES = ['application/json', 'application/json;charset=utf-8']
 export const JSON_HEADERS = {
   'cache-control': 'private, no-cache',
-  vary: 'authorization, accept, accept-encoding',
+  vary: 'authorization, accept, accept-encoding, origin',
   'x-content-type-options': 'nosniff',
 }
 /** How many different Accept headers are remembered. A caller usually sends the same one with every request. */

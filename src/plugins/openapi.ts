@@ -59,6 +59,7 @@ export const openapiPlugin = fp(
           { name: 'Agents', description: 'Who receives dispatches and submits entries' },
           { name: 'Users', description: 'The admins, who create dispatches and projects' },
           { name: 'Sync', description: 'Changes since the last run, and digests to check a copy' },
+          { name: 'Key', description: 'What the key of a request may read' },
           { name: 'Health', description: 'For load balancers and orchestrators; no key is needed' },
         ],
       },

@@ -5,6 +5,7 @@ import { agentRoutes } from './agents.js'
 import { dispatchRoutes } from './dispatches.js'
 import { entryRoutes } from './entries.js'
 import { formRoutes } from './forms.js'
+import { meRoutes } from './me.js'
 import { projectRoutes } from './projects.js'
 import { syncRoutes } from './sync.js'
 import { userRoutes } from './users.js'
@@ -21,4 +22,5 @@ export const resourceRoutes = (app: FastifyInstance, config: Config): void => {
   agentRoutes(app, usual)
   userRoutes(app, usual)
   syncRoutes(app, config)
+  meRoutes(app)
 }

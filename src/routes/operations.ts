@@ -11,7 +11,7 @@ import type { Listing, Query, Scope } from '../pipelines/stages.js'
 import { compileResponse } from '../serializer/compiler.js'
 import { compileSelections } from '../serializer/selections.js'
 import { readPage, tokensOf } from './list-page.js'
-import { pageMetadata, totalOf } from './page-metadata.js'
+import { linkHeader, pageMetadata, totalOf } from './page-metadata.js'
 import { databaseProblems, notModified, problemResponses, requestProblems, taggedResponse } from './responses.js'
 import { isKnown } from './revalidation.js'
 
@@ -77,6 +77,8 @@ export const listOperation = <Q extends Listing>(
       const total = counted === undefined ? undefined : totalOf(listing, found, counted)
       const _metadata = pageMetadata(request, app.config.publicUrl, listing, found, total, tokens)
       if (isKnown(request, reply, data, _metadata)) return reply.code(304).send()
+      const link = linkHeader(_metadata)
+      if (link !== undefined) reply.header('link', link)
       const envelope = { success: true, data, _metadata }
       if (!isLarge && listing.fields === undefined) return envelope
       const serialize = listing.fields === undefined ? serializeAll : serializerOf(listing.fields)

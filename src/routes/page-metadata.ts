@@ -74,6 +74,19 @@ export const pageMetadata = (
   }
 }
 
+/** A longer `Link` header is left out, in bytes: proxies and clients limit the headers of a response, often to 4 KiB. */
+const MAX_LINK_BYTES = 2000
+
+/** The links to the neighbours of a page as a `Link` header (RFC 8288), or undefined if there are none or they are too long. */
+export const linkHeader = ({ pageLinks: { next, previous } }: PageMetadata): string | undefined => {
+  const links = [
+    ...(next === undefined ? [] : [`<${next}>; rel="next"`]),
+    ...(previous === undefined ? [] : [`<${previous}>; rel="prev"`]),
+  ]
+  const header = links.join(', ')
+  return header === '' || header.length > MAX_LINK_BYTES ? undefined : header
+}
+
 /** Makes links that repeat the parameters of the request, except those that say which page it is. */
 const linker = ({ url }: FastifyRequest, base: string) => {
   const { pathname, searchParams } = new URL(url, 'http://localhost')

@@ -14,6 +14,12 @@ const requestId = {
     'The id of the request in the log: the caller’s own, if it sent one of at most 64 letters, digits and `_.:-`.',
   ),
 }
+/** The headers of a list, besides those of every response. */
+const linked = {
+  Link: header(
+    'The links `next` and `previous` (as `prev`) of `pageLinks` (RFC 8288). Left out if longer than 2,000 bytes.',
+  ),
+}
 /** The headers of a response that can be revalidated. */
 const tagged = {
   ETag: header('The entity tag of the response, for the If-None-Match header of the next request.'),
@@ -36,8 +42,11 @@ export const response = (schema: TSchema, path = '') => ({
   },
 })
 
-/** A successful response with an entity tag. */
-export const taggedResponse = (schema: TSchema, path = '') => ({ ...response(schema, path), headers: tagged })
+/** A successful response with an entity tag, and for a list at a path also with links. */
+export const taggedResponse = (schema: TSchema, path?: string) => ({
+  ...response(schema, path),
+  headers: path === undefined ? tagged : { ...linked, ...tagged },
+})
 
 /** The response if the caller's entity tag is current. */
 export const notModified = {

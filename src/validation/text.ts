@@ -13,6 +13,9 @@ const isAddressOrRange = (text: string): boolean => {
   return isIP(address) !== 0 && isRange && rest.length === 0
 }
 
+/** Whether a text is an origin as browsers send it. */
+const isOrigin = (text: string): boolean => !text.includes('*') && URL.canParse(text) && new URL(text).origin === text
+
 /** The formats that a schema may name, each with the description that an error gives of it. */
 const formats = {
   'mongodb-uri': {
@@ -29,6 +32,10 @@ const formats = {
     description:
       'a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53.589Z or 2025-03-14T10:26:53+01:00; in a URL, + is written as %2B',
     validate: (text: string) => instantOf(text) !== undefined,
+  },
+  'origin-list': {
+    description: 'origins separated by commas, such as https://app.example.org, or *',
+    validate: (text: string) => text === '*' || text.split(/\s*,\s*/).every(isOrigin),
   },
   'address-list': {
     description: 'a list of IP addresses or CIDR ranges, separated by commas',

@@ -32,6 +32,7 @@ t.test('every setting is read from the environment', async (t) => {
       ENSURE_INDEXES: 'false',
       PUBLIC_URL: 'https://api.example.org/field//',
       TRUST_PROXY: ' 10.0.0.0/8 , ::1 ',
+      CORS_ORIGINS: 'https://app.example.org, http://localhost:5173',
       MAX_CONNECTIONS: '500',
       RESPONSE_MEMORY_MB: '128',
       MAX_PER_PAGE: '200',
@@ -58,6 +59,7 @@ t.test('every setting is read from the environment', async (t) => {
       },
       publicUrl: 'https://api.example.org/field',
       trustProxy: ['10.0.0.0/8', '::1'],
+      corsOrigins: ['https://app.example.org', 'http://localhost:5173'],
       maxConnections: 500,
       responseMemory: 128 * 1024 * 1024,
       maxPerPage: 200,
@@ -83,6 +85,7 @@ t.test('all invalid settings are named, each with what is allowed', async (t) =>
     MONGODB_URI: 'postgres://x',
     PUBLIC_URL: 'api.example.org',
     TRUST_PROXY: 'yes please',
+    CORS_ORIGINS: 'everyone',
     MAX_CONNECTIONS: '1',
     RESPONSE_MEMORY_MB: '1',
     MAX_PER_PAGE: '10',
@@ -99,6 +102,7 @@ t.test('all invalid settings are named, each with what is allowed', async (t) =>
   } catch (error) {
     t.ok(error instanceof ConfigError)
     t.same((error as Error).message.split('\n').sort(), [
+      '  CORS_ORIGINS must be origins separated by commas, such as https://app.example.org, or *',
       '  LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
       '  MAX_CONNECTIONS must be an integer from 16 to 100000',
       '  MAX_PER_PAGE must be an integer from 50 to 10000',
@@ -128,6 +132,7 @@ t.test('addresses and URLs are fully validated', async (t) => {
       'PUBLIC_URL',
       ['http://[bad', 'http://x:99999', 'ftp://x', 'https://x/?a=b', 'https://x/#a', 'https://u:p@x', 'https://x/%zz'],
     ],
+    ['CORS_ORIGINS', ['https://x/', 'https://x:443', 'x', '*,https://x', 'https://x,', 'null', 'https://*.x']],
     [
       'MONGODB_URI',
       [
@@ -142,6 +147,7 @@ t.test('addresses and URLs are fully validated', async (t) => {
     for (const value of bad)
       t.throws(() => loadConfig({ [name]: value }), { message: new RegExp(`${name} must be`) }, value)
   }
+  t.equal(loadConfig({ CORS_ORIGINS: '*' }).corsOrigins, '*')
   t.same(loadConfig({ TRUST_PROXY: 'fd00::/8' }).trustProxy, ['fd00::/8'])
   t.ok(loadConfig({ MONGODB_URI: 'mongodb+srv://u:p@host/db?retryReads=true' }).mongo)
 })

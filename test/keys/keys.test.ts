@@ -54,7 +54,7 @@ t.test(
       () => elapsed,
     )
     const key = await keys.issue({ organisation: 'org', name: 'Sync' })
-    const scope = { organisation: 'org', keyId: keyIdOf(key) }
+    const scope = { organisation: 'org', keyId: keyIdOf(key), keyName: 'Sync', expiresAt: undefined }
 
     for (let i = 0; i < 5; i++) t.same(await keys.verify(key), scope)
     t.equal(count.finds, 1)

@@ -37,7 +37,7 @@ const key = 'fda_abcdefghijkl_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abc'
 t.test('a request is one line, with its id, its key’s id and no secret', async (t) => {
   const { app, lines } = await logged()
   app.get('/x', async (request) => {
-    request.scope = { organisation: 'org', keyId: 'abcdefghijkl' }
+    request.scope = { organisation: 'org', keyId: 'abcdefghijkl', keyName: 'Test', expiresAt: undefined }
     return {}
   })
   await app.inject({

@@ -27,6 +27,7 @@ t.test('the resources that tests go through are those of the service', async (t)
     `/v1/sync/${name}`,
     `/v1/sync/${name}/digest`,
   ])
+  expected.push('/v1/me')
   t.same(paths.sort(), expected.sort(), 'test/support/resources.ts lists every path')
 })
 

@@ -279,6 +279,25 @@ t.test('links lead to neighbours that exist and repeat every parameter', async (
   t.same(await links('status=nothing'), { current: `${base}status=nothing&page=1&perPage=50` })
 })
 
+t.test('the Link header has the links to the neighbours, unless they are too long', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants })
+  const linksOf = async (query: string) => {
+    const { headers, ...response } = await get(`/v1/entries?${query}`, A)
+    const { next, previous } = response.json()._metadata.pageLinks
+    return { header: headers.link, next, previous }
+  }
+  const first = await linksOf('perPage=2')
+  t.equal(first.header, `<${first.next}>; rel="next"`)
+  const last = await linksOf('perPage=2&page=2')
+  t.equal(last.header, `<${last.previous}>; rel="prev"`)
+  const middle = await linksOf('perPage=1&page=2')
+  t.equal(middle.header, `<${middle.next}>; rel="next", <${middle.previous}>; rel="prev"`)
+  t.equal((await linksOf('perPage=50')).header, undefined)
+  const long = await linksOf(`perPage=1&ids=${a.entry(1)._id},${a.entry(2)._id},${'x'.repeat(2000)}`)
+  t.ok(long.next)
+  t.equal(long.header, undefined)
+})
+
 t.test('a link encodes the parameters that it repeats, so that it has the same filter', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
   const name = 'Ọjà & café = 100% +1'

@@ -1,0 +1,34 @@
+// GET /v1/me: what a key may read, and within which limits.
+import { type Static, Type } from '@sinclair/typebox'
+import { Id, Text, Timestamp } from './common.js'
+
+export type Me = Static<typeof Me>
+export const Me = Type.Object(
+  {
+    organisation: Type.Object(
+      {
+        id: Id('Id of the organisation.', '648b1f5f0000000000000000'),
+        name: Type.Optional(Text('Name of the organisation. Left out if it has none.', 'Savannah Field Research')),
+      },
+      { description: 'The organisation whose data the key reads.' },
+    ),
+    key: Type.Object(
+      {
+        id: Text('Id of the key, which is its public part.', 'bRqfAWGcrTFs'),
+        name: Text('Name that the key got when it was issued.', 'Dashboard'),
+        expiresAt: Type.Optional(Timestamp('When the key expires. Left out if it does not.')),
+      },
+      { description: 'The key of this request.' },
+    ),
+    limits: Type.Object(
+      {
+        perPage: Type.Integer({ description: 'Largest `perPage`.', examples: [1000] }),
+        ids: Type.Integer({ description: 'Largest number of ids in `ids`.', examples: [100] }),
+        wait: Type.Integer({ description: 'Longest `wait` of a change feed, in seconds.', examples: [60] }),
+        urlBytes: Type.Integer({ description: 'Longest URL, in bytes.', examples: [8000] }),
+      },
+      { description: 'The limits of a request.' },
+    ),
+  },
+  { $id: 'Me', description: 'The organisation and the limits of a key.' },
+)

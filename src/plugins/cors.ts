@@ -1,0 +1,22 @@
+// Lets pages of other origins call the service from a browser (the CORS protocol of the Fetch standard).
+import cors from '@fastify/cors'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+
+/** How long a browser may remember the result of a preflight, in seconds. No browser remembers it longer. */
+const PREFLIGHT_MAX_AGE_S = 86_400
+
+export const corsPlugin = fp(
+  async (app: FastifyInstance, { origins }: { origins: string[] | '*' }) => {
+    await app.register(cors, {
+      origin: origins,
+      methods: ['GET', 'HEAD'],
+      allowedHeaders: ['Authorization', 'If-None-Match', 'X-Request-Id'],
+      exposedHeaders: ['ETag', 'Link', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
+      maxAge: PREFLIGHT_MAX_AGE_S,
+      // An OPTIONS request that is no preflight gets the same response, because that error would be no problem of the catalogue.
+      strictPreflight: false,
+    })
+  },
+  { name: 'cors', fastify: '5.x' },
+)

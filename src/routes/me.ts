@@ -1,0 +1,36 @@
+// GET /v1/me: the organisation of the caller's key, and its limits.
+import type { FastifyInstance } from 'fastify'
+import { MAX_IDS } from '../../schemas/common.js'
+import { one } from '../../schemas/envelope.js'
+import { strict } from '../../schemas/kit.js'
+import { Me } from '../../schemas/me.js'
+import { MAX_WAIT_S } from '../../schemas/sync.js'
+import { MAX_URL_BYTES } from '../http/problems.js'
+import { commonProblems } from './operations.js'
+import { problemResponses, response } from './responses.js'
+
+export const meRoutes = (app: FastifyInstance): void => {
+  const limits = { perPage: app.config.maxPerPage, ids: MAX_IDS, wait: MAX_WAIT_S, urlBytes: MAX_URL_BYTES }
+  app.get(
+    '/me',
+    {
+      schema: {
+        operationId: 'getMe',
+        summary: 'Get the organisation and the limits of the key',
+        tags: ['Key'],
+        querystring: strict({}),
+        response: { 200: response(one(Me)), ...problemResponses(commonProblems) },
+      },
+    },
+    async ({ scope: { organisation: id, keyId, keyName, expiresAt } }) => {
+      // The id is that of the caller's own organisation.
+      const organisation = await app.store.dangerouslyFind('organisations', id)
+      const data: Me = {
+        organisation: { id, ...(organisation && { name: organisation.name }) },
+        key: { id: keyId, name: keyName, ...(expiresAt && { expiresAt: expiresAt.toISOString() }) },
+        limits,
+      }
+      return { success: true, data }
+    },
+  )
+}

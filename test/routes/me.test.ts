@@ -1,0 +1,34 @@
+// What a key can learn about itself.
+import t from 'tap'
+import { keysOf } from '../../src/keys/keys.js'
+import { testApp } from '../support/app.js'
+import { A, fillTenants } from '../support/tenants.js'
+
+const limits = { perPage: 200, ids: 100, wait: 60, urlBytes: 8000 }
+
+t.test('a key learns its organisation, its name, when it expires, and its limits', async (t) => {
+  const { app, store } = await testApp(t, { fill: fillTenants, settings: { MAX_PER_PAGE: '200' } })
+  const [organisation] = await store.dangerouslyFindAll('organisations', { _id: A })
+  const keys = keysOf(store, (error) => t.fail(String(error)))
+  const expiresAt = new Date(Date.now() + 60_000)
+  for (const [key, expiry] of [
+    [await keys.issue({ organisation: A, name: 'Sync', expiresAt }), { expiresAt: expiresAt.toISOString() }],
+    [await keys.issue({ organisation: A, name: 'Sync' }), {}],
+  ] as const) {
+    const response = await app.inject({ url: '/v1/me', headers: { authorization: `Bearer ${key}` } })
+    t.same(response.json(), {
+      success: true,
+      data: {
+        organisation: { id: A, name: organisation?.name },
+        key: { id: key.split('_')[1], name: 'Sync', ...expiry },
+        limits,
+      },
+    })
+    t.notMatch(response.body, key, 'the key itself is not shown')
+  }
+})
+
+t.test('an organisation that is not recorded has no name', async (t) => {
+  const { get } = await testApp(t)
+  t.same((await get('/v1/me', 'nameless')).json().data.organisation, { id: 'nameless' })
+})
