@@ -20,7 +20,8 @@ import { responseBuffersPlugin } from './plugins/response-buffers.js'
 import { healthRoutes } from './routes/health.js'
 import { resourceRoutes } from './routes/index.js'
 import { serializerCompiler } from './serializer/compiler.js'
-import type { Store } from './store/store.js'
+import { logOutages } from './store/outages.js'
+import { type Store, StoreUnavailable } from './store/store.js'
 import { keepTotals } from './store/totals.js'
 import { validatorCompiler } from './validation/parameters.js'
 
@@ -48,10 +49,12 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     frameworkErrors,
     clientErrorHandler,
   })
-  const keys = keysOf(store, (err, what) => app.log.warn({ err }, what))
 
   app.decorate('config', config)
-  app.decorate('store', keepTotals(store, config.totalMaxAgeMs))
+  app.decorate('store', keepTotals(logOutages(store, app.log), config.totalMaxAgeMs))
+  const keys = keysOf(app.store, (err, what) => {
+    if (!(err instanceof StoreUnavailable)) app.log.warn({ err }, what)
+  })
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
 

@@ -37,13 +37,13 @@ const start = async (settings: Config): Promise<void> => {
     await store.close()
   })
   // The service already responds while the banner waits for the database, for MONGODB_TIMEOUT_MS if it cannot be reached.
-  const isReachable = await store.ping().then(
+  const isReachable = await app.store.ping().then(
     () => true,
     () => false,
   )
   process.stdout.write(banner(config, app, demoKeys, isReachable))
   app.log.info({ connections: config.maxConnections }, 'the largest number of connections from callers')
-  prepareDatabase(store, config.mongo?.ensureIndexes === true, app.log)
+  prepareDatabase(app.store, config.mongo?.ensureIndexes === true, app.log)
 }
 
 /** How many files are left for callers, if the system limits how many the process may open. */
@@ -61,16 +61,11 @@ const openDemo = async (): Promise<{ store: Store; demoKeys: readonly DemoKey[] 
   return { store, demoKeys: await loadDemo(store) }
 }
 
-/**
- * Creates missing indexes while the service is already running, as soon as the database can be reached. An outage is logged
- * once, and so is its end.
- */
+/** Creates missing indexes while the service is already running, as soon as the database can be reached. */
 const prepareDatabase = async (store: Store, ensureIndexes: boolean, log: FastifyBaseLogger): Promise<void> => {
-  let isDown = false
   for (;;) {
     try {
       await (ensureIndexes ? store.ensureIndexes() : store.ping())
-      if (isDown) log.info('the database can be reached again')
       if (ensureIndexes) log.info('the indexes exist')
       return
     } catch (err) {
@@ -80,9 +75,6 @@ const prepareDatabase = async (store: Store, ensureIndexes: boolean, log: Fastif
           'the database failed: missing indexes were not created, so filters and sorts may be slow',
         )
       }
-      const reason = (err.cause as Error).message
-      if (!isDown) log.warn({ reason }, 'the database cannot be reached: requests fail with 503 until it can')
-      isDown = true
       await setTimeout(RETRY_MS, undefined, { ref: false })
     }
   }
