@@ -1,4 +1,5 @@
-// Applications for tests, built as the process builds them. Tests call them with inject() or over a socket.
+// Applications for tests, built as the process builds them. Tests call them with inject() or over a socket. inject() fails
+// if the response is a problem that its operation does not declare.
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
@@ -36,6 +37,7 @@ export const testApp = async (
   await fill?.(store)
   const app = await buildApp(testConfig(settings), store)
   t.teardown(() => app.close())
+  requireDeclaredProblems(app)
   const issued = new Map<string, Promise<string>>()
   const keys = keysOf(store, (error) => t.fail(String(error)))
   const keyOf = (organisation: string) => {
@@ -52,6 +54,43 @@ export const testApp = async (
       return app.inject({ url, ...options, headers: { ...(authorization && { authorization }), ...options.headers } })
     },
   }
+}
+
+/** The codes of the problems that each operation declares, by a pattern of its path. They are the same in all applications. */
+let declared: readonly (readonly [RegExp, ReadonlySet<string>])[] | undefined
+
+interface Responses {
+  get: { responses: Record<string, { content?: Record<string, { examples?: object }> }> }
+}
+
+const declaredBy = (app: FastifyInstance): NonNullable<typeof declared> => {
+  const { paths } = app.swagger() as unknown as { paths: Record<string, Responses> }
+  return Object.entries(paths).map(([path, { get }]) => {
+    const codes = Object.values(get.responses).flatMap(({ content }) =>
+      Object.keys(content?.['application/problem+json']?.examples ?? {}),
+    )
+    return [new RegExp(`^${path.replace(/\{\w+\}/, '[^/]*')}$`), new Set(codes)]
+  })
+}
+
+/** Makes inject() fail if the response to a GET request is a problem that its operation does not declare. */
+const requireDeclaredProblems = (app: FastifyInstance): void => {
+  const inject = app.inject.bind(app)
+  const checked = async (request: InjectOptions | string): Promise<LightMyRequestResponse> => {
+    const { url, method = 'GET' } = typeof request === 'string' ? { url: request } : request
+    const response = await inject(request)
+    const path = String(url).split('?')[0] as string
+    const { 'content-type': type = '', 'content-encoding': coding } = response.headers
+    if (method !== 'GET' || !String(type).startsWith('application/problem+json') || coding) return response
+    declared ??= declaredBy(app)
+    const codes = declared.find(([pattern]) => pattern.test(path))?.[1]
+    const { code } = response.json()
+    if (codes?.has(code) === false) {
+      throw new Error(`GET ${path} gave ${code}, which its operation in src/routes/ does not declare`)
+    }
+    return response
+  }
+  app.inject = checked as typeof app.inject
 }
 
 /** Makes an application listen on a free port of the loopback address, and returns the port. */
