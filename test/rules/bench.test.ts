@@ -1,4 +1,4 @@
-// The benchmark has packages of its own, beside those of the service.
+// The benchmark has packages of its own, besides those of the service.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 

@@ -9,8 +9,11 @@ const files = ['src', 'schemas', 'seed', 'bench', 'test'].flatMap((folder) =>
     .map((name) => join(folder, name)),
 )
 
+/** The three forms of an import: for effect, of names, and when it is needed. */
+const IMPORT = /(?:^import |^(?:import|export)\s[^;]*?from |\bimport\()'([^']+)'/gms
+
 const importsOf = (file: string): string[] =>
-  [...readFileSync(file, 'utf8').matchAll(/^(?:import|export)\s[^;]*?from '([^']+)'/gms)].map(([, name]) =>
+  [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(([, name]) =>
     (name as string).startsWith('.') ? normalize(join(dirname(file), name as string)) : (name as string),
   )
 
@@ -35,7 +38,7 @@ t.test('a room imports only from rooms that are drawn below it', async (t) => {
 })
 
 const NOTHING = /(?!)/
-/** What some rooms may import beside their own files; each is narrower than the drawing. */
+/** What some rooms may import besides their own files; each is narrower than the drawing. */
 const allowed: Record<string, RegExp> = {
   schemas: /^@sinclair\/typebox$/,
   'src/bson': NOTHING,

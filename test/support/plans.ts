@@ -1,13 +1,13 @@
-// Finds faults in a query plan: a scan of a collection, rows of other organisations or beyond a range, or a sort that no
-// index serves. It
-// reads explain documents of MongoDB and of the MongoDB-compatible server, which contain PostgreSQL's plans.
+// Finds errors in a query plan: a scan of a collection, rows of other organisations or beyond a range, or a sort that no
+// index serves. It reads explain documents of MongoDB and of the MongoDB-compatible server, which contain PostgreSQL's
+// plans.
 
 type Node = Readonly<Record<string, unknown>>
 
 /** Stages and nodes that a plan must not have. */
-const FAULTY = new Set(['COLLSCAN', 'SORT', 'Seq Scan', 'Sort', 'Incremental Sort'])
+const NOT_ALLOWED = new Set(['COLLSCAN', 'SORT', 'Seq Scan', 'Sort', 'Incremental Sort'])
 /** Parts of the document that do not belong to the plan: the command, and the plans that were not chosen. */
-const BESIDE = new Set(['command', 'rejectedPlans'])
+const OUTSIDE = new Set(['command', 'rejectedPlans'])
 
 /** The fields that say whose a record or a tombstone is. The compatible server shows their names in hexadecimal. */
 const OWNERS = ['organisation', 'deletedFrom']
@@ -46,22 +46,22 @@ const unbounded = ({ stage, indexBounds, ...node }: Node, fields: readonly strin
   return fields.filter((field) => !condition.includes(Buffer.from(`${field}\0`).toString('hex')))
 }
 
-function* faultsIn(value: unknown, fields: readonly string[]): Generator<string> {
+function* errorsIn(value: unknown, fields: readonly string[]): Generator<string> {
   if (typeof value !== 'object' || value === null) return
   const node = value as Node
   const name = String(node.stage ?? node['Node Type'])
-  if (FAULTY.has(name)) yield name
+  if (NOT_ALLOWED.has(name)) yield name
   if ('$sort' in node) yield '$sort' // a stage that runs outside the query plan
   if (joinsTooMuch(node)) yield '$lookup of too much'
   if (readsOthers(node)) yield `foreign rows of ${node.indexName ?? node['Index Name']}`
   for (const field of unbounded(node, fields)) yield `${field} does not bound the index`
-  for (const [key, inner] of Object.entries(node)) if (!BESIDE.has(key)) yield* faultsIn(inner, fields)
+  for (const [key, inner] of Object.entries(node)) if (!OUTSIDE.has(key)) yield* errorsIn(inner, fields)
 }
 
 /**
- * The faults of a plan; empty if indexes serve all of it.
+ * The errors of a plan; empty if indexes serve all of it.
  * @param fields the fields that must bound each index scan, so that it reads no row that they leave out
  */
-export const planFaults = (explained: unknown, fields: readonly string[] = []): string[] => [
-  ...new Set(faultsIn(explained, fields)),
+export const planErrors = (explained: unknown, fields: readonly string[] = []): string[] => [
+  ...new Set(errorsIn(explained, fields)),
 ]
