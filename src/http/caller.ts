@@ -19,6 +19,6 @@ export const callerGone = ({ socket }: FastifyRequest): AbortSignal => {
  * @param callback is told whether the whole response was sent; if not, the caller has disconnected
  */
 export const whenOver = ({ raw }: FastifyReply, callback: (wasSent: boolean) => void): void => {
-  if (raw.closed) callback(false)
+  if (raw.closed) callback(raw.writableEnded)
   else raw.on('close', () => callback(raw.writableEnded))
 }

@@ -23,11 +23,16 @@ const serve = async (t: Test) => {
   return { port: await listen(app), events, signals }
 }
 
-t.test('a request ends when its response was sent', async (t) => {
+t.test('a request ends when its response was sent, also for who asks later', async (t) => {
   const { port, events } = await serve(t)
+  const received = once(events, 'request')
   const ended = once(events, 'end')
   await send(port, getRequest('/quick', LAST))
   t.same(await ended, [true])
+  const [reply] = await received
+  const late: boolean[] = []
+  whenOver(reply, (wasSent) => late.push(wasSent))
+  t.same(late, [true])
 })
 
 t.test('a request ends when its caller disconnects, and one whose caller has gone ends at once', async (t) => {
