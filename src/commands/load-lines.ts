@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { KindGuard, type TObject, type TSchema } from '@sinclair/typebox'
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
-import { isDay } from '../validation/instant.js'
+import { instantOf } from '../validation/instant.js'
 
 /** A line of the file, with either its document or the error in it. */
 export interface Line {
@@ -16,7 +16,8 @@ export interface Line {
   error?: string
 }
 
-const INSTANT = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,3})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+/** What a date of a line must not have: small letters, and digits that the database would cut off. */
+const INEXACT = /[tz]|\.\d{4}/
 /** MongoDB's own limit. */
 const MAX_DEPTH = 100
 const LONE_SURROGATE = /\p{Surrogate}/u
@@ -109,7 +110,7 @@ const unstorableIn = (value: unknown, path: readonly string[] = []): string | un
 /** Replaces strings by dates wherever the schema has a date. Strings that are not valid instants stay as they are. */
 const withDates = (value: unknown, schema: TSchema): unknown => {
   if (KindGuard.IsDate(schema)) {
-    return typeof value === 'string' && isInstant(value) ? new Date(value) : value
+    return typeof value === 'string' && !INEXACT.test(value) ? (instantOf(value) ?? value) : value
   }
   if (!KindGuard.IsObject(schema) || typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
@@ -118,11 +119,6 @@ const withDates = (value: unknown, schema: TSchema): unknown => {
       return [name, property === undefined ? field : withDates(field, property)]
     }),
   )
-}
-
-const isInstant = (text: string): boolean => {
-  const day = INSTANT.exec(text)?.[1]
-  return day !== undefined && isDay(day)
 }
 
 /** An error of a document as text that begins with the field, and says what is allowed instead. */

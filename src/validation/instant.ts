@@ -8,13 +8,12 @@ const INSTANT = /^(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d+
  */
 export const instantOf = (text: string): Date | undefined => {
   const [, day, time, fraction = '', zone] = INSTANT.exec(text) ?? []
-  if (day === undefined || zone === undefined) return undefined
-  if (!isDay(day)) return undefined
+  if (day === undefined || zone === undefined || !isDay(day)) return undefined
   return new Date(`${day}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}${zone.toUpperCase()}`)
 }
 
 /** Whether a text `YYYY-MM-DD` is a day. Date alone would read the 30th of February as the 1st of March. */
-export const isDay = (text: string): boolean => {
+const isDay = (text: string): boolean => {
   const midnight = new Date(`${text}T00:00:00Z`)
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(`${text}T`)
 }

@@ -41,6 +41,8 @@ t.test('an invalid line has an error that says what is wrong', async (t) => {
     [line({ createdAt: '2024-02-30T00:00:00Z' }), `createdAt: ${date}`],
     [line({ createdAt: '2024-01-01T24:00:00Z' }), `createdAt: ${date}`],
     [line({ createdAt: '2024-13-01T00:00:00Z' }), `createdAt: ${date}`],
+    [line({ createdAt: '2024-01-01T00:00:00.0001Z' }), `createdAt: ${date}`],
+    [line({ createdAt: '2024-01-01t00:00:00Z' }), `createdAt: ${date}`],
     [line({ createdAt: '0000-06-01T00:00:00Z' }), `createdAt: ${date}`],
     [line({ createdAt: '0001-01-01T00:00:00+14:00' }), `createdAt: ${date}`],
     [line({ updatedAt: '9999-12-31T23:59:59-14:00' }), `updatedAt: ${date}`],
