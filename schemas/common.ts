@@ -138,7 +138,7 @@ const fieldsOf = (item: TObject) =>
  * @param item what the list shows of each record
  * @param sorts the fields that it can be sorted by, besides the id
  * @param filters its own filters, besides those of every list
- * @param more its own parameters that are no filters
+ * @param more its own parameters that are not filters
  */
 export const listQuery = <
   const S extends readonly string[],

@@ -84,7 +84,7 @@ export const Problem = Type.Object(
   {
     success: Type.Boolean({ const: false, description: 'False in every error.', examples: [false] }),
     type: Type.String({ description: 'URI reference of the kind of problem.', examples: ['about:blank'] }),
-    title: Type.String({ description: 'Short summary of the kind of problem.', examples: ['Not found'] }),
+    title: Type.String({ description: 'Short summary of the kind of problem.', examples: ['Not Found'] }),
     status: Type.Integer({ description: 'HTTP status code.', examples: [404] }),
     detail: Type.String({ description: 'What went wrong with this request.', examples: ['No entry has this id'] }),
     code: Type.String({ description: 'Code of the error, for programs.', examples: ['not_found'] }),
@@ -100,10 +100,13 @@ export const Problem = Type.Object(
           }),
           name: Type.String({
             description:
-              'Name of the parameter or header; of a record its collection and id, as in `entries/65850cb4`.',
+              'Name of the parameter or header, or collection and id of the record, as in `entries/65850cb4`.',
             examples: ['perPage'],
           }),
-          message: Type.String({ description: 'What is wrong with it.', examples: ['must be at most 1000'] }),
+          message: Type.String({
+            description: 'What is wrong with it.',
+            examples: ['must be an integer from 1 to 1000'],
+          }),
           allowed: Type.Optional(
             Type.Array(Type.String(), {
               description: 'The allowed values, if they can be listed.',

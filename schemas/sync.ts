@@ -67,7 +67,10 @@ export const FeedMetadata = Type.Object(
   { $id: 'FeedMetadata', description: 'How to go on in a feed.' },
 )
 
-/** `{success, data: […], _metadata}`: a page of the feed of a resource. The order of the items' schemas matters to the serializer. */
+/**
+ * `{success, data: […], _metadata}`: a page of the feed of a resource. The order of the items' schemas matters to the
+ * serializer.
+ */
 export const feedPage = <T extends TSchema>(item: T) =>
   Type.Object(
     {
@@ -79,7 +82,7 @@ export const feedPage = <T extends TSchema>(item: T) =>
       _metadata: refTo(FeedMetadata),
     },
     {
-      description: `A page of changes: each a ${item.$id}, or what stands for a record that was deleted or does not fit.`,
+      description: `A page of changes. Each has the schema ${item.$id}, or stands for a record that was deleted or does not fit.`,
     },
   )
 
@@ -102,7 +105,7 @@ export const RangeDigest = Type.Object(
     count: Type.Integer({ description: 'Number of records with an id in the range.', examples: [2500] }),
     updatedAtSum: Type.String({
       description:
-        'Sum of `updatedAt` of these records, in milliseconds since 1970, as decimal digits: it may exceed 2^53. A record whose `updatedAt` is missing or no date counts as 0.',
+        'Sum of `updatedAt` of these records, in milliseconds since 1970, as decimal digits: it may exceed 2^53. A record whose `updatedAt` is missing or not a date counts as 0.',
       examples: ['4354863974000000'],
     }),
   },

@@ -63,12 +63,12 @@ export class UnwritableDocument extends Error {
     private readonly reason: string,
   ) {
     super()
-    this.message = `${collection} ${id}: ${this.fault}`
+    this.message = `${collection} ${id}: ${this.detail}`
     this.name = 'UnwritableDocument'
   }
 
   /** What is wrong with the document. */
-  get fault(): string {
+  get detail(): string {
     return `${this.field === '' ? 'the document' : this.field} ${this.reason}`
   }
 }
@@ -90,13 +90,13 @@ export class BsonList {
     readonly batches: readonly Buffer[],
   ) {}
 
-  /** The documents, as parts of the batches. They are found at each call. */
+  /** The documents, as parts of the batches. Each call searches the batches again. */
   get documents(): Buffer[] {
     return reading(this.collection, () => this.batches.flatMap(documentsIn))
   }
 
   /**
-   * The list up to one of its documents, with it. It makes no copy, but ends the batch of this document behind it, so this
+   * The list up to and including one of its documents. It makes no copy. It cuts off the batch after that document, so this
    * list must not be used any more.
    */
   upTo(document: Buffer): BsonList {

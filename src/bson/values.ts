@@ -1,17 +1,17 @@
-// Reads single values of a document: the few that the service itself needs, beside those that the serializer writes.
+// Reads single values of a document: the few that the service itself needs. The serializer writes all others.
 import { Bson, DamagedBson, type Element, elements } from './reader.js'
 
-/** The element with a name in the document that begins at a place. */
+/** The element with this name, in the document that begins at `start`. */
 export const fieldOf = (bytes: Buffer, start: number, name: string): Element | undefined => {
   for (const element of elements(bytes, start)) if (element.name === name) return element
   return undefined
 }
 
-/** A date in milliseconds, or undefined if the element is missing or no date. */
+/** A date in milliseconds, or undefined if the element is missing or not a date. */
 export const dateOf = (bytes: Buffer, element: Element | undefined): number | undefined =>
   element?.type === Bson.date ? Number(bytes.readBigInt64LE(element.at)) : undefined
 
-/** A string, or undefined if the element is missing or no string. */
+/** A string, or undefined if the element is missing or not a string. */
 export const stringOf = (bytes: Buffer, element: Element | undefined): string | undefined =>
   element?.type === Bson.string ? bytes.toString('utf8', element.at + 4, element.next - 1) : undefined
 

@@ -9,7 +9,8 @@ const usage = `Usage:
   npm run db:indexes -- [--json]
   npm run db:indexes -- --help
 
-Creates the missing indexes of all collections. How long an existing index keeps tombstones stays as it is. MONGODB_URI names the database.`
+Creates the missing indexes of all collections. How long an existing index keeps tombstones stays as it is.
+MONGODB_URI names the database.`
 
 export const indexesCommand: Command = {
   usage,

@@ -95,7 +95,7 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
   if (errors.count > 0) throw new CommandError(`Nothing was written. Invalid lines: ${errors.count} of ${count}`)
   const missingText =
     mode === 'delete'
-      ? `Ids of no record that ${organisation} has or had: ${missing.count}`
+      ? `Ids that ${organisation} never had: ${missing.count}`
       : `References to records that ${organisation} does not have: ${missing.count}`
   if (values.strict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
   if (missing.count > 0) print(err, missingText)

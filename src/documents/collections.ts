@@ -139,7 +139,7 @@ const ApiKeyDocument = strict({
 })
 
 export type SeedDocument = Static<typeof SeedDocument>
-/** A record that demo data was written. `_id` says with which options. */
+/** Says that demo data was written. `_id` names its options. */
 const SeedDocument = strict({ _id: id, createdAt: Type.Date() })
 
 /** When a record was last written. */
@@ -168,7 +168,8 @@ const byOrganisation = (sorts: readonly string[] = [], filters: readonly string[
     ['organisation', 'updatedAt', '_id'],
     ['organisation', CHANGED_AT, '_id'],
   ]
-  // A filter by a field with a sort by the same field is an index that exists already.
+  // The first pair has no filter and no sort: the first index of `sync` serves it. A filter by a field with a sort by the same
+  // field is an index that exists already.
   return [...new Map([...sync, ...pairs.slice(1)].map((fields) => [fields.join(), fields])).values()]
 }
 

@@ -1,9 +1,10 @@
 // Tokens: opaque texts by which a caller goes on where it was, in a list or a feed. A token has a check sum, so that a
-// garbled one is an error, and is bound to the request that made it. It holds a position and no right, so it needs no secret.
+// garbled one is an error, and is bound to the request that made it. It holds a position and gives no rights, so it needs no
+// secret.
 import { hash } from 'node:crypto'
 import { type ProblemError, problem } from '../http/problems.js'
 
-/** The `cursor` that begins a list or a feed. It is no token. */
+/** The `cursor` that begins a list or a feed. It is not a token. */
 export const FIRST_CURSOR = '*'
 
 /** What a token holds: values of JSON that are not nested. A token comes from outside, so check each value. */

@@ -17,7 +17,7 @@ export const common: FiltersFor<CommonFilters> = {
 export const shows = ({ fields }: Listing, field: string): boolean => fields?.includes(field) ?? true
 
 /**
- * Of the fields that a list keeps, those that the request chose, with the id and the field that the list is sorted by.
+ * Keeps only the fields of a list that the request chose, and always the id and the field that the list is sorted by.
  * @param kept keeps all fields of the list
  */
 export const chosen = (kept: Required<Pick<Stage, '$project'>>, { fields, sortBy }: Listing): Stage => {

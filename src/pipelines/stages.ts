@@ -1,5 +1,5 @@
-// The building blocks of pipelines, and the class Query. Query.in() adds the caller's organisation after the filters, so a
-// filter can only narrow what a query reads.
+// The building blocks of pipelines, and the class Query. A query always has the caller's organisation as its last condition,
+// so a filter can only narrow what it reads.
 import type { TObject } from '@sinclair/typebox'
 import { namedSchemas } from '../../schemas/index.js'
 import { joinedDocument } from '../../schemas/kit.js'
@@ -60,7 +60,7 @@ const writingStages = ['$out', '$merge']
 
 /** A query for a store: the documents that match `match` go through `stages`. It always has a scope and never writes. */
 export class Query {
-  /** Prevents a plain object of the same shape from passing as a Query, so that in() is the only way to create one. */
+  /** Prevents a plain object of the same shape from passing as a Query, so that only in() and deletedFrom() create one. */
   declare protected readonly scoped: true
 
   private constructor(
@@ -115,7 +115,7 @@ export interface Listing {
   readonly total?: 'true' | 'false'
   readonly cursor?: string
   readonly after?: string
-  /** The rows to read instead of the page with the number `page`. It is no parameter: what reads the list sets it. */
+  /** The rows to read instead of the page with the number `page`. It is not a parameter: the code that reads the list sets it. */
   readonly slice?: Slice
 }
 

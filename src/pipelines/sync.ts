@@ -14,7 +14,7 @@ export interface FeedResource {
 
 /** A part of a feed that is one range of an index: the rows with a stamp, or between two, and after an id. */
 export interface FeedRange {
-  /** A time; times from (`$gte`) or after (`$gt`) one and before (`$lt`) another; or null for rows without a stamp. */
+  /** The stamp of all rows, or the bounds of their stamps, or null for rows without a stamp. */
   readonly stamp: Date | null | { readonly $gte?: Date; readonly $gt?: Date; readonly $lt: Date }
   readonly afterId?: string
 }
@@ -99,7 +99,7 @@ const inParts = {
 }
 
 /**
- * Counts the records in a range of ids and sums their `updatedAt`. A value that is no date counts as 0.
+ * Counts the records in a range of ids and sums their `updatedAt`. A value that is not a date counts as 0.
  * @param isInParts whether the sum is taken in two parts, which takes half as long again
  */
 export const digestOf = (

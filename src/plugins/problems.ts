@@ -51,10 +51,10 @@ const toProblem = (error: unknown): ProblemError => {
       errors: [{ in: 'query', name: 'perPage', message: 'must be smaller for records of this size' }],
     })
   }
-  // A response contains only records of the caller's organisation, so the caller may know which of them is at fault.
+  // A response contains only records of the caller's organisation, so the caller may know which of them is wrong.
   if (error instanceof UnwritableDocument) {
     return problem('internal_error', 'A stored record cannot be shown, because it does not fit its schema', {
-      errors: [{ in: 'record', name: `${error.collection}/${error.id}`, message: error.fault }],
+      errors: [{ in: 'record', name: `${error.collection}/${error.id}`, message: error.detail }],
     })
   }
   const { code, statusCode = 500 } = error as FastifyError

@@ -43,11 +43,11 @@ export const pageMetadata = (
   { encode }: Pick<ListTokens, 'encode'>,
 ): PageMetadata => {
   const link = linker(request, publicUrl ?? origin(request))
-  const counted = total !== undefined && { total }
+  const withTotal = total !== undefined && { total }
   if (cursor !== undefined) {
     const nextCursor = next?.start && encode('cursor', next.start)
     return {
-      ...counted,
+      ...withTotal,
       perPage,
       hasMore: nextCursor !== undefined,
       ...(nextCursor !== undefined && { nextCursor }),
@@ -63,7 +63,7 @@ export const pageMetadata = (
   // Beyond the end of a list whose total is known, the previous page is the last one that exists.
   const lastBefore = shown === 0 && after === undefined ? Math.min(page - 1, pageCount ?? page) : page - 1
   return {
-    ...counted,
+    ...withTotal,
     perPage,
     ...(pageCount !== undefined && { pageCount }),
     pageLinks: {

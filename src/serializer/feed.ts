@@ -41,7 +41,7 @@ export const compileFeedItems = ([record, deleted]: readonly TSchema[], named: R
       const id = idOf(document)
       // The value may be in a record that is embedded in this one.
       const isOwn = error.collection === document.collection && error.id === id
-      const message = isOwn ? error.fault : `${error.collection}/${error.id}: ${error.fault}`
+      const message = isOwn ? error.detail : `${error.collection}/${error.id}: ${error.detail}`
       out.text(JSON.stringify({ id, unreadable: true, message }))
     }
   }

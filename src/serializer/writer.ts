@@ -129,7 +129,7 @@ const anyScalars = new Map(
 )
 
 /** The first line of each generated function. */
-const HEAD = 'const { bytes } = input, { bytes: json, view } = output'
+const DESTRUCTURE_BUFFERS = 'const { bytes } = input, { bytes: json, view } = output'
 
 interface Field {
   /** The stored name. */
@@ -240,7 +240,7 @@ class Compiler {
 
   #array(item: Writer): Writer {
     const name = this.#function(`
-      ${HEAD}
+      ${DESTRUCTURE_BUFFERS}
       const last = at + input.view.getInt32(at, true) - 1
       json[to++] = ${openArray}
       for (let from = at + 4, next; from < last; from = next) {
@@ -267,7 +267,7 @@ class Compiler {
       }),
     )
     const name = this.#function(`
-      ${HEAD}
+      ${DESTRUCTURE_BUFFERS}
       const start = to
       const last = at + input.view.getInt32(at, true) - 1
       ${fields.map((_, i) => `let place${i} = 0`).join('\n')}
@@ -356,7 +356,7 @@ const writeNested = (input: Bytes, type: number, at: number, output: Bytes, begi
   return to
 }
 
-/** The elements of the document at a place. Of several elements with the same name, the last counts. */
+/** The elements of the document at a place. If several have the same name, only the last is one of them. */
 const members = (bytes: Buffer, at: number): Iterable<Element> =>
   new Map(Array.from(elements(bytes, at), (element) => [element.name, element])).values()
 
@@ -368,8 +368,8 @@ const located = (error: WrongValue, collection: string, bytes: Buffer, isList: b
   const path = pathTo(bytes, error.at, 0)
   let place: Place = { collection, record: isList ? (path.shift() as Element) : ROOT, names: [] }
   for (const element of path) {
-    const isFault = element.at === error.at && error.missing === undefined
-    place = placeOf(element, place, isFault)
+    const isWrong = element.at === error.at && error.missing === undefined
+    place = placeOf(element, place, isWrong)
   }
   if (error.missing !== undefined) place.names.push(error.missing)
   return new UnwritableDocument(place.collection, idOf(bytes, place.record), place.names.join('.'), error.message)
@@ -384,12 +384,12 @@ interface Place {
 
 const ROOT = { type: Bson.document, at: 0 }
 
-/** The place of an element, given the place of what it is in. The element at fault belongs to the record that it is in. */
-const placeOf = (element: Element, { collection, record, names }: Place, isFault: boolean): Place => {
+/** The place of an element, given the place of what it is in. The wrong element belongs to the record that it is in. */
+const placeOf = (element: Element, { collection, record, names }: Place, isWrong: boolean): Place => {
   const fields: Readonly<Record<string, string>> = references[collection as CollectionName] ?? {}
   // An item of an array has its index for a name.
   const target = fields[[...names, element.name].join('.')] ?? fields[names.join('.')]
-  if (target === undefined || element.type !== Bson.document || isFault) {
+  if (target === undefined || element.type !== Bson.document || isWrong) {
     return { collection, record, names: [...names, element.name] }
   }
   return { collection: target, record: element, names: [] }

@@ -35,7 +35,7 @@ import { whenStuck, within } from './stuck.js'
 /** How to connect to MongoDB. Options in the URI override the settings below. */
 export interface MongoSettings {
   uri: string
-  /** The maximum time of a query on the server, in milliseconds. It may wait as long for a free connection before. */
+  /** The maximum time of a query on the server, in milliseconds. Before that, it may wait as long for a free connection. */
   queryTimeoutMs: number
   /** The maximum number of connections to each server. */
   poolSize: number

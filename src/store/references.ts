@@ -63,7 +63,7 @@ interface Value {
   element: Element
 }
 
-/** The values of the fields in the document at `start`. Of an array, its items. */
+/** The values of the fields in the document at `start`. For an array, these are its items. */
 function* valuesOf(fields: readonly string[], bytes: Buffer, start = 0, path = ''): Generator<Value> {
   for (const element of elements(bytes, start)) {
     const name = path + element.name

@@ -22,7 +22,7 @@ export const START: Position = { stamp: null, id: null }
 export const encodeCursor = (binding: readonly string[], { began, position: { stamp, id } }: Cursor): string =>
   encodeToken(binding, [began, stamp, id])
 
-/** @throws the problem `invalid_cursor` if the text is no cursor of this feed */
+/** @throws the problem `invalid_cursor` if the text is not a cursor of this feed */
 export const decodeCursor = (binding: readonly string[], text: string): Cursor => {
   const [began, stamp, id, ...others] = decodeToken('cursor', binding, text)
   const isSound =

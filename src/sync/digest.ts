@@ -12,7 +12,7 @@ import { QueryTimeout, type Store } from '../store/store.js'
 /** How many bounds a request may name. */
 const MAX_BOUNDS = 100
 
-/** A range of ids: from one, inclusive, to another, exclusive. Without one it has no end there. */
+/** The ids from `from` on and before `to`. Without `from` the range has no beginning, without `to` no end. */
 export type IdRange = Pick<RangeDigest, 'from' | 'to'>
 
 /**

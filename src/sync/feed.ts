@@ -61,10 +61,10 @@ export const feedName = ({ organisation }: Scope, { collection }: FeedResource):
 const REMEMBERED_FEEDS = 10_000
 
 export class Feeds {
-  /** Where feeds were found empty. As long as the clock is not read again, further polls of theirs need no look-up. */
+  /** Where feeds were found empty. Until the clock is read again, further requests for them need no look-up. */
   readonly #empty = new LRUCache<string, { position: Position; horizon: number }>({ max: REMEMBERED_FEEDS })
 
-  /** Where feeds were found without deletions. None is added below a horizon, so a first copy does not look there again. */
+  /** Where feeds were found without deletions. None is added below a horizon, so a first copy need not look there again. */
   readonly #undeleted = new LRUCache<string, Span>({ max: REMEMBERED_FEEDS })
 
   constructor(
@@ -108,7 +108,7 @@ export class Feeds {
     }
   }
 
-  /** The first rows of ranges, up to a limit. It is lowered, at most to two, if they are too large to be read at once. */
+  /** The first rows of ranges, up to a limit. If they are too large to be read at once, the limit is halved, down to two. */
   async #firstRows(asked: Asked, ranges: readonly FeedRange[], limit: number): Promise<{ rows: Row[]; limit: number }> {
     const rows: Row[] = []
     try {
@@ -131,7 +131,7 @@ export class Feeds {
     return from.stamp === null || from.stamp < stamp || (from.stamp === stamp && from.id === null)
   }
 
-  /** The newest stamp from a time on that a feed shows now, or undefined if it shows none. */
+  /** The newest stamp at or after a time that a feed shows now, or undefined if it shows none. */
   async newest(scope: Scope, { collection }: FeedResource, from: number): Promise<number | undefined> {
     const horizon = (await this.clock()) - this.settings.settleMs
     if (horizon <= from) return undefined
@@ -210,7 +210,7 @@ const fitting = (rows: readonly Row[]): number => {
   return first === -1 ? rows.length : Math.max(1, first)
 }
 
-/** A span of time: from a time in milliseconds, inclusive, until another, exclusive. */
+/** A span of time in milliseconds. It includes `from` and excludes `until`. */
 interface Span {
   readonly from: number
   readonly until: number

@@ -7,14 +7,14 @@ const LOOK_UPS_AT_ONCE = 4
 
 interface Waiter {
   readonly key: string
-  /** The waiter has everything before this stamp. */
+  /** The waiting request has everything before this stamp. */
   readonly from: number
   /** Ends the wait. */
   readonly end: (hasChanged: boolean) => void
   readonly fail: (error: unknown) => void
 }
 
-/** The newest stamp from a time on, or undefined if there is none. */
+/** The newest stamp at or after a time, or undefined if there is none. */
 type LookUp = (from: number) => Promise<number | undefined>
 
 interface Feed {
@@ -39,7 +39,7 @@ export class Waiting {
   constructor(readonly limits: WaitingLimits) {}
 
   /**
-   * Waits until a feed has a stamp from a time on, at most `ms` milliseconds.
+   * Waits until a feed has a stamp at or after a time, for at most `ms` milliseconds.
    * @param feed identifies the feed; `lookUp` is that of the first request which waits for it
    * @param signal ends the wait when the caller has gone; the promise rejects with its reason
    * @returns whether there is such a stamp
@@ -80,7 +80,7 @@ export class Waiting {
     })
   }
 
-  /** Ends all waits, and those that would begin. */
+  /** Ends all waits. A later wait ends at once. */
   close(): void {
     this.#isClosed = true
     for (const { waiters } of this.#feeds.values()) for (const { end } of waiters) end(false)
@@ -108,7 +108,7 @@ export class Waiting {
     this.#timer = undefined
   }
 
-  /** Looks all feeds up, and begins the next round an interval after this one began. */
+  /** Looks up all feeds. The next round begins an interval after this one began. */
   async #round(): Promise<void> {
     const timer = this.#timer
     const begun = performance.now()
@@ -124,7 +124,7 @@ export class Waiting {
   }
 }
 
-/** Ends the waits of a feed for which there is something. A look-up that fails ends all of them. */
+/** Ends the waits of a feed for which there is a change. If the look-up fails, all of them fail. */
 const lookUp = async ({ lookUp, waiters }: Feed): Promise<void> => {
   const asked = [...waiters]
   try {

@@ -73,6 +73,7 @@ const messages: Readonly<Record<string, Message>> = {
     message: minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`,
   }),
 }
+
 /** A value of a list as an error shows it. It is cut, because it comes from the caller and appears in the response twice. */
 const shown = (value: string): string =>
   value === '' ? 'an empty value' : JSON.stringify(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value)
@@ -86,6 +87,7 @@ const listMessages: Readonly<Record<string, Message>> = {
     allowed,
   }),
 }
+
 const annotations = ['description', 'examples', 'default']
 
 /** Throws unless there is a message for whatever can be wrong with a value of this schema. */
@@ -145,7 +147,7 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
 const asInteger = (value: unknown): unknown =>
   typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
 
-/** Splits a text at its commas. A parameter that was given twice becomes a list whose item is no text, which is not valid. */
+/** Splits a text at its commas. A parameter that was given twice becomes a list whose item is not a text, which is not valid. */
 const asList = (value: unknown): unknown[] => (typeof value === 'string' ? value.split(',') : [value])
 
 /** The first error of each value. */

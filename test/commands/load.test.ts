@@ -234,7 +234,7 @@ t.test('with --delete the records of the lines are deleted, and can be loaded ag
     code: 0,
     output: [
       `line 2: id: ${organisation} has no never in entries`,
-      `Ids of no record that ${organisation} has or had: 1`,
+      `Ids that ${organisation} never had: 1`,
       'Deleted 2 from entries',
       '',
     ].join('\n'),
@@ -249,7 +249,7 @@ t.test('with --delete the records of the lines are deleted, and can be loaded ag
   t.match(await load(line({ _id: 'first' }), ...intoEntries), { code: 0, stdout: 'Wrote 1 to entries' })
   t.match(await load(deletion('never'), ...intoEntries, '--delete', '--strict'), {
     code: 1,
-    output: /^Nothing was written. Ids of no record that .*: 1$/m,
+    output: /^Nothing was written. Ids that .* never had: 1$/m,
   })
 })
 

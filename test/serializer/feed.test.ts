@@ -48,7 +48,7 @@ t.test('records and deletions are written by their schemas, and nothing else of 
   t.same(written([]).items, [])
 })
 
-t.test('a record that does not fit is named with its fault, between the others', async (t) => {
+t.test('a record that does not fit is named with its error, between the others', async (t) => {
   const fitting = record(
     documentOf([
       ['_id', 'a'],

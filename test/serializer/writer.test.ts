@@ -371,7 +371,7 @@ t.test('An error names the collection, the id and the dotted path of the field',
     list: Type.Array(Type.Object({ name: Type.String(), on: Type.Optional(instant) })),
   })
   const list = (...items: object[]) => items.map((item) => stored.document(plain(item)))
-  const cases: readonly [Elements, id: string, field: string, fault: string][] = [
+  const cases: readonly [Elements, id: string, field: string, reason: string][] = [
     [[], '?', 'list', 'is missing'],
     [plain({ _id: 'a', list: 1 }), 'a', 'list', 'is BSON int32, not an array'],
     [plain({ list: 1, _id: 'a' }), 'a', 'list', 'is BSON int32, not an array'],
@@ -412,8 +412,8 @@ t.test('An error names the collection, the id and the dotted path of the field',
       'is BSON minKey, not a value that JSON can represent',
     ],
   ]
-  for (const [elements, id, field, fault] of cases) {
-    const message = `entries ${id}: ${field} ${fault}`
+  for (const [elements, id, field, reason] of cases) {
+    const message = `entries ${id}: ${field} ${reason}`
     const documents = writerOf(schema)
     const whole = plain({ _id: 'whole', list: [] })
     fails(t, () => documents.document(documentOf(elements, 'entries')), { collection: 'entries', id, field, message })
