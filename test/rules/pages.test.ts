@@ -3,12 +3,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import type { TSchema } from '@sinclair/typebox'
 import t from 'tap'
+import { commonFilters } from '../../schemas/common.js'
 import { Settings } from '../../src/config/config.js'
 import { loadDemo } from '../../src/demo.js'
 import { problems } from '../../src/http/problems.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { testApp } from '../support/app.js'
-import { eachResource } from '../support/resources.js'
+import { eachResource, filtersOf } from '../support/resources.js'
 
 const read = (file: string): string => readFileSync(file, 'utf8')
 
@@ -32,7 +33,11 @@ const anchorsOf = (page: string): string[] =>
 t.test('every link of a page leads to a file of the project and to a heading that it has', async (t) => {
   t.ok(pages.includes('README.md') && pages.includes('docs/architecture.md'))
   for (const page of pages) {
-    for (const [, target = ''] of withoutCode(read(page)).matchAll(/\]\(([^)\s]+)\)/g)) {
+    const text = withoutCode(read(page))
+    const defined = [...text.matchAll(/^\[([^\]]+)\]: \S+$/gm)].map(([, name]) => name)
+    for (const [, name] of text.matchAll(/\[([\w/.-]+\.ts)\](?![(:])/g))
+      t.ok(defined.includes(name), `${page}: [${name}]`)
+    for (const [, inline, target = inline as string] of text.matchAll(/\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$/gm)) {
       if (/^https?:/.test(target)) continue
       const [path = '', anchor] = target.split('#')
       const file = path === '' ? page : normalize(join(dirname(page), path))
@@ -48,6 +53,34 @@ t.test('every path of the project that a page names exists', async (t) => {
       const file = path.replace('<resource>', 'entries').replace('<command>', 'load')
       t.ok(existsSync(file), `${page}: ${path}`)
     }
+  }
+})
+
+t.test('every path of the project that a comment names exists', async (t) => {
+  const files = ['src', 'schemas', 'seed', 'test'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => join(folder, name)),
+  )
+  const named = files.flatMap((file) =>
+    [...read(file).matchAll(/^ *(?:\/\/|\/?\*).*$/gm)].flatMap(([comment]) =>
+      [...comment.matchAll(/(?<![\w/.])(?:src|schemas|seed|test|docs|bench)\/[\w./<>-]*[\w/>]/g)].map(([path]) => ({
+        file,
+        path,
+      })),
+    ),
+  )
+  t.ok(named.some(({ path }) => path === 'docs/data.md'))
+  for (const { file, path } of named) t.ok(existsSync(path.replace('<resource>', 'entries')), `${file}: ${path}`)
+})
+
+t.test('the prose of a page has at most 120 characters a line', async (t) => {
+  // The benchmark writes its own page.
+  for (const page of pages.filter((page) => page !== 'bench/RESULTS.md')) {
+    const prose = withoutCode(read(page))
+      .split('\n')
+      .filter((line) => !line.startsWith('|'))
+    for (const line of prose) t.ok(line.length <= 120, `${page}: ${line}`)
   }
 })
 
@@ -89,6 +122,20 @@ t.test('README.md lists every operation', async (t) => {
     ([path, { get }]) => `| \`${get.operationId}\` | \`GET ${path.replace('{id}', ':id')}\` |`,
   )
   t.same(tableOf('README.md', 'Operations').sort(), rows.sort())
+})
+
+t.test('docs/contract.md lists the filters and sorts of every resource', async (t) => {
+  const listed = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ')
+  const common = Object.keys(commonFilters)
+  const rows = eachResource.map(([name, { query }]) => {
+    const filters = filtersOf(query).flatMap(([filter]) => (common.includes(filter) ? [] : filter))
+    return `| Filters and sorts of ${name} | ${listed(filters)}; \`sortBy\` is ${listed(query.properties.sortBy?.enum)}. |`
+  })
+  const lines = read('docs/contract.md').split('\n')
+  t.same(
+    lines.filter((line) => line.startsWith('| Filters and sorts of ')),
+    rows,
+  )
 })
 
 t.test('docs/architecture.md names every resource', async (t) => {
