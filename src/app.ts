@@ -58,8 +58,8 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
 
-  // The order of the plugins is the order of their hooks. Each block is an instance of its own: what it registers applies to
-  // the routes in it alone.
+  // The order of the plugins is the order of their hooks. Each block is an instance of its own: what it registers
+  // applies to the routes in it alone.
   await app.register(requestLogPlugin)
   await app.register(closingPlugin)
   // Before the checks, so that a page can read the problems that they give too.

@@ -1,5 +1,6 @@
-// Writes the log to stdout in blocks, because a system call for every line would cost more than making the line. A log that
-// cannot be written stops nothing: its lines are dropped and counted, and the count is logged once writing works again.
+// Writes the log to stdout in blocks, because a system call for every line would cost more than making the line. A log
+// that cannot be written stops nothing: its lines are dropped and counted, and the count is logged once writing works
+// again.
 import { writeFile, writeFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 
@@ -11,15 +12,18 @@ export interface LogStream {
 /** Lines are written when a block of this many characters is full, and otherwise at this interval. */
 const BLOCK_LENGTH = 32_768
 const FLUSH_INTERVAL_MS = 200
-/** How many characters are kept for a slow reader. Further lines are dropped, so that the service neither waits nor grows. */
+/**
+ * How many characters are kept for a slow reader. Further lines are dropped, so that the service neither waits nor
+ * grows.
+ */
 const MAX_WAITING = 16 * 1024 * 1024
 const STDOUT = 1
 /** The number of the level "warn" in pino. */
 const WARN = 40
 
 /**
- * Opens the log. When the process exits, even because of an error, the lines that wait are written if stdout accepts them at
- * once.
+ * Opens the log. When the process exits, even because of an error, the lines that wait are written if stdout accepts
+ * them at once.
  */
 export const openLog = (): LogStream => {
   const send = process.stdout instanceof Socket ? sendToStream : sendToFile

@@ -13,7 +13,7 @@ import { type Store, StoreUnavailable } from './store/store.js'
 const GRACE_MS = 12_000
 /** How long to wait before a database that cannot be reached is tried again. */
 const RETRY_MS = 2000
-/** How many files the process opens beside the connections of callers and to the database. */
+/** How many files the process opens besides the connections of callers and those to the database. */
 const OTHER_FILES = 64
 
 const start = async (settings: Config): Promise<void> => {
@@ -36,7 +36,8 @@ const start = async (settings: Config): Promise<void> => {
     await app.close()
     await store.close()
   })
-  // The service already responds while the banner waits for the database, for MONGODB_TIMEOUT_MS if it cannot be reached.
+  // The service already responds while the banner waits for the database, for MONGODB_TIMEOUT_MS if it cannot be
+  // reached.
   const isReachable = await app.store.ping().then(
     () => true,
     () => false,

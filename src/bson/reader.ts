@@ -96,8 +96,8 @@ export class BsonList {
   }
 
   /**
-   * The list up to and including one of its documents. It makes no copy. It cuts off the batch after that document, so this
-   * list must not be used any more.
+   * The list up to and including one of its documents. It makes no copy. It cuts off the batch after that document, so
+   * this list must not be used any more.
    */
   upTo(document: Buffer): BsonList {
     const index = this.batches.findIndex(
@@ -258,7 +258,9 @@ const documentsIn = (bytes: Buffer): Buffer[] => {
   return found
 }
 
-/** The number of bytes before the first document of an array: the array's length, the document's type and its name "0". */
+/**
+ * The number of bytes before the first document of an array: the array's length, the document's type and its name "0".
+ */
 const ARRAY_HEAD = 7
 
 /**

@@ -1,5 +1,5 @@
-// The stored documents: name, schema and indexes of each collection. Identifiers are strings, and points in time are BSON
-// dates. Every document that belongs to an organisation names it.
+// The stored documents: name, schema and indexes of each collection. Identifiers are strings, and points in time are
+// BSON dates. Every document that belongs to an organisation names it.
 //
 // Records also have a change stamp, and a deleted record leaves a tombstone in its place. The store writes both, by the
 // clock of the database, so they are in no schema. docs/data.md tells other writers how to write them.
@@ -10,8 +10,9 @@ import { strict } from '../../schemas/kit.js'
 /** An identifier. The limit makes sure that it fits into a URL, even if every character is percent-encoded. */
 const id = Type.String({ minLength: 1, maxLength: 500 })
 /**
- * The identifier of an organisation: letters, digits and, except at the beginning, dots, underscores, colons and dashes. It
- * is used in conditions, in the log and on terminals, and none of these characters has a special meaning there.
+ * The identifier of an organisation: letters, digits and, except at the beginning, dots, underscores, colons and
+ * dashes. It is used in conditions, in the log and on terminals, and none of these characters has a special meaning
+ * there.
  */
 export const ORGANISATION_ID = /^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$/
 const organisationId = Type.String({ pattern: ORGANISATION_ID.source })
@@ -154,9 +155,9 @@ export interface Collection {
 }
 
 /**
- * The indexes of a list: one for each sort, and one for each filter with each sort. Each begins with the organisation and
- * ends with the id. So every page is read in its order from the range of the filter, however many documents match. Sorting
- * by the id needs no other field; `updatedAt` follows, so that the digest reads only this index. Two further
+ * The indexes of a list: one for each sort, and one for each filter with each sort. Each begins with the organisation
+ * and ends with the id. So every page is read in its order from the range of the filter, however many documents match.
+ * Sorting by the id needs no other field; `updatedAt` follows, so that the digest reads only this index. Two further
  * indexes give the change feed its order.
  */
 const byOrganisation = (sorts: readonly string[] = [], filters: readonly string[] = []): Index[] => {
@@ -168,8 +169,8 @@ const byOrganisation = (sorts: readonly string[] = [], filters: readonly string[
     ['organisation', 'updatedAt', '_id'],
     ['organisation', CHANGED_AT, '_id'],
   ]
-  // The first pair has no filter and no sort: the first index of `sync` serves it. A filter by a field with a sort by the same
-  // field is an index that exists already.
+  // The first pair has no filter and no sort: the first index of `sync` serves it. A filter by a field with a sort by
+  // the same field is an index that exists already.
   return [...new Map([...sync, ...pairs.slice(1)].map((fields) => [fields.join(), fields])).values()]
 }
 

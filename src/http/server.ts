@@ -13,7 +13,10 @@ const HEADERS_MS = 10_000
 const REQUEST_MS = 30_000
 /** How often Node checks these two limits. */
 const CHECK_INTERVAL_MS = 5000
-/** How many pipelined requests of a connection may wait. The connection is closed after the response to the last of them. */
+/**
+ * How many pipelined requests of a connection may wait. The connection is closed after the response to the last of
+ * them.
+ */
 const MAX_WAITING = 100
 
 interface Exchange {
@@ -97,8 +100,8 @@ const start = (exchange: Exchange, connection: Connection, listener: RequestList
 }
 
 /**
- * Calls back when all responses of a connection are written. If the body of the last request is incomplete, the connection
- * is closed instead, because that request has its response already.
+ * Calls back when all responses of a connection are written. If the body of the last request is incomplete, the
+ * connection is closed instead, because that request has its response already.
  */
 export const afterResponses = (socket: Socket, callback: () => void): void => {
   const connection = connectionOf(socket)

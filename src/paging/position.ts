@@ -18,8 +18,8 @@ const MAX_STRING_BYTES = 1000
 const MAX_TIME = 8.64e15
 
 /**
- * The position of a record, or undefined if it has none: its id is not a string, or its sort value is a very long string or
- * of a type that no response shows.
+ * The position of a record, or undefined if it has none: its id is not a string, or its sort value is a very long
+ * string or of a type that no response shows.
  * @param sortBy the stored name of the sort field, which the record must have kept
  */
 export const positionOf = (record: Buffer, sortBy: string): Position | undefined => {
@@ -63,7 +63,7 @@ const sortValue = (bytes: Buffer, { type, at, next }: Element): SortValue | unde
   }
 }
 
-/** What a token holds of a start. Values that JSON lacks are numbers or strings with their type behind them. */
+/** What a token holds of a start. A value that JSON lacks is a number or a string, followed by the name of its type. */
 export const toPayload = ({ position: { value, id }, isBackward, isInclusive }: Start): Payload => {
   const start = [isBackward, isInclusive, id]
   if (value instanceof Date) return [...start, value.getTime(), 'date']

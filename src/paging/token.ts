@@ -1,6 +1,6 @@
 // Tokens: opaque texts by which a caller goes on where it was, in a list or a feed. A token has a check sum, so that a
-// garbled one is an error, and is bound to the request that made it. It holds a position and gives no rights, so it needs no
-// secret.
+// garbled one is an error, and is bound to the request that made it. It holds a position and gives no rights, so it
+// needs no secret.
 import { hash } from 'node:crypto'
 import { type ProblemError, problem } from '../http/problems.js'
 
@@ -16,7 +16,8 @@ const SUM_BYTES = 8
 
 /**
  * A token for a payload.
- * @param binding what a later request must have in common with this one: the organisation, the operation and its filters
+ * @param binding what a later request must have in common with this one: the organisation, the operation and its
+ * filters
  */
 export const encodeToken = (binding: readonly unknown[], payload: Payload): string => {
   const text = JSON.stringify(payload)

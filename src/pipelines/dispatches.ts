@@ -33,7 +33,9 @@ const filters: FiltersFor<DispatchListQuery> = {
   ...common,
 }
 
-/** The field, or an empty array if it is missing or null. The serializer reports any other value that is not an array. */
+/**
+ * The field, or an empty array if it is missing or null. The serializer reports any other value that is not an array.
+ */
 const orEmpty = (field: string): Expression => ({ $ifNull: [`$${field}`, []] })
 
 /** Replaces each id in the array `field` by an object that holds it. */

@@ -1,6 +1,6 @@
-// Every join of the service. Most are a $lookup by equality on an index, and then a check that the documents found belong
-// to the caller's organisation, so that an id of another organisation's document finds nothing. The others are references,
-// whose query has the caller's scope.
+// Every join of the service. Most are a $lookup by equality on an index, and then a check that the documents found
+// belong to the caller's organisation, so that an id of another organisation's document finds nothing. The others are
+// references, whose query has the caller's scope.
 import { EntryAgent } from '../../schemas/agents.js'
 import { EntryDispatch } from '../../schemas/dispatches.js'
 import type { expandable } from '../../schemas/entries.js'
@@ -51,8 +51,8 @@ export const embedAgent = (scope: Scope): Stage[] => embed(scope, 'agents', 'age
 export const recipientsField = 'recipients.agents'
 
 /**
- * The recipients of a dispatch, in the order in which the dispatch names them. There may be thousands. A $lookup returns
- * them in the collection's order, and an expression that restores their order takes quadratic time.
+ * The recipients of a dispatch, in the order in which the dispatch names them. There may be thousands. A $lookup
+ * returns them in the collection's order, and an expression that restores their order takes quadratic time.
  * @param kept selects the fields of an agent that the response shows
  */
 export const recipientReferences = (scope: Scope, kept: Stage): References =>
@@ -72,8 +72,8 @@ export const entryReferences = (scope: Scope, fields: Iterable<(typeof expandabl
 
 /**
  * Adds the dispatches of a project, only by their ids. Dispatches of any organisation may name the project, so the join
- * itself selects those of the caller's: an index begins with both fields. The join also keeps the field that it joins by;
- * without it, a database may read all documents whole before it selects their fields.
+ * itself selects those of the caller's: an index begins with both fields. The join also keeps the field that it joins
+ * by; without it, a database may read all documents whole before it selects their fields.
  */
 export const addDispatches = (scope: Scope): Stage[] => [
   {

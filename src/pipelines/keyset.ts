@@ -1,5 +1,5 @@
 // Keyset paging: reading a sorted list from a position instead of skipping what is before it. So a page costs the same
-// however deep it is, and records that come or go elsewhere neither hide nor repeat any.
+// however deep it is, and records that are added or deleted meanwhile neither hide nor repeat any.
 import type { Condition } from './stages.js'
 
 /** The value of a sort field. A missing field counts as null. */
@@ -18,7 +18,10 @@ export type Direction = 1 | -1
 /** The first point in time that a Date can hold. */
 export const FIRST_TIME = new Date(-8.64e15)
 
-/** The values of the types that a sort field may have, in the order of MongoDB. A condition finds only values of its type. */
+/**
+ * The values of the types that a sort field may have, in the order of MongoDB. A condition finds only values of its
+ * type.
+ */
 const types: readonly { has: (value: SortValue) => boolean; values: unknown }[] = [
   { has: (value) => value === null, values: null },
   { has: () => false, values: Number.NaN }, // which $gte does not find
@@ -30,9 +33,10 @@ const types: readonly { has: (value: SortValue) => boolean; values: unknown }[] 
 ]
 
 /**
- * The records that follow a position, as conditions. An index serves each of them, and the records of one follow those of
- * the one before. They are separate because no index serves them as `$or` on every database. For sortBy `x`, ascending,
- * and a number, they are: the same `x` and a greater id; a greater number; each type that sorts after numbers.
+ * The records that follow a position, as conditions. An index serves each of them, and the records of one follow those
+ * of the one before. They are separate because no index serves them as `$or` on every database. For sortBy `x`,
+ * ascending, and a number, they are: the same `x` and a greater id; a greater number; each type that sorts after
+ * numbers.
  * @param sortBy the stored name of the sort field
  * @param isInclusive whether a record exactly at the position belongs to them
  */

@@ -1,5 +1,5 @@
-// The building blocks of pipelines, and the class Query. A query always has the caller's organisation as its last condition,
-// so a filter can only narrow what it reads.
+// The building blocks of pipelines, and the class Query. A query always has the caller's organisation as its last
+// condition, so a filter can only narrow what it reads.
 import type { TObject } from '@sinclair/typebox'
 import { namedSchemas } from '../../schemas/index.js'
 import { joinedDocument } from '../../schemas/kit.js'
@@ -11,8 +11,9 @@ export interface Scope {
 }
 
 /**
- * An aggregation expression. MongoDB reads a string that begins with `$` as a field or a variable, so the type allows only
- * string literals that do. A value from outside the program must be wrapped in `$literal`, or it could name a field.
+ * An aggregation expression. MongoDB reads a string that begins with `$` as a field or a variable, so the type allows
+ * only string literals that do. A value from outside the program must be wrapped in `$literal`, or it could name a
+ * field.
  */
 export type Expression =
   | `$${string}`
@@ -58,9 +59,13 @@ export interface References {
 
 const writingStages = ['$out', '$merge']
 
-/** A query for a store: the documents that match `match` go through `stages`. It always has a scope and never writes. */
+/**
+ * A query for a store: the documents that match `match` go through `stages`. It always has a scope and never writes.
+ */
 export class Query {
-  /** Prevents a plain object of the same shape from passing as a Query, so that only in() and deletedFrom() create one. */
+  /**
+   * Prevents a plain object of the same shape from passing as a Query, so that only in() and deletedFrom() create one.
+   */
   declare protected readonly scoped: true
 
   private constructor(
@@ -115,7 +120,10 @@ export interface Listing {
   readonly total?: 'true' | 'false'
   readonly cursor?: string
   readonly after?: string
-  /** The rows to read instead of the page with the number `page`. It is not a parameter: the code that reads the list sets it. */
+  /**
+   * The rows to read instead of the page with the number `page`. It is not a parameter: the code that reads the list
+   * sets it.
+   */
   readonly slice?: Slice
 }
 

@@ -12,7 +12,7 @@ export interface FeedResource {
   readonly list: (scope: Scope, listing: never) => Query
 }
 
-/** A part of a feed that is one range of an index: the rows with a stamp, or between two, and after an id. */
+/** A part of a feed that is one range of an index: the rows between two stamps, or those of one stamp after an id. */
 export interface FeedRange {
   /** The stamp of all rows, or the bounds of their stamps, or null for rows without a stamp. */
   readonly stamp: Date | null | { readonly $gte?: Date; readonly $gt?: Date; readonly $lt: Date }

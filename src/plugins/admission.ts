@@ -1,6 +1,6 @@
-// Limits how much of the service one API key can use. The requests of a key run a few at a time, and its responses that have
-// not been read yet share a limited amount of memory. A request beyond these limits waits, or fails with 503 `overloaded`;
-// requests with other keys are not affected. docs/decisions/0008-shares-of-a-key.md has the reasons.
+// Limits how much of the service one API key can use. The requests of a key run a few at a time, and its responses that
+// have not been read yet share a limited amount of memory. A request beyond these limits waits, or fails with 503
+// `overloaded`; requests with other keys are not affected. docs/decisions/0008-shares-of-a-key.md has the reasons.
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
@@ -24,15 +24,15 @@ declare module 'fastify' {
 /** A page of more records than this is large. A page of 1,000 is as much work as twenty of the usual size. */
 const LARGE_PAGE = 50
 /**
- * How many requests run at once, in all and for each key. Large pages have a queue of their own. `alone` is the limit of a
- * key while no other key is in use, `beside` the limit while others are.
+ * How many requests run at once, in all and for each key. Large pages have a queue of their own. `alone` is the limit
+ * of a key while no other key is in use, `beside` the limit while others are.
  */
 const SMALL = { atOnce: 64, alone: 16, beside: 4 }
 const LARGE = { atOnce: 2, perKey: 1 }
 const DIGESTS = { atOnce: 2, perKey: 1 }
 /**
- * For this long after requests with two different keys, several keys count as in use. Meanwhile each large page is followed
- * by a pause as long as the page took, at most LONGEST_PAUSE_MS.
+ * For this long after requests with two different keys, several keys count as in use. Meanwhile each large page is
+ * followed by a pause as long as the page took, at most LONGEST_PAUSE_MS.
  */
 const SEVERAL_KEYS_MS = 1000
 const LONGEST_PAUSE_MS = 1000
@@ -166,7 +166,9 @@ export const admissionPlugin = fp(
         if (queue === large) setImmediate(admit)
         else admit()
       }
-      /** Waits for a place. It calls back when the request has one or has waited too long, never if its caller has gone. */
+      /**
+       * Waits for a place. It calls back when the request has one or has waited too long, never if its caller has gone.
+       */
       const enter = (callback: typeof done): void => {
         done = callback
         if (reply.raw.closed || queue.enter(key, begin)) return

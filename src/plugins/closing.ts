@@ -1,5 +1,6 @@
-// Graceful shutdown: running requests get their responses, then every connection is closed. That includes connections on
-// which a caller has sent nothing or half a request: they would keep the process alive for as long as the caller likes.
+// Graceful shutdown: running requests get their responses, then every connection is closed. That includes connections
+// on which a caller has sent nothing or half a request: they would keep the process alive for as long as the caller
+// likes.
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
@@ -32,7 +33,8 @@ export const closingPlugin = fp(
     })
     app.addHook('preClose', async () => {
       closing.abort()
-      // Requests that have arrived but are not read yet are lost when listening stops, so wait until none comes any more.
+      // Requests that have arrived but are not read yet are lost when listening stops, so wait until none comes any
+      // more.
       let receivedBefore = -1
       for (let checks = 0; checks < MAX_CHECKS && (running > 0 || received > receivedBefore); checks++) {
         receivedBefore = received

@@ -14,7 +14,8 @@ export const corsPlugin = fp(
       allowedHeaders: ['Authorization', 'If-None-Match', 'X-Request-Id'],
       exposedHeaders: ['ETag', 'Link', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
       maxAge: PREFLIGHT_MAX_AGE_S,
-      // An OPTIONS request that is no preflight gets the same response, because that error would be no problem of the catalogue.
+      // An OPTIONS request that is not a preflight gets the same response. The plugin's error would not be in the
+      // catalogue.
       strictPreflight: false,
     })
   },

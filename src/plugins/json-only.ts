@@ -1,4 +1,5 @@
-// Every response is JSON, so a request whose Accept header excludes JSON fails. Sets the headers that all responses share.
+// Every response is JSON, so a request whose Accept header excludes JSON fails. Sets the headers that all responses
+// share.
 import accepts from '@fastify/accepts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'

@@ -19,8 +19,8 @@ const CONTENT_SECURITY_POLICY = {
 }
 
 /**
- * A query as the document shows it: a parameter that must not stand beside another has no default, because Swagger UI would
- * send the default with every request. Its description has it.
+ * A query as the document shows it. A parameter that must not be given with another has no default, because Swagger UI
+ * would send the default with every request. Its description names the default.
  */
 const shownQuery = (query: TObject): TObject => {
   const properties = { ...query.properties }

@@ -68,8 +68,7 @@ const toProblem = (error: unknown): ProblemError => {
 }
 
 const sendProblem = (found: ProblemError, cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
-  // A problem that the service throws itself is expected and needs no log line. The store logs that it is unavailable once,
-  // not for each request.
+  // A problem that the service throws itself is expected and needs no log line. The store logs an outage, once.
   const isLogged = cause instanceof ProblemError || cause instanceof StoreUnavailable
   if (found.status >= 500 && !isLogged) request.log.error({ err: cause }, found.code)
   // An entity tag that is already set belongs to the response that failed.

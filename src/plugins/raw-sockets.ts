@@ -1,5 +1,5 @@
-// Responds where the application gets no request: when Node cannot parse what a caller sent, and to CONNECT. The problem is
-// written to the socket, after the responses to earlier requests. Also logs when connections are refused.
+// Responds where the application gets no request: when Node cannot parse what a caller sent, and to CONNECT. The
+// problem is written to the socket, after the responses to earlier requests. Also logs when connections are refused.
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyInstance } from 'fastify'

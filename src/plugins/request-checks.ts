@@ -1,4 +1,5 @@
-// The checks that are the same for every request: its URL, its HTTP version and its headers. They run before all others.
+// The checks that are the same for every request: its URL, its HTTP version and its headers. They run before all
+// others.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import {
@@ -12,8 +13,8 @@ import {
 } from '../http/problems.js'
 
 /**
- * The longest value, in characters, of each header that the service or one of its libraries parses: the time to parse some
- * of them grows with the square of their length.
+ * The longest value, in characters, of each header that the service or one of its libraries parses: the time to parse
+ * some of them grows with the square of their length.
  */
 export const MAX_HEADER_LENGTHS = {
   accept: 1000,
@@ -95,7 +96,9 @@ const headerProblem = ({ headers, raw }: FastifyRequest): ProblemError | undefin
 const wrongHeader = (name: string, message: string) =>
   problem('bad_request', `${name} ${message}`, { errors: [{ in: 'header', name, message }] })
 
-/** The header, of Host and Authorization, that is there more than once. In `headers` Node keeps only the first of them. */
+/**
+ * The header, of Host and Authorization, that is there more than once. In `headers` Node keeps only the first of them.
+ */
 const repeated = (rawHeaders: readonly string[]): 'Host' | 'Authorization' | undefined => {
   let hosts = 0
   let keys = 0

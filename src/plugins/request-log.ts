@@ -30,7 +30,9 @@ export const requestLogPlugin = fp(
   { name: 'request-log', fastify: '5.x' },
 )
 
-/** Logs a request when it has ended, even if the caller disconnected first. Fastify's onResponse hook would miss that. */
+/**
+ * Logs a request when it has ended, even if the caller disconnected first. Fastify's onResponse hook would miss that.
+ */
 export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void =>
   whenOver(reply, (wasSent) => logRequest(request, reply, wasSent))
 
@@ -49,6 +51,9 @@ const logRequest = (request: FastifyRequest, reply: FastifyReply, wasSent: boole
     'request',
   )
 
-/** The beginning of a text from outside, without secrets and without the control characters that JSON leaves as they are. */
+/**
+ * The beginning of a text from outside, without secrets and without the control characters that JSON leaves as they
+ * are.
+ */
 const loggable = (text: string, maxLength: number): string =>
   redacted(text.slice(0, maxLength)).replace(/[\x7f-\x9f]/g, '?')

@@ -1,5 +1,5 @@
-// Gives the buffer of a response back to the serializer once the response is sent. It is registered after the compression,
-// which gives back the buffers that it has read itself.
+// Gives the buffer of a response back to the serializer once the response is sent. It is registered after the
+// compression, which gives back the buffers that it has read itself.
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { whenOver } from '../http/caller.js'

@@ -1,12 +1,12 @@
-// Reads one page of a list: by its number, or from the position of a token. It reads one record more than the page shows,
-// so it knows whether the list goes on.
+// Reads one page of a list: by its number, or from the position of a token. It reads one record more than the page
+// shows, so it knows whether the list goes on.
 import { BsonList, bsonArray, UnwritableDocument } from '../bson/reader.js'
 import { fromPayload, positionOf, type Start, toPayload } from '../paging/position.js'
 import { decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from '../paging/token.js'
 import { rangesAfter } from '../pipelines/keyset.js'
 import { type Listing, orderOf, type Scope, type Slice } from '../pipelines/stages.js'
 
-/** Where the list goes on beside a page: at a position, or if it has none, at the page with the next number. */
+/** The page before or after a page. It begins at a position, or if there is none, it is found by its number. */
 export interface Neighbour {
   readonly start: Start | undefined
 }
@@ -66,7 +66,7 @@ export const readPage = async (
   }
 }
 
-/** The first rows behind a start, in its direction. */
+/** The first rows after a start, in its direction. */
 const readFrom = async (
   listing: Listing,
   { position, isBackward, isInclusive }: Start,
@@ -87,7 +87,7 @@ const readFrom = async (
   return new BsonList(collection, batches)
 }
 
-/** A record from which a walk by cursor cannot go on. By its number, its page can still be read. */
+/** The error for a record from which no cursor can go on. The page can still be read by its number. */
 const unplaced = (collection: string, row: Buffer, field: string): UnwritableDocument => {
   const id = positionOf(row, '_id')?.id
   const reason = 'has a value from which no cursor can go on'

@@ -24,7 +24,7 @@ export const commonProblems: ProblemCode[] = [
   ...databaseProblems,
 ]
 
-/** The work on a page of more bytes takes milliseconds, so other requests get their turn in between. */
+/** A page of more bytes takes milliseconds to process, so other requests get their turn in between. */
 export const LARGE_BYTES = 512 * 1024
 
 interface Operation {

@@ -17,8 +17,8 @@ type Found = Pick<Page, 'shown' | 'next' | 'previous'>
  * - A page without a next one shows that it ends with the page.
  * - Any other page shows that it has at least one record more.
  *
- * For a page that begins at a position, the number of records before it is not known. Such a page shows only that the list
- * has at least the records of the page.
+ * For a page that begins at a position, the number of records before it is not known. Such a page shows only that the
+ * list has at least the records of the page.
  * @param counted how many records match, as of some time ago
  */
 export const totalOf = ({ page, perPage, cursor, after }: Place, { shown, next }: Found, counted: number): number => {
@@ -74,10 +74,15 @@ export const pageMetadata = (
   }
 }
 
-/** A longer `Link` header is left out, in bytes: proxies and clients limit the headers of a response, often to 4 KiB. */
+/**
+ * A longer `Link` header is left out, in bytes: proxies and clients limit the headers of a response, often to 4 KiB.
+ */
 const MAX_LINK_BYTES = 2000
 
-/** The links to the neighbours of a page as a `Link` header (RFC 8288), or undefined if there are none or they are too long. */
+/**
+ * The links to the neighbours of a page as a `Link` header (RFC 8288), or undefined if there are none or they are too
+ * long.
+ */
 export const linkHeader = ({ pageLinks: { next, previous } }: PageMetadata): string | undefined => {
   const links = [
     ...(next === undefined ? [] : [`<${next}>; rel="next"`]),

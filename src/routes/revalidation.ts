@@ -1,4 +1,5 @@
-// Conditional requests (RFC 9110, section 13): a caller that sends the current entity tag gets 304 instead of the response.
+// Conditional requests (RFC 9110, section 13): a caller that sends the current entity tag gets 304 instead of the
+// response.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
 import type { PageMetadata } from '../../schemas/envelope.js'
@@ -6,8 +7,9 @@ import type { BsonDocument, BsonList } from '../bson/reader.js'
 import { etagOf } from '../serializer/etag.js'
 
 /**
- * Sets the entity tag of the response, and returns whether the caller sent this tag, so that it needs only a 304. The caller's
- * Cache-Control is ignored: it is meant for caches, and browsers' `fetch` sends `no-cache` with every If-None-Match.
+ * Sets the entity tag of the response, and returns whether the caller sent this tag, so that it needs only a 304. The
+ * caller's Cache-Control is ignored: it is meant for caches, and browsers' `fetch` sends `no-cache` with every
+ * If-None-Match.
  */
 export const isKnown = (
   { headers }: FastifyRequest,

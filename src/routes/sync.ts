@@ -29,9 +29,9 @@ import { commonProblems, LARGE_BYTES } from './operations.js'
 import { problemResponses, response } from './responses.js'
 
 const PER_PAGE = 50
-/** How often a feed is looked up for those who wait, and how old the clock of the database may be. */
+/** How often a feed is looked up for the requests that wait, and how old the clock of the database may be. */
 const INTERVAL_MS = 1000
-/** Requests that may wait: of one key, and as a part of all connections. */
+/** How many requests of one key may wait, and which part of all connections may: a half. */
 const WAITING_PER_KEY = 100
 const WAITING_SHARE = 2
 /** How long the ranges of a digest may take together. */
@@ -78,7 +78,7 @@ const feedOperation = (
   const page = feedPage(item)
   const serialize = compileResponse(page)
 
-  /** Waits for something behind an empty page until a time. Returns whether another try may find it. */
+  /** Waits for a change after an empty page, at most until a time. Returns whether there is one. */
   const hasChanged = async (request: FastifyRequest, { next }: FeedPage, until: number): Promise<boolean> => {
     const { scope } = request
     const ms = until - performance.now()

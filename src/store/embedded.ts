@@ -1,6 +1,6 @@
-// The embedded store, for development, demos and tests. It keeps documents as BSON in memory and runs pipelines on mingo.
-// Each query works on its own copies, so it cannot change stored documents. Where mingo differs from MongoDB, this file
-// does the work: $sort, $skip, $limit and $lookup run on indexes, and `context` replaces other operators.
+// The embedded store, for development, demos and tests. It keeps documents as BSON in memory and runs pipelines on
+// mingo. Each query works on its own copies, so it cannot change stored documents. Where mingo differs from MongoDB,
+// this file does the work: $sort, $skip, $limit and $lookup run on indexes, and `context` replaces other operators.
 import { Aggregator } from 'mingo/aggregator'
 import { Context, evalExpr } from 'mingo/core'
 import type { Iterator as LazyList } from 'mingo/lazy'
@@ -193,7 +193,9 @@ const ordered =
       .flat(path.split('.').length) // each name of a path may lead into an array
       .some((found) => isSameType(found, value) && holds(compareValues(found, value)))
 
-/** Sets the value at a path, or removes the field if the value is undefined. Replaces non-objects on the way by objects. */
+/**
+ * Sets the value at a path, or removes the field if the value is undefined. Replaces non-objects on the way by objects.
+ */
 const put = (document: Document, [name, ...rest]: readonly [string, ...string[]], value: unknown): void => {
   const [next, ...others] = rest
   if (next !== undefined) {

@@ -35,7 +35,9 @@ import { whenStuck, within } from './stuck.js'
 /** How to connect to MongoDB. Options in the URI override the settings below. */
 export interface MongoSettings {
   uri: string
-  /** The maximum time of a query on the server, in milliseconds. Before that, it may wait as long for a free connection. */
+  /**
+   * The maximum time of a query on the server, in milliseconds. Before that, it may wait as long for a free connection.
+   */
   queryTimeoutMs: number
   /** The maximum number of connections to each server. */
   poolSize: number
@@ -47,25 +49,28 @@ export interface MongoSettings {
 }
 
 /**
- * The driver's interval between heartbeats, and its time limit for a heartbeat and for a new connection, in milliseconds.
- * After both together the driver aborts all operations on a server that no longer responds.
+ * The driver's interval between heartbeats, and its time limit for a heartbeat and for a new connection, in
+ * milliseconds. After both together the driver aborts all operations on a server that no longer responds.
  */
 const HEARTBEAT_MS = 2000
 const CONNECT_MS = 2000
 const STREAM_BATCH = 1000
 /**
- * Options with which the driver returns documents as bytes. The second one keeps the rest of a reply as objects, because
- * otherwise the driver fails when it compares the `topologyVersion` of errors. The driver sets it only for `find`.
+ * Options with which the driver returns documents as bytes. The second one keeps the rest of a reply as objects,
+ * because otherwise the driver fails when it compares the `topologyVersion` of errors. The driver sets it only for
+ * `find`.
  */
 const RAW = { raw: true, documentsReturnedIn: 'firstBatch' }
-/** A batch size larger than any page. Without it, the server sends 101 documents, and the others need a second request. */
+/**
+ * A batch size larger than any page. Without it, the server sends 101 documents, and the others need a second request.
+ */
 const WHOLE_PAGE = 0x7fffffff
 /** MongoDB's error code MaxTimeMSExpired. */
 const MAX_TIME_EXPIRED = 50
 const DUPLICATE_KEY = 11_000
 const INDEX_OPTIONS_CONFLICT = 85
 const SECONDS_A_DAY = 86_400
-/** Tombstones outlive the cursors that need them, so that none goes while a page is read. */
+/** Tombstones outlive the cursors that need them, so that none is deleted while a page is read. */
 const SPARE_SECONDS = 3600
 const AUTHENTICATION_FAILED = 18
 /** Error codes of a server that cannot serve data at the moment, for example because the primary changes. */
@@ -154,7 +159,10 @@ export const mongoStore = (settings: MongoSettings): Store => {
   const cursor = (query: Read, stages: readonly Document[], options: AggregateOptions = {}) =>
     collection(query.collection).aggregate([{ $match: query.match }, ...stages], options)
 
-  /** The command for a query. A cursor of the driver would take longer than everything else that the driver does for a page. */
+  /**
+   * The command for a query. A cursor of the driver would take longer than everything else that the driver does for a
+   * page.
+   */
   const commandOf = ({ collection, match }: Read, stages: readonly Document[]) => ({
     aggregate: collection,
     pipeline: [{ $match: match }, ...stages],
@@ -185,8 +193,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
   }
 
   /**
-   * The documents of a query as the array of bytes that the server sent, or undefined if they do not fit into one reply. A
-   * cursor of the driver would create an object and a copy for each document.
+   * The documents of a query as the array of bytes that the server sent, or undefined if they do not fit into one
+   * reply. A cursor of the driver would create an object and a copy for each document.
    */
   const wholeBatch = async (query: Query, signal?: AbortSignal, from?: 'primary'): Promise<Buffer | undefined> => {
     const server = from && { readPreference: from }
@@ -248,8 +256,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
    * Writes records with a change stamp. A record replaces the tombstone of its organisation that has its id, and with
    * `replace` also the record that has its id. Otherwise it is inserted, so an id that is taken is a duplicate key.
    *
-   * The update does not use $replaceWith, because after it the MongoDB-compatible server of the tests takes every index for
-   * a multikey index, and then sorts pages instead of reading them in the order of an index.
+   * The update does not use $replaceWith, because after it the MongoDB-compatible server of the tests takes every index
+   * for a multikey index, and then sorts pages instead of reading them in the order of an index.
    */
   const write = (name: RecordCollection, documents: readonly Owned[], ordered: boolean, replace = false) => {
     const updates = documents.map((document) => {
@@ -266,7 +274,9 @@ export const mongoStore = (settings: MongoSettings): Store => {
     return run(() => collection(name).bulkWrite(updates, { ordered }))
   }
 
-  /** Makes the database delete old tombstones. A changed setting changes the index that exists, unless it is to be kept. */
+  /**
+   * Makes the database delete old tombstones. A changed setting changes the index that exists, unless it is to be kept.
+   */
   const expireTombstones = async (name: RecordCollection, keepExpiry: boolean): Promise<void> => {
     const index = { key: keyOf([TOMBSTONE_EXPIRY]), ...ofTombstones }
     const expireAfterSeconds = settings.tombstoneDays * SECONDS_A_DAY + SPARE_SECONDS
@@ -405,7 +415,9 @@ const isOutage = (error: unknown): boolean =>
   (error instanceof MongoServerError && OUTAGES.has(Number(error.code))) ||
   isSystemError(error)
 
-/** Whether it is an error of Node that the driver passes on: DNS for a mongodb+srv URI, or a write to a lost connection. */
+/**
+ * Whether it is an error of Node that the driver passes on: DNS for a mongodb+srv URI, or a write to a lost connection.
+ */
 const isSystemError = (error: unknown): boolean => {
   const { code, syscall } = error as NodeJS.ErrnoException
   return syscall?.startsWith('query') === true || code === 'EPIPE' || code === 'ECONNRESET'

@@ -1,5 +1,5 @@
-// Replaces ids in the result of a query by their documents. Each document is fetched once, even if many rows refer to it.
-// An id without a document is removed, as a $lookup would.
+// Replaces ids in the result of a query by their documents. Each document is fetched once, even if many rows refer to
+// it. An id without a document is removed, as a $lookup would.
 import { ObjectId } from 'mongodb'
 import {
   Bson,
@@ -14,7 +14,9 @@ import {
 } from '../bson/reader.js'
 import type { Query, References } from '../pipelines/stages.js'
 
-/** Replaces the referring ids in a list by documents, which `read` fetches with one query for each of the references. */
+/**
+ * Replaces the referring ids in a list by documents, which `read` fetches with one query for each of the references.
+ */
 export const withReferences = async (
   list: BsonList,
   references: readonly References[],

@@ -1,5 +1,5 @@
-// The interface between the service and its database. Queries return documents as BSON bytes, which the serializer turns
-// into JSON.
+// The interface between the service and its database. Queries return documents as BSON bytes, which the serializer
+// turns into JSON.
 
 import type { BsonList } from '../bson/reader.js'
 import type { CollectionName, Documents, RecordCollection } from '../documents/collections.js'
@@ -29,8 +29,8 @@ export interface Store {
   /** Reads all documents of a collection, of all organisations and also tombstones, in batches. */
   dangerouslyReadAll(collection: CollectionName): AsyncIterable<readonly Stored[]>
   /**
-   * Adds documents, records with a change stamp. Fails if an `_id` exists already, or with `skipTaken` skips that document.
-   * A tombstone of the same organisation does not count as existing: the record replaces it.
+   * Adds documents, records with a change stamp. Fails if an `_id` exists already, or with `skipTaken` skips that
+   * document. A tombstone of the same organisation does not count as existing: the record replaces it.
    */
   insert<C extends CollectionName>(
     collection: C,
@@ -40,13 +40,13 @@ export interface Store {
   /** Sets fields of the document with an id. Returns whether the document exists. */
   update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>): Promise<boolean>
   /**
-   * Adds records, or replaces those of the same organisation that have the same `_id`, and stamps them. Fails if a record
-   * with an `_id` belongs to another organisation.
+   * Adds records, or replaces those of the same organisation that have the same `_id`, and stamps them. Fails if a
+   * record with an `_id` belongs to another organisation.
    */
   upsert<C extends RecordCollection>(collection: C, documents: readonly Documents[C][]): Promise<void>
   /**
-   * Stamps the records that have no change stamp, because they were written before there were stamps or by another writer.
-   * Yields how many after each batch. If it is interrupted, it can be called again.
+   * Stamps the records that have no change stamp, because they were written before there were stamps or by another
+   * writer. Yields how many after each batch. If it is interrupted, it can be called again.
    */
   stamp(collection: RecordCollection): AsyncIterable<number>
   /** Replaces records of an organisation by tombstones. Returns how many of them existed. */
@@ -54,8 +54,8 @@ export interface Store {
   /** The time by the clock of the database, as it was when the call began or later. */
   now(): Promise<Date>
   /**
-   * Creates the missing indexes of all collections, and sets how long tombstones are kept. With `keepExpiry` that stays as it
-   * is where it is set already.
+   * Creates the missing indexes of all collections, and sets how long tombstones are kept. With `keepExpiry`, a time
+   * that is set already stays.
    */
   ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
   /** Rejects unless the database responds. */

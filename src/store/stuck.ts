@@ -1,6 +1,6 @@
-// Time limits for a case in which the driver waits forever. If it writes a command after a socket has ended and before its
-// `close` event, the command never ends, because mongodb 7.8 waits for a `drain` event. If the command was a heartbeat, the
-// driver never checks that server again.
+// Time limits for a case in which the driver waits forever. If it writes a command after a socket has ended and before
+// its `close` event, the command never ends, because mongodb 7.8 waits for a `drain` event. If the command was a
+// heartbeat, the driver never checks that server again.
 import type { MongoClient } from 'mongodb'
 import { StoreUnavailable } from './store.js'
 

@@ -1,5 +1,6 @@
-// The clock of the database, which sets the stamps of all records. It is read at most once a second for all requests of the
-// process. A value that is some time old only delays what a feed shows; a value that was read after the rows could hide rows.
+// The clock of the database, which sets the stamps of all records. It is read at most once a second for all requests of
+// the process. A value that is some time old only delays what a feed shows; a value that was read after the rows could
+// hide rows.
 import type { Store } from '../store/store.js'
 
 export type Clock = () => Promise<number>

@@ -1,5 +1,5 @@
-// Digests: count and sum of `updatedAt` of the records in consecutive ranges of ids. A partner computes the same from its
-// copy, and where the two differ the copy is wrong.
+// Digests: count and sum of `updatedAt` of the records in consecutive ranges of ids. A partner computes the same from
+// its copy, and where the two differ the copy is wrong.
 import type { RangeDigest } from '../../schemas/sync.js'
 import { Bson, type BsonDocument, type Element } from '../bson/reader.js'
 import { fieldOf, integerOf } from '../bson/values.js'
@@ -16,8 +16,8 @@ const MAX_BOUNDS = 100
 export type IdRange = Pick<RangeDigest, 'from' | 'to'>
 
 /**
- * The ranges that bounds make of the ids from `from` to `to`.
- * @param bounds ids, separated by commas
+ * Divides the ids from `from` to `to` into ranges.
+ * @param bounds the ids at which a new range begins, separated by commas
  * @throws the problem `invalid_parameter` unless all ids are in ascending order
  */
 export const rangesOf = ({ from, to, bounds }: IdRange & { readonly bounds?: string }): IdRange[] => {
@@ -83,8 +83,8 @@ const tooLong = (done: number, all: number, advice: string): ProblemError =>
 type Sums = Pick<RangeDigest, 'count' | 'updatedAtSum'>
 
 /**
- * The sums of a range; without records there is no document. They are undefined if the sum was taken as a whole and is a
- * double, which may not be exact: MongoDB gives one if 64 bits are too few.
+ * The sums of a range. A range without records has no document. The result is undefined if the sum was taken as a whole
+ * and is a double, which may not be exact: MongoDB gives a double if 64 bits are too few.
  */
 const sumsOf = (document: BsonDocument | undefined, isInParts: boolean): Sums | undefined => {
   if (document === undefined) return { count: 0, updatedAtSum: '0' }

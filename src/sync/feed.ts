@@ -1,5 +1,5 @@
-// Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of their
-// stamps. Nothing younger than the horizon is shown, so that a write that commits late is not passed by.
+// Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of
+// their stamps. Nothing younger than the horizon is shown, so that no copy passes a write that commits late.
 import { LRUCache } from 'lru-cache'
 import { BsonDocument, type BsonList, ResponseTooLarge } from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
@@ -21,7 +21,7 @@ import type { Clock } from './clock.js'
 import { type Cursor, type Position, START } from './cursor.js'
 
 const DAY_MS = 86_400_000
-/** A page whose records are larger, in bytes of BSON, ends earlier. Written as JSON it is still below the limit of a response. */
+/** The most bytes of BSON in a page. Written as JSON, they are still below the limit of a response. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
 
 export interface FeedSettings {
@@ -64,7 +64,9 @@ export class Feeds {
   /** Where feeds were found empty. Until the clock is read again, further requests for them need no look-up. */
   readonly #empty = new LRUCache<string, { position: Position; horizon: number }>({ max: REMEMBERED_FEEDS })
 
-  /** Where feeds were found without deletions. None is added below a horizon, so a first copy need not look there again. */
+  /**
+   * Where feeds were found without deletions. None is added below a horizon, so a first copy need not look there again.
+   */
   readonly #undeleted = new LRUCache<string, Span>({ max: REMEMBERED_FEEDS })
 
   constructor(
@@ -75,7 +77,7 @@ export class Feeds {
 
   /**
    * The page that follows a cursor, or the first page without one.
-   * @throws the problem `cursor_expired` if deletions may have been forgotten that the copy needs
+   * @throws the problem `cursor_expired` if deletions that the copy needs may have been forgotten
    */
   async page(
     scope: Scope,
@@ -108,7 +110,10 @@ export class Feeds {
     }
   }
 
-  /** The first rows of ranges, up to a limit. If they are too large to be read at once, the limit is halved, down to two. */
+  /**
+   * The first rows of ranges, up to a limit. If they are too large to be read at once, the limit is halved, down to
+   * two.
+   */
   async #firstRows(asked: Asked, ranges: readonly FeedRange[], limit: number): Promise<{ rows: Row[]; limit: number }> {
     const rows: Row[] = []
     try {
@@ -123,7 +128,7 @@ export class Feeds {
     }
   }
 
-  /** Whether nothing was found behind a position, or an earlier one, below the same horizon. */
+  /** Whether a look-up below the same horizon has found nothing after this position, or after an earlier one. */
   #isEmpty(feed: string, { stamp }: Position, horizon: number): boolean {
     const known = this.#empty.get(feed)
     if (known === undefined || known.horizon !== horizon || stamp === null) return false
@@ -158,7 +163,7 @@ export class Feeds {
     return this.#merged(rowsOf(changed, false), deleted).slice(0, limit)
   }
 
-  /** The first deletions of a range, which is not read where it is known that there are none. */
+  /** The first deletions of a range. Where it is known that there are none, nothing is read. */
   async #deletedIn({ scope, resource, signal }: Asked, range: FeedRange, limit: number): Promise<Row[]> {
     const span = spanOf(range)
     if (span === undefined) return []
@@ -185,7 +190,7 @@ export class Feeds {
       .map(({ row }) => row)
   }
 
-  /** The position between two rows. If their stamps differ, what follows is one range instead of two. */
+  /** A position between two rows. If their stamps differ, it has no id, so that one range follows it instead of two. */
   #between(rows: readonly Row[]): Position {
     const [last, next] = rows as [Row, Row]
     const stamp = this.#stampOf(last) ?? null
@@ -224,7 +229,7 @@ const spanOf = ({ stamp }: FeedRange): Span | undefined => {
   return { from: $gte?.getTime() ?? ($gt as Date).getTime() + 1, until: $lt.getTime() }
 }
 
-/** The ranges of the feed behind a position, in order. Each is read only if those before it do not fill the page. */
+/** The ranges of the feed after a position, in order. Each is read only if those before it do not fill the page. */
 const rangesBehind = ({ stamp, id }: Position, horizon: number): FeedRange[] => {
   const $lt = new Date(horizon)
   if (stamp === null)
@@ -235,11 +240,11 @@ const rangesBehind = ({ stamp, id }: Position, horizon: number): FeedRange[] => 
   return [{ stamp: at, afterId: id }, { stamp: { $gt: at, $lt } }]
 }
 
-/** The position before the horizon, or the given one if it is behind: another process may have read a later clock. */
+/** The position at the horizon, or the given one if it is later: another process may have read a later clock. */
 const later = (position: Position, horizon: number): Position =>
   position.stamp !== null && position.stamp >= horizon ? position : { stamp: horizon, id: null }
 
-/** The id of a row. Ids are strings; a row with another id can be read, but no page goes on behind it. */
+/** The id of a row. Ids are strings; a row with another id can be read, but no page begins after it. */
 const idOf = ({ document: { bytes } }: Row): string => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? ''
 
 const rowsOf = ({ collection, documents }: BsonList, isDeleted: boolean): Row[] =>

@@ -1,5 +1,5 @@
-// Requests that wait for a change. All that wait for one feed share a look-up a second, and a feed for which nobody waits
-// costs nothing. A request that waits holds its connection and nothing else.
+// Requests that wait for a change. All that wait for one feed share a look-up a second, and a feed for which nobody
+// waits costs nothing. A request that waits holds its connection and nothing else.
 import { problem, RETRY_LATER } from '../http/problems.js'
 
 /** How many feeds are looked up at once. With very many feeds, a round takes longer instead of the whole database. */
@@ -117,7 +117,7 @@ export class Waiting {
       for (const feed of feeds) await lookUp(feed)
     }
     await Promise.all(Array.from({ length: LOOK_UPS_AT_ONCE }, lookUps))
-    // If all had left meanwhile, another timer may run already.
+    // If all requests left meanwhile, another timer may run already.
     if (this.#timer !== timer || timer === undefined) return
     const rest = Math.max(0, this.limits.intervalMs - (performance.now() - begun))
     this.#timer = setTimeout(() => this.#round(), rest)

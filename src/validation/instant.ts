@@ -3,8 +3,8 @@
 const INSTANT = /^(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d+))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i
 
 /**
- * The point in time that a text names, or undefined if it names none. Digits beyond milliseconds are cut off, as the database
- * cuts them off in what it stores: so a record that was changed at exactly this time is not before it.
+ * The point in time that a text names, or undefined if it names none. Digits beyond milliseconds are cut off, as the
+ * database cuts them off in what it stores: so a record that was changed at exactly this time is not before it.
  */
 export const instantOf = (text: string): Date | undefined => {
   const [, day, time, fraction = '', zone] = INSTANT.exec(text) ?? []

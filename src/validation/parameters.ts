@@ -1,5 +1,5 @@
-// The validator compiler of the application: it checks the parameters of a request against their schema, and turns what is
-// wrong with them into a problem.
+// The validator compiler of the application: it checks the parameters of a request against their schema, and turns what
+// is wrong with them into a problem.
 import type { TObject } from '@sinclair/typebox'
 import type { FastifySchemaCompiler } from 'fastify'
 import { problem } from '../http/problems.js'

@@ -1,5 +1,5 @@
-// Validates input that is all text, such as query strings and the environment, against a schema. Each error names the value,
-// what is wrong with it and what is allowed.
+// Validates input that is all text, such as query strings and the environment, against a schema. Each error names the
+// value, what is wrong with it and what is allowed.
 import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject } from 'ajv'
@@ -74,7 +74,10 @@ const messages: Readonly<Record<string, Message>> = {
   }),
 }
 
-/** A value of a list as an error shows it. It is cut, because it comes from the caller and appears in the response twice. */
+/**
+ * A value of a list as an error shows it. It is cut, because it comes from the caller and appears in the response
+ * twice.
+ */
 const shown = (value: string): string =>
   value === '' ? 'an empty value' : JSON.stringify(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value)
 
@@ -114,8 +117,8 @@ const checkKeywords = (name: string, schema: TSchema, known: Readonly<Record<str
 export type Checked = { value: unknown } | { errors: readonly InputError[] }
 
 /**
- * Compiles an object schema into a function that checks input. It gives the values, with their types and defaults, or the
- * errors. A schema that uses a keyword without a message is refused here, when the service starts.
+ * Compiles an object schema into a function that checks input. It gives the values, with their types and defaults, or
+ * the errors. A schema that uses a keyword without a message is refused here, when the service starts.
  */
 export const textChecker = (schema: TObject): ((input: Readonly<Record<string, unknown>>) => Checked) => {
   const properties = Object.entries(schema.properties)
@@ -147,7 +150,10 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
 const asInteger = (value: unknown): unknown =>
   typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
 
-/** Splits a text at its commas. A parameter that was given twice becomes a list whose item is not a text, which is not valid. */
+/**
+ * Splits a text at its commas. A parameter that was given twice becomes a list whose item is not a text, which is not
+ * valid.
+ */
 const asList = (value: unknown): unknown[] => (typeof value === 'string' ? value.split(',') : [value])
 
 /** The first error of each value. */

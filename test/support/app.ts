@@ -1,5 +1,5 @@
-// Applications for tests, built as the process builds them. Tests call them with inject() or over a socket. inject() fails
-// if the response is a problem that its operation does not declare.
+// Applications for tests, built as the process builds them. Tests call them with inject() or over a socket. inject()
+// fails if the response is a problem that its operation does not declare.
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
@@ -56,7 +56,10 @@ export const testApp = async (
   }
 }
 
-/** The codes of the problems that each operation declares, by a pattern of its path. They are the same in all applications. */
+/**
+ * The codes of the problems that each operation declares, by a pattern of its path. They are the same in all
+ * applications.
+ */
 let declared: readonly (readonly [RegExp, ReadonlySet<string>])[] | undefined
 
 interface Responses {

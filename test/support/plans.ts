@@ -1,6 +1,6 @@
-// Finds errors in a query plan: a scan of a collection, rows of other organisations or beyond a range, or a sort that no
-// index serves. It reads explain documents of MongoDB and of the MongoDB-compatible server, which contain PostgreSQL's
-// plans.
+// Finds errors in a query plan: a scan of a collection, rows of other organisations or beyond a range, or a sort that
+// no index serves. It reads explain documents of MongoDB and of the MongoDB-compatible server, which contain
+// PostgreSQL's plans.
 
 type Node = Readonly<Record<string, unknown>>
 
