@@ -4,7 +4,7 @@ import { EntryAgent } from './agents.js'
 import { Id, IdFilter, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 import { EntryDispatch } from './dispatches.js'
 import { EntryForm } from './forms.js'
-import { joined, refTo, several } from './kit.js'
+import { joined, literals, refTo, several } from './kit.js'
 import { EntryProject } from './projects.js'
 
 export const EntryLocation = Type.Object(
@@ -23,7 +23,7 @@ export const EntryLocation = Type.Object(
             examples: [11.9805],
           }),
         },
-        { description: 'Geographic coordinates.' },
+        { title: 'Coordinates', description: 'Geographic coordinates.' },
       ),
     ),
   },
@@ -106,6 +106,7 @@ export const Entry = Type.Object(
 export type EntryListQuery = Static<ReturnType<typeof EntryListQuery>>
 export const EntryListQuery = (limits: PageLimits) =>
   listQuery(
+    'Entry',
     EntryListItem,
     limits,
     ['createdAt', 'updatedAt', 'duration'],
@@ -117,7 +118,7 @@ export const EntryListQuery = (limits: PageLimits) =>
       status: StatusFilter('entry', 'accepted'),
     },
     {
-      expand: several(Type.Unsafe<(typeof expandable)[number]>({ type: 'string', enum: expandable }), {
+      expand: several(literals(expandable, { title: 'EntryExpansion', description: 'A field that can be expanded.' }), {
         description:
           'Embeds the records that these fields refer to, as in an entry by id. Separated by commas, such as `form,agent`.',
       }),

@@ -61,7 +61,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(requestChecksPlugin)
   await app.register(problemsPlugin)
   await app.register(rawSocketsPlugin)
-  await app.register(openapiPlugin, { publicUrl: config.publicUrl })
+  await app.register(openapiPlugin, { publicUrl: config.publicUrl, contactUrl: config.contactUrl })
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)

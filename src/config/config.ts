@@ -62,6 +62,12 @@ export const Settings = Type.Object({
         'URL under which callers reach the service, for page links. If it is not set, links use the host and protocol of the request, which a caller can choose.',
     }),
   ),
+  CONTACT_URL: Type.Optional(
+    Type.String({
+      format: 'base-url',
+      description: 'URL where callers learn how to get a key. The description of the API shows it.',
+    }),
+  ),
   TRUST_PROXY: Type.Optional(
     Type.String({
       format: 'address-list',
@@ -152,6 +158,7 @@ export interface Config {
   mongo: (MongoSettings & { ensureIndexes: boolean }) | undefined
   /** Without a slash at its end. */
   publicUrl: string | undefined
+  contactUrl: string | undefined
   trustProxy: string[] | false
   maxConnections: number
   /** In bytes. */
@@ -198,6 +205,7 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
     port: settings.PORT,
     mongo: MONGODB_URI === undefined ? undefined : mongoOf(MONGODB_URI, settings),
     publicUrl: PUBLIC_URL?.replace(/\/+$/, ''),
+    contactUrl: settings.CONTACT_URL,
     trustProxy: settings.TRUST_PROXY?.split(/\s*,\s*/) ?? false,
     maxConnections: settings.MAX_CONNECTIONS,
     responseMemory: settings.RESPONSE_MEMORY_MB * 1024 * 1024,

@@ -24,6 +24,10 @@ export const commonProblems: ProblemCode[] = [
   ...databaseProblems,
 ]
 
+const LIST =
+  'A page of the records that match every given filter, in the order of `sortBy` and `sortOrder`. To read a whole list, begin with `cursor=*`: such pages cost the same however deep they are, while the pages of a number cost more the higher it is.'
+const RECORD = 'An id that another organisation has gets the same response as one that nobody has.'
+
 /** The work on a page of more bytes takes milliseconds, so other requests get their turn in between. */
 export const LARGE_BYTES = 512 * 1024
 
@@ -52,9 +56,10 @@ export const listOperation = <Q extends Listing>(
     {
       schema: {
         ...described(operation),
+        description: LIST,
         querystring: query,
         response: {
-          200: taggedResponse(response, url),
+          200: taggedResponse(response),
           304: notModified,
           ...problemResponses([...commonProblems, 'invalid_cursor', 'response_too_large']),
         },
@@ -101,6 +106,7 @@ export const getOperation = (
     {
       schema: {
         ...described(operation),
+        description: RECORD,
         params: IdParams(name),
         querystring: strict({}),
         response: {

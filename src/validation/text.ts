@@ -79,7 +79,7 @@ const listMessages: Readonly<Record<string, Message>> = {
     allowed,
   }),
 }
-const annotations = ['description', 'examples', 'default']
+const annotations = ['title', 'description', 'examples', 'default']
 
 /** Throws unless there is a message for whatever can be wrong with a value of this schema. */
 const checkSchema = (name: string, schema: TSchema): void => {

@@ -31,6 +31,7 @@ t.test('every setting is read from the environment', async (t) => {
       QUERY_TIMEOUT_MS: '2500',
       ENSURE_INDEXES: 'false',
       PUBLIC_URL: 'https://api.example.org/field//',
+      CONTACT_URL: 'https://example.org/keys',
       TRUST_PROXY: ' 10.0.0.0/8 , ::1 ',
       MAX_CONNECTIONS: '500',
       RESPONSE_MEMORY_MB: '128',
@@ -57,6 +58,7 @@ t.test('every setting is read from the environment', async (t) => {
         ensureIndexes: false,
       },
       publicUrl: 'https://api.example.org/field',
+      contactUrl: 'https://example.org/keys',
       trustProxy: ['10.0.0.0/8', '::1'],
       maxConnections: 500,
       responseMemory: 128 * 1024 * 1024,
@@ -82,6 +84,7 @@ t.test('all invalid settings are named, each with what is allowed', async (t) =>
     QUERY_TIMEOUT_MS: 'soon',
     MONGODB_URI: 'postgres://x',
     PUBLIC_URL: 'api.example.org',
+    CONTACT_URL: 'keys@example.org',
     TRUST_PROXY: 'yes please',
     MAX_CONNECTIONS: '1',
     RESPONSE_MEMORY_MB: '1',
@@ -99,6 +102,7 @@ t.test('all invalid settings are named, each with what is allowed', async (t) =>
   } catch (error) {
     t.ok(error instanceof ConfigError)
     t.same((error as Error).message.split('\n').sort(), [
+      '  CONTACT_URL must be an absolute http or https URL without user, query and fragment',
       '  LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
       '  MAX_CONNECTIONS must be an integer from 16 to 100000',
       '  MAX_PER_PAGE must be an integer from 50 to 10000',
