@@ -4,7 +4,7 @@ import { EntryAgent } from './agents.js'
 import { Id, IdFilter, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 import { EntryDispatch } from './dispatches.js'
 import { EntryForm } from './forms.js'
-import { joined, literals, refTo, several } from './kit.js'
+import { joined, literals, refTo, several, word } from './kit.js'
 import { EntryProject } from './projects.js'
 
 export const EntryLocation = Type.Object(
@@ -32,11 +32,13 @@ export const EntryLocation = Type.Object(
 
 export const Answer = Type.Object(
   {
-    type: Text('Type of the question, such as `singleChoice` or `multiChoice`.', 'singleChoice'),
+    type: word(['singleChoice', 'multiChoice'], { title: 'AnswerType', description: 'Type of the question.' }),
     question: Text('Text of the question.', 'What is your main source of drinking water?'),
     answer: Type.Optional(
       Type.Union([Type.String(), Type.Array(Type.String())], {
-        description: 'A string if `type` is `singleChoice`, an array of strings if it is `multiChoice`.',
+        title: 'AnswerValue',
+        description:
+          'A string if `type` is `singleChoice`, an array of strings if it is `multiChoice`, and either of them for other types. A record is shown as it is stored, so go by the value.',
         examples: ['Borehole'],
       }),
     ),
