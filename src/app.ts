@@ -9,6 +9,7 @@ import { admissionPlugin } from './plugins/admission.js'
 import { bearerAuthPlugin } from './plugins/bearer-auth.js'
 import { closingPlugin } from './plugins/closing.js'
 import { compressionPlugin } from './plugins/compression.js'
+import { deprecationPlugin } from './plugins/deprecation.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
@@ -61,6 +62,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(requestChecksPlugin)
   await app.register(problemsPlugin)
   await app.register(rawSocketsPlugin)
+  await app.register(deprecationPlugin)
   await app.register(openapiPlugin, { publicUrl: config.publicUrl, contactUrl: config.contactUrl })
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)

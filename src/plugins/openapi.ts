@@ -70,7 +70,7 @@ export const openapiPlugin = fp(
         schema: schema.querystring ? { ...schema, querystring: shownQuery(schema.querystring as TObject) } : schema,
         url,
       }),
-      transformObject: (document) => ('openapiObject' in document ? withComponents(document.openapiObject) : {}),
+      transformObject: (described) => withComponents((described as { openapiObject: object }).openapiObject) as object,
       convertConstToEnum: false,
       refResolver: { buildLocalReference: ({ $id }) => $id as string },
     })
