@@ -138,7 +138,11 @@ export const commonFilters = {
 
 export type CommonFilters = { [F in keyof typeof commonFilters]?: Static<(typeof commonFilters)[F]> }
 
-/** The parameter `fields`, which chooses among the fields of a list's items. */
+/**
+ * The parameter `fields`, which chooses among the fields of a list's items. OpenAPI cannot say that a response depends on a
+ * parameter. If the items were a union of the whole record and a part of it, every caller would have to tell them apart, so
+ * the description says in words that required fields may lack.
+ */
 const fieldsOf = (resource: string, item: TObject) =>
   several(
     literals(Object.keys(item.properties), { title: `${resource}Field`, description: 'A field of the record.' }),
