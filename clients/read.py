@@ -27,7 +27,7 @@ from field_data.api.sync import (
     sync_users,
 )
 from field_data.api.users import get_user, list_users
-from field_data.models import DeletedRecord, Problem, SortDirection
+from field_data.models import DeletedRecord, EntryDispatch, EntryExpansion, Problem, SortDirection
 
 api = AuthenticatedClient(
     base_url=os.environ["API_URL"], token=os.environ["API_KEY"], raise_on_unexpected_status=True
@@ -61,6 +61,11 @@ for list_records, get_record, sync, digest in RESOURCES:
 
 dispatch = read(list_dispatches, per_page=1).data[0]
 assert (dispatch.status, dispatch.dispatch_type) == ("paused", "voice"), "words that are not known are read"
+
+several = read(list_dispatches, ids=["0-unknown-words", "65850cb40000050000000000"]).data
+assert len(several) == 2, "a parameter takes several values"
+embedded = read(list_entries, per_page=2, expand=[EntryExpansion.DISPATCH, EntryExpansion.FORM]).data
+assert isinstance(embedded[0].dispatch, EntryDispatch), "a record that is embedded has its type"
 
 # A whole list, page after page.
 entries = []

@@ -42,6 +42,10 @@ func main() {
 	dispatches := read(api.ListDispatchesWithResponse(ctx, &client.ListDispatchesParams{PerPage: &perPage, SortOrder: &ascending}))
 	dispatch := read(api.GetDispatchWithResponse(ctx, dispatches.JSON200.Data[0].Id, nil)).JSON200.Data
 	check(dispatch.Status == "paused" && dispatch.DispatchType == "voice", "words that are not known are lost")
+	expand := []client.EntryExpansion{client.EntryExpansionDispatch, client.EntryExpansionForm}
+	embedded := read(api.ListEntriesWithResponse(ctx, &client.ListEntriesParams{Expand: &expand})).JSON200.Data[0].Dispatch
+	entryDispatch, err := embedded.AsEntryDispatch()
+	check(err == nil && entryDispatch.Status == "paused", "a record that is embedded has no type")
 	projects := read(api.ListProjectsWithResponse(ctx, nil))
 	read(api.GetProjectWithResponse(ctx, projects.JSON200.Data[0].Id, nil))
 	forms := read(api.ListFormsWithResponse(ctx, nil))
