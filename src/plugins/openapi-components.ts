@@ -5,8 +5,12 @@ import { problemExamples, responseExamples } from './openapi-examples.js'
 
 type Node = Record<string, unknown>
 
-interface Parameter extends Node {
+interface Parameter {
   name: string
+  in: string
+  schema: Node
+  explode?: unknown
+  [field: string]: unknown
 }
 interface Response {
   headers: Record<string, Node>
@@ -53,10 +57,10 @@ export const withComponents = (described: object): Document => {
   const untitled = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value
     if (Array.isArray(value)) return value.map(untitled)
-    const { title, ...rest } = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, untitled(each)]))
-    return typeof title !== 'string'
-      ? { ...rest, ...(title !== undefined && { title }) }
-      : moved('schemas', title, rest)
+    const parts = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, untitled(each)]))
+    const { title, ...rest } = parts
+    // A property that is called title is no string.
+    return typeof title === 'string' ? moved('schemas', title, rest) : parts
   }
 
   for (const [name, schema] of Object.entries(components.schemas as Record<string, Node>)) {
@@ -83,7 +87,7 @@ export const withComponents = (described: object): Document => {
       }
     }
     operation.parameters = [...parameters, ...('304' in responses ? [ifNoneMatch] : [])].map((parameter) =>
-      withoutExplode(untitled(parameter) as Parameter),
+      explodedIfList(untitled(parameter) as Parameter),
     )
     for (const parameter of operation.parameters) {
       const key = JSON.stringify(parameter)
@@ -103,11 +107,11 @@ export const withComponents = (described: object): Document => {
   return document
 }
 
-/** `explode` tells how several values are written, so it says nothing about a parameter that takes one. */
-const withoutExplode = ({ explode, ...parameter }: Parameter): Parameter =>
-  (parameter.schema as Node | undefined)?.type === 'array'
-    ? ({ ...parameter, explode } as unknown as Parameter)
-    : (parameter as unknown as Parameter)
+/** `explode` tells how several values are written. A parameter that takes one value does not have it. */
+const explodedIfList = ({ explode, ...parameter }: Parameter): Parameter => ({
+  ...parameter,
+  ...(parameter.schema.type === 'array' && { explode }),
+})
 
 /** `not_found` as `NotFound`, and `If-None-Match` as `IfNoneMatch`. */
 const capitalised = (name: string): string =>
