@@ -62,6 +62,12 @@ export const Settings = Type.Object({
         'URL under which callers reach the service, for page links. If it is not set, links use the host and protocol of the request, which a caller can choose.',
     }),
   ),
+  CONTACT_URL: Type.Optional(
+    Type.String({
+      format: 'base-url',
+      description: 'URL where callers learn how to get a key. The description of the API shows it.',
+    }),
+  ),
   TRUST_PROXY: Type.Optional(
     Type.String({
       format: 'address-list',
@@ -159,6 +165,7 @@ export interface Config {
   mongo: (MongoSettings & { ensureIndexes: boolean }) | undefined
   /** Without a slash at its end. */
   publicUrl: string | undefined
+  contactUrl: string | undefined
   trustProxy: string[] | false
   /** Origins, or `*`. Undefined if no page of another origin may call the service. */
   corsOrigins: string[] | '*' | undefined
@@ -207,6 +214,7 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
     port: settings.PORT,
     mongo: MONGODB_URI === undefined ? undefined : mongoOf(MONGODB_URI, settings),
     publicUrl: PUBLIC_URL?.replace(/\/+$/, ''),
+    contactUrl: settings.CONTACT_URL,
     trustProxy: settings.TRUST_PROXY?.split(/\s*,\s*/) ?? false,
     corsOrigins: settings.CORS_ORIGINS === '*' ? '*' : settings.CORS_ORIGINS?.split(/\s*,\s*/),
     maxConnections: settings.MAX_CONNECTIONS,

@@ -31,6 +31,7 @@ t.test('every setting is read from the environment', async (t) => {
       QUERY_TIMEOUT_MS: '2500',
       ENSURE_INDEXES: 'false',
       PUBLIC_URL: 'https://api.example.org/field//',
+      CONTACT_URL: 'https://example.org/keys',
       TRUST_PROXY: ' 10.0.0.0/8 , ::1 ',
       CORS_ORIGINS: 'https://app.example.org, http://localhost:5173',
       MAX_CONNECTIONS: '500',
@@ -58,6 +59,7 @@ t.test('every setting is read from the environment', async (t) => {
         ensureIndexes: false,
       },
       publicUrl: 'https://api.example.org/field',
+      contactUrl: 'https://example.org/keys',
       trustProxy: ['10.0.0.0/8', '::1'],
       corsOrigins: ['https://app.example.org', 'http://localhost:5173'],
       maxConnections: 500,
@@ -84,6 +86,7 @@ t.test('all invalid settings are named, each with what is allowed', async (t) =>
     QUERY_TIMEOUT_MS: 'soon',
     MONGODB_URI: 'postgres://x',
     PUBLIC_URL: 'api.example.org',
+    CONTACT_URL: 'keys@example.org',
     TRUST_PROXY: 'yes please',
     CORS_ORIGINS: 'everyone',
     MAX_CONNECTIONS: '1',
@@ -102,6 +105,7 @@ t.test('all invalid settings are named, each with what is allowed', async (t) =>
   } catch (error) {
     t.ok(error instanceof ConfigError)
     t.same((error as Error).message.split('\n').sort(), [
+      '  CONTACT_URL must be an absolute http or https URL without user, query and fragment',
       '  CORS_ORIGINS must be origins separated by commas, such as https://app.example.org, or *',
       '  LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
       '  MAX_CONNECTIONS must be an integer from 16 to 100000',
