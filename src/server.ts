@@ -97,7 +97,7 @@ const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey
     `  Docs  ${url}/docs`,
     ...(first ? [`  Try   curl -H 'Authorization: Bearer ${first.key}' '${url}/v1/entries?perPage=1'`] : []),
     ...demoKeys.map(({ organisation, key }) => `  Key   ${key}  ${organisation.name}`),
-    ...(config.mongo ? ['  Key   npm run keys -- issue --organisation ID --name NAME'] : []),
+    ...(config.mongo ? ['  Key   npx field-data-api keys issue --organisation ID --name NAME'] : []),
     '\n',
   ].join('\n')
 }

@@ -1,46 +1,45 @@
-// The command `npm run seed`: writes demo data in constant memory. If it is interrupted, it can be run again. It refuses to
+// The command `seed`: writes demo data in constant memory. If it is interrupted, it can be run again. It refuses to
 // write to a database that holds other data.
-import { parseArgs } from 'node:util'
 import { Presets, SingleBar } from 'cli-progress'
 import { type Batch, demoOptions, type SeedOptions, seedData } from '../../seed/index.js'
 import { type CollectionName, collections } from '../documents/collections.js'
 import { keysOf } from '../keys/keys.js'
 import type { Store } from '../store/store.js'
-import { type Command, CommandError, printResult, type Terminal, UsageError } from './run-command.js'
-
-const usage = `Usage:
-  npm run seed -- [--organisations 2] [--dispatches 48] [--entries 3000] [--seed 42] [--force] [--json]
-  npm run seed -- --help
-
-Dispatches and entries are totals over all organisations. The same numbers give the same data, and running the command
-again adds what is missing. --force writes even if the database holds other data. MONGODB_URI names the database.`
+import { action, CommandError, type MakeCommand, printResult, type Terminal, UsageError } from './run-command.js'
 
 /** How many batches are written at the same time. */
 const CONCURRENT_INSERTS = 3
 
-const run = async (store: Store, argv: string[], { out, err }: Terminal): Promise<void> => {
-  const { values } = parseArgs({
-    args: argv,
-    options: {
-      organisations: { type: 'string' },
-      dispatches: { type: 'string' },
-      entries: { type: 'string' },
-      seed: { type: 'string' },
-      force: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-    },
-  })
-  const options: SeedOptions = {
-    organisations: integer('organisations', values.organisations, 1),
-    dispatches: integer('dispatches', values.dispatches, 0),
-    entries: integer('entries', values.entries, 0),
-    seed: integer('seed', values.seed, 0),
-  }
-  if (options.entries > 0 && options.dispatches < options.organisations) {
-    throw new UsageError('--entries needs at least one dispatch for each organisation')
+export const seedCommand: MakeCommand = ({ out, err, onStore }) =>
+  action('seed', 'Write demo data and print a key for each organisation', 'seed --dispatches 200 --entries 100000')
+    .option('--organisations <N>', 'how many organisations', integer('organisations', 1), demoOptions.organisations)
+    .option('--dispatches <N>', 'how many dispatches in all of them', integer('dispatches', 0), demoOptions.dispatches)
+    .option('--entries <N>', 'how many entries in all of them', integer('entries', 0), demoOptions.entries)
+    .option('--seed <N>', 'another number gives other data', integer('seed', 0), demoOptions.seed)
+    .option('--force', 'write even if the database holds other data')
+    .option('--json', 'print the keys as JSON')
+    .addHelpText('after', '\nThe same numbers give the same data, and running it again adds what is missing.')
+    .action(({ force = false, json = false, ...options }) => {
+      if (options.entries > 0 && options.dispatches < options.organisations) {
+        throw new UsageError('--entries needs at least one dispatch for each organisation')
+      }
+      return onStore((store) => seed(store, options, { force, json }, { out, err }))
+    })
+
+const integer =
+  (name: keyof SeedOptions, least: number) =>
+  (text: string): number => {
+    if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text)
+    throw new UsageError(`--${name} ${text} must be an integer from ${least} to 999999999`)
   }
 
-  await claim(store, options, values.force)
+const seed = async (
+  store: Store,
+  options: SeedOptions,
+  { force, json }: { force: boolean; json: boolean },
+  { out, err }: Terminal,
+): Promise<void> => {
+  await claim(store, options, force)
   const organisations = await write(store, options, err)
   // Indexes are built faster from documents that exist than with each of them.
   await store.ensureIndexes({ keepExpiry: true })
@@ -50,15 +49,7 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
     issued.push({ organisation: _id, name, key: await keys.issue({ organisation: _id, name: 'Seed' }) })
   }
   const lines = issued.map(({ organisation, name, key }) => `${key}  ${organisation}  ${name}`)
-  printResult(out, values.json, issued, lines)
-}
-
-const integer = (name: keyof SeedOptions, text: string | undefined, least: number): number => {
-  if (text === undefined) return demoOptions[name]
-  if (!/^\d{1,9}$/.test(text) || Number(text) < least) {
-    throw new UsageError(`--${name} ${text} must be an integer from ${least} to 999999999`)
-  }
-  return Number(text)
+  printResult(out, json, issued, lines)
 }
 
 /** Records in the database that it holds this demo data, or fails if it holds anything else. */
@@ -118,5 +109,3 @@ const write = async (store: Store, options: SeedOptions, stream: NodeJS.Writable
   }
   return organisations
 }
-
-export const seedCommand: Command = { usage, run }
