@@ -1,6 +1,7 @@
 // The commands as processes: which one is run, on which database, and its exit code.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { parse } from 'yaml'
 import { printed, runProgram, startProgram } from './support/process.js'
@@ -58,4 +59,16 @@ t.test('openapi prints the document without a database, as YAML or JSON', async 
   const document = JSON.parse(await print('--json'))
   t.match(document, { openapi: '3.1.0', paths: { '/v1/entries': { get: { operationId: 'listEntries' } } } })
   t.same(parse(await print()), document)
+})
+
+t.test('live operations end with SIGINT', async (t) => {
+  const server = await WireServer.for(t)
+  const argv = ['seed', '--scenario', 'tiny', '--live', '100/s']
+  const child = startProgram(t, 'src/cli.ts', { argv, settings: { MONGODB_URI: server.uri } })
+  await printed(child, /fda_/)
+  const before = server.commands.length
+  while (server.commands.length < before + 5) await setTimeout(20)
+  child.kill('SIGINT')
+  t.same(await once(child, 'exit'), [0, null])
+  t.match(child.output(), /^Added \d+, changed \d+, deleted \d+$/m)
 })

@@ -13,12 +13,14 @@ export type MakeCommand = (session: Session) => CommandUnknownOpts
 export interface Session extends Terminal {
   /** Opens the store, works on it and closes it. */
   onStore(work: (store: Store) => Promise<void>): Promise<void>
+  /** Gives a signal that aborts when the process is told to stop. It then does not end by itself. */
+  stopped(): AbortSignal
 }
 
 /** The streams that a command writes to, through print(): its result to `out`, everything else to `err`. */
 export interface Terminal {
   readonly out: NodeJS.WritableStream
-  readonly err: NodeJS.WritableStream
+  readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean }
 }
 
 /** Characters that control a terminal, end a line, or change the direction of text. */
@@ -84,6 +86,7 @@ export const runCommand = async (
   argv: readonly string[],
   open: () => Store,
   terminal: Terminal,
+  stopped = stopSignal,
 ): Promise<0 | 1 | 2> => {
   const outputFailed = new Promise<never>((_resolve, reject) => {
     terminal.out.on('error', reject)
@@ -91,6 +94,7 @@ export const runCommand = async (
   outputFailed.catch(() => {})
   const command = make({
     ...terminal,
+    stopped,
     async onStore(work) {
       const store = open()
       await work(store).finally(() => store.close())
@@ -124,6 +128,12 @@ export const runCommand = async (
       print(terminal.err, ...usageError, '', `Usage: ${usage}`, `Help:  ${usage.split(' [')[0]} --help`)
     return 2
   }
+}
+
+const stopSignal = (): AbortSignal => {
+  const controller = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort())
+  return controller.signal
 }
 
 /** The lines about a wrong call, none if the help was shown instead; undefined for any other error. */
