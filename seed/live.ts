@@ -31,10 +31,10 @@ const words = {
 } as const
 
 /**
- * The operations. Each record that is added is a copy of another one under an id of its own.
+ * Returns a function that gives the next operation. Each record that is added is a copy of another one under an id of its own.
  * @param now gives the time of each operation
  */
-export function* liveOperations(data: Iterable<Batch>, seed: number, now: () => Date): Generator<LiveOperation> {
+export const liveOperations = (data: Iterable<Batch>, seed: number, now: () => Date): (() => LiveOperation) => {
   const random = createRandom(seed)
   const pools = new Map<RecordCollection, Document<RecordCollection>[]>(turns.map((name) => [name, []]))
   for (const { collection, documents } of data) {
@@ -42,22 +42,24 @@ export function* liveOperations(data: Iterable<Batch>, seed: number, now: () => 
     pool?.push(...(documents as Document<RecordCollection>[]))
     pool?.splice(0, pool.length - POOL)
   }
-  for (let n = 0; ; n++) {
+  let n = 0
+  const next = (): LiveOperation => {
     const collection = pick(random, turns)
     const kind = pick(random, kinds)
     const pool = pools.get(collection) as Document<RecordCollection>[]
     const at = Math.floor(random() * pool.length)
     const found = pool[at]
     // The last record stays, to be copied.
-    if (found === undefined || (kind === 'delete' && pool.length === 1)) continue
+    if (found === undefined || (kind === 'delete' && pool.length === 1)) return next()
     const time = now()
     const status = collection === 'projects' ? {} : { status: pick(random, words[collection]) }
-    const added = kind === 'add' && { _id: `live-${String(n).padStart(9, '0')}`, createdAt: time }
+    const added = kind === 'add' && { _id: `live-${String(n++).padStart(9, '0')}`, createdAt: time }
     const document = { ...found, ...status, ...added, updatedAt: time }
     if (kind === 'add') pool.push(document as never)
     else if (kind === 'change') pool[at] = document as never
     else pool.splice(at, 1)
     if (pool.length > POOL) pool.shift()
-    yield { kind, collection, document } as LiveOperation
+    return { kind, collection, document } as LiveOperation
   }
+  return next
 }

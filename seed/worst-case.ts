@@ -79,8 +79,7 @@ const agents: AgentDocument[] = many(RECIPIENTS, (n) =>
     ? {
         ...person(n),
         ...(n % 2 === 0 && { email: at(texts, n), phone: at(texts, n), lastLogin: at(dates, n) }),
-        location:
-          [[], [{}], many(100, () => ({ country: at(shortTexts, n), city: at(shortTexts, n + 1) }))][n % 3] ?? [],
+        location: at([[], [{}], many(100, () => ({ country: at(shortTexts, n), city: at(shortTexts, n + 1) }))], n),
       }
     : { ...common(n), status: 'active', firstName: emoji, lastName: String(n), location: [] },
 )

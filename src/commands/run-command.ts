@@ -141,11 +141,9 @@ const usageErrorOf = (error: Error): string[] | undefined => {
   if (error instanceof UsageError) return [error.message]
   if (!(error instanceof CommanderError)) return undefined
   if (error.code === 'commander.help') return []
-  const [, first = '', rest = '', suggestion] =
-    /^error: (.)(.*?)\.?(?:\n(\(Did you mean .*\)))?$/s.exec(error.message) ?? []
+  const message = error.message.replace(/^error: (.)/, (_start, first: string) => first.toUpperCase())
   // A key may stand where something else is expected.
-  const message = redacted(`${first.toUpperCase()}${rest}`)
-  return suggestion === undefined ? [message] : [message, redacted(suggestion)]
+  return message.split(/\n(?=\(Did you mean .*\)$)/).map((line) => redacted(line.replace(/\.$/, '')))
 }
 
 const linesOf = (error: Error): string[] => {

@@ -4,7 +4,6 @@ import { setTimeout } from 'node:timers/promises'
 import { Option } from '@commander-js/extra-typings'
 import { Presets, SingleBar } from 'cli-progress'
 import type { Batch } from '../../seed/index.js'
-import type { LiveOperation } from '../../seed/live.js'
 import { demoOptions, type SeedOptions, scenarioNames, scenarios } from '../../seed/options.js'
 import type { ScenarioOptions } from '../../seed/scenarios.js'
 import { type CollectionName, collections } from '../documents/collections.js'
@@ -175,7 +174,7 @@ const grow = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const { liveOperations } = await import('../../seed/live.js')
-  const operations = liveOperations(data, seed, () => new Date())
+  const next = liveOperations(data, seed, () => new Date())
   const counts = { add: 0, change: 0, delete: 0 }
   const tell = () => print(err, `Added ${counts.add}, changed ${counts.change}, deleted ${counts.delete}`)
   const start = Date.now()
@@ -183,7 +182,7 @@ const grow = async (
     const wait = start + (n * 1000) / perSecond - Date.now()
     await setTimeout(wait, undefined, { signal }).catch(() => {})
     if (signal.aborted) break
-    const { kind, collection, document } = operations.next().value as LiveOperation
+    const { kind, collection, document } = next()
     if (kind === 'delete') await store.remove(collection, document.organisation, [document._id])
     else await store.upsert(collection, [document as never])
     counts[kind] += 1

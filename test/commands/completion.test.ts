@@ -36,3 +36,8 @@ t.test('bash completes commands, options and their values', async (t) => {
   t.equal(completed('load', 'en'), '', 'bash then offers files')
   t.equal(completed('--level', ''), 'low high')
 })
+
+t.test('a command alone is a program too', async (t) => {
+  t.match(await tryCommand(completionCommand, testStore(t), ['extra']), { code: 2 })
+  t.match(await tryCommand(completionCommand, testStore(t), []), { code: 0, stdout: "'') words='--help' ;;" })
+})

@@ -10,8 +10,7 @@ import { collections, recordCollections } from '../../src/documents/collections.
 const take = (count: number, scenario: Scenario, seed = 42): LiveOperation[] => {
   let second = 0
   const now = () => new Date(Date.UTC(2026, 0, 1, 0, 0, second++))
-  const operations = liveOperations(scenarioData({ scenario }), seed, now)
-  return Array.from({ length: count }, () => operations.next().value as LiveOperation)
+  return Array.from({ length: count }, liveOperations(scenarioData({ scenario }), seed, now))
 }
 
 t.test('the same data and seed give the same operations, and another seed gives others', async (t) => {
