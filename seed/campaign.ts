@@ -25,13 +25,13 @@ export function* campaignData(seed: number): Generator<Batch> {
     document: { ...agent.document, status: statuses[n % statuses.length] as string },
   }))
   const forms = makeForms(tenant, DISPATCHES)
-  const [project, ...others] = makeProjects(tenant, users, DISPATCHES)
   // One project for each place, on the day of the last one.
-  const { createdAt, updatedAt, createdBy, modifiedBy } = (others.at(-1) ?? project) as ProjectDocument
+  const { createdAt, updatedAt, ...by } = makeProjects(tenant, users, DISPATCHES).at(-1) as ProjectDocument
   const projects = places.map(({ city, state }, n) => ({
-    ...{ _id: createId(createdAt, tenant.number, 'projects', n), organisation: tenant.document._id },
-    ...{ name: `Clean water for ${city}, ${state}`, createdBy, modifiedBy, createdAt, updatedAt },
-  })) as ProjectDocument[]
+    ...by,
+    ...{ _id: createId(createdAt, tenant.number, 'projects', n), name: `Clean water for ${city}, ${state}` },
+    ...{ createdAt, updatedAt },
+  }))
   const all = agents.map(({ document }) => document._id)
   const dispatches = makeDispatches(tenant, DISPATCHES, ENTRIES, { users, agents, forms, projects }).map(
     (dispatch, n) => {

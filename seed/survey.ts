@@ -66,9 +66,8 @@ export function* surveyData(seed: number): Generator<Batch> {
   const { questions, ...texts } = survey
   const form: Form = { ...first, document: { ...document, ...texts }, survey }
   const projects = makeProjects(tenant, users, 0)
-  const [dispatch] = makeDispatches(tenant, 1, ENTRIES, { users, agents, forms: [form, form], projects })
-  const dispatches =
-    dispatch === undefined ? [] : [{ ...dispatch, document: { ...dispatch.document, dispatchType: 'survey' as const } }]
+  const made = makeDispatches(tenant, 1, ENTRIES, { users, agents, forms: [form, form], projects })
+  const dispatches = made.map((one) => ({ ...one, document: { ...one.document, dispatchType: 'survey' as const } }))
 
   yield* batches('organisations', [tenant.document])
   yield* batches('users', users)
