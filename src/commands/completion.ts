@@ -12,7 +12,7 @@ export const completionCommand: MakeCommand = ({ out }) => {
   const command = action('completion', 'Print a script that completes in bash and zsh', 'completion >completion.sh')
   return command
     .addHelpText('after', details)
-    .action(() => print(out, ...scriptOf(command.parent ?? command).split('\n')))
+    .action(() => print(out, ...scriptOf(command.parent as CommandUnknownOpts).split('\n')))
 }
 
 /** The words that lead to a command, without the name of the program. */
@@ -24,29 +24,29 @@ const scriptOf = (program: CommandUnknownOpts): string => {
   const words = commands.map((command) => {
     const { options } = command
     const names = [...command.commands.map((each) => each.name()), ...options.map(({ long }) => long), '--help']
-    return `    '${pathOf(command)}') words='${names.join(' ')}' ;;`
+    return `    '${pathOf(command)}') offers='${names.join(' ')}' ;;`
   })
   const values = commands.flatMap((command) =>
     command.options
       .filter(({ argChoices }) => argChoices !== undefined)
-      .map(({ long, argChoices }) => `    '${pathOf(command)} ${long}') words='${argChoices?.join(' ')}' ;;`),
+      .map(({ long, argChoices }) => `    '${pathOf(command)} ${long}') offers='${argChoices?.join(' ')}' ;;`),
   )
   const paths = commands.slice(1).map((command) => `'${pathOf(command)}'`)
-  return `if [ -n "$ZSH_VERSION" ]; then autoload -U +X compinit bashcompinit && compinit && bashcompinit; fi
+  return `if [ -n "\${ZSH_VERSION-}" ]; then autoload -U +X compinit bashcompinit && compinit && bashcompinit; fi
 _field_data_api() {
-  local word path= words=
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$path $word" in
-    ${paths.join(' | ')}) path="$path $word" ;;
+  local word command= offers=
+  for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do
+    case "$command $word" in
+    ${paths.join(' | ')}) command="$command $word" ;;
     esac
   done
-  case "$path" in
+  case "$command" in
 ${words.join('\n')}
   esac
-  case "$path \${COMP_WORDS[COMP_CWORD-1]}" in
+  case "$command \${COMP_WORDS[COMP_CWORD-1]}" in
 ${values.join('\n')}
   esac
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  COMPREPLY=($(compgen -W "$offers" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _field_data_api ${PROGRAM}`
 }

@@ -33,9 +33,21 @@ export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
     'seed --scenario campaign --until today --live 5/s',
   )
     .addOption(new Option('--scenario <NAME>', 'which data').choices(scenarioNames).default('demo' as const))
-    .option('--organisations <N>', 'of the scenario demo, by default 2', integer('organisations', 1))
-    .option('--dispatches <N>', 'of the scenario demo in all organisations, by default 48', integer('dispatches', 0))
-    .option('--entries <N>', 'of the scenario demo in all organisations, by default 3000', integer('entries', 0))
+    .option(
+      '--organisations <N>',
+      `of the scenario demo, by default ${demoOptions.organisations}`,
+      integer('organisations', 1),
+    )
+    .option(
+      '--dispatches <N>',
+      `of the scenario demo in all organisations, by default ${demoOptions.dispatches}`,
+      integer('dispatches', 0),
+    )
+    .option(
+      '--entries <N>',
+      `of the scenario demo in all organisations, by default ${demoOptions.entries}`,
+      integer('entries', 0),
+    )
     .option('--seed <N>', 'another number gives other data', integer('seed', 0), demoOptions.seed)
     .option('--until <DAY>', 'the last day of the data, such as 2026-03-14, or today', day)
     .option('--live <RATE>', 'go on with so many operations a second, such as 5/s', perSecond)
