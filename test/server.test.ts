@@ -116,7 +116,7 @@ t.test('on MongoDB the banner says how to issue a key, and a failure to create i
   server.errors.set('createIndexes', 85)
   const child = start(t, { MONGODB_URI: server.uri })
   const [, url] = await printed(child, /field-data-api on (\S+) \(MongoDB database test\)/)
-  t.match(child.output(), /^ {2}Key {3}npm run keys -- issue --organisation ID --name NAME$/m)
+  t.match(child.output(), /^ {2}Key {3}npx field-data-api keys issue --organisation ID --name NAME$/m)
   await printed(child, /missing indexes were not created/)
   t.equal((await fetch(`${url}/health/live`)).status, 200)
   child.kill('SIGTERM')

@@ -7,6 +7,7 @@ t.test('without any setting the service serves the demo on loopback', async (t) 
     host: '127.0.0.1',
     port: 3000,
     mongo: undefined,
+    demoScenario: 'demo',
     publicUrl: undefined,
     trustProxy: false,
     maxConnections: 1000,
@@ -25,6 +26,7 @@ t.test('every setting is read from the environment', async (t) => {
       HOST: '0.0.0.0',
       PORT: '8080',
       MONGODB_URI: 'mongodb://db.example.org/field',
+      DEMO_SCENARIO: 'tiny',
       MONGODB_POOL_SIZE: '20',
       MONGODB_TIMEOUT_MS: '900',
       MONGODB_READ_PREFERENCE: 'nearest',
@@ -58,6 +60,7 @@ t.test('every setting is read from the environment', async (t) => {
         tombstoneDays: 30,
         ensureIndexes: false,
       },
+      demoScenario: 'tiny',
       publicUrl: 'https://api.example.org/field',
       contactUrl: 'https://example.org/keys',
       trustProxy: ['10.0.0.0/8', '::1'],
@@ -80,6 +83,7 @@ t.test('an empty setting counts as not set', async (t) => {
 t.test('all invalid settings are named, each with what is allowed', async (t) => {
   const invalid = {
     PORT: '70000',
+    DEMO_SCENARIO: 'huge',
     MONGODB_POOL_SIZE: '0',
     MONGODB_TIMEOUT_MS: '1.5',
     MONGODB_READ_PREFERENCE: 'fastest',
@@ -107,6 +111,7 @@ t.test('all invalid settings are named, each with what is allowed', async (t) =>
     t.same((error as Error).message.split('\n').sort(), [
       '  CONTACT_URL must be an absolute http or https URL without user, query and fragment',
       '  CORS_ORIGINS must be origins separated by commas, such as https://app.example.org, or *',
+      '  DEMO_SCENARIO must be one of tiny, demo, survey, campaign, worst-case',
       '  LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
       '  MAX_CONNECTIONS must be an integer from 16 to 100000',
       '  MAX_PER_PAGE must be an integer from 50 to 10000',

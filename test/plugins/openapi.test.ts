@@ -314,7 +314,7 @@ t.test('the examples are what the service sends with the demo data', async (t) =
   t.same(responseExamples, responses, REFRESH)
   t.same(problemExamples, problems, REFRESH)
   for (const [code, body] of Object.entries(problems)) t.equal((body as { code: string }).code, code)
-  t.equal(Object.keys(responses).length, 26)
+  t.equal(Object.keys(responses).length, 27)
 })
 
 /** Objects and enums without a name, by their paths. Generators invent a name for such a schema, which may change. */

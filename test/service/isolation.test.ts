@@ -7,15 +7,28 @@ import { testApp } from '../support/app.js'
 import { eachResource } from '../support/resources.js'
 import { A, a, B, b, fillTenants, intruder, stolen } from '../support/tenants.js'
 
+interface Parameter {
+  name: string
+  in: string
+}
 interface Operation {
-  get: { parameters: { name: string }[] }
+  get: { parameters: Parameter[] }
+}
+interface Document {
+  paths: Record<string, { get: { parameters: (Parameter | { $ref: string })[] } }>
+  components: { parameters: Record<string, Parameter> }
 }
 
-/** The operations that need a key, by their paths in the OpenAPI document. */
+/** The operations that need a key, by their paths in the OpenAPI document, with their parameters in path and query. */
 const operationsOf = async (app: FastifyInstance): Promise<[string, Operation][]> => {
   await app.ready()
-  const { paths } = app.swagger() as unknown as { paths: Record<string, Operation> }
-  return Object.entries(paths).filter(([path]) => path.startsWith('/v1/'))
+  const { paths, components } = app.swagger() as unknown as Document
+  const named = ({ $ref }: { $ref: string }) => components.parameters[$ref.split('/').at(-1) as string] as Parameter
+  const parametersOf = ({ parameters = [] }: Document['paths'][string]['get']) =>
+    parameters.map((part) => ('$ref' in part ? named(part) : part)).filter((part) => part.in !== 'header')
+  return Object.entries(paths)
+    .filter(([path]) => path.startsWith('/v1/'))
+    .map(([path, { get }]) => [path, { get: { parameters: parametersOf(get) } }])
 }
 
 t.test('the resources that tests go through are those of the service', async (t) => {
