@@ -66,12 +66,17 @@ export const freePort = async (): Promise<number> => {
   return port
 }
 
+/** Whether a program has exited and everything was read that it has printed. */
+const hasEnded = ({ exitCode, signalCode, stdout, stderr }: Started): boolean =>
+  (exitCode ?? signalCode) !== null && [stdout, stderr].every((out) => !out || out.isPaused() || out.readableEnded)
+
 /** Waits until a program has printed something. */
 export const printed = async (child: Started, pattern: RegExp): Promise<RegExpExecArray> => {
   for (;;) {
+    const isOver = hasEnded(child)
     const found = pattern.exec(child.output())
     if (found !== null) return found
-    if (child.exitCode !== null) throw new Error(`It ended before it printed ${pattern}:\n${child.output()}`)
+    if (isOver) throw new Error(`It ended before it printed ${pattern}:\n${child.output()}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
