@@ -17,6 +17,8 @@ import { WireServer } from '../support/wire-server.js'
 t.jobs = 4
 
 const timeout = 5000
+/** The settings of a store whose server will be gone. */
+const impatient = { MONGODB_TIMEOUT_MS: '2000' }
 
 const entries = (page = 1, perPage = 1000) =>
   listEntries({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page, perPage })
@@ -238,7 +240,7 @@ t.test('Documents are found by a condition, at most as many as requested', async
 })
 
 t.test('A server that refuses the login or shuts down counts as unavailable', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   for (const code of [91, 133, 10_107]) {
     server.errors.set('aggregate', code)
     const atOnce = [1, 2, 3].map((n) => t.rejects(store.aggregate(entries()), StoreUnavailable, `code ${code}, ${n}`))
@@ -350,7 +352,7 @@ t.test('A read succeeds although the server has closed the idle connections', as
 })
 
 t.test('Without a server every operation fails, until the server starts', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   server.stop()
   for (const time of ['at first', 'again']) {
     await everyCall(t, store, time)
@@ -360,7 +362,7 @@ t.test('Without a server every operation fails, until the server starts', async 
 })
 
 t.test('After the server stops every operation fails, until it is back', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   await store.ping()
   server.stop()
   await everyCall(t, store)
@@ -369,7 +371,7 @@ t.test('After the server stops every operation fails, until it is back', async (
 })
 
 t.test('If the server stops while it works, all running operations fail', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   await store.ping()
   server.silent = true
   const failed = everyCall(t, store)
@@ -379,7 +381,7 @@ t.test('If the server stops while it works, all running operations fail', async 
 })
 
 t.test('A connection that breaks during a write counts as unavailable, but a page is retried', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   const write = Socket.prototype.write
   t.teardown(() => {
     Socket.prototype.write = write
@@ -403,7 +405,7 @@ t.test('A connection that breaks during a write counts as unavailable, but a pag
 })
 
 t.test('A stream that loses its server fails', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   await addEntries(server, 2500)
   const stream = store.stream(entries(1, 10_000))[Symbol.asyncIterator]()
   await stream.next()
@@ -463,7 +465,7 @@ t.test('An operation that the driver would wait for forever fails, and the drive
 })
 
 t.test('A server that stops responding is detected, and used again when it responds', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   await store.ping()
   server.silent = true
   await t.rejects(store.aggregate(entries()), StoreUnavailable)
@@ -480,7 +482,7 @@ t.test('A server that stops responding is detected, and used again when it respo
 
 t.test('A name that DNS does not resolve counts as unavailable', async (t) => {
   setServers(['127.0.0.1:9']) // nothing listens on this port
-  const store = mongoStore(mongoSettings('mongodb+srv://db.field-data.example/test'))
+  const store = mongoStore(mongoSettings('mongodb+srv://db.field-data.example/test', impatient))
   t.teardown(() => store.close())
   await t.rejects(store.ping(), StoreUnavailable)
 })
