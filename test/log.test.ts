@@ -40,10 +40,15 @@ t.test('lines that wait are written when the process ends, by exit or by an erro
 })
 
 t.test('a line that is too long is dropped, and the log says so', async (t) => {
-  const child = startProgram(t, module, program(1, "log.write('x'.repeat(2 ** 25))\nsetInterval(() => {}, 1000)"))
+  const then = `log.write('x'.repeat(2 ** 25))
+    setInterval(() => {}, 1000)
+    process.on('SIGTERM', () => process.exit())`
+  const child = startProgram(t, module, program(1, then))
   const [, first, second] = await printed(child, /^(.*)\n(.*)\n/)
   t.equal(first, 'line 0')
   t.match(JSON.parse(second as string), { level: 40, msg: 'log lines were dropped', dropped: 1 })
+  child.kill('SIGTERM')
+  t.same(await once(child, 'close'), [0, null])
 })
 
 t.test('all lines are written to a file too', async (t) => {

@@ -98,7 +98,10 @@ t.test('A page that does not fit into one reply is fetched completely, and no cu
 })
 
 t.test('An aborted read ends at once, and the store keeps working', async (t) => {
-  const { server, store } = await start(t)
+  const { server } = await start(t)
+  // A heartbeat that the silent server ignores would close all connections.
+  const store = mongoStore(mongoSettings(`${server.uri}?heartbeatFrequencyMS=600000`))
+  t.teardown(() => store.close())
   const ways: ((signal: AbortSignal) => Promise<unknown>)[] = [
     (signal) => store.aggregate(entries(), signal),
     (signal) => store.stream(entries(), signal)[Symbol.asyncIterator]().next(),
