@@ -31,6 +31,9 @@ const operationsOf = async (app: FastifyInstance): Promise<[string, Operation][]
     .map(([path, { get }]) => [path, { get: { parameters: parametersOf(get) } }])
 }
 
+/** The application of the tests that only read. */
+const reading = testApp(t, { fill: fillTenants })
+
 t.test('the resources that tests go through are those of the service', async (t) => {
   const { app } = await testApp(t)
   const paths = (await operationsOf(app)).map(([path]) => path)
@@ -45,7 +48,7 @@ t.test('the resources that tests go through are those of the service', async (t)
 })
 
 t.test('another organisation’s id gets the same response as an unknown one, byte for byte', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   for (const [name, { idOf }] of eachResource) {
     const ask = (id: string, organisation = A) =>
       get(`/v1/${name}/${id}`, organisation, { headers: { 'x-request-id': 'same' } })
@@ -127,7 +130,7 @@ t.test('a position of another organisation is refused in every list', async (t) 
 })
 
 t.test('an organisation’s lists hold its own records alone, also of any time', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   for (const [resource] of eachResource) {
     for (const query of ['', ...Object.entries(widestRanges).map(([name, time]) => `?${name}=${time}`)]) {
       const { data, _metadata } = (await get(`/v1/${resource}${query}`, A)).json()
@@ -142,7 +145,7 @@ t.test('an organisation’s lists hold its own records alone, also of any time',
 })
 
 t.test('documents of another organisation that a record points at stay out of its response', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   const entry = (await get(`/v1/entries/${stolen.entry._id}`, A)).json().data
   for (const field of expandable) t.notOk(field in entry, `entry without ${field}`)
   const [listed] = (await get(`/v1/entries?ids=${stolen.entry._id}&expand=${expandable}`, A)).json().data
@@ -171,7 +174,7 @@ t.test('documents of another organisation that a record points at stay out of it
 })
 
 t.test('another organisation’s dispatch that names a project is not among its dispatches', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   for (const url of [`/v1/projects/${a.project(1)._id}`, '/v1/projects?name=Project%201']) {
     const { data } = (await get(url, A)).json()
     const { dispatches } = Array.isArray(data) ? data[0] : data
