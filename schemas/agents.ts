@@ -9,7 +9,7 @@ const AgentLocation = Type.Object(
     state: Type.Optional(Text('State.', 'Kano')),
     city: Type.Optional(Text('City.', 'Kano')),
   },
-  { description: 'A place where the agent works.' },
+  { title: 'AgentLocation', description: 'A place where the agent works.' },
 )
 
 const fields = {
@@ -42,6 +42,6 @@ export const EntryAgent = Type.Object(fields, {
 
 export type AgentListQuery = Static<ReturnType<typeof AgentListQuery>>
 export const AgentListQuery = (limits: PageLimits) =>
-  listQuery(Agent, limits, ['createdAt', 'updatedAt'], {
+  listQuery('Agent', Agent, limits, ['createdAt', 'updatedAt'], {
     status: StatusFilter('agent', 'active'),
   })

@@ -6,6 +6,13 @@ import { defaulted, excluding, filter, literals, several, strict } from './kit.j
 export const Id = (description: string, example = '665f1c2ab8d4e0a1c3f20b17') =>
   Type.String({ description, examples: [example] })
 
+/** A record by its id alone. */
+export const reference = (resource: string, example: string) =>
+  Type.Object(
+    { id: Id(`Id of the record.`, example) },
+    { title: `${resource}Reference`, description: 'A record by its id.' },
+  )
+
 /** A point in time, always in UTC and with milliseconds. */
 export const Timestamp = (description: string, example = '2025-03-14T09:26:53.589Z') =>
   Type.String({
@@ -47,6 +54,7 @@ export const paging = (limits: PageLimits) => ({
   ),
   total: filter(
     literals(['true', 'false'], {
+      title: 'TrueOrFalse',
       description:
         'Whether `_metadata` has the total, which takes time to count. By default it does, except with `cursor`. Without it, an `ETag` changes only with the records of the page and with what its links lead to.',
     }),
@@ -71,14 +79,18 @@ export const paging = (limits: PageLimits) => ({
 })
 
 /** The parameters `sortBy` and `sortOrder`. The id is always the last sort key, in the same direction. */
-export const sorting = <const F extends readonly string[]>(fields: F) => ({
+export const sorting = <const F extends readonly string[]>(resource: string, fields: F) => ({
   sortBy: defaulted(
     literals(['id', ...fields], {
+      title: `${resource}SortBy`,
       description: 'Field to sort by. Records with the same value are sorted by their ids.',
     }),
     'id',
   ),
-  sortOrder: defaulted(literals(['asc', 'desc'], { description: 'Direction of the sort.' }), 'asc'),
+  sortOrder: defaulted(
+    literals(['asc', 'desc'], { title: 'SortDirection', description: 'Direction of the sort.' }),
+    'asc',
+  ),
 })
 
 /** A filter by an identifier. */
@@ -126,15 +138,23 @@ export const commonFilters = {
 
 export type CommonFilters = { [F in keyof typeof commonFilters]?: Static<(typeof commonFilters)[F]> }
 
-/** The parameter `fields`, which chooses among the fields of a list's items. */
-const fieldsOf = (item: TObject) =>
-  several(Type.Unsafe<string>({ type: 'string', enum: Object.keys(item.properties) }), {
-    description:
-      'Only these fields of each record, separated by commas, such as `id,updatedAt`. `id` is always among them. All other fields are left out, even those that the response requires otherwise.',
-  })
+/**
+ * The parameter `fields`, which chooses among the fields of a list's items. OpenAPI cannot say that a response depends on a
+ * parameter. If the items were a union of the whole record and a part of it, every caller would have to tell them apart, so
+ * the description says in words that required fields may lack.
+ */
+const fieldsOf = (resource: string, item: TObject) =>
+  several(
+    literals(Object.keys(item.properties), { title: `${resource}Field`, description: 'A field of the record.' }),
+    {
+      description:
+        'Only these fields of each record, separated by commas, such as `id,updatedAt`. `id` is always among them. All other fields are left out, even those that the response requires otherwise, so a generated client that insists on them cannot read it.',
+    },
+  )
 
 /**
  * The parameters of a list. `explode: false` tells OpenAPI that several values stand in one parameter.
+ * @param resource its name in those of the components, such as `EntrySortBy`
  * @param item what the list shows of each record
  * @param sorts the fields that it can be sorted by, besides the id
  * @param filters its own filters, besides those of every list
@@ -145,6 +165,7 @@ export const listQuery = <
   F extends TProperties,
   M extends TProperties = Record<never, never>,
 >(
+  resource: string,
   item: TObject,
   limits: PageLimits,
   sorts: S,
@@ -152,7 +173,14 @@ export const listQuery = <
   more: M = {} as M,
 ) =>
   strict(
-    { ...sorting(sorts), ...paging(limits), ...filters, ...commonFilters, fields: fieldsOf(item), ...more },
+    {
+      ...sorting(resource, sorts),
+      ...paging(limits),
+      ...filters,
+      ...commonFilters,
+      fields: fieldsOf(resource, item),
+      ...more,
+    },
     { explode: false },
   )
 

@@ -1,9 +1,9 @@
 // Dispatches: each sends a form to agents, its recipients.
 import { type Static, Type } from '@sinclair/typebox'
 import { Agent } from './agents.js'
-import { Id, IdFilter, listQuery, NameFilter, type PageLimits, Text, Timestamp } from './common.js'
+import { Id, IdFilter, listQuery, NameFilter, type PageLimits, reference, Text, Timestamp } from './common.js'
 import { Form } from './forms.js'
-import { filter, joined, literals, refTo } from './kit.js'
+import { filter, joined, literals, refTo, word } from './kit.js'
 import { DispatchProject } from './projects.js'
 import { DispatchUser } from './users.js'
 
@@ -23,8 +23,9 @@ export const dispatchStatusFilter = {
 } as const satisfies Record<string, (typeof dispatchStatuses)[number]>
 
 const id = Id('Id of the dispatch.', '63c5e1d2f4a3b2001d8c7e41')
-const dispatchType = literals(dispatchTypes, { description: 'Type of the dispatch.' })
-const status = literals(dispatchStatuses, {
+const dispatchType = word(dispatchTypes, { title: 'DispatchType', description: 'Type of the dispatch.' })
+const status = word(dispatchStatuses, {
+  title: 'DispatchStatus',
   description: 'Status of the dispatch. The spelling `supended` (for suspended) is part of the contract.',
 })
 const name = Text('Name of the dispatch.', 'Kano households, round 2')
@@ -35,7 +36,7 @@ const createdBy = Type.Optional(joined(refTo(DispatchUser, 'Who created the disp
 const modifiedBy = Type.Optional(joined(refTo(DispatchUser, 'Who last changed the dispatch.')))
 const createdAt = Timestamp('When the dispatch was created.')
 const updatedAt = Timestamp('When the dispatch was last changed.')
-const agentGroups = Type.Array(Type.Object({ id: Id('Id of the agent group.', '64d6f2e3a5b4c3001c7d6f51') }), {
+const agentGroups = Type.Array(reference('AgentGroup', '64d6f2e3a5b4c3001c7d6f51'), {
   description: 'Agent groups that received the dispatch.',
 })
 
@@ -45,12 +46,12 @@ export const DispatchListItem = Type.Object(
     id,
     recipients: Type.Object(
       {
-        agents: Type.Array(Type.Object({ id: Id('Id of the agent.', '60c72b2f9b1d8e001c8e4d11') }), {
+        agents: Type.Array(reference('Agent', '60c72b2f9b1d8e001c8e4d11'), {
           description: 'Agents that received the dispatch, only by their ids.',
         }),
         agentGroups,
       },
-      { description: 'Who received the dispatch.' },
+      { title: 'RecipientIds', description: 'Who received the dispatch.' },
     ),
     dispatchType,
     status,
@@ -79,7 +80,7 @@ export const Dispatch = Type.Object(
             examples: [[]],
           }),
         },
-        { description: 'Instructions to the agents.' },
+        { title: 'DispatchInstructions', description: 'Instructions to the agents.' },
       ),
     ),
     recipients: Type.Object(
@@ -91,7 +92,7 @@ export const Dispatch = Type.Object(
         ),
         agentGroups,
       },
-      { description: 'Who received the dispatch.' },
+      { title: 'Recipients', description: 'Who received the dispatch.' },
     ),
     dispatchType,
     status,
@@ -117,11 +118,14 @@ export const EntryDispatch = Type.Object(
 
 export type DispatchListQuery = Static<ReturnType<typeof DispatchListQuery>>
 export const DispatchListQuery = (limits: PageLimits) =>
-  listQuery(DispatchListItem, limits, ['createdAt', 'name', 'dispatchType', 'updatedAt'], {
-    dispatchType: filter(dispatchType),
+  listQuery('Dispatch', DispatchListItem, limits, ['createdAt', 'name', 'dispatchType', 'updatedAt'], {
+    dispatchType: filter(
+      literals(dispatchTypes, { title: 'DispatchTypeFilter', description: 'Type of the dispatch.' }),
+    ),
     name: NameFilter('dispatch'),
     status: filter(
       literals(Object.keys(dispatchStatusFilter) as (keyof typeof dispatchStatusFilter)[], {
+        title: 'DispatchStatusFilter',
         description:
           'Status of the dispatch. `dispatch` matches `dispatched`, and `suspended` matches `supended`, which is how responses spell it.',
       }),

@@ -4,7 +4,7 @@ import { EntryAgent } from './agents.js'
 import { Id, IdFilter, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 import { EntryDispatch } from './dispatches.js'
 import { EntryForm } from './forms.js'
-import { joined, refTo, several } from './kit.js'
+import { joined, literals, refTo, several, word } from './kit.js'
 import { EntryProject } from './projects.js'
 
 export const EntryLocation = Type.Object(
@@ -23,7 +23,7 @@ export const EntryLocation = Type.Object(
             examples: [11.9805],
           }),
         },
-        { description: 'Geographic coordinates.' },
+        { title: 'Coordinates', description: 'Geographic coordinates.' },
       ),
     ),
   },
@@ -32,11 +32,13 @@ export const EntryLocation = Type.Object(
 
 export const Answer = Type.Object(
   {
-    type: Text('Type of the question, such as `singleChoice` or `multiChoice`.', 'singleChoice'),
+    type: word(['singleChoice', 'multiChoice'], { title: 'AnswerType', description: 'Type of the question.' }),
     question: Text('Text of the question.', 'What is your main source of drinking water?'),
     answer: Type.Optional(
       Type.Union([Type.String(), Type.Array(Type.String())], {
-        description: 'A string if `type` is `singleChoice`, an array of strings if it is `multiChoice`.',
+        title: 'AnswerValue',
+        description:
+          'A string if `type` is `singleChoice`, an array of strings if it is `multiChoice`, and either of them for other types. A record is shown as it is stored, so go by the value.',
         examples: ['Borehole'],
       }),
     ),
@@ -106,6 +108,7 @@ export const Entry = Type.Object(
 export type EntryListQuery = Static<ReturnType<typeof EntryListQuery>>
 export const EntryListQuery = (limits: PageLimits) =>
   listQuery(
+    'Entry',
     EntryListItem,
     limits,
     ['createdAt', 'updatedAt', 'duration'],
@@ -117,7 +120,7 @@ export const EntryListQuery = (limits: PageLimits) =>
       status: StatusFilter('entry', 'accepted'),
     },
     {
-      expand: several(Type.Unsafe<(typeof expandable)[number]>({ type: 'string', enum: expandable }), {
+      expand: several(literals(expandable, { title: 'EntryExpansion', description: 'A field that can be expanded.' }), {
         description:
           'Embeds the records that these fields refer to, as in an entry by id. Separated by commas, such as `form,agent`.',
       }),

@@ -1,6 +1,6 @@
 // The envelopes of responses: one() for a record, page() for a list, and Problem (RFC 9457) for an error.
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { link, literals, refTo } from './kit.js'
+import { refTo, word } from './kit.js'
 
 export const success = Type.Boolean({
   const: true,
@@ -8,10 +8,7 @@ export const success = Type.Boolean({
   examples: [true],
 })
 
-const TOKEN = 'Aby4YDsBhIZ9W2ZhbHNlLGZhbHNlLCI2NWE1Il0'
-
-const pageLink = (description: string, page: number, after = '') =>
-  link(description, (path) => `https://api.example.org${path}?page=${page}&perPage=50${after}`)
+const pageLink = (description: string) => Type.String({ format: 'uri', description })
 
 export type PageMetadata = Static<typeof PageMetadata>
 export const PageMetadata = Type.Object(
@@ -20,40 +17,32 @@ export const PageMetadata = Type.Object(
       Type.Integer({
         description:
           'Number of records that match. For a large number it may be some seconds old. Left out with `total=false`, and with `cursor` unless `total=true`.',
-        examples: [120],
       }),
     ),
-    perPage: Type.Integer({ description: 'Page size in effect.', examples: [50] }),
+    perPage: Type.Integer({ description: 'Page size in effect.' }),
     pageCount: Type.Optional(
       Type.Integer({
         description: 'Number of pages; 0 if nothing matches. Left out without `total`, and with `cursor`.',
-        examples: [3],
       }),
     ),
     hasMore: Type.Optional(
-      Type.Boolean({ description: 'Whether the list goes on after this page. Only with `cursor`.', examples: [true] }),
+      Type.Boolean({ description: 'Whether the list goes on after this page. Only with `cursor`.' }),
     ),
     nextCursor: Type.Optional(
       Type.String({
         description: 'The `cursor` of the next page. Only with `cursor`, and left out when `hasMore` is false.',
-        examples: [TOKEN],
       }),
     ),
     pageLinks: Type.Object(
       {
-        current: pageLink('Absolute URL of this page.', 2),
-        next: Type.Optional(
-          pageLink('Absolute URL of the next page. Left out on the last page.', 3, `&after=${TOKEN}`),
-        ),
+        current: pageLink('Absolute URL of this page.'),
+        next: Type.Optional(pageLink('Absolute URL of the next page. Left out on the last page.')),
         previous: Type.Optional(
-          pageLink(
-            'Absolute URL of the previous page. Left out on the first page, and with `cursor`.',
-            1,
-            `&after=${TOKEN}`,
-          ),
+          pageLink('Absolute URL of the previous page. Left out on the first page, and with `cursor`.'),
         ),
       },
       {
+        title: 'PageLinks',
         description:
           'Links to this page and its neighbours. They repeat every filter of the request, and lead to a position instead of a number of records.',
       },
@@ -64,7 +53,13 @@ export const PageMetadata = Type.Object(
 
 /** `{success, data}`: the response of a by-id operation. */
 export const one = <T extends TSchema>(resource: T) =>
-  Type.Object({ success, data: refTo(resource) }, { description: `The ${resource.$id}.` })
+  Type.Object(
+    { success, data: refTo(resource) },
+    { title: `${resource.$id}Response`, description: `The ${resource.$id?.toLowerCase()}.` },
+  )
+
+/** The name of the resource whose lists show the item. */
+export const nameOf = ({ $id }: TSchema): string => ($id as string).replace('ListItem', '')
 
 /** `{success, data: […], _metadata}`: the response of a list operation. */
 export const page = <T extends TSchema>(item: T) =>
@@ -75,7 +70,8 @@ export const page = <T extends TSchema>(item: T) =>
       _metadata: refTo(PageMetadata),
     },
     {
-      description: `A page of ${item.$id}s. With \`fields\`, records lack all other fields, even required ones.`,
+      title: `${nameOf(item)}Page`,
+      description: `A page of records. With \`fields\`, records lack all other fields, even required ones.`,
     },
   )
 
@@ -94,26 +90,30 @@ export const Problem = Type.Object(
     }),
     errors: Type.Optional(
       Type.Array(
-        Type.Object({
-          in: literals(['query', 'path', 'header', 'record'], {
-            description: 'Where the error is: in the input, or in a stored record.',
-          }),
-          name: Type.String({
-            description:
-              'Name of the parameter or header, or collection and id of the record, as in `entries/65850cb4`.',
-            examples: ['perPage'],
-          }),
-          message: Type.String({
-            description: 'What is wrong with it.',
-            examples: ['must be an integer from 1 to 1000'],
-          }),
-          allowed: Type.Optional(
-            Type.Array(Type.String(), {
-              description: 'The allowed values, if they can be listed.',
-              examples: [['asc', 'desc']],
+        Type.Object(
+          {
+            in: word(['query', 'path', 'header', 'record'], {
+              title: 'ErrorPlace',
+              description: 'Where the error is: in the input, or in a stored record.',
             }),
-          ),
-        }),
+            name: Type.String({
+              description:
+                'Name of the parameter or header, or collection and id of the record, as in `entries/65850cb4`.',
+              examples: ['perPage'],
+            }),
+            message: Type.String({
+              description: 'What is wrong with it.',
+              examples: ['must be an integer from 1 to 1000'],
+            }),
+            allowed: Type.Optional(
+              Type.Array(Type.String(), {
+                description: 'The allowed values, if they can be listed.',
+                examples: [['asc', 'desc']],
+              }),
+            ),
+          },
+          { title: 'ErrorDetail', description: 'What is wrong with one part of the input, or of a stored record.' },
+        ),
         { description: 'Each error. Only for invalid input and for a stored record that cannot be shown.' },
       ),
     ),

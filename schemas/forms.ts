@@ -34,7 +34,7 @@ export const EntryForm = Type.Object(
 
 export type FormListQuery = Static<ReturnType<typeof FormListQuery>>
 export const FormListQuery = (limits: PageLimits) =>
-  listQuery(Form, limits, ['createdAt', 'updatedAt', 'name'], {
+  listQuery('Form', Form, limits, ['createdAt', 'updatedAt', 'name'], {
     name: NameFilter('form'),
     status: StatusFilter('form', 'active'),
   })

@@ -61,37 +61,27 @@ export const excluding = <T extends TSchema>(names: readonly string[], schema: T
 export const excludedBy = (schema: TSchema): readonly string[] =>
   excluded in schema ? (schema[excluded] as readonly string[]) : []
 
-/** How the example of a link depends on the path of the list. It is a symbol for the same reason. */
-const exampleAt = Symbol('example at a path')
-
 /**
- * An absolute URL that leads back into a list.
- * @param example the URL in the list at a path
+ * A schema with a title is a component of that name in the OpenAPI document, so that generated clients call it so. Objects
+ * and enums have one, unless an `$id` names them already.
  */
-export const link = (description: string, example: (path: string) => string) => ({
-  ...Type.String({ format: 'uri', description, examples: [example('/v1/entries')] }),
-  [exampleAt]: example,
-})
+interface Named {
+  title?: string
+  description: string
+}
 
-/** One of the given strings, as a JSON Schema `enum`. */
-export const literals = <const V extends readonly string[]>(values: V, options: { description: string }) =>
+/** One of the given strings and no other, as a JSON Schema `enum`: for what a caller sends. */
+export const literals = <const V extends readonly string[]>(values: V, options: Named) =>
   Type.Unsafe<V[number]>({ type: 'string', enum: values, examples: [values[0]], ...options })
 
 /**
- * The example of a schema: its own `examples[0]`, or else one built from the examples of its parts.
- * @param named the schemas that a `$ref` may name
- * @param path the path of the list that links lead to
+ * A word of a response. It is no enum, because a stored record may have another word and a later release may add one:
+ * a generated client must read these too.
+ * @param known the words that are known today
  */
-export function exampleOf(schema: TSchema, named: ReadonlyMap<string, TSchema>, path: string): unknown {
-  if (schema.$ref !== undefined) return exampleOf(named.get(schema.$ref) as TSchema, named, path)
-  if (exampleAt in schema) return (schema[exampleAt] as (path: string) => string)(path)
-  if (schema.examples !== undefined) return schema.examples[0]
-  if (schema.anyOf !== undefined) return exampleOf(schema.anyOf[0], named, path)
-  if (schema.type === 'array') return [exampleOf(schema.items, named, path)]
-  return Object.fromEntries(
-    Object.entries(schema.properties as TProperties).map(([name, property]) => [
-      name,
-      exampleOf(property, named, path),
-    ]),
-  )
-}
+export const word = (known: readonly string[], { title, description }: Required<Named>) =>
+  Type.String({
+    title,
+    description: `${description} Known words: ${known.map((each) => `\`${each}\``).join(', ')}. Expect others.`,
+    examples: [...known],
+  })

@@ -10,7 +10,7 @@ export const Me = Type.Object(
         id: Id('Id of the organisation.', '648b1f5f0000000000000000'),
         name: Type.Optional(Text('Name of the organisation. Left out if it has none.', 'Savannah Field Research')),
       },
-      { description: 'The organisation whose data the key reads.' },
+      { title: 'Organisation', description: 'The organisation whose data the key reads.' },
     ),
     key: Type.Object(
       {
@@ -18,7 +18,7 @@ export const Me = Type.Object(
         name: Text('Name that the key got when it was issued.', 'Dashboard'),
         expiresAt: Type.Optional(Timestamp('When the key expires. Left out if it does not.')),
       },
-      { description: 'The key of this request.' },
+      { title: 'Key', description: 'The key of this request.' },
     ),
     limits: Type.Object(
       {
@@ -27,7 +27,7 @@ export const Me = Type.Object(
         wait: Type.Integer({ description: 'Longest `wait` of a change feed, in seconds.', examples: [60] }),
         urlBytes: Type.Integer({ description: 'Longest URL, in bytes.', examples: [8000] }),
       },
-      { description: 'The limits of a request.' },
+      { title: 'Limits', description: 'The limits of a request.' },
     ),
   },
   { $id: 'Me', description: 'The organisation and the limits of a key.' },

@@ -1,6 +1,6 @@
 // Projects: groups of dispatches. A project has the same shape in the list and by id.
 import { type Static, Type } from '@sinclair/typebox'
-import { Id, listQuery, NameFilter, type PageLimits, Text, Timestamp } from './common.js'
+import { Id, listQuery, NameFilter, type PageLimits, reference, Text, Timestamp } from './common.js'
 import { joined, refTo } from './kit.js'
 import { User } from './users.js'
 
@@ -14,7 +14,7 @@ export const Project = Type.Object(
   {
     id,
     dispatches: joined(
-      Type.Array(Type.Object({ id: Id('Id of the dispatch.', '63c5e1d2f4a3b2001d8c7e41') }), {
+      Type.Array(reference('Dispatch', '63c5e1d2f4a3b2001d8c7e41'), {
         description: 'Dispatches of the project, in the order of their ids.',
       }),
     ),
@@ -49,6 +49,6 @@ export const EntryProject = Type.Object(
 
 export type ProjectListQuery = Static<ReturnType<typeof ProjectListQuery>>
 export const ProjectListQuery = (limits: PageLimits) =>
-  listQuery(Project, limits, ['createdAt', 'name', 'updatedAt'], {
+  listQuery('Project', Project, limits, ['createdAt', 'name', 'updatedAt'], {
     name: NameFilter('project'),
   })

@@ -1,7 +1,7 @@
 // The change feed of a resource, by which a partner keeps a copy, and the digest, by which it checks the copy.
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { type PageLimits, paging, Timestamp } from './common.js'
-import { success } from './envelope.js'
+import { nameOf, success } from './envelope.js'
 import { defaulted, filter, refTo, strict } from './kit.js'
 
 /** The longest time that a request may wait for a change, in seconds. */
@@ -75,14 +75,21 @@ export const feedPage = <T extends TSchema>(item: T) =>
   Type.Object(
     {
       success,
-      data: Type.Array(Type.Union([refTo(item), refTo(DeletedRecord), refTo(UnreadableRecord)]), {
-        description:
-          'Changes in the order in which they were made. A record comes at least once after each of its changes, as it is when the page is read.',
-      }),
+      data: Type.Array(
+        Type.Union([refTo(item), refTo(DeletedRecord), refTo(UnreadableRecord)], {
+          title: `${nameOf(item)}Change`,
+          description: 'A record as it is now, or what stands for one that was deleted or does not fit its schema.',
+        }),
+        {
+          description:
+            'Changes in the order in which they were made. A record comes at least once after each of its changes, as it is when the page is read.',
+        },
+      ),
       _metadata: refTo(FeedMetadata),
     },
     {
-      description: `A page of changes. Each has the schema ${item.$id}, or stands for a record that was deleted or does not fit.`,
+      title: `${nameOf(item)}FeedPage`,
+      description: `A page of changes. Each is a record, or stands for one that was deleted or does not fit.`,
     },
   )
 
@@ -125,5 +132,5 @@ export const DigestPage = Type.Object(
     data: Type.Array(refTo(RangeDigest), { description: 'The ranges that the bounds make, in order.' }),
     _metadata: refTo(DigestMetadata),
   },
-  { description: 'Digests of consecutive ranges of ids.' },
+  { title: 'DigestResponse', description: 'Digests of consecutive ranges of ids.' },
 )

@@ -18,7 +18,10 @@ export const User = Type.Object(
   {
     id,
     role: Type.Optional(
-      Type.Object({ name: Text('Name of the role.', 'Administrator') }, { description: 'Role of the user.' }),
+      Type.Object(
+        { name: Text('Name of the role.', 'Administrator') },
+        { title: 'Role', description: 'Role of the user.' },
+      ),
     ),
     ...fields,
   },
@@ -34,6 +37,6 @@ export const DispatchUser = Type.Object(
 
 export type UserListQuery = Static<ReturnType<typeof UserListQuery>>
 export const UserListQuery = (limits: PageLimits) =>
-  listQuery(User, limits, ['createdAt', 'updatedAt'], {
+  listQuery('User', User, limits, ['createdAt', 'updatedAt'], {
     status: StatusFilter('user', 'active'),
   })

@@ -3,5 +3,8 @@
 import { spawnSync } from 'node:child_process'
 
 const argv = process.argv.slice(2).map((argument) => argument.replace(/^test\//, 'dist/test/').replace(/\.ts$/, '.js'))
-const run = (...command) => spawnSync(process.execPath, command, { stdio: 'inherit' }).status ?? 1
-process.exitCode = run('scripts/compile.js', 'tsconfig.json') || run('node_modules/.bin/tap', ...argv)
+const run = (command, env = process.env) => spawnSync(process.execPath, command, { stdio: 'inherit', env }).status ?? 1
+const NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('no-loaders.js', import.meta.url)}`
+process.exitCode =
+  run(['scripts/compile.js', 'tsconfig.json']) ||
+  run(['node_modules/.bin/tap', ...argv], { ...process.env, NODE_OPTIONS })

@@ -18,7 +18,7 @@ const near = (random: Random, degrees: number) =>
 function answer(random: Random, { type, question, options, none }: Question): EntryDocument['answers'][number] {
   // Earlier options are more likely.
   const chosen = options[Math.floor(random() * random() * options.length)] as string
-  if (type === 'singleChoice') return { type, question, answer: chosen }
+  if (type !== 'multiChoice') return { type, question, answer: chosen }
   if (chosen === none) return { type, question, answer: [chosen] }
   const also = (option: string) => option !== none && random() < 0.25
   return { type, question, answer: options.filter((option) => option === chosen || also(option)) }

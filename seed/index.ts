@@ -1,24 +1,16 @@
-// Generates demo data in batches that are ready to be stored. The same options give the same bytes on every machine, so
+// The scenario `demo`, at any size. It generates data in batches that are ready to be stored. The same options give the same bytes on every machine, so
 // nothing here may read the clock, the time zone or the locale. API keys are not generated here.
 import type { CollectionName, Documents } from '../src/documents/collections.js'
 import { makeAgents } from './agents.js'
 import { makeDispatches } from './dispatches.js'
 import { makeEntries } from './entries.js'
 import { makeForms } from './forms.js'
+import { demoOptions, type SeedOptions } from './options.js'
 import { makeTenant } from './organisations.js'
 import { makeProjects } from './projects.js'
 import { makeUsers } from './users.js'
 
-/** How much data to generate. Dispatches and entries are totals, spread evenly over the organisations. */
-export interface SeedOptions {
-  seed: number
-  organisations: number
-  dispatches: number
-  entries: number
-}
-
-/** The options of the demo data that the embedded store serves. */
-export const demoOptions: SeedOptions = { seed: 42, organisations: 2, dispatches: 48, entries: 3000 }
+export { demoOptions, type SeedOptions }
 
 type SeededName = Exclude<CollectionName, 'apiKeys' | 'seeds'>
 
@@ -33,7 +25,11 @@ export type Batch = { [C in SeededName]: BatchOf<C> }[SeededName]
 /** The maximum number of documents in a batch. */
 export const BATCH_SIZE = 1000
 
-function* batches<C extends SeededName>(collection: C, documents: Iterable<Documents[C]>): Generator<BatchOf<C>> {
+/** The documents of a collection in batches. */
+export function* batches<C extends SeededName>(
+  collection: C,
+  documents: Iterable<Documents[C]>,
+): Generator<BatchOf<C>> {
   let batch: Documents[C][] = []
   for (const document of documents) {
     batch.push(document)
@@ -45,7 +41,7 @@ function* batches<C extends SeededName>(collection: C, documents: Iterable<Docum
   if (batch.length > 0) yield { collection, documents: batch }
 }
 
-const documentsOf = <T>(made: readonly { document: T }[]): T[] => made.map(({ document }) => document)
+export const documentsOf = <T>(made: readonly { document: T }[]): T[] => made.map(({ document }) => document)
 
 /**
  * Generates the data of one organisation after the other. Documents come before those that refer to them. Entries are

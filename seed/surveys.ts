@@ -2,7 +2,8 @@
 // may ask for a respondent's identity.
 
 export interface Question {
-  type: 'singleChoice' | 'multiChoice'
+  /** `multiChoice` has an array of its options as the answer, any other type one of them. */
+  type: string
   question: string
   /** At least two, the most common first. */
   options: readonly string[]

@@ -10,6 +10,7 @@ import { bearerAuthPlugin } from './plugins/bearer-auth.js'
 import { closingPlugin } from './plugins/closing.js'
 import { compressionPlugin } from './plugins/compression.js'
 import { corsPlugin } from './plugins/cors.js'
+import { deprecationPlugin } from './plugins/deprecation.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
@@ -67,7 +68,8 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(requestChecksPlugin)
   await app.register(problemsPlugin)
   await app.register(rawSocketsPlugin)
-  await app.register(openapiPlugin, { publicUrl: config.publicUrl })
+  await app.register(deprecationPlugin)
+  await app.register(openapiPlugin, { publicUrl: config.publicUrl, contactUrl: config.contactUrl })
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)

@@ -1,31 +1,55 @@
-// The entry point of all commands, such as `npm run keys`. They work on the database that MONGODB_URI names.
+// The command line: `npx field-data-api` and the npm scripts. All commands but serve, openapi and completion work on the
+// database that MONGODB_URI names.
+import { readFileSync } from 'node:fs'
+import { Command } from '@commander-js/extra-typings'
 import { checkCommand } from './commands/check.js'
+import { completionCommand } from './commands/completion.js'
 import { indexesCommand } from './commands/indexes.js'
 import { keysCommand } from './commands/keys.js'
 import { loadCommand } from './commands/load.js'
+import { type Describe, openapiCommand } from './commands/openapi.js'
 import { organisationsCommand } from './commands/organisations.js'
-import { type Command, runCommand, UsageError } from './commands/run-command.js'
+import { action, type MakeCommand, PROGRAM, runCommand, UsageError } from './commands/run-command.js'
 import { seedCommand } from './commands/seed.js'
 import { stampCommand } from './commands/stamp.js'
 import { loadConfig } from './config/config.js'
 import { openMongo } from './config/open-mongo.js'
 
-/** Each is also a script in package.json. */
-const commands: Record<string, Command> = {
-  'db:check': checkCommand,
-  'db:indexes': indexesCommand,
-  'db:stamp': stampCommand,
-  keys: keysCommand,
-  load: loadCommand,
-  organisations: organisationsCommand,
-  seed: seedCommand,
+const { description, version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
+// Commands that need much code import it when they run, so that the others start fast.
+const describe: Describe = async (format) => {
+  const { buildApp } = await import('./app.js')
+  const { embeddedStore } = await import('./store/embedded.js')
+  const app = await buildApp({ ...loadConfig(), logLevel: 'silent' }, embeddedStore())
+  await app.ready()
+  return format === 'yaml' ? app.swagger({ yaml: true }) : JSON.stringify(app.swagger(), null, 2)
 }
 
-const unknownCommand: Command = {
-  usage: `Usage:\n${Object.keys(commands)
-    .map((name) => `  npm run ${name} -- --help`)
-    .join('\n')}`,
-  run: () => Promise.reject(new UsageError('There is no such command')),
+const serveCommand: MakeCommand = () =>
+  action('serve', 'Serve the database, or demo data without one', 'serve')
+    .addHelpText('after', '\nSettings are environment variables, such as PORT and MONGODB_URI: see docs/operating.md.')
+    .action(async () => {
+      await import('./server.js')
+    })
+
+const program: MakeCommand = (session) => {
+  const root = new Command(PROGRAM).description(description).version(version)
+  for (const make of [
+    serveCommand,
+    seedCommand,
+    organisationsCommand,
+    keysCommand,
+    loadCommand,
+    indexesCommand,
+    checkCommand,
+    stampCommand,
+    openapiCommand(describe),
+    completionCommand,
+  ]) {
+    root.addCommand(make(session))
+  }
+  return root
 }
 
 const open = () => {
@@ -34,7 +58,6 @@ const open = () => {
   return openMongo(mongo)
 }
 
-const [name = '', ...argv] = process.argv.slice(2)
-const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-const terminal = { out: process.stdout, err: process.stderr }
-process.exitCode = await runCommand(command ?? unknownCommand, command ? argv : [name], open, terminal)
+const code = await runCommand(program, process.argv.slice(2), open, { out: process.stdout, err: process.stderr })
+// serve sets an exit code itself.
+if (code !== 0) process.exitCode = code

@@ -1,6 +1,7 @@
 // The demo data and one API key for each of its organisations. Both are the same at every start.
-import { demoOptions, type SeedOptions, seedData } from '../seed/index.js'
+import { demoOptions, type Scenario } from '../seed/options.js'
 import { createRandom } from '../seed/random.js'
+import { scenarioData } from '../seed/scenarios.js'
 import type { OrganisationDocument } from './documents/collections.js'
 import { keysOf } from './keys/keys.js'
 import type { Store } from './store/store.js'
@@ -11,14 +12,14 @@ export interface DemoKey {
 }
 
 /** Fills an empty store with demo data and issues a key for each organisation. */
-export const loadDemo = async (store: Store, options: SeedOptions = demoOptions): Promise<DemoKey[]> => {
+export const loadDemo = async (store: Store, scenario: Scenario = 'demo'): Promise<DemoKey[]> => {
   const keys = keysOf(store, () => {})
   const demoKeys: DemoKey[] = []
-  for (const { collection, documents } of seedData(options)) {
+  for (const { collection, documents } of scenarioData({ scenario })) {
     await store.insert(collection, documents)
     if (collection !== 'organisations') continue
     for (const organisation of documents) {
-      const random = createRandom(options.seed + demoKeys.length)
+      const random = createRandom(demoOptions.seed + demoKeys.length)
       const randomInteger = (limit: number) => Math.floor(random() * limit)
       const key = await keys.issue({ organisation: organisation._id, name: 'Demo' }, randomInteger)
       demoKeys.push({ organisation, key })

@@ -24,7 +24,7 @@ const start = async (settings: Config): Promise<void> => {
     ...(settings.mongo === undefined && { sync: { ...settings.sync, settleMs: 0 } }),
   }
   const { store, demoKeys } =
-    config.mongo === undefined ? await openDemo() : { store: openMongo(config.mongo), demoKeys: [] }
+    config.mongo === undefined ? await openDemo(config) : { store: openMongo(config.mongo), demoKeys: [] }
   const app = await buildApp(config, store, openLog())
 
   await app.listen({ host: config.host, port: config.port }).catch((error) => {
@@ -55,11 +55,11 @@ const freeFiles = ({ mongo }: Config): number[] => {
 }
 
 /** Opens the embedded store with its demo data. It is imported only when needed, because it is a third of all code. */
-const openDemo = async (): Promise<{ store: Store; demoKeys: readonly DemoKey[] }> => {
+const openDemo = async ({ demoScenario }: Config): Promise<{ store: Store; demoKeys: readonly DemoKey[] }> => {
   const { embeddedStore } = await import('./store/embedded.js')
   const { loadDemo } = await import('./demo.js')
   const store = embeddedStore()
-  return { store, demoKeys: await loadDemo(store) }
+  return { store, demoKeys: await loadDemo(store, demoScenario) }
 }
 
 /** Creates missing indexes while the service is already running, as soon as the database can be reached. */
@@ -90,7 +90,7 @@ const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey
     `  Docs  ${url}/docs`,
     ...(first ? [`  Try   curl -H 'Authorization: Bearer ${first.key}' '${url}/v1/entries?perPage=1'`] : []),
     ...demoKeys.map(({ organisation, key }) => `  Key   ${key}  ${organisation.name}`),
-    ...(config.mongo ? ['  Key   npm run keys -- issue --organisation ID --name NAME'] : []),
+    ...(config.mongo ? ['  Key   npx field-data-api keys issue --organisation ID --name NAME'] : []),
     '\n',
   ].join('\n')
 }

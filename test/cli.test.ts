@@ -1,7 +1,14 @@
 // The commands as processes: which one is run, on which database, and its exit code.
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { runProgram } from './support/process.js'
+import { parse } from 'yaml'
+import { printed, runProgram, startProgram } from './support/process.js'
 import { WireServer } from './support/wire-server.js'
+
+// Most of the time goes by in waiting for processes to start.
+t.jobs = 3
 
 t.test('a command runs on the database that MONGODB_URI names', async (t) => {
   const server = await WireServer.for(t)
@@ -16,11 +23,52 @@ t.test('a command runs on the database that MONGODB_URI names', async (t) => {
 
 t.test('a missing database, one that is down, and a missing command are reported', async (t) => {
   const run = (argv: string[], settings: Record<string, string>) => runProgram(t, 'src/cli.ts', { argv, settings })
-  t.match(await run(['keys', 'list'], {}), { code: 2, output: /^MONGODB_URI is missing.*Usage:/s })
+  t.match(await run(['keys', 'list'], {}), {
+    code: 2,
+    output:
+      /^MONGODB_URI is missing.*Usage: field-data-api keys list \[options\]\nHelp: {2}field-data-api keys list --help/s,
+  })
   const MONGODB_URI = 'mongodb://127.0.0.1:1/x'
   const down = await run(['keys', 'list'], { MONGODB_URI })
   t.match(down, { code: 1, output: /^The database cannot be reached: connect ECONNREFUSED/m })
   t.notMatch(down.output, /\n +at /)
-  t.match(await run(['--help'], {}), { code: 0, output: /^Usage:/ })
-  t.match(await run([], { MONGODB_URI }), { code: 2, output: /^There is no such command.*npm run db:indexes/s })
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+  t.match(await run(['--version'], {}), { code: 0, output: `${version}\n` })
+  t.match(await run([], { MONGODB_URI }), { code: 2, output: /^Usage: field-data-api .* indexes /s })
+  t.match(await run(['ky'], { MONGODB_URI }), { code: 2, output: "Unknown command 'ky'\n(Did you mean keys?)\n" })
+})
+
+t.test('serve starts the service, and its exit code is that of the service', async (t) => {
+  const child = startProgram(t, 'src/cli.ts', { argv: ['serve'], settings: { PORT: '0', LOG_LEVEL: 'info' } })
+  const [, url] = await printed(child, /field-data-api on (\S+) /)
+  t.equal((await fetch(`${url}/health/live`)).status, 200)
+  child.kill('SIGTERM')
+  t.same(await once(child, 'exit'), [0, null])
+  t.match(await runProgram(t, 'src/cli.ts', { argv: ['serve'], settings: { PORT: 'x' } }), {
+    code: 1,
+    output: 'PORT must',
+  })
+})
+
+t.test('openapi prints the document without a database, as YAML or JSON', async (t) => {
+  const print = async (...argv: string[]) => {
+    const { code, stdout } = await runProgram(t, 'src/cli.ts', { argv: ['openapi', ...argv] })
+    t.equal(code, 0)
+    return stdout
+  }
+  const document = JSON.parse(await print('--json'))
+  t.match(document, { openapi: '3.1.0', paths: { '/v1/entries': { get: { operationId: 'listEntries' } } } })
+  t.same(parse(await print()), document)
+})
+
+t.test('live operations end with SIGINT', async (t) => {
+  const server = await WireServer.for(t)
+  const argv = ['seed', '--scenario', 'tiny', '--live', '100/s']
+  const child = startProgram(t, 'src/cli.ts', { argv, settings: { MONGODB_URI: server.uri } })
+  await printed(child, /fda_/)
+  const before = server.commands.length
+  while (server.commands.length < before + 5) await setTimeout(20)
+  child.kill('SIGINT')
+  t.same(await once(child, 'exit'), [0, null])
+  t.match(child.output(), /^Added \d+, changed \d+, deleted \d+$/m)
 })

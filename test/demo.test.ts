@@ -12,6 +12,10 @@ t.test('each organisation of the demo has a key that is the same at every start'
   t.equal(new Set(first.map(({ key }) => key)).size, 2)
 })
 
+t.test('another scenario may be served', async (t) => {
+  t.match(await loadDemo(embeddedStore(), 'tiny'), [{ organisation: { _id: 'tiny' }, key: /^fda_/ }])
+})
+
 t.test('every operation of the demo returns only data of the key’s organisation', async (t) => {
   const store = embeddedStore()
   const keys = await loadDemo(store)

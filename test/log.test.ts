@@ -3,7 +3,6 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { printed, runProgram, startProgram } from './support/process.js'
 
@@ -41,14 +40,15 @@ t.test('lines that wait are written when the process ends, by exit or by an erro
 })
 
 t.test('a line that is too long is dropped, and the log says so', async (t) => {
-  const { stdout } = await runProgram(
-    t,
-    module,
-    program(1, "log.write('x'.repeat(2 ** 25))\nsetTimeout(() => process.exit(), 1500)"),
-  )
-  const [first, second] = stdout.split('\n')
+  const then = `log.write('x'.repeat(2 ** 25))
+    setInterval(() => {}, 1000)
+    process.on('SIGTERM', () => process.exit())`
+  const child = startProgram(t, module, program(1, then))
+  const [, first, second] = await printed(child, /^(.*)\n(.*)\n/)
   t.equal(first, 'line 0')
   t.match(JSON.parse(second as string), { level: 40, msg: 'log lines were dropped', dropped: 1 })
+  child.kill('SIGTERM')
+  t.same(await once(child, 'close'), [0, null])
 })
 
 t.test('all lines are written to a file too', async (t) => {
@@ -90,14 +90,16 @@ t.test('lines that cannot be written are dropped, and their number is logged onc
     return text
   }
   const first = read(/line 9\n/)
-  const then = "let n = 0\nsetInterval(() => (n++ < 80 ? log.write('later\\n') : process.exit()), 50)"
+  const then = `setInterval(() => { log.write('later\\n'); process.stderr.write('.') }, 50)
+    process.on('SIGTERM', () => process.exit())`
   const child = startProgram(t, module, { ...program(10, then), stdout: pipe })
   const ended = once(child, 'exit')
   t.ok((await first).startsWith(text(10)))
-  // Without a reader, writing to the pipe fails.
-  await setTimeout(1000)
+  // Without a reader, writing to the pipe fails. The program prints a dot for each of its lines, twenty in a second.
+  await printed(child, new RegExp(`^.{${child.output().length + 20}}`))
   const found = /later\n(.*dropped.*)\n/.exec(await read(/dropped.*\n/s)) as RegExpExecArray
   t.match(JSON.parse(found[1] as string), { level: 40, time: Number, msg: 'log lines were dropped', dropped: Number })
   t.ok(JSON.parse(found[1] as string).dropped > 0)
+  child.kill('SIGTERM')
   t.same(await ended, [0, null])
 })

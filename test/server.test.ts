@@ -24,7 +24,7 @@ t.test('the demo starts, its banner’s curl line works, and SIGTERM shuts it do
   t.match(await response.json(), { success: true, data: [{ id: String }] })
 
   child.kill('SIGTERM')
-  t.same(await once(child, 'exit'), [0, null])
+  t.same(await once(child, 'close'), [0, null])
   const log = child
     .output()
     .split('\n')
@@ -43,14 +43,14 @@ t.test(
     })
     await once(sockets[2] as Socket, 'data')
     child.kill('SIGINT')
-    t.same(await once(child, 'exit'), [0, null])
+    t.same(await once(child, 'close'), [0, null])
     t.notMatch(child.output(), 'killed by timeout')
   },
 )
 
 t.test('invalid settings stop it with a message that names them, without a stack trace', async (t) => {
   const child = start(t, { PORT: 'x', LOG_LEVEL: 'loud' })
-  t.same(await once(child, 'exit'), [1, null])
+  t.same(await once(child, 'close'), [1, null])
   t.match(child.output(), /These settings are invalid:\n {2}PORT must/)
   t.match(child.output(), /LOG_LEVEL must be one of/)
   t.notMatch(child.output(), /\n +at /)
@@ -58,7 +58,7 @@ t.test('invalid settings stop it with a message that names them, without a stack
 
 t.test('a URI of the database that the driver rejects stops it with a message', async (t) => {
   const child = start(t, { MONGODB_URI: 'mongodb://:::/field' })
-  t.same(await once(child, 'exit'), [1, null])
+  t.same(await once(child, 'close'), [1, null])
   t.match(child.output(), /^These settings are invalid:\n {2}MONGODB_URI cannot be used: /m)
   t.notMatch(child.output(), /\n +at /)
 })
@@ -66,7 +66,7 @@ t.test('a URI of the database that the driver rejects stops it with a message', 
 t.test('a bug at startup stops it with a stack trace', async (t) => {
   const bug = "import net from 'node:net'; net.Server.prototype.listen = () => { throw new Error('a bug') }"
   const child = start(t, {}, ['--import', `data:text/javascript,${encodeURIComponent(bug)}`])
-  t.same(await once(child, 'exit'), [1, null])
+  t.same(await once(child, 'close'), [1, null])
   t.match(child.output(), /Error: a bug\n +at /)
 })
 
@@ -76,7 +76,7 @@ t.test('a port in use stops it with a message', async (t) => {
   t.teardown(() => server.close())
   const { port } = server.address() as { port: number }
   const child = start(t, { PORT: String(port) })
-  t.same(await once(child, 'exit'), [1, null])
+  t.same(await once(child, 'close'), [1, null])
   t.match(child.output(), new RegExp(`HOST 127.0.0.1, PORT ${port}: listen EADDRINUSE`))
   t.notMatch(child.output(), /\n +at /)
 })
@@ -107,7 +107,7 @@ t.test(
     t.ok(server.commands.some((command) => 'createIndexes' in command))
     t.equal((await fetch(`${url}/health/ready`)).status, 200, 'it is ready without a restart')
     child.kill('SIGTERM')
-    t.same(await once(child, 'exit'), [0, null])
+    t.same(await once(child, 'close'), [0, null])
   },
 )
 
@@ -116,11 +116,11 @@ t.test('on MongoDB the banner says how to issue a key, and a failure to create i
   server.errors.set('createIndexes', 85)
   const child = start(t, { MONGODB_URI: server.uri })
   const [, url] = await printed(child, /field-data-api on (\S+) \(MongoDB database test\)/)
-  t.match(child.output(), /^ {2}Key {3}npm run keys -- issue --organisation ID --name NAME$/m)
+  t.match(child.output(), /^ {2}Key {3}npx field-data-api keys issue --organisation ID --name NAME$/m)
   await printed(child, /missing indexes were not created/)
   t.equal((await fetch(`${url}/health/live`)).status, 200)
   child.kill('SIGTERM')
-  t.same(await once(child, 'exit'), [0, null])
+  t.same(await once(child, 'close'), [0, null])
 })
 
 t.test('no index is created if the settings say so', async (t) => {

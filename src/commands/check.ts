@@ -1,6 +1,5 @@
-// The command `npm run db:check`: lists the stored documents that do not fit, as newline-delimited JSON. It reads all
+// The command `check`: lists the stored documents that do not fit, as newline-delimited JSON. It reads all
 // collections in constant memory and changes nothing.
-import { parseArgs } from 'node:util'
 import { KindGuard, type TObject, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/value'
@@ -8,15 +7,11 @@ import { strict } from '../../schemas/kit.js'
 import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
 import type { Store, Stored } from '../store/store.js'
 import { messageOf } from './load-lines.js'
-import { type Command, CommandError, print, printed } from './run-command.js'
+import { action, CommandError, type MakeCommand, print, printed } from './run-command.js'
 
-const usage = `Usage:
-  npm run db:check -- [--no-stamps] [--json]
-  npm run db:check -- --help
-
-Lists every stored document that does not fit its schema or has no change stamp, one JSON object a line, and their number on
-standard error. The exit code is 1 if there are any. Fields that no schema names are allowed, and null where a field may be
-missing. --no-stamps leaves out the check of change stamps. --json changes nothing. MONGODB_URI names the database.`
+const details = `
+The exit code is 1 if there are any; their number is on standard error. Fields that no schema names are allowed, and null
+where a field may be missing.`
 
 /** How many errors of a document against its schema are listed. */
 const MAX_ERRORS = 10
@@ -48,7 +43,7 @@ const isHarmless = ({ type, value, schema }: ValueError): boolean =>
 
 const checkTombstone = checkOf(Tombstone)
 
-const run = async (store: Store, { stamps }: { stamps: boolean }, report: (line: object) => Promise<void>) => {
+const check = async (store: Store, { stamps }: { stamps: boolean }, report: (line: object) => Promise<void>) => {
   let count = 0
   for (const name of Object.keys(collections) as CollectionName[]) {
     const isRecord = isRecordCollection(name)
@@ -82,17 +77,19 @@ const nameOf = (stored: Stored): object => {
   return { id: String(_id), ...(owner !== undefined && { organisation: String(owner) }) }
 }
 
-export const checkCommand: Command = {
-  usage,
-  async run(store, argv, { out, err }) {
-    const options = { stamps: { type: 'boolean', default: true }, json: { type: 'boolean' } } as const
-    const { values } = parseArgs({ args: argv, options, allowNegative: true })
-    let unfit = 0
-    const count = await run(store, values, (line) => {
-      unfit += 1
-      return printed(out, JSON.stringify(line))
-    })
-    if (unfit > 0) throw new CommandError(`Documents that do not fit: ${unfit} of ${count}`)
-    print(err, `All documents fit: ${count}`)
-  },
-}
+export const checkCommand: MakeCommand = ({ out, err, onStore }) =>
+  action('check', 'List the stored documents that do not fit, one JSON object a line', 'check >findings.ndjson')
+    .option('--no-stamps', 'leave out the check of change stamps')
+    .option('--json', 'change nothing: the result is JSON anyway')
+    .addHelpText('after', details)
+    .action(({ stamps }) =>
+      onStore(async (store) => {
+        let unfit = 0
+        const count = await check(store, { stamps }, (line) => {
+          unfit += 1
+          return printed(out, JSON.stringify(line))
+        })
+        if (unfit > 0) throw new CommandError(`Documents that do not fit: ${unfit} of ${count}`)
+        print(err, `All documents fit: ${count}`)
+      }),
+    )

@@ -1,62 +1,67 @@
-// The command `npm run keys`: issues, lists and revokes API keys. A key is shown only once, when it is issued.
+// The command `keys`: issues, lists and revokes API keys. A key is shown only once, when it is issued.
+import { Command } from '@commander-js/extra-typings'
 import { keyIdOf, redacted } from '../keys/format.js'
 import { keysOf, type StoredKey } from '../keys/keys.js'
-import type { Store } from '../store/store.js'
 import {
-  type Command,
+  action,
   CommandError,
+  type MakeCommand,
   nameOf,
   organisationId,
-  parseAction,
   printResult,
-  required,
   requireOrganisation,
-  type Terminal,
   UsageError,
 } from './run-command.js'
 import { cellOf, table } from './table.js'
 
-const usage = `Usage:
-  npm run keys -- issue --organisation ID --name NAME [--expires-in 90d] [--json]
-  npm run keys -- list [--organisation ID] [--json]
-  npm run keys -- revoke KEYID [--json]
-  npm run keys -- --help
-
-The organisation must exist: npm run organisations -- add --name NAME
---expires-in takes minutes, hours or days: 30m, 12h, 90d. MONGODB_URI names the database.`
-
-const actions = {
-  issue: { options: ['organisation', 'name', 'expires-in'] },
-  list: { options: ['organisation'] },
-  revoke: { argument: 'KEYID', options: [] },
-} as const
-
-const run = async (store: Store, argv: string[], { out }: Terminal): Promise<void> => {
-  const { action, argument, values, json } = parseAction(argv, actions)
-  const keys = keysOf(store, () => {})
-
-  if (action === 'issue') {
-    const organisation = organisationId('organisation', required('organisation', values.organisation))
-    const expiresIn = values['expires-in']
-    const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + milliseconds(expiresIn))
-    const name = nameOf(values.name)
-    await requireOrganisation(store, organisation)
-    const key = await keys.issue({ organisation, name, ...(expiresAt && { expiresAt }) })
-    const issued = (await keys.list(organisation)).map(rowOf).find(({ keyId }) => keyId === keyIdOf(key))
-    printResult(out, json, { ...issued, key }, [key, `Keep it now: it is not shown again. Its id is ${issued?.keyId}.`])
-  } else if (action === 'list') {
-    const organisation =
-      values.organisation === undefined ? undefined : organisationId('organisation', values.organisation)
-    const rows = (await keys.list(organisation)).map(rowOf)
-    const hasErrors = rows.some(({ error }) => error !== undefined)
-    printResult(out, json, rows, table(hasErrors ? [...columns, 'error'] : columns, rows))
-  } else {
-    // A whole key is accepted in place of its id. Its secret must not appear in the output.
-    const keyId = keyIdOf(argument) ?? redacted(argument)
-    if (!(await keys.revoke(keyId))) throw new CommandError(`Key ${keyId} does not exist`)
-    printResult(out, json, { keyId, revoked: true }, [`Revoked ${keyId}: within 30 seconds every instance refuses it`])
-  }
-}
+export const keysCommand: MakeCommand = ({ out, onStore }) =>
+  new Command('keys')
+    .description('Issue, list and revoke API keys')
+    .addCommand(
+      action('issue', 'Issue a key and show it, once', "keys issue --organisation savannah --name 'Dashboard'")
+        .requiredOption('--organisation <ID>', 'an organisation that exists', organisationId)
+        .requiredOption('--name <NAME>', 'what the key is for', nameOf)
+        .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', milliseconds)
+        .option('--json', 'print the key as JSON')
+        .action(({ organisation, name, expiresIn, json = false }) =>
+          onStore(async (store) => {
+            const keys = keysOf(store, () => {})
+            const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + expiresIn)
+            await requireOrganisation(store, organisation)
+            const key = await keys.issue({ organisation, name, ...(expiresAt && { expiresAt }) })
+            const issued = (await keys.list(organisation)).map(rowOf).find(({ keyId }) => keyId === keyIdOf(key))
+            const advice = `Keep it now: it is not shown again. Its id is ${issued?.keyId}.`
+            printResult(out, json, { ...issued, key }, [key, advice])
+          }),
+        ),
+    )
+    .addCommand(
+      action('list', 'List the keys without their secrets', 'keys list --organisation savannah')
+        .option('--organisation <ID>', 'only the keys of this organisation', organisationId)
+        .option('--json', 'print the keys as JSON')
+        .action(({ organisation, json = false }) =>
+          onStore(async (store) => {
+            const rows = (await keysOf(store, () => {}).list(organisation)).map(rowOf)
+            const hasErrors = rows.some(({ error }) => error !== undefined)
+            printResult(out, json, rows, table(hasErrors ? [...columns, 'error'] : columns, rows))
+          }),
+        ),
+    )
+    .addCommand(
+      action('revoke', 'Revoke a key', 'keys revoke bRqfAWGcrTFs')
+        .argument('<KEYID>', 'the id of the key, as list shows it')
+        .option('--json', 'print the result as JSON')
+        .action((key, { json = false }) =>
+          onStore(async (store) => {
+            // A whole key is accepted in place of its id. Its secret must not appear in the output.
+            const keyId = keyIdOf(key) ?? redacted(key)
+            if (!(await keysOf(store, () => {}).revoke(keyId))) throw new CommandError(`Key ${keyId} does not exist`)
+            printResult(out, json, { keyId, revoked: true }, [
+              `Revoked ${keyId}: within 30 seconds every instance refuses it`,
+            ])
+          }),
+        ),
+    )
 
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
@@ -75,5 +80,3 @@ const rowOf = ({ document, error }: StoredKey): Row => {
   const cells = Object.fromEntries(columns.map((column) => [column, cellOf(document[column])])) as Row
   return { ...cells, keyId: String(document._id), ...(error !== undefined && { error }) }
 }
-
-export const keysCommand: Command = { usage, run }

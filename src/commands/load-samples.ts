@@ -1,4 +1,4 @@
-// A sample record of each collection that `npm run load` accepts. The records refer to each other, and the collections
+// A sample record of each collection that the command `load` accepts. The records refer to each other, and the collections
 // are in an order in which every reference exists when it is loaded.
 import { KindGuard, type TSchema } from '@sinclair/typebox'
 import { type CollectionName, collections, type Documents } from '../documents/collections.js'

@@ -1,8 +1,9 @@
-// The command `npm run load -- FILE.ndjson`: loads real data, changes of it with --upsert, and deletions with --delete. Every
+// The command `load FILE.ndjson`: loads real data, changes of it with --upsert, and deletions with --delete. Every
 // line is checked before the first is written, so a file with an invalid line changes nothing. If a load is interrupted,
 // running it again continues it: lines that are already done are skipped.
 import { stat } from 'node:fs/promises'
-import { isDeepStrictEqual, parseArgs } from 'node:util'
+import { isDeepStrictEqual } from 'node:util'
+import { Option } from '@commander-js/extra-typings'
 import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { strict } from '../../schemas/kit.js'
@@ -12,25 +13,17 @@ import { type Line, readLines } from './load-lines.js'
 import { missingReferences } from './load-references.js'
 import { describeCollections, loadable } from './load-samples.js'
 import {
-  type Command,
+  action,
   CommandError,
+  type MakeCommand,
   organisationId,
   print,
-  required,
   requireOrganisation,
   type Terminal,
-  UsageError,
 } from './run-command.js'
 
-const usage = `Usage:
-  npm run load -- FILE.ndjson --collection NAME --organisation ID [--upsert | --delete] [--strict] [--json]
-  npm run load -- --help
-
---help describes the collections and shows a sample line of each: ${loadable.join(', ')}.
-The organisation must exist: npm run organisations -- add --name NAME
-MONGODB_URI names the database.`
-
-const details = `Each line of the file is one record as a JSON object. "id" may also be called "_id". Dates are ISO 8601 strings with a time
+const details = `
+Each line of the file is one record as a JSON object. "id" may also be called "_id". Dates are ISO 8601 strings with a time
 zone. "organisation" may be left out.
 
 If any line is invalid, nothing is written and the invalid lines are listed. References to records that the organisation
@@ -55,28 +48,36 @@ const MAX_LISTED = 100
 /** The longest text about each, in characters: an id can be as long as a line. */
 const MAX_TEXT_LENGTH = 500
 
-const run = async (store: Store, argv: string[], { out, err }: Terminal): Promise<void> => {
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: {
-      collection: { type: 'string' },
-      organisation: { type: 'string' },
-      upsert: { type: 'boolean', default: false },
-      delete: { type: 'boolean', default: false },
-      strict: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-    },
-  })
-  const [file, ...rest] = positionals
-  if (file === undefined || rest.length > 0) throw new UsageError('Exactly one file must be named')
-  const organisation = organisationId('organisation', required('organisation', values.organisation))
-  const name = required('collection', values.collection)
-  const collection = loadable.find((each) => each === name)
-  if (collection === undefined) throw new UsageError(`--collection ${name} must be one of ${loadable.join(', ')}`)
-  if (values.upsert && values.delete) throw new UsageError('--upsert and --delete exclude each other')
-  const mode = values.upsert ? 'upsert' : values.delete ? 'delete' : 'insert'
+export const loadCommand: MakeCommand = ({ out, err, onStore }) =>
+  action(
+    'load',
+    'Load your own records, changes of them and deletions',
+    'load entries.ndjson --collection entries --organisation savannah',
+  )
+    .argument('<FILE.ndjson>', 'one JSON object a line')
+    .addOption(new Option('--collection <NAME>', 'what the lines are').choices(loadable).makeOptionMandatory())
+    .requiredOption('--organisation <ID>', 'whose records they are; it must exist', organisationId)
+    .addOption(new Option('--upsert', 'replace records that exist').conflicts('delete'))
+    .option('--delete', 'delete the records whose ids the lines have')
+    .option('--strict', 'write nothing if a reference, or with --delete an id, finds no record')
+    .option('--json', 'print the result as JSON')
+    .addHelpText('after', details)
+    .action((file, { collection, organisation, upsert, delete: remove, strict: isStrict = false, json = false }) => {
+      const mode = upsert ? 'upsert' : remove ? 'delete' : 'insert'
+      return onStore((store) => load(store, { file, mode, collection, organisation, isStrict, json }, { out, err }))
+    })
 
+interface Options extends Target {
+  readonly file: string
+  readonly isStrict: boolean
+  readonly json: boolean
+}
+
+const load = async (
+  store: Store,
+  { file, mode, collection, organisation, isStrict, json }: Options,
+  { out, err }: Terminal,
+): Promise<void> => {
   await requireOrganisation(store, organisation)
 
   const { schema } = collections[collection]
@@ -97,7 +98,7 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
     mode === 'delete'
       ? `Ids that ${organisation} never had: ${missing.count}`
       : `References to records that ${organisation} does not have: ${missing.count}`
-  if (values.strict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
+  if (isStrict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
   if (missing.count > 0) print(err, missingText)
 
   let written = 0
@@ -127,7 +128,7 @@ const run = async (store: Store, argv: string[], { out, err }: Terminal): Promis
           result: { written, present: done.size, missingReferences: missing.count },
           line: `Wrote ${written} to ${collection}${done.size === 0 ? '' : `; ${done.size} already there`}`,
         }
-  print(out, values.json ? JSON.stringify({ collection, organisation, ...result }) : line)
+  print(out, json ? JSON.stringify({ collection, organisation, ...result }) : line)
 }
 
 /** What a load does, and where. */
@@ -237,5 +238,3 @@ async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
   }
   if (batch.length > 0) yield batch
 }
-
-export const loadCommand: Command = { usage, details, run }

@@ -1,23 +1,26 @@
-// What all commands share: how arguments are read, how output is written, and the exit codes. A command exits with 0 when
-// it is done, 1 when it failed and 2 when it was called wrongly. Error messages go to standard error.
-import { parseArgs } from 'node:util'
+// What all commands share: how they are called, how output is written, and the exit codes. A command exits with 0 when it is
+// done, 1 when it failed and 2 when it was called wrongly. Error messages go to standard error.
+import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID } from '../documents/collections.js'
 import { redacted } from '../keys/format.js'
 import { type Store, StoreUnavailable } from '../store/store.js'
 
-export interface Command {
-  /** Printed by --help, and below the error when the command was called wrongly. */
-  readonly usage: string
-  /** Printed by --help only, below the usage. */
-  readonly details?: string
-  run(store: Store, argv: string[], terminal: Terminal): Promise<void>
+/** Makes a command for one run. */
+export type MakeCommand = (session: Session) => CommandUnknownOpts
+
+/** What a command works with. */
+export interface Session extends Terminal {
+  /** Opens the store, works on it and closes it. */
+  onStore(work: (store: Store) => Promise<void>): Promise<void>
+  /** Gives a signal that aborts when the process is told to stop. It then does not end by itself. */
+  stopped(): AbortSignal
 }
 
 /** The streams that a command writes to, through print(): its result to `out`, everything else to `err`. */
 export interface Terminal {
   readonly out: NodeJS.WritableStream
-  readonly err: NodeJS.WritableStream
+  readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean }
 }
 
 /** Characters that control a terminal, end a line, or change the direction of text. */
@@ -61,45 +64,86 @@ export class CommandError extends Error {
   }
 }
 
+/** A command that does something. Its help ends with an example. */
+export const action = (name: string, description: string, example: string): Command =>
+  new Command(name).description(description).addHelpText('after', `\nExample:\n  $ npx ${PROGRAM} ${example}`)
+
+/** The name under which the command line is installed. */
+export const PROGRAM = 'field-data-api'
+
+/** A command and all below it. */
+export const commandsIn = (command: CommandUnknownOpts): CommandUnknownOpts[] => [
+  command,
+  ...command.commands.flatMap(commandsIn),
+]
+
 /**
- * Opens the store, runs the command on it and closes it. If the reader of the result goes early, as `head` does, the command
- * ends without a message.
+ * Runs a command. If the reader of the result goes early, as `head` does, it ends without a message.
  * @returns the exit code
  */
 export const runCommand = async (
-  { usage, details, run }: Command,
-  argv: string[],
+  make: MakeCommand,
+  argv: readonly string[],
   open: () => Store,
   terminal: Terminal,
+  stopped = stopSignal,
 ): Promise<0 | 1 | 2> => {
   const outputFailed = new Promise<never>((_resolve, reject) => {
     terminal.out.on('error', reject)
   })
   outputFailed.catch(() => {})
-  if (argv.includes('--help')) {
-    print(terminal.out, ...usage.split('\n'), ...(details === undefined ? [] : ['', ...details.split('\n')]))
-    return 0
+  const command = make({
+    ...terminal,
+    stopped,
+    async onStore(work) {
+      const store = open()
+      await work(store).finally(() => store.close())
+    },
+  })
+  let called = command
+  for (const each of commandsIn(command)) {
+    each.exitOverride().configureOutput({
+      writeOut: (text) => print(terminal.out, ...text.trimEnd().split('\n')),
+      writeErr: (text) => print(terminal.err, ...text.trimEnd().split('\n')),
+      outputError: () => {},
+    })
+    each.hook('preSubcommand', (_command, subcommand) => {
+      called = subcommand
+    })
   }
   try {
-    const store = open()
-    await Promise.race([outputFailed, run(store, argv, terminal).finally(() => store.close())])
+    await Promise.race([outputFailed, command.parseAsync(argv, { from: 'user' })])
     return 0
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') return 1
-    const message = usageErrorMessage(error as Error)
-    if (message !== undefined) {
-      print(terminal.err, message, '', ...usage.split('\n'))
-      return 2
+    if (error instanceof CommanderError && error.exitCode === 0) return 0
+    const usageError = usageErrorOf(error as Error)
+    if (usageError === undefined) {
+      print(terminal.err, ...linesOf(error as Error))
+      return 1
     }
-    print(terminal.err, ...linesOf(error as Error))
-    return 1
+    const help = called.createHelp()
+    const usage = help.commandUsage(called)
+    if (usageError.length > 0)
+      print(terminal.err, ...usageError, '', `Usage: ${usage}`, `Help:  ${usage.split(' [')[0]} --help`)
+    return 2
   }
 }
 
-/** The message, if the command was called wrongly. Messages of Node's parseArgs may have several lines. */
-const usageErrorMessage = (error: NodeJS.ErrnoException): string | undefined => {
-  if (error instanceof UsageError) return error.message
-  return String(error.code).startsWith('ERR_PARSE_ARGS') ? error.message.replaceAll('\n', ' ') : undefined
+const stopSignal = (): AbortSignal => {
+  const controller = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort())
+  return controller.signal
+}
+
+/** The lines about a wrong call, none if the help was shown instead; undefined for any other error. */
+const usageErrorOf = (error: Error): string[] | undefined => {
+  if (error instanceof UsageError) return [error.message]
+  if (!(error instanceof CommanderError)) return undefined
+  if (error.code === 'commander.help') return []
+  const message = error.message.replace(/^error: (.)/, (_start, first: string) => first.toUpperCase())
+  // A key may stand where something else is expected.
+  return message.split(/\n(?=\(Did you mean .*\)$)/).map((line) => redacted(line.replace(/\.$/, '')))
 }
 
 const linesOf = (error: Error): string[] => {
@@ -109,75 +153,33 @@ const linesOf = (error: Error): string[] => {
   return (error instanceof ConfigError ? error.message : String(error.stack)).split('\n')
 }
 
-/** The syntax of one action of a command, such as `keys revoke KEYID`. Every action also has --json. */
-interface Action {
-  /** The name of the action's argument, if it has one. */
-  readonly argument?: string
-  readonly options: readonly string[]
-}
-
-interface ParsedAction<Name, Option extends string> {
-  action: Name
-  /** Empty if the action has no argument. */
-  argument: string
-  values: Partial<Record<Option, string>>
-  json: boolean
-}
-
-/** Reads the arguments of a command that has several actions. */
-export const parseAction = <const A extends Readonly<Record<string, Action>>>(
-  argv: string[],
-  actions: A,
-): ParsedAction<keyof A, A[keyof A]['options'][number]> => {
-  const names = Object.values(actions).flatMap(({ options }) => options)
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: { ...Object.fromEntries(names.map((name) => [name, { type: 'string' }])), json: { type: 'boolean' } },
-  })
-  const { json = false, ...given } = values
-  const [action, ...rest] = positionals
-  const allowed = Object.keys(actions).join(', ')
-  if (action === undefined) throw new UsageError(`The action is missing: it must be one of ${allowed}`)
-  const syntax = Object.hasOwn(actions, action) ? actions[action] : undefined
-  if (syntax === undefined) throw new UsageError(`Unknown action ${redacted(action)}: it must be one of ${allowed}`)
-  const wrongOption = Object.keys(given).find((name) => !syntax.options.includes(name))
-  if (wrongOption !== undefined) throw new UsageError(`${action} has no option --${wrongOption}`)
-  const argument = syntax.argument === undefined ? '' : rest.shift()
-  if (!argument && syntax.argument !== undefined) throw new UsageError(`${syntax.argument} is missing`)
-  if (rest[0] !== undefined) throw new UsageError(`Unexpected argument ${redacted(rest[0])}`)
-  return { action, argument, values: given, json } as ParsedAction<keyof A, A[keyof A]['options'][number]>
-}
-
-/** The value of a required option. */
-export const required = (option: string, value: string | undefined): string => {
-  if (!value) throw new UsageError(`--${option} is missing`)
-  return value
-}
-
-/** The value of an option that holds the id of an organisation. */
-export const organisationId = (option: string, value: string): string => {
+/** Reads an option that holds the id of an organisation. */
+export const organisationId = (value: string): string => {
   if (ORGANISATION_ID.test(value)) return value
   throw new UsageError(
-    `--${option} must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit`,
+    `The id of an organisation must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit`,
   )
 }
 
-/** No control or formatting characters and no line separators, and not only spaces. */
-const NAME = /^(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
+/**
+ * No control or formatting characters and no line separators, and not only spaces. No dash at the beginning, because that is
+ * an option whose name is missing before it.
+ */
+const NAME = /^(?!-)(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
 
-/** The value of --name. */
-export const nameOf = (value: string | undefined): string => {
-  const name = required('name', value)
+/** Reads --name. */
+export const nameOf = (name: string): string => {
   if (NAME.test(name)) return name
-  throw new UsageError('--name must be 1 to 100 characters without control characters, and not only spaces')
+  throw new UsageError(
+    '--name must be 1 to 100 characters without control characters, not only spaces and no dash at the beginning',
+  )
 }
 
 /** Fails unless the organisation exists: a mistyped id would otherwise get keys or records that nobody can find. */
 export const requireOrganisation = async (store: Store, organisation: string): Promise<void> => {
   if ((await store.dangerouslyFind('organisations', organisation)) !== undefined) return
   throw new CommandError(`Organisation ${organisation} does not exist`, [
-    `Add it with: npm run organisations -- add --id ${organisation} --name NAME`,
-    'List those that exist with: npm run organisations -- list',
+    `Add it with: npx ${PROGRAM} organisations add --id ${organisation} --name NAME`,
+    `List those that exist with: npx ${PROGRAM} organisations list`,
   ])
 }

@@ -1,69 +1,119 @@
-// The command `npm run seed`: writes demo data in constant memory. If it is interrupted, it can be run again. It refuses to
+// The command `seed`: writes demo data in constant memory. If it is interrupted, it can be run again. It refuses to
 // write to a database that holds other data.
-import { parseArgs } from 'node:util'
+import { setTimeout } from 'node:timers/promises'
+import { Option } from '@commander-js/extra-typings'
 import { Presets, SingleBar } from 'cli-progress'
-import { type Batch, demoOptions, type SeedOptions, seedData } from '../../seed/index.js'
+import type { Batch } from '../../seed/index.js'
+import { demoOptions, type SeedOptions, scenarioNames, scenarios } from '../../seed/options.js'
+import type { ScenarioOptions } from '../../seed/scenarios.js'
 import { type CollectionName, collections } from '../documents/collections.js'
 import { keysOf } from '../keys/keys.js'
 import type { Store } from '../store/store.js'
-import { type Command, CommandError, printResult, type Terminal, UsageError } from './run-command.js'
-
-const usage = `Usage:
-  npm run seed -- [--organisations 2] [--dispatches 48] [--entries 3000] [--seed 42] [--force] [--json]
-  npm run seed -- --help
-
-Dispatches and entries are totals over all organisations. The same numbers give the same data, and running the command
-again adds what is missing. --force writes even if the database holds other data. MONGODB_URI names the database.`
+import { isDay } from '../validation/instant.js'
+import { action, CommandError, type MakeCommand, print, printResult, type Terminal, UsageError } from './run-command.js'
 
 /** How many batches are written at the same time. */
 const CONCURRENT_INSERTS = 3
 
-const run = async (store: Store, argv: string[], { out, err }: Terminal): Promise<void> => {
-  const { values } = parseArgs({
-    args: argv,
-    options: {
-      organisations: { type: 'string' },
-      dispatches: { type: 'string' },
-      entries: { type: 'string' },
-      seed: { type: 'string' },
-      force: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-    },
-  })
-  const options: SeedOptions = {
-    organisations: integer('organisations', values.organisations, 1),
-    dispatches: integer('dispatches', values.dispatches, 0),
-    entries: integer('entries', values.entries, 0),
-    seed: integer('seed', values.seed, 0),
-  }
-  if (options.entries > 0 && options.dispatches < options.organisations) {
-    throw new UsageError('--entries needs at least one dispatch for each organisation')
-  }
+const details = `
+The scenarios are:
 
-  await claim(store, options, values.force)
-  const organisations = await write(store, options, err)
-  // Indexes are built faster from documents that exist than with each of them.
-  await store.ensureIndexes({ keepExpiry: true })
-  const keys = keysOf(store, () => {})
-  const issued: { organisation: string; name: string; key: string }[] = []
-  for (const { _id, name } of organisations) {
-    issued.push({ organisation: _id, name, key: await keys.issue({ organisation: _id, name: 'Seed' }) })
-  }
-  const lines = issued.map(({ organisation, name, key }) => `${key}  ${organisation}  ${name}`)
-  printResult(out, values.json, issued, lines)
-}
+${Object.entries(scenarios)
+  .map(([name, what]) => `  ${name.padEnd(10)}  ${what}`)
+  .join('\n')}
 
-const integer = (name: keyof SeedOptions, text: string | undefined, least: number): number => {
-  if (text === undefined) return demoOptions[name]
-  if (!/^\d{1,9}$/.test(text) || Number(text) < least) {
+The same options give the same data, and running it again adds what is missing. --seed makes no difference to tiny and
+worst-case. --live adds, changes and deletes records until it is interrupted, to try a copy of the data against. Each run
+does the same in the same order: first it adds again what is missing, then it begins anew.`
+
+export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
+  action(
+    'seed',
+    'Write demo data and print a key for each organisation',
+    'seed --scenario campaign --until today --live 5/s',
+  )
+    .addOption(new Option('--scenario <NAME>', 'which data').choices(scenarioNames).default('demo' as const))
+    .option(
+      '--organisations <N>',
+      `of the scenario demo, by default ${demoOptions.organisations}`,
+      integer('organisations', 1),
+    )
+    .option(
+      '--dispatches <N>',
+      `of the scenario demo in all organisations, by default ${demoOptions.dispatches}`,
+      integer('dispatches', 0),
+    )
+    .option(
+      '--entries <N>',
+      `of the scenario demo in all organisations, by default ${demoOptions.entries}`,
+      integer('entries', 0),
+    )
+    .option('--seed <N>', 'another number gives other data', integer('seed', 0), demoOptions.seed)
+    .option('--until <DAY>', 'the last day of the data, such as 2026-03-14, or today', day)
+    .option('--live <RATE>', 'go on with so many operations a second, such as 5/s', perSecond)
+    .option('--force', 'write even if the database holds other data')
+    .option('--json', 'print the keys as JSON')
+    .addHelpText('after', details)
+    .action(({ live, force = false, json = false, ...given }) => {
+      const options = { ...demoOptions, ...given }
+      const sizes = (['organisations', 'dispatches', 'entries'] as const).filter((name) => given[name] !== undefined)
+      if (options.scenario !== 'demo' && sizes[0] !== undefined) {
+        throw new UsageError(`--${sizes[0]} is for the scenario demo alone`)
+      }
+      if (options.scenario === 'worst-case' && options.until !== undefined) {
+        throw new UsageError('--until is not for the scenario worst-case, whose dates are at the edges')
+      }
+      if (options.entries > 0 && options.dispatches < options.organisations) {
+        throw new UsageError('--entries needs at least one dispatch for each organisation')
+      }
+      return onStore(async (store) => {
+        // The data takes long to load, and only this command needs it.
+        const { scenarioData } = await import('../../seed/scenarios.js')
+        const data = () => scenarioData(options)
+        await claim(store, claimOf(options), force)
+        const organisations = await write(store, data(), countEntries(data, options), err)
+        // Indexes are built faster from documents that exist than with each of them.
+        await store.ensureIndexes({ keepExpiry: true })
+        const keys = keysOf(store, () => {})
+        const issued: { organisation: string; name: string; key: string }[] = []
+        for (const { _id, name } of organisations) {
+          issued.push({ organisation: _id, name, key: await keys.issue({ organisation: _id, name: 'Seed' }) })
+        }
+        const lines = issued.map(({ organisation, name, key }) => `${key}  ${organisation}  ${name}`)
+        printResult(out, json, issued, lines)
+        if (live !== undefined) await grow(store, data(), { seed: options.seed, perSecond: live }, err, stopped())
+      })
+    })
+
+const integer =
+  (name: keyof SeedOptions, least: number) =>
+  (text: string): number => {
+    if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text)
     throw new UsageError(`--${name} ${text} must be an integer from ${least} to 999999999`)
   }
-  return Number(text)
+
+/** Reads --until. The ids of the data can only tell seconds of these years. */
+const day = (text: string): Date => {
+  const named = text === 'today' ? new Date().toISOString().slice(0, 10) : text
+  if (/^20\d\d-/.test(named) && isDay(named)) return new Date(`${named}T00:00:00Z`)
+  throw new UsageError(`--until ${text} must be today or a day from 2000-01-01 to 2099-12-31`)
+}
+
+/** Reads --live. */
+const perSecond = (text: string): number => {
+  const [, count] = /^([1-9]\d{0,2}|1000)\/s$/.exec(text) ?? []
+  if (count !== undefined) return Number(count)
+  throw new UsageError(`--live ${text} must be a rate from 1/s to 1000/s`)
+}
+
+/** What identifies the data in the database. Databases of earlier releases have only numbers. */
+const claimOf = ({ scenario, seed, organisations, dispatches, entries, until }: ScenarioOptions): string => {
+  const data = scenario === 'demo' ? [seed, organisations, dispatches, entries] : [scenario, seed]
+  return [...data, ...(until === undefined ? [] : ['until', until.toISOString().slice(0, 10)])].join('-')
 }
 
 /** Records in the database that it holds this demo data, or fails if it holds anything else. */
-const claim = async (store: Store, { seed, organisations, dispatches, entries }: SeedOptions, force: boolean) => {
-  const _id = [seed, organisations, dispatches, entries].join('-')
+const claim = async (store: Store, _id: string, force: boolean) => {
   const isClaimed = async () => (await store.dangerouslyFind('seeds', _id)) !== undefined
   if (await isClaimed()) return
   // A second check, because another run of the same seed may have claimed the database in the meantime.
@@ -82,8 +132,16 @@ const isEmpty = async (store: Store): Promise<boolean> => {
   return true
 }
 
+/** How many entries there will be. Only `demo` may have so many that generating them takes long. */
+const countEntries = (data: () => Iterable<Batch>, { scenario, entries }: ScenarioOptions): number => {
+  if (scenario === 'demo') return entries
+  let count = 0
+  for (const { collection, documents } of data()) if (collection === 'entries') count += documents.length
+  return count
+}
+
 /** Writes all batches and returns the organisations among them. */
-const write = async (store: Store, options: SeedOptions, stream: NodeJS.WritableStream) => {
+const write = async (store: Store, data: Iterable<Batch>, total: number, stream: NodeJS.WritableStream) => {
   const bar = new SingleBar(
     {
       format: 'Entries [{bar}] {percentage}% | {value} of {total} | {rate} a second | {eta_formatted} left',
@@ -98,9 +156,9 @@ const write = async (store: Store, options: SeedOptions, stream: NodeJS.Writable
   const organisations: Extract<Batch, { collection: 'organisations' }>['documents'] = []
   const pending = new Set<Promise<void>>()
   let written = 0
-  bar.start(options.entries, 0, { rate: 0 })
+  bar.start(total, 0, { rate: 0 })
   try {
-    for (const batch of seedData(options)) {
+    for (const batch of data) {
       if (batch.collection === 'organisations') organisations.push(...batch.documents)
       const insert = store.insert(batch.collection, batch.documents, { skipTaken: true }).then(() => {
         pending.delete(insert)
@@ -119,4 +177,28 @@ const write = async (store: Store, options: SeedOptions, stream: NodeJS.Writable
   return organisations
 }
 
-export const seedCommand: Command = { usage, run }
+/** Goes on with live operations until it is stopped. */
+const grow = async (
+  store: Store,
+  data: Iterable<Batch>,
+  { seed, perSecond }: { seed: number; perSecond: number },
+  err: Terminal['err'],
+  signal: AbortSignal,
+): Promise<void> => {
+  const { liveOperations } = await import('../../seed/live.js')
+  const next = liveOperations(data, seed, () => new Date())
+  const counts = { add: 0, change: 0, delete: 0 }
+  const tell = () => print(err, `Added ${counts.add}, changed ${counts.change}, deleted ${counts.delete}`)
+  const start = Date.now()
+  for (let n = 1; ; n++) {
+    const wait = start + (n * 1000) / perSecond - Date.now()
+    await setTimeout(wait, undefined, { signal }).catch(() => {})
+    if (signal.aborted) break
+    const { kind, collection, document } = next()
+    if (kind === 'delete') await store.remove(collection, document.organisation, [document._id])
+    else await store.upsert(collection, [document as never])
+    counts[kind] += 1
+    if (err.isTTY && n % perSecond === 0) tell()
+  }
+  tell()
+}

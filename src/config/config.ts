@@ -2,6 +2,7 @@
 import { isIPv4 } from 'node:net'
 import { type Static, Type } from '@sinclair/typebox'
 import { defaulted, literals } from '../../schemas/kit.js'
+import { type Scenario, scenarioNames } from '../../seed/options.js'
 import type { MongoSettings } from '../store/mongo.js'
 import { textChecker } from '../validation/text.js'
 
@@ -23,6 +24,12 @@ export const Settings = Type.Object({
       description:
         'URI of the database to serve. Its path is the name of the database, and its options override the settings below. If it is not set, the embedded store serves demo data, on loopback only.',
     }),
+  ),
+  DEMO_SCENARIO: defaulted(
+    literals(scenarioNames, {
+      description: 'Which demo data the embedded store serves. The command `seed` writes the same to a database.',
+    }),
+    'demo',
   ),
   MONGODB_POOL_SIZE: defaulted(
     Type.Integer({ minimum: 1, maximum: 10_000, description: 'Largest number of connections to each MongoDB server.' }),
@@ -60,6 +67,12 @@ export const Settings = Type.Object({
       format: 'base-url',
       description:
         'URL under which callers reach the service, for page links. If it is not set, links use the host and protocol of the request, which a caller can choose.',
+    }),
+  ),
+  CONTACT_URL: Type.Optional(
+    Type.String({
+      format: 'base-url',
+      description: 'URL where callers learn how to get a key. The description of the API shows it.',
     }),
   ),
   TRUST_PROXY: Type.Optional(
@@ -157,8 +170,10 @@ export interface Config {
   port: number
   /** Undefined for the embedded store with demo data. */
   mongo: (MongoSettings & { ensureIndexes: boolean }) | undefined
+  demoScenario: Scenario
   /** Without a slash at its end. */
   publicUrl: string | undefined
+  contactUrl: string | undefined
   trustProxy: string[] | false
   /** Origins, or `*`. Undefined if no page of another origin may call the service. */
   corsOrigins: string[] | '*' | undefined
@@ -206,7 +221,9 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
     host: HOST,
     port: settings.PORT,
     mongo: MONGODB_URI === undefined ? undefined : mongoOf(MONGODB_URI, settings),
+    demoScenario: settings.DEMO_SCENARIO,
     publicUrl: PUBLIC_URL?.replace(/\/+$/, ''),
+    contactUrl: settings.CONTACT_URL,
     trustProxy: settings.TRUST_PROXY?.split(/\s*,\s*/) ?? false,
     corsOrigins: settings.CORS_ORIGINS === '*' ? '*' : settings.CORS_ORIGINS?.split(/\s*,\s*/),
     maxConnections: settings.MAX_CONNECTIONS,

@@ -1,4 +1,5 @@
-// The OpenAPI 3.1 document, generated from the schemas of the routes, and Swagger UI at /docs.
+// The OpenAPI 3.1 document, generated from the schemas of the routes, at /openapi.json and /openapi.yaml, and Swagger UI at
+// /docs.
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { TObject, TSchema } from '@sinclair/typebox'
@@ -6,6 +7,8 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../schemas/index.js'
 import { excludedBy } from '../../schemas/kit.js'
+import type { Config } from '../config/config.js'
+import { withComponents } from './openapi-components.js'
 
 /** The page may load only its own files, and the images that its style sheet embeds as data URLs. */
 const CONTENT_SECURITY_POLICY = {
@@ -32,7 +35,7 @@ const shownQuery = (query: TObject): TObject => {
 }
 
 export const openapiPlugin = fp(
-  async (app: FastifyInstance, { publicUrl }: { publicUrl: string | undefined }) => {
+  async (app: FastifyInstance, { publicUrl, contactUrl }: Pick<Config, 'publicUrl' | 'contactUrl'>) => {
     for (const schema of namedSchemas.values()) app.addSchema(schema)
     await app.register(swagger, {
       openapi: {
@@ -42,6 +45,7 @@ export const openapiPlugin = fp(
           version: '1.0.0',
           description:
             'Read-only access to the data of your organisation: dispatches, projects, entries, forms, agents and users. Every request under /v1 needs the header `Authorization: Bearer <API_KEY>`; the key determines the organisation. Errors are problems as RFC 9457 defines them.',
+          ...(contactUrl !== undefined && { contact: { url: contactUrl } }),
         },
         // Relative, so that "Try it out" works at any address under which the page is opened.
         servers: [{ url: publicUrl === undefined ? '/' : new URL(publicUrl).pathname, description: 'This service' }],
@@ -67,6 +71,8 @@ export const openapiPlugin = fp(
         schema: schema.querystring ? { ...schema, querystring: shownQuery(schema.querystring as TObject) } : schema,
         url,
       }),
+      transformObject: (described) => withComponents((described as { openapiObject: object }).openapiObject) as object,
+      convertConstToEnum: false,
       refResolver: { buildLocalReference: ({ $id }) => $id as string },
     })
     await app.register(async (docs) => {
@@ -80,6 +86,14 @@ export const openapiPlugin = fp(
         staticCSP: CONTENT_SECURITY_POLICY,
         theme: { title: 'Field data API' },
       })
+      let json: string | undefined
+      docs.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
+        json ??= JSON.stringify(app.swagger())
+        return reply.type('application/json; charset=utf-8').send(json)
+      })
+      docs.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
+        reply.type('application/yaml; charset=utf-8').send(app.swagger({ yaml: true })),
+      )
     })
   },
   { name: 'openapi', fastify: '5.x' },

@@ -17,6 +17,8 @@ export const meRoutes = (app: FastifyInstance): void => {
       schema: {
         operationId: 'getMe',
         summary: 'Get the organisation and the limits of the key',
+        description:
+          'Call it first to see whether a key works, whose data it reads, when it expires and how much a request may ask for.',
         tags: ['Key'],
         querystring: strict({}),
         response: { 200: response(one(Me)), ...problemResponses(commonProblems) },

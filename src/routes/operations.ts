@@ -12,7 +12,14 @@ import { compileResponse } from '../serializer/compiler.js'
 import { compileSelections } from '../serializer/selections.js'
 import { readPage, tokensOf } from './list-page.js'
 import { linkHeader, pageMetadata, totalOf } from './page-metadata.js'
-import { databaseProblems, notModified, problemResponses, requestProblems, taggedResponse } from './responses.js'
+import {
+  databaseProblems,
+  notModified,
+  pageResponse,
+  problemResponses,
+  requestProblems,
+  taggedResponse,
+} from './responses.js'
 import { isKnown } from './revalidation.js'
 
 /** The problems that every operation under /v1 can have. */
@@ -23,6 +30,10 @@ export const commonProblems: ProblemCode[] = [
   ...requestProblems,
   ...databaseProblems,
 ]
+
+const LIST =
+  'A page of the records that match every given filter, in the order of `sortBy` and `sortOrder`. To read a whole list, begin with `cursor=*`: such pages cost the same however deep they are, while the pages of a number cost more the higher it is.'
+const RECORD = 'An id that another organisation has gets the same response as one that nobody has.'
 
 /** A page of more bytes takes milliseconds to process, so other requests get their turn in between. */
 export const LARGE_BYTES = 512 * 1024
@@ -52,9 +63,10 @@ export const listOperation = <Q extends Listing>(
     {
       schema: {
         ...described(operation),
+        description: LIST,
         querystring: query,
         response: {
-          200: taggedResponse(response, url),
+          200: pageResponse(response),
           304: notModified,
           ...problemResponses([...commonProblems, 'invalid_cursor', 'response_too_large']),
         },
@@ -103,6 +115,7 @@ export const getOperation = (
     {
       schema: {
         ...described(operation),
+        description: RECORD,
         params: IdParams(name),
         querystring: strict({}),
         response: {

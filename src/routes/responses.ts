@@ -1,11 +1,8 @@
-// The responses of an operation in OpenAPI, each with its schema and an example.
+// The responses of an operation in OpenAPI, each with its schema. src/plugins/openapi-components.ts adds the examples.
 import type { TSchema } from '@sinclair/typebox'
 import { Problem } from '../../schemas/envelope.js'
-import { namedSchemas } from '../../schemas/index.js'
-import { exampleOf, refTo } from '../../schemas/kit.js'
-import { PROBLEM_TYPE, type ProblemCode, problem, problems } from '../http/problems.js'
-
-const EXAMPLE_ID = '0b9df1c4-6a7e-4c39-8c71-7f6b6a0c4e52'
+import { refTo } from '../../schemas/kit.js'
+import { PROBLEM_TYPE, type ProblemCode, problems } from '../http/problems.js'
 
 const header = (description: string) => ({ type: 'string', description })
 /** The header of every response. */
@@ -31,22 +28,17 @@ const headersOf: Record<number, object> = {
 }
 
 /** A successful response of the schema. */
-export const response = (schema: TSchema, path = '') => ({
-  description: schema.description,
+export const response = (schema: TSchema, description = schema.description) => ({
+  description,
   headers: requestId,
-  content: {
-    'application/json': {
-      schema,
-      example: exampleOf(schema, namedSchemas, `/v1${path}`),
-    },
-  },
+  content: { 'application/json': { schema } },
 })
 
-/** A successful response with an entity tag, and for a list at a path also with links. */
-export const taggedResponse = (schema: TSchema, path?: string) => ({
-  ...response(schema, path),
-  headers: path === undefined ? tagged : { ...linked, ...tagged },
-})
+/** A successful response with an entity tag. */
+export const taggedResponse = (schema: TSchema) => ({ ...response(schema), headers: tagged })
+
+/** A page of a list, with links. */
+export const pageResponse = (schema: TSchema) => ({ ...response(schema), headers: { ...linked, ...tagged } })
 
 /** The response if the caller's entity tag is current. */
 export const notModified = {
@@ -79,18 +71,10 @@ export const problemResponses = (codes: readonly ProblemCode[]) =>
           content: {
             [PROBLEM_TYPE]: {
               schema: refTo(Problem),
-              examples: Object.fromEntries(ofStatus.map((code) => [code, { value: exampleProblem(code) }])),
+              examples: Object.fromEntries(ofStatus.map((code) => [code, {}])),
             },
           },
         },
       ]
     }),
   )
-
-const exampleProblem = (code: ProblemCode): Problem => {
-  const errors: Problem['errors'] =
-    code === 'invalid_parameter'
-      ? [{ in: 'query', name: 'sort', message: 'is not a parameter of this operation', allowed: [] }]
-      : undefined
-  return problem(code, problems[code].when, { errors }).body(EXAMPLE_ID)
-}

@@ -23,12 +23,21 @@ export interface ResponseSerializer {
   inSteps(payload: Envelope): Promise<Buffer>
 }
 
+/** The serializers that were compiled. Many responses have the same schema, such as those of errors. */
+const compiled = new WeakMap<TSchema, ResponseSerializer>()
+
 /**
- * Compiles the schema of a response. The serializer writes only the properties of the schema, in its order: documents
- * through a writer that is compiled from their schema, other values through JSON.stringify.
+ * Compiles the schema of a response, unless it was compiled before. The serializer writes only the properties of the schema,
+ * in its order: documents through a writer that is compiled from their schema, other values through JSON.stringify.
  */
-export const compileResponse = (schema: TSchema): ResponseSerializer => {
-  const { properties = {} } = resolve(schema)
+export const compileResponse = (unresolved: TSchema): ResponseSerializer => {
+  const schema = resolve(unresolved)
+  const serializer = compiled.get(schema) ?? compile(schema)
+  compiled.set(schema, serializer)
+  return serializer
+}
+
+const compile = ({ properties = {} }: TSchema): ResponseSerializer => {
   const parts = Object.entries<TSchema>(properties).map(([name, property]) => ({
     name,
     label: `${JSON.stringify(name)}:`,

@@ -13,7 +13,7 @@ export const instantOf = (text: string): Date | undefined => {
 }
 
 /** Whether a text `YYYY-MM-DD` is a day. Date alone would read the 30th of February as the 1st of March. */
-const isDay = (text: string): boolean => {
+export const isDay = (text: string): boolean => {
   const midnight = new Date(`${text}T00:00:00Z`)
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(`${text}T`)
 }

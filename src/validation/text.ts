@@ -91,7 +91,7 @@ const listMessages: Readonly<Record<string, Message>> = {
   }),
 }
 
-const annotations = ['description', 'examples', 'default']
+const annotations = ['title', 'description', 'examples', 'default']
 
 /** Throws unless there is a message for whatever can be wrong with a value of this schema. */
 const checkSchema = (name: string, schema: TSchema): void => {
@@ -151,10 +151,10 @@ const asInteger = (value: unknown): unknown =>
   typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
 
 /**
- * Splits a text at its commas. A parameter that was given twice becomes a list whose item is not a text, which is not
- * valid.
+ * The values of a list: texts with commas between them, in one parameter or, as some generated clients write them, in
+ * several.
  */
-const asList = (value: unknown): unknown[] => (typeof value === 'string' ? value.split(',') : [value])
+const asList = (value: unknown): string[] => [value as string | string[]].flat().flatMap((text) => text.split(','))
 
 /** The first error of each value. */
 const firstErrors = (all: readonly ErrorObject[], schema: TObject): InputError[] => {
@@ -175,10 +175,10 @@ const toInputError = ({ keyword, params, instancePath, data }: ErrorObject, sche
     }
   }
   if (keyword === 'required') return { name: params.missingProperty, message: 'is required' }
-  const [name, item] = instancePath.slice(1).split('/') as [string, string?]
+  const [name] = instancePath.slice(1).split('/') as [string, string?]
   const property = schema.properties[name] as TSchema
   const isList = property.type === 'array'
-  if (Array.isArray(data) && !(isList && item === undefined)) return { name, message: 'must be given only once' }
+  if (Array.isArray(data) && !isList) return { name, message: 'must be given only once' }
   const message = (isList ? listMessages : messages)[keyword] as Message
   return { name, ...message(property, data) }
 }

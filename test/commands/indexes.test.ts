@@ -17,7 +17,7 @@ import { WireServer } from '../support/wire-server.js'
 
 t.test('every index is created, and a failure is reported', async (t) => {
   const server = await WireServer.for(t)
-  const store = mongoStore(mongoSettings(server.uri))
+  const store = mongoStore(mongoSettings(server.uri, { MONGODB_TIMEOUT_MS: '2000' }))
   t.teardown(() => store.close())
   const run = () => tryCommand(indexesCommand, store, [])
   t.match(await run(), { code: 0, stdout: 'All indexes of MongoDB database test exist' })

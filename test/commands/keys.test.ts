@@ -51,8 +51,8 @@ t.test('a key cannot be issued for an organisation that does not exist', async (
   t.equal(
     output,
     'Organisation other does not exist\n' +
-      'Add it with: npm run organisations -- add --id other --name NAME\n' +
-      'List those that exist with: npm run organisations -- list\n',
+      'Add it with: npx field-data-api organisations add --id other --name NAME\n' +
+      'List those that exist with: npx field-data-api organisations list\n',
   )
   t.same(await store.dangerouslyFindAll('apiKeys', {}), [])
 })
@@ -60,35 +60,34 @@ t.test('a key cannot be issued for an organisation that does not exist', async (
 t.test('a wrong call says what is wrong and shows the usage', async (t) => {
   const { keys } = await prepare(t)
   for (const [argv, message] of [
-    [[], 'The action is missing: it must be one of issue, list, revoke'],
-    [['forget'], 'Unknown action forget: it must be one of issue, list, revoke'],
-    [['issue', '--name', 'x'], '--organisation is missing'],
-    [['issue', '--organisation', 'x'], '--name is missing'],
+    [[], 'Usage: keys [options] [command]'],
+    [['forget'], "Unknown command 'forget'"],
+    [['isue'], '(Did you mean issue?)'],
+    [['issue', '--name', 'x'], "Required option '--organisation <ID>' not specified"],
+    [['issue', '--organisation', 'x'], "Required option '--name <NAME>' not specified"],
     [
       ['issue', '--organisation', 'x', '--name', 'x', '--expires-in', 'soon'],
       '--expires-in soon must be a duration such as 30m, 12h or 90d',
     ],
-    [['revoke'], 'KEYID is missing'],
-    [['revoke', 'a', 'b'], 'Unexpected argument b'],
-    [['revoke', 'a', '--organisation', 'x'], 'revoke has no option --organisation'],
-    [['list', '--name', 'x'], 'list has no option --name'],
-    [['--json'], 'The action is missing'],
-    [['list', 'org'], 'Unexpected argument org'],
+    [['revoke'], "Missing required argument 'KEYID'"],
+    [['revoke', 'a', 'b'], "Too many arguments for 'revoke'. Expected 1 argument but got 2"],
+    [['revoke', 'a', '--organisation', 'x'], "Unknown option '--organisation'"],
+    [['list', '--name', 'x'], "Unknown option '--name'"],
+    [['--json'], "Unknown option '--json'"],
+    [['list', 'org'], "Too many arguments for 'list'"],
     ...['', '$x', 'a b', '-x', 'x\u001b[2J', 'x\u202e', 'x\n', 'x'.repeat(101)].flatMap((organisation) =>
       ['list', 'issue'].map((action) => [
         [action, `--organisation=${organisation}`, ...(action === 'issue' ? ['--name', 'x'] : [])],
-        organisation === '' && action === 'issue'
-          ? '--organisation is missing'
-          : '--organisation must be 1 to 100 letters',
+        'The id of an organisation must be 1 to 100 letters',
       ]),
     ),
     [['issue', '--organisation', 'x', '--name', 'a\nb'], '--name must be 1 to 100 characters'],
     ...[' ', '\u001b[2Jx', 'x\u007f', 'x\u0085', 'x\u009b', 'x\u2028', 'x\u2029', 'x\u200e', 'x\u202e', 'x\u2066'].map(
       (name) => [['issue', '--organisation', 'x', '--name', name], '--name must be 1 to 100 characters'],
     ),
-    [['forget\u001b[2J\n'], 'Unknown action forget\\u001b[2J\\u000a: '],
+    [['forget\u001b[2J\n'], "Unknown command 'forget\\u001b[2J\\u000a'"],
     [['list', '--a\u001bll'], "Unknown option '--a\\u001bll'"],
-    [['issue', '--name', '--json'], "Option '--name' argument is ambiguous. Did you forget"],
+    [['issue', '--organisation', 'x', '--name', '--json'], '--name must be 1 to 100 characters'],
     [['list', '--all'], "Unknown option '--all'"],
   ] as [string[], string][]) {
     const { code, output } = await keys(...argv)

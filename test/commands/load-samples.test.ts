@@ -1,4 +1,4 @@
-// The sample lines that `npm run load -- --help` shows.
+// The sample lines that the help of the command shows.
 import t from 'tap'
 import { loadCommand } from '../../src/commands/load.js'
 import { loadable } from '../../src/commands/load-samples.js'

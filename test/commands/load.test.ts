@@ -73,7 +73,7 @@ t.test('an organisation that does not exist is an error that says how to add it'
   t.match(await load(line(), '--collection', 'entries', '--organisation', 'unknown'), {
     code: 1,
     output:
-      /^Organisation unknown does not exist\nAdd it with: npm run organisations -- add --id unknown --name NAME\nList those/,
+      /^Organisation unknown does not exist\nAdd it with: npx field-data-api organisations add --id unknown --name NAME\nList those/,
   })
   t.same(await store.dangerouslyFindAll('entries', {}), [])
 })
@@ -150,13 +150,19 @@ t.test('a wrong call says what is wrong', async (t) => {
   const { load } = await prepareLoad(t)
   t.match(await load('', '--collection', 'apiKeys', '--organisation', 'x'), {
     code: 2,
-    output: '--collection apiKeys must be one of users, agents, forms, projects, dispatches, entries',
+    output: /'apiKeys' is invalid\. Allowed choices are users, agents, forms, projects, dispatches, entries\n/,
   })
-  t.match(await load('', 'second', ...intoEntries), { code: 2, output: 'Exactly one file must be named' })
-  t.match(await load('', '--organisation', 'x'), { code: 2, output: '--collection is missing' })
+  t.match(await load('', 'second', ...intoEntries), {
+    code: 2,
+    output: 'Too many arguments. Expected 1 argument but got 2\n',
+  })
+  t.match(await load('', '--organisation', 'x'), {
+    code: 2,
+    output: "Required option '--collection <NAME>' not specified",
+  })
   t.match(await load('', '--collection', 'entries', '--organisation', '$x'), {
     code: 2,
-    output: '--organisation must be',
+    output: 'The id of an organisation must be',
   })
 })
 
@@ -286,7 +292,7 @@ t.test('changes and deletions with an invalid line change nothing', async (t) =>
   t.same(await stored(store), before)
   t.match(await load(line(), ...intoEntries, '--delete', '--upsert'), {
     code: 2,
-    output: '--upsert and --delete exclude each other',
+    output: "Option '--upsert' cannot be used with option '--delete'",
   })
 })
 

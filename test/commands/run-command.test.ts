@@ -2,12 +2,13 @@
 import { Writable } from 'node:stream'
 import t from 'tap'
 import {
-  type Command,
+  action,
   CommandError,
-  parseAction,
+  type MakeCommand,
   print,
   printed,
   runCommand,
+  type Session,
   UsageError,
 } from '../../src/commands/run-command.js'
 import { ConfigError } from '../../src/config/config.js'
@@ -27,14 +28,18 @@ const controls = [
 ].map((code) => String.fromCharCode(code))
 const escapeOf = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-const commandOf = (run: Command['run']): Command => ({ usage: 'Usage:\n  say', run })
+/** A command that does this on a store. */
+const commandOf =
+  (run: (session: Session) => Promise<void>): MakeCommand =>
+  (session) =>
+    action('say', 'Say it', 'say').action(() => session.onStore(() => run(session)))
 
 t.test('a control character is written as its escape, and every other character as it is', async (t) => {
   const store = testStore(t)
   const plain = ' ~é Ọkáfọ̀ مركز 市场 🙏 क्‍ष \u200c\ufffd"\\'
   for (const character of controls) {
     const { stdout } = await tryCommand(
-      commandOf(async (_store, _argv, { out }) => print(out, `a${character}b`, plain)),
+      commandOf(async ({ out }) => print(out, `a${character}b`, plain)),
       store,
       [],
     )
@@ -44,7 +49,7 @@ t.test('a control character is written as its escape, and every other character 
 
 t.test('escaped JSON stays equivalent JSON', async (t) => {
   const value = { text: controls.join('x') }
-  const json = commandOf(async (_store, _argv, { out }) => print(out, JSON.stringify(value)))
+  const json = commandOf(async ({ out }) => print(out, JSON.stringify(value)))
   const { stdout } = await tryCommand(json, testStore(t), [])
   t.same(JSON.parse(stdout), value)
   t.match(stdout, /^[ -~]+\n$/)
@@ -61,7 +66,10 @@ t.test('no error message contains control characters', async (t) => {
       [],
     )
   t.match(await failing(new CommandError(bad, ['Then', bad])), { code: 1, output: `${shown}\nThen\n${shown}\n` })
-  t.match(await failing(new UsageError(bad)), { code: 2, output: `${shown}\n\nUsage:\n  say\n` })
+  t.match(await failing(new UsageError(bad)), {
+    code: 2,
+    output: `${shown}\n\nUsage: say [options]\nHelp:  say --help\n`,
+  })
   t.match(await failing(new StoreUnavailable(new Error(bad))), {
     code: 1,
     output: `The database cannot be reached: ${shown}\n`,
@@ -73,10 +81,20 @@ t.test('no error message contains control characters', async (t) => {
   }
 })
 
-t.test('the help shows the details, and a wrong call shows the usage only', async (t) => {
-  const command = { usage: 'Usage:\n  say', details: 'More', run: () => Promise.reject(new UsageError('Wrong')) }
-  t.match(await tryCommand(command, testStore(t), ['--help']), { code: 0, stdout: /^Usage:\n {2}say\n\nMore\n$/ })
-  t.match(await tryCommand(command, testStore(t), []), { code: 2, output: /^Wrong\n\nUsage:\n {2}say\n$/ })
+t.test('the help shows an example, and a wrong call says what is wrong and how to get help', async (t) => {
+  const command: MakeCommand = () =>
+    action('say', 'Say it', 'say --loud')
+      .option('--loud', 'louder', false)
+      .action(() => {})
+  t.match(await tryCommand(command, testStore(t), ['--help']), {
+    code: 0,
+    stdout: /^Usage: .*\$ npx field-data-api say --loud\n$/s,
+  })
+  t.match(await tryCommand(command, testStore(t), ['--loed']), {
+    code: 2,
+    stdout: '',
+    output: /^Unknown option '--loed'\n\(Did you mean --loud\?\)\n\nUsage: say \[options\]\nHelp: {2}say --help\n$/,
+  })
 })
 
 t.test(
@@ -104,28 +122,10 @@ t.test(
         })
         // Like a connection, the store takes a while to close.
         const open = () => ({ ...store, close: () => new Promise<void>((done) => setImmediate(done)) })
-        const command = commandOf((_store, _argv, { out }) => write(out))
+        const command = commandOf(({ out }) => write(out))
         t.equal(await runCommand(command, [], open, { out: failing(), err }), 1)
         t.match(errors, shown)
       }
     }
   },
 )
-
-t.test('the action, its argument and its options may come in any order', async (t) => {
-  const actions = { add: { options: ['name'] }, drop: { argument: 'ID', options: [] } } as const
-  t.same(parseAction(['--json', 'add', '--name', 'x'], actions), {
-    ...{ action: 'add', argument: '', values: { name: 'x' }, json: true },
-  })
-  t.same(parseAction(['drop', 'a'], actions), { action: 'drop', argument: 'a', values: {}, json: false })
-  for (const [argv, message] of [
-    [[], 'The action is missing: it must be one of add, drop'],
-    [['constructor'], 'Unknown action constructor: it must be one of add, drop'],
-    [['add', 'x'], 'Unexpected argument x'],
-    [['drop'], 'ID is missing'],
-    [['drop', 'a', 'b'], 'Unexpected argument b'],
-    [['drop', 'a', '--name', 'x'], 'drop has no option --name'],
-  ] as const) {
-    t.throws(() => parseAction([...argv], actions), { message })
-  }
-})

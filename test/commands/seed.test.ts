@@ -1,5 +1,7 @@
 // The command that writes demo data.
+import { Writable } from 'node:stream'
 import t, { type Test } from 'tap'
+import { runCommand } from '../../src/commands/run-command.js'
 import { seedCommand } from '../../src/commands/seed.js'
 import { keysOf } from '../../src/keys/keys.js'
 import type { Store } from '../../src/store/store.js'
@@ -65,10 +67,87 @@ t.test('a database with other data is left alone unless --force is given', async
   t.equal(await count('dispatches'), 48)
 })
 
+t.test('a scenario is written up to a day, and counts as other data than the demo', async (t) => {
+  const { store, seed, count } = await prepare(t)
+  t.match(await seed('--scenario', 'tiny', '--until', '2026-03-14'), {
+    code: 0,
+    stdout: /^fda_\w+ {2}tiny {2}Tiny Wells\n$/,
+  })
+  t.equal(await count('entries'), 5)
+  t.match(await store.dangerouslyFind('entries', 'entry-5'), { createdAt: new Date('2026-03-14T09:00:00Z') })
+  t.match(await seed('--scenario', 'tiny', '--until', '2026-03-14'), { code: 0 }, 'it may be written again')
+  t.match(await seed(), { code: 1, output: 'The database holds other data' })
+  const now = testStore(t)
+  const before = new Date().toISOString().slice(0, 10)
+  t.match(await tryCommand(seedCommand, now, ['--scenario', 'tiny', '--until', 'today']), { code: 0 })
+  t.ok(Number((await now.dangerouslyFind('entries', 'entry-5'))?.createdAt) >= Date.parse(before))
+})
+
+/** Runs the command on a terminal until so many live operations are written. */
+const live = async (store: Store, operations: number, ...argv: string[]) => {
+  const controller = new AbortController()
+  let begun = false
+  let written = 0
+  const counted = <Result>(result: Promise<Result>): Promise<Result> => {
+    written += 1
+    if (written === operations) controller.abort()
+    return result
+  }
+  const target: Store = {
+    ...store,
+    close: async () => {},
+    upsert: (...call) => counted(store.upsert(...call)),
+    remove: (...call) => counted(store.remove(...call)),
+  }
+  let output = ''
+  const stream = Object.assign(
+    new Writable({
+      write(chunk, _encoding, done) {
+        output += chunk
+        done()
+      },
+    }),
+    { isTTY: true },
+  )
+  const stopped = () => {
+    begun = true
+    return controller.signal
+  }
+  const code = await runCommand(seedCommand, argv, () => target, { out: stream, err: stream }, stopped)
+  t.ok(begun)
+  return { code, output }
+}
+
+t.test('live operations follow the data until the command is stopped', async (t) => {
+  const store = testStore(t)
+  const { code, output } = await live(store, 250, '--scenario', 'tiny', '--live', '250/s')
+  t.equal(code, 0)
+  const [, added, changed, deleted] = /Added (\d+), changed (\d+), deleted (\d+)\n$/.exec(output) ?? []
+  t.equal(Number(added) + Number(changed) + Number(deleted), 250)
+  t.equal(output.match(/^Added/gm)?.length, 2, 'counted after a second and at the end')
+  const records = await store.dangerouslyFindAll('entries', { organisation: 'tiny' })
+  t.ok(records.length > 20)
+  t.ok(records.some(({ _id }) => _id.startsWith('live-')))
+  t.ok((await store.dangerouslyFindAll('entries', { deletedFrom: 'tiny' })).length > 0)
+  t.match(await live(store, 1, '--scenario', 'tiny', '--live', '1000/s'), { code: 0 }, 'it may be run again')
+  t.match(await store.dangerouslyFind('entries', 'entry-1'), { organisation: 'tiny' })
+})
+
 t.test('a wrong number is an error that names its option', async (t) => {
   const { seed } = await prepare(t)
   t.match(await seed('--entries', '-1'), { code: 2, output: /--entries|Option/ })
   t.match(await seed('--entries=1e6'), { code: 2, output: '--entries 1e6 must be an integer from 0 to 999999999' })
   t.match(await seed('--organisations', '0'), { code: 2, output: '--organisations 0 must be an integer from 1' })
+  for (const [argv, message] of [
+    [['--scenario', 'huge'], 'Allowed choices are tiny, demo, survey, campaign, worst-case'],
+    [['--scenario', 'tiny', '--entries', '5'], '--entries is for the scenario demo alone'],
+    [['--scenario', 'worst-case', '--until', 'today'], '--until is not for the scenario worst-case'],
+    [['--until', '2026-02-30'], '--until 2026-02-30 must be today or a day from 2000-01-01 to 2099-12-31'],
+    [['--until', '1999-12-31'], '--until 1999-12-31 must be'],
+    [['--live', '5'], '--live 5 must be a rate from 1/s to 1000/s'],
+    [['--live', '1001/s'], '--live 1001/s must be'],
+  ] as const) {
+    t.match(await seed(...argv), { code: 2, output: message })
+  }
   t.match(await seed('--dispatches', '1'), { code: 2, output: 'at least one dispatch for each organisation' })
 })

@@ -19,6 +19,9 @@ const isProblem = (t: Test, response: { statusCode: number; body: string; header
   t.match(body, { success: false, type: 'about:blank', title: String, detail: String, code, requestId: String }, code)
 }
 
+/** The application of the tests that only read. */
+const reading = testApp(t)
+
 t.test('an unknown path is 404, and a method that a path does not allow is 405', async (t) => {
   const { app, keyOf } = await testApp(t)
   const authorization = `Bearer ${await keyOf(A)}`
@@ -42,7 +45,7 @@ t.test('an unknown path is 404, and a method that a path does not allow is 405',
 })
 
 t.test('a by-id path without an id is 400', async (t) => {
-  const { get } = await testApp(t)
+  const { get } = await reading
   const response = await get('/v1/entries/', A)
   isProblem(t, response, 'invalid_parameter')
   t.match(response.json().errors, [{ in: 'path', name: 'id', message: 'must not be empty' }])
@@ -64,7 +67,7 @@ t.test('HEAD gets the response of GET without its body', async (t) => {
 })
 
 t.test('a caller that does not accept JSON gets 406', async (t) => {
-  const { get } = await testApp(t)
+  const { get } = await reading
   for (const accept of ['text/html', 'application/xml, text/*', 'application/json;q=0']) {
     const response = await get('/v1/entries', A, { headers: { accept } })
     isProblem(t, response, 'not_acceptable')

@@ -80,7 +80,10 @@ const cases: [string, { name: string; message: string; allowed?: string[] }[]][]
     `/v1/forms?ids=${'a,'.repeat(100)}a`,
     [{ name: 'ids', message: 'must have at most 100 values, separated by commas' }],
   ],
-  ['/v1/forms?ids=a&ids=b', [{ name: 'ids', message: 'must be given only once' }]],
+  [
+    `/v1/forms?ids=a${'&ids=a'.repeat(100)}`,
+    [{ name: 'ids', message: 'must have at most 100 values, separated by commas' }],
+  ],
   ...[
     ['', 'an empty value'],
     ['name,organisation', '"organisation"'],
@@ -140,8 +143,11 @@ const cases: [string, { name: string; message: string; allowed?: string[] }[]][]
   ],
 ]
 
+/** The application of the tests that only read. */
+const reading = testApp(t)
+
 t.test('invalid parameters are named with what is allowed', async (t) => {
-  const { get } = await testApp(t)
+  const { get } = await reading
   for (const [url, errors] of cases) {
     const response = await get(url, A)
     t.equal(response.statusCode, 400, url)
@@ -163,7 +169,7 @@ t.test('the largest page size is a setting', async (t) => {
 })
 
 t.test('an id of any form is at worst unknown', async (t) => {
-  const { get } = await testApp(t)
+  const { get } = await reading
   for (const id of ['x', '%00', '%F0%9F%98%80', '..%2F..', '$ne', '[object%20Object]', 'a'.repeat(7900)]) {
     const response = await get(`/v1/entries/${id}`, A)
     t.match(response.json(), { status: 404, code: 'not_found', detail: 'No entry has this id' }, id.slice(0, 20))
@@ -171,13 +177,13 @@ t.test('an id of any form is at worst unknown', async (t) => {
 })
 
 t.test('filters take only text, so an operator of the database is text too', async (t) => {
-  const { get } = await testApp(t)
+  const { get } = await reading
   t.match((await get('/v1/entries?status[$ne]=x', A)).json(), { code: 'invalid_parameter' })
   t.same((await get('/v1/entries?status=%7B%22$ne%22:1%7D', A)).json().data, [])
 })
 
 t.test('of very many errors ten are listed, with the number of the others', async (t) => {
-  const { get } = await testApp(t)
+  const { get } = await reading
   const names = Array.from({ length: 1500 }, (_, n) => `x${n}`)
   const response = await get(`/v1/entries?${names.join('&')}`, A)
   t.equal(response.statusCode, 400)

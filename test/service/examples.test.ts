@@ -108,10 +108,11 @@ t.test('the copies of the examples equal the source, whatever is killed meanwhil
   const files = { python: join(t.testdir(), 'copy.sqlite'), node: join(t.testdirName, 'copy.ndjson') }
   const commands = {
     python: [String(python), 'examples/sync.py', files.python],
-    node: [process.execPath, 'dist/examples/sync.js', files.node],
+    // Without what tap adds to NODE_OPTIONS of every process.
+    node: ['env', '-u', 'NODE_OPTIONS', process.execPath, 'dist/examples/sync.js', files.node],
     check: [String(python), 'examples/check.py', files.python],
   }
-  const env = { ...process.env, API_URL: url, API_KEY: key, PYTHONDONTWRITEBYTECODE: '1', TAP_TYPE_STRIP_ONLY: '1' }
+  const env = { ...process.env, API_URL: url, API_KEY: key, PYTHONDONTWRITEBYTECODE: '1' }
   const begin = (name: keyof typeof commands) => {
     const [command, ...argv] = commands[name] as [string, ...string[]]
     const child = spawn(command, argv, { env })
@@ -172,13 +173,14 @@ t.test('the copies of the examples equal the source, whatever is killed meanwhil
   t.same(differences(sqlite(), source), [])
   t.same(differences(kept, source), [])
 
-  t.match(await run('check'), { code: 0, output: /^0 entries/ }, 'the digests of a right copy are equal')
   inSqlite('DELETE FROM entries WHERE id IN (SELECT id FROM entries ORDER BY id LIMIT 3 OFFSET 700)')
   inSqlite(
     "UPDATE entries SET updated = updated - 1, entry = '{}' WHERE id IN (SELECT id FROM entries LIMIT 1 OFFSET 20)",
   )
   inSqlite("INSERT INTO entries VALUES ('not in the source', 5, '{}', 1)")
   t.equal(differences(sqlite(), source).length, 5)
-  t.match(await run('check'), { code: 0 })
+  const { code, output } = await run('check')
+  t.equal(code, 0, output)
+  t.ok(Number.parseInt(output, 10) < source.size / 4, `where digests are equal, nothing is fetched: ${output}`)
   t.same(differences(sqlite(), source), [], 'a check mends a damaged copy')
 })

@@ -132,15 +132,18 @@ t.test(
       }
     }
     const clients = Promise.all(Array.from({ length: CLIENTS }, client))
-    await setTimeout(500)
+    const until = async (isEnough: () => boolean) => {
+      while (!isEnough()) await setTimeout(PAUSE_MS)
+    }
+    await until(() => responses.length > 2 * CLIENTS)
     const killed = performance.now()
     await database.kill()
-    await setTimeout(2000)
+    await until(() => responses.filter(({ status }) => status !== 200).length > CLIENTS)
     await database.start()
     const started = performance.now()
     const recovery = await recovered()
     const well = performance.now()
-    await setTimeout(500)
+    await until(() => responses.filter(({ at }) => at > well).length > CLIENTS)
     working = false
     await clients
 
@@ -150,13 +153,11 @@ t.test(
       responses.some(({ status, at }) => status === 200 && at < killed),
       'it worked before',
     )
-    t.ok(failed.length > 0, 'some requests failed')
     t.same(
       failed.filter(({ at }) => at > well),
       [],
       'it works afterwards',
     )
-    t.ok(responses.some(({ at }) => at > well))
     const longest = (list: readonly Response[]) => Math.round(Math.max(...list.map(({ took }) => took)))
     const surprises = child
       .output()

@@ -7,16 +7,32 @@ import { testApp } from '../support/app.js'
 import { eachResource } from '../support/resources.js'
 import { A, a, B, b, fillTenants, intruder, stolen } from '../support/tenants.js'
 
+interface Parameter {
+  name: string
+  in: string
+}
 interface Operation {
-  get: { parameters: { name: string }[] }
+  get: { parameters: Parameter[] }
+}
+interface Document {
+  paths: Record<string, { get: { parameters: (Parameter | { $ref: string })[] } }>
+  components: { parameters: Record<string, Parameter> }
 }
 
-/** The operations that need a key, by their paths in the OpenAPI document. */
+/** The operations that need a key, by their paths in the OpenAPI document, with their parameters in path and query. */
 const operationsOf = async (app: FastifyInstance): Promise<[string, Operation][]> => {
   await app.ready()
-  const { paths } = app.swagger() as unknown as { paths: Record<string, Operation> }
-  return Object.entries(paths).filter(([path]) => path.startsWith('/v1/'))
+  const { paths, components } = app.swagger() as unknown as Document
+  const named = ({ $ref }: { $ref: string }) => components.parameters[$ref.split('/').at(-1) as string] as Parameter
+  const parametersOf = ({ parameters = [] }: Document['paths'][string]['get']) =>
+    parameters.map((part) => ('$ref' in part ? named(part) : part)).filter((part) => part.in !== 'header')
+  return Object.entries(paths)
+    .filter(([path]) => path.startsWith('/v1/'))
+    .map(([path, { get }]) => [path, { get: { parameters: parametersOf(get) } }])
 }
+
+/** The application of the tests that only read. */
+const reading = testApp(t, { fill: fillTenants })
 
 t.test('the resources that tests go through are those of the service', async (t) => {
   const { app } = await testApp(t)
@@ -32,7 +48,7 @@ t.test('the resources that tests go through are those of the service', async (t)
 })
 
 t.test('another organisation’s id gets the same response as an unknown one, byte for byte', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   for (const [name, { idOf }] of eachResource) {
     const ask = (id: string, organisation = A) =>
       get(`/v1/${name}/${id}`, organisation, { headers: { 'x-request-id': 'same' } })
@@ -114,7 +130,7 @@ t.test('a position of another organisation is refused in every list', async (t) 
 })
 
 t.test('an organisation’s lists hold its own records alone, also of any time', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   for (const [resource] of eachResource) {
     for (const query of ['', ...Object.entries(widestRanges).map(([name, time]) => `?${name}=${time}`)]) {
       const { data, _metadata } = (await get(`/v1/${resource}${query}`, A)).json()
@@ -129,7 +145,7 @@ t.test('an organisation’s lists hold its own records alone, also of any time',
 })
 
 t.test('documents of another organisation that a record points at stay out of its response', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   const entry = (await get(`/v1/entries/${stolen.entry._id}`, A)).json().data
   for (const field of expandable) t.notOk(field in entry, `entry without ${field}`)
   const [listed] = (await get(`/v1/entries?ids=${stolen.entry._id}&expand=${expandable}`, A)).json().data
@@ -158,7 +174,7 @@ t.test('documents of another organisation that a record points at stay out of it
 })
 
 t.test('another organisation’s dispatch that names a project is not among its dispatches', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   for (const url of [`/v1/projects/${a.project(1)._id}`, '/v1/projects?name=Project%201']) {
     const { data } = (await get(url, A)).json()
     const { dispatches } = Array.isArray(data) ? data[0] : data

@@ -15,8 +15,11 @@ interface Body {
 const pathOf = (url: string | undefined) => url?.replace(/^https?:\/\/[^/]+/, '')
 const ids = ({ data }: Body) => data.map(({ id }) => id)
 
+/** The application of the tests that only read. */
+const reading = testApp(t, { fill: fillTenants })
+
 t.test('a walk by cursor, by next and by previous goes through each list in each of its orders', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   const page = async (path: string): Promise<Body> => (await get(path, A)).json()
   /** The pages from a path on, by one of their links. */
   const walk = async (first: string, link: 'next' | 'previous'): Promise<Body[]> => {
@@ -45,7 +48,7 @@ t.test('a walk by cursor, by next and by previous goes through each list in each
 })
 
 t.test('a page by cursor says how to go on, and has a total only on request', async (t) => {
-  const { get } = await testApp(t, { fill: fillTenants })
+  const { get } = await reading
   const metadata = async (path: string): Promise<PageMetadata> =>
     (await get(path, A, { headers: { host: 'api.example.org' } })).json()._metadata
   const base = 'http://api.example.org/v1/entries?status=accepted'

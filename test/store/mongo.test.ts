@@ -17,6 +17,8 @@ import { WireServer } from '../support/wire-server.js'
 t.jobs = 4
 
 const timeout = 5000
+/** The settings of a store whose server will be gone. */
+const impatient = { MONGODB_TIMEOUT_MS: '2000' }
 
 const entries = (page = 1, perPage = 1000) =>
   listEntries({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page, perPage })
@@ -96,7 +98,10 @@ t.test('A page that does not fit into one reply is fetched completely, and no cu
 })
 
 t.test('An aborted read ends at once, and the store keeps working', async (t) => {
-  const { server, store } = await start(t)
+  const { server } = await start(t)
+  // A heartbeat that the silent server ignores would close all connections.
+  const store = mongoStore(mongoSettings(`${server.uri}?heartbeatFrequencyMS=600000`))
+  t.teardown(() => store.close())
   const ways: ((signal: AbortSignal) => Promise<unknown>)[] = [
     (signal) => store.aggregate(entries(), signal),
     (signal) => store.stream(entries(), signal)[Symbol.asyncIterator]().next(),
@@ -238,7 +243,7 @@ t.test('Documents are found by a condition, at most as many as requested', async
 })
 
 t.test('A server that refuses the login or shuts down counts as unavailable', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   for (const code of [91, 133, 10_107]) {
     server.errors.set('aggregate', code)
     const atOnce = [1, 2, 3].map((n) => t.rejects(store.aggregate(entries()), StoreUnavailable, `code ${code}, ${n}`))
@@ -350,7 +355,7 @@ t.test('A read succeeds although the server has closed the idle connections', as
 })
 
 t.test('Without a server every operation fails, until the server starts', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   server.stop()
   for (const time of ['at first', 'again']) {
     await everyCall(t, store, time)
@@ -360,7 +365,7 @@ t.test('Without a server every operation fails, until the server starts', async 
 })
 
 t.test('After the server stops every operation fails, until it is back', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   await store.ping()
   server.stop()
   await everyCall(t, store)
@@ -369,7 +374,7 @@ t.test('After the server stops every operation fails, until it is back', async (
 })
 
 t.test('If the server stops while it works, all running operations fail', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   await store.ping()
   server.silent = true
   const failed = everyCall(t, store)
@@ -379,7 +384,7 @@ t.test('If the server stops while it works, all running operations fail', async 
 })
 
 t.test('A connection that breaks during a write counts as unavailable, but a page is retried', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   const write = Socket.prototype.write
   t.teardown(() => {
     Socket.prototype.write = write
@@ -403,7 +408,7 @@ t.test('A connection that breaks during a write counts as unavailable, but a pag
 })
 
 t.test('A stream that loses its server fails', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   await addEntries(server, 2500)
   const stream = store.stream(entries(1, 10_000))[Symbol.asyncIterator]()
   await stream.next()
@@ -416,7 +421,16 @@ t.test('An operation that the driver would wait for forever fails, and the drive
   const uri = `${server.uri}?heartbeatFrequencyMS=500&connectTimeoutMS=100&waitQueueTimeoutMS=100`
   const store = mongoStore(mongoSettings(uri, { MONGODB_TIMEOUT_MS: '100', QUERY_TIMEOUT_MS: '500' }))
   t.teardown(() => store.close())
-  await store.ping()
+  // With limits this short, a busy machine needs several tries.
+  const succeeds = async (call: () => Promise<unknown>) => {
+    const isDone = () =>
+      call().then(
+        () => true,
+        () => false,
+      )
+    while (!(await isDone()));
+  }
+  await succeeds(() => store.ping())
   // This is what a socket does that has ended but has not emitted its event yet.
   let lost = 0
   const { write } = Socket.prototype
@@ -434,7 +448,7 @@ t.test('An operation that the driver would wait for forever fails, and the drive
   }
   await t.rejects(store.ping(), { name: 'StoreUnavailable', cause: { message: 'No reply after 800 ms' } })
   t.ok(lost > 1, 'a heartbeat was lost, too')
-  await store.count(entries())
+  await succeeds(() => store.count(entries()))
   server.silent = true
   const counted = t.rejects(store.count(entries()), StoreUnavailable)
   await once(server, 'ignored')
@@ -454,26 +468,24 @@ t.test('An operation that the driver would wait for forever fails, and the drive
 })
 
 t.test('A server that stops responding is detected, and used again when it responds', async (t) => {
-  const { server, store } = await start(t)
+  const { server, store } = await start(t, impatient)
   await store.ping()
   server.silent = true
   await t.rejects(store.aggregate(entries()), StoreUnavailable)
   await t.rejects(store.aggregate(entries()), StoreUnavailable, 'known by now')
   server.silent = false
-  const deadline = performance.now() + 10_000
-  let isBack = false
-  while (!isBack && performance.now() < deadline) {
-    isBack = await store.ping().then(
+  const isBack = () =>
+    store.ping().then(
       () => true,
       () => false,
     )
-  }
-  t.ok(isBack)
+  while (!(await isBack()));
+  t.pass('it is used again')
 })
 
 t.test('A name that DNS does not resolve counts as unavailable', async (t) => {
   setServers(['127.0.0.1:9']) // nothing listens on this port
-  const store = mongoStore(mongoSettings('mongodb+srv://db.field-data.example/test'))
+  const store = mongoStore(mongoSettings('mongodb+srv://db.field-data.example/test', impatient))
   t.teardown(() => store.close())
   await t.rejects(store.ping(), StoreUnavailable)
 })

@@ -1,9 +1,9 @@
 // Runs a command in this process, on a store that it does not close, and returns what it writes.
 import { Writable } from 'node:stream'
-import { type Command, runCommand } from '../../src/commands/run-command.js'
+import { type MakeCommand, runCommand } from '../../src/commands/run-command.js'
 import type { Store } from '../../src/store/store.js'
 
-export const tryCommand = async (command: Command, store: Store, argv: readonly string[]) => {
+export const tryCommand = async (command: MakeCommand, store: Store, argv: readonly string[]) => {
   let stdout = ''
   let output = ''
   const out = new Writable({
@@ -20,6 +20,6 @@ export const tryCommand = async (command: Command, store: Store, argv: readonly 
     },
   })
   const open = () => ({ ...store, close: async () => {} })
-  const code = await runCommand(command, [...argv], open, { out, err })
+  const code = await runCommand(command, argv, open, { out, err })
   return { code, stdout, output }
 }

@@ -32,17 +32,18 @@ export const startProgram = (
     openFiles?: number
     /** A file that receives its standard output; without it output() returns what it prints. */
     stdout?: string
-    /** Whether tap's loader, which records coverage, runs in the program too. It makes the program slower. */
+    /** Whether the program records coverage. That makes it slower. */
     covered?: boolean
   },
 ): Started => {
   const { MONGODB_URI, NODE_ENV, HOST, ...env } = process.env
-  const command = [process.execPath, ...(covered ? process.execArgv : []), ...nodeOptions, compiled(file), ...argv]
+  const command = [process.execPath, ...nodeOptions, compiled(file), ...argv]
+  // Tap adds its own code to NODE_OPTIONS of every process that a test starts, whatever `env` says.
+  if (!covered) command.unshift('env', '-u', 'NODE_OPTIONS')
   if (openFiles !== undefined) command.unshift('sh', '-c', `ulimit -n ${openFiles} && exec "$@"`, 'sh')
   const target = stdout === undefined ? undefined : openSync(stdout, 'w')
   const child = spawn(command[0] as string, command.slice(1), {
-    // Tap clears this variable in its own process. Without it the program would load a TypeScript compiler.
-    env: { ...env, ...settings, TAP_TYPE_STRIP_ONLY: '1' },
+    env: { ...env, ...settings },
     stdio: ['ignore', target ?? 'pipe', 'pipe'],
   })
   if (target !== undefined) closeSync(target)
@@ -65,12 +66,17 @@ export const freePort = async (): Promise<number> => {
   return port
 }
 
+/** Whether a program has exited and everything was read that it has printed. */
+const hasEnded = ({ exitCode, signalCode, stdout, stderr }: Started): boolean =>
+  (exitCode ?? signalCode) !== null && [stdout, stderr].every((out) => !out || out.isPaused() || out.readableEnded)
+
 /** Waits until a program has printed something. */
 export const printed = async (child: Started, pattern: RegExp): Promise<RegExpExecArray> => {
   for (;;) {
+    const isOver = hasEnded(child)
     const found = pattern.exec(child.output())
     if (found !== null) return found
-    if (child.exitCode !== null) throw new Error(`It ended before it printed ${pattern}:\n${child.output()}`)
+    if (isOver) throw new Error(`It ended before it printed ${pattern}:\n${child.output()}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

@@ -87,7 +87,7 @@ export type ResourceName = keyof typeof resources
 export const eachResource = Object.entries(resources) as [ResourceName, Resource][]
 
 /** The parameters of a list that are no filters. */
-const notFilters = [...Object.keys({ ...paging(limits), ...sorting([]) }), 'fields', 'expand']
+const notFilters = [...Object.keys({ ...paging(limits), ...sorting('', []) }), 'fields', 'expand']
 
 /** The filters of a list, each with its schema. */
 export const filtersOf = ({ properties }: TObject): [string, TSchema][] =>

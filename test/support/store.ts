@@ -9,9 +9,9 @@ import type { Store } from '../../src/store/store.js'
 
 const server = process.env.TEST_MONGODB_URI
 
-/** The settings of a MongoDB store, by default those of the service. */
+/** The settings of a MongoDB store, by default those of the service, but with time for a server on a busy machine. */
 export const mongoSettings = (uri: string, settings: Record<string, string> = {}): MongoSettings =>
-  loadConfig({ MONGODB_URI: uri, ...settings }).mongo as MongoSettings
+  loadConfig({ MONGODB_URI: uri, MONGODB_TIMEOUT_MS: '20000', ...settings }).mongo as MongoSettings
 
 /** The URI of a new, empty database on a server. It is dropped when the test ends. */
 export const ownDatabase = (t: Test, server: string): string => {

@@ -114,8 +114,7 @@ t.test('many feeds are looked up four at once, and a wait that ends during a loo
     waiting.wait('key', `feed ${n}`, lookUp(n % 2 === 0), { from: 10, ms: 10_000, signal: caller.signal }),
   )
   const ended = Promise.allSettled(waits)
-  while (begun === 0) await setTimeout(1)
-  t.equal(begun, 4)
+  while (begun < 4) await setTimeout(1)
   caller.abort('gone')
   t.same(new Set((await ended).map((wait) => wait.status === 'rejected' && wait.reason)), new Set(['gone']))
   release()

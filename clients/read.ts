@@ -1,0 +1,84 @@
+// Reads every operation with openapi-fetch and the types that openapi-typescript generates.
+// Usage: API_URL=… API_KEY=… node dist/read.js
+import createClient from 'openapi-fetch'
+import type { components, paths } from './dist/schema.js'
+
+declare const process: { env: Record<string, string | undefined> }
+
+const api = createClient<paths>({
+  baseUrl: `${process.env.API_URL}`,
+  headers: { authorization: `Bearer ${process.env.API_KEY}` },
+  // openapi-fetch does not read from the description that several values stand in one parameter.
+  querySerializer: { array: { style: 'form', explode: false } },
+})
+
+/** The body of a successful response. */
+const read = async <T>(call: Promise<{ data?: T; error?: components['schemas']['Problem'] }>): Promise<T> => {
+  const { data, error } = await call
+  if (data === undefined) throw new Error(error?.detail ?? 'There is no body')
+  return data
+}
+
+const check = (isTrue: boolean, what: string): void => {
+  if (!isTrue) throw new Error(what)
+}
+
+/** The parameters of a record by its id: that of the first record of a list. */
+const byId = ({ data: [first] }: { data: { id: string }[] }) => ({ params: { path: { id: `${first?.id}` } } })
+
+check((await read(api.GET('/health/live'))).data.status === 'live', 'the service is live')
+check((await read(api.GET('/health/ready'))).data.status === 'ready', 'the service is ready')
+
+check((await read(api.GET('/v1/me'))).data.limits.perPage === 1000, 'the limits of the key are known')
+
+const query = { perPage: 10, sortOrder: 'asc' } as const
+const dispatches = await read(api.GET('/v1/dispatches', { params: { query } }))
+const dispatch = await read(api.GET('/v1/dispatches/{id}', byId(dispatches)))
+check(dispatch.data.status === 'paused' && dispatch.data.dispatchType === 'voice', 'words that are not known are read')
+const projects = await read(api.GET('/v1/projects', { params: { query } }))
+await read(api.GET('/v1/projects/{id}', byId(projects)))
+const forms = await read(api.GET('/v1/forms', { params: { query: { ...query, fields: ['id', 'name'] } } }))
+await read(api.GET('/v1/forms/{id}', byId(forms)))
+const agents = await read(api.GET('/v1/agents', { params: { query } }))
+await read(api.GET('/v1/agents/{id}', byId(agents)))
+const users = await read(api.GET('/v1/users', { params: { query } }))
+await read(api.GET('/v1/users/{id}', byId(users)))
+
+// A whole list, page after page.
+const entries: components['schemas']['EntryListItem'][] = []
+for (let cursor: string | undefined = '*'; cursor !== undefined; ) {
+  const params: { query: { cursor: string; perPage: number } } = { query: { cursor, perPage: 500 } }
+  const page = await read(api.GET('/v1/entries', { params }))
+  entries.push(...page.data)
+  cursor = page._metadata.nextCursor
+}
+check(new Set(entries.map(({ id }) => id)).size > 1000, 'a walk reads every entry')
+check(entries[0]?.answers[0]?.type === 'voiceNote', 'an answer of an unknown type is read')
+await read(api.GET('/v1/entries/{id}', byId({ data: entries })))
+
+const { response } = await api.GET('/v1/users', { params: { query } })
+const known = { 'If-None-Match': `${response.headers.get('etag')}` }
+const again = await api.GET('/v1/users', { params: { query, header: known } })
+check(again.response.status === 304, 'a response that is the same is not sent again')
+
+const changes = await read(api.GET('/v1/sync/entries', { params: { query: { perPage: 1000 } } }))
+const rest = await read(
+  api.GET('/v1/sync/entries', { params: { query: { cursor: changes._metadata.nextCursor, perPage: 1000 } } }),
+)
+const deleted = [...changes.data, ...rest.data].filter((change) => 'deleted' in change)
+check(deleted.length === 1, 'a deletion is read')
+await read(api.GET('/v1/sync/dispatches'))
+await read(api.GET('/v1/sync/projects'))
+await read(api.GET('/v1/sync/forms'))
+await read(api.GET('/v1/sync/agents'))
+await read(api.GET('/v1/sync/users'))
+await read(api.GET('/v1/sync/dispatches/digest'))
+await read(api.GET('/v1/sync/projects/digest'))
+await read(api.GET('/v1/sync/forms/digest'))
+await read(api.GET('/v1/sync/agents/digest'))
+await read(api.GET('/v1/sync/users/digest'))
+const digest = await read(api.GET('/v1/sync/entries/digest'))
+check(digest.data[0]?.count === entries.length, 'the digest counts the entries')
+
+const { error } = await api.GET('/v1/entries/{id}', { params: { path: { id: 'none' } } })
+check(error?.code === 'not_found', 'an error has its code')

@@ -1,0 +1,61 @@
+// Lets the program of each generated client read the service, and checks that it asked for every operation. The data are those
+// of the demo, a record with words that the description does not know, and a deletion.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { buildApp } from '../dist/src/app.js'
+import { loadConfig } from '../dist/src/config/config.js'
+import { loadDemo } from '../dist/src/demo.js'
+import { embeddedStore } from '../dist/src/store/embedded.js'
+
+const programs = {
+  TypeScript: [process.execPath, 'dist/read.js'],
+  Python: ['dist/venv/bin/python', 'read.py'],
+  Go: ['dist/read'],
+}
+
+const store = embeddedStore()
+const [{ key, organisation }] = await loadDemo(store)
+// Their ids make them the first records of their lists.
+const record = { organisation: organisation._id, createdAt: new Date(0), updatedAt: new Date(0) }
+await store.insert('dispatches', [
+  {
+    ...record,
+    _id: '0-unknown-words',
+    name: 'Of a later release',
+    dispatchType: 'voice',
+    status: 'paused',
+    recipients: { agents: [], agentGroups: [] },
+  },
+])
+const answers = [{ type: 'voiceNote', question: 'What did you hear?', answer: ['a.ogg', 'b.ogg'] }]
+await store.insert('entries', [
+  { ...record, _id: '0-unknown-words', status: 'disputed', dispatch: '0-unknown-words', answers },
+  { ...record, _id: '1-deleted', status: 'accepted', answers: [] },
+])
+await store.remove('entries', organisation._id, ['1-deleted'])
+
+const config = loadConfig({ LOG_LEVEL: 'silent', SYNC_SETTLE_MS: '0' })
+const app = await buildApp(config, store)
+let asked = new Set()
+app.addHook('onResponse', async ({ routeOptions }, { statusCode }) => {
+  if (statusCode === 200) asked.add(routeOptions.schema?.operationId)
+})
+const API_URL = await app.listen({ host: '127.0.0.1', port: 0 })
+const operations = Object.values(app.swagger().paths).map(({ get }) => get.operationId)
+
+for (const [language, [command, ...argv]] of Object.entries(programs)) {
+  asked = new Set()
+  const child = spawn(command, argv, {
+    cwd: import.meta.dirname,
+    env: { ...process.env, API_URL, API_KEY: key, PYTHONPATH: 'dist', PYTHONDONTWRITEBYTECODE: '1' },
+    stdio: 'inherit',
+  })
+  const [code] = await once(child, 'close')
+  const missing = operations.filter((operation) => !asked.has(operation))
+  if (code !== 0 || missing.length > 0) process.exitCode = 1
+  console.log(
+    `${language}: exit code ${code}, ${operations.length - missing.length} of ${operations.length} operations`,
+  )
+  if (missing.length > 0) console.log(`  not read: ${missing.join(', ')}`)
+}
+await app.close()

@@ -1,0 +1,65 @@
+// Growth in real time: an endless sequence of records that are added, changed and deleted. The same data and the same seed
+// give the same sequence.
+
+import { dispatchStatuses } from '../schemas/dispatches.js'
+import type { Documents, RecordCollection } from '../src/documents/collections.js'
+import type { Batch } from './index.js'
+import { createRandom, pick } from './random.js'
+
+type Document<C extends RecordCollection> = Documents[C]
+
+export type LiveOperation = {
+  [C in RecordCollection]: { kind: 'add' | 'change' | 'delete'; collection: C; document: Document<C> }
+}[RecordCollection]
+
+/** How many records of a collection are at hand to be copied, changed and deleted. The oldest leave first. */
+const POOL = 1000
+
+/** Entries come and go most. */
+const turns: readonly RecordCollection[] = [
+  ...Array<'entries'>(16).fill('entries'),
+  ...(['dispatches', 'dispatches', 'projects', 'forms', 'agents', 'users'] as const),
+]
+const kinds = ['add', 'add', 'add', 'add', 'add', 'change', 'change', 'change', 'delete'] as const
+
+const words = {
+  users: ['active', 'inactive'],
+  agents: ['active', 'inactive'],
+  forms: ['active', 'archived'],
+  dispatches: dispatchStatuses,
+  entries: ['pending', 'accepted', 'rejected'],
+} as const
+
+/**
+ * Returns a function that gives the next operation. Each record that is added is a copy of another one under an id of its own.
+ * @param now gives the time of each operation
+ */
+export const liveOperations = (data: Iterable<Batch>, seed: number, now: () => Date): (() => LiveOperation) => {
+  const random = createRandom(seed)
+  const pools = new Map<RecordCollection, Document<RecordCollection>[]>(turns.map((name) => [name, []]))
+  for (const { collection, documents } of data) {
+    const pool = pools.get(collection as RecordCollection)
+    pool?.push(...(documents as Document<RecordCollection>[]))
+    pool?.splice(0, pool.length - POOL)
+  }
+  let n = 0
+  const next = (): LiveOperation => {
+    const collection = pick(random, turns)
+    const kind = pick(random, kinds)
+    const pool = pools.get(collection) as Document<RecordCollection>[]
+    const at = Math.floor(random() * pool.length)
+    const found = pool[at]
+    // The last record stays, to be copied.
+    if (found === undefined || (kind === 'delete' && pool.length === 1)) return next()
+    const time = now()
+    const status = collection === 'projects' ? {} : { status: pick(random, words[collection]) }
+    const added = kind === 'add' && { _id: `live-${String(n++).padStart(9, '0')}`, createdAt: time }
+    const document = { ...found, ...status, ...added, updatedAt: time }
+    if (kind === 'add') pool.push(document as never)
+    else if (kind === 'change') pool[at] = document as never
+    else pool.splice(at, 1)
+    if (pool.length > POOL) pool.shift()
+    return { kind, collection, document } as LiveOperation
+  }
+  return next
+}

@@ -1,0 +1,118 @@
+// Gives the parts of the OpenAPI document names: what several operations have in common stands once, under `components`, and
+// generated clients call it by that name. Adds what the schemas of the routes do not have: examples and If-None-Match.
+import { PROBLEM_TYPE } from '../http/problems.js'
+import { problemExamples, responseExamples } from './openapi-examples.js'
+
+type Node = Record<string, unknown>
+
+interface Parameter {
+  name: string
+  in: string
+  schema: Node
+  explode?: unknown
+  [field: string]: unknown
+}
+interface Response {
+  headers: Record<string, Node>
+  content?: Record<string, { schema: Node; example?: unknown; examples?: Record<string, { value: unknown }> }>
+}
+interface Operation {
+  operationId: string
+  tags: string[]
+  parameters?: (Parameter | { $ref: string })[]
+  responses: Record<string, Response | { $ref: string }>
+}
+export interface Document {
+  paths: Record<string, { get: Operation }>
+  components: Record<string, Record<string, Node>>
+}
+
+const ifNoneMatch: Parameter = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  schema: { type: 'string' },
+  description: 'The `ETag` of an earlier response. If the response is still the same, you get a 304 without a body.',
+}
+
+/** The document with its parts under `components`. The given one stays as it is. */
+export const withComponents = (described: object): Document => {
+  // The copy has no object twice, so that YAML needs no aliases.
+  const document = JSON.parse(JSON.stringify(described)) as Document
+  const { paths, components } = document
+  const operations = Object.values(paths).map(({ get }) => get)
+
+  /** Moves a part to the components, and returns the reference to it. */
+  const moved = (kind: string, name: string, part: object): { $ref: string } => {
+    components[kind] ??= {}
+    const known = components[kind][name]
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(part)) {
+      throw new Error(`Two parts of the OpenAPI document have the name ${kind}/${name}`)
+    }
+    components[kind][name] = part as Node
+    return { $ref: `#/components/${kind}/${name}` }
+  }
+
+  /** A value in which each schema with a title is a reference. */
+  const untitled = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) return value.map(untitled)
+    const parts = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, untitled(each)]))
+    const { title, ...rest } = parts
+    // A property that is called title is no string.
+    return typeof title === 'string' ? moved('schemas', title, rest) : parts
+  }
+
+  for (const [name, schema] of Object.entries(components.schemas as Record<string, Node>)) {
+    ;(components.schemas as Record<string, Node>)[name] = untitled(schema) as Node
+  }
+
+  const uses = new Map<string, Operation[]>()
+  for (const operation of operations) {
+    const { operationId, parameters = [], responses } = operation
+    for (const [status, response] of Object.entries(responses) as [string, Response][]) {
+      response.headers = Object.fromEntries(
+        Object.entries(response.headers).map(([name, header]) => [name, moved('headers', name, header)]),
+      )
+      const media = response.content?.['application/json']
+      if (media !== undefined) {
+        media.schema = untitled(media.schema) as Node
+        media.example = responseExamples[operationId]
+      }
+      const problems = response.content?.[PROBLEM_TYPE]
+      if (problems?.examples !== undefined) {
+        const codes = Object.keys(problems.examples)
+        problems.examples = Object.fromEntries(codes.map((code) => [code, { value: problemExamples[code] }]))
+        responses[status] = moved('responses', codes.map(capitalised).join('Or'), response)
+      }
+    }
+    operation.parameters = [...parameters, ...('304' in responses ? [ifNoneMatch] : [])].map((parameter) =>
+      explodedIfList(untitled(parameter) as Parameter),
+    )
+    for (const parameter of operation.parameters) {
+      const key = JSON.stringify(parameter)
+      uses.set(key, [...(uses.get(key) ?? []), operation])
+    }
+  }
+
+  // A parameter of one operation is described where it is used.
+  for (const operation of operations) {
+    operation.parameters = (operation.parameters as Parameter[]).map((parameter) => {
+      const users = uses.get(JSON.stringify(parameter)) as Operation[]
+      const tags = new Set(users.flatMap(({ tags }) => tags))
+      const prefix = tags.size === 1 ? [...tags][0] : ''
+      return users.length === 1 ? parameter : moved('parameters', prefix + capitalised(parameter.name), parameter)
+    })
+  }
+  return document
+}
+
+/** `explode` tells how several values are written. A parameter that takes one value does not have it. */
+const explodedIfList = ({ explode, ...parameter }: Parameter): Parameter => ({
+  ...parameter,
+  ...(parameter.schema.type === 'array' && { explode }),
+})
+
+/** `not_found` as `NotFound`, and `If-None-Match` as `IfNoneMatch`. */
+const capitalised = (name: string): string =>
+  name.replace(/(?:^|[_-])(\w)/g, (_, letter: string) => letter.toUpperCase())

@@ -1,0 +1,42 @@
+// The operations of growth in real time.
+import { Value } from '@sinclair/typebox/value'
+import t from 'tap'
+import { type LiveOperation, liveOperations } from '../../seed/live.js'
+import { type Scenario, scenarioNames } from '../../seed/options.js'
+import { scenarioData } from '../../seed/scenarios.js'
+import { collections, recordCollections } from '../../src/documents/collections.js'
+
+/** The first operations, a second apart. */
+const take = (count: number, scenario: Scenario, seed = 42): LiveOperation[] => {
+  let second = 0
+  const now = () => new Date(Date.UTC(2026, 0, 1, 0, 0, second++))
+  return Array.from({ length: count }, liveOperations(scenarioData({ scenario }), seed, now))
+}
+
+t.test('the same data and seed give the same operations, and another seed gives others', async (t) => {
+  t.same(take(200, 'tiny'), take(200, 'tiny'))
+  t.not(JSON.stringify(take(200, 'tiny', 43)), JSON.stringify(take(200, 'tiny')))
+})
+
+t.test('every operation fits: a new record is added, one that exists is changed or deleted', async (t) => {
+  for (const scenario of scenarioNames) {
+    const existing = new Map<string, Set<string>>(recordCollections.map((name) => [name, new Set()]))
+    for (const { collection, documents } of scenarioData({ scenario })) {
+      for (const { _id } of documents) existing.get(collection)?.add(_id)
+    }
+    const operations = take(2000, scenario)
+    for (const { kind, collection, document } of operations) {
+      const ids = existing.get(collection) as Set<string>
+      if (ids.has(document._id) === (kind === 'add')) t.fail(`${scenario}: ${kind} ${collection} ${document._id}`)
+      if (kind === 'delete') ids.delete(document._id)
+      else ids.add(document._id)
+      if (!Value.Check(collections[collection].schema, document)) t.fail(`${scenario}: ${collection} does not fit`)
+      if (document.updatedAt < document.createdAt && scenario !== 'worst-case')
+        t.fail(`${scenario}: it changes earlier`)
+    }
+    const kinds = operations.map(({ kind, collection }) => `${kind} ${collection}`)
+    t.equal(new Set(kinds).size, 3 * recordCollections.length, `${scenario}: every kind in every collection`)
+    const count = (wanted: string) => operations.filter(({ kind }) => kind === wanted).length
+    t.ok(count('add') > 2 * count('delete') && count('delete') > 0, `${scenario}: it grows`)
+  }
+})

@@ -1,0 +1,124 @@
+// Every scenario fits the stored schemas, is the same at every call, and is served without an error.
+import { createHash } from 'node:crypto'
+import { Value } from '@sinclair/typebox/value'
+import { BSON } from 'mongodb'
+import t from 'tap'
+import type { Batch } from '../../seed/index.js'
+import { type Scenario, scenarioNames } from '../../seed/options.js'
+import { scenarioData } from '../../seed/scenarios.js'
+import { collections, type Documents } from '../../src/documents/collections.js'
+import { testApp } from '../support/app.js'
+import { eachResource } from '../support/resources.js'
+import { testStore } from '../support/store.js'
+
+type Data = { [C in Batch['collection']]: Documents[C][] }
+
+const load = (scenario: Scenario, until?: Date): Data => {
+  const data: Data = { organisations: [], users: [], agents: [], forms: [], projects: [], dispatches: [], entries: [] }
+  for (const { collection, documents } of scenarioData({ scenario, ...(until && { until }) })) {
+    data[collection].push(...(documents as never[]))
+  }
+  return data
+}
+
+const digest = (batches: Iterable<Batch>): string => {
+  const hash = createHash('sha256')
+  for (const batch of batches) hash.update(BSON.serialize(batch))
+  return hash.digest('hex')
+}
+
+const idsOf = (documents: readonly { _id: string }[]) => new Set(documents.map(({ _id }) => _id))
+
+t.test('every document fits its schema and has its own id', async (t) => {
+  for (const scenario of scenarioNames) {
+    for (const [name, documents] of Object.entries(load(scenario))) {
+      const { schema } = collections[name as Batch['collection']]
+      const unfit = documents.find((document) => !Value.Check(schema, document))
+      t.equal(unfit, undefined, `${scenario}: ${name}`)
+      t.equal(idsOf(documents).size, documents.length, `${scenario}: ${name}`)
+    }
+  }
+})
+
+t.test('a scenario is the same at every call, and the demo the same as ever', async (t) => {
+  for (const scenario of scenarioNames) t.equal(digest(scenarioData({ scenario })), digest(scenarioData({ scenario })))
+  t.equal(
+    digest(scenarioData({ scenario: 'demo' })),
+    'd75774883d41aa3bf430ea00cebf907cb946f2f533d57bfd1c1a0b00964a0438',
+  )
+  t.not(digest(scenarioData({ scenario: 'survey', seed: 7 })), digest(scenarioData({ scenario: 'survey' })))
+})
+
+t.test('data up to another day differs by its times and ids alone, and still fits together', async (t) => {
+  const until = new Date('2027-01-31T00:00:00Z')
+  const moved = load('demo', until)
+  const latest = moved.entries.reduce((last, { createdAt }) => (createdAt > last ? createdAt : last), new Date(0))
+  t.match(latest.toISOString(), /^2027-01-31T/)
+  const before = load('demo')
+  t.equal(moved.entries[0]?.createdAt.getUTCHours(), before.entries[0]?.createdAt.getUTCHours(), 'at the same hours')
+  t.same(moved.entries[0]?.answers, before.entries[0]?.answers)
+  const dispatches = idsOf(moved.dispatches)
+  t.ok(moved.entries.every(({ dispatch = '' }) => dispatches.has(dispatch)))
+  t.notOk(moved.dispatches.some(({ _id }) => idsOf(before.dispatches).has(_id)))
+  for (const { _id, createdAt } of moved.entries.slice(0, 10)) {
+    t.equal(Number.parseInt(_id.slice(0, 8), 16), Math.floor(createdAt.getTime() / 1000))
+  }
+})
+
+t.test('each scenario has what it is for', async (t) => {
+  const tiny = load('tiny')
+  t.equal(Object.values(tiny).flat().length, 1 + 12)
+  const survey = load('survey')
+  t.ok((survey.entries[0]?.answers.length ?? 0) > 40)
+  t.ok(new Set(survey.entries[0]?.answers.map(({ type }) => type)).size > 10)
+  t.ok(survey.entries.some(({ answers }) => answers.some(({ answer }) => answer === undefined)))
+  const { agents, dispatches, projects } = load('campaign')
+  t.ok(projects.length > 50 && dispatches.length > 300)
+  const statusOf = new Map(agents.map(({ _id, status }) => [_id, status]))
+  t.ok(
+    dispatches.some(({ recipients }) => new Set(recipients.agents.map((id) => statusOf.get(id))).size >= 5),
+    'recipients of all statuses',
+  )
+  t.ok(dispatches.some(({ recipients }) => recipients.agents.length === 0))
+  const worst = load('worst-case')
+  t.ok(worst.dispatches.some(({ recipients }) => recipients.agents.length >= 2000))
+  t.ok(worst.entries.some(({ createdAt }) => createdAt.getTime() === Date.parse('0001-01-01T00:00:00.000Z')))
+  t.ok(worst.entries.some(({ updatedAt }) => updatedAt.toISOString() === '9999-12-31T23:59:59.999Z'))
+})
+
+/** The demo is served in test/demo.test.ts. */
+const served = scenarioNames.filter((name) => name !== 'demo')
+
+t.test('all lists and records of a scenario are served', async (t) => {
+  for (const scenario of served) {
+    const store = testStore(t)
+    for (const { collection, documents } of scenarioData({ scenario })) await store.insert(collection, documents)
+    const data = load(scenario)
+    const organisation = data.organisations[0]?._id as string
+    const { app, get } = await testApp(t, { store })
+    for (const [name] of eachResource) {
+      const expected = idsOf(data[name])
+      const seen = new Set<string>()
+      for (let cursor = '*'; cursor !== ''; ) {
+        const url = `/v1/${name}?perPage=500&sortBy=createdAt&cursor=${encodeURIComponent(cursor)}`
+        const response = await get(url, organisation)
+        if (response.statusCode !== 200) return t.fail(`${scenario} ${url}: ${response.body}`)
+        const { data, _metadata } = response.json()
+        for (const { id } of data) seen.add(id)
+        cursor = _metadata.hasMore ? _metadata.nextCursor : ''
+      }
+      t.same([...seen].sort(), [...expected].sort(), `${scenario}: the list of ${name}`)
+      const codes = new Set<number>()
+      const ids = [...expected]
+      while (ids.length > 0) {
+        const some = ids.splice(0, 10)
+        const responses = await Promise.all(
+          some.map((id) => get(`/v1/${name}/${encodeURIComponent(id)}`, organisation)),
+        )
+        for (const { statusCode } of responses) codes.add(statusCode)
+      }
+      t.same([...codes], [200], `${scenario}: each of ${name}`)
+    }
+    await app.close()
+  }
+})

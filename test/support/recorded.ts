@@ -1,0 +1,102 @@
+// The responses that the OpenAPI document shows as examples, as the service sends them with the demo data.
+import type { FastifyInstance } from 'fastify'
+import { buildApp } from '../../src/app.js'
+import { type BsonList, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
+import { loadDemo } from '../../src/demo.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
+import { encodeCursor, START } from '../../src/sync/cursor.js'
+import { listen, testConfig } from './app.js'
+import { getRequest, LAST, send } from './sockets.js'
+
+/** The day on which the examples are made. The demo data end before it. */
+const NOW = new Date('2025-07-01T00:00:00.000Z')
+const HOST = '127.0.0.1:3000'
+const REQUEST_ID = '0b9df1c4-6a7e-4c39-8c71-7f6b6a0c4e52'
+
+/** The bodies of responses: those of successful ones by their operation, those of errors by their code. */
+export interface Recorded {
+  responses: Record<string, unknown>
+  problems: Record<string, unknown>
+}
+
+/** Asks for every operation and for every error that an operation can have. */
+export const recordExamples = async (): Promise<Recorded> => {
+  const demo = embeddedStore({ now: () => NOW })
+  const [demoKey] = await loadDemo(demo)
+  const { key, organisation } = demoKey as NonNullable<typeof demoKey>
+  /** What the database does next. */
+  let aggregate: Store['aggregate'] = demo.aggregate
+  const store: Store = { ...demo, aggregate: (...query) => aggregate(...query) }
+  const app = await buildApp(testConfig(), store)
+  try {
+    const headers = { host: HOST, authorization: `Bearer ${key}`, 'x-request-id': REQUEST_ID }
+    const ask = async (url: string, changed: Record<string, string> = {}): Promise<unknown> => {
+      const { authorization, ...others } = { ...headers, ...changed }
+      return (await app.inject({ url, headers: { ...others, ...(authorization && { authorization }) } })).json()
+    }
+
+    const failing = async (
+      result: Error | ((list: BsonList) => BsonList),
+      url = '/v1/entries?perPage=1',
+    ): Promise<unknown> => {
+      aggregate = async (...query) => {
+        if (result instanceof Error) throw result
+        return result(await demo.aggregate(...query))
+      }
+      const body = await ask(url)
+      aggregate = demo.aggregate
+      return body
+    }
+    // Two responses at once that are larger than a key may have: the second one is refused.
+    const large = (list: BsonList) => Object.defineProperty(list, 'size', { value: 2 ** 30 })
+    const [, overloaded] = await Promise.all([failing(large, '/v1/forms'), failing(large, '/v1/forms')])
+    const binding = [organisation._id, 'syncEntries', 'changedAt']
+    const problems = {
+      invalid_parameter: await ask('/v1/entries?sortOrder=up'),
+      invalid_cursor: await ask('/v1/entries?cursor=AQ'),
+      bad_request: await ask('/v1/entries?status=%'),
+      unauthorized: await ask('/v1/entries', { authorization: '' }),
+      not_found: await ask('/v1/entries/65850cb40000050000000000'),
+      not_acceptable: await ask('/v1/entries', { accept: 'text/html' }),
+      cursor_expired: await ask(`/v1/sync/entries?cursor=${encodeCursor(binding, { began: 0, position: START })}`),
+      uri_too_long: await ask(`/v1/entries?ids=${'x'.repeat(8000)}`),
+      header_fields_too_large: await ask('/v1/entries', { accept: 'x'.repeat(2000) }),
+      response_too_large: await failing(new ResponseTooLarge()),
+      internal_error: await failing(
+        new UnwritableDocument('entries', '65850cb40000050000000000', 'answers', 'is BSON string, not an array'),
+      ),
+      overloaded,
+      service_unavailable: await failing(new StoreUnavailable(new Error('down'))),
+      query_timeout: await failing(new QueryTimeout(new Error('slow'))),
+    }
+    const responses: Record<string, unknown> = {}
+    for (const [operationId, path] of pathsOf(app)) responses[operationId] = await ask(await requestOf(path, ask))
+    // Only a socket can speak another version of HTTP.
+    const text = await send(await listen(app), getRequest('/v1/entries', { ...LAST, ...headers }).replace('1.1', '2.0'))
+    const http_version_not_supported = JSON.parse(text.slice(text.indexOf('\r\n\r\n')))
+    return { responses, problems: { ...problems, http_version_not_supported } }
+  } finally {
+    await app.close()
+  }
+}
+
+/** The operations with their paths. */
+const pathsOf = (app: FastifyInstance): [string, string][] =>
+  Object.entries(app.swagger().paths ?? {}).map(([path, item]) => [item?.get?.operationId as string, path])
+
+/** The request that gives the example of a path: the first record, or a page with one. */
+const requestOf = async (path: string, ask: (url: string) => Promise<unknown>): Promise<string> => {
+  if (!path.includes('{id}')) return /health|digest|me$/.test(path) ? path : `${path}?perPage=1`
+  const { data } = (await ask(path.replace('/{id}', '?perPage=1'))) as { data: { id: string }[] }
+  return path.replace('{id}', String(data[0]?.id))
+}
+
+/** The text of openapi.yaml: the document of a service whose settings are the defaults. */
+export const openapiFile = async (): Promise<string> => {
+  const app = await buildApp(testConfig(), embeddedStore())
+  await app.ready()
+  const text = app.swagger({ yaml: true })
+  await app.close()
+  return text
+}
