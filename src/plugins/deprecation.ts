@@ -1,5 +1,5 @@
-// Operations that will be removed. Their responses have the headers Deprecation (RFC 9745) and Sunset (RFC 8594), and the
-// OpenAPI document marks them. docs/versioning.md says when an operation may be removed.
+// Operations that will be removed. Their responses have the headers Deprecation (RFC 9745) and Sunset (RFC 8594), and
+// the OpenAPI document marks them. docs/versioning.md says when an operation may be removed.
 import type { FastifyInstance, onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 

@@ -1,5 +1,6 @@
-// Gives the parts of the OpenAPI document names: what several operations have in common stands once, under `components`, and
-// generated clients call it by that name. Adds what the schemas of the routes do not have: examples and If-None-Match.
+// Gives the parts of the OpenAPI document names: what several operations have in common stands once, under
+// `components`, and generated clients call it by that name. Adds what the schemas of the routes do not have: examples
+// and If-None-Match.
 import { PROBLEM_TYPE } from '../http/problems.js'
 import { problemExamples, responseExamples } from './openapi-examples.js'
 

@@ -1,5 +1,5 @@
-// The OpenAPI 3.1 document, generated from the schemas of the routes, at /openapi.json and /openapi.yaml, and Swagger UI at
-// /docs.
+// The OpenAPI 3.1 document, generated from the schemas of the routes, at /openapi.json and /openapi.yaml, and Swagger
+// UI at /docs.
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { TObject, TSchema } from '@sinclair/typebox'
