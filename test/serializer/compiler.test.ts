@@ -43,6 +43,12 @@ t.test('A single record is written as {success, data}', async (t) => {
   )
 })
 
+t.test('a schema is compiled once', async (t) => {
+  const schema = page(Project)
+  t.equal(compileResponse(schema), compileResponse(schema))
+  t.not(compileResponse(page(Project)), compileResponse(schema))
+})
+
 t.test('a large response is the same when it is serialized in steps, between which other work is done', async (t) => {
   const projects = Array.from({ length: 10_000 }, (_, i) => project(`p${i}`))
   const payload = { success: true, data: listOf([projects, [], projects], 'projects'), _metadata: metadata }
