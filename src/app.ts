@@ -10,6 +10,7 @@ import { bearerAuthPlugin } from './plugins/bearer-auth.js'
 import { closingPlugin } from './plugins/closing.js'
 import { compressionPlugin } from './plugins/compression.js'
 import { corsPlugin } from './plugins/cors.js'
+import { docsPagePlugin } from './plugins/docs-page.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
@@ -65,6 +66,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(problemsPlugin)
   await app.register(rawSocketsPlugin)
   await app.register(openapiPlugin, { publicUrl: config.publicUrl })
+  await app.register(docsPagePlugin)
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)

@@ -27,12 +27,7 @@ export const problems = {
     status: 410,
     when: 'A cursor is older than the deletions that the service remembers; begin again with cursor=*',
   },
-  precondition_failed: {
-    status: 412,
-    when: 'A file of the documentation does not meet the precondition of the request',
-  },
   uri_too_long: { status: 414, when: 'The URL is longer than 8000 bytes' },
-  range_not_satisfiable: { status: 416, when: 'A file of the documentation does not have the requested range' },
   header_fields_too_large: {
     status: 431,
     when: 'A header is longer than its limit, or all headers together are larger than 16 KiB',

@@ -2,6 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
+import { parse } from 'yaml'
 import { DispatchListItem } from '../../schemas/dispatches.js'
 import { StoreUnavailable } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
@@ -44,7 +45,7 @@ const operationsOf = ({ paths }: OpenApi) =>
 
 t.test('every operation is described, with each parameter and response', async (t) => {
   const { app } = await testApp(t)
-  const document = (await app.inject('/docs/json')).json<OpenApi>()
+  const document = (await app.inject('/openapi.json')).json<OpenApi>()
   t.equal(document.openapi, '3.1.0')
   t.match(document.components.securitySchemes, { apiKey: { type: 'http', scheme: 'bearer' } })
   t.same(document.security, [{ apiKey: [] }])
@@ -112,7 +113,7 @@ t.test('every operation is described, with each parameter and response', async (
 
 t.test('parameters show their defaults, values and bounds', async (t) => {
   const { app } = await testApp(t, { settings: { MAX_PER_PAGE: '200', PROJECT_DEFAULTS: 'literal' } })
-  const { paths } = (await app.inject('/docs/json')).json<OpenApi>()
+  const { paths } = (await app.inject('/openapi.json')).json<OpenApi>()
   const schemas = (path: string) =>
     Object.fromEntries(paths[path]?.get?.parameters?.map(({ name, schema }) => [name, schema]) ?? [])
   t.match(schemas('/v1/dispatches'), {
@@ -141,7 +142,7 @@ t.test(
   'a parameter that must be left out beside `cursor` shows its default in words, so that nothing sends it',
   async (t) => {
     const { app, get } = await testApp(t, { settings: { PROJECT_DEFAULTS: 'literal' }, fill: fillTenants })
-    const { paths } = (await app.inject('/docs/json')).json<OpenApi>()
+    const { paths } = (await app.inject('/openapi.json')).json<OpenApi>()
     for (const [path, page] of [
       ['/v1/entries', 1],
       ['/v1/projects', 50],
@@ -167,7 +168,7 @@ t.test(
 
 t.test('every response has an example that is valid against its schema', async (t) => {
   const { app } = await testApp(t)
-  const document = (await app.inject('/docs/json')).json<OpenApi>()
+  const document = (await app.inject('/openapi.json')).json<OpenApi>()
   const ajv = new Ajv2020({ strict: true, strictTypes: false, keywords: ['components', 'paths'], allErrors: true })
   addFormats.default(ajv)
   ajv.addSchema({ $id: 'api', components: document.components })
@@ -202,7 +203,7 @@ t.test('a response has exactly those headers, of the ones that matter, that the 
     },
     fill: fillTenants,
   })
-  const document = (await app.inject('/docs/json')).json<OpenApi>()
+  const document = (await app.inject('/openapi.json')).json<OpenApi>()
   const known = ['ETag', 'Link', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id']
   const compare = (path: string, response: Awaited<ReturnType<typeof get>>, status: number) => {
     t.equal(response.statusCode, status, path)
@@ -227,16 +228,6 @@ t.test('a response has exactly those headers, of the ones that matter, that the 
   compare('/health/ready', await get('/health/ready'), 503)
 })
 
-t.test('Swagger UI is served at /docs, with a policy that allows no other origin', async (t) => {
-  const { app } = await testApp(t)
-  const page = await app.inject('/docs/')
-  t.equal(page.statusCode, 200)
-  t.match(page.headers['content-type'], 'text/html')
-  t.match(page.headers['content-security-policy'], "default-src 'self'")
-  t.notMatch(page.headers['content-security-policy'], 'upgrade-insecure-requests', 'it works over plain HTTP')
-  t.match(page.body, 'Field data API')
-})
-
 t.test('the server in the document has the path of the public URL', async (t) => {
   for (const [settings, url] of [
     [{}, '/'],
@@ -244,13 +235,20 @@ t.test('the server in the document has the path of the public URL', async (t) =>
     [{ PUBLIC_URL: 'https://api.example.org/field' }, '/field'],
   ] as const) {
     const { app } = await testApp(t, { settings })
-    t.match((await app.inject('/docs/json')).json<OpenApi>().servers, [{ url }])
+    t.match((await app.inject('/openapi.json')).json<OpenApi>().servers, [{ url }])
   }
 })
 
-t.test('browsers are told not to guess the type of the documentation’s files', async (t) => {
+t.test('the document is served as JSON and as YAML, compressed if the caller allows it', async (t) => {
   const { app } = await testApp(t)
-  for (const url of ['/docs', '/docs/', '/docs/json', '/docs/yaml', '/docs/static/swagger-ui.css']) {
-    t.equal((await app.inject(url)).headers['x-content-type-options'], 'nosniff', url)
+  for (const [url, type] of [
+    ['/openapi.json', 'application/json; charset=utf-8'],
+    ['/openapi.yaml', 'application/yaml; charset=utf-8'],
+  ] as const) {
+    const { headers, body } = await app.inject(url)
+    t.match(headers, { 'content-type': type, 'x-content-type-options': 'nosniff' }, url)
+    t.same(parse(body), parse(JSON.stringify(app.swagger())), url)
+    const compressed = await app.inject({ url, headers: { 'accept-encoding': 'br' } })
+    t.equal(compressed.headers['content-encoding'], 'br')
   }
 })
