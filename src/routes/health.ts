@@ -29,6 +29,7 @@ export const healthRoutes = (app: FastifyInstance): void => {
       schema: {
         operationId: 'getLive',
         summary: 'Whether the process is running',
+        description: 'Asks nothing of the database.',
         tags: ['Health'],
         security: [],
         response: { 200: response(Health('live', 'The process is running.')), ...problemResponses(requestProblems) },
@@ -42,6 +43,7 @@ export const healthRoutes = (app: FastifyInstance): void => {
       schema: {
         operationId: 'getReady',
         summary: 'Whether the database responds',
+        description: 'Pings the database. Requests at the same time share one ping.',
         tags: ['Health'],
         security: [],
         response: {

@@ -17,6 +17,8 @@ export const meRoutes = (app: FastifyInstance): void => {
       schema: {
         operationId: 'getMe',
         summary: 'Get the organisation and the limits of the key',
+        description:
+          'For a first request: whose data the key reads, when the key expires, and the largest page, number of ids, wait and URL that the service accepts. It costs almost nothing.',
         tags: ['Key'],
         querystring: strict({}),
         response: { 200: response(one(Me)), ...problemResponses(commonProblems) },

@@ -24,6 +24,10 @@ export const commonProblems: ProblemCode[] = [
   ...databaseProblems,
 ]
 
+const LIST =
+  'A page of the records that match every given filter, in the order of `sortBy` and `sortOrder`. To read a whole list, begin with `cursor=*`: such pages cost the same however deep they are, while the pages of a number cost more the higher it is.'
+const RECORD = 'An id that another organisation has gets the same response as one that nobody has.'
+
 /** The work on a page of more bytes takes milliseconds, so other requests get their turn in between. */
 export const LARGE_BYTES = 512 * 1024
 
@@ -32,6 +36,8 @@ interface Operation {
   url: string
   tag: string
   summary: string
+  /** What it is for, and what to look out for. What holds for all operations of its kind is added. */
+  description: string
 }
 
 /** Registers a list: a page of the records that match, and where the page stands in the whole list. */
@@ -52,6 +58,7 @@ export const listOperation = <Q extends Listing>(
     {
       schema: {
         ...described(operation),
+        description: `${operation.description} ${LIST}`,
         querystring: query,
         response: {
           200: taggedResponse(response, url),
@@ -103,6 +110,7 @@ export const getOperation = (
     {
       schema: {
         ...described(operation),
+        description: `${operation.description} ${RECORD}`,
         params: IdParams(name),
         querystring: strict({}),
         response: {

@@ -37,6 +37,11 @@ const WAITING_SHARE = 2
 /** How long the ranges of a digest may take together. */
 const DIGEST_MS = 60_000
 
+const FEED =
+  'Records that were added or changed since the cursor, and ids of those that were deleted, in the order of the changes. Read page after page until `hasMore` is false, and keep the last `nextCursor` for the next run.'
+const DIGEST =
+  'Count and sum of the times of change for each range of ids. Where they differ from those of the copy, read the range again with `idFrom` and `idTo`. It reads every record of the ranges, so a key may have one digest at a time.'
+
 interface SyncResource extends FeedResource {
   readonly item: TSchema
 }
@@ -98,6 +103,7 @@ const feedOperation = (
       schema: {
         operationId,
         summary: `Get what has changed in ${collection}`,
+        description: FEED,
         tags: ['Sync'],
         querystring: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }),
         response: {
@@ -138,6 +144,7 @@ const digestOperation = (app: FastifyInstance, { collection }: SyncResource, clo
       schema: {
         operationId: `digest${capitalised(collection)}`,
         summary: `Check a copy of ${collection}`,
+        description: DIGEST,
         tags: ['Sync'],
         querystring: DigestQuery,
         response: { 200: response(DigestPage), ...problemResponses(commonProblems) },

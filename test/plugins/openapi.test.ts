@@ -17,6 +17,7 @@ interface Media {
 interface Operation {
   operationId: string
   summary: string
+  description: string
   tags: string[]
   security?: unknown[]
   parameters?: {
@@ -83,6 +84,7 @@ t.test('every operation is described, with each parameter and response', async (
   const tags = new Set(document.tags.map(({ name, description }) => description && name))
   for (const { path, operation } of operations) {
     t.ok(operation.summary, path)
+    t.match(operation.description, /^[A-Z].*\.$/s, `${path} is described`)
     for (const tag of operation.tags) t.ok(tags.has(tag), `${path}: the tag ${tag} is described`)
     if (!path.startsWith('/v1/')) {
       t.same(operation.security, [])
