@@ -1,7 +1,7 @@
 // Tells tap which source files a test file covers: all, or none for the rules, for tests that try thousands of random values
 // and for tests of the service under stress. These cover no line that others leave out, and counting would slow them down.
 const COVERS_NONE =
-  /^dist\/test\/(rules\/|serializer\/writer-(fuzz|oracle)|service\/(examples|faults|hostile|isolation|overload|plans))/
+  /^dist\/test\/(rules\/|serializer\/writer-(fuzz|oracle)|service\/(docs-page|examples|faults|hostile|isolation|overload|plans))/
 
 /** @param file a compiled test file */
 // biome-ignore lint/style/noDefaultExport: tap requires it

@@ -58,7 +58,7 @@ export const listOperation = <Q extends Listing>(
     {
       schema: {
         ...described(operation),
-        description: `${operation.description} ${LIST}`,
+        description: `${operation.description}\n\n${LIST}`,
         querystring: query,
         response: {
           200: taggedResponse(response, url),
@@ -110,7 +110,7 @@ export const getOperation = (
     {
       schema: {
         ...described(operation),
-        description: `${operation.description} ${RECORD}`,
+        description: `${operation.description}\n\n${RECORD}`,
         params: IdParams(name),
         querystring: strict({}),
         response: {
