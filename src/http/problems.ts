@@ -68,10 +68,11 @@ export class ProblemError extends Error {
     return problems[this.code].status
   }
 
-  body(requestId: string): Problem {
+  /** The problem as a response has it. Its type leads to the page of the errors at the public URL of the service. */
+  body(requestId: string, publicUrl = ''): Problem {
     return {
       success: false,
-      type: 'about:blank',
+      type: `${publicUrl}/docs/errors#${this.code}`,
       title: STATUS_CODES[this.status] as string,
       status: this.status,
       detail: this.detail,

@@ -68,5 +68,5 @@ const sendProblem = (found: ProblemError, cause: unknown, request: FastifyReques
     .code(found.status)
     .headers({ ...JSON_HEADERS, ...found.extra.headers, 'x-request-id': request.id })
     .type(PROBLEM_TYPE)
-    .send(found.body(request.id))
+    .send(found.body(request.id, request.server.config.publicUrl))
 }

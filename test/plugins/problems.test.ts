@@ -16,8 +16,28 @@ const isProblem = (t: Test, response: { statusCode: number; body: string; header
   const body = JSON.parse(response.body)
   t.match(response.headers, { 'content-type': /^application\/problem\+json/, 'x-request-id': body.requestId }, code)
   t.equal(response.statusCode, body.status, code)
-  t.match(body, { success: false, type: 'about:blank', title: String, detail: String, code, requestId: String }, code)
+  t.match(
+    body,
+    { success: false, type: `/docs/errors#${code}`, title: String, detail: String, code, requestId: String },
+    code,
+  )
 }
+
+t.test('the type of a problem leads to the page that describes it', async (t) => {
+  for (const [settings, base] of [
+    [{}, ''],
+    [{ PUBLIC_URL: 'https://api.example.org/' }, 'https://api.example.org'],
+    [{ PUBLIC_URL: 'https://api.example.org/field' }, 'https://api.example.org/field'],
+  ] as const) {
+    const { app } = await testApp(t, { settings })
+    t.equal((await app.inject('/v1/entries')).json().type, `${base}/docs/errors#unauthorized`)
+    t.equal((await app.inject('/v1/%')).json().type, `${base}/docs/errors#bad_request`)
+    const text = await send(await listen(app), 'garbage\r\n\r\n')
+    t.equal(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))).type, `${base}/docs/errors#bad_request`)
+  }
+  const { app } = await testApp(t)
+  t.match((await app.inject('/docs/errors')).body, 'id="unauthorized"')
+})
 
 t.test('an unknown path is 404, and a method that a path does not allow is 405', async (t) => {
   const { app, keyOf } = await testApp(t)
