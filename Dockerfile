@@ -17,6 +17,7 @@ WORKDIR /app
 COPY --from=build --chmod=644 /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
+COPY pages pages
 USER node
 EXPOSE 3000
 # The heap needs no option: Node lets it take half of the memory that the container may use.

@@ -79,7 +79,10 @@ export type Problem = Static<typeof Problem>
 export const Problem = Type.Object(
   {
     success: Type.Boolean({ const: false, description: 'False in every error.', examples: [false] }),
-    type: Type.String({ description: 'URI reference of the kind of problem.', examples: ['about:blank'] }),
+    type: Type.String({
+      description: 'Where the kind of problem is described: a URL, or the path of one.',
+      examples: ['/docs/errors#not_found'],
+    }),
     title: Type.String({ description: 'Short summary of the kind of problem.', examples: ['Not Found'] }),
     status: Type.Integer({ description: 'HTTP status code.', examples: [404] }),
     detail: Type.String({ description: 'What went wrong with this request.', examples: ['No entry has this id'] }),

@@ -11,6 +11,7 @@ import { closingPlugin } from './plugins/closing.js'
 import { compressionPlugin } from './plugins/compression.js'
 import { corsPlugin } from './plugins/cors.js'
 import { deprecationPlugin } from './plugins/deprecation.js'
+import { docsPagePlugin } from './plugins/docs-page.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
@@ -70,6 +71,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(rawSocketsPlugin)
   await app.register(deprecationPlugin)
   await app.register(openapiPlugin, { publicUrl: config.publicUrl, contactUrl: config.contactUrl })
+  await app.register(docsPagePlugin)
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)

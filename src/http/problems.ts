@@ -28,12 +28,7 @@ export const problems = {
     status: 410,
     when: 'A cursor is older than the deletions that the service remembers; begin again with cursor=*',
   },
-  precondition_failed: {
-    status: 412,
-    when: 'A file of the documentation does not meet the precondition of the request',
-  },
   uri_too_long: { status: 414, when: 'The URL is longer than 8000 bytes' },
-  range_not_satisfiable: { status: 416, when: 'A file of the documentation does not have the requested range' },
   header_fields_too_large: {
     status: 431,
     when: 'A header is longer than its limit, or all headers together are larger than 16 KiB',
@@ -74,10 +69,11 @@ export class ProblemError extends Error {
     return problems[this.code].status
   }
 
-  body(requestId: string): Problem {
+  /** The problem as a response has it. Its type leads to the page of the errors at the public URL of the service. */
+  body(requestId: string, publicUrl = ''): Problem {
     return {
       success: false,
-      type: 'about:blank',
+      type: `${publicUrl}/docs/errors#${this.code}`,
       title: STATUS_CODES[this.status] as string,
       status: this.status,
       detail: this.detail,

@@ -27,8 +27,7 @@ export const compressionPlugin = fp(
   async (app: FastifyInstance) => {
     const codings = new LRUCache<string, Coding | 'identity', FastifyRequest>({
       max: REMEMBERED_HEADERS,
-      memoMethod: (_header, _stale, { context: request }) =>
-        (['br', 'gzip'] as const).find((coding) => request.accepts().encodings([coding]) === coding) ?? 'identity',
+      memoMethod: (_header, _stale, { context: request }) => acceptedCoding(request) ?? 'identity',
     })
     app.addHook('onSend', (request, reply, payload, next) => {
       const header = request.headers['accept-encoding']
@@ -44,6 +43,10 @@ export const compressionPlugin = fp(
   },
   { name: 'compression', fastify: '5.x', dependencies: ['@fastify/accepts'] },
 )
+
+/** The coding of a response: Brotli before gzip, whatever weights the caller gives them. */
+export const acceptedCoding = (request: FastifyRequest): Coding | undefined =>
+  (['br', 'gzip'] as const).find((coding) => request.accepts().encodings([coding]) === coding)
 
 const isLarge = (payload: unknown): payload is Payload =>
   (typeof payload === 'string' || payload instanceof Buffer) && payload.length >= MIN_BYTES

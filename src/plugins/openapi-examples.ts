@@ -557,7 +557,7 @@ export const responseExamples: Readonly<Record<string, unknown>> = {
 export const problemExamples: Readonly<Record<string, unknown>> = {
   invalid_parameter: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#invalid_parameter',
     title: 'Bad Request',
     status: 400,
     detail: 'sortOrder must be one of asc, desc',
@@ -567,7 +567,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   invalid_cursor: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#invalid_cursor',
     title: 'Bad Request',
     status: 400,
     detail: 'cursor is not a cursor that this operation gave for the same filters and order; begin again with cursor=*',
@@ -583,7 +583,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   bad_request: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#bad_request',
     title: 'Bad Request',
     status: 400,
     detail: 'The URL is not encoded correctly',
@@ -592,7 +592,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   unauthorized: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#unauthorized',
     title: 'Unauthorized',
     status: 401,
     detail: 'A valid API key is needed: Authorization: Bearer <API_KEY>',
@@ -601,7 +601,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   not_found: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#not_found',
     title: 'Not Found',
     status: 404,
     detail: 'No entry has this id',
@@ -610,7 +610,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   not_acceptable: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#not_acceptable',
     title: 'Not Acceptable',
     status: 406,
     detail: 'Responses are application/json',
@@ -620,7 +620,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   cursor_expired: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#cursor_expired',
     title: 'Gone',
     status: 410,
     detail: 'cursor is older than 90 days; begin again with cursor=*',
@@ -629,7 +629,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   uri_too_long: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#uri_too_long',
     title: 'URI Too Long',
     status: 414,
     detail: 'The URL is longer than 8000 bytes',
@@ -638,7 +638,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   header_fields_too_large: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#header_fields_too_large',
     title: 'Request Header Fields Too Large',
     status: 431,
     detail: 'accept must not be longer than 1000 characters',
@@ -648,7 +648,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   response_too_large: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#response_too_large',
     title: 'Bad Request',
     status: 400,
     detail: 'The page would be larger than 67108864 bytes',
@@ -658,7 +658,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   internal_error: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#internal_error',
     title: 'Internal Server Error',
     status: 500,
     detail: 'A stored record cannot be shown, because it does not fit its schema',
@@ -670,7 +670,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   overloaded: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#overloaded',
     title: 'Service Unavailable',
     status: 503,
     detail: 'Too many requests with this key are running, or too many of its responses have not been read yet',
@@ -679,7 +679,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   service_unavailable: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#service_unavailable',
     title: 'Service Unavailable',
     status: 503,
     detail: 'The database cannot be reached at the moment',
@@ -688,7 +688,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   query_timeout: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#query_timeout',
     title: 'Service Unavailable',
     status: 503,
     detail: 'The database took too long',
@@ -697,7 +697,7 @@ export const problemExamples: Readonly<Record<string, unknown>> = {
   },
   http_version_not_supported: {
     success: false,
-    type: 'about:blank',
+    type: '/docs/errors#http_version_not_supported',
     title: 'HTTP Version Not Supported',
     status: 505,
     detail: 'The service supports HTTP/1.1 and HTTP/1.0',

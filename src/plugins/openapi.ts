@@ -1,25 +1,14 @@
-// The OpenAPI 3.1 document, generated from the schemas of the routes, at /openapi.json and /openapi.yaml, and Swagger
-// UI at /docs.
+// The OpenAPI 3.1 document, generated from the schemas of the routes, at /openapi.json and /openapi.yaml.
+import accepts from '@fastify/accepts'
 import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../schemas/index.js'
 import { excludedBy } from '../../schemas/kit.js'
 import type { Config } from '../config/config.js'
+import { compressionPlugin } from './compression.js'
 import { withComponents } from './openapi-components.js'
-
-/** The page may load only its own files, and the images that its style sheet embeds as data URLs. */
-const CONTENT_SECURITY_POLICY = {
-  'default-src': "'self'",
-  'img-src': "'self' data:",
-  'style-src': "'self' 'unsafe-inline'",
-  'base-uri': "'none'",
-  'form-action': "'none'",
-  'frame-ancestors': "'none'",
-  'object-src': "'none'",
-}
 
 /**
  * A query as the document shows it. A parameter that must not be given with another has no default, because Swagger UI
@@ -76,24 +65,25 @@ export const openapiPlugin = fp(
       refResolver: { buildLocalReference: ({ $id }) => $id as string },
     })
     await app.register(async (docs) => {
+      await docs.register(accepts)
+      await docs.register(compressionPlugin)
       docs.addHook('onRequest', (_request, reply, next) => {
         reply.header('x-content-type-options', 'nosniff')
         next()
       })
-      await docs.register(swaggerUi, {
-        routePrefix: '/docs',
-        uiConfig: { layout: 'BaseLayout', docExpansion: 'list', persistAuthorization: true, tryItOutEnabled: true },
-        staticCSP: CONTENT_SECURITY_POLICY,
-        theme: { title: 'Field data API' },
-      })
       let json: string | undefined
-      docs.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
-        json ??= JSON.stringify(app.swagger())
-        return reply.type('application/json; charset=utf-8').send(json)
-      })
-      docs.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
-        reply.type('application/yaml; charset=utf-8').send(app.swagger({ yaml: true })),
-      )
+      // /docs/json and /docs/yaml are the addresses of earlier releases.
+      for (const url of ['/openapi.json', '/docs/json']) {
+        docs.get(url, { schema: { hide: true } }, async (_request, reply) => {
+          json ??= JSON.stringify(app.swagger())
+          return reply.type('application/json; charset=utf-8').send(json)
+        })
+      }
+      for (const url of ['/openapi.yaml', '/docs/yaml']) {
+        docs.get(url, { schema: { hide: true } }, async (_request, reply) =>
+          reply.type('application/yaml; charset=utf-8').send(app.swagger({ yaml: true })),
+        )
+      }
     })
   },
   { name: 'openapi', fastify: '5.x' },

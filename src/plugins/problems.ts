@@ -23,11 +23,6 @@ export const problemsPlugin = fp(
       if (error === callerGone(request).reason) reply.hijack()
       else sendProblem(toProblem(error), error, request, reply)
     })
-
-    // Called only by the plugin that serves files: for other unknown paths the request checks fail first.
-    app.setNotFoundHandler(() => {
-      throw noSuchPath()
-    })
   },
   { name: 'problems', fastify: '5.x' },
 )
@@ -60,9 +55,6 @@ const toProblem = (error: unknown): ProblemError => {
   const { code, statusCode = 500 } = error as FastifyError
   if (code === 'FST_ERR_BAD_URL') return badEncoding()
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return urlTooLong()
-  if (statusCode === 412)
-    return problem('precondition_failed', 'The file does not meet the precondition of the request')
-  if (statusCode === 416) return problem('range_not_satisfiable', 'The file does not have the requested range')
   if (statusCode < 500) return noSuchPath()
   return problem('internal_error', 'The service failed to handle this request')
 }
@@ -77,5 +69,5 @@ const sendProblem = (found: ProblemError, cause: unknown, request: FastifyReques
     .code(found.status)
     .headers({ ...JSON_HEADERS, ...found.extra.headers, 'x-request-id': request.id })
     .type(PROBLEM_TYPE)
-    .send(found.body(request.id))
+    .send(found.body(request.id, request.server.config.publicUrl))
 }

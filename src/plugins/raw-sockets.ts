@@ -44,7 +44,7 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
 
 /** Logs and writes a problem, and closes the connection. */
 const respond = (
-  { log }: FastifyInstance,
+  { log, config }: FastifyInstance,
   socket: Socket,
   found: ProblemError,
   cause: string,
@@ -52,7 +52,7 @@ const respond = (
 ): void => {
   const requestId = randomUUID()
   log.info({ reqId: requestId, statusCode: found.status, cause, ip: socket.remoteAddress }, found.code)
-  const problem = found.body(requestId)
+  const problem = found.body(requestId, config.publicUrl)
   const body = JSON.stringify(problem)
   socket.on('error', () => {}) // the caller has disconnected, so nothing is left to do
   setTimeout(() => socket.destroy(), LINGER_MS).unref()

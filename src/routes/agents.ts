@@ -11,6 +11,8 @@ export const agentRoutes = (app: FastifyInstance, limits: PageLimits): void => {
     url: '/agents',
     tag: 'Agents',
     summary: 'Get agents',
+    description:
+      'Agents with their e-mail address and phone number, which are personal data. To read the agents of some entries at once, use `ids`.',
     query: AgentListQuery(limits),
     item: Agent,
     pipeline: listAgents,
@@ -20,6 +22,7 @@ export const agentRoutes = (app: FastifyInstance, limits: PageLimits): void => {
     url: '/agents/:id',
     tag: 'Agents',
     summary: 'Get an agent by its id',
+    description: 'An agent, with the same fields as in the list.',
     resource: Agent,
     pipeline: getAgent,
   })

@@ -11,6 +11,8 @@ export const dispatchRoutes = (app: FastifyInstance, limits: PageLimits): void =
     url: '/dispatches',
     tag: 'Dispatches',
     summary: 'Get dispatches',
+    description:
+      'Dispatches with their recipients as ids; `totalExpectedEntries` is here and not in the dispatch by id. To find the dispatches of a project or of a form, filter by `project` or `form`. `agent` finds the dispatches that name the agent, not those that name a group of the agent.',
     query: DispatchListQuery(limits),
     item: DispatchListItem,
     pipeline: listDispatches,
@@ -20,6 +22,8 @@ export const dispatchRoutes = (app: FastifyInstance, limits: PageLimits): void =
     url: '/dispatches/:id',
     tag: 'Dispatches',
     summary: 'Get a dispatch by its id',
+    description:
+      'A dispatch with its instructions, and with its form, its project and its recipients in full. Recipients that no longer exist are left out.',
     resource: Dispatch,
     pipeline: getDispatch,
   })

@@ -11,6 +11,8 @@ export const entryRoutes = (app: FastifyInstance, limits: PageLimits): void => {
     url: '/entries',
     tag: 'Entries',
     summary: 'Get entries',
+    description:
+      'Entries with all their answers. For a small response choose `fields`; for the records that an entry names, such as its agent, use `expand` instead of one request for each. To keep a copy, use the change feed.',
     query: EntryListQuery(limits),
     item: EntryListItem,
     pipeline: listEntries,
@@ -20,6 +22,8 @@ export const entryRoutes = (app: FastifyInstance, limits: PageLimits): void => {
     url: '/entries/:id',
     tag: 'Entries',
     summary: 'Get an entry by its id',
+    description:
+      'An entry with its dispatch, form, project and agent in full. To read many entries, use the list with `ids` and `expand`.',
     resource: Entry,
     pipeline: getEntry,
   })

@@ -11,6 +11,7 @@ export const formRoutes = (app: FastifyInstance, limits: PageLimits): void => {
     url: '/forms',
     tag: 'Forms',
     summary: 'Get forms',
+    description: 'Forms by their names and sectors, without their questions: an answer carries its own question.',
     query: FormListQuery(limits),
     item: Form,
     pipeline: listForms,
@@ -20,6 +21,7 @@ export const formRoutes = (app: FastifyInstance, limits: PageLimits): void => {
     url: '/forms/:id',
     tag: 'Forms',
     summary: 'Get a form by its id',
+    description: 'A form, with the same fields as in the list.',
     resource: Form,
     pipeline: getForm,
   })

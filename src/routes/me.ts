@@ -18,7 +18,7 @@ export const meRoutes = (app: FastifyInstance): void => {
         operationId: 'getMe',
         summary: 'Get the organisation and the limits of the key',
         description:
-          'Call it first to see whether a key works, whose data it reads, when it expires and how much a request may ask for.',
+          'For a first request: whose data the key reads, when the key expires, and the largest page, number of ids, wait and URL that the service accepts. It costs almost nothing.',
         tags: ['Key'],
         querystring: strict({}),
         response: { 200: response(one(Me)), ...problemResponses(commonProblems) },

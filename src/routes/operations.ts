@@ -43,6 +43,8 @@ interface Operation {
   url: string
   tag: string
   summary: string
+  /** What it is for, and what to look out for. What holds for all operations of its kind is added. */
+  description: string
 }
 
 /** Registers a list: a page of the records that match, and where the page stands in the whole list. */
@@ -63,7 +65,7 @@ export const listOperation = <Q extends Listing>(
     {
       schema: {
         ...described(operation),
-        description: LIST,
+        description: `${operation.description}\n\n${LIST}`,
         querystring: query,
         response: {
           200: pageResponse(response),
@@ -115,7 +117,7 @@ export const getOperation = (
     {
       schema: {
         ...described(operation),
-        description: RECORD,
+        description: `${operation.description}\n\n${RECORD}`,
         params: IdParams(name),
         querystring: strict({}),
         response: {

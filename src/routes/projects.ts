@@ -11,6 +11,8 @@ export const projectRoutes = (app: FastifyInstance, limits: PageLimits): void =>
     url: '/projects',
     tag: 'Projects',
     summary: 'Get projects',
+    description:
+      'Projects with the ids of their dispatches. The dispatches of a project can be many: to read them page by page, list the dispatches with the filter `project`.',
     query: ProjectListQuery(limits),
     item: Project,
     pipeline: listProjects,
@@ -20,6 +22,7 @@ export const projectRoutes = (app: FastifyInstance, limits: PageLimits): void =>
     url: '/projects/:id',
     tag: 'Projects',
     summary: 'Get a project by its id',
+    description: 'A project, with the same fields as in the list.',
     resource: Project,
     pipeline: getProject,
   })

@@ -11,6 +11,7 @@ export const userRoutes = (app: FastifyInstance, limits: PageLimits): void => {
     url: '/users',
     tag: 'Users',
     summary: 'Get users',
+    description: 'Users with their role and e-mail address, which is personal data.',
     query: UserListQuery(limits),
     item: User,
     pipeline: listUsers,
@@ -20,6 +21,7 @@ export const userRoutes = (app: FastifyInstance, limits: PageLimits): void => {
     url: '/users/:id',
     tag: 'Users',
     summary: 'Get a user by its id',
+    description: 'A user, with the same fields as in the list.',
     resource: User,
     pipeline: getUser,
   })

@@ -153,7 +153,7 @@ t.test('a text without a key is unchanged', async (t) => {
     '/v1/entries?dispatch=65850cb40000050000000000&page=2&perPage=50&sortBy=createdAt&sortOrder=desc',
     '/v1/projects?name=Water%20and%20Sanitation%2C%20Baseline%20Questionnaire2024%25',
     '/v1/projects?name=%E5%B8%82%E5%9C%BA%20HouseholdSurvey%20IMMUNISATIONS',
-    '/docs/static/swagger-ui-standalone-preset.js',
+    '/docs/files/swagger-ui-bundle.3f6abf70480d.js',
     '0b9f9a4e-0d3c-4f1e-9a0a-3a6d5ad0a0a1',
     'fda1b2c3-0d3c-4f1e-9a0a-3a6d5ad0a0a1',
     '0b9f9a4e0d3c4f1e9a0a3a6d5ad0a0a1',

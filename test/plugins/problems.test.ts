@@ -16,11 +16,30 @@ const isProblem = (t: Test, response: { statusCode: number; body: string; header
   const body = JSON.parse(response.body)
   t.match(response.headers, { 'content-type': /^application\/problem\+json/, 'x-request-id': body.requestId }, code)
   t.equal(response.statusCode, body.status, code)
-  t.match(body, { success: false, type: 'about:blank', title: String, detail: String, code, requestId: String }, code)
+  t.match(
+    body,
+    { success: false, type: `/docs/errors#${code}`, title: String, detail: String, code, requestId: String },
+    code,
+  )
 }
 
 /** The application of the tests that only read. */
 const reading = testApp(t)
+t.test('the type of a problem leads to the page that describes it', async (t) => {
+  for (const [settings, base] of [
+    [{}, ''],
+    [{ PUBLIC_URL: 'https://api.example.org/' }, 'https://api.example.org'],
+    [{ PUBLIC_URL: 'https://api.example.org/field' }, 'https://api.example.org/field'],
+  ] as const) {
+    const { app } = await testApp(t, { settings })
+    t.equal((await app.inject('/v1/entries')).json().type, `${base}/docs/errors#unauthorized`)
+    t.equal((await app.inject('/v1/%')).json().type, `${base}/docs/errors#bad_request`)
+    const text = await send(await listen(app), 'garbage\r\n\r\n')
+    t.equal(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))).type, `${base}/docs/errors#bad_request`)
+  }
+  const { app } = await testApp(t)
+  t.match((await app.inject('/docs/errors')).body, 'id="unauthorized"')
+})
 
 t.test('an unknown path is 404, and a method that a path does not allow is 405', async (t) => {
   const { app, keyOf } = await testApp(t)
@@ -147,15 +166,6 @@ t.test('a request that is not valid HTTP gets a problem before its connection cl
   }
 })
 
-t.test('files of the documentation fail as problems too', async (t) => {
-  const { app } = await testApp(t)
-  const file = '/docs/static/swagger-ui.css'
-  isProblem(t, await app.inject('/docs/static/nothing.js'), 'route_not_found')
-  isProblem(t, await app.inject('/docs/static/%00'), 'route_not_found')
-  isProblem(t, await app.inject({ url: file, headers: { 'if-match': '"x"' } }), 'precondition_failed')
-  isProblem(t, await app.inject({ url: file, headers: { range: 'bytes=99999999-' } }), 'range_not_satisfiable')
-})
-
 t.test(
   'a path outside the documentation, an unusual method and an unknown expectation get the usual responses',
   async (t) => {
@@ -163,7 +173,7 @@ t.test(
     const port = await listen(app)
     const ask = (line: string, header = '') =>
       send(port, `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${header}\r\n`)
-    t.match(await ask('GET /docs/static/../../package.json'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
+    t.match(await ask('GET /docs/files/../../package.json'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)
     t.match(await ask('PROPFIND /v1/entries'), /^HTTP\/1.1 405 .*"code":"method_not_allowed"/s)
     t.match(await ask('CONNECT /v1/entries'), /^HTTP\/1.1 405 .*allow: GET, HEAD.*"code":"method_not_allowed"/s)
     t.match(await ask('PROPFIND /nothing'), /^HTTP\/1.1 404 .*"code":"route_not_found"/s)

@@ -1,0 +1,44 @@
+// The script of /docs: shows the address of this service in the guide, lets requests be copied, and starts Swagger UI.
+/* global SwaggerUIBundle */
+
+const base = location.href.replace(/\/docs([?#].*)?$/, '')
+
+for (const block of document.querySelectorAll('pre')) {
+  block.textContent = block.textContent.replaceAll('http://127.0.0.1:3000', base)
+  // Browsers have a clipboard only on https and on the machine itself.
+  if (block.className !== 'request' || navigator.clipboard === undefined) continue
+  const text = block.textContent
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.textContent = 'Copy'
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(text)
+    button.textContent = 'Copied'
+  })
+  block.append(button)
+}
+
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const setDark = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', setDark)
+setDark()
+
+SwaggerUIBundle({
+  dom_id: '#swagger-ui',
+  url: `${base}/openapi.json`,
+  layout: 'BaseLayout',
+  deepLinking: true,
+  docExpansion: 'list',
+  defaultModelsExpandDepth: 0,
+  // The limits of each parameter stand beside it.
+  showCommonExtensions: true,
+  displayRequestDuration: true,
+  persistAuthorization: true,
+  tryItOutEnabled: true,
+  // Swagger UI writes the scheme itself, and people paste it with the key.
+  requestInterceptor: (request) => {
+    const { Authorization } = request.headers
+    if (Authorization !== undefined) request.headers.Authorization = Authorization.replace(/^(Bearer\s+)+/i, 'Bearer ')
+    return request
+  },
+})

@@ -1,0 +1,182 @@
+// The documentation in a browser: people read it on any screen, paste their key and execute every operation.
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { loadDemo } from '../../src/demo.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { listen, testApp } from '../support/app.js'
+import { screens, startBrowser, withoutBrowser } from '../support/browser.js'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const WIDE = { width: 1280, height: 900 }
+
+/**
+ * What is wrong in Swagger UI itself and cannot be mended by a style sheet: its own colours for methods, buttons and hints,
+ * buttons inside of buttons, selections without a label, and parts that scroll and take no focus.
+ */
+const SWAGGER_UI_FAULTS = ['color-contrast', 'nested-interactive', 'select-name', 'scrollable-region-focusable']
+
+/** Opens the documentation in a browser that has not been there before, and waits until Swagger UI shows the operations. */
+const openDocs = async (t: Test, browser: Browser, url: string, options: BrowserContextOptions): Promise<Page> => {
+  const context = await browser.newContext(options)
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  page.on('console', (message) => {
+    // Chromium reports each response of an error status.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) t.fail(message.text())
+  })
+  page.on('pageerror', (error) => t.fail(String(error)))
+  await page.goto(url)
+  await page.locator('.opblock').first().waitFor()
+  return page
+}
+
+const authorize = async (page: Page, key: string): Promise<void> => {
+  await page.locator('.btn.authorize').click()
+  const dialog = page.locator('.dialog-ux')
+  if (await dialog.getByRole('button', { name: 'Remove authorization' }).isVisible()) {
+    await dialog.getByRole('button', { name: 'Remove authorization' }).click()
+  }
+  await dialog.locator('input').fill(key)
+  await dialog.getByRole('button', { name: 'Apply credentials' }).click()
+  await dialog.locator('.btn-done').click()
+}
+
+/** Executes an operation with some parameters, and returns the status and the body of the response. */
+const execute = async (page: Page, operation: string, parameters: Record<string, string> = {}) => {
+  const block = page.locator(`.opblock[id$="-${operation}"]`)
+  // An event takes less time than a click, before which the page must stand still.
+  const toggle = () => block.locator('.opblock-summary-control').dispatchEvent('click')
+  await toggle()
+  for (const [name, value] of Object.entries(parameters)) {
+    await block.locator(`tr[data-param-name="${name}"] input`).fill(value)
+  }
+  const responded = page.waitForResponse((response) => /\/(v1|health)\//.test(response.url()))
+  // Until then Swagger UI does not know the operation.
+  await block.locator('.opblock-loading-animation').waitFor({ state: 'detached' })
+  await block.locator('.execute').click()
+  const response = await responded
+  const live = block.locator('.live-responses-table .response')
+  const result = {
+    status: Number(await live.locator('.response-col_status').innerText()),
+    shown: await live.locator('.highlight-code').first().innerText(),
+    body: await response.json(),
+    authorization: response.request().headers().authorization,
+  }
+  await toggle()
+  return result
+}
+
+const overflow = (page: Page): Promise<number> =>
+  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+
+/** The serious and the critical violations that axe finds in a part of a page. */
+const seriousFaults = async (page: Page, part: string): Promise<{ id: string; targets: string[] }[]> => {
+  // Not as a script of the page, which its policy forbids.
+  await page.evaluate(AXE)
+  const { violations } = (await page.evaluate(`axe.run(${part})`)) as {
+    violations: { id: string; impact: string; nodes: { target: string[] }[] }[]
+  }
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => ({ id, targets: nodes.flatMap(({ target }) => target) }))
+}
+
+// A browser that shares the processors with other tests is slow.
+t.setTimeout(300_000)
+
+t.test(
+  `a browser shows the documentation${withoutBrowser ? ` (skipped: ${withoutBrowser})` : ''}`,
+  { skip: withoutBrowser },
+  async (t) => {
+    const store = embeddedStore()
+    const [demo] = await loadDemo(store)
+    const key = String(demo?.key)
+    const { app } = await testApp(t, { store, settings: { SYNC_SETTLE_MS: '0' } })
+    const origin = `http://127.0.0.1:${await listen(app)}`
+    const browser = await startBrowser()
+    t.teardown(() => browser.close())
+
+    await t.test('with a key, every operation shows data', async (t) => {
+      const page = await openDocs(t, browser, origin, { viewport: WIDE })
+      t.equal(page.url(), `${origin}/docs`, 'the address of the service leads to the documentation')
+      await authorize(page, key)
+      const operations = Object.entries(app.swagger().paths ?? {})
+      t.ok(operations.length > 20)
+      for (const [path, item] of operations) {
+        const { operationId, parameters = [] } = item?.get ?? {}
+        const list = await app.inject({ url: path.replace('/{id}', ''), headers: { authorization: `Bearer ${key}` } })
+        const { status, shown, body } = await execute(page, String(operationId), {
+          ...(path.includes('{id}') && { id: list.json().data[0].id }),
+          ...(parameters.some((parameter: object) => 'name' in parameter && parameter.name === 'perPage') && {
+            perPage: '2',
+          }),
+        })
+        t.equal(status, 200, path)
+        t.match(shown, '"success": true')
+        t.ok(Array.isArray(body.data) ? body.data.length > 0 : body.data, `${path} has data`)
+      }
+    })
+
+    await t.test('a key is kept over a reload, may begin with Bearer, and may be wrong', async (t) => {
+      const page = await openDocs(t, browser, `${origin}/docs`, { viewport: WIDE })
+      await authorize(page, `Bearer ${key}`)
+      t.match(await execute(page, 'getMe'), { status: 200, authorization: `Bearer ${key}` })
+      await page.reload()
+      t.match(await execute(page, 'getMe'), { status: 200, authorization: `Bearer ${key}` })
+      await authorize(page, 'fda_wrong')
+      t.match(await execute(page, 'getMe'), { status: 401, body: { code: 'unauthorized' }, shown: 'unauthorized' })
+    })
+
+    await t.test('a link to an operation opens it, with the defaults and limits of its parameters', async (t) => {
+      const page = await openDocs(t, browser, `${origin}/docs#/Entries/listEntries`, { viewport: WIDE })
+      const row = page.locator('tr[data-param-name="perPage"]')
+      await row.waitFor()
+      t.equal(await row.locator('input').inputValue(), '50')
+      t.match(await row.innerText(), 'maximum: 1000')
+      t.match(await page.locator('#first-request').innerText(), `'${origin}/v1/me'`, 'the guide names this service')
+    })
+
+    for (const { name, ...options } of screens) {
+      await t.test(`the page can be read on a screen that is ${name.replace('-', ' and ')}`, async (t) => {
+        const page = await openDocs(t, browser, `${origin}/docs#/Key/getMe`, options)
+        await page.locator('.opblock-description p').waitFor()
+        t.equal(await overflow(page), 0, 'nothing is beside the screen')
+        const reds = await page.evaluate(
+          "[document.body, document.querySelector('.opblock-description p')].map((part) => parseInt(getComputedStyle(part).color.slice(4)))",
+        )
+        t.match(reds, [Number, Number])
+        for (const red of reds as number[])
+          t.equal(red > 128, options.colorScheme === 'dark', 'the text has the right colour')
+        t.same(await seriousFaults(page, "{ exclude: '#swagger-ui' }"), [])
+        await page.goto(`${origin}/docs/errors`)
+        t.equal(await overflow(page), 0, 'so are the errors')
+        t.same(await seriousFaults(page, 'document'), [])
+      })
+    }
+
+    await t.test(
+      'the parts of Swagger UI have only those faults of accessibility that it has everywhere',
+      async (t) => {
+        const page = await openDocs(t, browser, `${origin}/docs#/Key/getMe`, { viewport: WIDE })
+        await page.locator('.opblock-description p').waitFor()
+        const found = await seriousFaults(page, "'#swagger-ui'")
+        t.same(
+          found.filter(({ id }) => !SWAGGER_UI_FAULTS.includes(id)),
+          [],
+        )
+      },
+    )
+
+    await t.test('the page of the errors shows the one of the link, without a script', async (t) => {
+      const context = await browser.newContext({ viewport: { width: 390, height: 844 }, javaScriptEnabled: false })
+      t.teardown(() => context.close())
+      const page = await context.newPage()
+      await page.goto(`${origin}/docs/errors#query_timeout`)
+      t.match(await page.locator('dt:target').innerText(), 'query_timeout')
+      await page.goto(`${origin}/docs`)
+      t.match(await page.locator('noscript').innerText(), 'openapi.json')
+    })
+  },
+)
