@@ -3,15 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import fp from 'fastify-plugin'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
 import { callerGone } from '../http/caller.js'
-import {
-  badEncoding,
-  noSuchPath,
-  PROBLEM_TYPE,
-  ProblemError,
-  problem,
-  RETRY_LATER,
-  urlTooLong,
-} from '../http/problems.js'
+import { badEncoding, PROBLEM_TYPE, ProblemError, problem, RETRY_LATER, urlTooLong } from '../http/problems.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { JSON_HEADERS } from './json-only.js'
 import { logWhenOver } from './request-log.js'
@@ -52,10 +44,9 @@ const toProblem = (error: unknown): ProblemError => {
       errors: [{ in: 'record', name: `${error.collection}/${error.id}`, message: error.detail }],
     })
   }
-  const { code, statusCode = 500 } = error as FastifyError
+  const { code } = error as FastifyError
   if (code === 'FST_ERR_BAD_URL') return badEncoding()
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return urlTooLong()
-  if (statusCode < 500) return noSuchPath()
   return problem('internal_error', 'The service failed to handle this request')
 }
 

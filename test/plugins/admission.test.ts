@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { admissionPlugin } from '../../src/plugins/admission.js'
 import { problemsPlugin } from '../../src/plugins/problems.js'
 import { StoreUnavailable } from '../../src/store/store.js'
-import { listen } from '../support/app.js'
+import { listen, testConfig } from '../support/app.js'
 import { getRequest, neverRead } from '../support/sockets.js'
 
 const MB = 1024 * 1024
@@ -25,6 +25,7 @@ const served = async (
 ) => {
   const app = Fastify({ forceCloseConnections: true })
   t.teardown(() => app.close())
+  app.decorate('config', testConfig())
   const begun: string[] = []
   const auth = async () => {
     app.addHook('onRequest', async (request) => {

@@ -28,6 +28,7 @@ const logged = async () => {
     genReqId: requestId,
     frameworkErrors,
   })
+  app.decorate('config', testConfig())
   await app.register(requestLogPlugin)
   return { app, lines }
 }
