@@ -7,7 +7,8 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY schemas schemas
 COPY src src
 COPY seed seed
-RUN npm run build && npm prune --omit=dev
+COPY pages pages
+RUN npm run build && npm prune --omit=dev && chmod -R a+rX pages
 
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
@@ -17,7 +18,7 @@ WORKDIR /app
 COPY --from=build --chmod=644 /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
-COPY pages pages
+COPY --from=build /app/pages pages
 USER node
 EXPOSE 3000
 # The heap needs no option: Node lets it take half of the memory that the container may use.

@@ -18,6 +18,9 @@ for (const block of document.querySelectorAll('pre')) {
   block.append(button)
 }
 
+// Swagger UI takes every fragment for an operation, also one that leads to a part of the guide.
+const part = document.getElementById(location.hash.slice(1))
+
 const dark = matchMedia('(prefers-color-scheme: dark)')
 const setDark = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
 dark.addEventListener('change', setDark)
@@ -35,6 +38,11 @@ SwaggerUIBundle({
   displayRequestDuration: true,
   persistAuthorization: true,
   tryItOutEnabled: true,
+  onComplete: () => {
+    if (part === null) return
+    history.replaceState(null, '', `#${part.id}`)
+    part.scrollIntoView()
+  },
   // Swagger UI writes the scheme itself, and people paste it with the key.
   requestInterceptor: (request) => {
     const { Authorization } = request.headers

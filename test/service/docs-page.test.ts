@@ -138,6 +138,12 @@ t.test(
       t.match(await page.locator('#first-request').innerText(), `'${origin}/v1/me'`, 'the guide names this service')
     })
 
+    await t.test('a link to a part of the guide shows that part', async (t) => {
+      const page = await openDocs(t, browser, `${origin}/docs#errors`, { viewport: WIDE })
+      await page.waitForFunction("Math.abs(document.getElementById('errors').getBoundingClientRect().top) < 5")
+      t.equal(page.url(), `${origin}/docs#errors`)
+    })
+
     for (const { name, ...options } of screens) {
       await t.test(`the page can be read on a screen that is ${name.replace('-', ' and ')}`, async (t) => {
         const page = await openDocs(t, browser, `${origin}/docs#/Key/getMe`, options)
