@@ -58,8 +58,10 @@ const execute = async (page: Page, operation: string, parameters: Record<string,
   await block.locator('.execute').click()
   const response = await responded
   const live = block.locator('.live-responses-table .response')
+  // The response of an earlier execution is shown until then.
+  await live.locator('.response-col_status', { hasText: String(response.status()) }).waitFor()
   const result = {
-    status: Number(await live.locator('.response-col_status').innerText()),
+    status: response.status(),
     shown: await live.locator('.highlight-code').first().innerText(),
     body: await response.json(),
     authorization: response.request().headers().authorization,
@@ -105,13 +107,12 @@ t.test(
       const operations = Object.entries(app.swagger().paths ?? {})
       t.ok(operations.length > 20)
       for (const [path, item] of operations) {
-        const { operationId, parameters = [] } = item?.get ?? {}
+        const operationId = item?.get?.operationId
+        const isPage = /\/v1\/(sync\/)?\w+s$/.test(path)
         const list = await app.inject({ url: path.replace('/{id}', ''), headers: { authorization: `Bearer ${key}` } })
         const { status, shown, body } = await execute(page, String(operationId), {
           ...(path.includes('{id}') && { id: list.json().data[0].id }),
-          ...(parameters.some((parameter: object) => 'name' in parameter && parameter.name === 'perPage') && {
-            perPage: '2',
-          }),
+          ...(isPage && { perPage: '2' }),
         })
         t.equal(status, 200, path)
         t.match(shown, '"success": true')
