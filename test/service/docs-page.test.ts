@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { loadDemo } from '../../src/demo.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp } from '../support/app.js'
-import { screens, startBrowser, withoutBrowser } from '../support/browser.js'
+import { isWithoutBrowser, screens, startBrowser } from '../support/browser.js'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const WIDE = { width: 1280, height: 900 }
@@ -89,8 +89,8 @@ const seriousFaults = async (page: Page, part: string): Promise<{ id: string; ta
 t.setTimeout(300_000)
 
 t.test(
-  `a browser shows the documentation${withoutBrowser ? ` (skipped: ${withoutBrowser})` : ''}`,
-  { skip: withoutBrowser },
+  'a browser shows the documentation (needs the Chromium of CHROMIUM_PATH)',
+  { skip: isWithoutBrowser },
   async (t) => {
     const store = embeddedStore()
     const [demo] = await loadDemo(store)
