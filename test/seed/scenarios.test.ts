@@ -1,6 +1,6 @@
 // Every scenario fits the stored schemas, is the same at every call, and is served without an error.
 import { createHash } from 'node:crypto'
-import { Value } from '@sinclair/typebox/value'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { BSON } from 'mongodb'
 import t from 'tap'
 import type { Batch } from '../../seed/index.js'
@@ -21,6 +21,10 @@ const load = (scenario: Scenario, until?: Date): Data => {
   return data
 }
 
+/** The data of each scenario, made once. */
+const loaded = new Map(scenarioNames.map((scenario) => [scenario, load(scenario)]))
+const dataOf = (scenario: Scenario): Data => loaded.get(scenario) as Data
+
 const digest = (batches: Iterable<Batch>): string => {
   const hash = createHash('sha256')
   for (const batch of batches) hash.update(BSON.serialize(batch))
@@ -31,9 +35,9 @@ const idsOf = (documents: readonly { _id: string }[]) => new Set(documents.map((
 
 t.test('every document fits its schema and has its own id', async (t) => {
   for (const scenario of scenarioNames) {
-    for (const [name, documents] of Object.entries(load(scenario))) {
-      const { schema } = collections[name as Batch['collection']]
-      const unfit = documents.find((document) => !Value.Check(schema, document))
+    for (const [name, documents] of Object.entries(dataOf(scenario))) {
+      const schema = TypeCompiler.Compile(collections[name as Batch['collection']].schema)
+      const unfit = documents.find((document) => !schema.Check(document))
       t.equal(unfit, undefined, `${scenario}: ${name}`)
       t.equal(idsOf(documents).size, documents.length, `${scenario}: ${name}`)
     }
@@ -54,25 +58,26 @@ t.test('data up to another day differs by its times and ids alone, and still fit
   const moved = load('demo', until)
   const latest = moved.entries.reduce((last, { createdAt }) => (createdAt > last ? createdAt : last), new Date(0))
   t.match(latest.toISOString(), /^2027-01-31T/)
-  const before = load('demo')
+  const before = dataOf('demo')
   t.equal(moved.entries[0]?.createdAt.getUTCHours(), before.entries[0]?.createdAt.getUTCHours(), 'at the same hours')
   t.same(moved.entries[0]?.answers, before.entries[0]?.answers)
   const dispatches = idsOf(moved.dispatches)
   t.ok(moved.entries.every(({ dispatch = '' }) => dispatches.has(dispatch)))
-  t.notOk(moved.dispatches.some(({ _id }) => idsOf(before.dispatches).has(_id)))
+  const earlier = idsOf(before.dispatches)
+  t.notOk(moved.dispatches.some(({ _id }) => earlier.has(_id)))
   for (const { _id, createdAt } of moved.entries.slice(0, 10)) {
     t.equal(Number.parseInt(_id.slice(0, 8), 16), Math.floor(createdAt.getTime() / 1000))
   }
 })
 
 t.test('each scenario has what it is for', async (t) => {
-  const tiny = load('tiny')
+  const tiny = dataOf('tiny')
   t.equal(Object.values(tiny).flat().length, 1 + 12)
-  const survey = load('survey')
+  const survey = dataOf('survey')
   t.ok((survey.entries[0]?.answers.length ?? 0) > 40)
   t.ok(new Set(survey.entries[0]?.answers.map(({ type }) => type)).size > 10)
   t.ok(survey.entries.some(({ answers }) => answers.some(({ answer }) => answer === undefined)))
-  const { agents, dispatches, projects } = load('campaign')
+  const { agents, dispatches, projects } = dataOf('campaign')
   t.ok(projects.length > 50 && dispatches.length > 300)
   const statusOf = new Map(agents.map(({ _id, status }) => [_id, status]))
   t.ok(
@@ -80,7 +85,7 @@ t.test('each scenario has what it is for', async (t) => {
     'recipients of all statuses',
   )
   t.ok(dispatches.some(({ recipients }) => recipients.agents.length === 0))
-  const worst = load('worst-case')
+  const worst = dataOf('worst-case')
   t.ok(worst.dispatches.some(({ recipients }) => recipients.agents.length >= 2000))
   t.ok(worst.entries.some(({ createdAt }) => createdAt.getTime() === Date.parse('0001-01-01T00:00:00.000Z')))
   t.ok(worst.entries.some(({ updatedAt }) => updatedAt.toISOString() === '9999-12-31T23:59:59.999Z'))
@@ -88,12 +93,14 @@ t.test('each scenario has what it is for', async (t) => {
 
 /** The demo is served in test/demo.test.ts. */
 const served = scenarioNames.filter((name) => name !== 'demo')
+/** How many records of each resource are asked for by their ids. The lists show all. */
+const BY_ID = 50
 
-t.test('all lists and records of a scenario are served', async (t) => {
+t.test('all lists of a scenario are served, and its records by their ids', async (t) => {
   for (const scenario of served) {
     const store = testStore(t)
-    for (const { collection, documents } of scenarioData({ scenario })) await store.insert(collection, documents)
-    const data = load(scenario)
+    const data = dataOf(scenario)
+    for (const [name, documents] of Object.entries(data)) await store.insert(name as Batch['collection'], documents)
     const organisation = data.organisations[0]?._id as string
     const { app, get } = await testApp(t, { store })
     for (const [name] of eachResource) {
@@ -109,7 +116,8 @@ t.test('all lists and records of a scenario are served', async (t) => {
       }
       t.same([...seen].sort(), [...expected].sort(), `${scenario}: the list of ${name}`)
       const codes = new Set<number>()
-      const ids = [...expected]
+      const every = Math.ceil(expected.size / BY_ID)
+      const ids = [...expected].filter((_, i) => i % every === 0)
       while (ids.length > 0) {
         const some = ids.splice(0, 10)
         const responses = await Promise.all(
@@ -117,7 +125,7 @@ t.test('all lists and records of a scenario are served', async (t) => {
         )
         for (const { statusCode } of responses) codes.add(statusCode)
       }
-      t.same([...codes], [200], `${scenario}: each of ${name}`)
+      t.same([...codes], [200], `${scenario}: ${name} by id`)
     }
     await app.close()
   }
