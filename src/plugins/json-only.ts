@@ -1,7 +1,7 @@
 // Every response is JSON, so a request whose Accept header excludes JSON fails. Sets the headers that all responses
 // share.
 import accepts from '@fastify/accepts'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest, onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import { problem } from '../http/problems.js'
@@ -27,9 +27,18 @@ export const jsonOnlyPlugin = fp(
       reply.headers(JSON_HEADERS)
       next(acceptsJson.memo(request.headers.accept ?? '', { context: request }) ? undefined : notAcceptable())
     })
+    app.addHook('onRoute', (route) => {
+      if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], withoutLengthOf304].flat()
+    })
   },
   { name: 'json-only', fastify: '5.x' },
 )
+
+/** Fastify says that a 304 to HEAD has no bytes. A length would be that of the response which the caller has (RFC 9110, 8.6). */
+const withoutLengthOf304: onSendHookHandler = (_request, reply, payload, next) => {
+  if (reply.statusCode === 304) reply.removeHeader('content-length')
+  next(null, payload)
+}
 
 const notAcceptable = () =>
   problem('not_acceptable', 'Responses are application/json', {

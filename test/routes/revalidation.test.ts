@@ -30,6 +30,16 @@ t.test('a request with the current entity tag gets 304, without a body and with 
     for (const unknown of ['"other"', etag.slice(2, -2), '']) {
       t.equal((await get(path, A, { headers: { 'if-none-match': unknown } })).statusCode, 200, `${path} ${unknown}`)
     }
+    for (const [method, known, status] of [
+      ['HEAD', etag, 304],
+      ['HEAD', '"other"', 200],
+      ['GET', etag, 304],
+    ] as const) {
+      const response = await get(path, A, { method, headers: { 'if-none-match': known } })
+      t.equal(response.statusCode, status, `${method} ${path}`)
+      const length = status === 304 ? undefined : headers['content-length']
+      t.equal(response.headers['content-length'], length, 'a 304 has no length, and HEAD has that of GET')
+    }
     const asFetchDoes = { 'if-none-match': etag, 'cache-control': 'no-cache', pragma: 'no-cache' }
     t.equal(
       (await get(path, A, { headers: asFetchDoes })).statusCode,
