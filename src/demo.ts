@@ -1,7 +1,7 @@
 // The demo data and one API key for each of its organisations. Both are the same at every start.
-import { demoOptions, type Scenario } from '../seed/options.js'
+import { demoOptions } from '../seed/options.js'
 import { createRandom } from '../seed/random.js'
-import { scenarioData } from '../seed/scenarios.js'
+import { type ScenarioOptions, scenarioData } from '../seed/scenarios.js'
 import type { OrganisationDocument } from './documents/collections.js'
 import { keysOf } from './keys/keys.js'
 import type { Store } from './store/store.js'
@@ -12,10 +12,10 @@ export interface DemoKey {
 }
 
 /** Fills an empty store with demo data and issues a key for each organisation. */
-export const loadDemo = async (store: Store, scenario: Scenario = 'demo'): Promise<DemoKey[]> => {
+export const loadDemo = async (store: Store, options: Partial<ScenarioOptions> = {}): Promise<DemoKey[]> => {
   const keys = keysOf(store, () => {})
   const demoKeys: DemoKey[] = []
-  for (const { collection, documents } of scenarioData({ scenario })) {
+  for (const { collection, documents } of scenarioData({ scenario: 'demo', ...options })) {
     await store.insert(collection, documents)
     if (collection !== 'organisations') continue
     for (const organisation of documents) {

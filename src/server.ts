@@ -59,7 +59,7 @@ const openDemo = async ({ demoScenario }: Config): Promise<{ store: Store; demoK
   const { embeddedStore } = await import('./store/embedded.js')
   const { loadDemo } = await import('./demo.js')
   const store = embeddedStore()
-  return { store, demoKeys: await loadDemo(store, demoScenario) }
+  return { store, demoKeys: await loadDemo(store, { scenario: demoScenario }) }
 }
 
 /** Creates missing indexes while the service is already running, as soon as the database can be reached. */

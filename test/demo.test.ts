@@ -13,7 +13,7 @@ t.test('each organisation of the demo has a key that is the same at every start'
 })
 
 t.test('another scenario may be served', async (t) => {
-  t.match(await loadDemo(embeddedStore(), 'tiny'), [{ organisation: { _id: 'tiny' }, key: /^fda_/ }])
+  t.match(await loadDemo(embeddedStore(), { scenario: 'tiny' }), [{ organisation: { _id: 'tiny' }, key: /^fda_/ }])
 })
 
 t.test('every operation of the demo returns only data of the key’s organisation', async (t) => {
