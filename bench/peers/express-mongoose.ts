@@ -7,14 +7,14 @@ import { mongodbUri, organisation, port } from './environment.js'
 const text = { type: String }
 const reference = (ref: string) => ({ type: String, ref })
 
-/** A schema with a string as `_id`, whose JSON has it as `id` and leaves out the organisation. */
+/** A schema with a string as `_id`, whose JSON has it as `id`, and leaves out the organisation and the change stamp. */
 const record = (fields: SchemaDefinition) =>
   new Schema(
-    { _id: text, organisation: text, ...fields },
+    { _id: text, organisation: text, changedAt: Date, ...fields },
     {
       timestamps: true,
       toJSON: {
-        transform: (_document, { _id, organisation: _, __v, ...fields }) => ({ id: _id, ...fields }),
+        transform: (_document, { _id, organisation: _, changedAt: __, __v, ...fields }) => ({ id: _id, ...fields }),
       },
     },
   )

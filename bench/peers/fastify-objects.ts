@@ -26,7 +26,8 @@ const item = Type.Object(
   { $id: 'Item' },
 )
 
-const app = Fastify()
+// `explode` tells OpenAPI how several values are written.
+const app = Fastify({ ajv: { customOptions: { keywords: ['explode'] } } })
 app.addSchema(item)
 for (const schema of namedSchemas.values()) app.addSchema(schema)
 

@@ -20,6 +20,7 @@ const names = {
   id: virtual<Document, string, HookContext>(async ({ _id }: Document) => _id),
   _id: async () => undefined,
   organisation: async () => undefined,
+  changedAt: async () => undefined,
 }
 /** Embeds the document that a field refers to when one record is requested. A list keeps the id. */
 const embedded =
