@@ -28,7 +28,8 @@ export const jsonOnlyPlugin = fp(
       next(acceptsJson.memo(request.headers.accept ?? '', { context: request }) ? undefined : notAcceptable())
     })
     app.addHook('onRoute', (route) => {
-      if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], withoutLengthOf304].flat()
+      // Fastify adds the route of HEAD itself, with a hook of its own.
+      if (route.method === 'HEAD') route.onSend = [route.onSend as onSendHookHandler, withoutLengthOf304].flat()
     })
   },
   { name: 'json-only', fastify: '5.x' },
