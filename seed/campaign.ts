@@ -5,7 +5,7 @@ import { makeDispatches } from './dispatches.js'
 import { makeEntries } from './entries.js'
 import { makeForms } from './forms.js'
 import { createId } from './ids.js'
-import { type Batch, batches, documentsOf } from './index.js'
+import { type Batch, documentsOf, tenantBatches } from './index.js'
 import { makeTenant } from './organisations.js'
 import { places } from './places.js'
 import { makeProjects } from './projects.js'
@@ -43,11 +43,12 @@ export function* campaignData(seed: number): Generator<Batch> {
     },
   )
 
-  yield* batches('organisations', [tenant.document])
-  yield* batches('users', users)
-  yield* batches('agents', documentsOf(agents))
-  yield* batches('forms', documentsOf(forms))
-  yield* batches('projects', projects)
-  yield* batches('dispatches', documentsOf(dispatches))
-  yield* batches('entries', makeEntries(tenant, ENTRIES, dispatches))
+  yield* tenantBatches(tenant, {
+    users,
+    agents: documentsOf(agents),
+    forms: documentsOf(forms),
+    projects,
+    dispatches: documentsOf(dispatches),
+    entries: makeEntries(tenant, ENTRIES, dispatches),
+  })
 }

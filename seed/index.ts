@@ -1,12 +1,12 @@
-// The scenario `demo`, at any size. It generates data in batches that are ready to be stored. The same options give the same bytes on every machine, so
-// nothing here may read the clock, the time zone or the locale. API keys are not generated here.
+// The scenario `demo`, at any size. It generates data in batches that are ready to be stored. The same options give the
+// same bytes on every machine, so nothing here may read the clock, the time zone or the locale. API keys are not generated here.
 import type { CollectionName, Documents } from '../src/documents/collections.js'
 import { makeAgents } from './agents.js'
 import { makeDispatches } from './dispatches.js'
 import { makeEntries } from './entries.js'
 import { makeForms } from './forms.js'
 import { demoOptions, type SeedOptions } from './options.js'
-import { makeTenant } from './organisations.js'
+import { makeTenant, type Tenant } from './organisations.js'
 import { makeProjects } from './projects.js'
 import { makeUsers } from './users.js'
 
@@ -41,10 +41,23 @@ export function* batches<C extends SeededName>(
   if (batch.length > 0) yield { collection, documents: batch }
 }
 
+type TenantData = { readonly [C in Exclude<SeededName, 'organisations'>]: Iterable<Documents[C]> }
+
+/** An organisation and its data in batches. Documents come before those that refer to them. */
+export function* tenantBatches({ document }: Tenant, data: TenantData): Generator<Batch> {
+  yield* batches('organisations', [document])
+  yield* batches('users', data.users)
+  yield* batches('agents', data.agents)
+  yield* batches('forms', data.forms)
+  yield* batches('projects', data.projects)
+  yield* batches('dispatches', data.dispatches)
+  yield* batches('entries', data.entries)
+}
+
 export const documentsOf = <T>(made: readonly { document: T }[]): T[] => made.map(({ document }) => document)
 
 /**
- * Generates the data of one organisation after the other. Documents come before those that refer to them. Entries are
+ * Generates the data of one organisation after the other. Entries are
  * generated on demand, so their number does not affect memory.
  * @throws RangeError if there are entries, but an organisation has no dispatch for them
  */
@@ -66,12 +79,13 @@ export function* seedData(options: SeedOptions): Generator<Batch> {
     const projects = makeProjects(tenant, users, dispatchCount)
     const dispatches = makeDispatches(tenant, dispatchCount, entryCount, { users, agents, forms, projects })
 
-    yield* batches('organisations', [tenant.document])
-    yield* batches('users', users)
-    yield* batches('agents', documentsOf(agents))
-    yield* batches('forms', documentsOf(forms))
-    yield* batches('projects', projects)
-    yield* batches('dispatches', documentsOf(dispatches))
-    yield* batches('entries', makeEntries(tenant, entryCount, dispatches))
+    yield* tenantBatches(tenant, {
+      users,
+      agents: documentsOf(agents),
+      forms: documentsOf(forms),
+      projects,
+      dispatches: documentsOf(dispatches),
+      entries: makeEntries(tenant, entryCount, dispatches),
+    })
   }
 }

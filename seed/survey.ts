@@ -4,7 +4,7 @@ import { makeAgents } from './agents.js'
 import { makeDispatches } from './dispatches.js'
 import { makeEntries } from './entries.js'
 import { type Form, makeForms } from './forms.js'
-import { type Batch, batches, documentsOf } from './index.js'
+import { type Batch, documentsOf, tenantBatches } from './index.js'
 import { makeTenant } from './organisations.js'
 import { makeProjects } from './projects.js'
 import type { Random } from './random.js'
@@ -69,11 +69,12 @@ export function* surveyData(seed: number): Generator<Batch> {
   const made = makeDispatches(tenant, 1, ENTRIES, { users, agents, forms: [form, form], projects })
   const dispatches = made.map((one) => ({ ...one, document: { ...one.document, dispatchType: 'survey' as const } }))
 
-  yield* batches('organisations', [tenant.document])
-  yield* batches('users', users)
-  yield* batches('agents', documentsOf(agents))
-  yield* batches('forms', [form.document])
-  yield* batches('projects', projects)
-  yield* batches('dispatches', documentsOf(dispatches))
-  yield* batches('entries', withGaps(tenant.random, makeEntries(tenant, ENTRIES, dispatches)))
+  yield* tenantBatches(tenant, {
+    users,
+    agents: documentsOf(agents),
+    forms: [form.document],
+    projects,
+    dispatches: documentsOf(dispatches),
+    entries: withGaps(tenant.random, makeEntries(tenant, ENTRIES, dispatches)),
+  })
 }

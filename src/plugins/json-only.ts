@@ -35,7 +35,9 @@ export const jsonOnlyPlugin = fp(
   { name: 'json-only', fastify: '5.x' },
 )
 
-/** Fastify says that a 304 to HEAD has no bytes. A length would be that of the response which the caller has (RFC 9110, 8.6). */
+/**
+ * Fastify gives a 304 to HEAD the length 0. RFC 9110, section 8.6, allows only the length that the 200 would have, or none.
+ */
 const withoutLengthOf304: onSendHookHandler = (_request, reply, payload, next) => {
   if (reply.statusCode === 304) reply.removeHeader('content-length')
   next(null, payload)
