@@ -8,11 +8,17 @@ import { createRandom, pick } from './random.js'
 
 type Document<C extends RecordCollection> = Documents[C]
 
+/** The records at hand, by organisation. */
+type Pools = Map<string, Document<RecordCollection>[]>
+
 export type LiveOperation = {
   [C in RecordCollection]: { kind: 'add' | 'change' | 'delete'; collection: C; document: Document<C> }
 }[RecordCollection]
 
-/** How many records of a collection are at hand to be copied, changed and deleted. The oldest leave first. */
+/**
+ * How many records of a collection and an organisation are at hand to be copied, changed and deleted. The oldest leave
+ * first.
+ */
 const POOL = 1000
 
 /** Entries come and go most. */
@@ -32,25 +38,31 @@ const words = {
 
 /**
  * Returns a function that gives the next operation. Each record that is added is a copy of another one under an id of its own.
+ * @param data has records of every collection
  * @param now gives the time of each operation
  */
 export const liveOperations = (data: Iterable<Batch>, seed: number, now: () => Date): (() => LiveOperation) => {
   const random = createRandom(seed)
-  const pools = new Map<RecordCollection, Document<RecordCollection>[]>(turns.map((name) => [name, []]))
+  const pools = new Map<RecordCollection, Pools>(turns.map((name) => [name, new Map()]))
   for (const { collection, documents } of data) {
-    const pool = pools.get(collection as RecordCollection)
-    pool?.push(...(documents as Document<RecordCollection>[]))
-    pool?.splice(0, pool.length - POOL)
+    const ofCollection = pools.get(collection as RecordCollection)
+    if (ofCollection === undefined) continue
+    for (const document of documents as Document<RecordCollection>[]) {
+      const pool = ofCollection.get(document.organisation) ?? []
+      ofCollection.set(document.organisation, pool)
+      pool.push(document)
+      if (pool.length > POOL) pool.shift()
+    }
   }
   let n = 0
   const next = (): LiveOperation => {
     const collection = pick(random, turns)
     const kind = pick(random, kinds)
-    const pool = pools.get(collection) as Document<RecordCollection>[]
+    const pool = pick(random, [...(pools.get(collection) as Pools).values()])
+    // The last record stays, to be copied.
+    if (kind === 'delete' && pool.length === 1) return next()
     const at = Math.floor(random() * pool.length)
     const found = pool[at]
-    // The last record stays, to be copied.
-    if (found === undefined || (kind === 'delete' && pool.length === 1)) return next()
     const time = now()
     const status = collection === 'projects' ? {} : { status: pick(random, words[collection]) }
     const added = kind === 'add' && { _id: `live-${String(n++).padStart(9, '0')}`, createdAt: time }

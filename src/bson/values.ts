@@ -1,9 +1,21 @@
 // Reads single values of a document: the few that the service itself needs. The serializer writes all others.
-import { Bson, DamagedBson, type Element, elements } from './reader.js'
+import { Bson, cstringEnd, DamagedBson, documentEnd, type Element, valueEnd } from './reader.js'
 
-/** The element with this name, in the document that begins at `start`. */
+/**
+ * The element with this name, in the document that begins at `start`. It creates an object only for what it finds, because
+ * a feed looks into every row.
+ * @param name of ASCII characters
+ */
 export const fieldOf = (bytes: Buffer, start: number, name: string): Element | undefined => {
-  for (const element of elements(bytes, start)) if (element.name === name) return element
+  const last = documentEnd(bytes, start) - 1
+  for (let from = start + 4; from < last; ) {
+    const type = bytes[from] as number
+    const at = cstringEnd(bytes, from + 1, last)
+    const next = valueEnd(bytes, type, at, last)
+    if (at - from - 2 === name.length && bytes.toString('latin1', from + 1, at - 1) === name)
+      return { name, type, at, next }
+    from = next
+  }
   return undefined
 }
 

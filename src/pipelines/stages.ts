@@ -73,6 +73,8 @@ export class Query {
     readonly match: Condition,
     readonly stages: readonly Stage[],
     readonly references: readonly References[],
+    /** Another query of the same store. Its documents are returned too, in no particular place. */
+    readonly union?: Query,
   ) {
     for (const stage of stages) {
       for (const name of writingStages) if (name in stage) throw new Error(`A query must not contain ${name}`)
@@ -99,6 +101,12 @@ export class Query {
   ): Query {
     const isTombstone = { deletedFrom: organisation, organisation: { $exists: false } }
     return new Query(collection, { $and: [...conditions, isTombstone] }, stages, [])
+  }
+
+  /** A query that returns the documents of this one and of another one. The database runs both as one command. */
+  and(union: Query): Query {
+    const { collection, match, stages, references } = this
+    return new Query(collection, match, stages, references, union)
   }
 }
 

@@ -5,6 +5,8 @@ import { type Condition, type Expression, Query, type Scope, type Stage } from '
 /** The field that orders the records of a feed. Tombstones are ordered by `deletedAt`. */
 export type Stamp = 'changedAt' | 'updatedAt'
 export const DELETED_AT = 'deletedAt'
+/** The field that only tombstones have. It names the organisation in place of `organisation`. */
+export const DELETED_FROM = 'deletedFrom'
 
 /** What a feed shows: the collection, and the pipeline of its list. */
 export interface FeedResource {
@@ -19,8 +21,16 @@ export interface FeedRange {
   readonly afterId?: string
 }
 
-/** The first records of a range, in the shape of the list and with their stamps. */
-export const changesIn = (
+/**
+ * The first records of a range, in the shape of the list and with their stamps, and the first tombstones of the range. Each
+ * of the two is in order. Tombstones always have a stamp.
+ */
+export const rowsIn = (scope: Scope, resource: FeedResource, stamp: Stamp, range: FeedRange, limit: number): Query => {
+  const changes = changesIn(scope, resource, stamp, range, limit)
+  return range.stamp === null ? changes : changes.and(deletionsIn(scope, resource.collection, range, limit))
+}
+
+const changesIn = (
   scope: Scope,
   { collection, list }: FeedResource,
   stamp: Stamp,
@@ -40,30 +50,22 @@ export const changesIn = (
   )
 }
 
-/** The first tombstones of a range. */
-export const deletionsIn = (scope: Scope, collection: RecordCollection, range: FeedRange, limit: number): Query =>
+const deletionsIn = (scope: Scope, collection: RecordCollection, range: FeedRange, limit: number): Query =>
   Query.deletedFrom(scope, collection, conditions(DELETED_AT, range), [
     ...first(DELETED_AT, limit),
     { $set: { deleted: { $literal: true } } },
-    { $project: { _id: 1, deleted: 1, [DELETED_AT]: 1 } },
+    { $project: { _id: 1, deleted: 1, [DELETED_AT]: 1, [DELETED_FROM]: 1 } },
   ])
 
-/** The newest record and the newest tombstone of a range, with nothing but their ids and stamps. */
-export const newestIn = (
-  scope: Scope,
-  collection: RecordCollection,
-  stamp: Stamp,
-  range: FeedRange,
-): [change: Query, deletion: Query] => {
-  const newest = (field: string): Stage[] => [
+/** The newest record and the newest tombstone of a range, each with nothing but its id and its stamp. */
+export const newestIn = (scope: Scope, collection: RecordCollection, stamp: Stamp, range: FeedRange): Query => {
+  const newest = (field: string, ...others: string[]): Stage[] => [
     { $sort: { [field]: -1, _id: -1 } },
     { $limit: 1 },
-    { $project: { [field]: 1 } },
+    { $project: Object.fromEntries([field, ...others].map((name) => [name, 1])) },
   ]
-  return [
-    Query.in(scope, collection, conditions(stamp, range), newest(stamp)),
-    Query.deletedFrom(scope, collection, conditions(DELETED_AT, range), newest(DELETED_AT)),
-  ]
+  const deletion = Query.deletedFrom(scope, collection, conditions(DELETED_AT, range), newest(DELETED_AT, DELETED_FROM))
+  return Query.in(scope, collection, conditions(stamp, range), newest(stamp)).and(deletion)
 }
 
 /** A list without filters. Its paging is replaced by that of the feed. */

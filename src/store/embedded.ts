@@ -96,6 +96,7 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
         documents.map((document) => encode({ 0: document })),
       )
     }
+    if (query.union !== undefined) yield* batches(query.union)
   }
 
   const read = (query: Query): BsonList =>

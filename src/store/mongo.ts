@@ -105,6 +105,12 @@ type Owned = Pick<Documents[RecordCollection], '_id' | 'organisation'>
 
 type Read = Pick<Query, 'collection' | 'match'>
 
+/** The stages of a query after its `$match`, and those of its union. */
+const stagesOf = ({ stages, union }: Query): readonly Document[] =>
+  union === undefined
+    ? stages
+    : [...stages, { $unionWith: { coll: union.collection, pipeline: [{ $match: union.match }, ...stagesOf(union)] } }]
+
 /** A store that connects at its first use, and reconnects after the connection was lost. The URI names the database. */
 export const mongoStore = (settings: MongoSettings): Store => {
   const client = new MongoClient(settings.uri, clientOptions(settings))
@@ -199,7 +205,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
   const wholeBatch = async (query: Query, signal?: AbortSignal, from?: 'primary'): Promise<Buffer | undefined> => {
     const server = from && { readPreference: from }
     const options = { fieldsAsRaw: { firstBatch: true }, promoteLongs: false, ...(signal && { signal }), ...server }
-    const { cursor } = await send(commandOf(query, query.stages), options)
+    const { cursor } = await send(commandOf(query, stagesOf(query)), options)
     if (cursor.id.isZero()) return arrayOf(cursor.firstBatch)
     // The command may reach another server than the one with the cursor. Then the cursor ends by its own timeout.
     await send({ killCursors: query.collection, cursors: [cursor.id] }, server)
@@ -209,7 +215,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
   /** The documents of a query through a cursor of the driver, in as many replies as necessary. */
   async function* batches(query: Query, signal?: AbortSignal, from?: 'primary'): AsyncGenerator<BsonList> {
     const options = { ...limit, ...(signal && { signal }), ...(from && { readPreference: from }) }
-    for await (const documents of buffers(query, query.stages, options)) {
+    for await (const documents of buffers(query, stagesOf(query), options)) {
       yield new BsonList(query.collection, [bsonArray(documents)])
     }
   }

@@ -1,18 +1,18 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of
 // their stamps. Nothing younger than the horizon is shown, so that no copy passes a write that commits late.
 import { LRUCache } from 'lru-cache'
-import { BsonDocument, type BsonList, ResponseTooLarge } from '../bson/reader.js'
+import { BsonDocument, type BsonList, ResponseTooLarge, reading } from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
 import { problem } from '../http/problems.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import type { Scope } from '../pipelines/stages.js'
 import {
-  changesIn,
   DELETED_AT,
-  deletionsIn,
+  DELETED_FROM,
   type FeedRange,
   type FeedResource,
   newestIn,
+  rowsIn,
   type Stamp,
 } from '../pipelines/sync.js'
 import { FeedItems } from '../serializer/feed.js'
@@ -57,17 +57,12 @@ interface Asked {
 export const feedName = ({ organisation }: Scope, { collection }: FeedResource): string =>
   `${organisation} ${collection}`
 
-/** How many feeds are remembered as empty, and how many as without deletions. */
+/** How many feeds are remembered as empty. */
 const REMEMBERED_FEEDS = 10_000
 
 export class Feeds {
   /** Where feeds were found empty. Until the clock is read again, further requests for them need no look-up. */
   readonly #empty = new LRUCache<string, { position: Position; horizon: number }>({ max: REMEMBERED_FEEDS })
-
-  /**
-   * Where feeds were found without deletions. None is added below a horizon, so a first copy need not look there again.
-   */
-  readonly #undeleted = new LRUCache<string, Span>({ max: REMEMBERED_FEEDS })
 
   constructor(
     readonly store: Pick<Store, 'aggregate'>,
@@ -141,50 +136,23 @@ export class Feeds {
     const horizon = (await this.clock()) - this.settings.settleMs
     if (horizon <= from) return undefined
     const { stamp } = this.settings
-    const range = { stamp: { $gte: new Date(from), $lt: new Date(horizon) } }
-    const [change, deletion] = newestIn(scope, collection, stamp, range)
-    const [changed, deleted] = await Promise.all([this.#first(change, stamp), this.#first(deletion, DELETED_AT)])
-    return changed === undefined || deleted === undefined ? (changed ?? deleted) : Math.max(changed, deleted)
-  }
-
-  async #first(query: Parameters<Store['aggregate']>[0], field: string): Promise<number | undefined> {
-    const { first } = await this.store.aggregate(query, undefined, 'primary')
-    return first && dateOf(first.bytes, fieldOf(first.bytes, 0, field))
+    const newest = newestIn(scope, collection, stamp, { stamp: { $gte: new Date(from), $lt: new Date(horizon) } })
+    const rows = rowsOf(await this.store.aggregate(newest, undefined, 'primary'))
+    const stamps = rows.flatMap((row) => this.#stampOf(row) ?? [])
+    return stamps.length === 0 ? undefined : Math.max(...stamps)
   }
 
   /** The first rows of a range in their order. */
-  async #rowsIn(asked: Asked, range: FeedRange, limit: number): Promise<Row[]> {
-    const { scope, resource, signal } = asked
-    const changes = changesIn(scope, resource, this.settings.stamp, range, limit)
-    const [changed, deleted] = await Promise.all([
-      this.store.aggregate(changes, signal, 'primary'),
-      this.#deletedIn(asked, range, limit),
-    ])
-    return this.#merged(rowsOf(changed, false), deleted).slice(0, limit)
+  async #rowsIn({ scope, resource, signal }: Asked, range: FeedRange, limit: number): Promise<Row[]> {
+    const query = rowsIn(scope, resource, this.settings.stamp, range, limit)
+    const rows = rowsOf(await this.store.aggregate(query, signal, 'primary'))
+    return this.#inOrder(rows).slice(0, limit)
   }
 
-  /** The first deletions of a range. Where it is known that there are none, nothing is read. */
-  async #deletedIn({ scope, resource, signal }: Asked, range: FeedRange, limit: number): Promise<Row[]> {
-    const span = spanOf(range)
-    if (span === undefined) return []
-    const feed = feedName(scope, resource)
-    const known = this.#undeleted.get(feed)
-    const isBehind = known !== undefined && known.from <= span.from && span.from <= known.until
-    if (isBehind && span.until <= known.until) return []
-    const from = isBehind ? known.from : span.from
-    const unread: FeedRange =
-      isBehind && range.afterId === undefined
-        ? { stamp: { $gte: new Date(known.until), $lt: new Date(span.until) } }
-        : range
-    const query = deletionsIn(scope, resource.collection, unread, limit)
-    const deleted = rowsOf(await this.store.aggregate(query, signal, 'primary'), true)
-    if (deleted.length === 0 && range.afterId === undefined) this.#undeleted.set(feed, { from, until: span.until })
-    return deleted
-  }
-
-  #merged(changed: Row[], deleted: Row[]): Row[] {
-    if (deleted.length === 0) return changed
-    return [...changed, ...deleted]
+  /** Merges records and tombstones. The database has put each of them in order. */
+  #inOrder(rows: Row[]): Row[] {
+    if (!rows.some(({ isDeleted }) => isDeleted)) return rows
+    return rows
       .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: Buffer.from(idOf(row)) }))
       .sort((a, b) => a.stamp - b.stamp || a.id.compare(b.id))
       .map(({ row }) => row)
@@ -215,20 +183,6 @@ const fitting = (rows: readonly Row[]): number => {
   return first === -1 ? rows.length : Math.max(1, first)
 }
 
-/** A span of time in milliseconds. It includes `from` and excludes `until`. */
-interface Span {
-  readonly from: number
-  readonly until: number
-}
-
-/** The span of a range, or undefined if its rows have no stamp. */
-const spanOf = ({ stamp }: FeedRange): Span | undefined => {
-  if (stamp === null) return undefined
-  if (stamp instanceof Date) return { from: stamp.getTime(), until: stamp.getTime() + 1 }
-  const { $gte, $gt, $lt } = stamp
-  return { from: $gte?.getTime() ?? ($gt as Date).getTime() + 1, until: $lt.getTime() }
-}
-
 /** The ranges of the feed after a position, in order. Each is read only if those before it do not fill the page. */
 const rangesBehind = ({ stamp, id }: Position, horizon: number): FeedRange[] => {
   const $lt = new Date(horizon)
@@ -247,5 +201,11 @@ const later = (position: Position, horizon: number): Position =>
 /** The id of a row. Ids are strings; a row with another id can be read, but no page begins after it. */
 const idOf = ({ document: { bytes } }: Row): string => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? ''
 
-const rowsOf = ({ collection, documents }: BsonList, isDeleted: boolean): Row[] =>
-  documents.map((bytes) => ({ document: new BsonDocument(collection, bytes), isDeleted }))
+const rowsOf = ({ collection, documents }: BsonList): Row[] =>
+  reading(collection, () =>
+    documents.map((bytes) => ({ document: new BsonDocument(collection, bytes), isDeleted: isTombstone(bytes) })),
+  )
+
+/** Whether a row is a tombstone. A record that has the field of tombstones by mistake also has an organisation. */
+const isTombstone = (bytes: Buffer): boolean =>
+  fieldOf(bytes, 0, DELETED_FROM) !== undefined && fieldOf(bytes, 0, 'organisation') === undefined

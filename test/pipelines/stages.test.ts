@@ -85,6 +85,15 @@ t.test('A query for tombstones is limited to one organisation, and cannot write'
   t.throws(() => Query.deletedFrom(scope, 'entries', [], [writing]), { message: /^A query must not contain/ })
 })
 
+t.test('A union keeps both queries with their scopes', async (t) => {
+  const { union, ...records } = Query.in(scope, 'entries', [], [{ $limit: 2 }])
+  const deletions = Query.deletedFrom(scope, 'entries', [], [{ $limit: 3 }])
+  const both = Query.in(scope, 'entries', [], [{ $limit: 2 }]).and(deletions)
+  t.equal(union, undefined)
+  t.match(both, records)
+  t.equal(both.union, deletions)
+})
+
 t.test('The id is the last sort key, in the same direction', async (t) => {
   const sorts = (sortBy: 'id' | 'duration', sortOrder: 'asc' | 'desc') =>
     listEntries(scope, { ...listing, sortBy, sortOrder, page: 3, perPage: 20 }).stages.slice(0, 3)

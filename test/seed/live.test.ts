@@ -4,7 +4,13 @@ import t from 'tap'
 import { type LiveOperation, liveOperations } from '../../seed/live.js'
 import { type Scenario, scenarioNames } from '../../seed/options.js'
 import { scenarioData } from '../../seed/scenarios.js'
-import { collections, recordCollections } from '../../src/documents/collections.js'
+import {
+  collections,
+  type Documents,
+  isRecordCollection,
+  type RecordCollection,
+  recordCollections,
+} from '../../src/documents/collections.js'
 
 /** The first operations, a second apart. */
 const take = (count: number, scenario: Scenario, seed = 42): LiveOperation[] => {
@@ -21,8 +27,12 @@ t.test('the same data and seed give the same operations, and another seed gives 
 t.test('every operation fits: a new record is added, one that exists is changed or deleted', async (t) => {
   for (const scenario of scenarioNames) {
     const existing = new Map<string, Set<string>>(recordCollections.map((name) => [name, new Set()]))
+    const owners = new Set<string>()
     for (const { collection, documents } of scenarioData({ scenario })) {
       for (const { _id } of documents) existing.get(collection)?.add(_id)
+      if (!isRecordCollection(collection)) continue
+      for (const { organisation } of documents as Documents[RecordCollection][])
+        owners.add(`${collection} of ${organisation}`)
     }
     const operations = take(2000, scenario)
     for (const { kind, collection, document } of operations) {
@@ -36,6 +46,9 @@ t.test('every operation fits: a new record is added, one that exists is changed 
     }
     const kinds = operations.map(({ kind, collection }) => `${kind} ${collection}`)
     t.equal(new Set(kinds).size, 3 * recordCollections.length, `${scenario}: every kind in every collection`)
+    const own = ({ collection, document }: Pick<LiveOperation, 'collection' | 'document'>) =>
+      `${collection} of ${document.organisation}`
+    t.same(new Set(operations.map(own)), owners, `${scenario}: every organisation in every collection that it has`)
     const count = (wanted: string) => operations.filter(({ kind }) => kind === wanted).length
     t.ok(count('add') > 2 * count('delete') && count('delete') > 0, `${scenario}: it grows`)
   }

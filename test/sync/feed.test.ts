@@ -163,7 +163,7 @@ t.test('the clock is read before the rows, so a row that is stored meanwhile is 
   }
   const { ids } = await walk(prepare(t, {}, store).feeds, 100)
   t.same(seen, ids.slice(0, seen.length))
-  t.ok(seen.length > 5)
+  t.equal(seen.length, 4, 'all that had settled before the last page')
 })
 
 t.test('a clock that is behind delays a feed, and takes nothing back', async (t) => {
@@ -199,13 +199,13 @@ t.test('a cursor expires with the deletions that its copy may need', async (t) =
   await t.rejects(feeds.page(scope, entries, second.next, 1), expired)
 })
 
-t.test('an idle poll reads one range of each index at once, and none if the clock has not moved', async (t) => {
+t.test('an idle poll is one query, and none if the clock has not moved', async (t) => {
   const { store, clock } = prepare(t)
   const queries: unknown[] = []
   const feeds = new Feeds(
     {
       aggregate: (query, signal, from) => {
-        queries.push([query.match, from])
+        queries.push([query.match, query.union?.match, from])
         return store.aggregate(query, signal, from)
       },
     },
@@ -219,8 +219,8 @@ t.test('an idle poll reads one range of each index at once, and none if the cloc
   const range = { $gte: new Date(LATER), $lt: new Date(LATER + 1000) }
   const noArray = { $not: { $type: 'array' } }
   t.same(queries, [
-    [{ $and: [{ updatedAt: range }, { updatedAt: noArray }, { organisation: A }] }, 'primary'],
     [
+      { $and: [{ updatedAt: range }, { updatedAt: noArray }, { organisation: A }] },
       { $and: [{ deletedAt: range }, { deletedAt: noArray }, { deletedFrom: A, organisation: { $exists: false } }] },
       'primary',
     ],
@@ -253,18 +253,18 @@ t.test('polls of an empty feed share a look-up until the clock is read again', a
     return queries - before
   }
   clock.now += 1000
-  t.equal(await cost(at(LATER + 10)), 2)
+  t.equal(await cost(at(LATER + 10)), 1)
   t.equal(await cost(at(LATER + 20)), 0, 'what follows is empty as well')
   t.equal(await cost(at(LATER + 20, 'a')), 0)
-  t.equal(await cost(at(LATER + 5)), 2, 'what is before was not looked up')
+  t.equal(await cost(at(LATER + 5)), 1, 'what is before was not looked up')
   t.equal(await cost(at(LATER + 5)), 0)
   t.equal(await cost(at(LATER + 10)), 0)
-  t.equal(await cost(at(LATER + 20), { organisation: B }, entries), 2, 'another organisation')
-  t.equal(await cost(at(LATER + 20), scope, { ...entries, collection: 'forms' }), 2, 'another resource')
-  t.equal(await cost(at(null)), 3, 'also records without a stamp')
+  t.equal(await cost(at(LATER + 20), { organisation: B }, entries), 1, 'another organisation')
+  t.equal(await cost(at(LATER + 20), scope, { ...entries, collection: 'forms' }), 1, 'another resource')
+  t.equal(await cost(at(null)), 2, 'also records without a stamp')
   t.equal(await cost(at(LATER + 1)), 0)
   clock.now += 1
-  t.equal(await cost(at(LATER + 20)), 2, 'the clock has moved')
+  t.equal(await cost(at(LATER + 20)), 1, 'the clock has moved')
 })
 
 t.test('a page of large records ends earlier, and loses none', async (t) => {
@@ -299,42 +299,10 @@ t.test('a page of large records ends earlier, and loses none', async (t) => {
   await t.rejects(stuck.page(scope, entries, undefined, 6), ResponseTooLarge, 'two records that are too large')
 })
 
-t.test('deletions are not looked for again where there were none', async (t) => {
-  const clock = { now: LATER }
-  const store = embeddedStore({ now: () => new Date(clock.now) })
-  const spans: unknown[] = []
-  const feeds = new Feeds(
-    {
-      aggregate: (query, ...rest) => {
-        const [{ deletedAt }] = query.match.$and as [{ deletedAt?: unknown }]
-        if (deletedAt !== undefined) spans.push(deletedAt)
-        return store.aggregate(query, ...rest)
-      },
-    },
-    async () => clock.now,
-    { settleMs: 0, stamp: 'changedAt', tombstoneDays: 90 },
-  )
-  const ids = Array.from({ length: 9 }, (_, i) => `entry${i}`)
-  await store.insert(
-    'entries',
-    ids.map((id) => entry(id)),
-  )
-  clock.now += 10
-  const first = await walk(feeds, 2)
-  t.same(first.ids, ids)
-  t.same(spans, [{ $gte: new Date(-8.64e15), $lt: new Date(LATER + 10) }], 'once for the whole copy')
-
-  spans.length = 0
-  clock.now += 10
-  await store.remove('entries', A, ['entry3'])
-  clock.now += 10
-  const known = { began: LATER, position: { stamp: LATER + 1, id: null } }
-  t.same((await walk(feeds, 2, known)).ids, ['-entry3'], 'a later deletion is found')
-  t.same((await walk(feeds, 2, known)).ids, ['-entry3'], 'and found again')
-  const after = { $gte: new Date(LATER + 10), $lt: new Date(LATER + 30) }
-  t.same(spans, [after, after])
-  const others = ids.filter((id) => id !== 'entry3')
-  t.same((await walk(feeds, 2)).ids, [...others, '-entry3'], 'by a new copy too')
+t.test('a record with the field of tombstones is no deletion', async (t) => {
+  const { store, feeds } = prepare(t)
+  await store.insert('entries', [{ ...entry('a', new Date(5000)), deletedFrom: A } as Documents['entries']])
+  t.same((await walk(feeds, 1)).ids, ['a'])
 })
 
 t.test('a record whose id is no string does not stop a feed', async (t) => {
