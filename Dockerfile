@@ -8,7 +8,8 @@ COPY schemas schemas
 COPY src src
 COPY seed seed
 COPY pages pages
-RUN npm run build && npm prune --omit=dev && chmod -R a+rX pages
+COPY examples examples
+RUN npm run build && npm prune --omit=dev && chmod -R a+rX pages examples
 
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
@@ -19,6 +20,7 @@ COPY --from=build --chmod=644 /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY --from=build /app/pages pages
+COPY --from=build /app/examples examples
 USER node
 EXPOSE 3000
 # The heap needs no option: Node lets it take half of the memory that the container may use.

@@ -26,6 +26,15 @@ export const Me = Type.Object(
         ids: Type.Integer({ description: 'Largest number of ids in `ids`.', examples: [100] }),
         wait: Type.Integer({ description: 'Longest `wait` of a change feed, in seconds.', examples: [60] }),
         urlBytes: Type.Integer({ description: 'Longest URL, in bytes.', examples: [8000] }),
+        settleMs: Type.Integer({
+          description:
+            'How long a change feed holds a change back, in milliseconds. Lists and digests show it at once.',
+          examples: [10_000],
+        }),
+        tombstoneDays: Type.Integer({
+          description: 'How long deletions are remembered, in days. A cursor of a change feed expires then.',
+          examples: [90],
+        }),
       },
       { title: 'Limits', description: 'The limits of a request.' },
     ),

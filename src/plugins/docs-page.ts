@@ -1,5 +1,5 @@
-// The documentation for people: /docs, a guide with Swagger UI below it, and /docs/errors, to which problems lead. Their files
-// are in pages/. They are compressed once, and the names of all but the pages change with their content, so that browsers keep
+// The documentation for people: /docs, a guide with Swagger UI below it, the programs that the guide links, and /docs/errors,
+// to which problems lead. The pages are in pages/. They are compressed once, and the names of all but the pages change with their content, so that browsers keep
 // them.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -22,6 +22,9 @@ const CONTENT_SECURITY_POLICY = [
 ].join('; ')
 
 const pages = new URL('../../../pages/', import.meta.url)
+const examples = new URL('../../../examples/', import.meta.url)
+/** The examples that the guide links. The second imports the first, so their names stay as they are. */
+const PROGRAMS = ['sync.py', 'check.py']
 // This package only carries Swagger UI's files; that of Swagger UI itself reports each installation to a third party.
 const swaggerUi = new URL('.', import.meta.resolve('@fastify/swagger-ui/static/swagger-ui.css'))
 
@@ -30,6 +33,7 @@ const TYPES = {
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml',
   html: 'text/html; charset=utf-8',
+  py: 'text/plain; charset=utf-8',
 }
 const YEAR_S = 31_536_000
 
@@ -77,7 +81,11 @@ const load = () => {
     )
     return new StaticFile(TYPES.html, Buffer.from(html))
   }
-  return { assets, docs: page('docs.html'), errors: page('errors.html') }
+  const programs = PROGRAMS.map((name) => ({
+    name,
+    file: new StaticFile(TYPES.py, readFileSync(new URL(name, examples))),
+  }))
+  return { assets, programs, docs: page('docs.html'), errors: page('errors.html') }
 }
 
 const problemList = Object.entries(problems)
@@ -92,7 +100,7 @@ let files: ReturnType<typeof load> | undefined
 
 export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
   files ??= load()
-  const { assets, docs, errors } = files
+  const { assets, programs, docs, errors } = files
   await app.register(accepts)
   app.addHook('onRequest', (_request, reply, next) => {
     reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'x-content-type-options': 'nosniff' })
@@ -103,6 +111,9 @@ export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
   // The pages name their files relative to one address, so that they work behind a proxy with a prefix.
   app.get('/docs/', { schema }, (_request, reply) => reply.redirect('../docs', 301))
   app.get('/docs/errors', { schema }, (request, reply) => errors.send(request, reply, 'no-cache'))
+  for (const { name, file } of programs) {
+    app.get(`/docs/${name}`, { schema }, (request, reply) => file.send(request, reply, 'no-cache'))
+  }
   app.get('/docs/files/:name', { schema }, (request, reply) => {
     const file = assets.get((request.params as { name: string }).name)
     if (file === undefined) throw noSuchPath()

@@ -548,7 +548,7 @@ export const responseExamples: Readonly<Record<string, unknown>> = {
     data: {
       organisation: { id: '648b1f5f0000000000000000', name: 'Savannah Field Research' },
       key: { id: 'bRqfAWGcrTFs', name: 'Demo' },
-      limits: { perPage: 1000, ids: 100, wait: 60, urlBytes: 8000 },
+      limits: { perPage: 1000, ids: 100, wait: 60, urlBytes: 8000, settleMs: 10000, tombstoneDays: 90 },
     },
   },
 }

@@ -10,7 +10,9 @@ import { commonProblems } from './operations.js'
 import { problemResponses, response } from './responses.js'
 
 export const meRoutes = (app: FastifyInstance): void => {
-  const limits = { perPage: app.config.maxPerPage, ids: MAX_IDS, wait: MAX_WAIT_S, urlBytes: MAX_URL_BYTES }
+  const { maxPerPage: perPage, sync } = app.config
+  const { settleMs, tombstoneDays } = sync
+  const limits = { perPage, ids: MAX_IDS, wait: MAX_WAIT_S, urlBytes: MAX_URL_BYTES, settleMs, tombstoneDays }
   app.get(
     '/me',
     {
@@ -18,7 +20,7 @@ export const meRoutes = (app: FastifyInstance): void => {
         operationId: 'getMe',
         summary: 'Get the organisation and the limits of the key',
         description:
-          'For a first request: whose data the key reads, when the key expires, and the largest page, number of ids, wait and URL that the service accepts. It costs almost nothing.',
+          'For a first request: whose data the key reads, when the key expires, and the largest page, number of ids, wait and URL that the service accepts. For change feeds, it tells how long changes are held back and deletions are remembered. It costs almost nothing.',
         tags: ['Key'],
         querystring: strict({}),
         response: { 200: response(one(Me)), ...problemResponses(commonProblems) },

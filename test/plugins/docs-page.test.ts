@@ -48,6 +48,20 @@ t.test('the pages load only files of their own, whose names change with their co
   }
 })
 
+t.test('the programs that the guide links are the examples', async (t) => {
+  const { app } = await testApp(t)
+  const links = [...(await app.inject('/docs')).body.matchAll(/href="(docs\/(\w+\.py))"/g)]
+  t.same(
+    links.map(([, , name]) => name),
+    ['sync.py', 'check.py'],
+  )
+  for (const [, path, name] of links) {
+    const response = await app.inject(`/${path}`)
+    t.match(response.headers, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-cache' })
+    t.equal(response.body, readFileSync(`examples/${name}`, 'utf8'))
+  }
+})
+
 t.test('files are compressed as the browser allows, and each is compressed once', async (t) => {
   const { app } = await testApp(t)
   const [, , style = ''] = filesOf((await app.inject('/docs')).body)

@@ -4,7 +4,7 @@ import { keysOf } from '../../src/keys/keys.js'
 import { testApp } from '../support/app.js'
 import { A, fillTenants } from '../support/tenants.js'
 
-const limits = { perPage: 200, ids: 100, wait: 60, urlBytes: 8000 }
+const limits = { perPage: 200, ids: 100, wait: 60, urlBytes: 8000, settleMs: 10_000, tombstoneDays: 90 }
 
 t.test('a key learns its organisation, its name, when it expires, and its limits', async (t) => {
   const { app, store } = await testApp(t, { fill: fillTenants, settings: { MAX_PER_PAGE: '200' } })
