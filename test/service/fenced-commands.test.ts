@@ -181,6 +181,7 @@ const ENV = {
   HOME,
   LANG: 'C.UTF-8',
   npm_config_offline: 'true',
+  npm_config_loglevel: 'error',
   npm_config_update_notifier: 'false',
 }
 
