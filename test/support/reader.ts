@@ -71,7 +71,9 @@ const start = (t: Test, script: string, cwd: string, env: Record<string, string>
     return code ?? 1
   })
   const signal = (name: 'SIGINT' | 'SIGKILL') => {
-    if (!hasEnded) process.kill(-Number(child.pid), name)
+    try {
+      if (!hasEnded) process.kill(-Number(child.pid), name)
+    } catch {} // it has ended just now
   }
   t.teardown(() => signal('SIGKILL'))
   setTimeout(LONGEST_MS, undefined, { ref: false }).then(() => signal('SIGKILL'))
