@@ -8,13 +8,14 @@ import {
   type MakeCommand,
   nameOf,
   organisationId,
+  print,
   printResult,
   requireOrganisation,
   UsageError,
 } from './run-command.js'
 import { cellOf, table } from './table.js'
 
-export const keysCommand: MakeCommand = ({ out, onStore }) =>
+export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
   new Command('keys')
     .description('Issue, list and revoke API keys')
     .addCommand(
@@ -31,7 +32,9 @@ export const keysCommand: MakeCommand = ({ out, onStore }) =>
             const key = await keys.issue({ organisation, name, ...(expiresAt && { expiresAt }) })
             const issued = (await keys.list(organisation)).map(rowOf).find(({ keyId }) => keyId === keyIdOf(key))
             const advice = `Keep it now: it is not shown again. Its id is ${issued?.keyId}.`
-            printResult(out, json, { ...issued, key }, [key, advice])
+            printResult(out, json, { ...issued, key }, [key])
+            // Not on stdout, so that a script can take the key from there.
+            if (!json) print(err, advice)
           }),
         ),
     )

@@ -38,6 +38,7 @@ t.test('without --json, keys are a table and a new key comes with a warning to k
   const { keys } = await prepare(t)
   const issued = await keys('issue', '--organisation', 'org', '--name', 'First')
   t.match(issued.output, /^fda_\w+\nKeep it now/)
+  t.match(issued.stdout, /^fda_\w+\n$/, 'a script can take the key')
   await keys('issue', '--organisation', 'org', '--name', 'Second')
   const { stdout } = await keys('list')
   t.match(stdout, /^keyId +organisation +name .*\n\w{12} +org +First +\S+Z +- +- +-\n\w{12} +org +Second /)

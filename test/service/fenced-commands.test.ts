@@ -1,0 +1,237 @@
+// Runs every fenced block of README.md and docs/ as a reader would: page by page, in order, in a folder like a clone. What a
+// page shows below a command must be what the command prints. Commands on a database run on the server of TEST_MONGODB_URI.
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Type } from '@sinclair/typebox'
+import t, { type Test } from 'tap'
+import { collections } from '../../src/documents/collections.js'
+import { response } from '../../src/routes/responses.js'
+import { testApp } from '../support/app.js'
+import { type Block, blocksOf, firstMissing, pages } from '../support/pages.js'
+import { goesOn, PATH, type Program, Reader } from '../support/reader.js'
+
+// Most of the time goes by in waiting for processes.
+t.jobs = 3
+
+const server = process.env.TEST_MONGODB_URI
+const DEMO_KEY = 'fda_bRqfAWGcrTFs_kJCVgb0Tp3a1G3BmW1AqUoJR23YaFeCIj1xisfx'
+
+/** The name of a block in the lists below: its page and its first line. */
+const nameOf = ({ page, text }: Block): string => `${page}: ${text.split('\n')[0]}`
+
+/** Blocks that are not run here: why, the file that holds them instead, and what stands there. */
+const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
+  'docs/contributing.md: docker run --detach --rm --name field-data-test --publish 127.0.0.1:27017:27017 mongo:8': {
+    why: 'it needs Docker, and would run this test again',
+    file: '.ci/run',
+    says: 'TEST_MONGODB_URI="$uri" npm test',
+  },
+  'docs/contributing.md: TEST_MONGODB_URI="$(.ci/mongodb-compatible-server start)" npm test': {
+    why: 'it would run this test again',
+    file: '.ci/run',
+    says: 'TEST_MONGODB_URI="$uri" npm test',
+  },
+  'docs/operating.md: docker compose up --build --detach': {
+    why: 'it needs Docker',
+    file: 'test/rules/compose.test.ts',
+    says: 'compose.yaml',
+  },
+  'docs/operating.md: npm install ./field-data-api-1.0.0.tgz': {
+    why: 'it packs all dependencies',
+    file: '.ci/packed',
+    says: 'npm install --offline',
+  },
+  'docs/reading-data.md: npm install openapi-fetch openapi-typescript': {
+    why: 'it needs the network',
+    file: 'clients/run',
+    says: 'openapi-typescript "$DOCUMENT" --output',
+  },
+  'docs/architecture.md: src': {
+    why: 'it is a drawing of the rooms',
+    file: 'test/rules/layers.test.ts',
+    says: 'docs/architecture.md',
+  },
+  'docs/data.md: db.entries.updateOne(': {
+    why: 'it is a statement for a database',
+    file: 'test/service/other-writers.test.ts',
+    says: "readFileSync('docs/data.md'",
+  },
+  'docs/data.md: db.entries.updateMany(': {
+    why: 'it is a statement for a database',
+    file: 'test/service/other-writers.test.ts',
+    says: "readFileSync('docs/data.md'",
+  },
+}
+
+/** Blocks that are neither commands nor what a command prints. */
+const HELD: Record<string, (t: Test, block: Block, reader: Reader) => Promise<unknown>> = {
+  'docs/errors.md: {': async (t, { page, text }, reader) => {
+    const [, path] = /`GET (\S+)` gives:\n\n```json/.exec(readFileSync(page, 'utf8')) as string[]
+    const sent = await fetch((await reader.url()) + path, { headers: { authorization: `Bearer ${DEMO_KEY}` } })
+    const { requestId, ...problem } = (await sent.json()) as { requestId: string }
+    const { requestId: shownId, ...shown } = JSON.parse(text)
+    t.same(shown, problem)
+    t.equal(shownId.length, requestId.length)
+  },
+  "docs/scaling.md: sh.shardCollection('field-data.entries', { organisation: 1, _id: 1 })": async (t, { text }) => {
+    const sh = {
+      shardCollection(name: string, key: Record<string, number>) {
+        const { indexes } = collections[name.replace('field-data.', '') as keyof typeof collections]
+        t.ok(
+          indexes.some((index) => String(index).startsWith(String(Object.keys(key)))),
+          'an index on the fields of the key exists',
+        )
+      },
+    }
+    new Function('sh', text)(sh)
+  },
+  'docs/syncing.md: cursor = what was stored, or "*"': async (t, { text }, reader) => {
+    const [, path] = /GET (\S+)/.exec(text) as string[]
+    const [, next] = /store _metadata\.(\w+) as the cursor/.exec(text) as string[]
+    const [, more] = /until _metadata\.(\w+) is false/.exec(text) as string[]
+    const headers = { authorization: `Bearer ${DEMO_KEY}` }
+    const copy = new Set<string>()
+    let metadata: Record<string, unknown> = { [next as string]: '*', [more as string]: true }
+    while (metadata[more as string] !== false) {
+      const sent = await fetch((await reader.url()) + path?.replace('{cursor}', String(metadata[next as string])), {
+        headers,
+      })
+      const { data, _metadata } = (await sent.json()) as { data: { id: string }[]; _metadata: typeof metadata }
+      for (const { id } of data) copy.add(id)
+      metadata = _metadata
+    }
+    t.equal(copy.size, 1500)
+  },
+  'docs/syncing.md: SELECT count(*), sum(updated) FROM entries WHERE id >= :from AND id < :to': async (
+    t,
+    block,
+    reader,
+  ) => {
+    const headers = { authorization: `Bearer ${DEMO_KEY}` }
+    const ends = { from: '66', to: '68' }
+    const sent = await fetch(`${await reader.url()}/v1/sync/entries/digest?${new URLSearchParams(ends)}`, { headers })
+    const [{ count, updatedAtSum }] = ((await sent.json()) as { data: [{ count: number; updatedAtSum: string }] }).data
+    t.ok(count > 100)
+    const run =
+      'import sqlite3, sys, json\ndb = sqlite3.connect(sys.argv[1])\nprint(*db.execute(sys.argv[2], json.loads(sys.argv[3])).fetchone())'
+    const row = execFileSync('python3', [
+      '-c',
+      run,
+      join(reader.folder, 'copy/copy.sqlite'),
+      block.text,
+      JSON.stringify(ends),
+    ])
+    t.equal(String(row), `${count} ${updatedAtSum}\n`)
+  },
+  'docs/syncing.md: 17 2 * * * flock -n /srv/copy/lock /srv/copy/nightly.sh >>/srv/copy/nightly.log 2>&1': async (
+    t,
+    { text },
+    reader,
+  ) => {
+    const [, times, command] = /^((?:[\d*]+ ){5})(.*)/.exec(text) as string[]
+    t.ok(times)
+    const program = await reader.run((command as string).replaceAll('/srv/copy', join(reader.folder, 'copy')))
+    t.equal(await program.code, 0)
+    t.equal(readFileSync(join(reader.folder, 'copy/nightly.log'), 'utf8'), '0 entries were fetched again or dropped\n')
+  },
+  'docs/versioning.md: Deprecation: @1767225600': async (t, { text }) => {
+    const shown = Object.fromEntries(text.split('\n').map((line) => line.split(/: (.*)/).slice(0, 2))) as Record<
+      string,
+      string
+    >
+    const { app } = await testApp(t)
+    const since = new Date(1000 * Number(shown.Deprecation?.slice(1)))
+    const schema = {
+      operationId: 'getOld',
+      response: { 200: response(Type.Object({}, { title: 'Old', description: 'd' })) },
+    }
+    app.get(
+      '/old',
+      { schema, config: { deprecated: { since, sunset: new Date(String(shown.Sunset)) } } },
+      async () => ({}),
+    )
+    const { headers } = await app.inject('/old')
+    t.same({ Deprecation: headers.deprecation, Sunset: headers.sunset }, shown)
+  },
+}
+
+const hasTool = (name: string): boolean => PATH.split(':').some((folder) => existsSync(join(folder, name)))
+
+/** What a block needs and this machine does not have. */
+const missingFor = ({ language, text }: Block): string | undefined => {
+  const tools = ['bash', 'curl', 'openssl', 'python3'].filter((tool) => tool === 'bash' || text.includes(`${tool} `))
+  const missing = [...tools, ...(language === 'sql' ? ['python3'] : [])].find((tool) => !hasTool(tool))
+  return missing && `there is no ${missing} on this machine`
+}
+
+const indented = (text: string): string => {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}
+
+const assertShown = async (
+  t: Test,
+  { place, language, text }: Block,
+  program: Program,
+  reader: Reader,
+): Promise<void> => {
+  const printed = await reader.asOnThePage(language === 'json' ? indented(program.stdout()) : program.output())
+  const missing = firstMissing(text, printed)
+  t.equal(
+    missing,
+    undefined,
+    `${place} shows what is printed`,
+    missing === undefined ? {} : { printed: printed.slice(-2000) },
+  )
+}
+
+const walk = async (t: Test, page: string): Promise<void> => {
+  const reader = new Reader(t)
+  const atEnd: { block: Block; program: Program }[] = []
+  let isOnServer = false
+  let last: { skip: string | undefined; program?: Program } | undefined
+  const blocks = blocksOf(page)
+  for (const [at, block] of blocks.entries()) {
+    const { place, language, text } = block
+    const elsewhere = ELSEWHERE[nameOf(block)]
+    const held = HELD[nameOf(block)]
+    isOnServer ||= /\bMONGODB_URI=mongodb/.test(text)
+    const isShown = ['json', 'text', 'http'].includes(language) && block.follows && !held
+    const skip =
+      isOnServer && server === undefined
+        ? 'TEST_MONGODB_URI is not set'
+        : (missingFor(block) ?? (isShown ? last?.skip : undefined))
+    await t.test(`${place} ${text.split('\n')[0]}`, { skip: skip ?? false }, async (t) => {
+      if (elsewhere)
+        t.ok(readFileSync(elsewhere.file, 'utf8').includes(elsewhere.says), `${elsewhere.why}: ${elsewhere.file}`)
+      else if (held) await held(t, block, reader)
+      else if (language === 'sh') {
+        const program = await reader.run(text)
+        last = { skip, program }
+        const next = blocks[at + 1]
+        // curl ends with 22 at an error that the page shows below.
+        const expected = next?.follows && next.text.includes('"success": false') ? 22 : 0
+        if (!goesOn(text)) t.equal(await program.code, expected, program.output())
+      } else if (!isShown || last?.program === undefined) t.fail(`${place}: no test knows this block (${language})`)
+      else if (reader.lasting.has(last.program)) atEnd.push({ block, program: last.program })
+      else await assertShown(t, block, last.program, reader)
+    })
+    if (language === 'sh' && (skip !== undefined || elsewhere)) last = { skip }
+  }
+  for (const program of reader.lasting) {
+    program.signal('SIGINT')
+    await program.code
+  }
+  for (const { block, program } of atEnd) await assertShown(t, block, program, reader)
+}
+
+for (const page of pages) t.test(`every block of ${page} is true`, (t) => walk(t, page))
+
+t.test('the lists of this test name only blocks that exist', async (t) => {
+  const names = new Set(pages.flatMap((page) => blocksOf(page).map(nameOf)))
+  for (const name of [...Object.keys(ELSEWHERE), ...Object.keys(HELD)]) t.ok(names.has(name), name)
+})
