@@ -125,7 +125,7 @@ t.test('the guide shows what the service responds with the demo data', async (t)
     ...readFileSync('pages/docs.html', 'utf8').matchAll(/<pre class="(request|response)">(.*?)<\/pre>/gs),
   ].map(([, kind, html = '']) => ({ kind, text: textOf(html) }))
   const requests = blocks.flatMap(({ text }, index) => {
-    const url = /^curl -H "Authorization: Bearer \$KEY" 'http:\/\/127\.0\.0\.1:3000(\/[^']+)'$/.exec(text)?.[1]
+    const url = /^curl -H "Authorization: Bearer \$API_KEY" 'http:\/\/127\.0\.0\.1:3000(\/[^']+)'$/.exec(text)?.[1]
     return url === undefined ? [] : [{ url, shown: blocks[index + 1] as (typeof blocks)[number] }]
   })
   t.equal(requests.length, 7)
