@@ -138,7 +138,7 @@ export class Feeds {
     const { stamp } = this.settings
     const newest = newestIn(scope, collection, stamp, { stamp: { $gte: new Date(from), $lt: new Date(horizon) } })
     const rows = rowsOf(await this.store.aggregate(newest, undefined, 'primary'))
-    const stamps = rows.flatMap((row) => this.#stampOf(row) ?? [])
+    const stamps = rows.map((row) => this.#stampOf(row) as number)
     return stamps.length === 0 ? undefined : Math.max(...stamps)
   }
 
