@@ -133,6 +133,23 @@ t.test('An operation that gets no free connection in time fails', async (t) => {
   await failed
 })
 
+t.test('A union is one command', async (t) => {
+  const { server, store } = await start(t)
+  const scope = { organisation: A }
+  const records = Query.in(scope, 'entries', [], [{ $limit: 2 }])
+  const deletions = Query.deletedFrom(scope, 'entries', [], [{ $limit: 3 }])
+  server.errors.set('aggregate', 40_324)
+  await t.rejects(store.aggregate(records.and(deletions)), { code: 40_324 }, 'the stand-in knows no unions')
+  t.match(server.commands.at(-1), {
+    aggregate: 'entries',
+    pipeline: [
+      { $match: records.match },
+      { $limit: 2 },
+      { $unionWith: { coll: 'entries', pipeline: [{ $match: deletions.match }, { $limit: 3 }] } },
+    ],
+  })
+})
+
 t.test('An option of the URI overrides the setting', async (t) => {
   const { server } = await start(t)
   server.isRouter = true
