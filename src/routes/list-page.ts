@@ -1,6 +1,7 @@
 // Reads one page of a list: by its number, or from the position of a token. It reads one record more than the page
 // shows, so it knows whether the list goes on.
 import { BsonList, bsonArray, UnwritableDocument } from '../bson/reader.js'
+import { fieldOf } from '../bson/values.js'
 import { fromPayload, positionOf, type Start, toPayload } from '../paging/position.js'
 import { decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from '../paging/token.js'
 import { rangesAfter } from '../pipelines/keyset.js'
@@ -31,8 +32,9 @@ export const readPage = async (
 ): Promise<Page> => {
   const { page, perPage } = listing
   const limit = perPage + 1
+  const skip = listing.cursor === undefined ? (page - 1) * perPage : 0
   const list = await (start === undefined
-    ? read({ isBackward: false, skip: listing.cursor === undefined ? (page - 1) * perPage : 0, limit })
+    ? readInOrder(listing, { isBackward: false, skip, limit }, read)
     : readFrom(listing, start, limit, read))
   const rows = list.documents
   const isBackward = start?.isBackward ?? false
@@ -78,7 +80,7 @@ const readFrom = async (
   let collection = ''
   let left = limit
   for (const range of rangesAfter(field, direction, position, isInclusive)) {
-    const list = await read({ range, isBackward, skip: 0, limit: left })
+    const list = await readInOrder(listing, { range, isBackward, skip: 0, limit: left }, read)
     collection = list.collection
     batches.push(...list.batches)
     left -= list.documents.length
@@ -86,6 +88,49 @@ const readFrom = async (
   }
   return new BsonList(collection, batches)
 }
+
+/**
+ * Reads some rows of the list. A missing value and null are equal, so the rows that have either are in the order of their
+ * ids. Some compatible servers put all of one kind before those of the other. Then the kind that they put last may lack rows
+ * that belong here, and they are read too. On other servers that finds rows of the page once more.
+ */
+const readInOrder = async (
+  listing: Listing,
+  slice: Slice,
+  read: (slice: Slice) => Promise<BsonList>,
+): Promise<BsonList> => {
+  const list = await read(slice)
+  const { field, direction } = orderOf(listing, slice.isBackward)
+  const rows = list.documents
+  const hasValue = (row: Buffer | undefined) => row === undefined || positionOf(row, field)?.value !== null
+  // Such rows are at one end of a list. Behind rows that were skipped, the order is that of the server.
+  if (field === '_id' || slice.skip > 0 || (hasValue(rows[0]) && hasValue(rows.at(-1)))) return list
+
+  const valued = rows.filter(hasValue)
+  const found = new Map(rows.flatMap((row) => (hasValue(row) ? [] : [[idOf(row), row]])))
+  const count = found.size
+  if (rows.length === slice.limit) {
+    const isMissing = (row: Buffer) => fieldOf(row, 0, field) === undefined
+    const kinds = new Set([...found.values()].map(isMissing))
+    const isLastMissing = isMissing([...found.values()].at(-1) as Buffer)
+    const lacksMissing = kinds.size === 1 ? !isLastMissing : isLastMissing
+    const furthest = [...found.keys()].sort(byBytes).at(direction === 1 ? -1 : 0)
+    const range = {
+      [field]: lacksMissing ? { $exists: false } : { $type: 'null' },
+      _id: { ...(slice.range?._id as object | undefined), [direction === 1 ? '$lte' : '$gte']: furthest },
+    }
+    const { documents } = await read({ ...slice, range, limit: count })
+    for (const row of documents) found.set(idOf(row), row)
+  }
+  const ids = [...found.keys()].sort((a, b) => direction * byBytes(a, b)).slice(0, count)
+  const others = ids.map((id) => found.get(id) as Buffer)
+  return new BsonList(list.collection, [bsonArray(direction === 1 ? [...others, ...valued] : [...valued, ...others])])
+}
+
+/** The id of a row whose sort value is missing or null. */
+const idOf = (row: Buffer): string => positionOf(row, '_id')?.id as string
+
+const byBytes = (a: string, b: string): number => Buffer.from(a).compare(Buffer.from(b))
 
 /** The error for a record from which no cursor can go on. The page can still be read by its number. */
 const unplaced = (collection: string, row: Buffer, field: string): UnwritableDocument => {

@@ -249,7 +249,12 @@ t.test(title, { skip: server === undefined }, async (t) => {
           for (const order of orders) {
             const listing = { ...selection, sortBy: by, sortOrder: order, page: 1, perPage: 50 } as const
             const { field, direction } = orderOf(listing as never, false)
-            for (const range of rangesAfter(field, direction, { value: middle[by] ?? null, id: middleId })) {
+            const ofOneKind = by === 'id' ? [] : [{ $exists: false }, { $type: 'null' }]
+            const ranges = [
+              ...rangesAfter(field, direction, { value: middle[by] ?? null, id: middleId }),
+              ...ofOneKind.map((kind) => ({ [field]: kind, _id: { $gt: middleId, $lte: 'p' } })),
+            ]
+            for (const range of ranges) {
               const slice = { range, isBackward: false, skip: 0, limit: 51 }
               const found = list(scope, { ...listing, slice } as never)
               const check = Object.keys(selection).length > 1 ? explainQuery : explainRange
