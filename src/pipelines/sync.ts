@@ -16,9 +16,21 @@ export interface FeedResource {
 
 /** A part of a feed that is one range of an index: the rows between two stamps, or those of one stamp after an id. */
 export interface FeedRange {
-  /** The stamp of all rows, or the bounds of their stamps, or null for rows without a stamp. */
-  readonly stamp: Date | null | { readonly $gte?: Date; readonly $gt?: Date; readonly $lt: Date }
-  readonly afterId?: string
+  /**
+   * The stamp of all rows, or the bounds of their stamps. Rows without a stamp have none or null: null stands for both, and
+   * the other two conditions for one of them.
+   */
+  readonly stamp:
+    | Date
+    | null
+    | { readonly $gte?: Date; readonly $gt?: Date; readonly $lt: Date }
+    | { readonly $exists: false }
+    | { readonly $type: 'null' }
+  /** Only ids that are strings. */
+  readonly afterId?: string | undefined
+  readonly lastId?: string | undefined
+  /** Only ids that are not strings, which follow no id. */
+  readonly otherIds?: true
 }
 
 /**
@@ -27,8 +39,11 @@ export interface FeedRange {
  */
 export const rowsIn = (scope: Scope, resource: FeedResource, stamp: Stamp, range: FeedRange, limit: number): Query => {
   const changes = changesIn(scope, resource, stamp, range, limit)
-  return range.stamp === null ? changes : changes.and(deletionsIn(scope, resource.collection, range, limit))
+  return hasNoStamps(range) ? changes : changes.and(deletionsIn(scope, resource.collection, range, limit))
 }
+
+/** Whether the rows of a range have no stamp. */
+export const hasNoStamps = ({ stamp }: FeedRange): boolean => stamp === null || '$exists' in stamp || '$type' in stamp
 
 const changesIn = (
   scope: Scope,
@@ -79,10 +94,12 @@ const shaping = (stage: Stage, stamp: Stamp): Stage[] => {
 }
 
 /** An array of dates has several places in the order, so it does not count as a stamp. */
-const conditions = (field: string, { stamp, afterId }: FeedRange): Condition[] => [
+const conditions = (field: string, { stamp, afterId, lastId, otherIds }: FeedRange): Condition[] => [
   { [field]: stamp },
   { [field]: { $not: { $type: 'array' } } },
   ...(afterId === undefined ? [] : [{ _id: { $gt: afterId } }]),
+  ...(lastId === undefined ? [] : [{ _id: { $lte: lastId } }]),
+  ...(otherIds === undefined ? [] : [{ _id: { $not: { $type: 'string' } } }]),
 ]
 
 const first = (field: string, limit: number): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]

@@ -1,7 +1,7 @@
 // Reads one page of a list: by its number, or from the position of a token. It reads one record more than the page
 // shows, so it knows whether the list goes on.
 import { BsonList, bsonArray, UnwritableDocument } from '../bson/reader.js'
-import { fieldOf } from '../bson/values.js'
+import { inOrderOfIds } from '../paging/empty-values.js'
 import { fromPayload, positionOf, type Start, toPayload } from '../paging/position.js'
 import { decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from '../paging/token.js'
 import { rangesAfter } from '../pipelines/keyset.js'
@@ -89,11 +89,7 @@ const readFrom = async (
   return new BsonList(collection, batches)
 }
 
-/**
- * Reads some rows of the list. A missing value and null are equal, so the rows that have either are in the order of their
- * ids. Some compatible servers put all of one kind before those of the other. Then the kind that they put last may lack rows
- * that belong here, and they are read too. On other servers that finds rows of the page once more.
- */
+/** Reads some rows of the list. Those without a sort value are put in the order of their ids. */
 const readInOrder = async (
   listing: Listing,
   slice: Slice,
@@ -102,35 +98,20 @@ const readInOrder = async (
   const list = await read(slice)
   const { field, direction } = orderOf(listing, slice.isBackward)
   const rows = list.documents
-  const hasValue = (row: Buffer | undefined) => row === undefined || positionOf(row, field)?.value !== null
+  const isEmpty = (row: Buffer | undefined) => row !== undefined && positionOf(row, field)?.value === null
   // Such rows are at one end of a list. Behind rows that were skipped, the order is that of the server.
-  if (field === '_id' || slice.skip > 0 || (hasValue(rows[0]) && hasValue(rows.at(-1)))) return list
+  if (field === '_id' || slice.skip > 0 || !(isEmpty(rows[0]) || isEmpty(rows.at(-1)))) return list
 
-  const valued = rows.filter(hasValue)
-  const found = new Map(rows.flatMap((row) => (hasValue(row) ? [] : [[idOf(row), row]])))
-  const count = found.size
-  if (rows.length === slice.limit) {
-    const isMissing = (row: Buffer) => fieldOf(row, 0, field) === undefined
-    const kinds = new Set([...found.values()].map(isMissing))
-    const isLastMissing = isMissing([...found.values()].at(-1) as Buffer)
-    const lacksMissing = kinds.size === 1 ? !isLastMissing : isLastMissing
-    const furthest = [...found.keys()].sort(byBytes).at(direction === 1 ? -1 : 0)
-    const range = {
-      [field]: lacksMissing ? { $exists: false } : { $type: 'null' },
-      _id: { ...(slice.range?._id as object | undefined), [direction === 1 ? '$lte' : '$gte']: furthest },
-    }
-    const { documents } = await read({ ...slice, range, limit: count })
-    for (const row of documents) found.set(idOf(row), row)
-  }
-  const ids = [...found.keys()].sort((a, b) => direction * byBytes(a, b)).slice(0, count)
-  const others = ids.map((id) => found.get(id) as Buffer)
+  const valued = rows.filter((row) => !isEmpty(row))
+  const empty = rows.filter(isEmpty)
+  const isWhole = rows.length < slice.limit
+  const others = await inOrderOfIds(empty, { field, direction, isWhole }, async ({ value, lastId }) => {
+    const last = lastId !== undefined && { [direction === 1 ? '$lte' : '$gte']: lastId }
+    const range = { [field]: value, _id: { ...(slice.range?._id as object | undefined), ...last } }
+    return (await read({ ...slice, range, limit: empty.length })).documents
+  })
   return new BsonList(list.collection, [bsonArray(direction === 1 ? [...others, ...valued] : [...valued, ...others])])
 }
-
-/** The id of a row whose sort value is missing or null. */
-const idOf = (row: Buffer): string => positionOf(row, '_id')?.id as string
-
-const byBytes = (a: string, b: string): number => Buffer.from(a).compare(Buffer.from(b))
 
 /** The error for a record from which no cursor can go on. The page can still be read by its number. */
 const unplaced = (collection: string, row: Buffer, field: string): UnwritableDocument => {

@@ -1,9 +1,17 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of
 // their stamps. Nothing younger than the horizon is shown, so that no copy passes a write that commits late.
 import { LRUCache } from 'lru-cache'
-import { BsonDocument, type BsonList, ResponseTooLarge, reading } from '../bson/reader.js'
+import {
+  BsonDocument,
+  type BsonList,
+  type Element,
+  ResponseTooLarge,
+  reading,
+  UnwritableDocument,
+} from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
 import { problem } from '../http/problems.js'
+import { inOrderOfIds } from '../paging/empty-values.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import type { Scope } from '../pipelines/stages.js'
 import {
@@ -11,6 +19,7 @@ import {
   DELETED_FROM,
   type FeedRange,
   type FeedResource,
+  hasNoStamps,
   newestIn,
   rowsIn,
   type Stamp,
@@ -144,16 +153,25 @@ export class Feeds {
 
   /** The first rows of a range in their order. */
   async #rowsIn({ scope, resource, signal }: Asked, range: FeedRange, limit: number): Promise<Row[]> {
-    const query = rowsIn(scope, resource, this.settings.stamp, range, limit)
-    const rows = rowsOf(await this.store.aggregate(query, signal, 'primary'))
-    return this.#inOrder(rows).slice(0, limit)
+    const { stamp } = this.settings
+    const read = (range: FeedRange): Promise<BsonList> =>
+      this.store.aggregate(rowsIn(scope, resource, stamp, range, limit), signal, 'primary')
+    const list = await read(range)
+    if (!hasNoStamps(range)) return this.#inOrder(rowsOf(list)).slice(0, limit)
+    const { collection, documents } = list
+    const order = { field: stamp, direction: 1, isWhole: documents.length < limit } as const
+    const inOrder = await inOrderOfIds(documents, order, async ({ value, lastId }) => {
+      const others = await read({ ...range, stamp: value, lastId })
+      return others.documents
+    })
+    return inOrder.map((bytes) => ({ document: new BsonDocument(collection, bytes), isDeleted: false }))
   }
 
   /** Merges records and tombstones. The database has put each of them in order. */
   #inOrder(rows: Row[]): Row[] {
     if (!rows.some(({ isDeleted }) => isDeleted)) return rows
     return rows
-      .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: Buffer.from(idOf(row)) }))
+      .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: Buffer.from(idOf(row) ?? '') }))
       .sort((a, b) => a.stamp - b.stamp || a.id.compare(b.id))
       .map(({ row }) => row)
   }
@@ -162,8 +180,13 @@ export class Feeds {
   #between(rows: readonly Row[]): Position {
     const [last, next] = rows as [Row, Row]
     const stamp = this.#stampOf(last) ?? null
-    const isLastOfStamp = stamp !== null && this.#stampOf(next) !== stamp
-    return isLastOfStamp ? { stamp: stamp + 1, id: null } : { stamp, id: idOf(last) }
+    if (stamp !== null && this.#stampOf(next) !== stamp) return { stamp: stamp + 1, id: null }
+    const id = idOf(last)
+    if (id !== undefined) return { stamp, id }
+    const { collection, bytes } = last.document
+    const { at, next: end } = fieldOf(bytes, 0, '_id') as Element
+    const reason = 'is not a string, so no cursor can go on after it'
+    throw new UnwritableDocument(collection, bytes.toString('hex', at, end), '_id', reason)
   }
 
   #stampOf({ document: { bytes }, isDeleted }: Row): number | undefined {
@@ -185,21 +208,20 @@ const fitting = (rows: readonly Row[]): number => {
 
 /** The ranges of the feed after a position, in order. Each is read only if those before it do not fill the page. */
 const rangesBehind = ({ stamp, id }: Position, horizon: number): FeedRange[] => {
+  if (stamp !== null && stamp >= horizon) return []
   const $lt = new Date(horizon)
-  if (stamp === null)
-    return [{ stamp: null, ...(id !== null && { afterId: id }) }, { stamp: { $gte: FIRST_TIME, $lt } }]
-  if (stamp >= horizon) return []
-  const at = new Date(stamp)
-  if (id === null) return [{ stamp: { $gte: at, $lt } }]
-  return [{ stamp: at, afterId: id }, { stamp: { $gt: at, $lt } }]
+  const at = stamp === null ? null : new Date(stamp)
+  const later: FeedRange = { stamp: at === null ? { $gte: FIRST_TIME, $lt } : { $gt: at, $lt } }
+  if (id !== null) return [{ stamp: at, afterId: id }, { stamp: at, otherIds: true }, later]
+  return at === null ? [{ stamp: null }, later] : [{ stamp: { $gte: at, $lt } }]
 }
 
 /** The position at the horizon, or the given one if it is later: another process may have read a later clock. */
 const later = (position: Position, horizon: number): Position =>
   position.stamp !== null && position.stamp >= horizon ? position : { stamp: horizon, id: null }
 
-/** The id of a row. Ids are strings; a row with another id can be read, but no page begins after it. */
-const idOf = ({ document: { bytes } }: Row): string => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? ''
+/** The id of a row, or undefined if it is not a string. */
+const idOf = ({ document: { bytes } }: Row): string | undefined => stringOf(bytes, fieldOf(bytes, 0, '_id'))
 
 const rowsOf = ({ collection, documents }: BsonList): Row[] =>
   reading(collection, () =>

@@ -1,5 +1,6 @@
 // The change feed over a store: nothing is lost and nothing is out of order, whatever the stamps are and whoever writes
 // meanwhile.
+import { ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'
 import { ResponseTooLarge } from '../../src/bson/reader.js'
 import { fieldOf, stringOf } from '../../src/bson/values.js'
@@ -305,13 +306,31 @@ t.test('a record with the field of tombstones is no deletion', async (t) => {
   t.same((await walk(feeds, 1)).ids, ['a'])
 })
 
-t.test('a record whose id is no string does not stop a feed', async (t) => {
+t.test('ids that are not strings stop a feed only where no cursor can go on after them', async (t) => {
   const { store, feeds } = prepare(t)
+  const [first, last] = [new ObjectId('0'.repeat(24)), new ObjectId('1'.repeat(24))]
   await store.insert(
     'entries',
-    [5, 'a', 'b'].map((id) => entry(id as string, new Date(5000))),
+    ['a', 'b', first, last].map((id) => entry(id as string, new Date(5000))),
   )
-  t.same((await walk(feeds, 1)).ids, ['undefined', 'a', 'b'])
+  await store.insert('entries', [entry('c', new Date(6000))])
+  const all = ['a', 'b', 'undefined', 'undefined', 'c']
+  for (const perPage of [1, 3]) {
+    const message = `entries ${first}: _id is not a string, so no cursor can go on after it`
+    await t.rejects(walk(feeds, perPage), { message }, `${perPage} a page`)
+  }
+  for (const perPage of [2, 4, 5]) t.same((await walk(feeds, perPage)).ids, all, `${perPage} a page`)
+})
+
+t.test('records without a stamp come in the order of their ids, whether it is missing or null', async (t) => {
+  const { store, feeds } = prepare(t)
+  const ids = Array.from({ length: 40 }, (_, n) => `${'cab'[n % 3]}${10 + n}`)
+  const stamps = [undefined, null]
+  await store.insert(
+    'entries',
+    ids.map((id, n) => ({ ...entry(id), updatedAt: stamps[Number(n % 5 < 2)] }) as never),
+  )
+  for (const perPage of [1, 2, 7, 40]) t.same((await walk(feeds, perPage)).ids, [...ids].sort(), `${perPage} a page`)
 })
 
 t.test('the newest stamp is that of a change or a deletion below the horizon', async (t) => {

@@ -1,0 +1,53 @@
+// Rows whose sort value is missing or null, which MongoDB takes as equal: they are in the order of their ids. Some compatible
+// servers put all rows of one kind before those of the other.
+import { Bson } from '../bson/reader.js'
+import { fieldOf } from '../bson/values.js'
+import type { Direction } from '../pipelines/keyset.js'
+
+/** Conditions on a sort value and on the ids, for rows of one kind. */
+export interface OneKind {
+  readonly value: { readonly $exists: false } | { readonly $type: 'null' }
+  /** The last id of the rows, in the direction of the list. */
+  readonly lastId: string | undefined
+}
+
+/**
+ * Puts rows without a sort value in the order of their ids. If there are more such rows, those of the kind that the server puts
+ * last may belong here, so they are read too. On MongoDB that finds the same rows once more.
+ * @param rows the rows in the order of the server, which are as many as are wanted
+ * @param isWhole whether there are no more of them
+ * @param read the first rows of one kind, up to an id
+ */
+export const inOrderOfIds = async (
+  rows: readonly Buffer[],
+  { field, direction, isWhole }: { field: string; direction: Direction; isWhole: boolean },
+  read: (kind: OneKind) => Promise<readonly Buffer[]>,
+): Promise<Buffer[]> => {
+  const found = new Map(rows.map((row) => [keyOf(row), row]))
+  const inOrder = () => [...found.keys()].sort((a, b) => (a < b ? -direction : direction))
+  if (!isWhole) {
+    const isMissing = (row: Buffer) => fieldOf(row, 0, field) === undefined
+    const isLastMissing = isMissing(rows.at(-1) as Buffer)
+    const areOfOneKind = rows.every((row) => isMissing(row) === isLastMissing)
+    const lastKey = inOrder().at(-1) as string
+    const others = await read({
+      value: areOfOneKind === isLastMissing ? { $type: 'null' } : { $exists: false },
+      lastId: lastKey.startsWith(STRING) ? Buffer.from(lastKey.slice(1), 'latin1').toString() : undefined,
+    })
+    for (const row of others) found.set(keyOf(row), row)
+  }
+  return inOrder()
+    .map((key) => found.get(key) as Buffer)
+    .slice(0, rows.length)
+}
+
+const [NUMBER, STRING, OTHER] = ['1', '2', '3']
+
+/** A text for the id of a row that sorts as the id does. Each of its characters is a byte. */
+const keyOf = (row: Buffer): string => {
+  const id = fieldOf(row, 0, '_id')
+  if (id === undefined) return OTHER
+  if (id.type === Bson.string) return STRING + row.toString('latin1', id.at + 4, id.next - 1)
+  const isNumber = id.type === Bson.double || id.type === Bson.int32 || id.type === Bson.int64
+  return (isNumber ? NUMBER : OTHER) + row.toString('latin1', id.at, id.next)
+}
