@@ -19,10 +19,11 @@ BETWEEN = "FROM entries WHERE id >= :from AND (:to IS NULL OR id < :to)"
 def check(db, **ends):
     """Compares a range of ids, {from, to}, and returns how many records were fetched."""
     place = {"from": "", "to": None, **ends}
-    # A bound must not contain a comma, and all of them must fit into a URL.
+    # A bound must not contain a comma, and all of them must fit into a URL of 8,000 bytes.
     ids = [id for (id,) in db.execute(f"SELECT id {BETWEEN} ORDER BY id", place) if "," not in id]
-    most = min(50, 5000 // max([len(quote(id)) for id in ids], default=1) + 1)
-    bounds = ids[:: len(ids) // most + 1][1:]
+    free = 7000 - sum(len(quote(end)) for end in ends.values())
+    most = min(50, free // max([len(quote(id)) + 3 for id in ids], default=1))
+    bounds = ids[:: len(ids) // (most + 1) + 1][1:] if most > 0 else []
     fetched = 0
     for part in get("sync/entries/digest", **ends, **({"bounds": ",".join(bounds)} if bounds else {}))["data"]:
         ends = {end: part[end] for end in ("from", "to") if end in part}

@@ -38,7 +38,8 @@ def get(path, **parameters):
                 return None
             if error.code not in (429, 502, 503, 504):
                 sys.exit(problem)
-            wait = max(wait, int(error.headers.get("Retry-After", 0)))
+            after = error.headers.get("Retry-After", "")  # a proxy may send a date
+            wait = max(wait, int(after) if after.isdecimal() else 0)
         except (OSError, http.client.HTTPException, json.JSONDecodeError):
             pass  # refused, reset or cut short
         time.sleep(wait)

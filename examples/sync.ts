@@ -28,7 +28,7 @@ const fetchPage = async (cursor: string): Promise<Page | undefined> => {
       const problem = await response.text()
       if (/"(cursor_expired|invalid_cursor)"/.test(problem)) return undefined
       if (![429, 502, 503, 504].includes(response.status)) throw new RangeError(problem)
-      wait = Math.max(wait, 1000 * Number(response.headers.get('retry-after')))
+      wait = Math.max(wait, 1000 * (Number(response.headers.get('retry-after')) || 0)) // a proxy may send a date
     } catch (error) {
       if (error instanceof RangeError) throw error // anything else: refused, reset or cut short
     }

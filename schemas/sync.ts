@@ -46,7 +46,8 @@ export const UnreadableRecord = Type.Object(
     id: recordId('Id of the record.'),
     unreadable: Type.Boolean({
       const: true,
-      description: 'True: the record does not fit its schema, so it cannot be shown. It comes again when it is mended.',
+      description:
+        'True: the record does not fit its schema, so it cannot be shown. It comes again when it is mended, unless the value is in a record that is embedded in it.',
       examples: [true],
     }),
     message: Type.String({ description: 'What does not fit.', examples: ['answers is BSON string, not an array'] }),

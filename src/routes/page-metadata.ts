@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { MAX_PAGE } from '../../schemas/common.js'
 import type { PageMetadata } from '../../schemas/envelope.js'
 import { problem } from '../http/problems.js'
+import { FIRST_CURSOR } from '../paging/token.js'
 import type { Listing } from '../pipelines/stages.js'
 import { HOST } from '../plugins/request-checks.js'
 import type { ListTokens, Neighbour, Page } from './list-page.js'
@@ -17,12 +18,14 @@ type Found = Pick<Page, 'shown' | 'next' | 'previous'>
  * - A page without a next one shows that it ends with the page.
  * - Any other page shows that it has at least one record more.
  *
+ * The first page of a cursor is page 1.
+ *
  * For a page that begins at a position, the number of records before it is not known. Such a page shows only that the
  * list has at least the records of the page.
  * @param counted how many records match, as of some time ago
  */
 export const totalOf = ({ page, perPage, cursor, after }: Place, { shown, next }: Found, counted: number): number => {
-  const isNumbered = cursor === undefined && after === undefined
+  const isNumbered = after === undefined && (cursor === undefined || cursor === FIRST_CURSOR)
   const before = isNumbered ? (page - 1) * perPage : 0
   if (isNumbered && shown === 0) return Math.min(counted, before)
   if (isNumbered && next === undefined) return before + shown

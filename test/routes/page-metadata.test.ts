@@ -20,6 +20,13 @@ t.test('a page of a number corrects a count that is older than it', async (t) =>
   }
 })
 
+t.test('the first page of a cursor is page 1', async (t) => {
+  const first = { page: 1, perPage: 10, cursor: '*' }
+  t.equal(totalOf(first, { ...end, shown: 0 }, 12), 0)
+  t.equal(totalOf(first, { ...end, shown: 4 }, 12), 4)
+  t.equal(totalOf(first, { ...more, shown: 10 }, 4), 11)
+})
+
 t.test('a page from a position only shows that the list has its own records', async (t) => {
   for (const place of [
     { page: 3, perPage: 10, after: 'x' },
