@@ -12,14 +12,31 @@ for (const block of document.querySelectorAll('pre')) {
   button.type = 'button'
   button.textContent = 'Copy'
   button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(text)
-    button.textContent = 'Copied'
+    const isCopied = await navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    )
+    button.textContent = isCopied ? 'Copied' : 'Not allowed'
+    setTimeout(() => {
+      button.textContent = 'Copy'
+    }, 2000)
   })
   block.append(button)
 }
 
 // Swagger UI takes every fragment for an operation, also one that leads to a part of the guide.
 const part = document.getElementById(location.hash.slice(1))
+// Readers may go elsewhere while the operations are loading.
+let hasMoved = false
+for (const type of ['wheel', 'touchmove', 'keydown', 'pointerdown']) {
+  addEventListener(
+    type,
+    () => {
+      hasMoved = true
+    },
+    { once: true, passive: true },
+  )
+}
 
 const dark = matchMedia('(prefers-color-scheme: dark)')
 const setDark = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
@@ -39,7 +56,7 @@ SwaggerUIBundle({
   persistAuthorization: true,
   tryItOutEnabled: true,
   onComplete: () => {
-    if (part === null) return
+    if (part === null || hasMoved) return
     history.replaceState(null, '', `#${part.id}`)
     part.scrollIntoView()
   },

@@ -68,7 +68,11 @@ export const openapiPlugin = fp(
       await docs.register(accepts)
       await docs.register(compressionPlugin)
       docs.addHook('onRequest', (_request, reply, next) => {
-        reply.header('x-content-type-options', 'nosniff')
+        reply.headers({
+          'cache-control': 'no-cache',
+          vary: 'accept-encoding, origin',
+          'x-content-type-options': 'nosniff',
+        })
         next()
       })
       let json: string | undefined

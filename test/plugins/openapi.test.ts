@@ -275,7 +275,8 @@ t.test('the document is served as JSON and as YAML, compressed if the caller all
     ['/openapi.yaml', 'application/yaml; charset=utf-8'],
   ] as const) {
     const { headers, body } = await app.inject(url)
-    t.match(headers, { 'content-type': type, 'x-content-type-options': 'nosniff' }, url)
+    t.match(headers, { 'content-type': type, 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' }, url)
+    t.equal(headers.vary, 'accept-encoding, origin', url)
     t.same(parse(body), parse(JSON.stringify(app.swagger())), url)
     const compressed = await app.inject({ url, headers: { 'accept-encoding': 'br' } })
     t.equal(compressed.headers['content-encoding'], 'br')
