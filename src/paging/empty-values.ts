@@ -23,7 +23,7 @@ export const inOrderOfIds = async (
   { field, direction, isWhole }: { field: string; direction: Direction; isWhole: boolean },
   read: (kind: OneKind) => Promise<readonly Buffer[]>,
 ): Promise<Buffer[]> => {
-  const found = new Map(rows.map((row) => [keyOf(row), row]))
+  const found = new Map(rows.map((row) => [idKey(row), row]))
   const inOrder = () => [...found.keys()].sort((a, b) => (a < b ? -direction : direction))
   if (!isWhole) {
     const isMissing = (row: Buffer) => fieldOf(row, 0, field) === undefined
@@ -34,7 +34,7 @@ export const inOrderOfIds = async (
       value: areOfOneKind === isLastMissing ? { $type: 'null' } : { $exists: false },
       lastId: lastKey.startsWith(STRING) ? Buffer.from(lastKey.slice(1), 'latin1').toString() : undefined,
     })
-    for (const row of others) found.set(keyOf(row), row)
+    for (const row of others) found.set(idKey(row), row)
   }
   return inOrder()
     .map((key) => found.get(key) as Buffer)
@@ -44,7 +44,7 @@ export const inOrderOfIds = async (
 const [NUMBER, STRING, OTHER] = ['1', '2', '3']
 
 /** A text for the id of a row that sorts as the id does. Each of its characters is a byte. */
-const keyOf = (row: Buffer): string => {
+export const idKey = (row: Buffer): string => {
   const id = fieldOf(row, 0, '_id')
   if (id === undefined) return OTHER
   if (id.type === Bson.string) return STRING + row.toString('latin1', id.at + 4, id.next - 1)

@@ -11,7 +11,7 @@ import {
 } from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
 import { problem } from '../http/problems.js'
-import { inOrderOfIds } from '../paging/empty-values.js'
+import { idKey, inOrderOfIds } from '../paging/empty-values.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import type { Scope } from '../pipelines/stages.js'
 import {
@@ -171,8 +171,8 @@ export class Feeds {
   #inOrder(rows: Row[]): Row[] {
     if (!rows.some(({ isDeleted }) => isDeleted)) return rows
     return rows
-      .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: Buffer.from(idOf(row) ?? '') }))
-      .sort((a, b) => a.stamp - b.stamp || a.id.compare(b.id))
+      .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: idKey(row.document.bytes) }))
+      .sort((a, b) => a.stamp - b.stamp || (a.id < b.id ? -1 : 1))
       .map(({ row }) => row)
   }
 
