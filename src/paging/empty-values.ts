@@ -43,7 +43,10 @@ export const inOrderOfIds = async (
 
 const [NUMBER, STRING, OTHER] = ['1', '2', '3']
 
-/** A text for the id of a row that sorts as the id does. Each of its characters is a byte. */
+/**
+ * A text that stands for the id of a row. For strings it sorts by their UTF-8 bytes, each of which is a character of it. Other
+ * ids stand before or behind all strings, as in MongoDB.
+ */
 export const idKey = (row: Buffer): string => {
   const id = fieldOf(row, 0, '_id')
   if (id === undefined) return OTHER
