@@ -228,6 +228,9 @@ const rowsOf = ({ collection, documents }: BsonList): Row[] =>
     documents.map((bytes) => ({ document: new BsonDocument(collection, bytes), isDeleted: isTombstone(bytes) })),
   )
 
-/** Whether a row is a tombstone. A record that has the field of tombstones by mistake also has an organisation. */
+/**
+ * Whether a row is a tombstone. A record that has the field of tombstones by mistake also has an organisation. That is looked
+ * for first, because most records have it at their beginning.
+ */
 const isTombstone = (bytes: Buffer): boolean =>
-  fieldOf(bytes, 0, DELETED_FROM) !== undefined && fieldOf(bytes, 0, 'organisation') === undefined
+  fieldOf(bytes, 0, 'organisation') === undefined && fieldOf(bytes, 0, DELETED_FROM) !== undefined
