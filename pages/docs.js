@@ -43,27 +43,38 @@ const setDark = () => document.documentElement.classList.toggle('dark-mode', dar
 dark.addEventListener('change', setDark)
 setDark()
 
-SwaggerUIBundle({
-  dom_id: '#swagger-ui',
-  url: `${base}/openapi.json`,
-  layout: 'BaseLayout',
-  deepLinking: true,
-  docExpansion: 'list',
-  defaultModelsExpandDepth: 0,
-  // The limits of each parameter stand beside it.
-  showCommonExtensions: true,
-  displayRequestDuration: true,
-  persistAuthorization: true,
-  tryItOutEnabled: true,
-  onComplete: () => {
-    if (part === null || hasMoved) return
-    history.replaceState(null, '', `#${part.id}`)
-    part.scrollIntoView()
-  },
-  // Swagger UI writes the scheme itself, and people paste it with the key.
-  requestInterceptor: (request) => {
-    const { Authorization } = request.headers
-    if (Authorization !== undefined) request.headers.Authorization = Authorization.replace(/^(Bearer\s+)+/i, 'Bearer ')
-    return request
-  },
-})
+// This script comes before that of Swagger UI, which is large, so that the guide is complete at once.
+const operations = document.getElementById('swagger-ui')
+operations.textContent = 'Loading…'
+const start = () => {
+  if (typeof SwaggerUIBundle === 'undefined') {
+    operations.textContent = 'The operations could not be loaded. Reload the page, or read openapi.json.'
+    return
+  }
+  SwaggerUIBundle({
+    dom_id: '#swagger-ui',
+    url: `${base}/openapi.json`,
+    layout: 'BaseLayout',
+    deepLinking: true,
+    docExpansion: 'list',
+    defaultModelsExpandDepth: 0,
+    // The limits of each parameter stand beside it.
+    showCommonExtensions: true,
+    displayRequestDuration: true,
+    persistAuthorization: true,
+    tryItOutEnabled: true,
+    onComplete: () => {
+      if (part === null || hasMoved) return
+      history.replaceState(null, '', `#${part.id}`)
+      part.scrollIntoView()
+    },
+    // Swagger UI writes the scheme itself, and people paste it or the whole header with the key.
+    requestInterceptor: (request) => {
+      const { Authorization } = request.headers
+      if (Authorization !== undefined)
+        request.headers.Authorization = Authorization.replace(/^((Bearer|Authorization:)\s+)+/i, 'Bearer ')
+      return request
+    },
+  })
+}
+addEventListener('DOMContentLoaded', start)

@@ -112,11 +112,14 @@ export const runCommand = async (
     })
   }
   try {
-    await Promise.race([outputFailed, command.parseAsync(argv, { from: 'user' })])
+    const done = command.parseAsync(argv, { from: 'user' }).catch((error) => {
+      // Help was shown.
+      if (!(error instanceof CommanderError && error.exitCode === 0)) throw error
+    })
+    await Promise.race([outputFailed, done.then(() => isWritten(terminal.out))])
     return 0
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') return 1
-    if (error instanceof CommanderError && error.exitCode === 0) return 0
     const usageError = usageErrorOf(error as Error)
     if (usageError === undefined) {
       print(terminal.err, ...linesOf(error as Error))
@@ -129,6 +132,12 @@ export const runCommand = async (
     return 2
   }
 }
+
+/** Waits until all that was written to a stream has been taken, for example by a disk that may be full. */
+const isWritten = (stream: NodeJS.WritableStream): Promise<void> =>
+  new Promise((done, fail) => {
+    stream.write('', (error) => (error ? fail(error) : done()))
+  })
 
 const stopSignal = (): AbortSignal => {
   const controller = new AbortController()
@@ -148,6 +157,7 @@ const usageErrorOf = (error: Error): string[] | undefined => {
 
 const linesOf = (error: Error): string[] => {
   if (error instanceof CommandError) return [error.message, ...error.more]
+  if ((error as NodeJS.ErrnoException).syscall === 'write') return [`The result cannot be written: ${error.message}`]
   if (error instanceof StoreUnavailable) return [`${error.message}: ${(error.cause as Error).message}`]
   // Any other error is a bug, so the stack is shown.
   return (error instanceof ConfigError ? error.message : String(error.stack)).split('\n')

@@ -12,7 +12,7 @@ export const corsPlugin = fp(
       origin: origins,
       methods: ['GET', 'HEAD'],
       allowedHeaders: ['Authorization', 'If-None-Match', 'X-Request-Id'],
-      exposedHeaders: ['ETag', 'Link', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
+      exposedHeaders: ['Deprecation', 'ETag', 'Link', 'Retry-After', 'Sunset', 'WWW-Authenticate', 'X-Request-Id'],
       maxAge: PREFLIGHT_MAX_AGE_S,
       // An OPTIONS request that is not a preflight gets the same response. The plugin's error would not be in the
       // catalogue.

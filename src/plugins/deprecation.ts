@@ -15,7 +15,7 @@ export const deprecationPlugin = fp(
     app.addHook('onRoute', (route) => {
       if (route.config?.deprecated === undefined) return
       const { since, sunset } = route.config.deprecated
-      const headers = { deprecation: `@${since.getTime() / 1000}`, sunset: sunset.toUTCString() }
+      const headers = { deprecation: `@${Math.floor(since.getTime() / 1000)}`, sunset: sunset.toUTCString() }
       route.schema = { ...route.schema, deprecated: true }
       const addHeaders: onSendHookHandler = (_request, reply, payload, next) => {
         reply.headers(headers)

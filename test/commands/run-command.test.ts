@@ -1,5 +1,5 @@
 // What all commands share: arguments, output and exit codes.
-import { Writable } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import t from 'tap'
 import {
   action,
@@ -109,11 +109,11 @@ t.test(
     ]) {
       for (const [code, shown] of [
         ['EPIPE', /^$/],
-        ['ENOSPC', /^Error: The output failed\n/],
+        ['ENOSPC', /^The result cannot be written: The output failed\n$/],
       ] as const) {
         let errors = ''
         const failing = () => new Writable({ write: (_chunk, _encoding, done) => done(failure) })
-        const failure = Object.assign(new Error('The output failed'), { code })
+        const failure = Object.assign(new Error('The output failed'), { code, syscall: 'write' })
         const err = new Writable({
           write(chunk, _encoding, done) {
             errors += chunk
@@ -124,6 +124,7 @@ t.test(
         const open = () => ({ ...store, close: () => new Promise<void>((done) => setImmediate(done)) })
         const command = commandOf(({ out }) => write(out))
         t.equal(await runCommand(command, [], open, { out: failing(), err }), 1)
+        t.equal(await runCommand(command, ['--help'], open, { out: failing(), err: new PassThrough() }), 1, 'help')
         t.match(errors, shown)
       }
     }

@@ -150,6 +150,9 @@ t.test(
         const page = await openDocs(t, browser, `${origin}/docs#/Key/getMe`, options)
         await page.locator('.opblock-description p').waitFor()
         t.equal(await overflow(page), 0, 'nothing is beside the screen')
+        await page.locator('.response .tab button', { hasText: 'Schema' }).first().click()
+        const schema = page.locator('.response .model-example').first()
+        t.ok(Number((await schema.boundingBox())?.width) > 250, 'a schema has the width of the screen')
         const reds = await page.evaluate(
           "[document.body, document.querySelector('.opblock-description p')].map((part) => parseInt(getComputedStyle(part).color.slice(4)))",
         )
