@@ -4,7 +4,8 @@ import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { action, commandsIn, type MakeCommand, PROGRAM, print } from './run-command.js'
 
 const details = `
-The script is for bash and zsh. To complete in every shell, add this line to ~/.bashrc or ~/.zshrc:
+The script is for bash and zsh, and completes the command ${PROGRAM}, which is there after
+npm install --global. To complete in every shell, add this line to ~/.bashrc or ~/.zshrc:
 
   source <(${PROGRAM} completion)`
 

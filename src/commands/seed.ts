@@ -119,7 +119,7 @@ const claim = async (store: Store, _id: string, force: boolean) => {
   // A second check, because another run of the same seed may have claimed the database in the meantime.
   if (!force && !(await isEmpty(store)) && !(await isClaimed())) {
     throw new CommandError(
-      'The database holds other data: name another one in MONGODB_URI, or use --force to write to it',
+      'The database holds other data, or this data up to another day: name another one in MONGODB_URI, or use --force to write to it',
     )
   }
   await store.insert('seeds', [{ _id, createdAt: new Date() }], { skipTaken: true })
