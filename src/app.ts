@@ -71,7 +71,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(rawSocketsPlugin)
   await app.register(deprecationPlugin)
   await app.register(openapiPlugin, { publicUrl: config.publicUrl, contactUrl: config.contactUrl })
-  await app.register(docsPagePlugin)
+  await app.register(docsPagePlugin, { contactUrl: config.contactUrl })
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import accepts from '@fastify/accepts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config/config.js'
 import { noSuchPath, problems } from '../http/problems.js'
 import { acceptedCoding } from './compression.js'
 
@@ -98,9 +99,20 @@ const problemList = Object.entries(problems)
 /** The files of this process; they are read with the first application. */
 let files: ReturnType<typeof load> | undefined
 
-export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
+/** Links those who run the service, if there is an address of theirs. URLs have no quotes, since `href` escapes them. */
+const withContact = (page: StaticFile, contactUrl: string | undefined): StaticFile => {
+  if (contactUrl === undefined) return page
+  const link = `<a href="${new URL(contactUrl).href.replaceAll('&', '&amp;')}">whoever runs this service</a>`
+  return new StaticFile(page.type, Buffer.from(String(page.body).replace('whoever runs this service', () => link)))
+}
+
+export const docsPagePlugin = async (
+  app: FastifyInstance,
+  { contactUrl }: Pick<Config, 'contactUrl'>,
+): Promise<void> => {
   files ??= load()
-  const { assets, programs, docs, errors } = files
+  const { assets, programs, errors } = files
+  const docs = withContact(files.docs, contactUrl)
   await app.register(accepts)
   app.addHook('onRequest', (_request, reply, next) => {
     reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'x-content-type-options': 'nosniff' })

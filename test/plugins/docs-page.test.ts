@@ -48,6 +48,12 @@ t.test('the pages load only files of their own, whose names change with their co
   }
 })
 
+t.test('the guide links those who run the service, if their address is a setting', async (t) => {
+  const { app } = await testApp(t, { settings: { CONTACT_URL: 'https://example.org/keys/"a"&$&' } })
+  const link = '<a href="https://example.org/keys/%22a%22&amp;$&amp;">whoever runs this service</a>. The key'
+  t.ok((await app.inject('/docs')).body.includes(link))
+})
+
 t.test('the programs that the guide links are the examples', async (t) => {
   const { app } = await testApp(t)
   const links = [...(await app.inject('/docs')).body.matchAll(/href="(docs\/(\w+\.py))"/g)]
