@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../../src/app.js'
 import { type BsonList, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { loadDemo } from '../../src/demo.js'
+import { recordCollections } from '../../src/documents/collections.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { encodeCursor, START } from '../../src/sync/cursor.js'
@@ -22,7 +23,8 @@ export interface Recorded {
 
 /** Asks for every operation and for every error that an operation can have. */
 export const recordExamples = async (): Promise<Recorded> => {
-  const demo = embeddedStore({ now: () => NOW })
+  let now = NOW
+  const demo = embeddedStore({ now: () => now })
   const [demoKey] = await loadDemo(demo)
   const { key, organisation } = demoKey as NonNullable<typeof demoKey>
   /** What the database does next. */
@@ -72,6 +74,23 @@ export const recordExamples = async (): Promise<Recorded> => {
     }
     const responses: Record<string, unknown> = {}
     for (const [operationId, path] of pathsOf(app)) responses[operationId] = await ask(await requestOf(path, ask))
+    // In each feed, a record is changed and another one is deleted, after a copy was complete.
+    const feeds = await buildApp(testConfig({ SYNC_SETTLE_MS: '0' }), store)
+    for (const collection of recordCollections) {
+      const url = (cursor: string) => `/v1/sync/${collection}?perPage=1000&cursor=${cursor}`
+      const askFeed = async (cursor: string) => (await feeds.inject({ url: url(cursor), headers })).json()
+      let page = await askFeed('*')
+      while (page._metadata.hasMore) page = await askFeed(page._metadata.nextCursor)
+      const [first, second] = await demo.dangerouslyFindAll(collection, { organisation: organisation._id }, 2)
+      now = new Date(now.getTime() + 60_000)
+      await demo.upsert(collection, [first] as never)
+      now = new Date(now.getTime() + 60_000)
+      await demo.remove(collection, organisation._id, [second?._id as string])
+      now = new Date(now.getTime() + 60_000)
+      const operationId = `sync${collection[0]?.toUpperCase()}${collection.slice(1)}`
+      responses[operationId] = await askFeed(page._metadata.nextCursor)
+    }
+    await feeds.close()
     // Only a socket can speak another version of HTTP.
     const text = await send(await listen(app), getRequest('/v1/entries', { ...LAST, ...headers }).replace('1.1', '2.0'))
     const http_version_not_supported = JSON.parse(text.slice(text.indexOf('\r\n\r\n')))
