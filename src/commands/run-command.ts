@@ -120,7 +120,7 @@ export const runCommand = async (
     return 0
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') return 1
-    const usageError = usageErrorOf(error as Error)
+    const usageError = usageErrorOf(mistyped(error as Error, called, argv))
     if (usageError === undefined) {
       print(terminal.err, ...linesOf(error as Error))
       return 1
@@ -143,6 +143,22 @@ const stopSignal = (): AbortSignal => {
   const controller = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort())
   return controller.signal
+}
+
+/** If a required option is missing because it was mistyped, the error about the option that was given instead. */
+const mistyped = (error: Error, called: CommandUnknownOpts, argv: readonly string[]): Error => {
+  if (!(error instanceof CommanderError) || error.code !== 'commander.missingMandatoryOptionValue') return error
+  const known = called.options.map(({ long }) => long)
+  const unknown = argv
+    .map((word) => word.split('=')[0] as string)
+    .find((word) => /^--\w/.test(word) && !known.includes(word))
+  if (unknown === undefined) return error
+  try {
+    // Commander looks for unknown options only when all required ones are there.
+    return (called as unknown as { unknownOption(name: string): Error }).unknownOption(unknown)
+  } catch (error) {
+    return error as Error
+  }
 }
 
 /** The lines about a wrong call, none if the help was shown instead; undefined for any other error. */

@@ -66,6 +66,7 @@ t.test('a wrong call says what is wrong and shows the usage', async (t) => {
     [['isue'], '(Did you mean issue?)'],
     [['issue', '--name', 'x'], "Required option '--organisation <ID>' not specified"],
     [['issue', '--organisation', 'x'], "Required option '--name <NAME>' not specified"],
+    [['issue', '--organization', 'x', '--name', 'y'], "Unknown option '--organization'"],
     [
       ['issue', '--organisation', 'x', '--name', 'x', '--expires-in', 'soon'],
       '--expires-in soon must be a duration such as 30m, 12h or 90d',
