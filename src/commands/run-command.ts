@@ -37,8 +37,12 @@ export const print = (stream: NodeJS.WritableStream, ...lines: readonly string[]
 
 /** Writes a line of a long output, and waits until the reader has taken it, so that lines do not gather in memory. */
 export const printed = (stream: NodeJS.WritableStream, line: string): Promise<void> =>
+  written(stream, `${visible(line)}\n`)
+
+/** Writes a text, and waits until it and all before it has been taken, for example by a disk that may be full. */
+const written = (stream: NodeJS.WritableStream, text: string): Promise<void> =>
   new Promise((done, fail) => {
-    stream.write(`${visible(line)}\n`, (error) => (error ? fail(error) : done()))
+    stream.write(text, (error) => (error ? fail(error) : done()))
   })
 
 /** Writes a result: as indented JSON if --json was given, otherwise as lines. */
@@ -116,7 +120,7 @@ export const runCommand = async (
       // Help was shown.
       if (!(error instanceof CommanderError && error.exitCode === 0)) throw error
     })
-    await Promise.race([outputFailed, done.then(() => isWritten(terminal.out))])
+    await Promise.race([outputFailed, done.then(() => written(terminal.out, ''))])
     return 0
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') return 1
@@ -133,12 +137,6 @@ export const runCommand = async (
   }
 }
 
-/** Waits until all that was written to a stream has been taken, for example by a disk that may be full. */
-const isWritten = (stream: NodeJS.WritableStream): Promise<void> =>
-  new Promise((done, fail) => {
-    stream.write('', (error) => (error ? fail(error) : done()))
-  })
-
 const stopSignal = (): AbortSignal => {
   const controller = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort())
@@ -154,7 +152,7 @@ const mistyped = (error: Error, called: CommandUnknownOpts, argv: readonly strin
     .find((word) => /^--\w/.test(word) && !known.includes(word))
   if (unknown === undefined) return error
   try {
-    // Commander looks for unknown options only when all required ones are there.
+    // Commander looks for unknown options only when all required ones are there. Its types leave this method out.
     return (called as unknown as { unknownOption(name: string): Error }).unknownOption(unknown)
   } catch (error) {
     return error as Error

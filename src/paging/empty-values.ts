@@ -2,11 +2,11 @@
 // servers put all rows of one kind before those of the other.
 import { Bson } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
-import type { Direction } from '../pipelines/keyset.js'
+import type { Direction, NoValue } from '../pipelines/keyset.js'
 
 /** Conditions on a sort value and on the ids, for rows of one kind. */
 export interface OneKind {
-  readonly value: { readonly $exists: false } | { readonly $type: 'null' }
+  readonly value: NoValue
   /** The last id of the rows, in the direction of the list. */
   readonly lastId: string | undefined
 }

@@ -12,6 +12,9 @@ export interface Position {
   readonly id: string
 }
 
+/** A condition that a sort value is missing, or that it is null. A condition `null` finds both. */
+export type NoValue = { readonly $exists: false } | { readonly $type: 'null' }
+
 /** The direction of a sort. */
 export type Direction = 1 | -1
 

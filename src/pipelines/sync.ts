@@ -1,5 +1,6 @@
 // The queries of the change feed and of the digest. They are pure functions, without I/O.
 import type { RecordCollection } from '../documents/collections.js'
+import type { NoValue } from './keyset.js'
 import { type Condition, type Expression, Query, type Scope, type Stage } from './stages.js'
 
 /** The field that orders the records of a feed. Tombstones are ordered by `deletedAt`. */
@@ -17,15 +18,10 @@ export interface FeedResource {
 /** A part of a feed that is one range of an index: the rows between two stamps, or those of one stamp after an id. */
 export interface FeedRange {
   /**
-   * The stamp of all rows, or the bounds of their stamps. Rows without a stamp have none or null: null stands for both, and
-   * the other two conditions for one of them.
+   * The stamp of all rows, or the bounds of their stamps. For rows without a stamp it is null, or a condition that finds
+   * one kind of them.
    */
-  readonly stamp:
-    | Date
-    | null
-    | { readonly $gte?: Date; readonly $gt?: Date; readonly $lt: Date }
-    | { readonly $exists: false }
-    | { readonly $type: 'null' }
+  readonly stamp: Date | null | NoValue | { readonly $gte?: Date; readonly $gt?: Date; readonly $lt: Date }
   /** Only ids that are strings. */
   readonly afterId?: string | undefined
   readonly lastId?: string | undefined

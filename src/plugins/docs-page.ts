@@ -1,6 +1,6 @@
 // The documentation for people: /docs, a guide with Swagger UI below it, the programs that the guide links, and /docs/errors,
-// to which problems lead. The pages are in pages/. They are compressed once, and the names of all but the pages change with their content, so that browsers keep
-// them.
+// to which problems lead. The pages are in pages/. All files are compressed once. The names of style sheets, scripts and
+// images change with their content, so that browsers keep them.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -99,7 +99,7 @@ const problemList = Object.entries(problems)
 /** The files of this process; they are read with the first application. */
 let files: ReturnType<typeof load> | undefined
 
-/** Links those who run the service, if there is an address of theirs. URLs have no quotes, since `href` escapes them. */
+/** Makes "whoever runs this service" a link to CONTACT_URL, if that is set. A URL's `href` contains no quotes. */
 const withContact = (page: StaticFile, contactUrl: string | undefined): StaticFile => {
   if (contactUrl === undefined) return page
   const link = `<a href="${new URL(contactUrl).href.replaceAll('&', '&amp;')}">whoever runs this service</a>`
