@@ -104,8 +104,8 @@ t.test('a walk in any order gets each record that lives throughout exactly once'
       }
     }
     const stayed = living.map(({ _id }) => _id).filter((id) => !gone.has(id))
-    const whole = Query.in({ organisation }, 'entries', [], sortedPage({ ...listing, page: 1, perPage: 100 }))
-    const order = idsOf(await store.aggregate(whole)).filter((id) => stayed.includes(id))
+    const whole = await pageReader(store, organisation, { ...listing, perPage: 100 })()
+    const order = whole.ids.filter((id) => stayed.includes(id))
     const sorted = found.filter((id) => stayed.includes(id))
     return new Set(found).size === found.length && order.join() === sorted.join()
   }
