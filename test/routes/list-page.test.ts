@@ -7,7 +7,7 @@ import type { BsonList } from '../../src/bson/reader.js'
 import type { Documents } from '../../src/documents/collections.js'
 import type { Start } from '../../src/paging/position.js'
 import { encodeToken } from '../../src/paging/token.js'
-import { conditions, Query, sortedPage } from '../../src/pipelines/stages.js'
+import { conditions, Query, type Slice, sortedPage } from '../../src/pipelines/stages.js'
 import { readPage, tokensOf } from '../../src/routes/list-page.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
@@ -161,6 +161,21 @@ t.test('a record whose id is no string is named without it', async (t) => {
   const listing = { sortBy: 'duration', sortOrder: 'asc', page: 1, perPage: 1, cursor: '*' } as const
   const error = await readPage(listing, undefined, async () => list).catch((error: unknown) => error)
   t.match(error, { name: 'UnwritableDocument', id: '?', field: '_id' })
+})
+
+t.test('records without a sort value that the server puts elsewhere are read up to the last id', async (t) => {
+  const pageOf = async (sortOrder: 'asc' | 'desc', ids: unknown[]) => {
+    const slices: Slice[] = []
+    const read = async (slice: Slice) => {
+      slices.push(slice)
+      return listOf([ids.map((id) => [['_id', id]])], 'entries')
+    }
+    await readPage({ sortBy: 'duration', sortOrder, page: 1, perPage: 1 }, undefined, read)
+    return slices.map(({ range, limit }) => ({ ...range, limit }))
+  }
+  const isNull = { duration: { $type: 'null' }, limit: 2 }
+  t.same(await pageOf('asc', ['a', 'b']), [{ limit: 2 }, { ...isNull, _id: { $lte: 'b' } }])
+  t.same(await pageOf('desc', ['b', 'a']), [{ limit: 2 }, { ...isNull, _id: { $gte: 'a' } }])
 })
 
 t.test('a token that no list made is refused, even with the right check sum', async (t) => {
