@@ -26,9 +26,8 @@ interface Service {
 const compose = readFileSync('compose.yaml', 'utf8')
 const services = Object.entries((parse(compose, { merge: true }) as { services: Record<string, Service> }).services)
 const members = services.filter(([name]) => name.startsWith('mongodb'))
-const image = readFileSync('Dockerfile', 'utf8')
-  .split(/^(?=FROM )/m)
-  .at(-1) as string
+const dockerfile = readFileSync('Dockerfile', 'utf8')
+const image = dockerfile.split(/^(?=FROM )/m).at(-1) as string
 
 t.test('every container is confined', async (t) => {
   t.equal(members.length, 3)
@@ -93,4 +92,11 @@ t.test('the files of the image belong to root, and another user runs it', async 
   t.notMatch(image, /--chown|\bchown\b/)
   // Files that are copied or created after USER may belong to that user.
   t.notMatch(image.split(/^USER /m)[1], /^(COPY|ADD|RUN) /m)
+})
+
+t.test('.dockerignore lets in what the Dockerfile copies, and nothing else', async (t) => {
+  const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) => `${paths}`.split(' '))
+  const [everything, ...allowed] = readFileSync('.dockerignore', 'utf8').trim().split('\n')
+  t.equal(everything, '*')
+  t.same(allowed.toSorted(), copied.map((path) => `!${path}`).toSorted())
 })
