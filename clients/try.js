@@ -1,16 +1,20 @@
 // Lets the program of each generated client read the service, and checks that it asked for every operation. The data are those
-// of the demo, a record with words that the description does not know, and a deletion.
+// of the demo, a record with words that the description does not know, and a deletion. Then the example for each client has to
+// print every accepted entry.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { buildApp } from '../dist/src/app.js'
 import { loadConfig } from '../dist/src/config/config.js'
 import { loadDemo } from '../dist/src/demo.js'
+import { Query } from '../dist/src/pipelines/stages.js'
 import { embeddedStore } from '../dist/src/store/embedded.js'
 
+const python = 'dist/venv/bin/python'
 const programs = {
-  TypeScript: [process.execPath, 'dist/read.js'],
-  Python: ['dist/venv/bin/python', 'read.py'],
-  Go: ['dist/read'],
+  TypeScript: { read: [process.execPath, 'dist/read.js'], example: [process.execPath, 'dist/dist/entries.js'] },
+  Python: { read: [python, 'read.py'], example: [python, '../examples/clients/entries.py'] },
+  Go: { read: ['dist/read'], example: ['dist/entries'] },
 }
 
 const store = embeddedStore()
@@ -43,18 +47,29 @@ app.addHook('onResponse', async ({ routeOptions }, { statusCode }) => {
 const API_URL = await app.listen({ host: '127.0.0.1', port: 0 })
 const operations = Object.values(app.swagger().paths).map(({ get }) => get.operationId)
 
-for (const [language, [command, ...argv]] of Object.entries(programs)) {
-  asked = new Set()
+/** Runs a program with the key. */
+const run = async ([command, ...argv]) => {
   const child = spawn(command, argv, {
     cwd: import.meta.dirname,
     env: { ...process.env, API_URL, API_KEY: key, PYTHONPATH: 'dist', PYTHONDONTWRITEBYTECODE: '1' },
-    stdio: 'inherit',
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [code] = await once(child, 'close')
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
+  return { output, code }
+}
+
+const accepted = Query.in({ organisation: organisation._id }, 'entries', [{ status: 'accepted' }], [])
+const expected = (await store.aggregate(accepted)).documents.length
+for (const [language, { read, example }] of Object.entries(programs)) {
+  asked = new Set()
+  const { code } = await run(read)
   const missing = operations.filter((operation) => !asked.has(operation))
-  if (code !== 0 || missing.length > 0) process.exitCode = 1
+  const printed = await run(example)
+  const lines = printed.output.split('\n').filter((line) => /^\S+ \d{4}-\d\d-\d\d.* \d+$/.test(line))
+  if (code !== 0 || missing.length > 0 || printed.code !== 0 || lines.length !== expected) process.exitCode = 1
   console.log(
-    `${language}: exit code ${code}, ${operations.length - missing.length} of ${operations.length} operations`,
+    `${language}: exit code ${code}, ${operations.length - missing.length} of ${operations.length} operations, ` +
+      `the example prints ${lines.length} of ${expected} entries`,
   )
   if (missing.length > 0) console.log(`  not read: ${missing.join(', ')}`)
 }

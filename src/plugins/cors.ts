@@ -6,13 +6,26 @@ import fp from 'fastify-plugin'
 /** How long a browser may remember the result of a preflight, in seconds. No browser remembers it longer. */
 const PREFLIGHT_MAX_AGE_S = 86_400
 
+/** What a page may read of a response besides its body. The service has no rate limit, but a proxy before it may have one. */
+const EXPOSED_HEADERS = [
+  'Deprecation',
+  'ETag',
+  'Link',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'Sunset',
+  'WWW-Authenticate',
+  'X-Request-Id',
+]
+
 export const corsPlugin = fp(
   async (app: FastifyInstance, { origins }: { origins: string[] | '*' }) => {
     await app.register(cors, {
       origin: origins,
       methods: ['GET', 'HEAD'],
       allowedHeaders: ['Authorization', 'If-None-Match', 'X-Request-Id'],
-      exposedHeaders: ['Deprecation', 'ETag', 'Link', 'Retry-After', 'Sunset', 'WWW-Authenticate', 'X-Request-Id'],
+      exposedHeaders: EXPOSED_HEADERS,
       maxAge: PREFLIGHT_MAX_AGE_S,
       // An OPTIONS request that is not a preflight gets the same response. The plugin's error would not be in the
       // catalogue.

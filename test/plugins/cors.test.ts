@@ -17,7 +17,7 @@ t.test('a page of an allowed origin may read responses, errors and their headers
     const { statusCode, headers } = await get(url, organisation, { headers: { origin } })
     t.equal(statusCode, status)
     t.equal(headers['access-control-allow-origin'], origin, `${status}`)
-    t.match(headers['access-control-expose-headers'], /ETag, Link, Retry-After/)
+    t.match(headers['access-control-expose-headers'], /ETag, Link, RateLimit, RateLimit-Policy, Retry-After/)
     t.match(headers.vary, /origin/i)
     t.equal(headers['access-control-allow-credentials'], undefined)
   }
