@@ -74,21 +74,30 @@ export const recordExamples = async (): Promise<Recorded> => {
     }
     const responses: Record<string, unknown> = {}
     for (const [operationId, path] of pathsOf(app)) responses[operationId] = await ask(await requestOf(path, ask))
-    // In each feed, a record is changed and another one is deleted, after a copy was complete.
+    // In each feed, after a copy was complete, a record is changed, another one is deleted, and one gets a value that cannot
+    // be sent.
     const feeds = await buildApp(testConfig({ SYNC_SETTLE_MS: '0' }), store)
+    const tick = () => {
+      now = new Date(now.getTime() + 60_000)
+    }
     for (const collection of recordCollections) {
+      tick()
       const url = (cursor: string) => `/v1/sync/${collection}?perPage=1000&cursor=${cursor}`
       const askFeed = async (cursor: string) => (await feeds.inject({ url: url(cursor), headers })).json()
       let page = await askFeed('*')
       while (page._metadata.hasMore) page = await askFeed(page._metadata.nextCursor)
-      const [first, second] = await demo.dangerouslyFindAll(collection, { organisation: organisation._id }, 2)
-      now = new Date(now.getTime() + 60_000)
+      const [first, second, third] = await demo.dangerouslyFindAll(collection, { organisation: organisation._id }, 3)
+      tick()
       await demo.upsert(collection, [first] as never)
-      now = new Date(now.getTime() + 60_000)
+      tick()
       await demo.remove(collection, organisation._id, [second?._id as string])
-      now = new Date(now.getTime() + 60_000)
+      tick()
+      await demo.upsert(collection, [{ ...third, createdAt: '2025-07-01' }] as never)
+      tick()
       const operationId = `sync${collection[0]?.toUpperCase()}${collection.slice(1)}`
       responses[operationId] = await askFeed(page._metadata.nextCursor)
+      // Other feeds embed this record.
+      await demo.upsert(collection, [third] as never)
     }
     await feeds.close()
     // Only a socket can speak another version of HTTP.
