@@ -55,7 +55,7 @@ export const PageMetadata = Type.Object(
 export const one = <T extends TSchema>(resource: T) =>
   Type.Object(
     { success, data: refTo(resource) },
-    { title: `${resource.$id}Response`, description: `The ${resource.$id?.toLowerCase()}.` },
+    { title: `${resource.$id}Response`, description: `${resource.description}` },
   )
 
 /** The name of the resource whose lists show the item. */
