@@ -43,6 +43,16 @@ const setDark = () => document.documentElement.classList.toggle('dark-mode', dar
 dark.addEventListener('change', setDark)
 setDark()
 
+// Colours for a megabyte would hold the page for ten seconds.
+const MOST_COLOURED = 100_000
+const plainIfLarge =
+  (Coloured, { React, getComponent }) =>
+  (props) =>
+    React.createElement(
+      String(props.children).length > MOST_COLOURED ? getComponent('PlainTextViewer') : Coloured,
+      props,
+    )
+
 // This script comes before that of Swagger UI, which is large, so that the guide is complete at once.
 const operations = document.getElementById('swagger-ui')
 operations.textContent = 'Loading…'
@@ -63,6 +73,7 @@ const start = () => {
     displayRequestDuration: true,
     persistAuthorization: true,
     tryItOutEnabled: true,
+    plugins: [{ wrapComponents: { SyntaxHighlighter: plainIfLarge } }],
     onComplete: () => {
       if (part === null || hasMoved) return
       history.replaceState(null, '', `#${part.id}`)

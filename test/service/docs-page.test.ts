@@ -43,8 +43,16 @@ const authorize = async (page: Page, key: string): Promise<void> => {
   await dialog.locator('.btn-done').click()
 }
 
-/** Executes an operation with some parameters, and returns the status and the body of the response. */
-const execute = async (page: Page, operation: string, parameters: Record<string, string> = {}) => {
+/**
+ * Executes an operation with some parameters, and returns the status and the body of the response.
+ * @param look looks at the response while it is shown
+ */
+const execute = async (
+  page: Page,
+  operation: string,
+  parameters: Record<string, string> = {},
+  look: () => Promise<void> = async () => {},
+) => {
   const block = page.locator(`.opblock[id$="-${operation}"]`)
   // An event takes less time than a click, before which the page must stand still.
   const toggle = () => block.locator('.opblock-summary-control').dispatchEvent('click')
@@ -66,6 +74,7 @@ const execute = async (page: Page, operation: string, parameters: Record<string,
     body: await response.json(),
     authorization: response.request().headers().authorization,
   }
+  await look()
   await toggle()
   return result
 }
@@ -117,6 +126,22 @@ t.test(
         t.equal(status, 200, path)
         t.match(shown, '"success": true')
         t.ok(Array.isArray(body.data) ? body.data.length > 0 : body.data, `${path} has data`)
+      }
+    })
+
+    await t.test('a large response is shown without colours, which take long', async (t) => {
+      const page = await openDocs(t, browser, origin, { viewport: WIDE })
+      await authorize(page, key)
+      const coloured = page.locator('.live-responses-table .highlight-code').first().locator('span')
+      for (const [perPage, hasColours] of [
+        ['2', true],
+        ['1000', false],
+      ] as const) {
+        const { shown, body } = await execute(page, 'listEntries', { perPage }, async () => {
+          t.equal((await coloured.count()) > 0, hasColours, perPage)
+        })
+        t.equal(body.data.length, Number(perPage))
+        t.match(shown, body.data.at(-1).id)
       }
     })
 
