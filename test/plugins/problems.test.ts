@@ -134,22 +134,25 @@ t.test('errors of the store become problems that do not reveal their cause', asy
   }
 })
 
-t.test('an unexpected error is logged with its stack, a slow query without one, and an outage once by the store', async (t) => {
-  const logged = async (error: Error) => {
-    const lines: { level: number; msg: string; err?: { stack: string } }[] = []
-    const log = { write: (line: string) => lines.push(JSON.parse(line)) }
-    const store: Store = { ...embeddedStore(), ping: () => Promise.reject(error) }
-    const app = await buildApp({ ...testConfig(), logLevel: 'warn' }, store, log)
-    await app.inject('/health/ready')
-    await app.close()
-    return lines.map(({ level, msg, err }) => ({ level, msg, stack: err?.stack }))
-  }
-  t.match(await logged(new Error('bug')), [{ level: 50, msg: 'internal_error', stack: 'Error: bug\n    at ' }])
-  t.same(await logged(new QueryTimeout(new Error('slow'))), [{ level: 40, msg: 'query_timeout', stack: undefined }])
-  t.match(await logged(new StoreUnavailable(new Error('down'))), [
-    { level: 40, msg: /^the database cannot be reached/ },
-  ])
-})
+t.test(
+  'an unexpected error is logged with its stack, a slow query without one, and an outage once by the store',
+  async (t) => {
+    const logged = async (error: Error) => {
+      const lines: { level: number; msg: string; err?: { stack: string } }[] = []
+      const log = { write: (line: string) => lines.push(JSON.parse(line)) }
+      const store: Store = { ...embeddedStore(), ping: () => Promise.reject(error) }
+      const app = await buildApp({ ...testConfig(), logLevel: 'warn' }, store, log)
+      await app.inject('/health/ready')
+      await app.close()
+      return lines.map(({ level, msg, err }) => ({ level, msg, stack: err?.stack }))
+    }
+    t.match(await logged(new Error('bug')), [{ level: 50, msg: 'internal_error', stack: 'Error: bug\n    at ' }])
+    t.same(await logged(new QueryTimeout(new Error('slow'))), [{ level: 40, msg: 'query_timeout', stack: undefined }])
+    t.match(await logged(new StoreUnavailable(new Error('down'))), [
+      { level: 40, msg: /^the database cannot be reached/ },
+    ])
+  },
+)
 
 t.test('a page that is too large fails with a problem that names perPage', async (t) => {
   const store: Store = { ...embeddedStore(), aggregate: () => Promise.reject(new ResponseTooLarge()) }
