@@ -33,7 +33,10 @@ const serveCommand: MakeCommand = () =>
     })
 
 const exitCodes = `
-Exit codes: 0 when the command is done, 1 when it failed or a setting is missing or invalid, 2 when it was called wrongly.`
+Exit codes:
+  0  the command is done
+  1  it failed, or a setting is missing or invalid
+  2  it was called wrongly`
 
 const program: MakeCommand = (session) => {
   const root = newCommand(PROGRAM, description, 'serve').version(version).addHelpText('after', exitCodes)

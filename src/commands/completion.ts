@@ -9,7 +9,8 @@ To complete in every shell after npm install --global, paste one of these lines:
   bash  echo 'eval "$(${PROGRAM} completion)"' >>~/.bashrc
   zsh   echo 'eval "$(${PROGRAM} completion)"' >>~/.zshrc
 
-In a clone or where the package is installed, this line does so for one shell. There ${PROGRAM} then calls npx:
+Without --global, this line completes in the shell where you paste it, in the folder of the clone or of the installed
+package. It also defines ${PROGRAM} there, as short for npx ${PROGRAM}:
 
   eval "$(npx ${PROGRAM} completion)"`
 

@@ -1,5 +1,5 @@
 // What all commands share: how they are called, how output is written, and the exit codes. A command exits with 0 when it is
-// done, 1 when it failed and 2 when it was called wrongly. Error messages go to standard error.
+// done, 1 when it failed, also because of a setting, and 2 when it was called wrongly. Error messages go to standard error.
 import { Command, CommanderError, type CommandUnknownOpts, Help } from '@commander-js/extra-typings'
 import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID } from '../documents/collections.js'
