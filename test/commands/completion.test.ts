@@ -53,6 +53,7 @@ for (const [shell, around] of Object.entries(shells)) {
     t.equal(completed('--level', ''), 'low high')
     const equals = shell === 'bash' ? ['--level', '='] : ['--level=']
     t.equal(completed(...equals), 'low high')
+    t.equal(completed(...(shell === 'bash' ? ['--level', '=', 'h'] : ['--level=h'])), 'high')
     t.equal(run(`npx() { echo "npx $*"; }; ${PROGRAM} load`, []), `npx --no ${PROGRAM} load`, 'without an installation')
   })
 }
