@@ -9,8 +9,8 @@ To complete in every shell after npm install --global, paste one of these lines:
   bash  echo 'eval "$(${PROGRAM} completion)"' >>~/.bashrc
   zsh   echo 'eval "$(${PROGRAM} completion)"' >>~/.zshrc
 
-Without --global, this line completes in the shell where you paste it, in the folder of the clone or of the installed
-package. It also defines ${PROGRAM} there, as short for npx ${PROGRAM}:
+Without --global, paste this line in a clone, or in a folder where the package is installed. It is for one shell, in which
+${PROGRAM} then stands for npx ${PROGRAM}:
 
   eval "$(npx ${PROGRAM} completion)"`
 
