@@ -1,7 +1,6 @@
 // The command line: `npx field-data-api` and the npm scripts. All commands but serve, openapi and completion work on the
 // database that MONGODB_URI names.
 import { readFileSync } from 'node:fs'
-import { Command } from '@commander-js/extra-typings'
 import { checkCommand } from './commands/check.js'
 import { completionCommand } from './commands/completion.js'
 import { indexesCommand } from './commands/indexes.js'
@@ -9,10 +8,10 @@ import { keysCommand } from './commands/keys.js'
 import { loadCommand } from './commands/load.js'
 import { type Describe, openapiCommand } from './commands/openapi.js'
 import { organisationsCommand } from './commands/organisations.js'
-import { action, type MakeCommand, PROGRAM, runCommand, UsageError } from './commands/run-command.js'
+import { type MakeCommand, newCommand, PROGRAM, runCommand } from './commands/run-command.js'
 import { seedCommand } from './commands/seed.js'
 import { stampCommand } from './commands/stamp.js'
-import { loadConfig } from './config/config.js'
+import { ConfigError, loadConfig } from './config/config.js'
 import { openMongo } from './config/open-mongo.js'
 
 const { description, version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -27,14 +26,20 @@ const describe: Describe = async (format) => {
 }
 
 const serveCommand: MakeCommand = () =>
-  action('serve', 'Serve the database, or demo data without one', 'serve')
+  newCommand('serve', 'Serve the database, or demo data without one', 'serve')
     .addHelpText('after', '\nSettings are environment variables, such as PORT and MONGODB_URI: see docs/operating.md.')
     .action(async () => {
       await import('./server.js')
     })
 
+const exitCodes = `
+Exit codes:
+  0  the command is done
+  1  it failed, or a setting is missing or invalid
+  2  it was called wrongly`
+
 const program: MakeCommand = (session) => {
-  const root = new Command(PROGRAM).description(description).version(version)
+  const root = newCommand(PROGRAM, description, 'serve').version(version).addHelpText('after', exitCodes)
   for (const make of [
     serveCommand,
     seedCommand,
@@ -54,7 +59,7 @@ const program: MakeCommand = (session) => {
 
 const open = () => {
   const { mongo } = loadConfig()
-  if (mongo === undefined) throw new UsageError('MONGODB_URI is missing: it must name the database to work on')
+  if (mongo === undefined) throw new ConfigError(['MONGODB_URI is missing: it must name the database to work on'])
   return openMongo(mongo)
 }
 

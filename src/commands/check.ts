@@ -7,7 +7,7 @@ import { strict } from '../../schemas/kit.js'
 import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
 import type { Store, Stored } from '../store/store.js'
 import { messageOf } from './load-lines.js'
-import { action, CommandError, type MakeCommand, print, printed } from './run-command.js'
+import { CommandError, type MakeCommand, newCommand, print, printed } from './run-command.js'
 
 const details = `
 The exit code is 1 if there are any; their number is on standard error. Fields that no schema names are allowed, and null
@@ -78,7 +78,7 @@ const nameOf = (stored: Stored): object => {
 }
 
 export const checkCommand: MakeCommand = ({ out, err, onStore }) =>
-  action('check', 'List the stored documents that do not fit, one JSON object a line', 'check >findings.ndjson')
+  newCommand('check', 'List the stored documents that do not fit, one JSON object a line', 'check >findings.ndjson')
     .option('--no-stamps', 'leave out the check of change stamps')
     .option('--json', 'change nothing: the result is JSON anyway')
     .addHelpText('after', details)

@@ -2,10 +2,10 @@
 // long tombstones are kept: a command may run without its settings.
 import { collections } from '../documents/collections.js'
 import { StoreUnavailable } from '../store/store.js'
-import { action, CommandError, type MakeCommand, print } from './run-command.js'
+import { CommandError, type MakeCommand, newCommand, printResult } from './run-command.js'
 
 export const indexesCommand: MakeCommand = ({ out, onStore }) =>
-  action('indexes', 'Create the missing indexes of all collections', 'indexes')
+  newCommand('indexes', 'Create the missing indexes of all collections', 'indexes')
     .option('--json', 'print the indexes of each collection as JSON')
     .addHelpText('after', '\nHow long an existing index keeps tombstones stays as it is.')
     .action(({ json = false }) =>
@@ -17,6 +17,6 @@ export const indexesCommand: MakeCommand = ({ out, onStore }) =>
           throw new CommandError(`The indexes cannot be created: ${(error as Error).message}`)
         }
         const indexes = Object.fromEntries(Object.entries(collections).map(([name, { indexes }]) => [name, indexes]))
-        print(out, json ? JSON.stringify(indexes) : `All indexes of ${store.description} exist`)
+        printResult(out, json, indexes, [`All indexes of ${store.description} exist`])
       }),
     )

@@ -1,12 +1,11 @@
 // The command `keys`: issues, lists and revokes API keys. A key is shown only once, when it is issued.
-import { Command } from '@commander-js/extra-typings'
 import { keyIdOf, redacted } from '../keys/format.js'
 import { keysOf, type StoredKey } from '../keys/keys.js'
 import {
-  action,
   CommandError,
   type MakeCommand,
   nameOf,
+  newCommand,
   organisationId,
   print,
   printResult,
@@ -15,11 +14,12 @@ import {
 } from './run-command.js'
 import { cellOf, table } from './table.js'
 
+const issueExample = "keys issue --organisation savannah --name 'Dashboard'"
+
 export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
-  new Command('keys')
-    .description('Issue, list and revoke API keys')
+  newCommand('keys', 'Issue, list and revoke API keys', issueExample)
     .addCommand(
-      action('issue', 'Issue a key and show it, once', "keys issue --organisation savannah --name 'Dashboard'")
+      newCommand('issue', 'Issue a key and show it, once', issueExample)
         .requiredOption('--organisation <ID>', 'an organisation that exists', organisationId)
         .requiredOption('--name <NAME>', 'what the key is for', nameOf)
         .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', milliseconds)
@@ -39,7 +39,7 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
         ),
     )
     .addCommand(
-      action('list', 'List the keys without their secrets', 'keys list --organisation savannah')
+      newCommand('list', 'List the keys without their secrets', 'keys list --organisation savannah')
         .option('--organisation <ID>', 'only the keys of this organisation', organisationId)
         .option('--json', 'print the keys as JSON')
         .action(({ organisation, json = false }) =>
@@ -51,7 +51,7 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
         ),
     )
     .addCommand(
-      action('revoke', 'Revoke a key', 'keys revoke bRqfAWGcrTFs')
+      newCommand('revoke', 'Revoke a key', 'keys revoke bRqfAWGcrTFs')
         .argument('<KEYID>', 'the id of the key, as list shows it')
         .option('--json', 'print the result as JSON')
         .action((key, { json = false }) =>

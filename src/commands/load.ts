@@ -13,11 +13,12 @@ import { type Line, readLines } from './load-lines.js'
 import { missingReferences } from './load-references.js'
 import { describeCollections, loadable } from './load-samples.js'
 import {
-  action,
   CommandError,
   type MakeCommand,
+  newCommand,
   organisationId,
   print,
+  printResult,
   requireOrganisation,
   type Terminal,
 } from './run-command.js'
@@ -49,7 +50,7 @@ const MAX_LISTED = 100
 const MAX_TEXT_LENGTH = 500
 
 export const loadCommand: MakeCommand = ({ out, err, onStore }) =>
-  action(
+  newCommand(
     'load',
     'Load your own records, changes of them and deletions',
     'load entries.ndjson --collection entries --organisation savannah',
@@ -128,7 +129,7 @@ const load = async (
           result: { written, present: done.size, missingReferences: missing.count },
           line: `Wrote ${written} to ${collection}${done.size === 0 ? '' : `; ${done.size} already there`}`,
         }
-  print(out, json ? JSON.stringify({ collection, organisation, ...result }) : line)
+  printResult(out, json, { collection, organisation, ...result }, [line])
 }
 
 /** What a load does, and where. */

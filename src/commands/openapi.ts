@@ -1,5 +1,5 @@
 // The command `openapi`: prints the OpenAPI document of the service, without a database.
-import { action, type MakeCommand, print } from './run-command.js'
+import { type MakeCommand, newCommand, print } from './run-command.js'
 
 /** Gives the document as a text. */
 export type Describe = (format: 'json' | 'yaml') => Promise<string>
@@ -7,7 +7,7 @@ export type Describe = (format: 'json' | 'yaml') => Promise<string>
 export const openapiCommand =
   (describe: Describe): MakeCommand =>
   ({ out }) =>
-    action('openapi', 'Print the OpenAPI document of the service', 'openapi >openapi.yaml')
+    newCommand('openapi', 'Print the OpenAPI document of the service', 'openapi >openapi.yaml')
       .option('--json', 'print JSON instead of YAML')
       .addHelpText('after', '\nIt needs no database. The settings of the environment count, such as MAX_PER_PAGE.')
       .action(async ({ json = false }) => print(out, ...(await describe(json ? 'json' : 'yaml')).trimEnd().split('\n')))

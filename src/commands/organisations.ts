@@ -1,16 +1,24 @@
 // The command `organisations`: adds organisations and lists them. Keys and records can only be added to an organisation that
 // exists.
 import { randomBytes } from 'node:crypto'
-import { Command } from '@commander-js/extra-typings'
 import type { Store } from '../store/store.js'
-import { action, CommandError, type MakeCommand, nameOf, organisationId, PROGRAM, printResult } from './run-command.js'
+import {
+  CommandError,
+  type MakeCommand,
+  nameOf,
+  newCommand,
+  organisationId,
+  PROGRAM,
+  printResult,
+} from './run-command.js'
 import { cellOf, table } from './table.js'
 
+const addExample = "organisations add --name 'Savannah Field Research' --id savannah"
+
 export const organisationsCommand: MakeCommand = ({ out, onStore }) =>
-  new Command('organisations')
-    .description('Add and list organisations')
+  newCommand('organisations', 'Add and list organisations', addExample)
     .addCommand(
-      action('add', 'Add an organisation', "organisations add --name 'Savannah Field Research' --id savannah")
+      newCommand('add', 'Add an organisation', addExample)
         .requiredOption('--name <NAME>', 'its name', nameOf)
         .option('--id <ID>', 'its id; without it, the organisation gets a random one', organisationId)
         .option('--json', 'print the organisation as JSON')
@@ -29,7 +37,7 @@ export const organisationsCommand: MakeCommand = ({ out, onStore }) =>
         ),
     )
     .addCommand(
-      action('list', 'List the organisations', 'organisations list')
+      newCommand('list', 'List the organisations', 'organisations list')
         .option('--json', 'print the organisations as JSON')
         .action(({ json = false }) =>
           onStore(async (store) => {

@@ -1,6 +1,6 @@
 // What all commands share: how they are called, how output is written, and the exit codes. A command exits with 0 when it is
-// done, 1 when it failed and 2 when it was called wrongly. Error messages go to standard error.
-import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
+// done, 1 when it failed, also because of a setting, and 2 when it was called wrongly. Error messages go to standard error.
+import { Command, CommanderError, type CommandUnknownOpts, Help } from '@commander-js/extra-typings'
 import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID } from '../documents/collections.js'
 import { redacted } from '../keys/format.js'
@@ -68,8 +68,8 @@ export class CommandError extends Error {
   }
 }
 
-/** A command that does something. Its help ends with an example. */
-export const action = (name: string, description: string, example: string): Command =>
+/** A command or a group of commands. Its help ends with an example. */
+export const newCommand = (name: string, description: string, example: string): Command =>
   new Command(name).description(description).addHelpText('after', `\nExample:\n  $ npx ${PROGRAM} ${example}`)
 
 /** The name under which the command line is installed. */
@@ -80,6 +80,12 @@ export const commandsIn = (command: CommandUnknownOpts): CommandUnknownOpts[] =>
   command,
   ...command.commands.flatMap(commandsIn),
 ]
+
+/** Commander's own errors about what was called. Its types leave them out. */
+interface Errors {
+  unknownCommand(): Error
+  unknownOption(name: string): Error
+}
 
 /**
  * Runs a command. If the reader of the result goes early, as `head` does, it ends without a message.
@@ -111,12 +117,20 @@ export const runCommand = async (
       writeErr: (text) => print(terminal.err, ...text.trimEnd().split('\n')),
       outputError: () => {},
     })
+    each.configureHelp({
+      optionDescription: (option) => `${plainHelp.optionDescription(option)}${option.mandatory ? ' (required)' : ''}`,
+    })
+    // Commander would show the help of the group instead.
+    each.on('beforeHelp', () => {
+      const isUnknown = each.commands.length > 0 && /^[^-]/.test(each.args[0] ?? '')
+      if (isUnknown) (each as unknown as Errors).unknownCommand()
+    })
     each.hook('preSubcommand', (_command, subcommand) => {
       called = subcommand
     })
   }
   try {
-    const done = command.parseAsync(argv, { from: 'user' }).catch((error) => {
+    const done = command.parseAsync(withHelpOption(command, argv), { from: 'user' }).catch((error) => {
       // Help was shown.
       if (!(error instanceof CommanderError && error.exitCode === 0)) throw error
     })
@@ -137,6 +151,17 @@ export const runCommand = async (
   }
 }
 
+const plainHelp = new Help()
+
+/** Reads `help keys issue` and `keys help issue` as `keys issue --help`. */
+const withHelpOption = (command: CommandUnknownOpts | undefined, argv: readonly string[]): readonly string[] => {
+  const [word, ...rest] = argv
+  if (word === undefined || !command?.commands.length) return argv
+  if (word === 'help') return [...withHelpOption(command, rest), '--help']
+  const called = command.commands.find((each) => each.name() === word)
+  return [word, ...withHelpOption(called, rest)]
+}
+
 const stopSignal = (): AbortSignal => {
   const controller = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort())
@@ -152,8 +177,8 @@ const mistyped = (error: Error, called: CommandUnknownOpts, argv: readonly strin
     .find((word) => /^--\w/.test(word) && !known.includes(word))
   if (unknown === undefined) return error
   try {
-    // Commander looks for unknown options only when all required ones are there. Its types leave this method out.
-    return (called as unknown as { unknownOption(name: string): Error }).unknownOption(unknown)
+    // Commander looks for unknown options only when all required ones are there.
+    return (called as unknown as Errors).unknownOption(unknown)
   } catch (error) {
     return error as Error
   }

@@ -10,7 +10,15 @@ import { type CollectionName, collections } from '../documents/collections.js'
 import { keysOf } from '../keys/keys.js'
 import type { Store } from '../store/store.js'
 import { isDay } from '../validation/instant.js'
-import { action, CommandError, type MakeCommand, print, printResult, type Terminal, UsageError } from './run-command.js'
+import {
+  CommandError,
+  type MakeCommand,
+  newCommand,
+  print,
+  printResult,
+  type Terminal,
+  UsageError,
+} from './run-command.js'
 
 /** How many batches are written at the same time. */
 const CONCURRENT_INSERTS = 3
@@ -27,7 +35,7 @@ worst-case. --live adds, changes and deletes records until it is interrupted, to
 does the same in the same order: first it adds again what is missing, then it begins anew.`
 
 export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
-  action(
+  newCommand(
     'seed',
     'Write demo data and print a key for each organisation',
     'seed --scenario campaign --until today --live 5/s',
@@ -70,7 +78,7 @@ export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
         // The data takes long to load, and only this command needs it.
         const { scenarioData } = await import('../../seed/scenarios.js')
         const data = () => scenarioData(options)
-        await claim(store, claimOf(options), force)
+        await claim(store, options, force)
         const organisations = await write(store, data(), countEntries(data, options), err)
         // Indexes are built faster from documents that exist than with each of them.
         await store.ensureIndexes({ keepExpiry: true })
@@ -106,20 +114,31 @@ const perSecond = (text: string): number => {
   throw new UsageError(`--live ${text} must be a rate from 1/s to 1000/s`)
 }
 
-/** What identifies the data in the database. Databases of earlier releases have only numbers. */
-const claimOf = ({ scenario, seed, organisations, dispatches, entries, until }: ScenarioOptions): string => {
-  const data = scenario === 'demo' ? [seed, organisations, dispatches, entries] : [scenario, seed]
-  return [...data, ...(until === undefined ? [] : ['until', until.toISOString().slice(0, 10)])].join('-')
-}
+/** What identifies the data in the database, but for its last day. Databases of earlier releases have only numbers. */
+const claimOf = ({ scenario, seed, organisations, dispatches, entries }: ScenarioOptions): string =>
+  (scenario === 'demo' ? [seed, organisations, dispatches, entries] : [scenario, seed]).join('-')
+
+/** What stands between that and the last day. */
+const UNTIL = '-until-'
 
 /** Records in the database that it holds this demo data, or fails if it holds anything else. */
-const claim = async (store: Store, _id: string, force: boolean) => {
+const claim = async (store: Store, options: ScenarioOptions, force: boolean) => {
+  const anyDay = claimOf(options)
+  const _id = [anyDay, ...(options.until ? [options.until.toISOString().slice(0, 10)] : [])].join(UNTIL)
   const isClaimed = async () => (await store.dangerouslyFind('seeds', _id)) !== undefined
   if (await isClaimed()) return
   // A second check, because another run of the same seed may have claimed the database in the meantime.
   if (!force && !(await isEmpty(store)) && !(await isClaimed())) {
+    const claims = (await store.dangerouslyFindAll('seeds', {})).map((each) => each._id.split(UNTIL))
+    const other = claims.find(([each]) => each === anyDay)
+    if (other === undefined) {
+      throw new CommandError(
+        'The database holds other data: name another one in MONGODB_URI, or use --force to write to it',
+      )
+    }
+    const goOn = other[1] === undefined ? 'leave out --until' : `use --until ${other[1]}`
     throw new CommandError(
-      'The database holds other data, or this data up to another day: name another one in MONGODB_URI, or use --force to write to it',
+      `The database holds this data up to another day: ${goOn} to go on with it, or name another database in MONGODB_URI`,
     )
   }
   await store.insert('seeds', [{ _id, createdAt: new Date() }], { skipTaken: true })

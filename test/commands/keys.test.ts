@@ -58,12 +58,34 @@ t.test('a key cannot be issued for an organisation that does not exist', async (
   t.same(await store.dangerouslyFindAll('apiKeys', {}), [])
 })
 
+t.test(
+  'the help of the group and of each command shows a sample, and marks the options that are required',
+  async (t) => {
+    const { keys } = await prepare(t)
+    const sample = "\n  $ npx field-data-api keys issue --organisation savannah --name 'Dashboard'\n"
+    for (const argv of [['--help'], ['help'], ['help', 'help']]) {
+      t.match(await keys(...argv), { code: 0, stdout: sample })
+      t.match((await keys(...argv)).stdout, /^Usage: keys \[options\] \[command\]\n/)
+    }
+    const help = await keys('issue', '--help')
+    t.match(help, { code: 0, stdout: sample })
+    t.match(
+      help.stdout,
+      /^ {2}--organisation <ID> .* \(required\)\n {2}--name <NAME> .* \(required\)\n.* such as .* 90d\n/m,
+    )
+    t.same(await keys('help', 'issue'), help)
+  },
+)
+
 t.test('a wrong call says what is wrong and shows the usage', async (t) => {
   const { keys } = await prepare(t)
   for (const [argv, message] of [
     [[], 'Usage: keys [options] [command]'],
     [['forget'], "Unknown command 'forget'"],
     [['isue'], '(Did you mean issue?)'],
+    [['help', 'forget'], /^Unknown command 'forget'\n\nUsage: .*\nHelp: .*\n$/],
+    [['forget', '--help'], /^Unknown command 'forget'\n\nUsage: .*\nHelp: .*\n$/],
+    [['help', 'isue'], /^Unknown command 'isue'\n\(Did you mean issue\?\)\n\nUsage: .*\nHelp: .*\n$/],
     [['issue', '--name', 'x'], "Required option '--organisation <ID>' not specified"],
     [['issue', '--organisation', 'x'], "Required option '--name <NAME>' not specified"],
     [['issue', '--organization', 'x', '--name', 'y'], "Unknown option '--organization'"],
@@ -91,13 +113,12 @@ t.test('a wrong call says what is wrong and shows the usage', async (t) => {
     [['list', '--a\u001bll'], "Unknown option '--a\\u001bll'"],
     [['issue', '--organisation', 'x', '--name', '--json'], '--name must be 1 to 100 characters'],
     [['list', '--all'], "Unknown option '--all'"],
-  ] as [string[], string][]) {
+  ] as [string[], string | RegExp][]) {
     const { code, output } = await keys(...argv)
     t.equal(code, 2, argv.join(' '))
     t.match(output, message, argv.join(' '))
     t.match(output, 'Usage:')
   }
-  t.match(await keys('--help'), { code: 0, stdout: 'Usage:' })
   const { key } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'x', '--json')).stdout)
   t.match(await keys('revoke', key), { code: 0, output: `Revoked ${key.slice(4, 16)}: ` }, 'the whole key is accepted')
   t.notMatch((await keys('revoke', `${key}x`)).output, key.slice(17), 'the secret is not printed')

@@ -14,7 +14,7 @@ t.test('the help describes each collection, in an order in which --strict finds 
     const shown = new RegExp(`^${name}\n  required: (.*)\n  optional: (.*)\n  (.*)$`, 'm').exec(help.stdout)
     const [required, optional, sample] = (shown as RegExpExecArray).slice(1) as [string, string, string]
     const target = ['--collection', name, '--organisation', organisation, '--strict', '--json']
-    t.match(await load(sample, ...target), { code: 0, stdout: '"written":1' }, `the sample of ${name} can be loaded`)
+    t.match(await load(sample, ...target), { code: 0, stdout: '"written": 1' }, `the sample of ${name} can be loaded`)
 
     const record = JSON.parse(sample)
     const described = `${required}, ${optional}`.split(', ').sort()

@@ -11,7 +11,7 @@ t.test('records of a file are served as they were written', async (t) => {
   const { load, store } = await prepareLoad(t)
   t.match(await load([line(), line({ _id: 'second' })].join('\n'), ...intoEntries, '--json'), {
     code: 0,
-    stdout: '"written":2',
+    stdout: '"written": 2',
   })
   const { get } = await testApp(t, { store })
   const { data, _metadata } = (await get('/v1/entries', organisation)).json()
@@ -211,7 +211,9 @@ t.test(
     t.notOk('duration' in (after.changed as object), 'the record is replaced as a whole')
     t.same(after.same, before.same, 'it is not stamped again')
     t.match(after.deleted, { organisation, changedAt: Date })
-    t.match(await load(changes, ...intoEntries, '--upsert', '--json'), { stdout: '"written":0,"present":4' })
+    t.match(await load(changes, ...intoEntries, '--upsert', '--json'), {
+      stdout: /"written": 0,\n {2}"present": 4,/,
+    })
   },
 )
 
@@ -277,7 +279,8 @@ t.test('records and deletions of other organisations are never touched', async (
   }
   t.match(await load(['live', 'dead'].map(deletion).join('\n'), ...intoEntries, '--delete', '--json'), {
     code: 0,
-    stdout: '"deleted":0,"unknown":2,"alreadyDeleted":0',
+    stdout:
+      '{\n  "collection": "entries",\n  "organisation": "org-a",\n  "deleted": 0,\n  "unknown": 2,\n  "alreadyDeleted": 0\n}\n',
   })
   t.same(await stored(store), before)
 })

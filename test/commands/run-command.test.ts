@@ -2,9 +2,9 @@
 import { PassThrough, Writable } from 'node:stream'
 import t from 'tap'
 import {
-  action,
   CommandError,
   type MakeCommand,
+  newCommand,
   print,
   printed,
   runCommand,
@@ -32,7 +32,7 @@ const escapeOf = (character: string) => `\\u${character.charCodeAt(0).toString(1
 const commandOf =
   (run: (session: Session) => Promise<void>): MakeCommand =>
   (session) =>
-    action('say', 'Say it', 'say').action(() => session.onStore(() => run(session)))
+    newCommand('say', 'Say it', 'say').action(() => session.onStore(() => run(session)))
 
 t.test('a control character is written as its escape, and every other character as it is', async (t) => {
   const store = testStore(t)
@@ -83,7 +83,7 @@ t.test('no error message contains control characters', async (t) => {
 
 t.test('the help shows an example, and a wrong call says what is wrong and how to get help', async (t) => {
   const command: MakeCommand = () =>
-    action('say', 'Say it', 'say --loud')
+    newCommand('say', 'Say it', 'say --loud')
       .option('--loud', 'louder', false)
       .action(() => {})
   t.match(await tryCommand(command, testStore(t), ['--help']), {

@@ -76,11 +76,29 @@ t.test('a scenario is written up to a day, and counts as other data than the dem
   t.equal(await count('entries'), 5)
   t.match(await store.dangerouslyFind('entries', 'entry-5'), { createdAt: new Date('2026-03-14T09:00:00Z') })
   t.match(await seed('--scenario', 'tiny', '--until', '2026-03-14'), { code: 0 }, 'it may be written again')
-  t.match(await seed(), { code: 1, output: 'The database holds other data' })
+  const other = 'The database holds other data: name another one in MONGODB_URI, or use --force to write to it\n'
+  t.match(await seed(), { code: 1, output: other })
   const now = testStore(t)
   const before = new Date().toISOString().slice(0, 10)
   t.match(await tryCommand(seedCommand, now, ['--scenario', 'tiny', '--until', 'today']), { code: 0 })
   t.ok(Number((await now.dangerouslyFind('entries', 'entry-5'))?.createdAt) >= Date.parse(before))
+})
+
+t.test('data that is there up to another day is left alone, and the error says how to go on with it', async (t) => {
+  const { store, seed, seedInto } = await prepare(t)
+  const error = (goOn: string) =>
+    `The database holds this data up to another day: ${goOn} to go on with it, or name another database in MONGODB_URI\n`
+  const until = ['--until', '2026-03-14']
+  t.match(await seed('--scenario', 'tiny', ...until), { code: 0 })
+  const refused = { code: 1, output: error('use --until 2026-03-14') }
+  t.match(await seed('--scenario', 'tiny', '--until', '2026-03-15'), refused)
+  t.match(await seed('--scenario', 'tiny'), refused)
+  t.match(await seed('--scenario', 'survey', ...until), { code: 1, output: 'The database holds other data' })
+  t.match(await store.dangerouslyFindAll('seeds', {}), [{ _id: 'tiny-42-until-2026-03-14' }])
+  const demo = testStore(t)
+  const small = ['--entries', '1', '--dispatches', '2']
+  t.match(await seedInto(demo, ...small), { code: 0 })
+  t.match(await seedInto(demo, ...small, ...until), { code: 1, output: error('leave out --until') })
 })
 
 /** Runs the command on a terminal until so many live operations are written. */
