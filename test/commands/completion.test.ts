@@ -20,7 +20,7 @@ const shells = {
 
 for (const [shell, around] of Object.entries(shells)) {
   const skip = spawnSync(shell, ['-c', '']).error !== undefined
-  t.test(`${shell} completes commands, options, their values and files`, { skip }, async (t) => {
+  t.test(`${shell} completes commands, options, their values and files (needs ${shell})`, { skip }, async (t) => {
     const { code, stdout } = await tryCommand(
       (session) => {
         const program = new Command(PROGRAM)
