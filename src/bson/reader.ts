@@ -85,14 +85,17 @@ export const reading = <T>(collection: string, read: () => T): T => {
 
 /** The documents of a collection that a query returned, in batches. Each batch is the bytes of one BSON array. */
 export class BsonList {
+  #documents: readonly Buffer[] | undefined
+
   constructor(
     readonly collection: string,
     readonly batches: readonly Buffer[],
   ) {}
 
-  /** The documents, as parts of the batches. Each call searches the batches again. */
-  get documents(): Buffer[] {
-    return reading(this.collection, () => this.batches.flatMap(documentsIn))
+  /** The documents, as parts of the batches. */
+  get documents(): readonly Buffer[] {
+    this.#documents ??= reading(this.collection, () => this.batches.flatMap(documentsIn))
+    return this.#documents
   }
 
   /**

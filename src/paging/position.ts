@@ -1,6 +1,7 @@
 // Positions in a list: read from the bytes of a record, and carried in the payload of a token.
 import { isUtf8 } from 'node:buffer'
-import { Bson, type Element, elements } from '../bson/reader.js'
+import { Bson, type Element } from '../bson/reader.js'
+import { fieldOf } from '../bson/values.js'
 import type { Position, SortValue } from '../pipelines/keyset.js'
 import type { Payload } from './token.js'
 
@@ -23,13 +24,15 @@ const MAX_TIME = 8.64e15
  * @param sortBy the stored name of the sort field, which the record must have kept
  */
 export const positionOf = (record: Buffer, sortBy: string): Position | undefined => {
-  let id: SortValue | undefined
-  let value: SortValue | undefined = null
-  for (const element of elements(record, 0)) {
-    if (element.name === '_id') id = sortValue(record, element)
-    else if (element.name === sortBy) value = sortValue(record, element)
-  }
+  const id = sortValueOf(record, '_id')
+  const value = sortBy === '_id' ? null : sortValueOf(record, sortBy)
   return typeof id === 'string' && value !== undefined ? { value, id } : undefined
+}
+
+/** The value of a field, null if the record has none, or undefined if it cannot be part of a position. */
+export const sortValueOf = (record: Buffer, name: string): SortValue | undefined => {
+  const element = fieldOf(record, 0, name)
+  return element === undefined ? null : sortValue(record, element)
 }
 
 /** The value of an element, or undefined if it cannot be part of a position. */

@@ -2,7 +2,7 @@
 // shows, so it knows whether the list goes on.
 import { BsonList, bsonArray, UnwritableDocument } from '../bson/reader.js'
 import { inOrderOfIds } from '../paging/empty-values.js'
-import { fromPayload, positionOf, type Start, toPayload } from '../paging/position.js'
+import { fromPayload, positionOf, type Start, sortValueOf, toPayload } from '../paging/position.js'
 import { decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from '../paging/token.js'
 import { rangesAfter } from '../pipelines/keyset.js'
 import { type Listing, orderOf, type Scope, type Slice } from '../pipelines/stages.js'
@@ -98,7 +98,7 @@ const readInOrder = async (
   const list = await read(slice)
   const { field, direction } = orderOf(listing, slice.isBackward)
   const rows = list.documents
-  const isEmpty = (row: Buffer | undefined) => row !== undefined && positionOf(row, field)?.value === null
+  const isEmpty = (row: Buffer | undefined) => row !== undefined && sortValueOf(row, field) === null
   // Such rows are at one end of a list. Behind rows that were skipped, the order is that of the server.
   if (field === '_id' || slice.skip > 0 || !(isEmpty(rows[0]) || isEmpty(rows.at(-1)))) return list
 
