@@ -1,10 +1,13 @@
 // Compiles the tests and runs them with tap: `npm test`, or `npm test -- test/log.test.ts` for some of them. Options are
-// those of tap.
+// those of tap; give a value after `=`, as in `--reporter=tap`.
 import { spawnSync } from 'node:child_process'
+import { testGroups } from './test-groups.js'
 
 const argv = process.argv.slice(2).map((argument) => argument.replace(/^test\//, 'dist/test/').replace(/\.ts$/, '.js'))
 const run = (command, env = process.env) => spawnSync(process.execPath, command, { stdio: 'inherit', env }).status ?? 1
 const NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('no-loaders.js', import.meta.url)}`
+// A server is slower than a process is to start, and a group of files must not take longer than tap lets one process run.
+const isGrouped = !process.env.TEST_MONGODB_URI && argv.every((argument) => argument.startsWith('-'))
 process.exitCode =
   run(['scripts/compile.js', 'tsconfig.json']) ||
-  run(['node_modules/.bin/tap', ...argv], { ...process.env, NODE_OPTIONS })
+  run(['node_modules/.bin/tap', ...argv, ...(isGrouped ? testGroups() : [])], { ...process.env, NODE_OPTIONS })

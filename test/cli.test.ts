@@ -15,7 +15,11 @@ t.test('a command runs on the database that MONGODB_URI names', async (t) => {
   const now = new Date()
   await server.store.insert('organisations', [{ _id: 'org', name: 'Org', createdAt: now, updatedAt: now }])
   const argv = ['keys', 'issue', '--organisation', 'org', '--name', 'Sync']
-  const { code, stdout } = await runProgram(t, 'src/cli.ts', { argv, settings: { MONGODB_URI: server.uri } })
+  const { code, stdout } = await runProgram(t, 'src/cli.ts', {
+    argv,
+    settings: { MONGODB_URI: server.uri },
+    covered: true,
+  })
   t.equal(code, 0)
   t.match(stdout, /^fda_\w+$/m)
   t.match(await server.store.dangerouslyFindAll('apiKeys', {}), [{ organisation: 'org', name: 'Sync' }])
@@ -23,7 +27,10 @@ t.test('a command runs on the database that MONGODB_URI names', async (t) => {
 
 t.test('a missing or invalid database, one that is down, and a missing command are reported', async (t) => {
   const run = (argv: string[], settings: Record<string, string>) => runProgram(t, 'src/cli.ts', { argv, settings })
-  t.match(await run(['keys', 'list'], {}), { code: 1, output: /invalid:\n {2}MONGODB_URI is missing: it must name/ })
+  t.match(await runProgram(t, 'src/cli.ts', { argv: ['keys', 'list'], covered: true }), {
+    code: 1,
+    output: /invalid:\n {2}MONGODB_URI is missing: it must name/,
+  })
   t.match(await run(['keys', 'list'], { MONGODB_URI: 'x' }), { code: 1, output: /invalid:\n {2}MONGODB_URI must be a/ })
   const MONGODB_URI = 'mongodb://127.0.0.1:1/x'
   const down = await run(['keys', 'list'], { MONGODB_URI })
@@ -43,7 +50,11 @@ t.test('a missing or invalid database, one that is down, and a missing command a
 })
 
 t.test('serve starts the service, and its exit code is that of the service', async (t) => {
-  const child = startProgram(t, 'src/cli.ts', { argv: ['serve'], settings: { PORT: '0', LOG_LEVEL: 'info' } })
+  const child = startProgram(t, 'src/cli.ts', {
+    argv: ['serve'],
+    settings: { PORT: '0', LOG_LEVEL: 'info' },
+    covered: true,
+  })
   const [, url] = await printed(child, /field-data-api on (\S+) /)
   t.equal((await fetch(`${url}/health/live`)).status, 200)
   child.kill('SIGTERM')
@@ -56,7 +67,7 @@ t.test('serve starts the service, and its exit code is that of the service', asy
 
 t.test('openapi prints the document without a database, as YAML or JSON', async (t) => {
   const print = async (...argv: string[]) => {
-    const { code, stdout } = await runProgram(t, 'src/cli.ts', { argv: ['openapi', ...argv] })
+    const { code, stdout } = await runProgram(t, 'src/cli.ts', { argv: ['openapi', ...argv], covered: true })
     t.equal(code, 0)
     return stdout
   }
@@ -68,7 +79,7 @@ t.test('openapi prints the document without a database, as YAML or JSON', async 
 t.test('live operations end with SIGINT', async (t) => {
   const server = await WireServer.for(t)
   const argv = ['seed', '--scenario', 'tiny', '--live', '100/s']
-  const child = startProgram(t, 'src/cli.ts', { argv, settings: { MONGODB_URI: server.uri } })
+  const child = startProgram(t, 'src/cli.ts', { argv, settings: { MONGODB_URI: server.uri }, covered: true })
   await printed(child, /fda_/)
   const before = server.commands.length
   while (server.commands.length < before + 5) await setTimeout(20)

@@ -7,7 +7,8 @@ import t from 'tap'
 import { printed, runProgram, startProgram } from './support/process.js'
 
 /** A program that opens the log, writes numbered lines to it, and then runs `then`. */
-const program = (lines: number, then = ''): { argv: string[] } => ({
+const program = (lines: number, then = ''): { argv: string[]; covered: true } => ({
+  covered: true,
   argv: [
     '--eval',
     `const { openLog } = await import('./dist/src/log.js')

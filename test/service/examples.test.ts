@@ -99,7 +99,6 @@ t.test('the copies of the examples equal the source, whatever is killed meanwhil
   const url = `http://127.0.0.1:${port}`
   const start = async () => {
     const child = startProgram(t, 'src/server.ts', {
-      covered: false,
       settings: { PORT: String(port), LOG_LEVEL: 'silent', ...settings },
     })
     await printed(child, /field-data-api on/)

@@ -57,7 +57,6 @@ const fill = async (t: Test, { uri }: Database, entries = 0): Promise<string> =>
 const serve = async (t: Test, { uri }: Database, key: string, settings: Record<string, string> = {}) => {
   const child: Started = startProgram(t, 'src/server.ts', {
     settings: { PORT: '0', LOG_LEVEL: 'error', MONGODB_URI: uri, QUERY_TIMEOUT_MS: '2000', ...settings },
-    covered: false,
   })
   const [, url] = await printed(child, /field-data-api on (\S+) /)
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })

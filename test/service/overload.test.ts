@@ -15,7 +15,6 @@ t.test('callers that exhaust memory or files do not stop the service for others'
   const child = startProgram(t, 'src/server.ts', {
     settings: { PORT: '0', RESPONSE_MEMORY_MB: '64' },
     openFiles: 256,
-    covered: false,
   })
   const [banner, text] = await printed(child, /field-data-api on http:\/\/127\.0\.0\.1:(\d+).*Key .*Key .*\n/s)
   const port = Number(text)

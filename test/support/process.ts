@@ -23,7 +23,7 @@ export const startProgram = (
     nodeOptions = [],
     openFiles,
     stdout,
-    covered = true,
+    covered = false,
   }: {
     settings?: Record<string, string>
     argv?: string[]
@@ -32,7 +32,7 @@ export const startProgram = (
     openFiles?: number
     /** A file that receives its standard output; without it output() returns what it prints. */
     stdout?: string
-    /** Whether the program records coverage. That makes it slower. */
+    /** Whether the program records coverage. Then it needs twice the time to start. */
     covered?: boolean
   },
 ): Started => {
