@@ -24,6 +24,14 @@ for (const block of document.querySelectorAll('pre')) {
   block.append(button)
 }
 
+// Swagger UI would animate each link within the page, and change the address only at the end.
+window.noZensmooth = true
+
+// Swagger UI reads the fragment only once.
+addEventListener('hashchange', () => {
+  if (location.hash.startsWith('#/')) location.reload()
+})
+
 // Swagger UI takes every fragment for an operation, also one that leads to a part of the guide.
 const part = document.getElementById(location.hash.slice(1))
 // Readers may go elsewhere while the operations are loading.
@@ -73,6 +81,8 @@ const start = () => {
     displayRequestDuration: true,
     persistAuthorization: true,
     tryItOutEnabled: true,
+    // A theme whose colours can be read well.
+    syntaxHighlight: { theme: 'tomorrow-night' },
     plugins: [{ wrapComponents: { SyntaxHighlighter: plainIfLarge } }],
     onComplete: () => {
       if (part === null || hasMoved) return

@@ -13,7 +13,7 @@ const AgentLocation = Type.Object(
 )
 
 const fields = {
-  id: Id('Id of the agent.', '60c72b2f9b1d8e001c8e4d11'),
+  id: Id('Id of the agent.', '64e235dd0000020000000020'),
   status: Text('Status of the agent’s account.', 'active'),
   firstName: Text('Given name.', 'Chidi'),
   lastName: Text('Family name.', 'Okafor'),

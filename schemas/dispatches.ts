@@ -22,7 +22,7 @@ export const dispatchStatusFilter = {
   dispatched: 'dispatched',
 } as const satisfies Record<string, (typeof dispatchStatuses)[number]>
 
-const id = Id('Id of the dispatch.', '63c5e1d2f4a3b2001d8c7e41')
+const id = Id('Id of the dispatch.', '65850cb40000050000000000')
 const dispatchType = word(dispatchTypes, { title: 'DispatchType', description: 'Type of the dispatch.' })
 const status = word(dispatchStatuses, {
   title: 'DispatchStatus',
@@ -46,7 +46,7 @@ export const DispatchListItem = Type.Object(
     id,
     recipients: Type.Object(
       {
-        agents: Type.Array(reference('Agent', '60c72b2f9b1d8e001c8e4d11'), {
+        agents: Type.Array(reference('Agent', '64e235dd0000020000000020'), {
           description: 'Agents that received the dispatch, only by their ids.',
         }),
         agentGroups,
@@ -56,8 +56,8 @@ export const DispatchListItem = Type.Object(
     dispatchType,
     status,
     name,
-    form: Type.Optional(Id('Id of the form.', '61b0a3f4c2d5e6001f7a8b21')),
-    project: Type.Optional(Id('Id of the project.', '62a1f0c4d3b2a1001e9f8d31')),
+    form: Type.Optional(Id('Id of the form.', '650442070000030000000000')),
+    project: Type.Optional(Id('Id of the project.', '6545af600000040000000003')),
     totalExpectedEntries,
     createdBy,
     modifiedBy,

@@ -46,7 +46,7 @@ export const Answer = Type.Object(
   { $id: 'Answer', description: 'The answer to one question.' },
 )
 
-const id = Id('Id of the entry.', '66e7a3f4b6c5d4001b6e5a61')
+const id = Id('Id of the entry.', '6592571b0000060000000000')
 const status = Text('Status of the entry.', 'accepted')
 const location = Type.Optional(refTo(EntryLocation, 'Where the entry was made.'))
 const answers = Type.Array(refTo(Answer), { description: 'Answers, in the order of the questions.' })
@@ -71,10 +71,10 @@ export const EntryListItem = Type.Object(
   {
     id,
     status,
-    dispatch: Type.Optional(idOr(EntryDispatch, 'Id of the dispatch', '63c5e1d2f4a3b2001d8c7e41')),
-    form: Type.Optional(idOr(EntryForm, 'Id of the form', '61b0a3f4c2d5e6001f7a8b21')),
-    project: Type.Optional(idOr(EntryProject, 'Id of the project', '62a1f0c4d3b2a1001e9f8d31')),
-    agent: Type.Optional(idOr(EntryAgent, 'Id of the agent', '60c72b2f9b1d8e001c8e4d11')),
+    dispatch: Type.Optional(idOr(EntryDispatch, 'Id of the dispatch', '65850cb40000050000000000')),
+    form: Type.Optional(idOr(EntryForm, 'Id of the form', '650442070000030000000000')),
+    project: Type.Optional(idOr(EntryProject, 'Id of the project', '6545af600000040000000003')),
+    agent: Type.Optional(idOr(EntryAgent, 'Id of the agent', '64e235dd0000020000000020')),
     location,
     answers,
     duration,

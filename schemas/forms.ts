@@ -2,7 +2,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Id, listQuery, NameFilter, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 
-const id = Id('Id of the form.', '61b0a3f4c2d5e6001f7a8b21')
+const id = Id('Id of the form.', '650442070000030000000000')
 const dispatched = Type.Boolean({ description: 'Whether the form was dispatched.', examples: [true] })
 const status = Text('Status of the form.', 'active')
 const name = Text('Name of the form.', 'Household water survey')

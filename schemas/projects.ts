@@ -4,7 +4,7 @@ import { Id, listQuery, NameFilter, type PageLimits, reference, Text, Timestamp 
 import { joined, refTo } from './kit.js'
 import { User } from './users.js'
 
-const id = Id('Id of the project.', '62a1f0c4d3b2a1001e9f8d31')
+const id = Id('Id of the project.', '6545af600000040000000003')
 const name = Text('Name of the project.', 'Rural water access 2025')
 const createdAt = Timestamp('When the project was created.')
 const updatedAt = Timestamp('When the project was last changed.')
@@ -14,7 +14,7 @@ export const Project = Type.Object(
   {
     id,
     dispatches: joined(
-      Type.Array(reference('Dispatch', '63c5e1d2f4a3b2001d8c7e41'), {
+      Type.Array(reference('Dispatch', '65850cb40000050000000000'), {
         description: 'Dispatches of the project, in the order of their ids.',
       }),
     ),
@@ -40,7 +40,7 @@ export const EntryProject = Type.Object(
   {
     id,
     name,
-    modifiedBy: Type.Optional(Id('Id of the user who last changed the project.', '5f8d0d55b54764421b7156c1')),
+    modifiedBy: Type.Optional(Id('Id of the user who last changed the project.', '649963030000010000000000')),
     createdAt,
     updatedAt,
   },

@@ -30,7 +30,7 @@ export const FeedQuery = (limits: PageLimits) =>
     ),
   })
 
-const recordId = (description: string) => Type.String({ description, examples: ['66e7a3f4b6c5d4001b6e5a61'] })
+const recordId = (description: string) => Type.String({ description, examples: ['6592571b0000060000000000'] })
 
 export const DeletedRecord = Type.Object(
   {

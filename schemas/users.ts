@@ -3,7 +3,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Id, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 
 const { id, ...fields } = {
-  id: Id('Id of the user.', '5f8d0d55b54764421b7156c1'),
+  id: Id('Id of the user.', '649963030000010000000000'),
   status: Text('Status of the user’s account.', 'active'),
   firstName: Text('Given name.', 'Amina'),
   lastName: Text('Family name.', 'Bello'),

@@ -28,7 +28,6 @@ for (const { name, ...options } of screens) {
   await page.locator('.opblock').first().waitFor()
   await page.screenshot({ path: `docs/images/docs-${name}.png` })
   await page.goto(`${ADDRESS}/docs#/Entries/listEntries`)
-  await page.reload()
   await page.locator('tr[data-param-name="perPage"]').waitFor()
   await page.locator('#operations-Entries-listEntries').evaluate((block) => block.scrollIntoView())
   await page.screenshot({ path: `docs/images/operation-${name}.png` })

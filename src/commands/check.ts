@@ -6,15 +6,12 @@ import { type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { strict } from '../../schemas/kit.js'
 import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
 import type { Store, Stored } from '../store/store.js'
-import { messageOf } from './load-lines.js'
+import { messagesOf } from './load-lines.js'
 import { CommandError, type MakeCommand, newCommand, print, printed } from './run-command.js'
 
 const details = `
 The exit code is 1 if there are any; their number is on standard error. Fields that no schema names are allowed, and null
 where a field may be missing.`
-
-/** How many errors of a document against its schema are listed. */
-const MAX_ERRORS = 10
 
 const Tombstone = strict({ _id: Type.String(), deletedFrom: Type.String(), deletedAt: Type.Date() })
 
@@ -24,17 +21,8 @@ type Check = (document: Readonly<Record<string, unknown>>) => string[]
 /** The schema is compiled, because there may be millions of documents. */
 const checkOf = (schema: TObject): Check => {
   const compiled = TypeCompiler.Compile(schema)
-  return (document) => {
-    if (compiled.Check(document)) return []
-    // A field that is missing is also of a wrong type, so only the first error of a field counts.
-    const messages = new Map<string, string>()
-    for (const error of compiled.Errors(document)) {
-      if (isHarmless(error) || messages.has(error.path)) continue
-      messages.set(error.path, messageOf(error, 'a BSON date'))
-      if (messages.size === MAX_ERRORS) break
-    }
-    return [...messages.values()]
-  }
+  return (document) =>
+    compiled.Check(document) ? [] : messagesOf(compiled.Errors(document), 'a BSON date', isHarmless)
 }
 
 /** Whether responses are the same without the value. */

@@ -44,6 +44,7 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
         .option('--json', 'print the keys as JSON')
         .action(({ organisation, json = false }) =>
           onStore(async (store) => {
+            if (organisation !== undefined) await requireOrganisation(store, organisation)
             const rows = (await keysOf(store, () => {}).list(organisation)).map(rowOf)
             const hasErrors = rows.some(({ error }) => error !== undefined)
             printResult(out, json, rows, table(hasErrors ? [...columns, 'error'] : columns, rows))

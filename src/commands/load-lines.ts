@@ -84,8 +84,8 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
     return { error: `organisation: must be ${organisation} or left out` }
   }
   const document = withDates({ ...(id !== undefined && { _id: id }), ...fields, organisation }, schema)
-  const schemaError = Value.Errors(schema, document).First()
-  const error = schemaError === undefined ? unstorableIn(document)?.replace(/^_id:/, 'id:') : messageOf(schemaError)
+  const schemaErrors = messagesOf(Value.Errors(schema, document))
+  const error = schemaErrors.length === 0 ? unstorableIn(document)?.replace(/^_id:/, 'id:') : schemaErrors.join('; ')
   return error === undefined ? { document: document as Record<string, unknown> } : { error }
 }
 
@@ -121,11 +121,29 @@ const withDates = (value: unknown, schema: TSchema): unknown => {
   )
 }
 
-/** An error of a document as text that begins with the field, and says what is allowed instead. */
-export const messageOf = (
-  { type, path, message, schema }: ValueError,
+/** No more errors of one document are named. */
+const MAX_ERRORS = 10
+
+/**
+ * The errors of a document as texts, one for each field: a field that is missing is also of a wrong type. Each begins with
+ * the field and says what is allowed instead.
+ * @param isHarmless whether an error does not count
+ */
+export const messagesOf = (
+  errors: Iterable<ValueError>,
   date = 'a date such as 2025-03-14T09:26:53.589Z',
-): string => {
+  isHarmless: (error: ValueError) => boolean = () => false,
+): string[] => {
+  const messages = new Map<string, string>()
+  for (const error of errors) {
+    if (isHarmless(error) || messages.has(error.path)) continue
+    messages.set(error.path, messageOf(error, date))
+    if (messages.size === MAX_ERRORS) break
+  }
+  return [...messages.values()]
+}
+
+const messageOf = ({ type, path, message, schema }: ValueError, date: string): string => {
   const field = path.slice(1).replaceAll('/', '.').replace(/^_id$/, 'id')
   if (type === ValueErrorType.ObjectRequiredProperty) return `${field}: is missing`
   if (type === ValueErrorType.ObjectAdditionalProperties) return `${field}: is not a known field`

@@ -31,8 +31,9 @@ ${Object.entries(scenarios)
   .join('\n')}
 
 The same options give the same data, and running it again adds what is missing. --seed makes no difference to tiny and
-worst-case. --live adds, changes and deletes records until it is interrupted, to try a copy of the data against. Each run
-does the same in the same order: first it adds again what is missing, then it begins anew.`
+worst-case, and worst-case has no --until. --live adds, changes and deletes records until it is interrupted, to try a
+copy of the data against. Each run does the same in the same order: first it adds again what is missing, then it begins
+anew.`
 
 export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
   newCommand(

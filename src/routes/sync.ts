@@ -40,7 +40,7 @@ const DIGEST_MS = 60_000
 const FEED =
   'Records that were added or changed since the cursor, and ids of those that were deleted, in the order of the changes. Read page after page until `hasMore` is false, and save each `nextCursor` with its records: the next run goes on from there. A page costs the same however long the feed is, and one that finds nothing is a single look-up. A change comes about 10 seconds late (`settleMs` of `GET /v1/me`), and may come more than once. A cursor expires after `tombstoneDays`.'
 const DIGEST =
-  'Count and sum of the times of change for each range of ids. Where they differ from those of a copy, replace that range of the copy by what the list has from `idFrom` to `idTo`. Changes of the last seconds, which the feed still holds back (`settleMs` of `GET /v1/me`), differ too. It reads every record of the ranges, so a key may have one digest at a time.'
+  'Count of the records and sum of their `updatedAt` for each range of ids. Where they differ from those of a copy, replace that range of the copy by what the list has from `idFrom` to `idTo`. Changes of the last seconds, which the feed still holds back (`settleMs` of `GET /v1/me`), differ too. It reads every record of the ranges, so a key may have one digest at a time.'
 
 interface SyncResource extends FeedResource {
   readonly item: TSchema

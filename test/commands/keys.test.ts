@@ -42,7 +42,7 @@ t.test('without --json, keys are a table and a new key comes with a warning to k
   await keys('issue', '--organisation', 'org', '--name', 'Second')
   const { stdout } = await keys('list')
   t.match(stdout, /^keyId +organisation +name .*\n\w{12} +org +First +\S+Z +- +- +-\n\w{12} +org +Second /)
-  t.equal((await keys('list', '--organisation', 'other', '--json')).stdout, '[]\n')
+  t.match(await keys('list', '--organisation', 'other'), { code: 1, output: /^Organisation other does not exist\n/ })
 })
 
 t.test('a key cannot be issued for an organisation that does not exist', async (t) => {

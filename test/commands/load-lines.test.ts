@@ -53,6 +53,14 @@ t.test('an invalid line has an error that says what is wrong', async (t) => {
     [line({ _id: '\ud800' }), 'id: contains half of a surrogate pair'],
     [line({ location: { coordinates: { longitude: 1 } } }), 'location.coordinates.lattitude: is missing'],
     [line({ createdAt: undefined }), 'createdAt: is missing'],
+    [
+      '{"id":"e","duration":"long"}',
+      'status: is missing; answers: is missing; createdAt: is missing; updatedAt: is missing; duration: expected number',
+    ],
+    [
+      line({ answers: Array(99).fill(1) }),
+      Array.from({ length: 10 }, (_, i) => `answers.${i}: expected object`).join('; '),
+    ],
     [line({ unknown: 1 }), 'unknown: is not a known field'],
     [line({ location: 3 }), 'location: expected object'],
     [line({ _id: undefined }), 'id: is missing'],
@@ -66,6 +74,7 @@ t.test('an invalid line has an error that says what is wrong', async (t) => {
     const [found, ...others] = await read(t, text, collection)
     t.equal(found?.document, undefined)
     t.equal(found?.error?.startsWith(error), true, `${error}: ${found?.error}`)
+    t.ok(Number(found?.error?.length) < 1000)
     t.same(others, [])
   }
 })

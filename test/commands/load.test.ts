@@ -290,7 +290,7 @@ t.test('changes and deletions with an invalid line change nothing', async (t) =>
   await load(line(), ...intoEntries)
   const before = await stored(store)
   const { output } = await load([deletion(entry._id), line({ _id: 'x' }), '{}'].join('\n'), ...intoEntries, '--delete')
-  t.match(output, /^line 2: \w+: is not a known field\nline 3: id: is missing\nNothing was written.*: 2 of 3/)
+  t.match(output, /^line 2: \w+: is not a known field;.*\nline 3: id: is missing\nNothing was written.*: 2 of 3/)
   t.match(await load([line({ status: 'new' }), '{}'].join('\n'), ...intoEntries, '--upsert'), { code: 1 })
   t.same(await stored(store), before)
   t.match(await load(line(), ...intoEntries, '--delete', '--upsert'), {

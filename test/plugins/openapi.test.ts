@@ -6,11 +6,15 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { parse } from 'yaml'
 import { DispatchListItem } from '../../schemas/dispatches.js'
+import { loadDemo } from '../../src/demo.js'
+import type { RecordCollection } from '../../src/documents/collections.js'
 import { withComponents } from '../../src/plugins/openapi-components.js'
 import { problemExamples, responseExamples } from '../../src/plugins/openapi-examples.js'
+import { embeddedStore } from '../../src/store/embedded.js'
 import { StoreUnavailable } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { openapiFile, recordExamples } from '../support/recorded.js'
+import { resources } from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { A, fillTenants } from '../support/tenants.js'
 
@@ -304,6 +308,17 @@ t.test('the examples are what the service sends with the demo data', async (t) =
   t.same(problemExamples, problems, REFRESH)
   for (const [code, body] of Object.entries(problems)) t.equal((body as { code: string }).code, code)
   t.equal(Object.keys(responses).length, 27)
+})
+
+t.test('the example of each id is that of a record of the demo data', async (t) => {
+  const store = embeddedStore()
+  const [first] = await loadDemo(store)
+  for (const [name, { record, item }] of Object.entries(resources)) {
+    for (const { properties } of [record, item]) {
+      const found = await store.dangerouslyFind(name as RecordCollection, `${properties.id?.examples}`)
+      t.equal(found?.organisation, first?.organisation._id ?? 'a key', name)
+    }
+  }
 })
 
 /** Objects and enums without a name, by their paths. Generators invent a name for such a schema, which may change. */
