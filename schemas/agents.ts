@@ -1,6 +1,6 @@
 // Agents: the people who receive dispatches and submit entries.
 import { type Static, Type } from '@sinclair/typebox'
-import { Id, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
+import { exampleIds, Id, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 
 const AgentLocation = Type.Object(
   {
@@ -13,7 +13,7 @@ const AgentLocation = Type.Object(
 )
 
 const fields = {
-  id: Id('Id of the agent.', '64e235dd0000020000000020'),
+  id: Id('Id of the agent.', exampleIds.agent),
   status: Text('Status of the agent’s account.', 'active'),
   firstName: Text('Given name.', 'Chidi'),
   lastName: Text('Family name.', 'Okafor'),

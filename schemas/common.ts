@@ -2,6 +2,16 @@
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { defaulted, excluding, filter, literals, several, strict } from './kit.js'
 
+/** The ids in examples: those of records of the demo data. */
+export const exampleIds = {
+  agent: '64e235dd0000020000000020',
+  dispatch: '65850cb40000050000000000',
+  entry: '6592571b0000060000000000',
+  form: '650442070000030000000000',
+  project: '6545af600000040000000003',
+  user: '649963030000010000000000',
+} as const
+
 /** An identifier: an opaque string, usually of 24 hexadecimal digits that sort by the time of creation. */
 export const Id = (description: string, example = '665f1c2ab8d4e0a1c3f20b17') =>
   Type.String({ description, examples: [example] })

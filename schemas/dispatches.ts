@@ -1,7 +1,17 @@
 // Dispatches: each sends a form to agents, its recipients.
 import { type Static, Type } from '@sinclair/typebox'
 import { Agent } from './agents.js'
-import { Id, IdFilter, listQuery, NameFilter, type PageLimits, reference, Text, Timestamp } from './common.js'
+import {
+  exampleIds,
+  Id,
+  IdFilter,
+  listQuery,
+  NameFilter,
+  type PageLimits,
+  reference,
+  Text,
+  Timestamp,
+} from './common.js'
 import { Form } from './forms.js'
 import { filter, joined, literals, refTo, word } from './kit.js'
 import { DispatchProject } from './projects.js'
@@ -22,7 +32,7 @@ export const dispatchStatusFilter = {
   dispatched: 'dispatched',
 } as const satisfies Record<string, (typeof dispatchStatuses)[number]>
 
-const id = Id('Id of the dispatch.', '65850cb40000050000000000')
+const id = Id('Id of the dispatch.', exampleIds.dispatch)
 const dispatchType = word(dispatchTypes, { title: 'DispatchType', description: 'Type of the dispatch.' })
 const status = word(dispatchStatuses, {
   title: 'DispatchStatus',
@@ -46,7 +56,7 @@ export const DispatchListItem = Type.Object(
     id,
     recipients: Type.Object(
       {
-        agents: Type.Array(reference('Agent', '64e235dd0000020000000020'), {
+        agents: Type.Array(reference('Agent', exampleIds.agent), {
           description: 'Agents that received the dispatch, only by their ids.',
         }),
         agentGroups,
@@ -56,8 +66,8 @@ export const DispatchListItem = Type.Object(
     dispatchType,
     status,
     name,
-    form: Type.Optional(Id('Id of the form.', '650442070000030000000000')),
-    project: Type.Optional(Id('Id of the project.', '6545af600000040000000003')),
+    form: Type.Optional(Id('Id of the form.', exampleIds.form)),
+    project: Type.Optional(Id('Id of the project.', exampleIds.project)),
     totalExpectedEntries,
     createdBy,
     modifiedBy,

@@ -1,7 +1,7 @@
 // Entries: each holds the answers that an agent gave to the form of a dispatch.
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { EntryAgent } from './agents.js'
-import { Id, IdFilter, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
+import { exampleIds, Id, IdFilter, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 import { EntryDispatch } from './dispatches.js'
 import { EntryForm } from './forms.js'
 import { joined, literals, refTo, several, word } from './kit.js'
@@ -46,7 +46,7 @@ export const Answer = Type.Object(
   { $id: 'Answer', description: 'The answer to one question.' },
 )
 
-const id = Id('Id of the entry.', '6592571b0000060000000000')
+const id = Id('Id of the entry.', exampleIds.entry)
 const status = Text('Status of the entry.', 'accepted')
 const location = Type.Optional(refTo(EntryLocation, 'Where the entry was made.'))
 const answers = Type.Array(refTo(Answer), { description: 'Answers, in the order of the questions.' })
@@ -71,10 +71,10 @@ export const EntryListItem = Type.Object(
   {
     id,
     status,
-    dispatch: Type.Optional(idOr(EntryDispatch, 'Id of the dispatch', '65850cb40000050000000000')),
-    form: Type.Optional(idOr(EntryForm, 'Id of the form', '650442070000030000000000')),
-    project: Type.Optional(idOr(EntryProject, 'Id of the project', '6545af600000040000000003')),
-    agent: Type.Optional(idOr(EntryAgent, 'Id of the agent', '64e235dd0000020000000020')),
+    dispatch: Type.Optional(idOr(EntryDispatch, 'Id of the dispatch', exampleIds.dispatch)),
+    form: Type.Optional(idOr(EntryForm, 'Id of the form', exampleIds.form)),
+    project: Type.Optional(idOr(EntryProject, 'Id of the project', exampleIds.project)),
+    agent: Type.Optional(idOr(EntryAgent, 'Id of the agent', exampleIds.agent)),
     location,
     answers,
     duration,

@@ -1,8 +1,8 @@
 // Forms: what dispatches send to agents. The plain form is also embedded in dispatches; entries embed another shape.
 import { type Static, Type } from '@sinclair/typebox'
-import { Id, listQuery, NameFilter, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
+import { exampleIds, Id, listQuery, NameFilter, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 
-const id = Id('Id of the form.', '650442070000030000000000')
+const id = Id('Id of the form.', exampleIds.form)
 const dispatched = Type.Boolean({ description: 'Whether the form was dispatched.', examples: [true] })
 const status = Text('Status of the form.', 'active')
 const name = Text('Name of the form.', 'Household water survey')

@@ -1,10 +1,10 @@
 // Projects: groups of dispatches. A project has the same shape in the list and by id.
 import { type Static, Type } from '@sinclair/typebox'
-import { Id, listQuery, NameFilter, type PageLimits, reference, Text, Timestamp } from './common.js'
+import { exampleIds, Id, listQuery, NameFilter, type PageLimits, reference, Text, Timestamp } from './common.js'
 import { joined, refTo } from './kit.js'
 import { User } from './users.js'
 
-const id = Id('Id of the project.', '6545af600000040000000003')
+const id = Id('Id of the project.', exampleIds.project)
 const name = Text('Name of the project.', 'Rural water access 2025')
 const createdAt = Timestamp('When the project was created.')
 const updatedAt = Timestamp('When the project was last changed.')
@@ -14,7 +14,7 @@ export const Project = Type.Object(
   {
     id,
     dispatches: joined(
-      Type.Array(reference('Dispatch', '65850cb40000050000000000'), {
+      Type.Array(reference('Dispatch', exampleIds.dispatch), {
         description: 'Dispatches of the project, in the order of their ids.',
       }),
     ),
@@ -40,7 +40,7 @@ export const EntryProject = Type.Object(
   {
     id,
     name,
-    modifiedBy: Type.Optional(Id('Id of the user who last changed the project.', '649963030000010000000000')),
+    modifiedBy: Type.Optional(Id('Id of the user who last changed the project.', exampleIds.user)),
     createdAt,
     updatedAt,
   },

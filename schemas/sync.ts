@@ -1,6 +1,6 @@
 // The change feed of a resource, by which a partner keeps a copy, and the digest, by which it checks the copy.
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { type PageLimits, paging, Timestamp } from './common.js'
+import { exampleIds, type PageLimits, paging, Timestamp } from './common.js'
 import { nameOf, success } from './envelope.js'
 import { defaulted, filter, refTo, strict } from './kit.js'
 
@@ -30,7 +30,7 @@ export const FeedQuery = (limits: PageLimits) =>
     ),
   })
 
-const recordId = (description: string) => Type.String({ description, examples: ['6592571b0000060000000000'] })
+const recordId = (description: string) => Type.String({ description, examples: [exampleIds.entry] })
 
 export const DeletedRecord = Type.Object(
   {

@@ -1,9 +1,9 @@
 // Users: the admins of an organisation, who create its dispatches and projects.
 import { type Static, Type } from '@sinclair/typebox'
-import { Id, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
+import { exampleIds, Id, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 
 const { id, ...fields } = {
-  id: Id('Id of the user.', '649963030000010000000000'),
+  id: Id('Id of the user.', exampleIds.user),
   status: Text('Status of the user’s account.', 'active'),
   firstName: Text('Given name.', 'Amina'),
   lastName: Text('Family name.', 'Bello'),

@@ -96,7 +96,7 @@ export const recordExamples = async (): Promise<Recorded> => {
       tick()
       const operationId = `sync${collection[0]?.toUpperCase()}${collection.slice(1)}`
       responses[operationId] = await askFeed(page._metadata.nextCursor)
-      // Other feeds embed this record.
+      // The record is mended, because other feeds embed it.
       await demo.upsert(collection, [third] as never)
     }
     await feeds.close()
