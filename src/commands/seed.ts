@@ -211,7 +211,7 @@ const grow = async (
   const tell = () => print(err, `Added ${counts.add}, changed ${counts.change}, deleted ${counts.delete}`)
   const start = Date.now()
   for (let n = 1; ; n++) {
-    const wait = start + (n * 1000) / perSecond - Date.now()
+    const wait = Math.max(0, start + (n * 1000) / perSecond - Date.now())
     await setTimeout(wait, undefined, { signal }).catch(() => {})
     if (signal.aborted) break
     const { kind, collection, document } = next()

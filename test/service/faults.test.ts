@@ -13,6 +13,8 @@ import { A, a, fillTenants } from '../support/tenants.js'
 const CLIENTS = 16
 /** After this long a request counts as hung: each of its two reads may take seven seconds when the database dies. */
 const HUNG_MS = 20_000
+/** After this long in a queue the service refuses a request: see the limits of src/plugins/admission.ts. */
+const LONGEST_WAIT_MS = 5000
 /** How long the service may take to recover once the database is back. */
 const RECOVERY_MS = 60_000
 /** The pause between two requests of a client: the stand-in server shares this process with all clients. */
@@ -147,7 +149,9 @@ t.test(
     await clients
 
     const failed = responses.filter(({ status }) => status !== 200)
-    for (const response of failed) is503(t, response, 'service_unavailable')
+    // Large pages of a key are read one at a time: on a busy machine one may wait too long behind the others.
+    const hasWaited = ({ took, body }: Response) => took >= LONGEST_WAIT_MS && body.code === 'overloaded'
+    for (const response of failed) is503(t, response, hasWaited(response) ? 'overloaded' : 'service_unavailable')
     t.ok(
       responses.some(({ status, at }) => status === 200 && at < killed),
       'it worked before',
