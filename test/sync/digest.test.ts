@@ -48,6 +48,17 @@ t.test('bounds that are too many, empty or out of order are refused by name', as
   }
 })
 
+t.test('other work gets its turn between two ranges', async (t) => {
+  const order: string[] = []
+  const aggregate = async () => {
+    order.push('range')
+    setImmediate(() => order.push('other'))
+    return listOf([])
+  }
+  await digests({ aggregate }, { bounds: 'b,c' })
+  t.same(order, ['range', 'other', 'range', 'other', 'range'])
+})
+
 t.test('count and sum of each range are those of its records', async (t) => {
   const store = testStore(t)
   const dates = new Map<string, number>()
