@@ -369,7 +369,7 @@ const located = (error: WrongValue, collection: string, bytes: Buffer, isList: b
   let place: Place = { collection, record: isList ? (path.shift() as Element) : ROOT, names: [] }
   for (const element of path) {
     const isWrong = element.at === error.at && error.missing === undefined
-    place = placeOf(element, place, isWrong)
+    place = placeOf(bytes, element, place, isWrong)
   }
   if (error.missing !== undefined) place.names.push(error.missing)
   return new UnwritableDocument(place.collection, idOf(bytes, place.record), place.names.join('.'), error.message)
@@ -384,12 +384,15 @@ interface Place {
 
 const ROOT = { type: Bson.document, at: 0 }
 
-/** The place of an element, given the place of what it is in. The wrong element belongs to the record that it is in. */
-const placeOf = (element: Element, { collection, record, names }: Place, isWrong: boolean): Place => {
+/**
+ * The place of an element, given the place of what it is in. The wrong element belongs to the record that it is in, and so
+ * does what stands in place of another record but has no id.
+ */
+const placeOf = (bytes: Buffer, element: Element, { collection, record, names }: Place, isWrong: boolean): Place => {
   const fields: Readonly<Record<string, string>> = references[collection as CollectionName] ?? {}
   // An item of an array has its index for a name.
   const target = fields[[...names, element.name].join('.')] ?? fields[names.join('.')]
-  if (target === undefined || element.type !== Bson.document || isWrong) {
+  if (target === undefined || isWrong || idOf(bytes, element) === NO_ID) {
     return { collection, record, names: [...names, element.name] }
   }
   return { collection: target, record: element, names: [] }
@@ -405,10 +408,12 @@ const pathTo = (bytes: Buffer, place: number, start: number): Element[] => {
   return found === undefined ? [] : [found, ...pathTo(bytes, place, found.at)]
 }
 
-/** The id of a document, or `?` if it has none that is a string or an ObjectId. */
+const NO_ID = '?'
+
+/** The id of a document, or NO_ID if it has none that is a string or an ObjectId. */
 const idOf = (bytes: Buffer, { type, at }: Pick<Element, 'type' | 'at'>): string => {
   const id = type === Bson.document ? [...members(bytes, at)].find(({ name }) => name === '_id') : undefined
   if (id?.type === Bson.string) return bytes.toString('utf8', id.at + 4, id.next - 1)
   if (id?.type === Bson.objectId) return bytes.toString('hex', id.at, id.next)
-  return '?'
+  return NO_ID
 }

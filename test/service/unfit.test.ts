@@ -30,6 +30,12 @@ const cases: [collection: 'dispatches' | 'entries', fields: object, list: string
     'recipients.agents is BSON document, not an array',
     'recipients.agents is missing',
   ],
+  [
+    'dispatches',
+    { recipients: { agents: ['agent1-a', null], agentGroups: [] } },
+    'recipients.agents.1._id is missing',
+    '',
+  ],
   ['dispatches', { form: 5 }, 'form is BSON int32, not a string', ''],
   ['entries', { location: 'Kano' }, ...both('location is BSON string, not an object')],
   ['entries', { location: { coordinates: 5 } }, ...both('location.coordinates is BSON int32, not an object')],
