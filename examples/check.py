@@ -33,31 +33,43 @@ def check(db, **ends):
     return fetched
 
 
+def pages(**parameters):
+    """The pages of a list, in the order of ids."""
+    cursor = "*"
+    while cursor is not None:
+        page = get("entries", cursor=cursor, sortBy="id", sortOrder="asc", **parameters)
+        yield page["data"]
+        cursor = page["_metadata"].get("nextCursor")
+
+
 def fetch(db, **ends):
     """Replaces a range of the copy by what the service has."""
-    (copy,) = db.execute("SELECT copy FROM state").fetchone()
     names = {"from": "idFrom", "to": "idTo"}
-    cursor, live = "*", set()
-    while cursor is not None:
-        try:
-            page = get("entries", cursor=cursor, perPage=1000, **{names[end]: id for end, id in ends.items()})
-        except SystemExit as error:
-            # The service cannot show a record: go on before and behind it. What the copy has of it stays.
-            errors = json.loads(error.code).get("errors", [])
-            if len(errors) == 0 or errors[0]["in"] != "record":
-                raise
-            unreadable = errors[0]["name"].split("/", 1)[1]
-            print(unreadable, errors[0]["message"], file=sys.stderr)
-            return fetch(db, **{**ends, "to": unreadable}) + fetch(db, **{**ends, "from": unreadable + "\0"})
-        with db:
-            store(db, page["data"], copy)
-        live |= {entry["id"] for entry in page["data"]}
-        cursor = page["_metadata"].get("nextCursor")
-    place = {"from": "", "to": None, **ends}
-    gone = {id for (id,) in db.execute(f"SELECT id {BETWEEN}", place)} - live
+    range = {names[end]: id for end, id in ends.items()}
+    ids = [entry["id"] for page in pages(fields="id", **range) for entry in page]
+    read(db, ids, **range)
+    gone = {id for (id,) in db.execute(f"SELECT id {BETWEEN}", {"from": "", "to": None, **ends})} - set(ids)
     with db:
         db.executemany("DELETE FROM entries WHERE id = ?", [(id,) for id in gone])
-    return len(live) + len(gone)
+    return len(ids) + len(gone)
+
+
+def read(db, ids, **range):
+    """Reads a range. If the service cannot show one of its records, it reads each half, down to that record."""
+    (copy,) = db.execute("SELECT copy FROM state").fetchone()
+    try:
+        for page in pages(**range):
+            with db:
+                store(db, page, copy)
+    except SystemExit as error:
+        if not any(each["in"] == "record" for each in json.loads(error.code).get("errors", [])):
+            raise
+        if len(ids) < 2:  # what the copy has of this record stays
+            print(*ids, error.code, file=sys.stderr)
+            return
+        half = len(ids) // 2
+        read(db, ids[:half], **{**range, "idTo": ids[half]})
+        read(db, ids[half:], **{**range, "idFrom": ids[half]})
 
 
 if __name__ == "__main__":

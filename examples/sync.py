@@ -1,5 +1,4 @@
-"""Keeps a copy of an organisation's entries in an SQLite file, with Python 3.9 or newer. Each run continues where the last
-one ended, however it ended: a page and the cursor after it are one transaction.
+"""Keeps a copy of an organisation's entries in an SQLite file, with Python 3.9 or newer.
 
     API_URL=http://127.0.0.1:3000 API_KEY=... python3 sync.py copy.sqlite
 """
@@ -59,11 +58,11 @@ def store(db, items, copy):
 
 
 def sync(db):
-    more = True
+    more, most = True, get("me")["data"]["limits"]["perPage"]
     while more:
         cursor, copy = db.execute("SELECT cursor, copy FROM state").fetchone()
-        page = get("sync/entries", cursor=cursor, perPage=1000)
-        with db:
+        page = get("sync/entries", cursor=cursor, perPage=most)
+        with db:  # the page and its cursor in one transaction: a run continues where the last one ended, however it ended
             if page is None:  # deletions may be missing: copy everything again, and drop what does not come again
                 db.execute("UPDATE state SET cursor = '*', copy = copy + 1")
                 continue

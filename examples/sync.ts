@@ -8,6 +8,7 @@ import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } f
 import { setTimeout } from 'node:timers/promises'
 
 type Item = { id: string; deleted?: true; unreadable?: true; message?: string }
+type Me = { data: { limits: { perPage: number } } }
 type Page = { data: Item[]; _metadata: { nextCursor: string; hasMore: boolean } }
 /** A line of the file: an item, in the copy with this number, or the cursor after all lines before it. */
 type Line = { item: Item; copy: number } | { cursor: string; copy: number }
@@ -17,14 +18,13 @@ const file = process.argv[2] as string
 const entries = new Map<string, { item: Item; copy: number }>()
 let state = { cursor: '*', copy: 1 }
 
-/** The next page, or undefined if the cursor is no longer valid. Tries again while the service is away or busy. */
-const fetchPage = async (cursor: string): Promise<Page | undefined> => {
-  const url = `${API_URL}/v1/sync/entries?${new URLSearchParams({ cursor, perPage: '1000' })}`
+/** A response, or undefined if its cursor is no longer valid. Tries again while the service is away or busy. */
+const get = async <T>(path: string): Promise<T | undefined> => {
   for (let delay = 1000; ; delay = Math.min(2 * delay, 60_000)) {
     let wait = delay
     try {
-      const response = await fetch(url, { headers: { authorization: `Bearer ${API_KEY}` } })
-      if (response.ok) return (await response.json()) as Page
+      const response = await fetch(`${API_URL}/v1/${path}`, { headers: { authorization: `Bearer ${API_KEY}` } })
+      if (response.ok) return (await response.json()) as T
       const problem = await response.text()
       if (/"(cursor_expired|invalid_cursor)"/.test(problem)) return undefined
       if (![429, 502, 503, 504].includes(response.status)) throw new RangeError(problem)
@@ -56,8 +56,9 @@ for (const line of complete) apply(JSON.parse(line))
 writeFileSync(`${file}.new`, linesOf([...entries.values(), state]))
 renameSync(`${file}.new`, file)
 
+const perPage = String((await get<Me>('me'))?.data.limits.perPage)
 for (let hasMore = true; hasMore; ) {
-  const page = await fetchPage(state.cursor)
+  const page = await get<Page>(`sync/entries?${new URLSearchParams({ cursor: state.cursor, perPage })}`)
   // Without a page, deletions may be missing: copy everything again, and drop what does not come again.
   const copy = page === undefined ? state.copy + 1 : state.copy
   const cursor = page?._metadata.nextCursor ?? '*'

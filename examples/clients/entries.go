@@ -27,10 +27,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	first, perPage, status := "*", 500, "accepted"
+	first, status := "*", "accepted"
 	for cursor := &first; cursor != nil; {
 		page, err := api.ListEntriesWithResponse(context.Background(), &client.ListEntriesParams{
-			Cursor: cursor, PerPage: &perPage, Status: &status,
+			Cursor: cursor, Status: &status,
 		})
 		if err != nil {
 			log.Fatal(err)

@@ -15,7 +15,7 @@ api = AuthenticatedClient(base_url=os.environ["API_URL"], token=os.environ["API_
 
 cursor = "*"
 while cursor:
-    page = list_entries.sync(client=api, cursor=cursor, per_page=500, status="accepted")
+    page = list_entries.sync(client=api, cursor=cursor, status="accepted")
     if page is None or isinstance(page, Problem):
         raise SystemExit(f"{page.code}: {page.detail}" if page else "the response has an unknown status")
     for entry in page.data:

@@ -15,7 +15,7 @@ const api = createClient<paths>({
 })
 
 for (let cursor: string | undefined = '*'; cursor !== undefined; ) {
-  const query: { cursor: string; perPage: number; status: string } = { cursor, perPage: 500, status: 'accepted' }
+  const query: { cursor: string; status: string } = { cursor, status: 'accepted' }
   const { data, error } = await api.GET('/v1/entries', { params: { query } })
   if (error) throw new Error(`${error.code}: ${error.detail}`)
   for (const { id, createdAt, answers } of data.data) console.log(id, createdAt, answers.length)

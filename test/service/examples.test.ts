@@ -38,6 +38,8 @@ interface World {
   key: string
   /** Changes some records. Only a database of its own can be changed beside the service. */
   change(round: number): Promise<void>
+  /** Adds records that the service cannot show, and returns their ids. */
+  spoil?(): Promise<string[]>
 }
 
 /** Runs a statement on a database, and prints its rows. */
@@ -62,7 +64,7 @@ const mongoWorld = async (t: Test, uri: string): Promise<World> => {
   await store.insert('entries', entries(0))
   const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Partner' })
   return {
-    settings: { MONGODB_URI: uri, SYNC_SETTLE_MS: '3000' },
+    settings: { MONGODB_URI: uri, SYNC_SETTLE_MS: '3000', MAX_PER_PAGE: '400' },
     settleMs: 3000,
     key,
     async change(round) {
@@ -79,12 +81,19 @@ const mongoWorld = async (t: Test, uri: string): Promise<World> => {
         old.slice(400, 900).map((entry) => ({ ...entry, status: `round ${round}` })),
       )
     },
+    async spoil() {
+      const ids = ['unfit 1', `${entries(0)[1500]?._id} unfit 2`]
+      // The second has a record where the id of one should be, so the error names that record.
+      const wrong = [{ answers: 5 }, { answers: [], dispatch: { _id: 'nothing' } }]
+      await store.insert('entries', wrong.map((fields, i) => ({ ...a.entry(1), ...fields, _id: ids[i] })) as never)
+      return ids
+    },
   }
 }
 
 /** The demo data, which is the same after each start. */
 const demoWorld: World = {
-  settings: {},
+  settings: { MAX_PER_PAGE: '400' },
   settleMs: 0,
   key: 'fda_bRqfAWGcrTFs_kJCVgb0Tp3a1G3BmW1AqUoJR23YaFeCIj1xisfx',
   async change() {},
@@ -92,9 +101,15 @@ const demoWorld: World = {
 
 const world = (t: Test): Promise<World> => (server ? mongoWorld(t, ownDatabase(t, server)) : Promise.resolve(demoWorld))
 
+t.test('each example of a sync has less than 80 lines', async (t) => {
+  for (const name of ['sync.py', 'sync.ts', 'check.py']) {
+    t.ok(readFileSync(`examples/${name}`, 'utf8').trimEnd().split('\n').length < 80, name)
+  }
+})
+
 const options = { skip, timeout: 110_000 }
 t.test('the copies of the examples equal the source, whatever is killed meanwhile', options, async (t) => {
-  const { settings, settleMs, key, change } = await world(t)
+  const { settings, settleMs, key, change, spoil } = await world(t)
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const start = async () => {
@@ -145,7 +160,7 @@ t.test('the copies of the examples equal the source, whatever is killed meanwhil
   const source = new Map<string, unknown>()
   let cursor: string | undefined = '*'
   while (cursor !== undefined) {
-    const response = await fetch(`${url}/v1/entries?perPage=1000&cursor=${cursor}`, {
+    const response = await fetch(`${url}/v1/entries?perPage=400&cursor=${cursor}`, {
       headers: { authorization: `Bearer ${key}` },
     })
     const { data, _metadata } = (await response.json()) as {
@@ -182,4 +197,11 @@ t.test('the copies of the examples equal the source, whatever is killed meanwhil
   t.equal(code, 0, output)
   t.ok(Number.parseInt(output, 10) < source.size / 4, `where digests are equal, nothing is fetched: ${output}`)
   t.same(differences(sqlite(), source), [], 'a check mends a damaged copy')
+
+  const unfit = (await spoil?.()) ?? []
+  inSqlite('DELETE FROM entries WHERE id IN (SELECT id FROM entries ORDER BY id LIMIT 3 OFFSET 700)')
+  const { code: last, output: errors } = await run('check')
+  t.equal(last, 0, errors)
+  for (const id of unfit) t.match(errors, id)
+  t.same(differences(sqlite(), source), [], 'a check goes past records that the service cannot show')
 })
