@@ -33,6 +33,12 @@ const checkTombstone = checkOf(Tombstone)
 
 const check = async (store: Store, { stamps }: { stamps: boolean }, report: (line: object) => Promise<void>) => {
   let count = 0
+  let clock = 0
+  /** Whether a time has not come yet by the database's clock. The clock is read again only if it may matter. */
+  const isAhead = async (time: unknown): Promise<boolean> => {
+    if (Number(time) > clock) clock = (await store.now()).getTime()
+    return Number(time) > clock
+  }
   for (const name of Object.keys(collections) as CollectionName[]) {
     const isRecord = isRecordCollection(name)
     const withStamp = isRecord && stamps
@@ -50,6 +56,9 @@ const check = async (store: Store, { stamps }: { stamps: boolean }, report: (lin
       for (const stored of batch) {
         count += 1
         const errors = errorsOf(stored)
+        if (withStamp && 'document' in stored && (await isAhead(stored.document[CHANGED_AT]))) {
+          errors.push(`${CHANGED_AT}: is ahead of the database’s clock, and no feed shows the record until then`)
+        }
         if (errors.length > 0) await report({ collection: name, ...nameOf(stored), errors })
       }
     }
@@ -66,10 +75,14 @@ const nameOf = (stored: Stored): object => {
 }
 
 export const checkCommand: MakeCommand = ({ out, err, onStore }) =>
-  newCommand('check', 'List the stored documents that do not fit, one JSON object a line', 'check >findings.ndjson')
+  newCommand(
+    'check',
+    'List the stored documents that do not fit, one JSON object a line',
+    'check >findings.ndjson',
+    details,
+  )
     .option('--no-stamps', 'leave out the check of change stamps')
     .option('--json', 'change nothing: the result is JSON anyway')
-    .addHelpText('after', details)
     .action(({ stamps }) =>
       onStore(async (store) => {
         let unfit = 0

@@ -73,6 +73,18 @@ t.test('each document that does not fit is a line that names it and what is wron
   t.equal(linesOf(others).length, 7, 'all but the form without a stamp')
 })
 
+t.test('a stamp that has not come yet is a finding, because no feed shows the record', async (t) => {
+  const store = await storeWith(t, [
+    ['forms', a.form._id, { changedAt: new Date('9999-12-31T00:00:00Z') }],
+    ['users', a.user._id, { changedAt: await testStore(t).now() }],
+  ])
+  const { code, stdout } = await tryCommand(checkCommand, store, [])
+  t.equal(code, 1)
+  const errors = ['changedAt: is ahead of the database’s clock, and no feed shows the record until then']
+  t.same(linesOf(stdout), [{ collection: 'forms', id: a.form._id, organisation: A, errors }])
+  t.match(await tryCommand(checkCommand, store, ['--no-stamps']), { code: 0 })
+})
+
 t.test('a name that may not fit into a cursor is a finding, and the longest that does is none', async (t) => {
   const named = (name: string) =>
     storeWith(t, [
