@@ -85,23 +85,31 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
   }
   const document = withDates({ ...(id !== undefined && { _id: id }), ...fields, organisation }, schema)
   const schemaErrors = messagesOf(Value.Errors(schema, document))
-  const error = schemaErrors.length === 0 ? unstorableIn(document)?.replace(/^_id:/, 'id:') : schemaErrors.join('; ')
+  const error =
+    schemaErrors.length === 0 ? unstorableIn(document, text)?.replace(/^_id:/, 'id:') : schemaErrors.join('; ')
   return error === undefined ? { document: document as Record<string, unknown> } : { error }
 }
 
-/** Finds what the schema allows but BSON cannot store, or JSON could not serve. */
-const unstorableIn = (value: unknown, path: readonly string[] = []): string | undefined => {
+/** From here on JavaScript writes a number with an exponent. */
+const EXPONENT_FROM = 1e21
+
+/** Finds what the schema allows but BSON cannot store, JSON could not serve, or JSON.parse() has changed. */
+const unstorableIn = (value: unknown, line: string, path: readonly string[] = []): string | undefined => {
   const place = path.slice(0, 4).join('.')
   if (typeof value === 'string' && LONE_SURROGATE.test(value)) return `${place}: contains half of a surrogate pair`
   // JSON.parse() reads a number that is too large as Infinity, which JSON cannot express.
   if (typeof value === 'number' && !Number.isFinite(value)) return `${place}: contains a number beyond ±1.8e308`
+  const isInexact = typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER
+  if (isInexact && Math.abs(value) < EXPONENT_FROM && !line.includes(String(value))) {
+    return `${place}: contains an integer beyond ±${Number.MAX_SAFE_INTEGER} that would lose digits`
+  }
   if (typeof value !== 'object' || value === null) return undefined
   if (path.length > MAX_DEPTH) return `${place}: is nested deeper than ${MAX_DEPTH} levels`
   for (const [name, inner] of Object.entries(value)) {
     if (UNSTORABLE_NAME.test(name)) {
       return `${place}: contains the property name ${JSON.stringify(name)}, which cannot be stored`
     }
-    const error = unstorableIn(inner, [...path, name])
+    const error = unstorableIn(inner, line, [...path, name])
     if (error !== undefined) return error
   }
   return undefined

@@ -90,6 +90,9 @@ t.test('a value that cannot be stored or served is found at any depth', async (t
     ['{"a":{"b\\u0000":1}}', `${place}.a: contains the property name "b\\u0000", which cannot be stored`],
     ['{"a":"\\udc00"}', `${place}.a: contains half of a surrogate pair`],
     ['1e400', `${place}: contains a number beyond ±1.8e308`],
+    ['9007199254740993', `${place}: contains an integer beyond ±9007199254740991 that would lose digits`],
+    ['{"a":-9007199254740993}', `${place}.a: contains an integer beyond ±9007199254740991 that would lose digits`],
+    ['[9007199254740992,-9007199254740991,1e300,0.1]', undefined],
     ['{"a":[-1e400]}', `${place}.a: contains a number beyond ±1.8e308`],
     [`{"a":"😀","b":[null,true,${'['.repeat(90)}${']'.repeat(90)}]}`, undefined],
   ] as const) {
