@@ -83,17 +83,22 @@ const start = () => {
     tryItOutEnabled: true,
     // A theme whose colours can be read well.
     syntaxHighlight: { theme: 'tomorrow-night' },
-    plugins: [{ wrapComponents: { SyntaxHighlighter: plainIfLarge } }],
+    // There is one server, this one: a menu of servers would offer nothing.
+    plugins: [{ wrapComponents: { SyntaxHighlighter: plainIfLarge, ServersContainer: () => () => null } }],
     onComplete: () => {
       if (part === null || hasMoved) return
       history.replaceState(null, '', `#${part.id}`)
       part.scrollIntoView()
     },
-    // Swagger UI writes the scheme itself, and people paste it or the whole header with the key.
+    // Swagger UI writes the scheme itself, and people paste it or the whole header with the key, or quotes around it. A
+    // header cannot carry the ellipsis of a key that was not filled in.
     requestInterceptor: (request) => {
       const { Authorization } = request.headers
       if (Authorization !== undefined)
-        request.headers.Authorization = Authorization.replace(/^((Bearer|Authorization:)\s+)+/i, 'Bearer ')
+        request.headers.Authorization = Authorization.replace(/[^\x20-\x7e]|["']/g, '').replace(
+          /^((Bearer|Authorization:)\s+)+/i,
+          'Bearer ',
+        )
       return request
     },
   })
