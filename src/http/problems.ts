@@ -23,7 +23,10 @@ export const problems = {
   route_not_found: { status: 404, when: 'The path does not exist' },
   method_not_allowed: { status: 405, when: 'The path is read-only: it allows GET and HEAD' },
   not_acceptable: { status: 406, when: 'The Accept header excludes application/json' },
-  request_timeout: { status: 408, when: 'The request did not arrive in time' },
+  request_timeout: {
+    status: 408,
+    when: 'The request did not arrive in time. If nothing arrives for 10 s, the connection is closed without a response',
+  },
   cursor_expired: {
     status: 410,
     when: 'A cursor is older than the deletions that the service remembers; begin again with cursor=*',
