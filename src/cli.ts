@@ -26,11 +26,14 @@ const describe: Describe = async (format) => {
 }
 
 const serveCommand: MakeCommand = () =>
-  newCommand('serve', 'Serve the database, or demo data without one', 'serve')
-    .addHelpText('after', '\nSettings are environment variables, such as PORT and MONGODB_URI: see docs/operating.md.')
-    .action(async () => {
-      await import('./server.js')
-    })
+  newCommand(
+    'serve',
+    'Serve the database, or demo data without one',
+    'serve',
+    'Settings are environment variables, such as PORT and MONGODB_URI: see docs/operating.md.',
+  ).action(async () => {
+    await import('./server.js')
+  })
 
 const exitCodes = `
 Exit codes:
@@ -39,7 +42,7 @@ Exit codes:
   2  it was called wrongly`
 
 const program: MakeCommand = (session) => {
-  const root = newCommand(PROGRAM, description, 'serve').version(version).addHelpText('after', exitCodes)
+  const root = newCommand(PROGRAM, description, 'serve', exitCodes).version(version)
   for (const make of [
     serveCommand,
     seedCommand,

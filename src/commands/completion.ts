@@ -15,10 +15,13 @@ ${PROGRAM} then stands for npx ${PROGRAM}:
   eval "$(npx ${PROGRAM} completion)"`
 
 export const completionCommand: MakeCommand = ({ out }) => {
-  const command = newCommand('completion', 'Print a script that completes in bash and zsh', 'completion >completion.sh')
-  return command
-    .addHelpText('after', details)
-    .action(() => print(out, ...scriptOf(command.parent as CommandUnknownOpts).split('\n')))
+  const command = newCommand(
+    'completion',
+    'Print a script that completes in bash and zsh',
+    'completion >completion.sh',
+    details,
+  )
+  return command.action(() => print(out, ...scriptOf(command.parent as CommandUnknownOpts).split('\n')))
 }
 
 /** The words that lead to a command, without the name of the program. */

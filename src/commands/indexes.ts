@@ -5,9 +5,13 @@ import { StoreUnavailable } from '../store/store.js'
 import { CommandError, type MakeCommand, newCommand, printResult } from './run-command.js'
 
 export const indexesCommand: MakeCommand = ({ out, onStore }) =>
-  newCommand('indexes', 'Create the missing indexes of all collections', 'indexes')
+  newCommand(
+    'indexes',
+    'Create the missing indexes of all collections',
+    'indexes',
+    'How long an existing index keeps tombstones stays as it is.',
+  )
     .option('--json', 'print the indexes of each collection as JSON')
-    .addHelpText('after', '\nHow long an existing index keeps tombstones stays as it is.')
     .action(({ json = false }) =>
       onStore(async (store) => {
         try {

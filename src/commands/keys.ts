@@ -71,7 +71,8 @@ const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 const milliseconds = (duration: string): number => {
   const [, count, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(duration) ?? []
-  if (unit === undefined) throw new UsageError(`--expires-in ${duration} must be a duration such as 30m, 12h or 90d`)
+  if (unit === undefined)
+    throw new UsageError(`--expires-in ${duration} must be a duration from 1m to 999999d, such as 30m, 12h or 90d`)
   return Number(count) * units[unit as keyof typeof units]
 }
 

@@ -54,6 +54,7 @@ export const loadCommand: MakeCommand = ({ out, err, onStore }) =>
     'load',
     'Load your own records, changes of them and deletions',
     'load entries.ndjson --collection entries --organisation savannah',
+    details,
   )
     .argument('<FILE.ndjson>', 'one JSON object a line')
     .addOption(new Option('--collection <NAME>', 'what the lines are').choices(loadable).makeOptionMandatory())
@@ -62,7 +63,6 @@ export const loadCommand: MakeCommand = ({ out, err, onStore }) =>
     .option('--delete', 'delete the records whose ids the lines have')
     .option('--strict', 'write nothing if a reference, or with --delete an id, finds no record')
     .option('--json', 'print the result as JSON')
-    .addHelpText('after', details)
     .action((file, { collection, organisation, upsert, delete: remove, strict: isStrict = false, json = false }) => {
       const mode = upsert ? 'upsert' : remove ? 'delete' : 'insert'
       return onStore((store) => load(store, { file, mode, collection, organisation, isStrict, json }, { out, err }))

@@ -7,7 +7,11 @@ export type Describe = (format: 'json' | 'yaml') => Promise<string>
 export const openapiCommand =
   (describe: Describe): MakeCommand =>
   ({ out }) =>
-    newCommand('openapi', 'Print the OpenAPI document of the service', 'openapi >openapi.yaml')
+    newCommand(
+      'openapi',
+      'Print the OpenAPI document of the service',
+      'openapi >openapi.yaml',
+      'It needs no database. The settings of the environment count, such as MAX_PER_PAGE.',
+    )
       .option('--json', 'print JSON instead of YAML')
-      .addHelpText('after', '\nIt needs no database. The settings of the environment count, such as MAX_PER_PAGE.')
       .action(async ({ json = false }) => print(out, ...(await describe(json ? 'json' : 'yaml')).trimEnd().split('\n')))

@@ -68,9 +68,21 @@ export class CommandError extends Error {
   }
 }
 
-/** A command or a group of commands. Its help ends with an example. */
-export const newCommand = (name: string, description: string, example: string): Command =>
-  new Command(name).description(description).addHelpText('after', `\nExample:\n  $ npx ${PROGRAM} ${example}`)
+/** A command or a group of commands. Its help ends with an example and the details. */
+export const newCommand = (name: string, description: string, example: string, details = ''): Command =>
+  new Command(name)
+    .description(description)
+    .addHelpText('after', `\nExample:\n  $ npx ${PROGRAM} ${example}`)
+    .addHelpText('after', () => details && `\n${wrapped(details)}`)
+
+/** Wraps the paragraphs of a text for the terminal. Those with an indented line stay as they are. */
+const wrapped = (text: string): string => {
+  const width = process.stdout.columns || 80
+  const paragraphs = text.trim().split('\n\n')
+  return paragraphs
+    .map((lines) => (/^ /m.test(lines) ? lines : plainHelp.boxWrap(lines.replaceAll('\n', ' '), width)))
+    .join('\n\n')
+}
 
 /** The name under which the command line is installed. */
 export const PROGRAM = 'field-data-api'

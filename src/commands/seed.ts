@@ -40,6 +40,7 @@ export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
     'seed',
     'Write demo data and print a key for each organisation',
     'seed --scenario campaign --until today --live 5/s',
+    details,
   )
     .addOption(new Option('--scenario <NAME>', 'which data').choices(scenarioNames).default('demo' as const))
     .option(
@@ -62,7 +63,6 @@ export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
     .option('--live <RATE>', 'go on with so many operations a second, such as 5/s', perSecond)
     .option('--force', 'write even if the database holds other data')
     .option('--json', 'print the keys as JSON')
-    .addHelpText('after', details)
     .action(({ live, force = false, json = false, ...given }) => {
       const options = { ...demoOptions, ...given }
       const sizes = (['organisations', 'dispatches', 'entries'] as const).filter((name) => given[name] !== undefined)
@@ -115,9 +115,15 @@ const perSecond = (text: string): number => {
   throw new UsageError(`--live ${text} must be a rate from 1/s to 1000/s`)
 }
 
+/** The scenarios whose data are the same with every seed. */
+const UNSEEDED = new Set<string>(['tiny', 'worst-case'])
+
 /** What identifies the data in the database, but for its last day. Databases of earlier releases have only numbers. */
 const claimOf = ({ scenario, seed, organisations, dispatches, entries }: ScenarioOptions): string =>
-  (scenario === 'demo' ? [seed, organisations, dispatches, entries] : [scenario, seed]).join('-')
+  (scenario === 'demo'
+    ? [seed, organisations, dispatches, entries]
+    : [scenario, UNSEEDED.has(scenario) ? demoOptions.seed : seed]
+  ).join('-')
 
 /** What stands between that and the last day. */
 const UNTIL = '-until-'
@@ -166,8 +172,6 @@ const write = async (store: Store, data: Iterable<Batch>, total: number, stream:
     {
       format: 'Entries [{bar}] {percentage}% | {value} of {total} | {rate} a second | {eta_formatted} left',
       stream,
-      noTTYOutput: true,
-      notTTYSchedule: 2000,
       etaBuffer: 50,
     },
     Presets.legacy,

@@ -7,9 +7,8 @@ Records have no change stamp if they are from before there were stamps, or of a 
 delivers them as changed now. If it is interrupted, run it again.`
 
 export const stampCommand: MakeCommand = ({ out, onStore }) =>
-  newCommand('stamp', 'Give a change stamp to every record without one', 'stamp')
+  newCommand('stamp', 'Give a change stamp to every record without one', 'stamp', details)
     .option('--json', 'print how many records of each collection were stamped as JSON')
-    .addHelpText('after', details)
     .action(({ json = false }) =>
       onStore(async (store) => {
         const stamped: Record<string, number> = {}

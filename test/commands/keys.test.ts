@@ -91,7 +91,7 @@ t.test('a wrong call says what is wrong and shows the usage', async (t) => {
     [['issue', '--organization', 'x', '--name', 'y'], "Unknown option '--organization'"],
     [
       ['issue', '--organisation', 'x', '--name', 'x', '--expires-in', 'soon'],
-      '--expires-in soon must be a duration such as 30m, 12h or 90d',
+      '--expires-in soon must be a duration from 1m to 999999d, such as 30m, 12h or 90d',
     ],
     [['revoke'], "Missing required argument 'KEYID'"],
     [['revoke', 'a', 'b'], "Too many arguments for 'revoke'. Expected 1 argument but got 2"],

@@ -81,6 +81,27 @@ t.test('no error message contains control characters', async (t) => {
   }
 })
 
+t.test('the help ends with the details, in lines as long as the terminal is wide', async (t) => {
+  const sentence = 'Seventeen letters and more than eighty in all, so that there is one line break at least.'
+  const details = `\n${sentence}\n${sentence}\n\n${sentence}\n\n  ${sentence}`
+  const command: MakeCommand = () => newCommand('say', 'Say it', 'say', details).action(() => {})
+  const width = Object.getOwnPropertyDescriptor(process.stdout, 'columns')
+  t.teardown(() => Object.defineProperty(process.stdout, 'columns', width ?? { value: undefined, configurable: true }))
+  for (const [columns, longest] of [
+    [undefined, 80],
+    [50, 50],
+  ] as const) {
+    Object.defineProperty(process.stdout, 'columns', { value: columns, configurable: true })
+    const { stdout } = await tryCommand(command, testStore(t), ['--help'])
+    const [, first = '', second = '', indented] = /field-data-api say\n\n(.+?)\n\n(.+?)\n\n( .+)\n$/s.exec(stdout) ?? []
+    t.equal(first.replaceAll('\n', ' '), `${sentence} ${sentence}`)
+    t.equal(second.replaceAll('\n', ' '), sentence)
+    t.equal(indented, `  ${sentence}`)
+    const lengths = `${first}\n${second}`.split('\n').map((line) => line.length)
+    t.ok(Math.max(...lengths) <= longest && Math.max(...lengths) > longest - 10, `${lengths}`)
+  }
+})
+
 t.test('the help shows an example, and a wrong call says what is wrong and how to get help', async (t) => {
   const command: MakeCommand = () =>
     newCommand('say', 'Say it', 'say --loud')
