@@ -32,6 +32,10 @@ import { type Cursor, type Position, START } from './cursor.js'
 const DAY_MS = 86_400_000
 /** The most bytes of BSON in a page. Written as JSON, they are still below the limit of a response. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
+/** The longest id in a cursor: 500 characters of UTF-8. A URL could not carry a cursor with a much longer one. */
+const MAX_ID_BYTES = 2000
+/** How much of a longer id its error shows. */
+const SHOWN_LENGTH = 100
 
 export interface FeedSettings {
   /** How long a change is held back. */
@@ -182,11 +186,12 @@ export class Feeds {
     const stamp = this.#stampOf(last) ?? null
     if (stamp !== null && this.#stampOf(next) !== stamp) return { stamp: stamp + 1, id: null }
     const id = idOf(last)
-    if (id !== undefined) return { stamp, id }
+    if (id !== undefined && Buffer.byteLength(id) <= MAX_ID_BYTES) return { stamp, id }
     const { collection, bytes } = last.document
     const { at, next: end } = fieldOf(bytes, 0, '_id') as Element
-    const reason = 'is not a string, so no cursor can go on after it'
-    throw new UnwritableDocument(collection, bytes.toString('hex', at, end), '_id', reason)
+    const name = id?.slice(0, SHOWN_LENGTH) ?? bytes.toString('hex', at, end)
+    const reason = `is not a string of at most ${MAX_ID_BYTES} bytes, so no cursor can go on after it`
+    throw new UnwritableDocument(collection, name, '_id', reason)
   }
 
   #stampOf({ document: { bytes }, isDeleted }: Row): number | undefined {

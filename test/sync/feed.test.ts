@@ -306,6 +306,18 @@ t.test('a record with the field of tombstones is no deletion', async (t) => {
   t.same((await walk(feeds, 1)).ids, ['a'])
 })
 
+t.test('an id that makes a cursor too long for a URL stops a feed only where a cursor would need it', async (t) => {
+  const { store, feeds } = prepare(t)
+  const ids = ['a', '🌍'.repeat(500), 'z'.repeat(2001), 'zz']
+  await store.insert(
+    'entries',
+    ids.map((id) => entry(id, new Date(5000))),
+  )
+  const reason = '_id is not a string of at most 2000 bytes, so no cursor can go on after it'
+  await t.rejects(walk(feeds, 1), { message: `entries ${'z'.repeat(100)}: ${reason}` })
+  t.same((await walk(feeds, 4)).ids.sort(), [...ids].sort())
+})
+
 t.test('ids that are not strings stop a feed only where no cursor can go on after them', async (t) => {
   const { store, feeds } = prepare(t)
   const [first, last] = [new ObjectId('0'.repeat(24)), new ObjectId('1'.repeat(24))]
@@ -316,7 +328,7 @@ t.test('ids that are not strings stop a feed only where no cursor can go on afte
   await store.insert('entries', [entry('c', new Date(6000))])
   const all = ['a', 'b', 'undefined', 'undefined', 'c']
   for (const perPage of [1, 3]) {
-    const message = `entries ${first}: _id is not a string, so no cursor can go on after it`
+    const message = `entries ${first}: _id is not a string of at most 2000 bytes, so no cursor can go on after it`
     await t.rejects(walk(feeds, perPage), { message }, `${perPage} a page`)
   }
   for (const perPage of [2, 4, 5]) t.same((await walk(feeds, perPage)).ids, all, `${perPage} a page`)
