@@ -45,20 +45,20 @@ def pages(**parameters):
 def fetch(db, **ends):
     """Replaces a range of the copy by what the service has."""
     names = {"from": "idFrom", "to": "idTo"}
-    range = {names[end]: id for end, id in ends.items()}
-    ids = [entry["id"] for page in pages(fields="id", **range) for entry in page]
-    read(db, ids, **range)
+    within = {names[end]: id for end, id in ends.items()}
+    ids = [entry["id"] for page in pages(fields="id", **within) for entry in page]
+    read(db, ids, **within)
     gone = {id for (id,) in db.execute(f"SELECT id {BETWEEN}", {"from": "", "to": None, **ends})} - set(ids)
     with db:
         db.executemany("DELETE FROM entries WHERE id = ?", [(id,) for id in gone])
     return len(ids) + len(gone)
 
 
-def read(db, ids, **range):
+def read(db, ids, **within):
     """Reads a range. If the service cannot show one of its records, it reads each half, down to that record."""
     (copy,) = db.execute("SELECT copy FROM state").fetchone()
     try:
-        for page in pages(**range):
+        for page in pages(**within):
             with db:
                 store(db, page, copy)
     except SystemExit as error:
@@ -68,8 +68,8 @@ def read(db, ids, **range):
             print(*ids, error.code, file=sys.stderr)
             return
         half = len(ids) // 2
-        read(db, ids[:half], **{**range, "idTo": ids[half]})
-        read(db, ids[half:], **{**range, "idFrom": ids[half]})
+        read(db, ids[:half], **{**within, "idTo": ids[half]})
+        read(db, ids[half:], **{**within, "idFrom": ids[half]})
 
 
 if __name__ == "__main__":
