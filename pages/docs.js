@@ -64,6 +64,15 @@ const plainIfLarge =
 // This script comes before that of Swagger UI, which is large, so that the guide is complete at once.
 const operations = document.getElementById('swagger-ui')
 operations.textContent = 'Loading…'
+// What Swagger UI leaves out for people who use a screen reader or the keyboard: names of selections, and focus for parts
+// that scroll.
+new MutationObserver(() => {
+  for (const select of operations.querySelectorAll('select:not([aria-label])')) {
+    const { paramName, code } = select.closest('tr')?.dataset ?? {}
+    select.setAttribute('aria-label', paramName ?? `Example of a response ${code}`)
+  }
+  for (const block of operations.querySelectorAll('pre:not([tabindex])')) block.tabIndex = 0
+}).observe(operations, { childList: true, subtree: true })
 const start = () => {
   if (typeof SwaggerUIBundle === 'undefined') {
     operations.textContent = 'The operations could not be loaded. Reload the page, or read openapi.json.'
