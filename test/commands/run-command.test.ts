@@ -82,7 +82,8 @@ t.test('no error message contains control characters', async (t) => {
 })
 
 t.test('the help ends with the details, in lines as long as the terminal is wide', async (t) => {
-  const sentence = 'Seventeen letters and more than eighty in all, so that there is one line break at least.'
+  const sentence =
+    'This sentence has more than eighty characters, so that it does not fit into a line of any terminal here.'
   const details = `\n${sentence}\n${sentence}\n\n${sentence}\n\n  ${sentence}`
   const command: MakeCommand = () => newCommand('say', 'Say it', 'say', details).action(() => {})
   const width = Object.getOwnPropertyDescriptor(process.stdout, 'columns')

@@ -145,6 +145,7 @@ t.test('live operations follow the data until the command is stopped', async (t)
   const store = testStore(t)
   const { code, output } = await live(store, 250, '--scenario', 'tiny', '--live', '250/s')
   t.equal(code, 0)
+  t.match(output, /Entries \[.*5 of 5 \| \d+ a second/, 'a terminal shows progress')
   const [, added, changed, deleted] = /Added (\d+), changed (\d+), deleted (\d+)\n$/.exec(output) ?? []
   t.equal(Number(added) + Number(changed) + Number(deleted), 250)
   t.equal(output.match(/^Added/gm)?.length, 2, 'counted after a second and at the end')
