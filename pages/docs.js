@@ -73,6 +73,7 @@ new MutationObserver(() => {
   }
   for (const block of operations.querySelectorAll('pre:not([tabindex])')) block.tabIndex = 0
 }).observe(operations, { childList: true, subtree: true })
+
 const start = () => {
   if (typeof SwaggerUIBundle === 'undefined') {
     operations.textContent = 'The operations could not be loaded. Reload the page, or read openapi.json.'

@@ -32,7 +32,7 @@ import { type Cursor, type Position, START } from './cursor.js'
 const DAY_MS = 86_400_000
 /** The most bytes of BSON in a page. Written as JSON, they are still below the limit of a response. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
-/** The longest id in a cursor: 500 characters of UTF-8. A URL could not carry a cursor with a much longer one. */
+/** The longest id in a cursor, long enough for 500 characters. A URL could not carry a cursor with a much longer one. */
 const MAX_ID_BYTES = 2000
 /** How much of a longer id its error shows. */
 const SHOWN_LENGTH = 100
