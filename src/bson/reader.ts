@@ -78,10 +78,13 @@ export const reading = <T>(collection: string, read: () => T): T => {
   try {
     return read()
   } catch (error) {
-    if (!(error instanceof DamagedBson)) throw error
-    throw new UnwritableDocument(collection, '?', '', `cannot be read: ${error.message}`)
+    throw unreadable(collection, error)
   }
 }
+
+/** The error of bytes of a collection that cannot be read, or any other error as it is. */
+export const unreadable = (collection: string, error: unknown): unknown =>
+  error instanceof DamagedBson ? new UnwritableDocument(collection, '?', '', `cannot be read: ${error.message}`) : error
 
 /** The documents of a collection that a query returned, in batches. Each batch is the bytes of one BSON array. */
 export class BsonList {
@@ -132,6 +135,11 @@ export class BsonDocument {
     readonly collection: string,
     readonly bytes: Buffer,
   ) {}
+
+  /** The size in bytes. */
+  get size(): number {
+    return this.bytes.length
+  }
 }
 
 /** The int32 at a place. Throws if the place is outside the bytes. */

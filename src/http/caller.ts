@@ -10,7 +10,8 @@ export const callerGone = ({ socket }: FastifyRequest): AbortSignal => {
   if (known !== undefined) return known
   const controller = new AbortController()
   signals.set(socket, controller.signal)
-  socket.once('close', () => controller.abort())
+  if (socket.destroyed) controller.abort()
+  else socket.once('close', () => controller.abort())
   return controller.signal
 }
 

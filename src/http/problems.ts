@@ -42,7 +42,7 @@ export const problems = {
   },
   overloaded: {
     status: 503,
-    when: 'Too many requests with this key are running, or too many of its responses have not been read yet; Retry-After says when to try again',
+    when: 'Too many requests with this key, or of its organisation, are running or waiting, too many of its responses have not been read yet, or too many unknown keys are being looked up; Retry-After says when to try again',
   },
   service_unavailable: { status: 503, when: 'The database cannot be reached; Retry-After says when to try again' },
   query_timeout: { status: 503, when: 'The database took too long; a narrower filter may help' },

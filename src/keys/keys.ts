@@ -51,9 +51,10 @@ export interface Keys {
   /**
    * Returns the scope of a key, or undefined if the key is malformed, unknown, expired or revoked. An unknown key is
    * remembered for five seconds.
-   * @throws StoreUnavailable also when too many keys that were not verified recently are being looked up
+   * @param address of the caller
+   * @throws Overloaded if too many keys from this address, not verified recently, are being looked up
    */
-  verify(key: string): Promise<KeyScope | undefined>
+  verify(key: string, address?: string): Promise<KeyScope | undefined>
 }
 
 /** A key does not match its schema. The message names the field, but does not show its value. */
@@ -97,10 +98,15 @@ export const keysOf = (
    * @param wasVerified whether a key with this id was verified before. It then stays cached even if this request has the
    * wrong secret.
    */
-  const find = async (keyId: string, hash: string, wasVerified: boolean): Promise<ApiKeyDocument | undefined> => {
+  const find = async (
+    keyId: string,
+    hash: string,
+    wasVerified: boolean,
+    address: string,
+  ): Promise<ApiKeyDocument | undefined> => {
     const refused = unknown.get(keyId)
     if (refused !== undefined && refused.hash !== hash && elapsed() < refused.until) return undefined
-    const { document, queriedAt } = await lookUp(keyId, wasVerified)
+    const { document, queriedAt } = await lookUp(keyId, wasVerified ? undefined : address)
     if (document !== undefined && (wasVerified || document.hash === hash)) {
       verified.set(keyId, { document, until: queriedAt + VERIFIED_MS })
     } else {
@@ -151,7 +157,7 @@ export const keysOf = (
       return true
     },
 
-    async verify(key) {
+    async verify(key, address = '') {
       const keyId = keyIdOf(key)
       if (keyId === undefined) return undefined
       const hash = hashOf(key)
@@ -159,7 +165,7 @@ export const keysOf = (
       const document =
         cached !== undefined && elapsed() < cached.until
           ? cached.document
-          : await find(keyId, hash, cached !== undefined)
+          : await find(keyId, hash, cached !== undefined, address)
       // The duration of this comparison can reveal only the hash, from which a key of 196 random bits cannot be derived.
       if (document?.hash !== hash) return undefined
       if (document.revokedAt || (document.expiresAt?.getTime() ?? Infinity) <= now()) return undefined

@@ -1,61 +1,51 @@
 // Limits how many keys are looked up in the database at once. Requests with the same key share one look-up, and a flood of
-// unknown keys can neither use up all connections nor queue without end.
+// unknown keys can neither use up all connections nor keep others from looking up theirs.
+import { FairQueue } from '../limits/fair-queue.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 
-const MAX_RUNNING = 32
-const MAX_WAITING = 1000
+/** How many look-ups run at once, how many of them from one address, and how many from one address wait. */
+const AT_ONCE = 32
+const AT_ONCE_PER_ADDRESS = 16
+const WAITING_PER_ADDRESS = 1000
+const WAIT_MS = 5000
 
 /**
- * Looks up a key by its id, or joins a look-up of the same key that is running.
- * @param immediately skips the queue. This is for keys that were verified before, of which there are not many.
- * @throws StoreUnavailable when the queue is full
+ * Looks up a key by its id, or joins a look-up that the same caller has begun.
+ * @param address of the caller. Callers with different addresses take turns. Undefined for a key that was verified before:
+ * of these there are not many, so they wait for nothing
+ * @throws Overloaded if too many look-ups from the address wait
  */
-export type LookUp<T> = (keyId: string, immediately: boolean) => Promise<T>
-
-interface Waiting {
-  start(): void
-  fail(error: unknown): void
-}
+export type LookUp<T> = (keyId: string, address: string | undefined) => Promise<T>
 
 export const limitedLookUp = <T>(find: (keyId: string) => Promise<T>): LookUp<T> => {
   const shared = new Map<string, Promise<T>>()
-  const queue: Waiting[] = []
-  let running = 0
+  const queue = new FairQueue({
+    atOnce: AT_ONCE,
+    atOncePerKey: () => AT_ONCE_PER_ADDRESS,
+    waitingPerKey: WAITING_PER_ADDRESS,
+    waitMs: WAIT_MS,
+    refusal: 'Too many keys are being looked up',
+  })
 
-  const acquire = async (): Promise<void> => {
-    if (running < MAX_RUNNING) {
-      running += 1
-      return
+  const findInTurn = async (keyId: string, address: string): Promise<T> => {
+    const leave = await queue.enter(address)
+    try {
+      return await find(keyId)
+    } catch (error) {
+      // When the database is away, all fail at once. Otherwise each look-up would time out after the other.
+      if (error instanceof StoreUnavailable || error instanceof QueryTimeout) queue.failAll(error)
+      throw error
+    } finally {
+      leave()
     }
-    if (queue.length === MAX_WAITING) {
-      throw new StoreUnavailable(new Error(`${MAX_WAITING} keys are waiting to be looked up already`))
-    }
-    await new Promise<void>((start, fail) => queue.push({ start, fail }))
   }
 
-  /** Hands the place of a finished look-up to the next in the queue. */
-  const release = (): void => {
-    const next = queue.shift()
-    if (next === undefined) running -= 1
-    else next.start()
-  }
-
-  /** When the database is away, the whole queue fails at once. Otherwise each look-up would time out after the other. */
-  const failQueue = (error: unknown): never => {
-    if (error instanceof StoreUnavailable || error instanceof QueryTimeout) {
-      for (const { fail } of queue.splice(0)) fail(error)
-    }
-    throw error
-  }
-
-  const findInTurn = async (keyId: string): Promise<T> => {
-    await acquire()
-    return find(keyId).catch(failQueue).finally(release)
-  }
-
-  return (keyId, immediately) => {
-    const found = shared.get(keyId) ?? (immediately ? find : findInTurn)(keyId).finally(() => shared.delete(keyId))
-    shared.set(keyId, found)
+  return (keyId, address) => {
+    const name = `${keyId} ${address}`
+    const found =
+      shared.get(name) ??
+      (address === undefined ? find(keyId) : findInTurn(keyId, address)).finally(() => shared.delete(name))
+    shared.set(name, found)
     return found
   }
 }

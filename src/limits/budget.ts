@@ -1,8 +1,8 @@
 // A limited amount that all keys share, and of which each key may take a part.
+import { Counts } from './counts.js'
 
 export class Budget {
-  #taken = 0
-  readonly #takenBy = new Map<string, number>()
+  readonly #taken = new Counts()
 
   constructor(
     readonly max: number,
@@ -14,15 +14,13 @@ export class Budget {
    * take more than its part, and while nobody holds anything, even more than the whole.
    */
   hasRoom(key: string, more: number): boolean {
-    const own = this.#takenBy.get(key) ?? 0
-    return (this.#taken === 0 || this.#taken + more <= this.max) && (own === 0 || own + more <= this.maxPerKey)
+    const { total } = this.#taken
+    const held = this.#taken.of(key)
+    return (total === 0 || total + more <= this.max) && (held === 0 || held + more <= this.maxPerKey)
   }
 
   /** Takes an amount, or gives it back if it is negative. */
   take(key: string, amount: number): void {
-    const own = (this.#takenBy.get(key) ?? 0) + amount
-    this.#taken += amount
-    if (own === 0) this.#takenBy.delete(key)
-    else this.#takenBy.set(key, own)
+    this.#taken.add(key, amount)
   }
 }

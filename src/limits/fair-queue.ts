@@ -1,60 +1,98 @@
 // Limits how many tasks run at once, in all and for each key. While several keys wait, they take turns: each starts one task
 // before any of them starts another.
+import { Counts } from './counts.js'
+import { Overloaded } from './overloaded.js'
 
 export interface Limits {
   readonly atOnce: number
   /** Called each time, because the limit may change while tasks run. */
   readonly atOncePerKey: () => number
+  /** How many tasks of a key may wait, and how long each of them, in milliseconds. */
+  readonly waitingPerKey?: number
+  readonly waitMs: number
+  /** What a caller is told whose task cannot wait any longer. */
+  readonly refusal: string
+}
+
+/** Ends a task, so that the next one can start. Only the first call counts. */
+export type Leave = () => void
+
+interface Waiter {
+  begin(leave: Leave): void
+  fail(reason: unknown): void
 }
 
 export class FairQueue {
-  #running = 0
-  readonly #runningOf = new Map<string, number>()
+  readonly #running = new Counts()
   /** The keys that wait, in the order of their turns, each with its tasks. */
-  readonly #waiting = new Map<string, Set<() => void>>()
+  readonly #waiting = new Map<string, Set<Waiter>>()
 
   constructor(readonly limits: Limits) {}
 
   /**
-   * Starts a task by calling `begin`: now, or when it is the key's turn. A task that was started ends with leave().
-   * @returns whether the task was started now
+   * Waits for the turn of a task. The task begins when the promise resolves, and ends when it calls the function that the
+   * promise gives.
+   * @param signal ends the wait; the promise rejects with its reason
+   * @throws Overloaded if the task would wait too long or behind too many of its key, and the error of failAll()
    */
-  enter(key: string, begin: () => void): boolean {
-    if (this.#hasPlace(key)) {
-      this.#begin(key, begin)
-      return true
+  async enter(key: string, signal?: AbortSignal): Promise<Leave> {
+    signal?.throwIfAborted()
+    return this.#hasPlace(key) ? this.#begin(key) : this.#wait(key, signal)
+  }
+
+  /** Fails all tasks that wait. */
+  failAll(error: unknown): void {
+    for (const waiter of [...this.#waiting.values()].flatMap((waiters) => [...waiters])) waiter.fail(error)
+  }
+
+  #wait(key: string, signal?: AbortSignal): Promise<Leave> {
+    const { waitingPerKey = Number.POSITIVE_INFINITY, waitMs, refusal } = this.limits
+    const waiters = this.#waiting.get(key) ?? new Set()
+    if (waiters.size >= waitingPerKey) throw new Overloaded(refusal)
+    this.#waiting.set(key, waiters)
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', leave)
+        waiters.delete(waiter)
+        if (waiters.size === 0) this.#waiting.delete(key)
+      }
+      const waiter: Waiter = {
+        begin(leave) {
+          end()
+          resolve(leave)
+        },
+        fail(reason) {
+          end()
+          reject(reason)
+        },
+      }
+      const leave = (): void => waiter.fail(signal?.reason)
+      const timer = setTimeout(() => waiter.fail(new Overloaded(refusal)), waitMs)
+      signal?.addEventListener('abort', leave)
+      waiters.add(waiter)
+    })
+  }
+
+  #begin(key: string): Leave {
+    this.#running.add(key, 1)
+    let isOver = false
+    return () => {
+      if (isOver) return
+      isOver = true
+      this.#running.add(key, -1)
+      while (this.#beginNext());
     }
-    const begins = this.#waiting.get(key)
-    if (begins === undefined) this.#waiting.set(key, new Set([begin]))
-    else begins.add(begin)
-    return false
-  }
-
-  /** Removes a task that waits. */
-  withdraw(key: string, begin: () => void): void {
-    const begins = this.#waiting.get(key)
-    begins?.delete(begin)
-    if (begins?.size === 0) this.#waiting.delete(key)
-  }
-
-  /** Ends a task that was started, so that the next one can start. */
-  leave(key: string): void {
-    const left = (this.#runningOf.get(key) as number) - 1
-    this.#running -= 1
-    if (left === 0) this.#runningOf.delete(key)
-    else this.#runningOf.set(key, left)
-    while (this.#beginNext());
   }
 
   /** Starts the next task that may run; returns whether there was one. */
   #beginNext(): boolean {
-    for (const [next, begins] of this.#waiting) {
-      const [begin] = begins
-      if (begin === undefined || !this.#hasPlace(next)) continue
-      this.#waiting.delete(next)
-      begins.delete(begin)
-      if (begins.size > 0) this.#waiting.set(next, begins)
-      this.#begin(next, begin)
+    for (const [key, waiters] of this.#waiting) {
+      const [waiter] = waiters
+      if (waiter === undefined || !this.#hasPlace(key)) continue
+      waiter.begin(this.#begin(key))
+      // The key's next task waits behind those of all other keys.
+      if (this.#waiting.delete(key)) this.#waiting.set(key, waiters)
       return true
     }
     return false
@@ -62,12 +100,6 @@ export class FairQueue {
 
   #hasPlace(key: string): boolean {
     const { atOnce, atOncePerKey } = this.limits
-    return this.#running < atOnce && (this.#runningOf.get(key) ?? 0) < atOncePerKey()
-  }
-
-  #begin(key: string, begin: () => void): void {
-    this.#running += 1
-    this.#runningOf.set(key, (this.#runningOf.get(key) ?? 0) + 1)
-    begin()
+    return this.#running.total < atOnce && this.#running.of(key) < atOncePerKey()
   }
 }

@@ -1,14 +1,14 @@
 // Limits how much of the service one API key can use. The requests of a key run a few at a time, and its responses that
 // have not been read yet share a limited amount of memory. A request beyond these limits waits, or fails with 503
 // `overloaded`; requests with other keys are not affected. docs/decisions/0008-shares-of-a-key.md has the reasons.
-import type { ServerResponse } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import { setImmediate } from 'node:timers/promises'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { whenOver } from '../http/caller.js'
-import { problem, RETRY_LATER } from '../http/problems.js'
+import { callerGone, whenOver } from '../http/caller.js'
 import { Budget } from '../limits/budget.js'
-import { FairQueue } from '../limits/fair-queue.js'
-import { StoreUnavailable } from '../store/store.js'
+import { FairQueue, type Leave } from '../limits/fair-queue.js'
+import { Overloaded } from '../limits/overloaded.js'
+import { type Reading, StoreUnavailable } from '../store/store.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -23,16 +23,18 @@ declare module 'fastify' {
 
 /** A page of more records than this is large. A page of 1,000 is as much work as twenty of the usual size. */
 const LARGE_PAGE = 50
+/** More bytes of documents than this are large, whatever the request is for: they take milliseconds to process. */
+const LARGE_BYTES = 512 * 1024
 /**
- * How many requests run at once, in all and for each key. Large pages have a queue of their own. `alone` is the limit
- * of a key while no other key is in use, `beside` the limit while others are.
+ * How many requests run at once, in all and for each key. Large ones have a queue of their own. `alone` is the limit of a
+ * key while no other key is in use, `beside` the limit while others are.
  */
 const SMALL = { atOnce: 64, alone: 16, beside: 4 }
 const LARGE = { atOnce: 2, perKey: 1 }
 const DIGESTS = { atOnce: 2, perKey: 1 }
 /**
- * For this long after requests with two different keys, several keys count as in use. Meanwhile each large page is
- * followed by a pause as long as the page took, at most LONGEST_PAUSE_MS.
+ * For this long after requests with two different keys, several keys count as in use. Meanwhile each large request is
+ * followed by a pause as long as it took, at most LONGEST_PAUSE_MS.
  */
 const SEVERAL_KEYS_MS = 1000
 const LONGEST_PAUSE_MS = 1000
@@ -45,56 +47,136 @@ const MIN_COUNTED_BYTES = 16 * 1024
 /** How long a caller may take to read a response, and how much longer for each byte of a large one. */
 const READING_MS = 30_000
 const MIN_BYTES_PER_MS = 128
-/** How often deadlines are checked. */
-const CHECK_INTERVAL_MS = 1000
+/** The time to read is rounded up to this, so that most responses share a timer of Node. */
+const READING_STEP_MS = 1000
 
-/** The place of a request in a queue. A request that waits for something else may leave it meanwhile. */
-interface Place {
-  /** Waits for a place, as the request did before its handler ran. */
-  readonly enter: () => Promise<void>
-  readonly leave: () => void
+const REFUSAL = 'Too many requests with this key are running, or too many of its responses have not been read yet'
+
+/** What all requests share. */
+class Limits {
+  readonly budget: Budget
+  readonly small: FairQueue
+  readonly large: FairQueue
+  readonly digests: FairQueue
+  #lastKey: string | undefined
+  #severalKeysAt = Number.NEGATIVE_INFINITY
+
+  constructor(memory: number, waitMs: number) {
+    const queue = (atOnce: number, atOncePerKey: () => number) =>
+      new FairQueue({ atOnce, atOncePerKey, waitMs, refusal: REFUSAL })
+    this.budget = new Budget(memory, memory / SHARING_KEYS)
+    this.small = queue(SMALL.atOnce, () => (this.hasSeveralKeys() ? SMALL.beside : SMALL.alone))
+    this.large = queue(LARGE.atOnce, () => LARGE.perKey)
+    this.digests = queue(DIGESTS.atOnce, () => DIGESTS.perKey)
+  }
+
+  /** The queue of a request. */
+  queueOf({ query, routeOptions }: FastifyRequest): FairQueue {
+    const { perPage = 1 } = query as { perPage?: number }
+    return routeOptions.config.queue ? this.digests : perPage > LARGE_PAGE ? this.large : this.small
+  }
+
+  isUsedBy(key: string): void {
+    if (this.#lastKey !== undefined && key !== this.#lastKey) this.#severalKeysAt = performance.now()
+    this.#lastKey = key
+  }
+
+  hasSeveralKeys(): boolean {
+    return performance.now() - this.#severalKeysAt < SEVERAL_KEYS_MS
+  }
+
+  failAllWaiting(error: unknown): void {
+    for (const queue of [this.small, this.large, this.digests]) queue.failAll(error)
+  }
 }
 
-/** What one request holds: its place in a queue, and memory for its response. */
+/** What one request holds: its place in a queue while it works, and memory until its response is sent as well. */
 export class Share {
-  #bytes = 0
-  isOver = false
-  /** When the request has waited too long, or its response should have been read, as a time of performance.now(). */
-  deadline = Number.POSITIVE_INFINITY
-  /** Makes a waiting request fail. Undefined when the request does not wait. */
-  giveUp: ((error: Error) => void) | undefined
-  /** The queue in which the request has a place, and when it got it, as a time of performance.now(). */
-  queue: FairQueue | undefined
-  begun = 0
+  readonly #key: string
+  readonly #limits: Limits
+  readonly #signal: AbortSignal
+  #queue: FairQueue
+  #leave: Leave | undefined
+  #begun = 0
+  /** The bytes of documents that were read so far, and the bytes that count against the memory. */
+  #read = 0
+  #held = 0
+  /** Who still needs the memory: the handler and the response. */
+  #users = 2
 
-  constructor(
-    readonly key: string,
-    readonly budget: Budget,
-    readonly response: ServerResponse,
-    readonly place: Place,
-  ) {}
+  constructor(request: FastifyRequest, limits: Limits) {
+    this.#key = request.scope.keyId
+    this.#limits = limits
+    this.#signal = callerGone(request)
+    this.#queue = limits.queueOf(request)
+  }
+
+  /** How the request reads the database: until its caller goes, and with every byte counted. */
+  get reading(): Reading & { readonly signal: AbortSignal } {
+    return { signal: this.#signal, onBytes: (more) => this.#grow(more) }
+  }
 
   /**
-   * Takes memory for the documents of a response.
-   * @throws a problem if too little is left
+   * Waits for a place in a queue, by default again in that of the request.
+   * @throws Overloaded if that takes too long
    */
-  claim(bytes: number): void {
-    if (bytes < MIN_COUNTED_BYTES) return
-    if (!this.budget.hasRoom(this.key, bytes)) throw overloaded()
-    this.hold(bytes)
+  async enter(queue = this.#queue): Promise<void> {
+    this.leave()
+    this.#queue = queue
+    this.#leave = await queue.enter(this.#key, this.#signal)
+    this.#begun = performance.now()
+    // Let other connections take their turn first: large requests in a row would block them.
+    if (queue === this.#limits.large) await setImmediate()
   }
 
-  /** Sets how many bytes the request holds. A request that has ended holds none. */
-  hold(bytes: number): void {
-    const counted = bytes < MIN_COUNTED_BYTES ? 0 : bytes
-    if (this.isOver || counted === this.#bytes) return
-    this.budget.take(this.key, counted - this.#bytes)
-    this.#bytes = counted
+  /** Frees the place. After a large request the next one waits, so that other keys are served meanwhile. */
+  leave(): void {
+    const leave = this.#leave
+    if (leave === undefined) return
+    this.#leave = undefined
+    const isPaused = this.#queue === this.#limits.large && this.#limits.hasSeveralKeys()
+    if (isPaused) setTimeout(leave, Math.min(performance.now() - this.#begun, LONGEST_PAUSE_MS))
+    else leave()
   }
 
-  end(): void {
+  /**
+   * Takes memory for the documents of a response, in place of what was taken before. A large request goes on in the queue of
+   * those.
+   * @returns whether it is large
+   * @throws Overloaded if too little memory is left, and the reason of the signal if the caller has gone
+   */
+  async claim(bytes: number): Promise<boolean> {
+    const { small, large } = this.#limits
+    this.#signal.throwIfAborted()
     this.hold(0)
-    this.isOver = true
+    if (bytes >= MIN_COUNTED_BYTES) this.requireRoom(bytes)
+    this.hold(bytes)
+    const isLarge = bytes > LARGE_BYTES
+    if (isLarge && this.#queue === small) await this.enter(large)
+    return isLarge
+  }
+
+  async #grow(more: number): Promise<void> {
+    this.#read += more
+    await this.claim(this.#read)
+  }
+
+  /** @throws Overloaded if there is too little memory for this much more, or if all of it is in use */
+  requireRoom(bytes = 0): void {
+    if (!this.#limits.budget.hasRoom(this.#key, bytes)) throw new Overloaded(REFUSAL)
+  }
+
+  /** Sets how many bytes the request holds. */
+  hold(bytes: number): void {
+    const counted = bytes < MIN_COUNTED_BYTES || this.#users === 0 ? 0 : bytes
+    this.#limits.budget.take(this.#key, counted - this.#held)
+    this.#held = counted
+  }
+
+  /** The handler has ended, or the response was sent or cut off. */
+  end(): void {
+    this.#users -= 1
+    if (this.#users === 0) this.hold(0)
   }
 }
 
@@ -104,133 +186,50 @@ interface Options {
   waitMs?: number
   readingMs?: number
   minBytesPerMs?: number
-  checkIntervalMs?: number
 }
 
 export const admissionPlugin = fp(
   async (
     app: FastifyInstance,
-    {
-      memory,
-      waitMs = LONGEST_WAIT_MS,
-      readingMs = READING_MS,
-      minBytesPerMs = MIN_BYTES_PER_MS,
-      checkIntervalMs = CHECK_INTERVAL_MS,
-    }: Options,
+    { memory, waitMs = LONGEST_WAIT_MS, readingMs = READING_MS, minBytesPerMs = MIN_BYTES_PER_MS }: Options,
   ) => {
-    const budget = new Budget(memory, memory / SHARING_KEYS)
-    let lastKey: string | undefined
-    let severalKeysAt = Number.NEGATIVE_INFINITY
-    const hasSeveralKeys = () => performance.now() - severalKeysAt < SEVERAL_KEYS_MS
-    const small = new FairQueue({
-      atOnce: SMALL.atOnce,
-      atOncePerKey: () => (hasSeveralKeys() ? SMALL.beside : SMALL.alone),
-    })
-    const large = new FairQueue({ atOnce: LARGE.atOnce, atOncePerKey: () => LARGE.perKey })
-    const digests = new FairQueue({ atOnce: DIGESTS.atOnce, atOncePerKey: () => DIGESTS.perKey })
-    /** The requests that have a deadline. */
-    const shares = new Set<Share>()
-
-    /** Frees the place of a request. After a large page the next one waits, so that other keys are served meanwhile. */
-    const leave = (share: Share): void => {
-      const { queue, key, begun } = share
-      if (queue === undefined) return
-      share.queue = undefined
-      if (queue !== large || !hasSeveralKeys()) queue.leave(key)
-      else setTimeout(() => queue.leave(key), Math.min(performance.now() - begun, LONGEST_PAUSE_MS))
-    }
-
+    const limits = new Limits(memory, waitMs)
     app.decorateRequest('share')
-    app.addHook('preHandler', (request, reply, next) => {
-      const key = request.scope.keyId
-      const { perPage = 1 } = request.query as { perPage?: number }
-      const queue = request.routeOptions.config.queue ? digests : perPage > LARGE_PAGE ? large : small
-      const share = new Share(key, budget, reply.raw, {
-        enter: () => new Promise((resolve, reject) => enter((error) => (error ? reject(error) : resolve()))),
-        leave: () => leave(share),
-      })
-      request.share = share
-      if (lastKey !== undefined && key !== lastKey) severalKeysAt = performance.now()
-      lastKey = key
 
-      let done: (error?: Error) => void = next
-      const admit = () => {
-        if (!reply.raw.closed) done(budget.hasRoom(key, 0) ? undefined : overloaded())
-      }
-      const begin = () => {
-        share.queue = queue
-        share.begun = performance.now()
-        share.giveUp = undefined
-        share.deadline = Number.POSITIVE_INFINITY
-        // Let other connections take their turn first: large pages in a row would block them.
-        if (queue === large) setImmediate(admit)
-        else admit()
-      }
-      /**
-       * Waits for a place. It calls back when the request has one or has waited too long, never if its caller has gone.
-       */
-      const enter = (callback: typeof done): void => {
-        done = callback
-        if (reply.raw.closed || queue.enter(key, begin)) return
-        share.giveUp = (error) => {
-          share.giveUp = undefined
-          share.deadline = Number.POSITIVE_INFINITY
-          queue.withdraw(key, begin)
-          done(error)
+    // A request has its place as long as its handler runs, also when its caller has left: its queries go on until then.
+    app.addHook('onRoute', (route) => {
+      const { handler } = route
+      route.handler = async function (request, reply) {
+        const share = new Share(request, limits)
+        request.share = share
+        limits.isUsedBy(request.scope.keyId)
+        whenOver(reply, () => share.end())
+        try {
+          await share.enter()
+          share.requireRoom()
+          return await handler.call(this, request, reply)
+        } catch (error) {
+          // When the database cannot be reached, all waiting requests fail now instead of one after the other.
+          if (error instanceof StoreUnavailable) limits.failAllWaiting(error)
+          throw error
+        } finally {
+          share.leave()
+          share.end()
         }
-        share.deadline = performance.now() + waitMs
-        shares.add(share)
       }
-      whenOver(reply, () => {
-        queue.withdraw(key, begin)
-        leave(share)
-        share.end()
-        shares.delete(share)
-      })
-      enter(next)
     })
 
-    app.addHook('onSend', ({ share }, _reply, payload, next) => {
+    app.addHook('onSend', ({ share }, reply, payload, next) => {
       const bytes = typeof payload === 'string' || payload instanceof Buffer ? payload.length : 0
       // A request whose key or parameters are invalid has no share.
-      if (share === undefined) return next(null, payload)
-      share.hold(bytes)
-      if (bytes >= MIN_COUNTED_BYTES && !share.isOver) {
-        share.deadline = performance.now() + readingMs + bytes / minBytesPerMs
-        shares.add(share)
+      share?.hold(bytes)
+      if (bytes >= MIN_COUNTED_BYTES) {
+        const ms = Math.ceil((readingMs + bytes / minBytesPerMs) / READING_STEP_MS) * READING_STEP_MS
+        const timer = setTimeout(() => reply.raw.destroy(), ms)
+        whenOver(reply, () => clearTimeout(timer))
       }
       next(null, payload)
-      leave(share)
     })
-
-    // When the database cannot be reached, all waiting requests fail now instead of one after the other.
-    app.addHook('onError', (_request, _reply, error, next) => {
-      if (error instanceof StoreUnavailable) {
-        // All stop waiting first, because each failure calls this hook again.
-        const waiting = [...shares].map(({ giveUp }) => giveUp)
-        for (const share of shares) share.giveUp = undefined
-        for (const giveUp of waiting) giveUp?.(error)
-      }
-      next()
-    })
-
-    const timer = setInterval(() => {
-      const now = performance.now()
-      for (const share of shares) {
-        if (share.deadline >= now) continue
-        if (share.giveUp === undefined) share.response.destroy()
-        else share.giveUp(overloaded())
-      }
-    }, checkIntervalMs).unref()
-    app.addHook('onClose', async () => clearInterval(timer))
   },
   { name: 'admission', fastify: '5.x', dependencies: ['bearer-auth'] },
 )
-
-/** The response closes the connection, so that requests that wait behind this one on it are dropped too. */
-const overloaded = () =>
-  problem(
-    'overloaded',
-    'Too many requests with this key are running, or too many of its responses have not been read yet',
-    { headers: { ...RETRY_LATER, connection: 'close' } },
-  )

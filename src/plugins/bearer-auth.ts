@@ -18,7 +18,7 @@ export const bearerAuthPlugin = fp(
     app.decorateRequest('scope')
     app.addHook('onRequest', async (request: FastifyRequest) => {
       const key = BEARER.exec(request.headers.authorization ?? '')?.[1]
-      const scope = key === undefined ? undefined : await keys.verify(key)
+      const scope = key === undefined ? undefined : await keys.verify(key, request.ip)
       // The response is the same whatever is wrong, so that it reveals nothing about a key.
       if (scope === undefined) {
         throw problem('unauthorized', 'A valid API key is needed: Authorization: Bearer <API_KEY>', {

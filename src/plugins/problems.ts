@@ -4,6 +4,7 @@ import fp from 'fastify-plugin'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
 import { callerGone } from '../http/caller.js'
 import { badEncoding, PROBLEM_TYPE, ProblemError, problem, RETRY_LATER, urlTooLong } from '../http/problems.js'
+import { Overloaded } from '../limits/overloaded.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { JSON_HEADERS } from './json-only.js'
 import { logWhenOver } from './request-log.js'
@@ -30,6 +31,10 @@ const toProblem = (error: unknown): ProblemError => {
   if (error instanceof StoreUnavailable) {
     return problem('service_unavailable', 'The database cannot be reached at the moment', { headers: RETRY_LATER })
   }
+  // The response closes the connection, so that requests that wait behind this one on it are dropped too.
+  if (error instanceof Overloaded) {
+    return problem('overloaded', error.message, { headers: { ...RETRY_LATER, connection: 'close' } })
+  }
   if (error instanceof QueryTimeout) {
     return problem('query_timeout', 'The database took too long', { headers: RETRY_LATER })
   }
@@ -52,7 +57,7 @@ const toProblem = (error: unknown): ProblemError => {
 
 const sendProblem = (found: ProblemError, cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
   // A problem that the service throws itself is expected and needs no log line. The store logs an outage, once.
-  const isExpected = cause instanceof ProblemError || cause instanceof StoreUnavailable
+  const isExpected = [ProblemError, Overloaded, StoreUnavailable].some((known) => cause instanceof known)
   // The stack of a slow query says nothing: the line of its request has the URL.
   if (cause instanceof QueryTimeout) request.log.warn(found.code)
   else if (found.status >= 500 && !isExpected) request.log.error({ err: cause }, found.code)

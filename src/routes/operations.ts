@@ -1,14 +1,15 @@
 // The two kinds of operation: a list, and a record by its id. Each resource adds its names, schemas and pipelines.
-import { setImmediate } from 'node:timers/promises'
 import type { TObject, TSchema } from '@sinclair/typebox'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { IdParams } from '../../schemas/common.js'
-import { one, page } from '../../schemas/envelope.js'
+import { one, type PageMetadata, page } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
-import { callerGone } from '../http/caller.js'
+import type { BsonDocument, BsonList } from '../bson/reader.js'
 import { type ProblemCode, problem } from '../http/problems.js'
+import { allEnded, atOnce, inTurns } from '../limits/work.js'
 import type { Listing, Query, Scope } from '../pipelines/stages.js'
-import { compileResponse } from '../serializer/compiler.js'
+import { compileResponse, type ResponseSerializer } from '../serializer/compiler.js'
+import { etagOf } from '../serializer/etag.js'
 import { compileSelections } from '../serializer/selections.js'
 import { readPage, tokensOf } from './list-page.js'
 import { linkHeader, pageMetadata, totalOf } from './page-metadata.js'
@@ -20,7 +21,7 @@ import {
   requestProblems,
   taggedResponse,
 } from './responses.js'
-import { isKnown } from './revalidation.js'
+import { tagAndCompare } from './revalidation.js'
 
 /** The problems that every operation under /v1 can have. */
 export const commonProblems: ProblemCode[] = [
@@ -34,9 +35,6 @@ export const commonProblems: ProblemCode[] = [
 const LIST =
   'A page of the records that match every given filter, in the order of `sortBy` and `sortOrder`. To read a whole list, begin with `cursor=*`: such pages cost the same however deep they are, while the pages of a number cost more the higher it is.'
 const RECORD = 'An id that another organisation has gets the same response as one that nobody has.'
-
-/** A page of more bytes takes milliseconds to process, so other requests get their turn in between. */
-export const LARGE_BYTES = 512 * 1024
 
 interface Operation {
   operationId: string
@@ -76,28 +74,19 @@ export const listOperation = <Q extends Listing>(
     },
     async (request, reply) => {
       const listing = request.query as Q
-      const signal = callerGone(request)
-      const { scope } = request
+      const { scope, share } = request
       const tokens = tokensOf(scope, operation.operationId, listing)
       const isCounted = (listing.total ?? (listing.cursor === undefined ? 'true' : 'false')) === 'true'
-      const [found, counted] = await Promise.all([
-        readPage(listing, tokens.start, (slice) => app.store.aggregate(pipeline(scope, { ...listing, slice }), signal)),
+      const [found, counted] = await allEnded([
+        readPage(listing, tokens.start, (slice) =>
+          app.store.aggregate(pipeline(scope, { ...listing, slice }), share.reading),
+        ),
         isCounted ? app.store.count(pipeline(scope, listing)) : undefined,
       ])
-      const { data } = found
-      request.share.claim(data.size)
-      const isLarge = data.size > LARGE_BYTES
-      if (isLarge) await setImmediate()
       const total = counted === undefined ? undefined : totalOf(listing, found, counted)
       const _metadata = pageMetadata(request, app.config.publicUrl, listing, found, total, tokens)
-      if (isKnown(request, reply, data, _metadata)) return reply.code(304).send()
-      const link = linkHeader(_metadata)
-      if (link !== undefined) reply.header('link', link)
-      const envelope = { success: true, data, _metadata }
-      if (!isLarge && listing.fields === undefined) return envelope
       const serialize = listing.fields === undefined ? serializeAll : serializerOf(listing.fields)
-      const body = isLarge ? await serialize.inSteps(envelope) : serialize(envelope)
-      return reply.type('application/json; charset=utf-8').send(body)
+      return sendDocuments(request, reply, { data: found.data, _metadata }, serialize)
     },
   )
 }
@@ -112,6 +101,8 @@ export const getOperation = (
 ): void => {
   const { url, resource, pipeline } = operation
   const name = (resource.$id as string).toLowerCase()
+  const response = one(resource)
+  const serialize = compileResponse(response)
   app.get(
     url,
     {
@@ -121,7 +112,7 @@ export const getOperation = (
         params: IdParams(name),
         querystring: strict({}),
         response: {
-          200: taggedResponse(one(resource)),
+          200: taggedResponse(response),
           304: notModified,
           ...problemResponses([...commonProblems, 'not_found']),
         },
@@ -129,13 +120,31 @@ export const getOperation = (
     },
     async (request, reply) => {
       const { id } = request.params as { id: string }
-      // This read is too short to be interrupted, which would close a connection to the database.
-      const { first } = await app.store.aggregate(pipeline(request.scope, id))
-      if (reply.raw.closed) return reply.hijack()
+      const { first } = await app.store.aggregate(pipeline(request.scope, id), request.share.reading)
       if (first === undefined) throw problem('not_found', `No ${name} has this id`)
-      return isKnown(request, reply, first) ? reply.code(304).send() : { success: true, data: first }
+      return sendDocuments(request, reply, { data: first }, serialize)
     },
   )
+}
+
+/** Sends what was read, or a 304 if the caller has it already. */
+const sendDocuments = async (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  content: { data: BsonDocument | BsonList; _metadata?: PageMetadata },
+  serialize: ResponseSerializer,
+): Promise<FastifyReply> => {
+  const { share } = request
+  const { data, _metadata } = content
+  const isLarge = await share.claim(data.size)
+  const { signal } = share.reading
+  const tag = etagOf(data, _metadata)
+  if (tagAndCompare(request, reply, isLarge ? await inTurns(tag, signal) : atOnce(tag))) return reply.code(304).send()
+  const link = _metadata && linkHeader(_metadata)
+  if (link !== undefined) reply.header('link', link)
+  const envelope = { success: true, ...content }
+  const body = isLarge ? await serialize.inSteps(envelope, signal) : serialize(envelope)
+  return reply.type('application/json; charset=utf-8').send(body)
 }
 
 /** The description of an operation in OpenAPI, without its parameters and responses. */

@@ -2,22 +2,12 @@
 // response.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
-import type { PageMetadata } from '../../schemas/envelope.js'
-import type { BsonDocument, BsonList } from '../bson/reader.js'
-import { etagOf } from '../serializer/etag.js'
-
 /**
  * Sets the entity tag of the response, and returns whether the caller sent this tag, so that it needs only a 304. The
  * caller's Cache-Control is ignored: it is meant for caches, and browsers' `fetch` sends `no-cache` with every
  * If-None-Match.
  */
-export const isKnown = (
-  { headers }: FastifyRequest,
-  reply: FastifyReply,
-  data: BsonDocument | BsonList,
-  metadata?: PageMetadata,
-): boolean => {
-  const etag = etagOf(data, metadata)
+export const tagAndCompare = ({ headers }: FastifyRequest, reply: FastifyReply, etag: string): boolean => {
   reply.header('etag', etag)
   return fresh({ 'if-none-match': headers['if-none-match'] }, { etag })
 }

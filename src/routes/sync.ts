@@ -1,7 +1,6 @@
 // GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest. A new resource is one line here.
-import { setImmediate } from 'node:timers/promises'
 import type { TSchema } from '@sinclair/typebox'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { Agent } from '../../schemas/agents.js'
 import { DispatchListItem } from '../../schemas/dispatches.js'
 import { EntryListItem } from '../../schemas/entries.js'
@@ -10,7 +9,6 @@ import { Project } from '../../schemas/projects.js'
 import { DigestPage, DigestQuery, FeedQuery, feedPage } from '../../schemas/sync.js'
 import { User } from '../../schemas/users.js'
 import type { Config } from '../config/config.js'
-import { callerGone } from '../http/caller.js'
 import { FIRST_CURSOR } from '../paging/token.js'
 import { listAgents } from '../pipelines/agents.js'
 import { listDispatches } from '../pipelines/dispatches.js'
@@ -23,9 +21,9 @@ import { compileResponse } from '../serializer/compiler.js'
 import { databaseClock } from '../sync/clock.js'
 import { decodeCursor, encodeCursor } from '../sync/cursor.js'
 import { rangesOf, readDigests } from '../sync/digest.js'
-import { type FeedPage, Feeds, feedName } from '../sync/feed.js'
+import { Feeds } from '../sync/feed.js'
 import { Waiting } from '../sync/waiting.js'
-import { commonProblems, LARGE_BYTES } from './operations.js'
+import { commonProblems } from './operations.js'
 import { problemResponses, response } from './responses.js'
 
 const PER_PAGE = 50
@@ -83,20 +81,6 @@ const feedOperation = (
   const page = feedPage(item)
   const serialize = compileResponse(page)
 
-  /** Waits for a change after an empty page, at most until a time. Returns whether there is one. */
-  const hasChanged = async (request: FastifyRequest, { next }: FeedPage, until: number): Promise<boolean> => {
-    const { scope } = request
-    const ms = until - performance.now()
-    const from = next.position.stamp
-    if (ms <= 0 || from === null) return false
-    request.share.place.leave()
-    const lookUp = (since: number) => feeds.newest(scope, resource, since)
-    const signal = callerGone(request)
-    const found = await waiting.wait(scope.keyId, feedName(scope, resource), lookUp, { from, ms, signal })
-    if (found) await request.share.place.enter()
-    return found
-  }
-
   app.get(
     `/sync/${collection}`,
     {
@@ -113,24 +97,19 @@ const feedOperation = (
       },
     },
     async (request, reply) => {
-      const until = performance.now() + (request.query as FeedQuery).wait * 1000
-      const { cursor: text = FIRST_CURSOR, perPage } = request.query as FeedQuery
-      const binding = [request.scope.organisation, operationId, sync.stamp]
+      const { scope, share } = request
+      const { cursor: text = FIRST_CURSOR, perPage, wait } = request.query as FeedQuery
+      const binding = [scope.organisation, operationId, sync.stamp]
       const cursor = text === FIRST_CURSOR ? undefined : decodeCursor(binding, text)
-      const signal = callerGone(request)
+      const patience = { place: share, waiting, waitMs: wait * 1000 }
+      const found = await feeds.pageOrWait({ scope, resource }, cursor, perPage, patience)
 
-      let found: FeedPage
-      do found = await feeds.page(request.scope, resource, cursor, perPage, signal)
-      while (found.items.items.length === 0 && (await hasChanged(request, found, until)))
-
-      request.share.claim(found.size)
+      const isLarge = await share.claim(found.size)
       if (app.closing.aborted) reply.header('connection', 'close')
       const _metadata = { perPage, hasMore: found.hasMore, nextCursor: encodeCursor(binding, found.next) }
       const envelope = { success: true, data: found.items, _metadata }
       reply.type('application/json; charset=utf-8')
-      if (found.size <= LARGE_BYTES) return serialize(envelope)
-      await setImmediate()
-      return serialize.inSteps(envelope)
+      return isLarge ? serialize.inSteps(envelope, share.reading.signal) : serialize(envelope)
     },
   )
 }
@@ -153,7 +132,7 @@ const digestOperation = (app: FastifyInstance, { collection }: SyncResource, clo
     async (request) => {
       const ranges = rangesOf(request.query as DigestQuery)
       const asOf = new Date(await clock()).toISOString()
-      const options = { limitMs: DIGEST_MS, signal: callerGone(request) }
+      const options = { limitMs: DIGEST_MS, signal: request.share.reading.signal }
       return {
         success: true,
         data: await readDigests(app.store, request.scope, collection, ranges, options),

@@ -1,9 +1,9 @@
 // Fastify's serializer compiler for this service. Its responses are objects whose documents are still BSON.
-import { setImmediate } from 'node:timers/promises'
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifySerializerCompiler } from 'fastify'
 import { namedSchemas } from '../../schemas/index.js'
 import { BsonDocument, BsonList } from '../bson/reader.js'
+import { atOnce, inTurns } from '../limits/work.js'
 import { compileFeedItems, type FeedItems } from './feed.js'
 import { Output } from './output.js'
 import { compileDocuments } from './writer.js'
@@ -19,8 +19,8 @@ const STEP_BYTES = 64 * 1024
 
 export interface ResponseSerializer {
   (payload: Envelope): Buffer
-  /** Serializes a large response. Other requests get their turn meanwhile. */
-  inSteps(payload: Envelope): Promise<Buffer>
+  /** Serializes a large response. Other requests have their turn meanwhile. The signal ends it. */
+  inSteps(payload: Envelope, signal?: AbortSignal): Promise<Buffer>
 }
 
 /** The serializers that were compiled. Many responses have the same schema, such as those of errors. */
@@ -56,12 +56,12 @@ const compile = ({ properties = {} }: TSchema): ResponseSerializer => {
 
   const serialize = (payload: Envelope): Buffer => {
     shared.reset()
-    for (const _ of steps(payload, Number.POSITIVE_INFINITY, shared));
+    atOnce(steps(payload, Number.POSITIVE_INFINITY, shared))
     return shared.take()
   }
-  const inSteps = async (payload: Envelope): Promise<Buffer> => {
+  const inSteps = async (payload: Envelope, signal?: AbortSignal): Promise<Buffer> => {
     const out = idle.pop() ?? new Output()
-    for (const _ of steps(payload, STEP_BYTES, out)) await setImmediate()
+    await inTurns(steps(payload, STEP_BYTES, out), signal)
     const response = out.take()
     out.reset()
     idle.push(out)

@@ -26,7 +26,7 @@ import {
 import type { Condition, Lookup, Query, Stage } from '../pipelines/stages.js'
 import { compareValues, isSameType } from './bson-order.js'
 import { withReferences } from './references.js'
-import type { Store } from './store.js'
+import type { Reading, Store } from './store.js'
 import { storedOf } from './stored.js'
 
 type Document = Record<string, unknown>
@@ -43,9 +43,6 @@ interface Equality {
   readonly field: string
   readonly value: string
 }
-
-/** The maximum number of documents in a batch of a stream. */
-const STREAM_BATCH = 500
 
 /**
  * An empty store. It keeps tombstones as long as it lives.
@@ -84,36 +81,26 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     }
   }
 
-  const batches = function* (query: Query): Generator<BsonList> {
+  /** The documents of a query, each in an array of its own, because BSON.serialize() has a limit. */
+  const batches = (query: Query): Buffer[] => {
     const { rows, rest } = table(query.collection).select(query)
-    // A $group makes one document of all rows.
-    const size = rest.some(({ $group }) => $group) ? rows.length : STREAM_BATCH
-    for (let start = 0; start < rows.length; start += size) {
-      const documents = run(rows.slice(start, start + size), rest)
-      // One array for each document, because BSON.serialize has a limit of one document of the maximum size.
-      yield new BsonList(
-        query.collection,
-        documents.map((document) => encode({ 0: document })),
-      )
-    }
-    if (query.union !== undefined) yield* batches(query.union)
+    const found = run(rows, rest).map((document) => encode({ 0: document }))
+    return query.union === undefined ? found : found.concat(batches(query.union))
   }
 
-  const read = (query: Query): BsonList =>
-    new BsonList(
-      query.collection,
-      [...batches(query)].flatMap((list) => list.batches),
-    )
+  const read = async (query: Query, { signal, onBytes }: Reading = {}): Promise<BsonList> => {
+    signal?.throwIfAborted()
+    const list = new BsonList(query.collection, batches(query))
+    await onBytes?.(list.size)
+    return list
+  }
 
   const stamped = (document: Document): Document => ({ ...document, [CHANGED_AT]: now() })
 
   return {
     description: 'embedded store',
-    async aggregate(query) {
-      return withReferences(read(query), query.references, async (found) => read(found))
-    },
-    async *stream(query) {
-      for (const list of batches(query)) yield withReferences(list, query.references, async (found) => read(found))
+    async aggregate(query, reading) {
+      return withReferences(await read(query, reading), query.references, (found) => read(found, reading), reading)
     },
     async count(query) {
       return table(query.collection).matching(query.match).length

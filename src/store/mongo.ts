@@ -28,7 +28,7 @@ import {
 } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
 import { withReferences } from './references.js'
-import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
+import { QueryTimeout, type Reading, type Store, StoreUnavailable } from './store.js'
 import { storedOf } from './stored.js'
 import { whenStuck, within } from './stuck.js'
 
@@ -113,35 +113,36 @@ const stagesOf = ({ stages, union }: Query): readonly Document[] =>
 
 /** A store that connects at its first use, and reconnects after the connection was lost. The URI names the database. */
 export const mongoStore = (settings: MongoSettings): Store => {
-  const client = new MongoClient(settings.uri, clientOptions(settings))
+  let client = new MongoClient(settings.uri, clientOptions(settings))
   // The driver would find these errors only when it connects: a missing file, and contradictory sizes of the pool.
   const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, minPoolSize, maxPoolSize } = client.options
   const { serverSelectionTimeoutMS, waitQueueTimeoutMS, connectTimeoutMS } = client.options
   for (const file of [tlsCAFile, tlsCRLFile, tlsCertificateKeyFile]) if (file !== undefined) accessSync(file)
   if (minPoolSize > maxPoolSize) throw new Error(`minPoolSize ${minPoolSize} is larger than maxPoolSize ${maxPoolSize}`)
-  const db = client.db()
+  let db = client.db()
   const limit = { maxTimeMS: settings.queryTimeoutMs }
   /** A read may wait for a server, for a connection of the pool, for a new connection, and for the reply. */
   const longestReadMs = serverSelectionTimeoutMS + waitQueueTimeoutMS + connectTimeoutMS + settings.queryTimeoutMs
 
-  let closed: Promise<void> = Promise.resolve()
   let connected: Promise<unknown> | undefined
   /** Connects the client. If its first try fails, the client stays closed until connect() is called again. */
   const connect = (): Promise<unknown> => {
-    connected ??= closed
-      .then(() => client.connect())
-      .catch((error) => {
-        connected = undefined
-        throw error
-      })
+    connected ??= client.connect().catch((error) => {
+      connected = undefined
+      throw error
+    })
     return connected
   }
 
-  // The next operation connects again.
-  whenStuck(client, () => {
-    closed = client.close()
+  /** Takes a new client for all further operations. Nothing waits for the old one to close, because that may hang as well. */
+  const renew = (): void => {
+    client.close().catch(() => {})
+    client = new MongoClient(settings.uri, clientOptions(settings))
+    db = client.db()
     connected = undefined
-  })
+    whenStuck(client, renew)
+  }
+  whenStuck(client, renew)
 
   /** Runs an operation, and turns the driver's errors into those of the Store interface. */
   const run = async <T>(operation: () => Promise<T>): Promise<T> => {
@@ -181,43 +182,31 @@ export const mongoStore = (settings: MongoSettings): Store => {
   const send = (command: object, options: RunCommandOptions = {}) =>
     db.command(command, { readPreference: db.readPreference, ...options })
 
-  /** Runs an operation, and a second one if the connection is lost. The driver does not retry commands. */
-  const orAgain = <T>(operation: () => Promise<T>, again: () => Promise<T>): Promise<T> =>
+  /** Runs a read, and once more if the connection was lost meanwhile. The driver does not retry commands. */
+  const withRetry = <T>(operation: () => Promise<T>): Promise<T> =>
     runRead(operation).catch((error) => {
-      if (isWorthAgain(error)) return again()
+      if (isWorthAgain(error)) return runRead(operation)
       throw error
     })
 
   /** The first document of a query, as an object. */
   const firstOf = async (query: Read, stages: readonly Document[] = []): Promise<Document | undefined> => {
-    const command = commandOf(query, stages)
-    const [first] = await orAgain(
-      async () => (await send(command)).cursor.firstBatch,
-      () => runRead(() => cursor(query, stages, limit).toArray()),
-    )
-    return first
+    const reply = await withRetry(() => send(commandOf(query, stages)))
+    return reply.cursor.firstBatch[0]
   }
 
   /**
-   * The documents of a query as the array of bytes that the server sent, or undefined if they do not fit into one
-   * reply. A cursor of the driver would create an object and a copy for each document.
+   * The documents of a query as the array of bytes that the server sent, and whether these are all: they may not fit into
+   * one reply. A cursor of the driver would create an object and a copy for each document.
    */
-  const wholeBatch = async (query: Query, signal?: AbortSignal, from?: 'primary'): Promise<Buffer | undefined> => {
+  const firstBatch = async (query: Query, from?: 'primary'): Promise<{ bytes: Buffer; isWhole: boolean }> => {
     const server = from && { readPreference: from }
-    const options = { fieldsAsRaw: { firstBatch: true }, promoteLongs: false, ...(signal && { signal }), ...server }
+    const options = { fieldsAsRaw: { firstBatch: true }, promoteLongs: false, ...server }
     const { cursor } = await send(commandOf(query, stagesOf(query)), options)
-    if (cursor.id.isZero()) return arrayOf(cursor.firstBatch)
+    const isWhole = cursor.id.isZero()
     // The command may reach another server than the one with the cursor. Then the cursor ends by its own timeout.
-    await send({ killCursors: query.collection, cursors: [cursor.id] }, server)
-    return undefined
-  }
-
-  /** The documents of a query through a cursor of the driver, in as many replies as necessary. */
-  async function* batches(query: Query, signal?: AbortSignal, from?: 'primary'): AsyncGenerator<BsonList> {
-    const options = { ...limit, ...(signal && { signal }), ...(from && { readPreference: from }) }
-    for await (const documents of buffers(query, stagesOf(query), options)) {
-      yield new BsonList(query.collection, [bsonArray(documents)])
-    }
+    if (!isWhole) await send({ killCursors: query.collection, cursors: [cursor.id] }, server)
+    return { bytes: arrayOf(cursor.firstBatch), isWhole }
   }
 
   /** The documents of a query as bytes. There is no time limit, because it counts for a cursor as a whole. */
@@ -233,29 +222,33 @@ export const mongoStore = (settings: MongoSettings): Store => {
     }
   }
 
-  const read = async (query: Query, signal?: AbortSignal, from?: 'primary'): Promise<BsonList> => {
-    const batch = await orAgain(
-      () => wholeBatch(query, signal, from),
-      async () => undefined,
-    )
-    if (batch !== undefined) return new BsonList(query.collection, [batch])
-    const list = lastLarge.then(() => readLarge(query, signal, from))
-    lastLarge = list.catch(() => {})
-    return list
-  }
-
-  let lastLarge: Promise<unknown> = Promise.resolve()
-  /** Reads documents that do not fit into one reply. They may take 64 MiB, so only one such read runs at a time. */
-  const readLarge = async (query: Query, signal?: AbortSignal, from?: 'primary'): Promise<BsonList> => {
-    // No orAgain() here: the driver retries a cursor once by itself.
-    const found: Buffer[] = []
-    let size = 0
-    for await (const list of batches(query, signal, from)) {
-      found.push(...list.batches)
-      for (const { length } of list.batches) size += length
-      if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
+  /**
+   * The documents of a query. No signal goes to the driver: it would close the connection, and not every database then
+   * stops the query, which would go on without anybody counting it.
+   */
+  const read = async (query: Query, { signal, from, onBytes }: Reading = {}): Promise<BsonList> => {
+    const goOn = async (more: number) => {
+      await onBytes?.(more)
+      signal?.throwIfAborted()
     }
-    return new BsonList(query.collection, found)
+    signal?.throwIfAborted()
+    const { bytes, isWhole } = await withRetry(() => firstBatch(query, from))
+    await goOn(bytes.length)
+    if (isWhole) return new BsonList(query.collection, [bytes])
+    // No withRetry() here: the driver retries a cursor once by itself.
+    const batches: Buffer[] = []
+    let size = 0
+    for await (const documents of buffers(query, stagesOf(query), {
+      ...limit,
+      ...(from && { readPreference: from }),
+    })) {
+      const batch = bsonArray(documents)
+      batches.push(batch)
+      size += batch.length
+      if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
+      await goOn(batch.length)
+    }
+    return new BsonList(query.collection, batches)
   }
 
   /**
@@ -297,13 +290,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   return {
     description: `MongoDB database ${db.databaseName}`,
-    async aggregate(query, signal, from) {
-      return withReferences(await read(query, signal, from), query.references, (found) => read(found, signal, from))
-    },
-    async *stream(query, signal) {
-      for await (const list of batches(query, signal)) {
-        yield await withReferences(list, query.references, (found) => read(found, signal))
-      }
+    async aggregate(query, reading) {
+      return withReferences(await read(query, reading), query.references, (found) => read(found, reading), reading)
     },
     async count(query) {
       return (await firstOf(query, [{ $count: 'total' }]))?.total ?? 0

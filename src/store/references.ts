@@ -11,50 +11,67 @@ import {
   MAX_RESPONSE_BYTES,
   ResponseTooLarge,
   reading,
+  unreadable,
 } from '../bson/reader.js'
+import { fieldOf } from '../bson/values.js'
+import { allEnded, inTurns } from '../limits/work.js'
 import type { Query, References } from '../pipelines/stages.js'
+import type { Reading } from './store.js'
 
-/**
- * Replaces the referring ids in a list by documents, which `read` fetches with one query for each of the references.
- */
+/** How many documents are fetched in one query. A record may refer to many thousands. */
+const IDS_PER_QUERY = 1000
+/** How many values are looked at before other requests have their turn: about a millisecond. */
+const VALUES_PER_STEP = 1000
+
+/** Replaces the referring ids in a list by documents, which `read` fetches for each of the references. */
 export const withReferences = async (
   list: BsonList,
   references: readonly References[],
   read: (query: Query) => Promise<BsonList>,
+  { signal, onBytes }: Reading = {},
 ): Promise<BsonList> => {
   if (references.length === 0) return list
   const rows = list.documents
-  const ids = reading(list.collection, () => idsIn(rows, references))
-  const found = await Promise.all(
+  const ids = await inTurns(idsIn(rows, references), signal).catch((error) => {
+    throw unreadable(list.collection, error)
+  })
+  const found = await allEnded(
     references.map(async ({ fields, find }, i) => {
+      const byId: ById = new Map()
       const wanted = [...(ids[i] as Ids).values()]
-      const fetched = wanted.length === 0 ? undefined : await read(find(wanted))
-      const byId: ById = new Map(fetched && reading(fetched.collection, () => documentsById(fetched)))
+      for (let start = 0; start < wanted.length; start += IDS_PER_QUERY) {
+        const fetched = await read(find(wanted.slice(start, start + IDS_PER_QUERY)))
+        reading(fetched.collection, () => addById(fetched, byId))
+      }
       return fields.map((field): [string, ById] => [field, byId])
     }),
   )
   const byField = new Map(found.flat())
-  const fields = [...byField.keys()]
+  const filled: Buffer[] = []
   let size = 0
-  const filled = rows.map((row) => {
-    const bytes = embedded(fields, byField, row)
+  for (const row of rows) {
+    const bytes = await inTurns(embedded([...byField.keys()], byField, row), signal)
     size += bytes.length
     if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
-    return bytes
-  })
+    filled.push(bytes)
+    await onBytes?.(bytes.length)
+  }
   return new BsonList(list.collection, [bsonArray(filled)])
 }
 
 type Ids = Map<string, unknown>
 
 /** The ids in the rows, for each of the references. */
-const idsIn = (rows: readonly Buffer[], references: readonly References[]): Ids[] => {
+function* idsIn(rows: readonly Buffer[], references: readonly References[]): Generator<void, Ids[]> {
   const ids = references.map((): Ids => new Map())
   const byField = new Map(references.flatMap(({ fields }, i) => fields.map((field) => [field, ids[i] as Ids])))
   const fields = [...byField.keys()]
+  let count = 0
   for (const row of rows) {
     for (const { field, element } of valuesOf(fields, row)) {
-      if (isId(element)) (byField.get(field) as Ids).set(idKey(row, element), idValue(row, element))
+      if (isId(element)) (byField.get(field) as Ids).set(typedId(row, element), idValue(row, element))
+      count += 1
+      if (count % VALUES_PER_STEP === 0) yield
     }
   }
   return ids
@@ -80,35 +97,40 @@ function* valuesOf(fields: readonly string[], bytes: Buffer, start = 0, path = '
 const leadsTo = (fields: readonly string[], name: string, { type }: Element): boolean =>
   type === Bson.document && fields.some((field) => field.startsWith(`${name}.`))
 
-const documentsById = (list: BsonList): [string, Buffer][] =>
-  list.documents.map((document) => {
-    const id = [...elements(document, 0)].find(({ name }) => name === '_id') as Element
-    return [idKey(document, id), document]
-  })
+const addById = (list: BsonList, byId: ById): void => {
+  for (const document of list.documents) byId.set(typedId(document, fieldOf(document, 0, '_id') as Element), document)
+}
 
-type ById = ReadonlyMap<string, Buffer>
+type ById = Map<string, Buffer>
 
 /** The document at `start`, with the ids in its fields replaced by documents. */
-const embedded = (
+function* embedded(
   fields: readonly string[],
   byField: ReadonlyMap<string, ById>,
   bytes: Buffer,
   start = 0,
   path = '',
-): Buffer => {
+): Generator<void, Buffer> {
   const parts: Buffer[] = []
   let from = start + 4
   for (const element of elements(bytes, start)) {
     const name = path + element.name
     const byId = byField.get(name)
     if (leadsTo(fields, name, element)) {
-      parts.push(bytes.subarray(from, element.at), embedded(fields, byField, bytes, element.at, `${name}.`))
+      parts.push(bytes.subarray(from, element.at), yield* embedded(fields, byField, bytes, element.at, `${name}.`))
     } else if (byId === undefined) parts.push(bytes.subarray(from, element.next))
     else if (element.type === Bson.array) {
-      const found = Array.from(elements(bytes, element.at)).flatMap((item) => byId.get(idKey(bytes, item)) ?? [])
+      const found: Buffer[] = []
+      let count = 0
+      for (const item of elements(bytes, element.at)) {
+        const document = byId.get(typedId(bytes, item))
+        if (document !== undefined) found.push(document)
+        count += 1
+        if (count % VALUES_PER_STEP === 0) yield
+      }
       parts.push(bytes.subarray(from, element.at), bsonArray(found))
     } else {
-      const document = byId.get(idKey(bytes, element))
+      const document = byId.get(typedId(bytes, element))
       if (document !== undefined) parts.push(Buffer.of(Bson.document), bytes.subarray(from + 1, element.at), document)
     }
     from = element.next
@@ -119,7 +141,7 @@ const embedded = (
 const isId = ({ type }: Element): boolean => type === Bson.string || type === Bson.objectId
 
 /** A text that identifies an id. The type is part of it, because a string and an ObjectId are never the same id. */
-const idKey = (bytes: Buffer, { type, at, next }: Element): string => `${type}:${bytes.toString('latin1', at, next)}`
+const typedId = (bytes: Buffer, { type, at, next }: Element): string => `${type}:${bytes.toString('latin1', at, next)}`
 
 const idValue = (bytes: Buffer, { type, at, next }: Element): string | ObjectId =>
   type === Bson.string ? bytes.toString('utf8', at + 4, next - 1) : new ObjectId(bytes.subarray(at, next))

@@ -8,14 +8,8 @@ import type { Condition, Query } from '../pipelines/stages.js'
 export interface Store {
   /** A name for the database, for the log and the start message. */
   readonly description: string
-  /**
-   * Runs a query and returns all its documents.
-   * @param signal aborts the query, for example when the caller has gone; the promise rejects with its reason
-   * @param from `primary` reads what was written last, whatever members of a replica set other queries are read from
-   */
-  aggregate(query: Query, signal?: AbortSignal, from?: 'primary'): Promise<BsonList>
-  /** Runs a query and returns its documents in batches. Each is fetched on demand. Leaving the loop ends the query. */
-  stream(query: Query, signal?: AbortSignal): AsyncIterable<BsonList>
+  /** Runs a query and returns all its documents. */
+  aggregate(query: Query, reading?: Reading): Promise<BsonList>
   /** The number of documents that match a query. Its stages do not count. */
   count(query: Query): Promise<number>
   /** Finds a document by its id in all organisations. Keys need this, because a key tells the organisation. */
@@ -61,6 +55,19 @@ export interface Store {
   /** Rejects unless the database responds. */
   ping(): Promise<void>
   close(): Promise<void>
+}
+
+/** How a query is read. */
+export interface Reading {
+  /**
+   * Ends the read before its next command; the promise rejects with its reason. A command that is running goes on in the
+   * database, so the read waits for its end.
+   */
+  readonly signal?: AbortSignal
+  /** `primary` reads what was written last, whatever members of a replica set other queries are read from. */
+  readonly from?: 'primary'
+  /** Told how many more bytes were read. The read goes on when the promise resolves. */
+  readonly onBytes?: (more: number) => Promise<void>
 }
 
 /** A stored document, of any writer, or the reason why it cannot be read. */

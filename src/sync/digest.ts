@@ -66,7 +66,7 @@ export const readDigests = async (
     try {
       const read = async (isInParts: boolean): Promise<Sums | undefined> =>
         sumsOf(
-          (await store.aggregate(digestOf(scope, collection, range, isInParts), signal, 'primary')).first,
+          (await store.aggregate(digestOf(scope, collection, range, isInParts), { signal, from: 'primary' })).first,
           isInParts,
         )
       digests.push({ ...range, ...((await read(false)) ?? ((await read(true)) as Sums)) })

@@ -25,9 +25,10 @@ import {
   type Stamp,
 } from '../pipelines/sync.js'
 import { FeedItems } from '../serializer/feed.js'
-import type { Store } from '../store/store.js'
+import type { Reading, Store } from '../store/store.js'
 import type { Clock } from './clock.js'
 import { type Cursor, type Position, START } from './cursor.js'
+import type { Owner, Waiting } from './waiting.js'
 
 const DAY_MS = 86_400_000
 /** The most bytes of BSON in a page. Written as JSON, they are still below the limit of a response. */
@@ -59,16 +60,21 @@ interface Row {
   readonly isDeleted: boolean
 }
 
-/** Which feed is read, and for which request. */
-interface Asked {
+/** Whose feed is read, and of what. */
+interface Feed {
   readonly scope: Scope
   readonly resource: FeedResource
-  readonly signal: AbortSignal | undefined
+}
+
+/** What a request has while it works. */
+interface Place {
+  readonly reading: Reading & { readonly signal: AbortSignal }
+  readonly enter: () => Promise<void>
+  readonly leave: () => void
 }
 
 /** What identifies a feed. */
-export const feedName = ({ organisation }: Scope, { collection }: FeedResource): string =>
-  `${organisation} ${collection}`
+const nameOf = ({ scope, resource }: Feed): string => `${scope.organisation} ${resource.collection}`
 
 /** How many feeds are remembered as empty. */
 const REMEMBERED_FEEDS = 10_000
@@ -84,16 +90,34 @@ export class Feeds {
   ) {}
 
   /**
+   * The page that follows a cursor. While it would be empty, the request leaves its place and waits for a change.
+   * @param waitMs how long it waits at the most, in milliseconds
+   */
+  async pageOrWait(
+    feed: { readonly scope: Owner; readonly resource: FeedResource },
+    cursor: Cursor | undefined,
+    perPage: number,
+    { place, waiting, waitMs }: { place: Place; waiting: Waiting; waitMs: number },
+  ): Promise<FeedPage> {
+    const until = performance.now() + waitMs
+    const lookUp = (since: number) => this.newest(feed, since)
+    for (;;) {
+      const found = await this.page(feed, cursor, perPage, place.reading)
+      const from = found.next.position.stamp
+      const ms = until - performance.now()
+      if (found.items.items.length > 0 || from === null || ms <= 0) return found
+      place.leave()
+      const { signal } = place.reading
+      if (!(await waiting.wait(feed.scope, nameOf(feed), lookUp, { from, ms, signal }))) return found
+      await place.enter()
+    }
+  }
+
+  /**
    * The page that follows a cursor, or the first page without one.
    * @throws the problem `cursor_expired` if deletions that the copy needs may have been forgotten
    */
-  async page(
-    scope: Scope,
-    resource: FeedResource,
-    cursor: Cursor | undefined,
-    perPage: number,
-    signal?: AbortSignal,
-  ): Promise<FeedPage> {
+  async page(feed: Feed, cursor: Cursor | undefined, perPage: number, reading?: Reading): Promise<FeedPage> {
     const { settleMs, tombstoneDays } = this.settings
     // The clock is read before the rows: a row that is stored meanwhile has a later stamp.
     const now = await this.clock()
@@ -102,11 +126,11 @@ export class Feeds {
     if (Math.max(began, position.stamp ?? began) < now - tombstoneDays * DAY_MS) {
       throw problem('cursor_expired', `cursor is older than ${tombstoneDays} days; begin again with cursor=*`)
     }
-    const feed = feedName(scope, resource)
-    const ranges = this.#isEmpty(feed, position, horizon) ? [] : rangesBehind(position, horizon)
+    const name = nameOf(feed)
+    const ranges = this.#isEmpty(name, position, horizon) ? [] : rangesBehind(position, horizon)
     // One row more than the page shows tells whether there is a next page.
-    const { rows, limit } = await this.#firstRows({ scope, resource, signal }, ranges, perPage + 1)
-    if (rows.length === 0 && ranges.length > 0) this.#empty.set(feed, { position, horizon })
+    const { rows, limit } = await this.#firstRows(feed, ranges, perPage + 1, reading)
+    if (rows.length === 0 && ranges.length > 0) this.#empty.set(name, { position, horizon })
     const count = Math.min(limit - 1, fitting(rows))
     const shown = rows.slice(0, count)
     const hasMore = rows.length > count
@@ -122,17 +146,22 @@ export class Feeds {
    * The first rows of ranges, up to a limit. If they are too large to be read at once, the limit is halved, down to
    * two.
    */
-  async #firstRows(asked: Asked, ranges: readonly FeedRange[], limit: number): Promise<{ rows: Row[]; limit: number }> {
+  async #firstRows(
+    feed: Feed,
+    ranges: readonly FeedRange[],
+    limit: number,
+    reading?: Reading,
+  ): Promise<{ rows: Row[]; limit: number }> {
     const rows: Row[] = []
     try {
       for (const range of ranges) {
-        rows.push(...(await this.#rowsIn(asked, range, limit - rows.length)))
+        rows.push(...(await this.#rowsIn(feed, range, limit - rows.length, reading)))
         if (rows.length === limit) break
       }
       return { rows, limit }
     } catch (error) {
       if (!(error instanceof ResponseTooLarge) || limit === 2) throw error
-      return this.#firstRows(asked, ranges, Math.max(2, Math.floor(limit / 2)))
+      return this.#firstRows(feed, ranges, Math.max(2, Math.floor(limit / 2)), reading)
     }
   }
 
@@ -145,21 +174,22 @@ export class Feeds {
   }
 
   /** The newest stamp at or after a time that a feed shows now, or undefined if it shows none. */
-  async newest(scope: Scope, { collection }: FeedResource, from: number): Promise<number | undefined> {
+  async newest({ scope, resource }: Feed, from: number): Promise<number | undefined> {
     const horizon = (await this.clock()) - this.settings.settleMs
     if (horizon <= from) return undefined
     const { stamp } = this.settings
-    const newest = newestIn(scope, collection, stamp, { stamp: { $gte: new Date(from), $lt: new Date(horizon) } })
-    const rows = rowsOf(await this.store.aggregate(newest, undefined, 'primary'))
+    const range = { stamp: { $gte: new Date(from), $lt: new Date(horizon) } }
+    const newest = newestIn(scope, resource.collection, stamp, range)
+    const rows = rowsOf(await this.store.aggregate(newest, { from: 'primary' }))
     const stamps = rows.map((row) => this.#stampOf(row) as number)
     return stamps.length === 0 ? undefined : Math.max(...stamps)
   }
 
   /** The first rows of a range in their order. */
-  async #rowsIn({ scope, resource, signal }: Asked, range: FeedRange, limit: number): Promise<Row[]> {
+  async #rowsIn({ scope, resource }: Feed, range: FeedRange, limit: number, reading?: Reading): Promise<Row[]> {
     const { stamp } = this.settings
     const read = (range: FeedRange): Promise<BsonList> =>
-      this.store.aggregate(rowsIn(scope, resource, stamp, range, limit), signal, 'primary')
+      this.store.aggregate(rowsIn(scope, resource, stamp, range, limit), { ...reading, from: 'primary' })
     const list = await read(range)
     if (!hasNoStamps(range)) return this.#inOrder(rowsOf(list)).slice(0, limit)
     const { collection, documents } = list

@@ -1,12 +1,19 @@
 // Requests that wait for a change. All that wait for one feed share a look-up a second, and a feed for which nobody
 // waits costs nothing. A request that waits holds its connection and nothing else.
-import { problem, RETRY_LATER } from '../http/problems.js'
+import { Counts } from '../limits/counts.js'
+import { Overloaded } from '../limits/overloaded.js'
 
 /** How many feeds are looked up at once. With very many feeds, a round takes longer instead of the whole database. */
 const LOOK_UPS_AT_ONCE = 4
 
+/** Whose request waits. */
+export interface Owner {
+  readonly keyId: string
+  readonly organisation: string
+}
+
 interface Waiter {
-  readonly key: string
+  readonly owner: Owner
   /** The waiting request has everything before this stamp. */
   readonly from: number
   /** Ends the wait. */
@@ -23,7 +30,7 @@ interface Feed {
 }
 
 export interface WaitingLimits {
-  /** How many requests may wait, in all and of one key. */
+  /** How many requests may wait: in all, of which an organisation may have no more than it leaves free, and of one key. */
   readonly max: number
   readonly maxPerKey: number
   readonly intervalMs: number
@@ -31,8 +38,8 @@ export interface WaitingLimits {
 
 export class Waiting {
   readonly #feeds = new Map<string, Feed>()
-  readonly #countOf = new Map<string, number>()
-  #count = 0
+  readonly #byOrganisation = new Counts()
+  readonly #byKey = new Counts()
   #isClosed = false
   #timer: NodeJS.Timeout | undefined
 
@@ -43,17 +50,16 @@ export class Waiting {
    * @param feed identifies the feed; `lookUp` is that of the first request which waits for it
    * @param signal ends the wait when the caller has gone; the promise rejects with its reason
    * @returns whether there is such a stamp
-   * @throws the problem `overloaded` if too many requests wait, and the error of a look-up that fails
+   * @throws Overloaded if too many requests wait, and the error of a look-up that fails
    */
   wait(
-    key: string,
+    owner: Owner,
     feed: string,
     lookUp: LookUp,
     { from, ms, signal }: { from: number; ms: number; signal: AbortSignal },
   ): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false)
-    const own = this.#countOf.get(key) ?? 0
-    if (this.#count >= this.limits.max || own >= this.limits.maxPerKey) return Promise.reject(tooMany())
+    if (!this.#hasPlace(owner)) return Promise.reject(new Overloaded(REFUSAL))
     return new Promise<boolean>((resolve, reject) => {
       const over = (): void => {
         clearTimeout(timer)
@@ -61,7 +67,7 @@ export class Waiting {
         this.#remove(feed, waiter)
       }
       const waiter: Waiter = {
-        key,
+        owner,
         from,
         end(hasChanged) {
           over()
@@ -86,12 +92,23 @@ export class Waiting {
     for (const { waiters } of this.#feeds.values()) for (const { end } of waiters) end(false)
   }
 
+  /** So the organisations that wait already leave places for one that comes later, however many keys they have. */
+  #hasPlace({ keyId, organisation }: Owner): boolean {
+    const { max, maxPerKey } = this.limits
+    const free = max - this.#byOrganisation.total
+    return this.#byOrganisation.of(organisation) < free && this.#byKey.of(keyId) < maxPerKey
+  }
+
+  #count({ keyId, organisation }: Owner, amount: number): void {
+    this.#byOrganisation.add(organisation, amount)
+    this.#byKey.add(keyId, amount)
+  }
+
   #add(name: string, lookUp: LookUp, waiter: Waiter): void {
     const feed = this.#feeds.get(name) ?? { lookUp, waiters: new Set() }
     this.#feeds.set(name, feed)
     feed.waiters.add(waiter)
-    this.#count += 1
-    this.#countOf.set(waiter.key, (this.#countOf.get(waiter.key) ?? 0) + 1)
+    this.#count(waiter.owner, 1)
     this.#timer ??= setTimeout(() => this.#round(), this.limits.intervalMs)
   }
 
@@ -99,11 +116,8 @@ export class Waiting {
     const { waiters } = this.#feeds.get(name) as Feed
     waiters.delete(waiter)
     if (waiters.size === 0) this.#feeds.delete(name)
-    this.#count -= 1
-    const left = (this.#countOf.get(waiter.key) as number) - 1
-    if (left === 0) this.#countOf.delete(waiter.key)
-    else this.#countOf.set(waiter.key, left)
-    if (this.#count > 0) return
+    this.#count(waiter.owner, -1)
+    if (this.#byKey.total > 0) return
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
@@ -136,7 +150,4 @@ const lookUp = async ({ lookUp, waiters }: Feed): Promise<void> => {
   }
 }
 
-const tooMany = () =>
-  problem('overloaded', 'Too many requests with this key, or in all, are waiting for changes', {
-    headers: { ...RETRY_LATER, connection: 'close' },
-  })
+const REFUSAL = 'Too many requests of this organisation, or in all, are waiting for changes'

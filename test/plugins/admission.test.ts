@@ -1,5 +1,6 @@
 // The limits of a key: how many of its requests run at once, and how much memory its unread responses hold.
 import { EventEmitter, once } from 'node:events'
+import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import Fastify, { type FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -114,9 +115,9 @@ t.test('a request may leave its place while it waits for something, and enters a
   const go = new EventEmitter()
   const handler = async ({ share, url }: FastifyRequest) => {
     if (!url.startsWith('/a?leave')) return once(go, url)
-    share.place.leave()
+    share.leave()
     await once(go, 'back')
-    await share.place.enter()
+    await share.enter()
     return { entered: true }
   }
   const patient = await served(t, handler)
@@ -130,14 +131,11 @@ t.test('a request may leave its place while it waits for something, and enters a
   t.equal((await other).statusCode, 200)
   t.same((await left).json(), { entered: true })
 
-  const { app, begun, get } = await served(t, handler, { waitMs: 50, checkIntervalMs: 10 })
+  const { app, begun, get } = await served(t, handler, { waitMs: 50 })
   const late = get('/a?leave&perPage=1000')
   await until(() => begun.length === 1)
   const holder = get('/a?perPage=1000')
   await until(() => begun.length === 2)
-  // Keeps the process alive, which has no socket here.
-  const alive = setInterval(() => {}, 1000)
-  t.teardown(() => clearInterval(alive))
   go.emit('back')
   t.match((await late).json(), { code: 'overloaded' }, 'it waits no longer than at its beginning')
   go.emit('/a?perPage=1000')
@@ -178,10 +176,7 @@ t.test('while several keys are in use, a large page is followed by a pause in wh
 
 t.test('a request that waits too long fails with 503 and Retry-After', async (t) => {
   const go = new EventEmitter()
-  const { begun, get } = await served(t, () => once(go, 'end'), { waitMs: 50, checkIntervalMs: 10 })
-  // Keeps the process alive, which has no socket here.
-  const alive = setInterval(() => {}, 1000)
-  t.teardown(() => clearInterval(alive))
+  const { begun, get } = await served(t, () => once(go, 'end'), { waitMs: 50 })
   const first = get('/a?perPage=1000')
   const late = await get('/a?perPage=1000')
   t.equal(late.statusCode, 503)
@@ -225,14 +220,14 @@ t.test(
 )
 
 t.test('documents that are too large for the memory of the key are refused', async (t) => {
-  const { get } = await served(t, ({ share, url }) => {
-    share.claim(url.startsWith('/a?big') ? 3 * MB : 1 * MB)
+  const { get } = await served(t, async ({ share, url }) => {
+    await share.claim(url.startsWith('/a?big') ? 3 * MB : 1 * MB)
     return {}
   })
   t.equal((await get('/a?big')).statusCode, 200, 'a key that holds nothing is always served')
   const go = new EventEmitter()
   const other = await served(t, async ({ share, url }) => {
-    share.claim(2 * MB)
+    await share.claim(2 * MB)
     if (url === '/a?first') await once(go, 'end')
     return {}
   })
@@ -246,54 +241,99 @@ t.test('documents that are too large for the memory of the key are refused', asy
 })
 
 t.test(
-  'a caller that disconnects frees its place and its memory, whether its request waits, runs or has its key verified',
+  'a caller that disconnects while its request waits, or has its key verified, takes no place, and nothing runs for it',
   async (t) => {
     const go = new EventEmitter()
     let lookingUp: Promise<void> = Promise.resolve()
-    const { app, begun, get } = await served(
-      t,
-      async ({ url }) => {
-        if (!url.startsWith('/a?slow')) return {}
-        await once(go, 'end')
-        return Buffer.alloc(3 * MB)
-      },
-      { authenticate: () => lookingUp },
-    )
+    const { app, begun, get } = await served(t, ({ url }) => (url === '/a?perPage=1000' ? once(go, 'end') : {}), {
+      authenticate: () => lookingUp,
+    })
     const port = await listen(app)
-    const sockets = []
-    for (const path of ['/a?slow&perPage=1000', '/a?slow&perPage=999']) {
+    const holder = get('/a?perPage=1000')
+    await until(() => begun.length === 1)
+    const sockets: Socket[] = []
+    const call = async (path: string) => {
       const seen = once(app.server, 'request')
       sockets.push(await neverRead(port, getRequest(path)))
-      await seen
+      return seen
     }
+    await call('/a?perPage=999')
     let found = () => {}
     lookingUp = new Promise((resolve) => {
       found = resolve
     })
-    const seen = once(app.server, 'request')
-    sockets.push(await neverRead(port, getRequest('/a?slow&perPage=998')))
-    await seen
-    await until(() => begun.length === 1)
+    await call('/a?perPage=998')
     const closed = Promise.all(sockets.map((socket) => once(socket, 'close')))
     for (const socket of sockets) socket.destroy()
     await closed
     await setTimeout(50)
     found()
     await setTimeout(20)
-    t.same(begun, ['/a?slow&perPage=1000'])
-    t.equal((await get('/a?perPage=1000')).statusCode, 200, 'the place is free')
     go.emit('end')
-    await setTimeout(20)
-    for (let i = 0; i < 5; i++) t.equal((await get('/a')).statusCode, 200, 'the memory is free')
+    t.equal((await holder).statusCode, 200)
+    const next = get('/a?perPage=1000')
+    await until(() => begun.length === 2)
+    go.emit('end')
+    t.equal((await next).statusCode, 200)
+    t.same(begun, ['/a?perPage=1000', '/a?perPage=1000'])
   },
 )
+
+t.test(
+  'a request keeps its place and its memory until its handler has ended, although its caller has left',
+  async (t) => {
+    const go = new EventEmitter()
+    const { app, begun, get } = await served(t, async ({ share, url }) => {
+      if (!url.startsWith('/a?slow')) return {}
+      await share.claim(3 * MB)
+      await once(go, 'end')
+      return {}
+    })
+    const port = await listen(app)
+    const seen = once(app.server, 'request')
+    const socket = await neverRead(port, getRequest('/a?slow&perPage=1000'))
+    const [, response] = await seen
+    await until(() => begun.length === 1)
+    const closed = once(response, 'close')
+    socket.destroy()
+    await closed
+    const page = get('/a?perPage=1000')
+    t.equal((await get('/a')).json().code, 'overloaded', 'the memory is still in use')
+    await setTimeout(20)
+    t.equal(begun.length, 1, 'and so is the place')
+    go.emit('end')
+    t.equal((await page).statusCode, 200)
+    t.equal((await get('/a')).statusCode, 200)
+  },
+)
+
+t.test('a request that turns out to be large goes on in the queue of large ones, whatever it asked for', async (t) => {
+  const go = new EventEmitter()
+  const { begun, get } = await served(t, async ({ share, url }) => {
+    if (!url.startsWith('/a?')) return { isLarge: await share.claim(100_000) }
+    await share.reading.onBytes?.(300_000)
+    await share.reading.onBytes?.(300_000)
+    begun.push(`large ${url}`)
+    await once(go, url)
+    return {}
+  })
+  const large = ['/a?1', '/a?2', '/a?3'].map((url) => get(url))
+  await until(() => begun.includes('large /a?1'))
+  t.same(begun, ['/a?1', '/a?2', '/a?3', 'large /a?1'])
+  t.same((await get('/a')).json(), { isLarge: false }, 'other requests of the key are served meanwhile')
+  for (const url of ['/a?1', '/a?2', '/a?3']) {
+    await until(() => begun.includes(`large ${url}`))
+    t.equal(begun.filter((each) => each.startsWith('large')).at(-1), `large ${url}`)
+    go.emit(url)
+  }
+  for (const response of await Promise.all(large)) t.equal(response.statusCode, 200)
+})
 
 t.test('the connection of a caller that reads too slowly is closed', async (t) => {
   const { app } = await served(t, () => Buffer.alloc(20 * MB), {
     memory: 64 * MB,
     readingMs: 20,
     minBytesPerMs: MB,
-    checkIntervalMs: 10,
   })
   const port = await listen(app)
   const connected = once(app.server, 'connection')

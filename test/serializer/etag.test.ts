@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
 import t from 'tap'
+import { atOnce } from '../../src/limits/work.js'
 import { compileResponse } from '../../src/serializer/compiler.js'
 import { etagOf, FORMAT } from '../../src/serializer/etag.js'
 import { documentOf, type Elements, listOf, plain, stored } from '../support/stored.js'
@@ -55,10 +56,22 @@ t.test('What the serializer writes changes only together with FORMAT', async (t)
 })
 
 t.test('The tag of a page depends on its batches and its metadata, that of a record on its bytes', async (t) => {
-  const page = (name: string, total: number) => etagOf(listOf([[plain({ name })]]), { total })
-  const record = (name: string) => etagOf(documentOf(plain({ name })))
+  const page = (name: string, total: number) => atOnce(etagOf(listOf([[plain({ name })]]), { total }))
+  const record = (name: string) => atOnce(etagOf(documentOf(plain({ name }))))
   t.equal(page('a', 1), page('a', 1))
   t.equal(record('a'), record('a'))
   t.equal(new Set([page('a', 1), page('b', 1), page('a', 2), record('a'), record('b')]).size, 5)
   t.match(record('a'), /^W\/"[\da-f]{8}\.[\w-]{27}"$/)
+})
+
+t.test('The tag of a large record is made in steps, and depends on all of it', async (t) => {
+  const tagOf = (size: number, last: string) => {
+    const steps = etagOf(documentOf(plain({ text: 'x'.repeat(size) + last })))
+    let count = 1
+    for (let step = steps.next(); ; step = steps.next(), count++) if (step.done) return { tag: step.value, count }
+  }
+  t.equal(tagOf(1000, 'a').count, 1)
+  t.equal(tagOf(3_000_000, 'a').count, 6)
+  t.equal(tagOf(3_000_000, 'a').tag, tagOf(3_000_000, 'a').tag)
+  t.not(tagOf(3_000_000, 'a').tag, tagOf(3_000_000, 'b').tag)
 })

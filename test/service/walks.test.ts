@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { PageMetadata } from '../../schemas/envelope.js'
 import type { Query } from '../../src/pipelines/stages.js'
+import type { Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { eachResource } from '../support/resources.js'
 import { testStore } from '../support/store.js'
@@ -134,8 +135,8 @@ t.test('without a total, a record elsewhere leaves the entity tag of a page as i
 t.test('a page from a position skips nothing, and reads one record more than it shows', async (t) => {
   const store = testStore(t)
   const reads: { skip: unknown; limit: unknown; found: number }[] = []
-  const aggregate = async (query: Query, signal?: AbortSignal) => {
-    const list = await store.aggregate(query, signal)
+  const aggregate: Store['aggregate'] = async (query, reading) => {
+    const list = await store.aggregate(query, reading)
     const [, { $skip: skip }, { $limit: limit }] = query.stages as [unknown, { $skip: number }, { $limit: number }]
     reads.push({ skip, limit, found: list.documents.length })
     return list

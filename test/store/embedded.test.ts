@@ -250,24 +250,6 @@ t.test('Unsupported stages and unsupported forms of stages are errors', async (t
   await t.rejects(find(store, 'entries', [], { $sort: { 'location.city': 1 } }), /no index to sort by location.city/)
 })
 
-t.test('A stream has batches of at most five hundred documents', async (t) => {
-  const store = embeddedStore()
-  const many = Array.from({ length: 1200 }, (_, i) => ({ ...a.entry(0), _id: String(i).padStart(4, '0') }))
-  await store.insert('entries', many)
-  const all = query('entries', [], byId)
-  const sizes: number[] = []
-  const streamed: Document[] = []
-  for await (const batch of store.stream(all)) {
-    t.equal(batch.collection, 'entries')
-    sizes.push(objectsOf(batch).length)
-    streamed.push(...objectsOf(batch))
-  }
-  t.same(sizes, [500, 500, 200])
-  t.same(idsOf(streamed), idsOf(many))
-  t.same(streamed, objectsOf(await store.aggregate(all)))
-  for await (const batch of store.stream(query('entries', [{ status: 'none' }]))) t.fail(`a batch of ${batch}`)
-})
-
 t.test('Documents of any size can be read together', async (t) => {
   const store = embeddedStore()
   const address = 'x'.repeat(5 * 1024 * 1024)

@@ -39,12 +39,6 @@ const addEntries = (server: WireServer, count: number) =>
 
 const sizes = (list: BsonList): number[] => list.batches.map((bytes) => [...elements(bytes, 0)].length)
 
-const read = async (batches: AsyncIterable<BsonList>): Promise<number[]> => {
-  const read: number[] = []
-  for await (const batch of batches) read.push(...sizes(batch))
-  return read
-}
-
 const all = async <T>(batches: AsyncIterable<T>): Promise<T[]> => {
   const all: T[] = []
   for await (const batch of batches) all.push(batch)
@@ -54,7 +48,6 @@ const all = async <T>(batches: AsyncIterable<T>): Promise<T[]> => {
 /** A call of every method of the store that needs the database. */
 const calls: Record<string, (store: Store) => Promise<unknown>> = {
   aggregate: (store) => store.aggregate(entries()),
-  stream: (store) => read(store.stream(entries())),
   count: (store) => store.count(entries()),
   dangerouslyFind: (store) => store.dangerouslyFind('users', a.user._id),
   dangerouslyFindAll: (store) => store.dangerouslyFindAll('users', {}, 1),
@@ -66,7 +59,7 @@ const calls: Record<string, (store: Store) => Promise<unknown>> = {
   dangerouslyReadAll: (store) => all(store.dangerouslyReadAll('users')),
   ping: (store) => store.ping(),
 }
-const reads = Object.entries(calls).slice(0, 5)
+const reads = Object.entries(calls).slice(0, 4)
 
 /** Makes all calls at once. Each must fail because there is no database. */
 const everyCall = (t: Test, store: Store, when = ''): Promise<unknown> =>
@@ -97,26 +90,37 @@ t.test('A page that does not fit into one reply is fetched completely, and no cu
   t.equal(server.cursors, 0)
 })
 
-t.test('An aborted read ends at once, and the store keeps working', async (t) => {
-  const { server } = await start(t)
-  // A heartbeat that the silent server ignores would close all connections.
-  const store = mongoStore(mongoSettings(`${server.uri}?heartbeatFrequencyMS=600000`))
-  t.teardown(() => store.close())
-  const ways: ((signal: AbortSignal) => Promise<unknown>)[] = [
-    (signal) => store.aggregate(entries(), signal),
-    (signal) => store.stream(entries(), signal)[Symbol.asyncIterator]().next(),
-  ]
-  for (const read of ways) {
-    await store.ping()
-    server.silent = true
-    const waiting = new AbortController()
-    const broken = t.rejects(read(waiting.signal), { name: 'AbortError' })
-    await once(server, 'ignored')
-    waiting.abort()
-    await broken
-    server.silent = false
+t.test('An aborted read ends with the command that is running, and sends no further one', async (t) => {
+  const { server, store } = await start(t)
+  await addEntries(server, 2500)
+  const caller = new AbortController()
+  const leave = async () => caller.abort(new Error('gone'))
+  server.firstBatch = 3
+  await t.rejects(store.aggregate(entries(1, 10_000), { signal: caller.signal, onBytes: leave }), { message: 'gone' })
+  const sent = commands(server)
+  t.notOk(sent.includes('getMore'), String(sent))
+  t.equal(server.cursors, 0)
+  await t.rejects(store.aggregate(entries(), { signal: caller.signal }), { message: 'gone' })
+  t.same(commands(server), sent, 'nothing is sent for a caller who has gone before')
+})
+
+t.test('A read tells how many bytes it has read before it reads more', async (t) => {
+  const { server, store } = await start(t)
+  await addEntries(server, 2500)
+  server.firstBatch = 3
+  const told: [number, string | undefined][] = []
+  const onBytes = async (more: number) => {
+    told.push([more, commands(server).at(-1)])
   }
-  t.same(sizes(await store.aggregate(entries(), new AbortController().signal)), [4])
+  const list = await store.aggregate(entries(1, 10_000), { onBytes })
+  t.same(
+    told.map(([, command]) => command),
+    ['killCursors', 'aggregate', 'getMore', 'getMore', 'getMore'],
+  )
+  t.equal(
+    told.slice(1).reduce((size, [more]) => size + more, 0),
+    list.size,
+  )
 })
 
 t.test('An operation that gets no free connection in time fails', async (t) => {
@@ -198,10 +202,10 @@ t.test('A read from the primary ignores the read preference, also when it needs 
   }
   await store.aggregate(entries())
   t.notOk(isFromPrimary())
-  await store.aggregate(entries(), undefined, 'primary')
+  await store.aggregate(entries(), { from: 'primary' })
   t.ok(isFromPrimary())
   server.firstBatch = 1
-  await store.aggregate(entries(), undefined, 'primary')
+  await store.aggregate(entries(), { from: 'primary' })
   t.ok(isFromPrimary())
   t.ok('getMore' in (server.commands.at(-1) ?? {}) || server.commands.some((command) => 'killCursors' in command))
 })
@@ -209,7 +213,6 @@ t.test('A read from the primary ignores the read preference, also when it needs 
 t.test('An empty result has no first document', async (t) => {
   const { store } = await start(t)
   t.equal((await store.aggregate(entries(2))).first, undefined)
-  t.same(await read(store.stream(entries(2))), [])
   t.equal(await store.count(Query.in({ organisation: 'nobody' }, 'entries', [], [])), 0)
   t.equal(await store.dangerouslyFind('apiKeys', 'none'), undefined)
 })
@@ -272,19 +275,6 @@ t.test('A server that refuses the login or shuts down counts as unavailable', as
   t.same(commands(server), ['aggregate'], 'a wrong password is not tried again')
 })
 
-t.test('A stream fetches its batches on demand', async (t) => {
-  const { server, store } = await start(t)
-  await addEntries(server, 2500)
-  const stream = store.stream(entries(1, 10_000))[Symbol.asyncIterator]()
-  t.same(sizes((await stream.next()).value), [1000])
-  t.same(commands(server), ['aggregate'])
-  t.same(sizes((await stream.next()).value), [1000])
-  t.same(commands(server), ['aggregate', 'getMore'])
-  t.same(sizes((await stream.next()).value), [504])
-  t.equal((await stream.next()).done, true)
-  t.same(commands(server), ['aggregate', 'getMore', 'getMore'])
-})
-
 t.test(
   'All documents are read in batches without a time limit, which would count for all batches together',
   async (t) => {
@@ -315,11 +305,11 @@ t.test('The time by the clock of the database', async (t) => {
   t.ok((await store.now()) >= before)
 })
 
-t.test('Leaving the loop over a stream closes its cursor on the server', async (t) => {
+t.test('Leaving the loop over all documents closes its cursor on the server', async (t) => {
   const { server, store } = await start(t)
   await addEntries(server, 2500)
-  for await (const batch of store.stream(entries(1, 10_000))) {
-    t.same(sizes(batch), [1000])
+  for await (const batch of store.dangerouslyReadAll('entries')) {
+    t.equal(batch.length, 1000)
     t.equal(server.cursors, 1)
     break
   }
@@ -341,19 +331,6 @@ t.test('A read that the server stops because of its time limit is a QueryTimeout
   for (const [name, call] of reads) {
     await t.rejects(call(store), QueryTimeout, name)
   }
-})
-
-t.test('A stream that the server stops because of its time limit is a QueryTimeout', async (t) => {
-  const { server, store } = await start(t)
-  await addEntries(server, 2500)
-  server.errors.set('getMore', 50)
-  const got: number[] = []
-  const whole = async () => {
-    for await (const batch of store.stream(entries(1, 10_000))) got.push(...sizes(batch))
-  }
-  await t.rejects(whole(), QueryTimeout)
-  t.same(got, [1000])
-  t.equal(server.cursors, 0, 'the cursor is closed')
 })
 
 t.test('Other errors of the server are passed on unchanged', async (t) => {
@@ -422,15 +399,6 @@ t.test('A connection that breaks during a write counts as unavailable, but a pag
   await store.ping()
   breakWrite()
   t.same(sizes(await store.aggregate(entries())), [4])
-})
-
-t.test('A stream that loses its server fails', async (t) => {
-  const { server, store } = await start(t, impatient)
-  await addEntries(server, 2500)
-  const stream = store.stream(entries(1, 10_000))[Symbol.asyncIterator]()
-  await stream.next()
-  server.stop()
-  await t.rejects(stream.next(), StoreUnavailable)
 })
 
 t.test('An operation that the driver would wait for forever fails, and the driver reconnects', async (t) => {

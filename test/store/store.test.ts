@@ -10,7 +10,6 @@ import { dispatchTypes } from '../../schemas/dispatches.js'
 import { EntryListItem, expandable } from '../../schemas/entries.js'
 import { one, page } from '../../schemas/envelope.js'
 import { Project } from '../../schemas/projects.js'
-import { BsonList } from '../../src/bson/reader.js'
 import type { CollectionName } from '../../src/documents/collections.js'
 import { listEntries } from '../../src/pipelines/entries.js'
 import { type Condition, type Listing, type Lookup, pick, Query, type Scope } from '../../src/pipelines/stages.js'
@@ -412,17 +411,6 @@ t.test('Both stores give the same results', async (t) => {
       for (const organisation of [B, 'nothing', ODD_PLACES, ...Object.keys(unfit)]) {
         await compare(t, ask({}, {}, { organisation }), organisation)
       }
-    })
-
-    t.test(`List of ${name}: as a stream`, async (t) => {
-      const query = pipeline(ownScope, { sortBy: 'id', sortOrder: 'desc', page: 1, perPage: 1000 } as never)
-      const streamed = async (store: Store) => {
-        const batches: Buffer[] = []
-        for await (const list of store.stream(query)) batches.push(...list.batches)
-        return write({ success: true, data: new BsonList(query.collection, batches) }).toString()
-      }
-      const text = await compare(t, streamed, 'the same stream')
-      t.equal(text, write({ success: true, data: await embedded.aggregate(query) }).toString(), 'the same as the page')
     })
   }
 

@@ -124,12 +124,12 @@ t.test('ranges are read from the primary one after the other, with the caller’
   let running = 0
   let reads = 0
   const counting: Pick<Store, 'aggregate'> = {
-    async aggregate(query, signal, from) {
-      t.equal(signal, options.signal)
-      t.equal(from, 'primary')
+    async aggregate(query, reading) {
+      t.equal(reading?.signal, options.signal)
+      t.equal(reading?.from, 'primary')
       t.equal(++running, 1)
       reads += 1
-      const found = await store.aggregate(query, signal, from)
+      const found = await store.aggregate(query, reading)
       running -= 1
       return found
     },

@@ -16,6 +16,7 @@ import { A, a, B, b } from '../support/tenants.js'
 
 const entries: FeedResource = { collection: 'entries', list: listEntries }
 const scope = { organisation: A }
+const feed = { scope, resource: entries }
 const DAY = 86_400_000
 const LATER = Date.UTC(2030, 0, 1)
 
@@ -46,7 +47,7 @@ const walk = async (feeds: Feeds, perPage: number, from?: Cursor): Promise<{ ids
   const ids: string[] = []
   let cursor = from
   for (;;) {
-    const page = await feeds.page(scope, entries, cursor, perPage)
+    const page = await feeds.page(feed, cursor, perPage)
     ids.push(...shown(page))
     cursor = page.next
     if (!page.hasMore) return { ids, next: cursor }
@@ -122,21 +123,21 @@ t.test('what is younger than the settle window is held back, and comes when it h
   const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
   await store.insert('entries', [entry('old', new Date(5000)), entry('young', new Date(5001))])
   clock.now = 6001
-  const first = await feeds.page(scope, entries, undefined, 10)
+  const first = await feeds.page(feed, undefined, 10)
   t.same(shown(first), ['old'], 'the horizon itself is not shown')
   clock.now = 6002
-  t.same(shown(await feeds.page(scope, entries, first.next, 10)), ['young'])
+  t.same(shown(await feeds.page(feed, first.next, 10)), ['young'])
 })
 
 t.test('a write that commits late is not lost, as long as the window is longer than the delay', async (t) => {
   const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
   await store.insert('entries', [entry('a', new Date(5000))])
   clock.now = 6500
-  const { next } = await feeds.page(scope, entries, undefined, 10)
+  const { next } = await feeds.page(feed, undefined, 10)
   // Stamped before the page was read, and stored after it.
   await store.insert('entries', [entry('late', new Date(5600))])
   clock.now = 7000
-  t.same(shown(await feeds.page(scope, entries, next, 10)), ['late'])
+  t.same(shown(await feeds.page(feed, next, 10)), ['late'])
 })
 
 t.test('the clock is read before the rows, so a row that is stored meanwhile is not passed', async (t) => {
@@ -158,7 +159,7 @@ t.test('the clock is read before the rows, so a row that is stored meanwhile is 
   const seen: string[] = []
   let cursor: Cursor | undefined
   for (let i = 0; i < 5; i++) {
-    const page = await feeds.page(scope, entries, cursor, 100)
+    const page = await feeds.page(feed, cursor, 100)
     seen.push(...shown(page))
     cursor = page.next
   }
@@ -171,33 +172,33 @@ t.test('a clock that is behind delays a feed, and takes nothing back', async (t)
   const { store, feeds, clock } = prepare(t)
   await store.insert('entries', [entry('a', new Date(5000)), entry('b', new Date(6000))])
   clock.now = 5500
-  const first = await feeds.page(scope, entries, undefined, 10)
+  const first = await feeds.page(feed, undefined, 10)
   clock.now = 5200
-  const behind = await feeds.page(scope, entries, first.next, 10)
+  const behind = await feeds.page(feed, first.next, 10)
   t.same([shown(behind), behind.hasMore, behind.next], [[], false, first.next])
   clock.now = 7000
-  t.same(shown(await feeds.page(scope, entries, behind.next, 10)), ['b'])
-  const second = await feeds.page(scope, entries, undefined, 1)
+  t.same(shown(await feeds.page(feed, behind.next, 10)), ['b'])
+  const second = await feeds.page(feed, undefined, 1)
   clock.now = 4000
-  const place = await feeds.page(scope, entries, second.next, 1)
+  const place = await feeds.page(feed, second.next, 1)
   t.same(place.next, second.next, 'a place within the rows stays as well')
 })
 
 t.test('a cursor expires with the deletions that its copy may need', async (t) => {
   const { store, feeds, clock } = prepare(t, { tombstoneDays: 2 })
   await store.insert('entries', [entry('a', new Date(5000)), entry('b', new Date(6000))])
-  const first = await feeds.page(scope, entries, undefined, 1)
+  const first = await feeds.page(feed, undefined, 1)
   t.same(first.next.position, { stamp: 5001, id: null }, 'a place of long ago, but the copy has just begun')
   clock.now += 2 * DAY
-  const second = await feeds.page(scope, entries, first.next, 1)
+  const second = await feeds.page(feed, first.next, 1)
   t.same(shown(second), ['b'])
-  t.same(shown(await feeds.page(scope, entries, second.next, 1)), [])
+  t.same(shown(await feeds.page(feed, second.next, 1)), [])
   clock.now += 1
   const expired = { code: 'cursor_expired', status: 410, message: /2 days/ }
-  await t.rejects(feeds.page(scope, entries, first.next, 1), expired)
-  t.same(shown(await feeds.page(scope, entries, second.next, 1)), [], 'the newer place is as good as new')
+  await t.rejects(feeds.page(feed, first.next, 1), expired)
+  t.same(shown(await feeds.page(feed, second.next, 1)), [], 'the newer place is as good as new')
   clock.now += 3 * DAY
-  await t.rejects(feeds.page(scope, entries, second.next, 1), expired)
+  await t.rejects(feeds.page(feed, second.next, 1), expired)
 })
 
 t.test('an idle poll is one query, and none if the clock has not moved', async (t) => {
@@ -205,18 +206,18 @@ t.test('an idle poll is one query, and none if the clock has not moved', async (
   const queries: unknown[] = []
   const feeds = new Feeds(
     {
-      aggregate: (query, signal, from) => {
-        queries.push([query.match, query.union?.match, from])
-        return store.aggregate(query, signal, from)
+      aggregate: (query, reading) => {
+        queries.push([query.match, query.union?.match, reading?.from])
+        return store.aggregate(query, reading)
       },
     },
     async () => clock.now,
     { settleMs: 0, stamp: 'updatedAt', tombstoneDays: 90 },
   )
-  const { next } = await feeds.page(scope, entries, undefined, 10)
+  const { next } = await feeds.page(feed, undefined, 10)
   queries.length = 0
   clock.now += 1000
-  await feeds.page(scope, entries, next, 10)
+  await feeds.page(feed, next, 10)
   const range = { $gte: new Date(LATER), $lt: new Date(LATER + 1000) }
   const noArray = { $not: { $type: 'array' } }
   t.same(queries, [
@@ -228,7 +229,7 @@ t.test('an idle poll is one query, and none if the clock has not moved', async (
   ])
   queries.length = 0
   clock.now -= 1000
-  await feeds.page(scope, entries, next, 10)
+  await feeds.page(feed, next, 10)
   t.same(queries, [])
 })
 
@@ -249,7 +250,7 @@ t.test('polls of an empty feed share a look-up until the clock is read again', a
   const cost = async (cursor: Cursor, ...of: [typeof scope, FeedResource] | []) => {
     const before = queries
     const [organisation = scope, resource = entries] = of
-    const page = await feeds.page(organisation, resource, cursor, 10)
+    const page = await feeds.page({ scope: organisation, resource }, cursor, 10)
     t.same(page.next.position, { stamp: clock.now, id: null })
     return queries - before
   }
@@ -273,7 +274,7 @@ t.test('a page of large records ends earlier, and loses none', async (t) => {
   const ids = ['e1', 'e2', 'e3', 'e4', 'e5', 'e6']
   const large = { type: 'text', question: 'Why?', answer: 'x'.repeat(5_000_000) }
   for (const id of ids) await store.insert('entries', [{ ...entry(id, new Date(5)), answers: [large] }])
-  const first = await feeds.page(scope, entries, undefined, 6)
+  const first = await feeds.page(feed, undefined, 6)
   t.same(shown(first), ids.slice(0, 3))
   t.equal(first.hasMore, true)
 
@@ -289,7 +290,7 @@ t.test('a page of large records ends earlier, and loses none', async (t) => {
   const found: string[] = []
   let cursor: Cursor | undefined
   for (let hasMore = true; hasMore; ) {
-    const page = await limited.page(scope, entries, cursor, 6)
+    const page = await limited.page(feed, cursor, 6)
     found.push(...shown(page))
     cursor = page.next
     hasMore = page.hasMore
@@ -297,7 +298,7 @@ t.test('a page of large records ends earlier, and loses none', async (t) => {
   t.same(found, ids)
   const tiny = { aggregate: () => Promise.reject(new ResponseTooLarge()) }
   const stuck = new Feeds(tiny, async () => LATER, { settleMs: 0, stamp: 'updatedAt', tombstoneDays: 90 })
-  await t.rejects(stuck.page(scope, entries, undefined, 6), ResponseTooLarge, 'two records that are too large')
+  await t.rejects(stuck.page(feed, undefined, 6), ResponseTooLarge, 'two records that are too large')
 })
 
 t.test('a record with the field of tombstones is no deletion', async (t) => {
@@ -349,15 +350,15 @@ t.test('the newest stamp is that of a change or a deletion below the horizon', a
   const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
   await store.insert('entries', [entry('a', new Date(5000)), entry('b', new Date(6000)), entry('c', new Date(7000))])
   clock.now = 7500
-  t.equal(await feeds.newest(scope, entries, 0), 6000)
-  t.equal(await feeds.newest(scope, entries, 6001), undefined)
-  t.equal(await feeds.newest(scope, entries, 6500), undefined, 'nothing can be there before the horizon moves')
-  t.equal(await feeds.newest({ organisation: B }, entries, 0), undefined)
+  t.equal(await feeds.newest(feed, 0), 6000)
+  t.equal(await feeds.newest(feed, 6001), undefined)
+  t.equal(await feeds.newest(feed, 6500), undefined, 'nothing can be there before the horizon moves')
+  t.equal(await feeds.newest({ ...feed, scope: { organisation: B } }, 0), undefined)
   await store.remove('entries', A, ['a'])
   const deleted = (await store.now()).getTime()
   clock.now = deleted + 2000
-  const newest = await feeds.newest(scope, entries, 0)
+  const newest = await feeds.newest(feed, 0)
   t.ok(newest !== undefined && newest > 7000 && newest <= deleted)
   await store.insert('entries', [entry('d', new Date(deleted + 900))])
-  t.equal(await feeds.newest(scope, entries, 0), deleted + 900)
+  t.equal(await feeds.newest(feed, 0), deleted + 900)
 })
