@@ -1,18 +1,26 @@
 // The neighbours, a process of its own: callers that request as much as they can. Each sends many requests in one packet.
 // When it has all responses, or its connection has ended, it does the same again on a new connection.
 import { connect, type Socket } from 'node:net'
+import { makeKey } from '../src/keys/format.js'
 import { handleCalls } from './ipc.js'
 
 export interface NeighbourLoad {
   port: number
-  path: string
-  headers: Record<string, string>
+  /** Each connection takes the next of these paths and keys, again and again. */
+  paths: string[]
+  keys: string[]
   callers: number
   /** The number of requests in a packet. */
   pipelined: number
-  /** Whether the callers read the responses as fast as they can, or not at all. */
-  read: boolean
+  /**
+   * How long a caller keeps a connection on which it reads nothing, in milliseconds. Undefined for callers who read the
+   * responses as fast as they can.
+   */
+  leaveAfterMs?: number
 }
+
+/** Stands for a key that is well formed and unknown, another one for each request. */
+export const UNKNOWN_KEYS = 'unknown'
 
 /** What the callers received. */
 export interface Received {
@@ -22,12 +30,6 @@ export interface Received {
   /** Responses with status 503. */
   refusals: number
 }
-
-/**
- * How long a caller that reads nothing keeps a connection, in milliseconds. It cannot notice that the service has closed
- * the connection, because it would first have to read the responses.
- */
-const UNREAD_MS = 500
 
 const nothing = (): Received => ({ connections: 0, pages: 0, refusals: 0 })
 
@@ -39,12 +41,16 @@ const open = new Set<Socket>()
 const buffer = Buffer.allocUnsafe(256 * 1024)
 
 const call = (load: NeighbourLoad): void => {
-  const { port, path, headers, pipelined, read } = load
-  const lines = Object.entries({ host: `127.0.0.1:${port}`, ...headers }).map(([name, value]) => `${name}: ${value}`)
+  const { port, paths, keys, pipelined, leaveAfterMs } = load
+  const read = leaveAfterMs === undefined
+  const path = paths[received.connections % paths.length]
+  const key = keys[received.connections % keys.length] as string
+  const request = () =>
+    `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: Bearer ${key === UNKNOWN_KEYS ? makeKey() : key}\r\n\r\n`
   let left = pipelined
   const take = responseReader((status) => {
     if (status === 200) received.pages++
-    else if (status === 503) received.refusals++
+    else if (status === 503 || (status === 401 && key === UNKNOWN_KEYS)) received.refusals++
     else throw new Error(`A neighbour got status ${status}, expected 200 or 503`)
     if (--left === 0) socket.destroy()
   })
@@ -52,12 +58,12 @@ const call = (load: NeighbourLoad): void => {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true, ...(read && { onread }) })
   if (!read) {
     socket.pause()
-    const timer = setTimeout(() => socket.destroy(), UNREAD_MS)
+    const timer = setTimeout(() => socket.destroy(), leaveAfterMs)
     socket.once('close', () => clearTimeout(timer))
   }
   open.add(socket)
   received.connections++
-  socket.write(`GET ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`.repeat(pipelined))
+  socket.write(Array.from({ length: pipelined }, request).join(''))
   socket.on('error', () => {}) // 'close' follows
   socket.once('close', () => {
     open.delete(socket)

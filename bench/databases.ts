@@ -36,7 +36,7 @@ export const addressOf = (uri: string): [host: string, port: string] => {
   return [host, port]
 }
 
-const open = (uri: string): Store => {
+export const open = (uri: string): Store => {
   const { mongo } = loadConfig({ MONGODB_URI: uri, QUERY_TIMEOUT_MS: '600000' })
   return openMongo(mongo as NonNullable<typeof mongo>)
 }

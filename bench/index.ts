@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { attacks } from './attacks.js'
 import { compare, compareNodes } from './compare.js'
 import { type Database, describeServer, isReachable, prepareDatabase, prepareNeighbours } from './databases.js'
 import { benchEmbedded } from './embedded.js'
@@ -26,7 +27,7 @@ import { COMPARED, type Ratios, ROUNDS } from './rounds.js'
 import { sync, syncMethod } from './sync.js'
 
 const usage = `Usage:
-  npm run bench -- [--quick | --growth | --neighbour | --sync] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
+  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
   npm run bench -- --store embedded [--entries 10000]
 
 Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs the MongoDB server of
@@ -36,6 +37,8 @@ and bench-neighbours there, and keeps them. Without options and without a server
   --quick      measures only the ratios to peers and limits and beside a neighbour, within five minutes; writes no report
   --growth     measures only how times grow with the data; writes no report
   --neighbour  measures only how much one organisation slows down another; writes no report
+  --attacks    measures only what one organisation can do to another, and how requests fail without a database; writes no
+               report, and needs the database bench-attacks besides
   --sync       measures only what keeping a copy of the largest database costs; writes no report
   --json       writes the ratios that have a goal to a file
   --store      mongo or embedded
@@ -73,6 +76,7 @@ const options = () => {
         growth: { type: 'boolean' },
         neighbour: { type: 'boolean' },
         sync: { type: 'boolean' },
+        attacks: { type: 'boolean' },
         json: { type: 'string' },
         store: { type: 'string' },
         entries: { type: 'string' },
@@ -92,8 +96,8 @@ const options = () => {
     }
     if (!(ms > 0)) throw new Error('--seconds must be a number above 0')
     for (const node of values.node ?? []) versionOf(node)
-    const parts = (['quick', 'growth', 'neighbour', 'sync'] as const).filter((name) => values[name])
-    if (parts.length > 1) throw new Error('Only one of --quick, --growth, --neighbour and --sync is allowed')
+    const parts = (['quick', 'growth', 'neighbour', 'sync', 'attacks'] as const).filter((name) => values[name])
+    if (parts.length > 1) throw new Error('Only one of --quick, --growth, --neighbour, --sync and --attacks is allowed')
     if (values.store !== undefined && !['mongo', 'embedded'].includes(values.store)) {
       throw new Error('--store must be mongo or embedded')
     }
@@ -157,6 +161,11 @@ const run = async (): Promise<Ratios> => {
     print('## Replayed replies of the server', '10,000 entries.', comparisonTables(comparison.results, 'replayed'))
     print('## On the server', '10,000 entries.', comparisonTables(comparison.results, 'server'))
     if (nodes.length > 0) await runNodes(small)
+  }
+  if (only === 'attacks') {
+    await attacks(server, 10 * ms, say)
+    await stopAll()
+    return ratios
   }
   if (only !== 'growth' && only !== 'sync') {
     const beside = await neighbour(await prepareNeighbours(server, say), BESIDE * ms, say)

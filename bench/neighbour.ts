@@ -12,6 +12,8 @@ export type Beside = keyof typeof besideTitles
 
 const CALLERS = 8
 const PIPELINED = 20
+/** How long a caller that reads nothing keeps a connection. */
+const UNREAD_MS = 500
 /** How long the callers run before the entry is requested, in milliseconds. */
 const BEFORE_MS = 200
 /** The service is idle when it has used less than a tenth of the time in this many checks in a row. */
@@ -74,11 +76,12 @@ export const neighbour = async (
   const beside = async (who: keyof typeof received): Promise<number[]> => {
     await callers.begin({
       port: service.port,
-      path: '/v1/entries?perPage=1000',
-      headers: { authorization: `Bearer ${other.key}` },
+      paths: ['/v1/entries?perPage=1000'],
+      keys: [other.key],
       callers: CALLERS,
       pipelined: PIPELINED,
-      read: who === 'readers',
+      // It cannot notice that the service has closed the connection, because it would first have to read the responses.
+      ...(who === 'unread' && { leaveAfterMs: UNREAD_MS }),
     })
     await sleep(BEFORE_MS)
     const taken = await byId(who)

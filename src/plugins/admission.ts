@@ -4,6 +4,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { LRUCache } from 'lru-cache'
 import { callerGone, whenOver } from '../http/caller.js'
 import { Budget } from '../limits/budget.js'
 import { FairQueue, type Leave } from '../limits/fair-queue.js'
@@ -25,6 +26,12 @@ declare module 'fastify' {
 const LARGE_PAGE = 50
 /** More bytes of documents than this are large, whatever the request is for: they take milliseconds to process. */
 const LARGE_BYTES = 512 * 1024
+/**
+ * How long all requests of a key for an operation count as large after one of them turned out to be, and for how many keys
+ * and operations that is remembered. Otherwise a caller who leaves when its record was read would never wait.
+ */
+const EXPECTED_LARGE_MS = 10_000
+const EXPECTED_LARGE = 10_000
 /**
  * How many requests run at once, in all and for each key. Large ones have a queue of their own. `alone` is the limit of a
  * key while no other key is in use, `beside` the limit while others are.
@@ -58,6 +65,7 @@ class Limits {
   readonly small: FairQueue
   readonly large: FairQueue
   readonly digests: FairQueue
+  readonly #expectedLarge = new LRUCache<string, true>({ max: EXPECTED_LARGE, ttl: EXPECTED_LARGE_MS })
   #lastKey: string | undefined
   #severalKeysAt = Number.NEGATIVE_INFINITY
 
@@ -71,9 +79,15 @@ class Limits {
   }
 
   /** The queue of a request. */
-  queueOf({ query, routeOptions }: FastifyRequest): FairQueue {
-    const { perPage = 1 } = query as { perPage?: number }
-    return routeOptions.config.queue ? this.digests : perPage > LARGE_PAGE ? this.large : this.small
+  queueOf(request: FastifyRequest): FairQueue {
+    if (request.routeOptions.config.queue) return this.digests
+    const { perPage = 1 } = request.query as { perPage?: number }
+    return perPage > LARGE_PAGE || this.#expectedLarge.has(operationOf(request)) ? this.large : this.small
+  }
+
+  /** The request is large, so the next ones like it are expected to be. */
+  isLarge(request: FastifyRequest): void {
+    this.#expectedLarge.set(operationOf(request), true)
   }
 
   isUsedBy(key: string): void {
@@ -90,9 +104,12 @@ class Limits {
   }
 }
 
+/** What identifies the requests of a key that are alike. */
+const operationOf = ({ scope, routeOptions }: FastifyRequest): string => `${scope.keyId} ${routeOptions.url}`
+
 /** What one request holds: its place in a queue while it works, and memory until its response is sent as well. */
 export class Share {
-  readonly #key: string
+  readonly #request: FastifyRequest
   readonly #limits: Limits
   readonly #signal: AbortSignal
   #queue: FairQueue
@@ -105,10 +122,14 @@ export class Share {
   #users = 2
 
   constructor(request: FastifyRequest, limits: Limits) {
-    this.#key = request.scope.keyId
+    this.#request = request
     this.#limits = limits
     this.#signal = callerGone(request)
     this.#queue = limits.queueOf(request)
+  }
+
+  get #key(): string {
+    return this.#request.scope.keyId
   }
 
   /** How the request reads the database: until its caller goes, and with every byte counted. */
@@ -147,11 +168,12 @@ export class Share {
    */
   async claim(bytes: number): Promise<boolean> {
     const { small, large } = this.#limits
+    const isLarge = bytes > LARGE_BYTES
+    if (isLarge) this.#limits.isLarge(this.#request)
     this.#signal.throwIfAborted()
     this.hold(0)
     if (bytes >= MIN_COUNTED_BYTES) this.requireRoom(bytes)
     this.hold(bytes)
-    const isLarge = bytes > LARGE_BYTES
     if (isLarge && this.#queue === small) await this.enter(large)
     return isLarge
   }

@@ -52,7 +52,7 @@ export interface MongoSettings {
  * The driver's interval between heartbeats, and its time limit for a heartbeat and for a new connection, in
  * milliseconds. After both together the driver aborts all operations on a server that no longer responds.
  */
-const HEARTBEAT_MS = 2000
+const HEARTBEAT_MS = 1500
 const CONNECT_MS = 2000
 const STREAM_BATCH = 1000
 /**
@@ -182,12 +182,17 @@ export const mongoStore = (settings: MongoSettings): Store => {
   const send = (command: object, options: RunCommandOptions = {}) =>
     db.command(command, { readPreference: db.readPreference, ...options })
 
-  /** Runs a read, and once more if the connection was lost meanwhile. The driver does not retry commands. */
-  const withRetry = <T>(operation: () => Promise<T>): Promise<T> =>
-    runRead(operation).catch((error) => {
-      if (isWorthAgain(error)) return runRead(operation)
+  /**
+   * Runs a read, and once more if the connection was lost: the driver does not retry commands. A read that has waited for long
+   * already is not tried again: its server is gone, while a connection that was closed meanwhile fails at once.
+   */
+  const withRetry = <T>(operation: () => Promise<T>): Promise<T> => {
+    const begun = performance.now()
+    return runRead(operation).catch((error) => {
+      if (isWorthAgain(error) && performance.now() - begun < connectTimeoutMS) return runRead(operation)
       throw error
     })
+  }
 
   /** The first document of a query, as an object. */
   const firstOf = async (query: Read, stages: readonly Document[] = []): Promise<Document | undefined> => {
