@@ -43,14 +43,16 @@ const served = async (
     begun.push(request.url)
     return handler(request)
   })
-  app.get(
-    '/:key',
-    { schema: { querystring: { type: 'object', properties: { perPage: { type: 'integer' } } } } },
-    (request) => {
-      begun.push(request.url)
-      return handler(request)
-    },
-  )
+  for (const path of ['/:key', '/other/:key']) {
+    app.get(
+      path,
+      { schema: { querystring: { type: 'object', properties: { perPage: { type: 'integer' } } } } },
+      (request) => {
+        begun.push(request.url)
+        return handler(request)
+      },
+    )
+  }
   // inject() starts a request only when it is awaited; `async` does that.
   return { app, begun, get: async (path: string) => app.inject(path) }
 }
@@ -220,17 +222,25 @@ t.test(
 )
 
 t.test('documents that are too large for the memory of the key are refused', async (t) => {
-  const { get } = await served(t, async ({ share, url }) => {
-    await share.claim(url.startsWith('/a?big') ? 3 * MB : 1 * MB)
-    return {}
-  })
+  const { get } = await served(
+    t,
+    async ({ share, url }) => {
+      await share.claim(url.startsWith('/a?big') ? 300_000 : 100_000)
+      return {}
+    },
+    { memory: MB },
+  )
   t.equal((await get('/a?big')).statusCode, 200, 'a key that holds nothing is always served')
   const go = new EventEmitter()
-  const other = await served(t, async ({ share, url }) => {
-    await share.claim(2 * MB)
-    if (url === '/a?first') await once(go, 'end')
-    return {}
-  })
+  const other = await served(
+    t,
+    async ({ share, url }) => {
+      await share.claim(200_000)
+      if (url === '/a?first') await once(go, 'end')
+      return {}
+    },
+    { memory: MB },
+  )
   const first = other.get('/a?first')
   await until(() => other.begun.length === 1)
   t.equal((await other.get('/a')).json().code, 'overloaded')
@@ -298,12 +308,12 @@ t.test(
     socket.destroy()
     await closed
     const page = get('/a?perPage=1000')
-    t.equal((await get('/a')).json().code, 'overloaded', 'the memory is still in use')
+    t.equal((await get('/other/a')).json().code, 'overloaded', 'the memory is still in use')
     await setTimeout(20)
     t.equal(begun.length, 1, 'and so is the place')
     go.emit('end')
     t.equal((await page).statusCode, 200)
-    t.equal((await get('/a')).statusCode, 200)
+    t.equal((await get('/other/a')).statusCode, 200)
   },
 )
 
@@ -320,13 +330,30 @@ t.test('a request that turns out to be large goes on in the queue of large ones,
   const large = ['/a?1', '/a?2', '/a?3'].map((url) => get(url))
   await until(() => begun.includes('large /a?1'))
   t.same(begun, ['/a?1', '/a?2', '/a?3', 'large /a?1'])
-  t.same((await get('/a')).json(), { isLarge: false }, 'other requests of the key are served meanwhile')
+  t.same((await get('/other/a')).json(), { isLarge: false }, 'other requests of the key are served meanwhile')
   for (const url of ['/a?1', '/a?2', '/a?3']) {
     await until(() => begun.includes(`large ${url}`))
     t.equal(begun.filter((each) => each.startsWith('large')).at(-1), `large ${url}`)
     go.emit(url)
   }
   for (const response of await Promise.all(large)) t.equal(response.statusCode, 200)
+})
+
+t.test('after a large request of a key, all like it count as large from their beginning', async (t) => {
+  const go = new EventEmitter()
+  const { begun, get } = await served(t, async ({ share, url }) => {
+    if (url === '/a?big') await share.claim(1 * MB)
+    else await once(go, 'end')
+    return {}
+  })
+  t.equal((await get('/a?big')).statusCode, 200)
+  const all = ['/a?1', '/a?2', '/digests/a', '/b'].map((url) => get(url))
+  await until(() => begun.length === 4)
+  t.same(begun.slice(1).sort(), ['/a?1', '/b', '/digests/a'], 'other operations and other keys do not')
+  go.emit('end')
+  await until(() => begun.length === 5)
+  go.emit('end')
+  for (const response of await Promise.all(all)) t.equal(response.statusCode, 200)
 })
 
 t.test('the connection of a caller that reads too slowly is closed', async (t) => {

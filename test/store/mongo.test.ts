@@ -3,6 +3,7 @@
 import { setServers } from 'node:dns'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
+import { MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
 import { type BsonList, elements } from '../../src/bson/reader.js'
 import { listEntries } from '../../src/pipelines/entries.js'
@@ -401,11 +402,22 @@ t.test('A connection that breaks during a write counts as unavailable, but a pag
   t.same(sizes(await store.aggregate(entries())), [4])
 })
 
-t.test('An operation that the driver would wait for forever fails, and the driver reconnects', async (t) => {
+t.test('An operation that the driver would wait for forever fails, and a new client connects', async (t) => {
   const server = await WireServer.for(t)
+  // The client hangs as it closes, too.
+  const { close } = MongoClient.prototype
+  let closing = 0
+  MongoClient.prototype.close = function (this: MongoClient, ...args) {
+    if (this.options.hosts[0]?.port !== server.port) return close.apply(this, args)
+    closing += 1
+    return new Promise(() => {})
+  }
   const uri = `${server.uri}?heartbeatFrequencyMS=500&connectTimeoutMS=100&waitQueueTimeoutMS=100`
   const store = mongoStore(mongoSettings(uri, { MONGODB_TIMEOUT_MS: '100', QUERY_TIMEOUT_MS: '500' }))
-  t.teardown(() => store.close())
+  t.teardown(() => {
+    MongoClient.prototype.close = close
+    return store.close()
+  })
   // With limits this short, a busy machine needs several tries.
   const succeeds = async (call: () => Promise<unknown>) => {
     const isDone = () =>
@@ -447,9 +459,9 @@ t.test('An operation that the driver would wait for forever fails, and the drive
       () => true,
       (error) => !errors.add(error.name),
     )
-  // Some of these wait for a server while the client is closed.
   while (!(await Promise.all([isBack(), isBack(), isBack()])).every(Boolean));
-  t.same([...errors], ['StoreUnavailable'])
+  t.ok(errors.size === 0 || errors.has('StoreUnavailable'), [...errors].join())
+  t.ok(closing > 0, 'the client that hangs was given up')
 })
 
 t.test('A server that stops responding is detected, and used again when it responds', async (t) => {
