@@ -1,13 +1,13 @@
-// The two kinds of operation: a list, and a record by its id. Each resource adds its names, schemas and pipelines.
+// The two kinds of operation that every resource has: a list, and a record by its id.
 import { setImmediate } from 'node:timers/promises'
-import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { IdParams } from '../../schemas/common.js'
+import { IdParams, type PageLimits } from '../../schemas/common.js'
 import { one, page } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
 import { callerGone } from '../http/caller.js'
 import { type ProblemCode, problem } from '../http/problems.js'
-import type { Listing, Query, Scope } from '../pipelines/stages.js'
+import type { Resource } from '../pipelines/resource.js'
+import type { Listing } from '../pipelines/stages.js'
 import { compileResponse } from '../serializer/compiler.js'
 import { compileSelections } from '../serializer/selections.js'
 import { readPage, tokensOf } from './list-page.js'
@@ -38,35 +38,27 @@ const RECORD = 'An id that another organisation has gets the same response as on
 /** A page of more bytes takes milliseconds to process, so other requests get their turn in between. */
 export const LARGE_BYTES = 512 * 1024
 
-interface Operation {
-  operationId: string
-  url: string
-  tag: string
-  summary: string
-  /** What it is for, and what to look out for. What holds for all operations of its kind is added. */
-  description: string
-}
-
 /** Registers a list: a page of the records that match, and where the page stands in the whole list. */
 export const listOperation = <Q extends Listing>(
   app: FastifyInstance,
-  operation: Operation & {
-    query: TObject
-    item: TObject
-    pipeline: (scope: Scope, listing: Q) => Query
-  },
+  resource: Resource<Q>,
+  limits: PageLimits,
 ): void => {
-  const { url, query, item, pipeline } = operation
+  const { collection, tag, operationIds, descriptions, query, list } = resource
+  const item = resource.item.schema
+  const operationId = operationIds.list
   const response = page(item)
   const serializeAll = compileResponse(response)
   const serializerOf = compileSelections(response, item)
   app.get(
-    url,
+    `/${collection}`,
     {
       schema: {
-        ...described(operation),
-        description: `${operation.description}\n\n${LIST}`,
-        querystring: query,
+        operationId,
+        summary: `Get ${collection}`,
+        tags: [tag.name],
+        description: `${descriptions.list}\n\n${LIST}`,
+        querystring: query(limits),
         response: {
           200: pageResponse(response),
           304: notModified,
@@ -78,11 +70,11 @@ export const listOperation = <Q extends Listing>(
       const listing = request.query as Q
       const signal = callerGone(request)
       const { scope } = request
-      const tokens = tokensOf(scope, operation.operationId, listing)
+      const tokens = tokensOf(scope, operationId, listing)
       const isCounted = (listing.total ?? (listing.cursor === undefined ? 'true' : 'false')) === 'true'
       const [found, counted] = await Promise.all([
-        readPage(listing, tokens.start, (slice) => app.store.aggregate(pipeline(scope, { ...listing, slice }), signal)),
-        isCounted ? app.store.count(pipeline(scope, listing)) : undefined,
+        readPage(listing, tokens.start, (slice) => app.store.aggregate(list(scope, listing, slice), signal)),
+        isCounted ? app.store.count(list(scope, listing)) : undefined,
       ])
       const { data } = found
       request.share.claim(data.size)
@@ -105,23 +97,20 @@ export const listOperation = <Q extends Listing>(
 /** Registers a record by its id. The response to an id of another organisation is the same as to an unknown id. */
 export const getOperation = (
   app: FastifyInstance,
-  operation: Operation & {
-    resource: TSchema
-    pipeline: (scope: Scope, id: string) => Query
-  },
+  { collection, name, article, tag, operationIds, descriptions, record, get }: Resource,
 ): void => {
-  const { url, resource, pipeline } = operation
-  const name = (resource.$id as string).toLowerCase()
   app.get(
-    url,
+    `/${collection}/:id`,
     {
       schema: {
-        ...described(operation),
-        description: `${operation.description}\n\n${RECORD}`,
+        operationId: operationIds.get,
+        summary: `Get ${article} ${name} by its id`,
+        tags: [tag.name],
+        description: `${descriptions.get}\n\n${RECORD}`,
         params: IdParams(name),
         querystring: strict({}),
         response: {
-          200: taggedResponse(one(resource)),
+          200: taggedResponse(one(record.schema)),
           304: notModified,
           ...problemResponses([...commonProblems, 'not_found']),
         },
@@ -130,13 +119,10 @@ export const getOperation = (
     async (request, reply) => {
       const { id } = request.params as { id: string }
       // This read is too short to be interrupted, which would close a connection to the database.
-      const { first } = await app.store.aggregate(pipeline(request.scope, id))
+      const { first } = await app.store.aggregate(get(request.scope, id))
       if (reply.raw.closed) return reply.hijack()
       if (first === undefined) throw problem('not_found', `No ${name} has this id`)
       return isKnown(request, reply, first) ? reply.code(304).send() : { success: true, data: first }
     },
   )
 }
-
-/** The description of an operation in OpenAPI, without its parameters and responses. */
-const described = ({ operationId, summary, tag }: Operation) => ({ operationId, summary, tags: [tag] })

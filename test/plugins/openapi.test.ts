@@ -314,8 +314,8 @@ t.test('the example of each id is that of a record of the demo data', async (t) 
   const store = embeddedStore()
   const [first] = await loadDemo(store)
   for (const [name, { record, item }] of Object.entries(resources)) {
-    for (const { properties } of [record, item]) {
-      const found = await store.dangerouslyFind(name as RecordCollection, `${properties.id?.examples}`)
+    for (const { schema } of [record, item]) {
+      const found = await store.dangerouslyFind(name as RecordCollection, `${schema.properties.id?.examples}`)
       t.equal(found?.organisation, first?.organisation._id ?? 'a key', name)
     }
   }

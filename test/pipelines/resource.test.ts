@@ -1,8 +1,8 @@
 // What all lists have in common: the conditions of their filters, and the fields that the database sends.
 import t from 'tap'
-import { listDispatches } from '../../src/pipelines/dispatches.js'
-import { listEntries } from '../../src/pipelines/entries.js'
-import { listProjects } from '../../src/pipelines/projects.js'
+import { dispatches } from '../../src/pipelines/dispatches.js'
+import { entries } from '../../src/pipelines/entries.js'
+import { projects } from '../../src/pipelines/projects.js'
 
 const scope = { organisation: 'org' }
 const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
@@ -10,7 +10,7 @@ const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as cons
 t.test('since is inclusive and before is exclusive', async (t) => {
   const [one, other] = [new Date(1), new Date(2)]
   const times = { updatedSince: one, updatedBefore: other, createdSince: other, createdBefore: one }
-  t.same(listEntries(scope, { ...listing, ...times, ids: ['a', 'b'] }).match.$and, [
+  t.same(entries.list(scope, { ...listing, ...times, ids: ['a', 'b'] }).match.$and, [
     { _id: { $in: ['a', 'b'] } },
     { updatedAt: { $gte: one } },
     { updatedAt: { $lt: other } },
@@ -22,15 +22,15 @@ t.test('since is inclusive and before is exclusive', async (t) => {
 
 t.test('the database sends the chosen fields, the id and the field of the sort', async (t) => {
   const sent = (fields: string[], sortBy: 'id' | 'duration' = 'id') =>
-    listEntries(scope, { ...listing, sortBy, fields }).stages.at(-1)
+    entries.list(scope, { ...listing, sortBy, fields }).stages.at(-1)
   t.same(sent(['updatedAt']), { $project: { _id: 1, updatedAt: 1 } })
   t.same(sent(['id', 'form'], 'duration'), { $project: { _id: 1, form: 1, duration: 1 } })
 })
 
 t.test('nothing is joined for a field that is not shown', async (t) => {
   const stagesOf = (fields: string[]) => [
-    listProjects(scope, { ...listing, fields }).stages.map((stage) => Object.keys(stage)[0]),
-    listDispatches(scope, { ...listing, fields }).stages.map((stage) => Object.keys(stage)[0]),
+    projects.list(scope, { ...listing, fields }).stages.map((stage) => Object.keys(stage)[0]),
+    dispatches.list(scope, { ...listing, fields }).stages.map((stage) => Object.keys(stage)[0]),
   ]
   const page = ['$sort', '$skip', '$limit']
   t.same(stagesOf(['name']), [
@@ -44,7 +44,7 @@ t.test('nothing is joined for a field that is not shown', async (t) => {
 })
 
 t.test('each field to expand is looked up once, however often it is named', async (t) => {
-  const { references } = listEntries(scope, { ...listing, expand: ['form', 'agent', 'form'] })
+  const { references } = entries.list(scope, { ...listing, expand: ['form', 'agent', 'form'] })
   t.same(
     references.map(({ fields, find }) => [fields, find(['x']).collection]),
     [
