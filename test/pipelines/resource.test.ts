@@ -1,8 +1,9 @@
-// What all lists have in common: the conditions of their filters, and the fields that the database sends.
+// What all resources have in common: the conditions of their filters, and what the database sends for a list and a feed.
 import t from 'tap'
 import { dispatches } from '../../src/pipelines/dispatches.js'
 import { entries } from '../../src/pipelines/entries.js'
 import { projects } from '../../src/pipelines/projects.js'
+import { type FeedResource, rowsIn } from '../../src/pipelines/sync.js'
 
 const scope = { organisation: 'org' }
 const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
@@ -53,3 +54,20 @@ t.test('each field to expand is looked up once, however often it is named', asyn
     ],
   )
 })
+
+t.test(
+  'a feed has the shape of the list, with the stamp; without joins the database sends records as they are',
+  async (t) => {
+    const read = (resource: FeedResource) => rowsIn(scope, resource, 'changedAt', { stamp: null }, 2)
+    const stagesOf = (resource: FeedResource) => read(resource).stages.slice(2)
+    t.same(stagesOf(entries), [])
+    t.same(read(entries).references, [], 'nothing is expanded')
+    const listed = projects.list(scope, listing)
+    const fields = listed.stages.at(-1)?.$project
+    t.same(stagesOf(projects), [...listed.stages.slice(3, -1), { $project: { ...fields, changedAt: 1 } }])
+    t.same(
+      read(projects).references.map(({ fields }) => fields),
+      listed.references.map(({ fields }) => fields),
+    )
+  },
+)

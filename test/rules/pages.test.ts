@@ -151,5 +151,8 @@ t.test('docs/demo-data.md lists every scenario with its size', async (t) => {
 })
 
 t.test('README.md is short', async (t) => {
-  t.ok(read('README.md').split('\n').length <= 131, 'at most 130 lines: the rest belongs to a page in docs/')
+  const lines = read('README.md')
+    .split('\n')
+    .filter((line) => !line.startsWith('|'))
+  t.ok(lines.length <= 86, 'at most 85 lines besides its tables: the rest belongs to a page in docs/')
 })
