@@ -2,7 +2,7 @@
 // give the same sequence.
 
 import { dispatchStatuses } from '../schemas/dispatches.js'
-import type { Documents, RecordCollection } from '../src/documents/collections.js'
+import { type Documents, type RecordCollection, recordCollections } from '../src/documents/collections.js'
 import type { Batch } from './index.js'
 import { createRandom, pick } from './random.js'
 
@@ -21,20 +21,19 @@ export type LiveOperation = {
  */
 const POOL = 1000
 
-/** Entries come and go most. */
-const turns: readonly RecordCollection[] = [
-  ...Array<'entries'>(16).fill('entries'),
-  ...(['dispatches', 'dispatches', 'projects', 'forms', 'agents', 'users'] as const),
-]
+/** How often a collection has its turn. Entries come and go most. */
+const shares: { readonly [C in RecordCollection]?: number } = { entries: 16, dispatches: 2 }
+const turns = recordCollections.toReversed().flatMap((name) => Array<RecordCollection>(shares[name] ?? 1).fill(name))
 const kinds = ['add', 'add', 'add', 'add', 'add', 'change', 'change', 'change', 'delete'] as const
 
-const words = {
+/** The words of `status`, where a collection has it. */
+const words: { readonly [C in RecordCollection]?: readonly string[] } = {
   users: ['active', 'inactive'],
   agents: ['active', 'inactive'],
   forms: ['active', 'archived'],
   dispatches: dispatchStatuses,
   entries: ['pending', 'accepted', 'rejected'],
-} as const
+}
 
 /**
  * Returns a function that gives the next operation. Each record that is added is a copy of another one under an id of its own.
@@ -64,7 +63,8 @@ export const liveOperations = (data: Iterable<Batch>, seed: number, now: () => D
     const at = Math.floor(random() * pool.length)
     const found = pool[at]
     const time = now()
-    const status = collection === 'projects' ? {} : { status: pick(random, words[collection]) }
+    const known = words[collection]
+    const status = known && { status: pick(random, known) }
     const added = kind === 'add' && { _id: `live-${String(n++).padStart(9, '0')}`, createdAt: time }
     const document = { ...found, ...status, ...added, updatedAt: time }
     if (kind === 'add') pool.push(document as never)

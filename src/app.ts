@@ -5,6 +5,7 @@ import { MAX_URL_BYTES } from './http/problems.js'
 import { httpServer } from './http/server.js'
 import { keysOf } from './keys/keys.js'
 import type { LogStream } from './log.js'
+import { resources } from './pipelines/index.js'
 import { admissionPlugin } from './plugins/admission.js'
 import { bearerAuthPlugin } from './plugins/bearer-auth.js'
 import { closingPlugin } from './plugins/closing.js'
@@ -70,8 +71,9 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(problemsPlugin)
   await app.register(rawSocketsPlugin)
   await app.register(deprecationPlugin)
-  await app.register(openapiPlugin, { publicUrl: config.publicUrl, contactUrl: config.contactUrl })
-  await app.register(docsPagePlugin, { contactUrl: config.contactUrl })
+  const { publicUrl, contactUrl } = config
+  await app.register(openapiPlugin, { publicUrl, contactUrl, resources: Object.values(resources) })
+  await app.register(docsPagePlugin, { contactUrl })
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)

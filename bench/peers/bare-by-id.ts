@@ -5,7 +5,7 @@ import { Entry } from '../../schemas/entries.js'
 import { one } from '../../schemas/envelope.js'
 import { loadConfig } from '../../src/config/config.js'
 import { openMongo } from '../../src/config/open-mongo.js'
-import { getEntry } from '../../src/pipelines/entries.js'
+import { entries } from '../../src/pipelines/entries.js'
 import { serializerCompiler } from '../../src/serializer/compiler.js'
 import { mongodbUri, organisation, port } from './environment.js'
 
@@ -19,7 +19,7 @@ app.get<{ Params: { id: string } }>(
   '/v1/entries/:id',
   { schema: { response: { 200: one(Entry) } } },
   async (request, reply) => {
-    const { first } = await store.aggregate(getEntry(scope, request.params.id))
+    const { first } = await store.aggregate(entries.get(scope, request.params.id))
     return first === undefined ? reply.code(404).send() : { success: true, data: first }
   },
 )

@@ -1,6 +1,6 @@
 // A limit rather than a peer: the driver alone, without HTTP. It repeats the query of a list.
 import { type Document, MongoClient } from 'mongodb'
-import { getEntry, listEntries } from '../../src/pipelines/entries.js'
+import { entries as entryResource } from '../../src/pipelines/entries.js'
 import { handleCalls } from '../ipc.js'
 import { listingOf } from '../requests.js'
 import { timed } from '../timing.js'
@@ -20,7 +20,7 @@ const scope = { organisation: organisation() }
 
 const works = (path: string) => {
   const listing = listingOf(path)
-  const { match, stages } = listEntries(scope, listing)
+  const { match, stages } = entryResource.list(scope, listing)
   const pipeline = [{ $match: match }, ...stages]
   const skip = (listing.page - 1) * listing.perPage
   const aggregate = (): Promise<Document[]> => entries.aggregate(pipeline).toArray()
@@ -42,7 +42,8 @@ handleCalls({
   /** The plan of the query behind a request, or of the count that belongs to a list. */
   explain: ({ path, count }: { path: string; count: boolean }) => {
     const id = /^\/v1\/entries\/([^?]+)/.exec(path)?.[1]
-    const { match, stages } = id === undefined ? listEntries(scope, listingOf(path)) : getEntry(scope, id)
+    const { match, stages } =
+      id === undefined ? entryResource.list(scope, listingOf(path)) : entryResource.get(scope, id)
     const pipeline = [{ $match: match }, ...(count ? [{ $count: 'total' }] : stages)]
     return entries.aggregate(pipeline).explain('executionStats')
   },

@@ -1,16 +1,21 @@
-// The queries of listAgents and getAgent. They are pure functions, without I/O.
-import { Agent, type AgentListQuery } from '../../schemas/agents.js'
-import { chosen, common } from './lists.js'
-import { conditions, type FiltersFor, pick, Query, type Scope, sortedPage } from './stages.js'
+// The resource agents.
+import { Agent, AgentListQuery } from '../../schemas/agents.js'
+import { defineResource } from './resource.js'
 
-const filters: FiltersFor<AgentListQuery> = {
-  status: (status) => ({ status }),
-  ...common,
-}
-
-const fields = pick(Agent)
-
-export const listAgents = (scope: Scope, listing: AgentListQuery): Query =>
-  Query.in(scope, 'agents', conditions(filters, listing), [...sortedPage(listing), chosen(fields, listing)])
-
-export const getAgent = (scope: Scope, id: string): Query => Query.in(scope, 'agents', [{ _id: id }], [fields])
+export const agents = defineResource<AgentListQuery>({
+  collection: 'agents',
+  name: 'agent',
+  article: 'an',
+  tag: { name: 'Agents', description: 'Who receives dispatches and submits entries' },
+  operationIds: { list: 'listAgents', get: 'getAgent', sync: 'syncAgents', digest: 'digestAgents' },
+  descriptions: {
+    list: 'Agents with their e-mail address and phone number, which are personal data. To read the agents of some entries at once, use `ids`.',
+    get: 'An agent, with the same fields as in the list.',
+  },
+  query: AgentListQuery,
+  filters: {
+    status: (status) => ({ status }),
+  },
+  item: { schema: Agent },
+  record: { schema: Agent },
+})

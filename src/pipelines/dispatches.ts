@@ -1,37 +1,9 @@
-// The queries of listDispatches and getDispatch. They are pure functions, without I/O.
-import { Agent } from '../../schemas/agents.js'
-import { Dispatch, DispatchListItem, type DispatchListQuery, dispatchStatusFilter } from '../../schemas/dispatches.js'
+// The resource dispatches.
+import { Dispatch, DispatchListItem, DispatchListQuery, dispatchStatusFilter } from '../../schemas/dispatches.js'
 import { DispatchUser } from '../../schemas/users.js'
-import {
-  authorFields,
-  authorReferences,
-  embedAuthors,
-  embedForm,
-  embedProject,
-  recipientReferences,
-  recipientsField,
-} from './joins.js'
-import { chosen, common, shows } from './lists.js'
-import {
-  conditions,
-  type Expression,
-  type FiltersFor,
-  pick,
-  Query,
-  type Scope,
-  type Stage,
-  sortedPage,
-} from './stages.js'
-
-const filters: FiltersFor<DispatchListQuery> = {
-  dispatchType: (dispatchType) => ({ dispatchType }),
-  name: (name) => ({ name }),
-  status: (status) => ({ status: dispatchStatusFilter[status] }),
-  form: (form) => ({ form }),
-  project: (project) => ({ project }),
-  agent: (agent) => ({ 'recipients.agents': agent }),
-  ...common,
-}
+import { authorReferences, embed, embedAuthors, recipientReferences, recipientsField } from './joins.js'
+import { defineResource } from './resource.js'
+import type { Expression, Stage } from './stages.js'
 
 /**
  * The field, or an empty array if it is missing or null. The serializer reports any other value that is not an array.
@@ -47,30 +19,40 @@ const idObjects = (field: string): Stage => ({
   },
 })
 
-const recipientObjects = [idObjects(recipientsField), idObjects('recipients.agentGroups')]
-const listFields = pick(DispatchListItem, authorFields)
-const fields = pick(Dispatch)
-const userFields = pick(DispatchUser)
-const agentFields = pick(Agent)
+const agentGroups = idObjects('recipients.agentGroups')
 
-export const listDispatches = (scope: Scope, listing: DispatchListQuery): Query => {
-  const recipients = shows(listing, 'recipients') ? recipientObjects : []
-  const stages = [...sortedPage(listing), ...recipients, chosen(listFields, listing)]
-  return Query.in(scope, 'dispatches', conditions(filters, listing), stages, [authorReferences(scope, userFields)])
-}
-
-export const getDispatch = (scope: Scope, id: string): Query =>
-  Query.in(
-    scope,
-    'dispatches',
-    [{ _id: id }],
-    [
-      { $set: { [recipientsField]: orEmpty(recipientsField) } },
-      idObjects('recipients.agentGroups'),
-      ...embedForm(scope),
-      ...embedProject(scope),
-      ...embedAuthors(scope),
-      fields,
-    ],
-    [recipientReferences(scope, agentFields)],
-  )
+export const dispatches = defineResource<DispatchListQuery>({
+  collection: 'dispatches',
+  name: 'dispatch',
+  article: 'a',
+  tag: { name: 'Dispatches', description: 'A form sent to recipient agents' },
+  operationIds: { list: 'listDispatches', get: 'getDispatch', sync: 'syncDispatches', digest: 'digestDispatches' },
+  descriptions: {
+    list: 'Dispatches with their recipients as ids; `totalExpectedEntries` is here and not in the dispatch by id. To find the dispatches of a project or of a form, filter by `project` or `form`. `agent` finds the dispatches that name the agent, not those that name a group of the agent.',
+    get: 'A dispatch with its instructions, and with its form, its project and its recipients in full. Recipients that no longer exist are left out.',
+  },
+  query: DispatchListQuery,
+  filters: {
+    dispatchType: (dispatchType) => ({ dispatchType }),
+    name: (name) => ({ name }),
+    status: (status) => ({ status: dispatchStatusFilter[status] }),
+    form: (form) => ({ form }),
+    project: (project) => ({ project }),
+    agent: (agent) => ({ 'recipients.agents': agent }),
+  },
+  item: {
+    schema: DispatchListItem,
+    stages: { recipients: () => [idObjects(recipientsField), agentGroups] },
+    references: [authorReferences(DispatchUser)],
+  },
+  record: {
+    schema: Dispatch,
+    stages: {
+      recipients: () => [{ $set: { [recipientsField]: orEmpty(recipientsField) } }, agentGroups],
+      form: embed('forms'),
+      project: embed('projects'),
+      ...embedAuthors,
+    },
+    references: [recipientReferences],
+  },
+})

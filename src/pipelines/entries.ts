@@ -1,34 +1,46 @@
-// The queries of listEntries and getEntry. They are pure functions, without I/O.
-import { Entry, EntryListItem, type EntryListQuery } from '../../schemas/entries.js'
-import { embedAgent, embedDispatch, embedForm, embedProject, entryReferences } from './joins.js'
-import { chosen, common } from './lists.js'
-import { conditions, type FiltersFor, pick, Query, type Scope, sortedPage } from './stages.js'
+// The resource entries.
+import { EntryAgent } from '../../schemas/agents.js'
+import { EntryDispatch } from '../../schemas/dispatches.js'
+import { Entry, EntryListItem, EntryListQuery } from '../../schemas/entries.js'
+import { EntryForm } from '../../schemas/forms.js'
+import { EntryProject } from '../../schemas/projects.js'
+import { embed, referencesTo } from './joins.js'
+import { defineResource } from './resource.js'
 
-const filters: FiltersFor<EntryListQuery> = {
-  dispatch: (dispatch) => ({ dispatch }),
-  form: (form) => ({ form }),
-  project: (project) => ({ project }),
-  agent: (agent) => ({ agent }),
-  status: (status) => ({ status }),
-  ...common,
-}
-
-const listFields = pick(EntryListItem)
-const fields = pick(Entry)
-
-export const listEntries = (scope: Scope, listing: EntryListQuery): Query =>
-  Query.in(
-    scope,
-    'entries',
-    conditions(filters, listing),
-    [...sortedPage(listing), chosen(listFields, listing)],
-    entryReferences(scope, new Set(listing.expand)),
-  )
-
-export const getEntry = (scope: Scope, id: string): Query =>
-  Query.in(
-    scope,
-    'entries',
-    [{ _id: id }],
-    [...embedDispatch(scope), ...embedForm(scope), ...embedProject(scope), ...embedAgent(scope), fields],
-  )
+export const entries = defineResource<EntryListQuery>({
+  collection: 'entries',
+  name: 'entry',
+  article: 'an',
+  tag: { name: 'Entries', description: 'Answers to the form of a dispatch' },
+  operationIds: { list: 'listEntries', get: 'getEntry', sync: 'syncEntries', digest: 'digestEntries' },
+  descriptions: {
+    list: 'Entries with all their answers. For a small response choose `fields`; for the records that an entry names, such as its agent, use `expand` instead of one request for each. To keep a copy, use the change feed.',
+    get: 'An entry with its dispatch, form, project and agent in full. To read many entries, use the list with `ids` and `expand`.',
+  },
+  query: EntryListQuery,
+  filters: {
+    dispatch: (dispatch) => ({ dispatch }),
+    form: (form) => ({ form }),
+    project: (project) => ({ project }),
+    agent: (agent) => ({ agent }),
+    status: (status) => ({ status }),
+  },
+  item: {
+    schema: EntryListItem,
+    expandable: [
+      referencesTo('dispatches', ['dispatch'], EntryDispatch),
+      referencesTo('forms', ['form'], EntryForm),
+      referencesTo('projects', ['project'], EntryProject),
+      referencesTo('agents', ['agent'], EntryAgent),
+    ],
+  },
+  record: {
+    schema: Entry,
+    stages: {
+      dispatch: embed('dispatches'),
+      form: embed('forms'),
+      project: embed('projects'),
+      agent: embed('agents'),
+    },
+  },
+})

@@ -1,17 +1,22 @@
-// The queries of listForms and getForm. They are pure functions, without I/O.
-import { Form, type FormListQuery } from '../../schemas/forms.js'
-import { chosen, common } from './lists.js'
-import { conditions, type FiltersFor, pick, Query, type Scope, sortedPage } from './stages.js'
+// The resource forms.
+import { Form, FormListQuery } from '../../schemas/forms.js'
+import { defineResource } from './resource.js'
 
-const filters: FiltersFor<FormListQuery> = {
-  name: (name) => ({ name }),
-  status: (status) => ({ status }),
-  ...common,
-}
-
-const fields = pick(Form)
-
-export const listForms = (scope: Scope, listing: FormListQuery): Query =>
-  Query.in(scope, 'forms', conditions(filters, listing), [...sortedPage(listing), chosen(fields, listing)])
-
-export const getForm = (scope: Scope, id: string): Query => Query.in(scope, 'forms', [{ _id: id }], [fields])
+export const forms = defineResource<FormListQuery>({
+  collection: 'forms',
+  name: 'form',
+  article: 'a',
+  tag: { name: 'Forms', description: 'What dispatches send and entries answer' },
+  operationIds: { list: 'listForms', get: 'getForm', sync: 'syncForms', digest: 'digestForms' },
+  descriptions: {
+    list: 'Forms by their names and sectors, without their questions: an answer carries its own question.',
+    get: 'A form, with the same fields as in the list.',
+  },
+  query: FormListQuery,
+  filters: {
+    name: (name) => ({ name }),
+    status: (status) => ({ status }),
+  },
+  item: { schema: Form },
+  record: { schema: Form },
+})

@@ -1,74 +1,56 @@
 // Every join of the service. Most are a $lookup by equality on an index, and then a check that the documents found
 // belong to the caller's organisation, so that an id of another organisation's document finds nothing. The others are
 // references, whose query has the caller's scope.
-import { EntryAgent } from '../../schemas/agents.js'
-import { EntryDispatch } from '../../schemas/dispatches.js'
-import type { expandable } from '../../schemas/entries.js'
-import { EntryForm } from '../../schemas/forms.js'
-import { EntryProject } from '../../schemas/projects.js'
+import type { TObject } from '@sinclair/typebox'
+import { Agent } from '../../schemas/agents.js'
 import type { CollectionName } from '../documents/collections.js'
 import { type Expression, pick, Query, type References, type Scope, type Stage } from './stages.js'
 
-export const authorFields = ['createdBy', 'modifiedBy']
-
 /** The joined documents in `as` that belong to the scope's organisation. */
-const own = ({ organisation }: Scope, as: string): Expression => ({
+const ofOrganisation = ({ organisation }: Scope, as: string): Expression => ({
   $filter: { input: `$${as}`, cond: { $eq: ['$$this.organisation', { $literal: organisation }] } },
 })
 
-/** Replaces the id in `field` by its document, or removes the field if there is no such document. */
-const embed = (scope: Scope, from: CollectionName, field: string): Stage[] => [
-  { $lookup: { from, localField: field, foreignField: '_id', as: field } },
-  { $set: { [field]: { $first: own(scope, field) } } },
-]
+/** Replaces the id in a field by its document, or removes the field if there is no such document. */
+export const embed =
+  (from: CollectionName) =>
+  (scope: Scope, field: string): Stage[] => [
+    { $lookup: { from, localField: field, foreignField: '_id', as: field } },
+    { $set: { [field]: { $first: ofOrganisation(scope, field) } } },
+  ]
 
-/** Embeds the admins who created and last changed a dispatch or a project. */
-export const embedAuthors = (scope: Scope): Stage[] => authorFields.flatMap((field) => embed(scope, 'users', field))
+/** What a shape says of references, before a request gives them its scope. */
+export interface ReferencesTo {
+  readonly fields: readonly string[]
+  readonly ofScope: (scope: Scope) => References
+}
 
 /**
- * The same for a list. One admin may appear in many rows, so each is fetched once after the page was read.
- * @param kept selects the fields of an admin that the list shows
+ * Replaces the ids in some fields by the documents with these ids, each of which is fetched once.
+ * @param shown what the response shows of these documents
  */
-export const authorReferences = (scope: Scope, kept: Stage): References =>
-  referencesTo('users', scope, authorFields, kept)
+export const referencesTo = (from: CollectionName, fields: readonly string[], shown: TObject): ReferencesTo => {
+  const kept = pick(shown)
+  return {
+    fields,
+    ofScope: (scope) => ({ fields, find: (ids) => Query.in(scope, from, [{ _id: { $in: ids } }], [kept]) }),
+  }
+}
 
-/** Replaces the ids in some fields by the documents with these ids, each of which is fetched once. */
-const referencesTo = (
-  collection: CollectionName,
-  scope: Scope,
-  fields: readonly string[],
-  kept: Stage,
-): References => ({ fields, find: (ids) => Query.in(scope, collection, [{ _id: { $in: ids } }], [kept]) })
+/** Embeds the admins who created and last changed a dispatch or a project. */
+export const embedAuthors = { createdBy: embed('users'), modifiedBy: embed('users') }
 
-export const embedForm = (scope: Scope): Stage[] => embed(scope, 'forms', 'form')
-
-export const embedProject = (scope: Scope): Stage[] => embed(scope, 'projects', 'project')
-
-export const embedDispatch = (scope: Scope): Stage[] => embed(scope, 'dispatches', 'dispatch')
-
-export const embedAgent = (scope: Scope): Stage[] => embed(scope, 'agents', 'agent')
+/** The same for a list. One admin may appear in many rows, so each is fetched once after the page was read. */
+export const authorReferences = (shown: TObject): ReferencesTo =>
+  referencesTo('users', Object.keys(embedAuthors), shown)
 
 export const recipientsField = 'recipients.agents'
 
 /**
  * The recipients of a dispatch, in the order in which the dispatch names them. There may be thousands. A $lookup
  * returns them in the collection's order, and an expression that restores their order takes quadratic time.
- * @param kept selects the fields of an agent that the response shows
  */
-export const recipientReferences = (scope: Scope, kept: Stage): References =>
-  referencesTo('agents', scope, [recipientsField], kept)
-
-/** The collection of the records that each field of an entry refers to, and the fields that an entry shows of them. */
-const ofEntry: Readonly<Record<(typeof expandable)[number], { from: CollectionName; kept: Stage }>> = {
-  dispatch: { from: 'dispatches', kept: pick(EntryDispatch) },
-  form: { from: 'forms', kept: pick(EntryForm) },
-  project: { from: 'projects', kept: pick(EntryProject) },
-  agent: { from: 'agents', kept: pick(EntryAgent) },
-}
-
-/** Embeds in entries of a list what an entry by id embeds. */
-export const entryReferences = (scope: Scope, fields: Iterable<(typeof expandable)[number]>): References[] =>
-  Array.from(fields, (field) => referencesTo(ofEntry[field].from, scope, [field], ofEntry[field].kept))
+export const recipientReferences = referencesTo('agents', [recipientsField], Agent)
 
 /**
  * Adds the dispatches of a project, only by their ids. Dispatches of any organisation may name the project, so the join
@@ -85,5 +67,5 @@ export const addDispatches = (scope: Scope): Stage[] => [
       as: 'dispatches',
     },
   },
-  { $set: { dispatches: { $sortArray: { input: own(scope, 'dispatches'), sortBy: { _id: 1 } } } } },
+  { $set: { dispatches: { $sortArray: { input: ofOrganisation(scope, 'dispatches'), sortBy: { _id: 1 } } } } },
 ]

@@ -52,8 +52,8 @@ export const rangesAfter = (
   const beyond = direction === 1 ? '$gt' : '$lt'
   const byId = { _id: { [isInclusive ? `${beyond}e` : beyond]: id } }
   if (sortBy === '_id') return [byId]
-  const own = types.findIndex(({ has }) => has(value))
-  const others = direction === 1 ? types.slice(own + 1) : types.slice(0, own).reverse()
+  const type = types.findIndex(({ has }) => has(value))
+  const others = direction === 1 ? types.slice(type + 1) : types.slice(0, type).reverse()
   return [
     { [sortBy]: value, ...byId },
     ...(value === null ? [] : [{ [sortBy]: { [beyond]: value } }]),

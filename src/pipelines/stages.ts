@@ -26,7 +26,7 @@ export type Expression =
 export type Condition = Readonly<Record<string, unknown>> & { readonly $expr?: never }
 
 /** The paths of the fields to keep. */
-type Paths = Readonly<Record<string, 1>>
+export type Paths = Readonly<Record<string, 1>>
 
 /** A join by equality. The optional pipeline filters the joined documents and selects their fields. */
 export interface Lookup {
@@ -110,11 +110,6 @@ export class Query {
   }
 }
 
-/** A function for each filter of a list, which turns its value into a condition. A missing filter is a type error. */
-export type FiltersFor<Q> = {
-  readonly [F in Exclude<keyof Q, keyof Listing>]-?: (value: NonNullable<Q[F]>) => Condition
-}
-
 /** The parameters that every list has. */
 export interface Listing {
   readonly sortBy: string
@@ -128,11 +123,6 @@ export interface Listing {
   readonly total?: 'true' | 'false'
   readonly cursor?: string
   readonly after?: string
-  /**
-   * The rows to read instead of the page with the number `page`. It is not a parameter: the code that reads the list
-   * sets it.
-   */
-  readonly slice?: Slice
 }
 
 /** Some consecutive rows of a sorted list. */
@@ -151,19 +141,18 @@ export const orderOf = ({ sortBy, sortOrder }: Listing, isBackward: boolean): { 
   direction: (sortOrder === 'asc') === isBackward ? -1 : 1,
 })
 
-/** The conditions of the filters that a request sets, and of the slice. */
-export const conditions = <Q extends Listing>(filters: FiltersFor<Q>, listing: Q): Condition[] => [
-  ...Object.entries<(value: never) => Condition>(filters).flatMap(([name, condition]) => {
-    const value = listing[name as keyof Q]
-    return value === undefined ? [] : [condition(value as never)]
-  }),
-  ...(listing.slice?.range === undefined ? [] : [listing.slice.range]),
-]
-
-/** Sorts by the field and then by the id in the same direction, so that no two documents tie, and takes the page. */
-export const sortedPage = (listing: Listing): Stage[] => {
-  const { page, perPage } = listing
-  const { isBackward, skip, limit } = listing.slice ?? { isBackward: false, skip: (page - 1) * perPage, limit: perPage }
+/**
+ * Sorts by the field and then by the id in the same direction, so that no two documents tie, and takes the slice; by
+ * default, the page with the number `page`.
+ */
+export const sortedPage = (
+  listing: Listing,
+  { isBackward, skip, limit }: Slice = {
+    isBackward: false,
+    skip: (listing.page - 1) * listing.perPage,
+    limit: listing.perPage,
+  },
+): Stage[] => {
   const { field, direction } = orderOf(listing, isBackward)
   return [
     { $sort: field === '_id' ? { _id: direction } : { [field]: direction, _id: direction } },

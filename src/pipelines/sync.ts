@@ -1,6 +1,7 @@
 // The queries of the change feed and of the digest. They are pure functions, without I/O.
 import type { RecordCollection } from '../documents/collections.js'
 import type { NoValue } from './keyset.js'
+import type { Resource } from './resource.js'
 import { type Condition, type Expression, Query, type Scope, type Stage } from './stages.js'
 
 /** The field that orders the records of a feed. Tombstones are ordered by `deletedAt`. */
@@ -9,11 +10,8 @@ export const DELETED_AT = 'deletedAt'
 /** The field that only tombstones have. It names the organisation in place of `organisation`. */
 export const DELETED_FROM = 'deletedFrom'
 
-/** What a feed shows: the collection, and the pipeline of its list. */
-export interface FeedResource {
-  readonly collection: RecordCollection
-  readonly list: (scope: Scope, listing: never) => Query
-}
+/** What a feed shows: the records of a collection, each as an item of its list. */
+export type FeedResource = Pick<Resource, 'collection' | 'itemShape'>
 
 /** A part of a feed that is one range of an index: the rows between two stamps, or those of one stamp after an id. */
 export interface FeedRange {
@@ -43,26 +41,21 @@ export const hasNoStamps = ({ stamp }: FeedRange): boolean => stamp === null || 
 
 const changesIn = (
   scope: Scope,
-  { collection, list }: FeedResource,
+  { collection, itemShape }: FeedResource,
   stamp: Stamp,
   range: FeedRange,
   limit: number,
 ): Query => {
-  const { stages, references } = list(scope, ANY_PAGE as never)
-  const shape = stages.flatMap((stage) => shaping(stage, stamp))
-  // The serializer writes only the fields of the schema. So without joins, the database need not select any fields.
-  const hasJoins = references.length > 0 || shape.some(({ $project }) => $project === undefined)
-  return Query.in(
-    scope,
-    collection,
-    conditions(stamp, range),
-    [...first(stamp, limit), ...(hasJoins ? shape : [])],
-    references,
-  )
+  const { stages, references, fields } = itemShape(scope)
+  // The serializer writes only the fields of the schema. So without joins, the database need not select any fields. The
+  // stamp is always kept, because it says where the record stands.
+  const shaping =
+    stages.length + references.length > 0 ? [...stages, { $project: { ...fields, [stamp]: 1 as const } }] : []
+  return Query.in(scope, collection, rangeConditions(stamp, range), [...first(stamp, limit), ...shaping], references)
 }
 
 const deletionsIn = (scope: Scope, collection: RecordCollection, range: FeedRange, limit: number): Query =>
-  Query.deletedFrom(scope, collection, conditions(DELETED_AT, range), [
+  Query.deletedFrom(scope, collection, rangeConditions(DELETED_AT, range), [
     ...first(DELETED_AT, limit),
     { $set: { deleted: { $literal: true } } },
     { $project: { _id: 1, deleted: 1, [DELETED_AT]: 1, [DELETED_FROM]: 1 } },
@@ -75,22 +68,17 @@ export const newestIn = (scope: Scope, collection: RecordCollection, stamp: Stam
     { $limit: 1 },
     { $project: Object.fromEntries([field, ...others].map((name) => [name, 1])) },
   ]
-  const deletion = Query.deletedFrom(scope, collection, conditions(DELETED_AT, range), newest(DELETED_AT, DELETED_FROM))
-  return Query.in(scope, collection, conditions(stamp, range), newest(stamp)).and(deletion)
-}
-
-/** A list without filters. Its paging is replaced by that of the feed. */
-const ANY_PAGE = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1 }
-const paging = ['$sort', '$skip', '$limit']
-
-/** A stage of a list, if it gives a record its shape. The stamp is kept, because it says where the record stands. */
-const shaping = (stage: Stage, stamp: Stamp): Stage[] => {
-  if (paging.some((name) => name in stage)) return []
-  return stage.$project === undefined ? [stage] : [{ $project: { ...stage.$project, [stamp]: 1 } }]
+  const deletion = Query.deletedFrom(
+    scope,
+    collection,
+    rangeConditions(DELETED_AT, range),
+    newest(DELETED_AT, DELETED_FROM),
+  )
+  return Query.in(scope, collection, rangeConditions(stamp, range), newest(stamp)).and(deletion)
 }
 
 /** An array of dates has several places in the order, so it does not count as a stamp. */
-const conditions = (field: string, { stamp, afterId, lastId, otherIds }: FeedRange): Condition[] => [
+const rangeConditions = (field: string, { stamp, afterId, lastId, otherIds }: FeedRange): Condition[] => [
   { [field]: stamp },
   { [field]: { $not: { $type: 'array' } } },
   ...(afterId === undefined ? [] : [{ _id: { $gt: afterId } }]),

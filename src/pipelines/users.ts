@@ -1,16 +1,21 @@
-// The queries of listUsers and getUser. They are pure functions, without I/O.
-import { User, type UserListQuery } from '../../schemas/users.js'
-import { chosen, common } from './lists.js'
-import { conditions, type FiltersFor, pick, Query, type Scope, sortedPage } from './stages.js'
+// The resource users.
+import { User, UserListQuery } from '../../schemas/users.js'
+import { defineResource } from './resource.js'
 
-const filters: FiltersFor<UserListQuery> = {
-  status: (status) => ({ status }),
-  ...common,
-}
-
-const fields = pick(User)
-
-export const listUsers = (scope: Scope, listing: UserListQuery): Query =>
-  Query.in(scope, 'users', conditions(filters, listing), [...sortedPage(listing), chosen(fields, listing)])
-
-export const getUser = (scope: Scope, id: string): Query => Query.in(scope, 'users', [{ _id: id }], [fields])
+export const users = defineResource<UserListQuery>({
+  collection: 'users',
+  name: 'user',
+  article: 'a',
+  tag: { name: 'Users', description: 'The admins, who create dispatches and projects' },
+  operationIds: { list: 'listUsers', get: 'getUser', sync: 'syncUsers', digest: 'digestUsers' },
+  descriptions: {
+    list: 'Users with their role and e-mail address, which is personal data.',
+    get: 'A user, with the same fields as in the list.',
+  },
+  query: UserListQuery,
+  filters: {
+    status: (status) => ({ status }),
+  },
+  item: { schema: User },
+  record: { schema: User },
+})

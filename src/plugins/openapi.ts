@@ -23,8 +23,14 @@ const shownQuery = (query: TObject): TObject => {
   return { ...query, properties }
 }
 
+interface Options extends Pick<Config, 'publicUrl' | 'contactUrl'> {
+  /** Each with its part of the document. */
+  readonly resources: readonly { readonly collection: string; readonly tag: { name: string; description: string } }[]
+}
+
 export const openapiPlugin = fp(
-  async (app: FastifyInstance, { publicUrl, contactUrl }: Pick<Config, 'publicUrl' | 'contactUrl'>) => {
+  async (app: FastifyInstance, { publicUrl, contactUrl, resources }: Options) => {
+    const names = new Intl.ListFormat('en-GB').format(resources.map(({ collection }) => collection))
     for (const schema of namedSchemas.values()) app.addSchema(schema)
     await app.register(swagger, {
       openapi: {
@@ -32,8 +38,7 @@ export const openapiPlugin = fp(
         info: {
           title: 'Field data API',
           version: '1.0.0',
-          description:
-            'Read-only access to the data of your organisation: dispatches, projects, entries, forms, agents and users. Every request under /v1 needs the header `Authorization: Bearer <API_KEY>`; the key determines the organisation. Errors are problems as RFC 9457 defines them.',
+          description: `Read-only access to the data of your organisation: ${names}. Every request under /v1 needs the header \`Authorization: Bearer <API_KEY>\`; the key determines the organisation. Errors are problems as RFC 9457 defines them.`,
           ...(contactUrl !== undefined && { contact: { url: contactUrl } }),
         },
         // Relative, so that "Try it out" works at any address under which the page is opened.
@@ -45,12 +50,7 @@ export const openapiPlugin = fp(
         },
         security: [{ apiKey: [] }],
         tags: [
-          { name: 'Dispatches', description: 'A form sent to recipient agents' },
-          { name: 'Projects', description: 'Groups of dispatches' },
-          { name: 'Entries', description: 'Answers to the form of a dispatch' },
-          { name: 'Forms', description: 'What dispatches send and entries answer' },
-          { name: 'Agents', description: 'Who receives dispatches and submits entries' },
-          { name: 'Users', description: 'The admins, who create dispatches and projects' },
+          ...resources.map(({ tag }) => tag),
           { name: 'Sync', description: 'Changes since the last run, and digests to check a copy' },
           { name: 'Key', description: 'What the key of a request may read' },
           { name: 'Health', description: 'For load balancers and orchestrators; no key is needed' },

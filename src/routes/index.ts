@@ -1,26 +1,20 @@
-// The routes of all resources, with their paging defaults.
+// The paths of all resources, with their paging defaults, and those of the key.
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/config.js'
-import { agentRoutes } from './agents.js'
-import { dispatchRoutes } from './dispatches.js'
-import { entryRoutes } from './entries.js'
-import { formRoutes } from './forms.js'
+import { resources } from '../pipelines/index.js'
 import { meRoutes } from './me.js'
-import { projectRoutes } from './projects.js'
+import { getOperation, listOperation } from './operations.js'
 import { syncRoutes } from './sync.js'
-import { userRoutes } from './users.js'
 
 export const resourceRoutes = (app: FastifyInstance, config: Config): void => {
   const { maxPerPage, projectDefaults } = config
   const usual = { page: 1, perPage: 50, maxPerPage }
   // The contract states the defaults of projects the other way round.
   const literal = { page: 50, perPage: 1, maxPerPage }
-  dispatchRoutes(app, usual)
-  projectRoutes(app, projectDefaults === 'literal' ? literal : usual)
-  entryRoutes(app, usual)
-  formRoutes(app, usual)
-  agentRoutes(app, usual)
-  userRoutes(app, usual)
+  for (const resource of Object.values(resources)) {
+    listOperation(app, resource, resource === resources.projects && projectDefaults === 'literal' ? literal : usual)
+    getOperation(app, resource)
+  }
   syncRoutes(app, config)
   meRoutes(app)
 }

@@ -1,13 +1,13 @@
-// The two kinds of operation: a list, and a record by its id. Each resource adds its names, schemas and pipelines.
-import type { TObject, TSchema } from '@sinclair/typebox'
+// The two kinds of operation that every resource has: a list, and a record by its id.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { IdParams } from '../../schemas/common.js'
+import { IdParams, type PageLimits } from '../../schemas/common.js'
 import { one, type PageMetadata, page } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
 import type { BsonDocument, BsonList } from '../bson/reader.js'
 import { type ProblemCode, problem } from '../http/problems.js'
 import { allEnded, atOnce, inTurns } from '../limits/work.js'
-import type { Listing, Query, Scope } from '../pipelines/stages.js'
+import type { Resource } from '../pipelines/resource.js'
+import type { Listing } from '../pipelines/stages.js'
 import { compileResponse, type ResponseSerializer } from '../serializer/compiler.js'
 import { etagOf } from '../serializer/etag.js'
 import { compileSelections } from '../serializer/selections.js'
@@ -36,35 +36,27 @@ const LIST =
   'A page of the records that match every given filter, in the order of `sortBy` and `sortOrder`. To read a whole list, begin with `cursor=*`: such pages cost the same however deep they are, while the pages of a number cost more the higher it is.'
 const RECORD = 'An id that another organisation has gets the same response as one that nobody has.'
 
-interface Operation {
-  operationId: string
-  url: string
-  tag: string
-  summary: string
-  /** What it is for, and what to look out for. What holds for all operations of its kind is added. */
-  description: string
-}
-
 /** Registers a list: a page of the records that match, and where the page stands in the whole list. */
 export const listOperation = <Q extends Listing>(
   app: FastifyInstance,
-  operation: Operation & {
-    query: TObject
-    item: TObject
-    pipeline: (scope: Scope, listing: Q) => Query
-  },
+  resource: Resource<Q>,
+  limits: PageLimits,
 ): void => {
-  const { url, query, item, pipeline } = operation
+  const { collection, tag, operationIds, descriptions, query, list } = resource
+  const item = resource.item.schema
+  const operationId = operationIds.list
   const response = page(item)
   const serializeAll = compileResponse(response)
   const serializerOf = compileSelections(response, item)
   app.get(
-    url,
+    `/${collection}`,
     {
       schema: {
-        ...described(operation),
-        description: `${operation.description}\n\n${LIST}`,
-        querystring: query,
+        operationId,
+        summary: `Get ${collection}`,
+        tags: [tag.name],
+        description: `${descriptions.list}\n\n${LIST}`,
+        querystring: query(limits),
         response: {
           200: pageResponse(response),
           304: notModified,
@@ -75,13 +67,11 @@ export const listOperation = <Q extends Listing>(
     async (request, reply) => {
       const listing = request.query as Q
       const { scope, share } = request
-      const tokens = tokensOf(scope, operation.operationId, listing)
+      const tokens = tokensOf(scope, operationId, listing)
       const isCounted = (listing.total ?? (listing.cursor === undefined ? 'true' : 'false')) === 'true'
       const [found, counted] = await allEnded([
-        readPage(listing, tokens.start, (slice) =>
-          app.store.aggregate(pipeline(scope, { ...listing, slice }), share.reading),
-        ),
-        isCounted ? app.store.count(pipeline(scope, listing)) : undefined,
+        readPage(listing, tokens.start, (slice) => app.store.aggregate(list(scope, listing, slice), share.reading)),
+        isCounted ? app.store.count(list(scope, listing)) : undefined,
       ])
       const total = counted === undefined ? undefined : totalOf(listing, found, counted)
       const _metadata = pageMetadata(request, app.config.publicUrl, listing, found, total, tokens)
@@ -94,21 +84,18 @@ export const listOperation = <Q extends Listing>(
 /** Registers a record by its id. The response to an id of another organisation is the same as to an unknown id. */
 export const getOperation = (
   app: FastifyInstance,
-  operation: Operation & {
-    resource: TSchema
-    pipeline: (scope: Scope, id: string) => Query
-  },
+  { collection, name, article, tag, operationIds, descriptions, record, get }: Resource,
 ): void => {
-  const { url, resource, pipeline } = operation
-  const name = (resource.$id as string).toLowerCase()
-  const response = one(resource)
+  const response = one(record.schema)
   const serialize = compileResponse(response)
   app.get(
-    url,
+    `/${collection}/:id`,
     {
       schema: {
-        ...described(operation),
-        description: `${operation.description}\n\n${RECORD}`,
+        operationId: operationIds.get,
+        summary: `Get ${article} ${name} by its id`,
+        tags: [tag.name],
+        description: `${descriptions.get}\n\n${RECORD}`,
         params: IdParams(name),
         querystring: strict({}),
         response: {
@@ -120,7 +107,7 @@ export const getOperation = (
     },
     async (request, reply) => {
       const { id } = request.params as { id: string }
-      const { first } = await app.store.aggregate(pipeline(request.scope, id), request.share.reading)
+      const { first } = await app.store.aggregate(get(request.scope, id), request.share.reading)
       if (first === undefined) throw problem('not_found', `No ${name} has this id`)
       return sendDocuments(request, reply, { data: first }, serialize)
     },
@@ -146,6 +133,3 @@ const sendDocuments = async (
   const body = isLarge ? await serialize.inSteps(envelope, signal) : serialize(envelope)
   return reply.type('application/json; charset=utf-8').send(body)
 }
-
-/** The description of an operation in OpenAPI, without its parameters and responses. */
-const described = ({ operationId, summary, tag }: Operation) => ({ operationId, summary, tags: [tag] })

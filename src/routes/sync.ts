@@ -1,22 +1,10 @@
-// GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest. A new resource is one line here.
-import type { TSchema } from '@sinclair/typebox'
+// GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest.
 import type { FastifyInstance } from 'fastify'
-import { Agent } from '../../schemas/agents.js'
-import { DispatchListItem } from '../../schemas/dispatches.js'
-import { EntryListItem } from '../../schemas/entries.js'
-import { Form } from '../../schemas/forms.js'
-import { Project } from '../../schemas/projects.js'
 import { DigestPage, DigestQuery, FeedQuery, feedPage } from '../../schemas/sync.js'
-import { User } from '../../schemas/users.js'
 import type { Config } from '../config/config.js'
 import { FIRST_CURSOR } from '../paging/token.js'
-import { listAgents } from '../pipelines/agents.js'
-import { listDispatches } from '../pipelines/dispatches.js'
-import { listEntries } from '../pipelines/entries.js'
-import { listForms } from '../pipelines/forms.js'
-import { listProjects } from '../pipelines/projects.js'
-import type { FeedResource } from '../pipelines/sync.js'
-import { listUsers } from '../pipelines/users.js'
+import { resources } from '../pipelines/index.js'
+import type { Resource } from '../pipelines/resource.js'
 import { compileResponse } from '../serializer/compiler.js'
 import { databaseClock } from '../sync/clock.js'
 import { decodeCursor, encodeCursor } from '../sync/cursor.js'
@@ -40,20 +28,6 @@ const FEED =
 const DIGEST =
   'Count of the records and sum of their `updatedAt` for each range of ids. Where they differ from those of a copy, replace that range of the copy by what the list has from `idFrom` to `idTo`. Changes of the last seconds, which the feed still holds back (`settleMs` of `GET /v1/me`), differ too. It reads every record of the ranges, so a key may have one digest at a time.'
 
-interface SyncResource extends FeedResource {
-  readonly item: TSchema
-}
-
-/** The resources that can be synced, by the names of their collections. */
-const resources: readonly SyncResource[] = [
-  { collection: 'entries', item: EntryListItem, list: listEntries },
-  { collection: 'dispatches', item: DispatchListItem, list: listDispatches },
-  { collection: 'projects', item: Project, list: listProjects },
-  { collection: 'forms', item: Form, list: listForms },
-  { collection: 'agents', item: Agent, list: listAgents },
-  { collection: 'users', item: User, list: listUsers },
-]
-
 export const syncRoutes = (app: FastifyInstance, config: Config): void => {
   const { settleMs } = config.sync
   const clock = databaseClock(app.store, Math.min(INTERVAL_MS, settleMs))
@@ -62,7 +36,9 @@ export const syncRoutes = (app: FastifyInstance, config: Config): void => {
   const waiting = new Waiting({ max, maxPerKey: WAITING_PER_KEY, intervalMs: INTERVAL_MS })
   app.closing.addEventListener('abort', () => waiting.close())
 
-  for (const resource of resources) {
+  // Most copies are of entries, so they stand first in the documentation.
+  const { entries, ...others } = resources
+  for (const resource of [entries, ...Object.values(others)]) {
     feedOperation(app, resource, config, feeds, waiting)
     digestOperation(app, resource, clock)
   }
@@ -71,14 +47,14 @@ export const syncRoutes = (app: FastifyInstance, config: Config): void => {
 /** Registers the change feed of a resource. */
 const feedOperation = (
   app: FastifyInstance,
-  resource: SyncResource,
+  resource: Resource,
   { maxPerPage, sync }: Config,
   feeds: Feeds,
   waiting: Waiting,
 ): void => {
-  const { collection, item } = resource
-  const operationId = `sync${capitalised(collection)}`
-  const page = feedPage(item)
+  const { collection, item, operationIds } = resource
+  const operationId = operationIds.sync
+  const page = feedPage(item.schema)
   const serialize = compileResponse(page)
 
   app.get(
@@ -115,13 +91,17 @@ const feedOperation = (
 }
 
 /** Registers the digest of a resource. */
-const digestOperation = (app: FastifyInstance, { collection }: SyncResource, clock: () => Promise<number>): void => {
+const digestOperation = (
+  app: FastifyInstance,
+  { collection, operationIds }: Resource,
+  clock: () => Promise<number>,
+): void => {
   app.get(
     `/sync/${collection}/digest`,
     {
       config: { queue: 'digests' },
       schema: {
-        operationId: `digest${capitalised(collection)}`,
+        operationId: operationIds.digest,
         summary: `Check a copy of ${collection}`,
         description: DIGEST,
         tags: ['Sync'],
@@ -141,5 +121,3 @@ const digestOperation = (app: FastifyInstance, { collection }: SyncResource, clo
     },
   )
 }
-
-const capitalised = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1)

@@ -1,8 +1,8 @@
 // All pipelines: each query has a scope and only reads.
 import t from 'tap'
 import { expandable } from '../../schemas/entries.js'
-import { listDispatches } from '../../src/pipelines/dispatches.js'
-import { getEntry, listEntries } from '../../src/pipelines/entries.js'
+import { dispatches } from '../../src/pipelines/dispatches.js'
+import { entries } from '../../src/pipelines/entries.js'
 import { Query, type Stage } from '../../src/pipelines/stages.js'
 import { eachResource, filtersOf, filterValue } from '../support/resources.js'
 
@@ -27,7 +27,7 @@ t.test('Every query is limited to one organisation, whatever its filters are', a
     t.same(Object.keys(match), ['$and'], name)
     t.same(conditions.at(-1), { organisation: 'org' }, name)
   }
-  const listed = listDispatches(scope, { ...listing, form: 'f', agent: 'a', status: 'dispatch' })
+  const listed = dispatches.list(scope, { ...listing, form: 'f', agent: 'a', status: 'dispatch' })
   t.same(listed.match.$and, [
     { status: 'dispatched' },
     { form: 'f' },
@@ -96,13 +96,13 @@ t.test('A union keeps both queries with their scopes', async (t) => {
 
 t.test('The id is the last sort key, in the same direction', async (t) => {
   const sorts = (sortBy: 'id' | 'duration', sortOrder: 'asc' | 'desc') =>
-    listEntries(scope, { ...listing, sortBy, sortOrder, page: 3, perPage: 20 }).stages.slice(0, 3)
+    entries.list(scope, { ...listing, sortBy, sortOrder, page: 3, perPage: 20 }).stages.slice(0, 3)
   t.same(sorts('id', 'desc'), [{ $sort: { _id: -1 } }, { $skip: 40 }, { $limit: 20 }])
   t.same(sorts('duration', 'desc'), [{ $sort: { duration: -1, _id: -1 } }, { $skip: 40 }, { $limit: 20 }])
 })
 
 t.test('A pipeline keeps the fields of its response schema', async (t) => {
-  const { stages } = getEntry(scope, 'x')
+  const { stages } = entries.get(scope, 'x')
   t.match(stages.at(-1), {
     $project: { _id: 1, 'agent._id': 1, 'agent.location': 1, 'project.modifiedBy': 1, answers: 1 },
   })

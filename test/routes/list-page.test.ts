@@ -7,7 +7,8 @@ import type { BsonList } from '../../src/bson/reader.js'
 import type { Documents } from '../../src/documents/collections.js'
 import type { Start } from '../../src/paging/position.js'
 import { encodeToken } from '../../src/paging/token.js'
-import { conditions, Query, type Slice, sortedPage } from '../../src/pipelines/stages.js'
+import { entries } from '../../src/pipelines/entries.js'
+import type { Slice } from '../../src/pipelines/stages.js'
 import { readPage, tokensOf } from '../../src/routes/list-page.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
@@ -35,10 +36,9 @@ const pageReader =
   async (token?: string, parameter: 'cursor' | 'after' = 'after') => {
     const asked: Listing = { ...listing, page: 1, ...(token !== undefined && { [parameter]: token }) }
     const tokens = tokensOf({ organisation }, 'listEntries', asked)
-    const { data, next, previous } = await readPage(asked, tokens.start, (slice) => {
-      const sliced = { ...asked, slice }
-      return store.aggregate(Query.in({ organisation }, 'entries', conditions({}, sliced), sortedPage(sliced)))
-    })
+    const { data, next, previous } = await readPage(asked, tokens.start, (slice) =>
+      store.aggregate(entries.list({ organisation }, asked, slice)),
+    )
     const encoded = (start: Start | undefined) => start && tokens.encode(parameter, start)
     return { ids: idsOf(data), next: encoded(next?.start), previous: encoded(previous?.start) }
   }

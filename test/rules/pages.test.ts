@@ -138,12 +138,6 @@ t.test('docs/contract.md lists the filters and sorts of every resource', async (
   )
 })
 
-t.test('docs/architecture.md names every resource', async (t) => {
-  const [, names = ''] = /^`<resource>` is (.*?)\./ms.exec(read('docs/architecture.md')) ?? []
-  const named = [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name)
-  t.same(named.sort(), eachResource.map(([name]) => name).sort())
-})
-
 t.test('docs/demo-data.md lists every scenario with its size', async (t) => {
   const rows = scenarioNames.map((scenario) => {
     const counts = { dispatches: 0, entries: 0 }
@@ -157,5 +151,8 @@ t.test('docs/demo-data.md lists every scenario with its size', async (t) => {
 })
 
 t.test('README.md is short', async (t) => {
-  t.ok(read('README.md').split('\n').length <= 131, 'at most 130 lines: the rest belongs to a page in docs/')
+  const lines = read('README.md')
+    .split('\n')
+    .filter((line) => !line.startsWith('|'))
+  t.ok(lines.length <= 86, 'at most 85 lines besides its tables: the rest belongs to a page in docs/')
 })

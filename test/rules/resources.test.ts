@@ -13,8 +13,8 @@ const listing = (fields: object) => ({ sortBy: 'id', sortOrder: 'asc', page: 1, 
 
 /** Each response schema with the query that reads its documents. */
 const responses = eachResource.flatMap(([, { item, record, list, get }]): [TObject, Query][] => [
-  [item, list(scope, listing({}))],
-  [record, get(scope, 'x')],
+  [item.schema, list(scope, listing({}))],
+  [record.schema, get(scope, 'x')],
 ])
 
 /** The joined fields of a query, each with the collection of its documents. */
@@ -76,8 +76,8 @@ t.test('`expand` embeds in the list of entries what an entry by id embeds', asyn
   const expanded = list(scope, listing({ expand: expandable }))
   t.same(new Map([...joinsOf(expanded)].sort()), new Map([...joinsOf(get(scope, 'x'))].sort()))
   for (const field of expandable) {
-    const [, shape] = item.properties[field].anyOf as TSchema[]
-    t.equal(shape?.$ref, record.properties[field].$ref, field)
+    const [, shape] = (item.schema.properties[field] as TSchema).anyOf as TSchema[]
+    t.equal(shape?.$ref, record.schema.properties[field]?.$ref, field)
     const kept = expanded.references.find(({ fields }) => fields.includes(field))?.find([]).stages
     t.same(kept, [pick(namedSchemas.get(shape?.$ref) as TObject)], field)
   }

@@ -6,7 +6,7 @@ import t from 'tap'
 import type { Batch } from '../../seed/index.js'
 import { type Scenario, scenarioNames } from '../../seed/options.js'
 import { scenarioData } from '../../seed/scenarios.js'
-import { collections, type Documents } from '../../src/documents/collections.js'
+import { collections, type Documents, recordCollections } from '../../src/documents/collections.js'
 import { testApp } from '../support/app.js'
 import { eachResource } from '../support/resources.js'
 import { testStore } from '../support/store.js'
@@ -14,7 +14,7 @@ import { testStore } from '../support/store.js'
 type Data = { [C in Batch['collection']]: Documents[C][] }
 
 const inCollections = (batches: Iterable<Batch>): Data => {
-  const data: Data = { organisations: [], users: [], agents: [], forms: [], projects: [], dispatches: [], entries: [] }
+  const data = Object.fromEntries(['organisations', ...recordCollections].map((name) => [name, []])) as unknown as Data
   for (const { collection, documents } of batches) data[collection].push(...(documents as never[]))
   return data
 }

@@ -44,7 +44,7 @@ t.test('the resources that tests go through are those of the service', async (t)
     `/v1/sync/${name}/digest`,
   ])
   expected.push('/v1/me')
-  t.same(paths.sort(), expected.sort(), 'test/support/resources.ts lists every path')
+  t.same(paths.sort(), expected.sort(), 'src/pipelines/index.ts lists every path')
 })
 
 t.test('another organisation’s id gets the same response as an unknown one, byte for byte', async (t) => {
@@ -117,9 +117,9 @@ t.test('every filter with another organisation’s values finds nothing', async 
 t.test('a position of another organisation is refused in every list', async (t) => {
   const { get, store } = await testApp(t, { fill: fillTenants })
   // So that every list has a second page.
-  await store.insert('users', [{ ...a.user, _id: 'user-2' }])
-  await store.insert('forms', [{ ...a.form, _id: 'form-2' }])
-  for (const [name] of eachResource) {
+  for (const [name, { idOf }] of eachResource) {
+    const record = await store.dangerouslyFind(name, idOf(a))
+    await store.insert(name, [{ ...record, _id: 'second' } as never])
     const { nextCursor } = (await get(`/v1/${name}?perPage=1&cursor=*`, A)).json()._metadata
     const { next } = (await get(`/v1/${name}?perPage=1`, A)).json()._metadata.pageLinks
     for (const path of [`/v1/${name}?perPage=1&cursor=${nextCursor}`, next.replace(/^https?:\/\/[^/]+/, '')]) {

@@ -5,9 +5,9 @@ import type { Document } from 'mongodb'
 import t from 'tap'
 import { MAX_IDS } from '../../schemas/common.js'
 import { expandable } from '../../schemas/entries.js'
-import { getDispatch } from '../../src/pipelines/dispatches.js'
+import { dispatches } from '../../src/pipelines/dispatches.js'
 import { type Position, rangesAfter } from '../../src/pipelines/keyset.js'
-import { getProject } from '../../src/pipelines/projects.js'
+import { projects } from '../../src/pipelines/projects.js'
 import { type Condition, type Listing, orderOf, type Query, type Scope } from '../../src/pipelines/stages.js'
 import { digestOf, type FeedRange, hasNoStamps, newestIn, rowsIn } from '../../src/pipelines/sync.js'
 import type { Store } from '../../src/store/store.js'
@@ -183,9 +183,9 @@ t.test(title, { skip: server === undefined }, async (t) => {
 
   const listed = { sortBy: 'createdAt', sortOrder: 'asc', page: 1, perPage: 50 }
   const settled = async () => {
-    const found = eachResource.flatMap(([name, { list }]) => [
-      list(scope, listed as never),
-      rowsIn(scope, { collection: name, list }, 'changedAt', { stamp: null }, 50),
+    const found = eachResource.flatMap(([, resource]) => [
+      resource.list(scope, listed as never),
+      rowsIn(scope, resource, 'changedAt', { stamp: null }, 50),
     ])
     return (await Promise.all(found.map((query) => explainQuery(explain, query)))).flat().length === 0
   }
@@ -256,7 +256,7 @@ t.test(title, { skip: server === undefined }, async (t) => {
             ]
             for (const range of ranges) {
               const slice = { range, isBackward: false, skip: 0, limit: 51 }
-              const found = list(scope, { ...listing, slice } as never)
+              const found = list(scope, listing as never, slice)
               const check = Object.keys(selection).length > 1 ? explainQuery : explainRange
               t.same(await check(explain, found), [], JSON.stringify([listing, range]))
             }
@@ -293,12 +293,11 @@ t.test(title, { skip: server === undefined }, async (t) => {
     for (const [name, { get, idOf }] of eachResource) {
       t.same(await explainQuery(explain, get(scope, idOf(a))), [], name)
     }
-    t.same(await explainQuery(explain, getProject(scope, 'project-1')), [], 'project that dispatches name')
+    t.same(await explainQuery(explain, projects.get(scope, 'project-1')), [], 'project that dispatches name')
   })
 
-  for (const [name, { list }] of eachResource) {
+  for (const [name, resource] of eachResource) {
     t.test(`the feed and the digest of ${name}`, async (t) => {
-      const resource = { collection: name, list }
       const $lt = new Date(Date.now() + 1000)
       const ranges: FeedRange[] = [
         { stamp: null },
@@ -336,7 +335,7 @@ t.test(title, { skip: server === undefined }, async (t) => {
       collection === 'users' ? a.user._id : `${collection.replace('entries', 'entry').replace(/e?s$/, '')}${n}-a`
     const queries = [
       ...eachResource.map(([, { list }]) => list(scope, { ...listed, expand: expandable } as never)),
-      getDispatch(scope, a.dispatch(1)._id),
+      dispatches.get(scope, a.dispatch(1)._id),
     ]
     const references = queries.flatMap(({ references }) => references)
     t.equal(references.length, 7)

@@ -5,8 +5,8 @@ import t from 'tap'
 import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem } from '../../schemas/entries.js'
 import { one, page } from '../../schemas/envelope.js'
-import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
-import { getEntry, listEntries } from '../../src/pipelines/entries.js'
+import { dispatches } from '../../src/pipelines/dispatches.js'
+import { entries } from '../../src/pipelines/entries.js'
 import type { Query } from '../../src/pipelines/stages.js'
 import { compileResponse } from '../../src/serializer/compiler.js'
 import { testApp } from '../support/app.js'
@@ -68,12 +68,12 @@ t.test('a value of the wrong type is an error that names its record and field', 
     const [listed, fetched] =
       collection === 'dispatches'
         ? [
-            await errorOf(page(DispatchListItem), listDispatches(scope, listing), true),
-            await errorOf(one(Dispatch), getDispatch(scope, id), false),
+            await errorOf(page(DispatchListItem), dispatches.list(scope, listing), true),
+            await errorOf(one(Dispatch), dispatches.get(scope, id), false),
           ]
         : [
-            await errorOf(page(EntryListItem), listEntries(scope, listing), true),
-            await errorOf(one(Entry), getEntry(scope, id), false),
+            await errorOf(page(EntryListItem), entries.list(scope, listing), true),
+            await errorOf(one(Entry), entries.get(scope, id), false),
           ]
     const expected = (error: string) => (error === '' ? '' : `${collection} ${id}: ${error}`)
     t.equal(listed, expected(list), JSON.stringify(fields))

@@ -3,9 +3,9 @@
 import { BSON } from 'mongodb'
 import t from 'tap'
 import type { CollectionName } from '../../src/documents/collections.js'
-import { getDispatch } from '../../src/pipelines/dispatches.js'
-import { listEntries } from '../../src/pipelines/entries.js'
-import { listProjects } from '../../src/pipelines/projects.js'
+import { dispatches } from '../../src/pipelines/dispatches.js'
+import { entries } from '../../src/pipelines/entries.js'
+import { projects } from '../../src/pipelines/projects.js'
 import { type Condition, type Expression, type Lookup, Query, type Stage } from '../../src/pipelines/stages.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { Store } from '../../src/store/store.js'
@@ -74,8 +74,8 @@ t.test('Later changes of an inserted object do not change the stored document', 
 t.test('A query cannot change stored documents', async (t) => {
   const store = await filled()
   const queries = [
-    getDispatch({ organisation: A }, 'dispatch1-a'),
-    listProjects({ organisation: A }, page),
+    dispatches.get({ organisation: A }, 'dispatch1-a'),
+    projects.list({ organisation: A }, page),
     query('dispatches', [], { $set: { 'recipients.agents': [], name: { $literal: 'Changed' }, form: '$nothing' } }),
   ]
   const stored = await Promise.all([
@@ -109,7 +109,7 @@ t.test('The next query sees an update: by id, by condition, in its order and in 
 
   await store.update('users', a.user._id, { firstName: 'Zainab' })
   t.match(await store.dangerouslyFind('users', a.user._id), { ...a.user, firstName: 'Zainab' })
-  const [project] = objectsOf(await store.aggregate(listProjects({ organisation: A }, page)))
+  const [project] = objectsOf(await store.aggregate(projects.list({ organisation: A }, page)))
   t.match(project, { createdBy: { firstName: 'Zainab' } })
 
   t.equal(await store.update('users', 'nobody', { firstName: 'Zainab' }), false)
@@ -230,8 +230,8 @@ t.test('A page has the requested part of the list, also beyond its end', async (
   t.same(await cut({ $skip: 3 }), ['entry9-a'])
   t.same(await cut({ $limit: 1 }), ['entry1-a'])
   t.same(await cut({ $skip: Number.MAX_SAFE_INTEGER }, { $limit: 1000 }), [])
-  t.equal(objectsOf(await store.aggregate(listEntries({ organisation: A }, { ...page, page: 2 }))).length, 0)
-  t.equal((await store.aggregate(listEntries({ organisation: A }, { ...page, page: 2 }))).first, undefined)
+  t.equal(objectsOf(await store.aggregate(entries.list({ organisation: A }, { ...page, page: 2 }))).length, 0)
+  t.equal((await store.aggregate(entries.list({ organisation: A }, { ...page, page: 2 }))).first, undefined)
 })
 
 t.test('Unsupported stages and unsupported forms of stages are errors', async (t) => {

@@ -1,7 +1,7 @@
 // A page that is too large. It has a process of its own, because it keeps the stand-in server busy.
 import t from 'tap'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../../src/bson/reader.js'
-import { listEntries } from '../../src/pipelines/entries.js'
+import { entries as entryResource } from '../../src/pipelines/entries.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { mongoSettings } from '../support/store.js'
 import { A, a } from '../support/tenants.js'
@@ -19,7 +19,7 @@ t.test('A page whose documents are too large for a response is not read to its e
   const entries = Array.from({ length: COUNT }, (_, i) => ({ ...a.entry(0), _id: `large${i}`, answers }))
   await server.store.insert('entries', entries)
   const page = (perPage: number) =>
-    store.aggregate(listEntries({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page: 1, perPage }))
+    store.aggregate(entryResource.list({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page: 1, perPage }))
 
   server.firstBatch = 3
   await t.rejects(page(COUNT), ResponseTooLarge)

@@ -6,7 +6,7 @@ import { Socket } from 'node:net'
 import { MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
 import { type BsonList, elements } from '../../src/bson/reader.js'
-import { listEntries } from '../../src/pipelines/entries.js'
+import { entries as entryResource } from '../../src/pipelines/entries.js'
 import { Query } from '../../src/pipelines/stages.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
@@ -22,7 +22,7 @@ const timeout = 5000
 const impatient = { MONGODB_TIMEOUT_MS: '2000' }
 
 const entries = (page = 1, perPage = 1000) =>
-  listEntries({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page, perPage })
+  entryResource.list({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page, perPage })
 
 const start = async (t: Test, settings: Record<string, string> = {}) => {
   const server = await WireServer.for(t)

@@ -2,7 +2,7 @@
 import { BSON, ObjectId } from 'mongodb'
 import t from 'tap'
 import { BsonList, bsonArray, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
-import { listProjects } from '../../src/pipelines/projects.js'
+import { projects as projectResource } from '../../src/pipelines/projects.js'
 import { type Condition, Query } from '../../src/pipelines/stages.js'
 import { withReferences } from '../../src/store/references.js'
 import { objectsOf } from '../support/bson.js'
@@ -106,7 +106,7 @@ t.test('Without ids there is no query', async (t) => {
 t.test('An admin of another organisation is not found', async (t) => {
   const store = testStore(t)
   await fillTenants(store)
-  const query = listProjects({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 })
+  const query = projectResource.list({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 })
   const projects = objectsOf(await store.aggregate(query))
   t.match(projects[0], { createdBy: { _id: a.user._id, lastName: a.user.lastName } })
   const robbed = projects.find(({ _id }) => _id === stolen.project._id)

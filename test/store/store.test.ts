@@ -11,7 +11,7 @@ import { EntryListItem, expandable } from '../../schemas/entries.js'
 import { one, page } from '../../schemas/envelope.js'
 import { Project } from '../../schemas/projects.js'
 import type { CollectionName } from '../../src/documents/collections.js'
-import { listEntries } from '../../src/pipelines/entries.js'
+import { entries } from '../../src/pipelines/entries.js'
 import { type Condition, type Listing, type Lookup, pick, Query, type Scope } from '../../src/pipelines/stages.js'
 import { compileResponse } from '../../src/serializer/compiler.js'
 import { compileSelections } from '../../src/serializer/selections.js'
@@ -352,7 +352,7 @@ t.test('Both stores give the same results', async (t) => {
     }
   })
 
-  const lists = (name: ResourceName, { query: schema, item, list: pipeline }: Resource) => {
+  const lists = (name: ResourceName, { query: schema, item: { schema: item }, list: pipeline }: Resource) => {
     const values = { ...commonValues(name), ...filterValues[name] }
     const write = compileResponse(page(item))
     const ask =
@@ -420,7 +420,7 @@ t.test('Both stores give the same results', async (t) => {
     const write = compileResponse(page(EntryListItem))
     for (const expand of [...expandable.map((field) => [field]), [...expandable]]) {
       for (const fields of [undefined, ['form'], ['id', 'agent', 'project']]) {
-        const query = listEntries(ownScope, {
+        const query = entries.list(ownScope, {
           ...{ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1000, expand },
           ...(fields && { fields }),
         })
@@ -436,7 +436,7 @@ t.test('Both stores give the same results', async (t) => {
 
   for (const [name, { record, get }] of eachResource) {
     t.test(`Each of the ${name} by its id`, async (t) => {
-      const write = compileResponse(one(record))
+      const write = compileResponse(one(record.schema))
       for (const organisation of [A, B, ODD_PLACES, ...Object.keys(unfit)]) {
         const every = Query.in({ organisation }, name, [], [{ $sort: { _id: 1 } }])
         const ids = objectsOf(await embedded.aggregate(every)).map(({ _id }) => _id)

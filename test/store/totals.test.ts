@@ -1,13 +1,13 @@
 // The cache for totals: equal counts at the same time run once, and a total is kept in proportion to its cost.
 import t from 'tap'
-import { listEntries } from '../../src/pipelines/entries.js'
+import { entries as entryResource } from '../../src/pipelines/entries.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { StoreUnavailable } from '../../src/store/store.js'
 import { keepTotals } from '../../src/store/totals.js'
 
 const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
 const entries = (organisation = 'a', status?: string, page = 1) =>
-  listEntries({ organisation }, { ...listing, page, ...(status && { status }) })
+  entryResource.list({ organisation }, { ...listing, page, ...(status && { status }) })
 
 /** A store whose counts are 1, 2, 3 …. Each takes `cost` milliseconds of a clock that does not move otherwise. */
 const slowStore = (cost: number) => {

@@ -4,6 +4,7 @@ import { buildApp } from '../../src/app.js'
 import { type BsonList, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { loadDemo } from '../../src/demo.js'
 import { recordCollections } from '../../src/documents/collections.js'
+import { resources } from '../../src/pipelines/index.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { encodeCursor, START } from '../../src/sync/cursor.js'
@@ -94,8 +95,7 @@ export const recordExamples = async (): Promise<Recorded> => {
       tick()
       await demo.upsert(collection, [{ ...third, createdAt: '2025-07-01' }] as never)
       tick()
-      const operationId = `sync${collection[0]?.toUpperCase()}${collection.slice(1)}`
-      responses[operationId] = await askFeed(page._metadata.nextCursor)
+      responses[resources[collection].operationIds.sync] = await askFeed(page._metadata.nextCursor)
       // The record is mended, because other feeds embed it.
       await demo.upsert(collection, [third] as never)
     }

@@ -1,90 +1,38 @@
-// The resources of the service, for every test that goes through all of them. A new resource is added here once.
+// What tests know of the resources besides their declarations, for every test that goes through all of them.
 import type { TObject, TSchema } from '@sinclair/typebox'
-import { Agent, AgentListQuery } from '../../schemas/agents.js'
 import { paging, sorting } from '../../schemas/common.js'
-import { Dispatch, DispatchListItem, DispatchListQuery } from '../../schemas/dispatches.js'
-import { Entry, EntryListItem, EntryListQuery } from '../../schemas/entries.js'
-import { Form, FormListQuery } from '../../schemas/forms.js'
-import { Project, ProjectListQuery } from '../../schemas/projects.js'
-import { User, UserListQuery } from '../../schemas/users.js'
-import { getAgent, listAgents } from '../../src/pipelines/agents.js'
-import { getDispatch, listDispatches } from '../../src/pipelines/dispatches.js'
-import { getEntry, listEntries } from '../../src/pipelines/entries.js'
-import { getForm, listForms } from '../../src/pipelines/forms.js'
-import { getProject, listProjects } from '../../src/pipelines/projects.js'
-import type { Query, Scope } from '../../src/pipelines/stages.js'
-import { getUser, listUsers } from '../../src/pipelines/users.js'
+import type { RecordCollection } from '../../src/documents/collections.js'
+import { resources as declared } from '../../src/pipelines/index.js'
+import type { Resource as Declared } from '../../src/pipelines/resource.js'
 import type { tenant } from './tenants.js'
 
-export interface Resource {
-  /** The parameters of its list. */
-  readonly query: TObject
-  /** What its list shows of each record, and the record by its id. */
-  readonly item: TObject
-  readonly record: TObject
-  readonly list: (scope: Scope, listing: never) => Query
-  readonly get: (scope: Scope, id: string) => Query
-  /** A record of it that an organisation has. */
-  readonly idOf: (organisation: ReturnType<typeof tenant>) => string
+/** A record of each resource that an organisation has. */
+const idOf: Record<RecordCollection, (organisation: ReturnType<typeof tenant>) => string> = {
+  dispatches: ({ dispatch }) => dispatch(1)._id,
+  projects: ({ project }) => project(1)._id,
+  entries: ({ entry }) => entry(1)._id,
+  forms: ({ form }) => form._id,
+  agents: ({ agent }) => agent(1)._id,
+  users: ({ user }) => user._id,
 }
 
 const limits = { page: 1, perPage: 50, maxPerPage: 1000 }
 
+export type ResourceName = RecordCollection
+
+export interface Resource extends Omit<Declared, 'query'> {
+  /** The parameters of its list. */
+  readonly query: TObject
+  readonly idOf: (organisation: ReturnType<typeof tenant>) => string
+}
+
+export const eachResource = (Object.keys(declared) as ResourceName[]).map((name): [ResourceName, Resource] => [
+  name,
+  { ...declared[name], query: declared[name].query(limits), idOf: idOf[name] },
+])
+
 /** By their names in paths. */
-export const resources = {
-  dispatches: {
-    query: DispatchListQuery(limits),
-    item: DispatchListItem,
-    record: Dispatch,
-    list: listDispatches,
-    get: getDispatch,
-    idOf: ({ dispatch }) => dispatch(1)._id,
-  },
-  projects: {
-    query: ProjectListQuery(limits),
-    item: Project,
-    record: Project,
-    list: listProjects,
-    get: getProject,
-    idOf: ({ project }) => project(1)._id,
-  },
-  entries: {
-    query: EntryListQuery(limits),
-    item: EntryListItem,
-    record: Entry,
-    list: listEntries,
-    get: getEntry,
-    idOf: ({ entry }) => entry(1)._id,
-  },
-  forms: {
-    query: FormListQuery(limits),
-    item: Form,
-    record: Form,
-    list: listForms,
-    get: getForm,
-    idOf: ({ form }) => form._id,
-  },
-  agents: {
-    query: AgentListQuery(limits),
-    item: Agent,
-    record: Agent,
-    list: listAgents,
-    get: getAgent,
-    idOf: ({ agent }) => agent(1)._id,
-  },
-  users: {
-    query: UserListQuery(limits),
-    item: User,
-    record: User,
-    list: listUsers,
-    get: getUser,
-    idOf: ({ user }) => user._id,
-  },
-} satisfies Record<string, Resource>
-
-export type ResourceName = keyof typeof resources
-
-export const eachResource = Object.entries(resources) as [ResourceName, Resource][]
+export const resources = Object.fromEntries(eachResource) as Record<ResourceName, Resource>
 
 /** The parameters of a list that are no filters. */
 const notFilters = [...Object.keys({ ...paging(limits), ...sorting('', []) }), 'fields', 'expand']

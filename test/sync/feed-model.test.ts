@@ -3,8 +3,7 @@
 import fc from 'fast-check'
 import { BSON } from 'mongodb'
 import t, { type Test } from 'tap'
-import { listEntries } from '../../src/pipelines/entries.js'
-import type { FeedResource } from '../../src/pipelines/sync.js'
+import { entries } from '../../src/pipelines/entries.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { Store } from '../../src/store/store.js'
 import type { Cursor } from '../../src/sync/cursor.js'
@@ -13,7 +12,6 @@ import { databaseOn } from '../support/store.js'
 import { tenant } from '../support/tenants.js'
 
 const server = process.env.TEST_MONGODB_URI
-const entries: FeedResource = { collection: 'entries', list: listEntries }
 
 /** The settle window, and more than the longest time from the beginning of a write to its commit. */
 const WINDOW = 8

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { ResponseTooLarge } from '../../src/bson/reader.js'
 import { fieldOf, stringOf } from '../../src/bson/values.js'
 import type { Documents } from '../../src/documents/collections.js'
-import { listEntries } from '../../src/pipelines/entries.js'
+import { entries } from '../../src/pipelines/entries.js'
 import type { FeedResource } from '../../src/pipelines/sync.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { Store } from '../../src/store/store.js'
@@ -14,7 +14,6 @@ import { type FeedPage, type FeedSettings, Feeds } from '../../src/sync/feed.js'
 import { testStore } from '../support/store.js'
 import { A, a, B, b } from '../support/tenants.js'
 
-const entries: FeedResource = { collection: 'entries', list: listEntries }
 const scope = { organisation: A }
 const feed = { scope, resource: entries }
 const DAY = 86_400_000

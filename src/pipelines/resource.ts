@@ -1,0 +1,134 @@
+// What a resource is. Each declares itself once, in the file of its name; index.ts lists them all. Paths, the OpenAPI
+// document, the change feed and the tests go through that list. The queries are pure functions, without I/O.
+import type { TObject } from '@sinclair/typebox'
+import type { CommonFilters, PageLimits } from '../../schemas/common.js'
+import type { RecordCollection } from '../documents/collections.js'
+import type { ReferencesTo } from './joins.js'
+import {
+  type Condition,
+  type Listing,
+  type Paths,
+  pick,
+  Query,
+  type References,
+  type Scope,
+  type Slice,
+  type Stage,
+  sortedPage,
+} from './stages.js'
+
+/** A function for each filter of a list, which turns its value into a condition. A missing filter is a type error. */
+type FiltersFor<Q> = {
+  readonly [F in Exclude<keyof Q, keyof Listing>]-?: (value: NonNullable<Q[F]>) => Condition
+}
+
+/** How stored documents become those of a response, whichever of them are read. */
+export interface Shape {
+  /** What the response shows of a document. No other fields leave the database. */
+  readonly schema: TObject
+  /** The stages that make a field of something else than its stored value, by the name of the field. */
+  readonly stages?: Readonly<Record<string, (scope: Scope, field: string) => readonly Stage[]>>
+  /** Fields that hold ids. The store replaces them by documents. */
+  readonly references?: readonly ReferencesTo[]
+  /** Fields that hold ids, which `expand` replaces by documents. */
+  readonly expandable?: readonly ReferencesTo[]
+}
+
+/** A shape as one request needs it. */
+export interface RequestedShape {
+  readonly stages: readonly Stage[]
+  readonly references: readonly References[]
+  /** All fields that the shape has. */
+  readonly fields: Paths
+}
+
+interface Declaration {
+  readonly collection: RecordCollection
+  /** One of its records, as texts call it, and the article of that name. */
+  readonly name: string
+  readonly article: 'a' | 'an'
+  /** Its part of the OpenAPI document. */
+  readonly tag: { readonly name: string; readonly description: string }
+  readonly operationIds: { readonly list: string; readonly get: string; readonly sync: string; readonly digest: string }
+  /** What its list and its by-id are for, and what to look out for. */
+  readonly descriptions: { readonly list: string; readonly get: string }
+  /** The parameters of its list. */
+  readonly query: (limits: PageLimits) => TObject
+  /** What its list and its feed show of a record. */
+  readonly item: Shape
+  /** What its by-id shows of a record. */
+  readonly record: Shape
+}
+
+export interface Resource<Q extends Listing = never> extends Declaration {
+  /** The query of a part of its list; by default, of the page with the number `page`. */
+  readonly list: (scope: Scope, listing: Q, slice?: Slice) => Query
+  /** The query of a record by its id. */
+  readonly get: (scope: Scope, id: string) => Query
+  /** The shape of an item with all its fields, and nothing expanded. */
+  readonly itemShape: (scope: Scope) => RequestedShape
+}
+
+/** Makes a resource of its declaration and of the conditions of its filters, besides those that every list has. */
+export const defineResource = <Q extends Listing>({
+  filters,
+  ...declaration
+}: Declaration & { readonly filters: FiltersFor<Omit<Q, keyof CommonFilters>> }): Resource<Q> => {
+  const { collection } = declaration
+  const [itemShape, recordShape] = [shapeOf(declaration.item), shapeOf(declaration.record)]
+  const conditions = Object.entries<(value: never) => Condition>({ ...filters, ...commonFilterConditions })
+  return {
+    ...declaration,
+    itemShape,
+    list(scope, listing, slice) {
+      const matching = conditions.flatMap(([name, condition]) => {
+        const value = listing[name as keyof Q]
+        return value === undefined ? [] : [condition(value as never)]
+      })
+      if (slice?.range !== undefined) matching.push(slice.range)
+      const { stages, references, fields } = itemShape(scope, listing)
+      const shaping = [...sortedPage(listing, slice), ...stages, { $project: shownPaths(fields, listing) }]
+      return Query.in(scope, collection, matching, shaping, references)
+    },
+    get(scope, id) {
+      const { stages, references, fields } = recordShape(scope)
+      return Query.in(scope, collection, [{ _id: id }], [...stages, { $project: fields }], references)
+    },
+  }
+}
+
+/** The conditions of the filters that every list has. */
+const commonFilterConditions: FiltersFor<CommonFilters> = {
+  ids: (ids) => ({ _id: { $in: ids } }),
+  idFrom: (id) => ({ _id: { $gte: id } }),
+  idTo: (id) => ({ _id: { $lt: id } }),
+  updatedSince: (time) => ({ updatedAt: { $gte: time } }),
+  updatedBefore: (time) => ({ updatedAt: { $lt: time } }),
+  createdSince: (time) => ({ createdAt: { $gte: time } }),
+  createdBefore: (time) => ({ createdAt: { $lt: time } }),
+}
+
+/** Returns a function that gives a shape for a request. It makes nothing for fields that the request does not show. */
+const shapeOf = ({ schema, stages = {}, references = [], expandable = [] }: Shape) => {
+  const { $project: paths } = pick(
+    schema,
+    references.flatMap(({ fields }) => fields),
+  )
+  return (scope: Scope, { fields: shown, expand }: Pick<Listing, 'fields' | 'expand'> = {}): RequestedShape => {
+    const expanded = expandable.filter(({ fields }) => fields.some((field) => expand?.includes(field)))
+    return {
+      stages: Object.entries(stages).flatMap(([field, stagesOf]) =>
+        (shown?.includes(field) ?? true) ? stagesOf(scope, field) : [],
+      ),
+      references: [...references, ...expanded].map(({ ofScope }) => ofScope(scope)),
+      fields: paths,
+    }
+  }
+}
+
+/** The paths of the fields that a request shows, always with the id and the field that the list is sorted by. */
+const shownPaths = (all: Paths, { fields, sortBy }: Listing): Paths => {
+  if (fields === undefined) return all
+  const names = new Set(['_id', sortBy, ...fields])
+  return Object.fromEntries(Object.entries(all).filter(([path]) => names.has(path.split('.')[0] as string)))
+}
