@@ -11,7 +11,7 @@ import * as conditions from 'mingo/operators/query'
 import { Query as Criteria } from 'mingo/query'
 import type { Options } from 'mingo/types'
 import { resolve } from 'mingo/util'
-import { BSON } from 'mongodb'
+import { BSON, Long } from 'mongodb'
 import { BsonList } from '../bson/reader.js'
 import {
   CHANGED_AT,
@@ -251,6 +251,11 @@ const context = Context.init({
   },
   query: {
     ...conditions,
+    // Unlike mingo's, it compares integers of 64 bits.
+    $eq: (path: string, value: unknown, options: Options) =>
+      typeof value === 'number' || Long.isLong(value)
+        ? ordered((order) => order === 0)(path, value)
+        : conditions.$eq(path, value, options),
     $gt: ordered((order) => order > 0),
     $gte: ordered((order) => order >= 0),
     $lt: ordered((order) => order < 0),
@@ -302,9 +307,11 @@ class Table {
 
   #put(document: Document): void {
     const id = document._id as string
-    // The clone keeps later changes of the caller's document out of the store.
-    const keys = Object.fromEntries([...this.indexed].map((field) => [field, structuredClone(at(document, field))]))
-    this.#rows.set(id, { id, bytes: encode(document), keys })
+    const bytes = encode(document)
+    // The keys are of the bytes, so that later changes of the caller's document stay out of the store.
+    const stored = BSON.deserialize(bytes)
+    const keys = Object.fromEntries([...this.indexed].map((field) => [field, at(stored, field)]))
+    this.#rows.set(id, { id, bytes, keys })
     this.#orders.clear()
     this.#equals.clear()
   }
@@ -342,7 +349,8 @@ class Table {
     for (const condition of match.$and as Condition[]) {
       for (const [field, value] of Object.entries(condition)) {
         if (this.indexed.has(field) && typeof value === 'string') equalities.push({ field, value })
-        else others.push(new Criteria({ [field]: value }, { context }))
+        // mingo takes no bigint. In BSON it becomes what the documents have.
+        else others.push(new Criteria(BSON.deserialize(BSON.serialize({ [field]: value })), { context }))
       }
     }
     const matches = (row: Row) =>

@@ -30,7 +30,7 @@ import type { Condition, Query } from '../pipelines/stages.js'
 import { withReferences } from './references.js'
 import { QueryTimeout, type Store, StoreUnavailable } from './store.js'
 import { storedOf } from './stored.js'
-import { whenStuck, within } from './stuck.js'
+import { whenStuck, withTimeLimit } from './stuck.js'
 
 /** How to connect to MongoDB. Options in the URI override the settings below. */
 export interface MongoSettings {
@@ -158,7 +158,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     }
   }
 
-  const runRead = <T>(operation: () => Promise<T>): Promise<T> => within(longestReadMs, run(operation))
+  const runRead = <T>(operation: () => Promise<T>): Promise<T> => withTimeLimit(longestReadMs, run(operation))
 
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
 

@@ -54,7 +54,7 @@ const idsIn = (rows: readonly Buffer[], references: readonly References[]): Ids[
   const fields = [...byField.keys()]
   for (const row of rows) {
     for (const { field, element } of valuesOf(fields, row)) {
-      if (isId(element)) (byField.get(field) as Ids).set(idKey(row, element), idValue(row, element))
+      if (isId(element)) (byField.get(field) as Ids).set(typedId(row, element), idValue(row, element))
     }
   }
   return ids
@@ -83,7 +83,7 @@ const leadsTo = (fields: readonly string[], name: string, { type }: Element): bo
 const documentsById = (list: BsonList): [string, Buffer][] =>
   list.documents.map((document) => {
     const id = [...elements(document, 0)].find(({ name }) => name === '_id') as Element
-    return [idKey(document, id), document]
+    return [typedId(document, id), document]
   })
 
 type ById = ReadonlyMap<string, Buffer>
@@ -105,10 +105,10 @@ const embedded = (
       parts.push(bytes.subarray(from, element.at), embedded(fields, byField, bytes, element.at, `${name}.`))
     } else if (byId === undefined) parts.push(bytes.subarray(from, element.next))
     else if (element.type === Bson.array) {
-      const found = Array.from(elements(bytes, element.at)).flatMap((item) => byId.get(idKey(bytes, item)) ?? [])
+      const found = Array.from(elements(bytes, element.at)).flatMap((item) => byId.get(typedId(bytes, item)) ?? [])
       parts.push(bytes.subarray(from, element.at), bsonArray(found))
     } else {
-      const document = byId.get(idKey(bytes, element))
+      const document = byId.get(typedId(bytes, element))
       if (document !== undefined) parts.push(Buffer.of(Bson.document), bytes.subarray(from + 1, element.at), document)
     }
     from = element.next
@@ -119,7 +119,7 @@ const embedded = (
 const isId = ({ type }: Element): boolean => type === Bson.string || type === Bson.objectId
 
 /** A text that identifies an id. The type is part of it, because a string and an ObjectId are never the same id. */
-const idKey = (bytes: Buffer, { type, at, next }: Element): string => `${type}:${bytes.toString('latin1', at, next)}`
+const typedId = (bytes: Buffer, { type, at, next }: Element): string => `${type}:${bytes.toString('latin1', at, next)}`
 
 const idValue = (bytes: Buffer, { type, at, next }: Element): string | ObjectId =>
   type === Bson.string ? bytes.toString('utf8', at + 4, next - 1) : new ObjectId(bytes.subarray(at, next))

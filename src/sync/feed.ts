@@ -11,7 +11,8 @@ import {
 } from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
 import { problem } from '../http/problems.js'
-import { idKey, inOrderOfIds } from '../paging/empty-values.js'
+import { inOrderOfIds, sortKeyOfId } from '../paging/empty-values.js'
+import { MAX_ID_BYTES } from '../paging/position.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import type { Scope } from '../pipelines/stages.js'
 import {
@@ -27,13 +28,11 @@ import {
 import { FeedItems } from '../serializer/feed.js'
 import type { Store } from '../store/store.js'
 import type { Clock } from './clock.js'
-import { type Cursor, type Position, START } from './cursor.js'
+import { type Cursor, type FeedPosition, START } from './cursor.js'
 
 const DAY_MS = 86_400_000
 /** The most bytes of BSON in a page. Written as JSON, they are still below the limit of a response. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
-/** The longest id in a cursor, long enough for 500 characters. A URL could not carry a cursor with a much longer one. */
-const MAX_ID_BYTES = 2000
 /** How much of a longer id its error shows. */
 const SHOWN_LENGTH = 100
 
@@ -60,7 +59,7 @@ interface Row {
 }
 
 /** Which feed is read, and for which request. */
-interface Asked {
+interface FeedRequest {
   readonly scope: Scope
   readonly resource: FeedResource
   readonly signal: AbortSignal | undefined
@@ -75,7 +74,7 @@ const REMEMBERED_FEEDS = 10_000
 
 export class Feeds {
   /** Where feeds were found empty. Until the clock is read again, further requests for them need no look-up. */
-  readonly #empty = new LRUCache<string, { position: Position; horizon: number }>({ max: REMEMBERED_FEEDS })
+  readonly #empty = new LRUCache<string, { position: FeedPosition; horizon: number }>({ max: REMEMBERED_FEEDS })
 
   constructor(
     readonly store: Pick<Store, 'aggregate'>,
@@ -122,22 +121,26 @@ export class Feeds {
    * The first rows of ranges, up to a limit. If they are too large to be read at once, the limit is halved, down to
    * two.
    */
-  async #firstRows(asked: Asked, ranges: readonly FeedRange[], limit: number): Promise<{ rows: Row[]; limit: number }> {
+  async #firstRows(
+    request: FeedRequest,
+    ranges: readonly FeedRange[],
+    limit: number,
+  ): Promise<{ rows: Row[]; limit: number }> {
     const rows: Row[] = []
     try {
       for (const range of ranges) {
-        rows.push(...(await this.#rowsIn(asked, range, limit - rows.length)))
+        rows.push(...(await this.#rowsIn(request, range, limit - rows.length)))
         if (rows.length === limit) break
       }
       return { rows, limit }
     } catch (error) {
       if (!(error instanceof ResponseTooLarge) || limit === 2) throw error
-      return this.#firstRows(asked, ranges, Math.max(2, Math.floor(limit / 2)))
+      return this.#firstRows(request, ranges, Math.max(2, Math.floor(limit / 2)))
     }
   }
 
   /** Whether a look-up below the same horizon has found nothing after this position, or after an earlier one. */
-  #isEmpty(feed: string, { stamp }: Position, horizon: number): boolean {
+  #isEmpty(feed: string, { stamp }: FeedPosition, horizon: number): boolean {
     const known = this.#empty.get(feed)
     if (known === undefined || known.horizon !== horizon || stamp === null) return false
     const from = known.position
@@ -156,7 +159,7 @@ export class Feeds {
   }
 
   /** The first rows of a range in their order. */
-  async #rowsIn({ scope, resource, signal }: Asked, range: FeedRange, limit: number): Promise<Row[]> {
+  async #rowsIn({ scope, resource, signal }: FeedRequest, range: FeedRange, limit: number): Promise<Row[]> {
     const { stamp } = this.settings
     const read = (range: FeedRange): Promise<BsonList> =>
       this.store.aggregate(rowsIn(scope, resource, stamp, range, limit), signal, 'primary')
@@ -175,13 +178,13 @@ export class Feeds {
   #inOrder(rows: Row[]): Row[] {
     if (!rows.some(({ isDeleted }) => isDeleted)) return rows
     return rows
-      .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: idKey(row.document.bytes) }))
+      .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: sortKeyOfId(row.document.bytes) }))
       .sort((a, b) => a.stamp - b.stamp || (a.id < b.id ? -1 : 1))
       .map(({ row }) => row)
   }
 
   /** A position between two rows. If their stamps differ, it has no id, so that one range follows it instead of two. */
-  #between(rows: readonly Row[]): Position {
+  #between(rows: readonly Row[]): FeedPosition {
     const [last, next] = rows as [Row, Row]
     const stamp = this.#stampOf(last) ?? null
     if (stamp !== null && this.#stampOf(next) !== stamp) return { stamp: stamp + 1, id: null }
@@ -212,7 +215,7 @@ const fitting = (rows: readonly Row[]): number => {
 }
 
 /** The ranges of the feed after a position, in order. Each is read only if those before it do not fill the page. */
-const rangesBehind = ({ stamp, id }: Position, horizon: number): FeedRange[] => {
+const rangesBehind = ({ stamp, id }: FeedPosition, horizon: number): FeedRange[] => {
   if (stamp !== null && stamp >= horizon) return []
   const $lt = new Date(horizon)
   const at = stamp === null ? null : new Date(stamp)
@@ -222,7 +225,7 @@ const rangesBehind = ({ stamp, id }: Position, horizon: number): FeedRange[] => 
 }
 
 /** The position at the horizon, or the given one if it is later: another process may have read a later clock. */
-const later = (position: Position, horizon: number): Position =>
+const later = (position: FeedPosition, horizon: number): FeedPosition =>
   position.stamp !== null && position.stamp >= horizon ? position : { stamp: horizon, id: null }
 
 /** The id of a row, or undefined if it is not a string. */
