@@ -16,11 +16,18 @@ const own = ({ organisation }: Scope, as: string): Expression => ({
   $filter: { input: `$${as}`, cond: { $eq: ['$$this.organisation', { $literal: organisation }] } },
 })
 
-/** Replaces the id in `field` by its document, or removes the field if there is no such document. */
+/**
+ * Replaces the id in `field` by its document, or removes the field if there is no such document. What is neither an id
+ * nor null becomes an array, which the serializer refuses: an object in place of an id must not pass as the document.
+ */
 const embed = (scope: Scope, from: CollectionName, field: string): Stage[] => [
-  { $lookup: { from, localField: field, foreignField: '_id', as: field } },
-  { $set: { [field]: { $first: own(scope, field) } } },
+  { $lookup: { from, localField: field, foreignField: '_id', as: 'found' } },
+  { $set: { [field]: { $cond: [isIdOrNull(field), { $first: own(scope, 'found') }, []] } } },
 ]
+
+const isIdOrNull = (field: string): Expression => ({
+  $in: [{ $type: `$${field}` }, { $literal: ['string', 'objectId', 'null', 'undefined', 'missing'] }],
+})
 
 /** Embeds the admins who created and last changed a dispatch or a project. */
 export const embedAuthors = (scope: Scope): Stage[] => authorFields.flatMap((field) => embed(scope, 'users', field))

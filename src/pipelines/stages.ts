@@ -60,7 +60,15 @@ export interface References {
 const writingStages = ['$out', '$merge']
 
 /**
- * A query for a store: the documents that match `match` go through `stages`. It always has a scope and never writes.
+ * A condition on an organisation also finds an array that contains it. A document with such an array belongs to nobody.
+ * Only the document can tell, and counts and digests read nothing but an index, so they include it.
+ */
+const notInArray = (owner: string, stages: readonly Stage[]): Condition =>
+  stages.some(({ $group }) => $group) ? {} : { [owner]: { $not: { $type: 'array' } } }
+
+/**
+ * A query for a store: the documents that match `match` and `exactly` go through `stages`. It always has a scope and
+ * never writes.
  */
 export class Query {
   /**
@@ -71,6 +79,8 @@ export class Query {
   private constructor(
     readonly collection: CollectionName,
     readonly match: Condition,
+    /** What documents that are read meet besides. A count leaves it out. */
+    readonly exactly: Condition,
     readonly stages: readonly Stage[],
     readonly references: readonly References[],
     /** Another query of the same store. Its documents are returned too, in no particular place. */
@@ -89,7 +99,8 @@ export class Query {
     stages: readonly Stage[],
     references: readonly References[] = [],
   ): Query {
-    return new Query(collection, { $and: [...conditions, { organisation }] }, stages, references)
+    const match = { $and: [...conditions, { organisation }] }
+    return new Query(collection, match, notInArray('organisation', stages), stages, references)
   }
 
   /** A query for the tombstones of records that were deleted from the scope's organisation. */
@@ -100,13 +111,14 @@ export class Query {
     stages: readonly Stage[],
   ): Query {
     const isTombstone = { deletedFrom: organisation, organisation: { $exists: false } }
-    return new Query(collection, { $and: [...conditions, isTombstone] }, stages, [])
+    const match = { $and: [...conditions, isTombstone] }
+    return new Query(collection, match, notInArray('deletedFrom', stages), stages, [])
   }
 
   /** A query that returns the documents of this one and of another one. The database runs both as one command. */
   and(union: Query): Query {
-    const { collection, match, stages, references } = this
-    return new Query(collection, match, stages, references, union)
+    const { collection, match, exactly, stages, references } = this
+    return new Query(collection, match, exactly, stages, references, union)
   }
 }
 

@@ -94,8 +94,9 @@ export const listOperation = <Q extends Listing>(
       const link = linkHeader(_metadata)
       if (link !== undefined) reply.header('link', link)
       const envelope = { success: true, data, _metadata }
-      if (!isLarge && listing.fields === undefined) return envelope
-      const serialize = listing.fields === undefined ? serializeAll : serializerOf(listing.fields)
+      const isWhole = listing.fields === undefined && listing.expand === undefined
+      if (!isLarge && isWhole) return envelope
+      const serialize = isWhole ? serializeAll : serializerOf(listing.fields, listing.expand)
       const body = isLarge ? await serialize.inSteps(envelope) : serialize(envelope)
       return reply.type('application/json; charset=utf-8').send(body)
     },

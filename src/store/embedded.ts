@@ -242,6 +242,11 @@ const context = Context.init({
   },
   expression: {
     ...expressions,
+    // Unlike mingo's, it does not take an array for equal to its item.
+    $eq: (document: Document, operands: unknown, options: Options) => {
+      const [a, b] = evalExpr(document, operands, options) as readonly unknown[]
+      return compareValues(a, b) === 0
+    },
     // Unlike mingo's, it compares strings by their UTF-8 bytes. It sorts by one field, since no pipeline needs more.
     $sortArray: (document: Document, { input, sortBy }: SortArray, options: Options) => {
       const [[field, direction]] = Object.entries(sortBy) as [[string, 1 | -1]]
@@ -317,10 +322,11 @@ class Table {
   }
 
   /** The rows of a query's page, in its order, and the stages that are left to run. */
-  select({ match, stages }: Query): { rows: readonly Row[]; rest: readonly Stage[] } {
+  select({ match, exactly, stages }: Query): { rows: readonly Row[]; rest: readonly Stage[] } {
     const rest = [...stages]
     const take = (name: keyof Stage): unknown => (rest[0]?.[name] === undefined ? undefined : rest.shift()?.[name])
-    const rows = this.matching(match, take('$sort') as Record<string, 1 | -1> | undefined)
+    const whole = { $and: [...(match.$and as Condition[]), exactly] }
+    const rows = this.matching(whole, take('$sort') as Record<string, 1 | -1> | undefined)
     const start = (take('$skip') as number | undefined) ?? 0
     const count = (take('$limit') as number | undefined) ?? rows.length
     return { rows: rows.slice(start, start + count), rest }
@@ -345,16 +351,20 @@ class Table {
 
   #plan(match: Condition): { equalities: Equality[]; matches: (row: Row) => boolean } {
     const equalities: Equality[] = []
-    const others: Criteria[] = []
+    const others: ((row: Row) => boolean)[] = []
     for (const condition of match.$and as Condition[]) {
       for (const [field, value] of Object.entries(condition)) {
+        const isIndexed = this.indexed.has(field) && !field.includes('.')
         if (this.indexed.has(field) && typeof value === 'string') equalities.push({ field, value })
-        // mingo takes no bigint. In BSON it becomes what the documents have.
-        else others.push(new Criteria(BSON.deserialize(BSON.serialize({ [field]: value })), { context }))
+        else {
+          // mingo takes no bigint. In BSON it becomes what the documents have.
+          const criteria = new Criteria(BSON.deserialize(BSON.serialize({ [field]: value })), { context })
+          others.push((row) => criteria.test(isIndexed ? row.keys : decode(row)))
+        }
       }
     }
     const matches = (row: Row) =>
-      equalities.every((equality) => equals(row, equality)) && others.every((criteria) => criteria.test(decode(row)))
+      equalities.every((equality) => equals(row, equality)) && others.every((test) => test(row))
     return { equalities, matches }
   }
 

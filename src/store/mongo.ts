@@ -105,11 +105,15 @@ type Owned = Pick<Documents[RecordCollection], '_id' | 'organisation'>
 
 type Read = Pick<Query, 'collection' | 'match'>
 
-/** The stages of a query after its `$match`, and those of its union. */
-const stagesOf = ({ stages, union }: Query): readonly Document[] =>
+/** The stages of a query after its first `$match`, and those of its union. */
+const stagesOf = ({ exactly, stages, union }: Query): readonly Document[] =>
   union === undefined
-    ? stages
-    : [...stages, { $unionWith: { coll: union.collection, pipeline: [{ $match: union.match }, ...stagesOf(union)] } }]
+    ? [{ $match: exactly }, ...stages]
+    : [
+        { $match: exactly },
+        ...stages,
+        { $unionWith: { coll: union.collection, pipeline: [{ $match: union.match }, ...stagesOf(union)] } },
+      ]
 
 /** A store that connects at its first use, and reconnects after the connection was lost. The URI names the database. */
 export const mongoStore = (settings: MongoSettings): Store => {
