@@ -14,7 +14,10 @@ const KEPT = 50
  */
 export const compileSelections = (response: TObject, item: TObject, max = KEPT) => {
   const kept = new LRUCache<string, ResponseSerializer>({ max })
-  return (fields: readonly string[] = Object.keys(item.properties), expanded: readonly string[] = []): ResponseSerializer => {
+  return (
+    fields: readonly string[] = Object.keys(item.properties),
+    expanded: readonly string[] = [],
+  ): ResponseSerializer => {
     const selected = select(item, ['id', ...fields])
     const names = Object.keys(selected.properties)
     const key = names.map((name) => (expanded.includes(name) ? `${name}+` : name)).join()
