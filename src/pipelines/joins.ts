@@ -21,8 +21,8 @@ const own = ({ organisation }: Scope, as: string): Expression => ({
  * nor null becomes an array, which the serializer refuses: an object in place of an id must not pass as the document.
  */
 const embed = (scope: Scope, from: CollectionName, field: string): Stage[] => [
-  { $lookup: { from, localField: field, foreignField: '_id', as: 'found' } },
-  { $set: { [field]: { $cond: [isIdOrNull(field), { $first: own(scope, 'found') }, []] } } },
+  { $lookup: { from, localField: field, foreignField: '_id', as: 'joined' } },
+  { $set: { [field]: { $cond: [isIdOrNull(field), { $first: own(scope, 'joined') }, []] } } },
 ]
 
 const isIdOrNull = (field: string): Expression => ({

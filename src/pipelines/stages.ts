@@ -61,14 +61,12 @@ const writingStages = ['$out', '$merge']
 
 /**
  * A condition on an organisation also finds an array that contains it. A document with such an array belongs to nobody.
- * Only the document can tell, and counts and digests read nothing but an index, so they include it.
+ * Only the document can tell, so counts and digests, which read nothing but an index, include it.
  */
-const notInArray = (owner: string, stages: readonly Stage[]): Condition =>
-  stages.some(({ $group }) => $group) ? {} : { [owner]: { $not: { $type: 'array' } } }
+const notInArray = (owner: 'organisation' | 'deletedFrom'): Condition => ({ [owner]: { $not: { $type: 'array' } } })
 
 /**
- * A query for a store: the documents that match `match` and `exactly` go through `stages`. It always has a scope and
- * never writes.
+ * A query for a store: the documents that match `match` go through `stages`. It always has a scope and never writes.
  */
 export class Query {
   /**
@@ -79,8 +77,8 @@ export class Query {
   private constructor(
     readonly collection: CollectionName,
     readonly match: Condition,
-    /** What documents that are read meet besides. A count leaves it out. */
-    readonly exactly: Condition,
+    /** What a count matches: `match` without what an index cannot tell. */
+    readonly counted: Condition,
     readonly stages: readonly Stage[],
     readonly references: readonly References[],
     /** Another query of the same store. Its documents are returned too, in no particular place. */
@@ -99,8 +97,10 @@ export class Query {
     stages: readonly Stage[],
     references: readonly References[] = [],
   ): Query {
-    const match = { $and: [...conditions, { organisation }] }
-    return new Query(collection, match, notInArray('organisation', stages), stages, references)
+    const counted = { $and: [...conditions, { organisation }] }
+    const match = { $and: [...conditions, notInArray('organisation'), { organisation }] }
+    const isDigest = stages.some(({ $group }) => $group)
+    return new Query(collection, isDigest ? counted : match, counted, stages, references)
   }
 
   /** A query for the tombstones of records that were deleted from the scope's organisation. */
@@ -111,14 +111,14 @@ export class Query {
     stages: readonly Stage[],
   ): Query {
     const isTombstone = { deletedFrom: organisation, organisation: { $exists: false } }
-    const match = { $and: [...conditions, isTombstone] }
-    return new Query(collection, match, notInArray('deletedFrom', stages), stages, [])
+    const match = { $and: [...conditions, notInArray('deletedFrom'), isTombstone] }
+    return new Query(collection, match, match, stages, [])
   }
 
   /** A query that returns the documents of this one and of another one. The database runs both as one command. */
   and(union: Query): Query {
-    const { collection, match, exactly, stages, references } = this
-    return new Query(collection, match, exactly, stages, references, union)
+    const { collection, match, counted, stages, references } = this
+    return new Query(collection, match, counted, stages, references, union)
   }
 }
 

@@ -70,10 +70,8 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     return documents
   }
 
-  const join = (documents: Document[], lookup: Lookup): void => {
-    const { from, localField, foreignField, pipeline, as } = lookup
+  const join = (documents: Document[], { from, localField, foreignField, pipeline, as }: Lookup): void => {
     const joined = table(from)
-    refuseUnknown(lookup, joined)
     const [{ $match }, ...rest] = pipeline ?? [{ $match: {} }]
     const isWanted = joined.test({ $and: [$match] })
     for (const document of documents) {
@@ -116,7 +114,7 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
       for (const list of batches(query)) yield withReferences(list, query.references, async (found) => read(found))
     },
     async count(query) {
-      return table(query.collection).matching(query.match).length
+      return table(query.collection).matching(query.counted).length
     },
     async dangerouslyFind<C extends CollectionName>(collection: C, id: string) {
       return table(collection).find(id) as Documents[C] | undefined
@@ -164,16 +162,6 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   }
 }
 
-/** Throws for a $lookup that differs from the two forms that pipelines use, because join() would run it incorrectly. */
-const refuseUnknown = ({ from, localField, foreignField, pipeline, as, ...others }: Lookup, joined: Table): void => {
-  const stages = pipeline?.flatMap((stage) => Object.keys(stage)).join()
-  const isKnown = localField !== undefined && (stages ?? '$match,$project') === '$match,$project'
-  if (!isKnown || Object.keys(others).length > 0) {
-    throw new Error('The embedded store only joins by equality, without a pipeline or with one of $match and $project')
-  }
-  if (!joined.indexed.has(foreignField)) throw new Error(`The embedded store has no index to join by ${foreignField}`)
-}
-
 const decode = (row: Row): Document => BSON.deserialize(row.bytes)
 
 const encode = (document: Document): Buffer => {
@@ -191,7 +179,7 @@ const ordered =
   (path: string, value: unknown) =>
   (document: Document): boolean =>
     [resolve(document, path, { unwrapArray: true })]
-      .flat(path.split('.').length) // each name of a path may lead into an array
+      .flat()
       .some((found) => isSameType(found, value) && holds(compareValues(found, value)))
 
 /**
@@ -247,11 +235,11 @@ const context = Context.init({
       const [a, b] = evalExpr(document, operands, options) as readonly unknown[]
       return compareValues(a, b) === 0
     },
-    // Unlike mingo's, it compares strings by their UTF-8 bytes. It sorts by one field, since no pipeline needs more.
+    // Unlike mingo's, it compares strings by their UTF-8 bytes. It sorts by one field, ascending, as pipelines need it.
     $sortArray: (document: Document, { input, sortBy }: SortArray, options: Options) => {
-      const [[field, direction]] = Object.entries(sortBy) as [[string, 1 | -1]]
+      const [field] = Object.keys(sortBy) as [string]
       const items = evalExpr(document, input, options) as readonly Document[]
-      return items.toSorted((a, b) => direction * compareValues(at(a, field), at(b, field)))
+      return items.toSorted((a, b) => compareValues(at(a, field), at(b, field)))
     },
   },
   query: {
@@ -271,7 +259,7 @@ const context = Context.init({
 
 interface SortArray {
   input: unknown
-  sortBy: Record<string, 1 | -1>
+  sortBy: Record<string, 1>
 }
 
 /** The rows of a collection and its indexes, which are built on demand and dropped at every write. */
@@ -322,11 +310,10 @@ class Table {
   }
 
   /** The rows of a query's page, in its order, and the stages that are left to run. */
-  select({ match, exactly, stages }: Query): { rows: readonly Row[]; rest: readonly Stage[] } {
+  select({ match, stages }: Query): { rows: readonly Row[]; rest: readonly Stage[] } {
     const rest = [...stages]
     const take = (name: keyof Stage): unknown => (rest[0]?.[name] === undefined ? undefined : rest.shift()?.[name])
-    const whole = { $and: [...(match.$and as Condition[]), exactly] }
-    const rows = this.matching(whole, take('$sort') as Record<string, 1 | -1> | undefined)
+    const rows = this.matching(match, take('$sort') as Record<string, 1 | -1> | undefined)
     const start = (take('$skip') as number | undefined) ?? 0
     const count = (take('$limit') as number | undefined) ?? rows.length
     return { rows: rows.slice(start, start + count), rest }
@@ -372,6 +359,7 @@ class Table {
   equal({ field, value }: { field: string; value: unknown }): readonly Row[] {
     let lists = this.#equals.get(field)
     if (lists === undefined) {
+      this.#requireIndex(field)
       const made = new Map<unknown, Row[]>()
       for (const row of this.#order('_id')) {
         const key = row.keys[field]
@@ -387,8 +375,12 @@ class Table {
     return lists.get(value ?? null) ?? []
   }
 
+  #requireIndex(field: string): void {
+    if (!this.indexed.has(field)) throw new Error(`The embedded store has no index by ${field}`)
+  }
+
   #order(field: string): readonly Row[] {
-    if (!this.indexed.has(field)) throw new Error(`The embedded store has no index to sort by ${field}`)
+    this.#requireIndex(field)
     let rows = this.#orders.get(field)
     if (rows === undefined) {
       rows = [...this.#rows.values()].sort(

@@ -105,15 +105,11 @@ type Owned = Pick<Documents[RecordCollection], '_id' | 'organisation'>
 
 type Read = Pick<Query, 'collection' | 'match'>
 
-/** The stages of a query after its first `$match`, and those of its union. */
-const stagesOf = ({ exactly, stages, union }: Query): readonly Document[] =>
+/** The stages of a query after its `$match`, and those of its union. */
+const stagesOf = ({ stages, union }: Query): readonly Document[] =>
   union === undefined
-    ? [{ $match: exactly }, ...stages]
-    : [
-        { $match: exactly },
-        ...stages,
-        { $unionWith: { coll: union.collection, pipeline: [{ $match: union.match }, ...stagesOf(union)] } },
-      ]
+    ? stages
+    : [...stages, { $unionWith: { coll: union.collection, pipeline: [{ $match: union.match }, ...stagesOf(union)] } }]
 
 /** A store that connects at its first use, and reconnects after the connection was lost. The URI names the database. */
 export const mongoStore = (settings: MongoSettings): Store => {
@@ -309,8 +305,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
         yield await withReferences(list, query.references, (found) => read(found, signal))
       }
     },
-    async count(query) {
-      return (await firstOf(query, [{ $count: 'total' }]))?.total ?? 0
+    async count({ collection, counted }) {
+      return (await firstOf({ collection, match: counted }, [{ $count: 'total' }]))?.total ?? 0
     },
     async dangerouslyFind<C extends CollectionName>(name: C, id: string) {
       return (await firstOf({ collection: name, match: { _id: id } })) as Documents[C] | undefined

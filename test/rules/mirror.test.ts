@@ -16,6 +16,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/http/problems': 'plugins/problems',
   'src/pipelines/<resource>': 'service/contract, lists, isolation, hostile and plans',
   'src/pipelines/joins': 'service/contract, lists, isolation, hostile and plans',
+  'src/pipelines/keyset': 'routes/list-page and service/walks',
   'src/pipelines/sync': 'sync/feed, sync/digest and service/plans',
   'src/plugins/json-only': 'plugins/problems',
   'src/plugins/openapi-components': 'plugins/openapi',

@@ -133,8 +133,8 @@ const fill = async (store: Store): Promise<void> => {
 
 type Explain = (collection: string, pipeline: Document[], fields?: readonly string[]) => Promise<string[]>
 
-const explainQuery = (explain: Explain, { collection, match, exactly, stages }: Query, after?: readonly Document[]) =>
-  explain(collection, [{ $match: match }, ...(after ?? [{ $match: exactly }, ...stages])])
+const explainQuery = (explain: Explain, { collection, match, stages }: Query, after: readonly Document[] = stages) =>
+  explain(collection, [{ $match: match }, ...after])
 
 /**
  * Fields that need not bound an index scan. That a tombstone has no organisation leaves out none. On the compatible server,
@@ -157,9 +157,8 @@ const explainRange = async (explain: Explain, query: Query): Promise<string[]> =
 }
 
 /** The stages of a query that select its rows. */
-const rowsOf = ({ match, exactly, stages }: Query): Document[] => [
+const rowsOf = ({ match, stages }: Query): Document[] => [
   { $match: match },
-  { $match: exactly },
   ...stages.slice(0, stages.findIndex((stage) => '$limit' in stage || '$group' in stage) + 1),
 ]
 

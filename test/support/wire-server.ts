@@ -181,9 +181,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     }
   }
 
-  async #aggregate(collection: CollectionName, [{ $match }, ...others]: Command['pipeline']): Promise<unknown[]> {
-    // Query.in() adds what the second $match says.
-    const stages = others.filter((stage) => !('$match' in stage))
+  async #aggregate(collection: CollectionName, [{ $match }, ...stages]: Command['pipeline']): Promise<unknown[]> {
     if ($match.$and === undefined) return this.store.dangerouslyFindAll(collection, $match)
     // The scope is the last condition of every query.
     const query = Query.in($match.$and.at(-1) as Scope, collection, $match.$and.slice(0, -1), stages)
