@@ -33,17 +33,20 @@ export const refTo = <T extends TSchema>(schema: T, description?: string) =>
   Type.Unsafe<Static<T>>(Type.Ref(schema.$id as string, description === undefined ? {} : { description }))
 
 /** Marks a schema as joined. It is a symbol, so it appears neither in JSON Schema nor in OpenAPI. */
-const isJoined = Symbol('joined')
+const joinedMark = Symbol('joined')
 
 /**
  * A property that another collection's documents fill: the pipeline joins them and reads only the fields of the schema.
  * A property without this mark belongs to the document itself.
  */
-export const joined = <T extends TSchema>(schema: T): T => ({ ...schema, [isJoined]: true })
+export const joined = <T extends TSchema>(schema: T): T => ({ ...schema, [joinedMark]: true })
+
+/** Whether another collection's documents fill a property, or this branch of a union. */
+export const isJoined = (schema: TSchema): boolean => joinedMark in schema
 
 /** The schema of the documents that a joined property holds, or undefined if the property is not joined. */
 export const joinedDocument = (schema: TSchema, named: ReadonlyMap<string, TSchema>): TObject | undefined => {
-  if (!(isJoined in schema)) return undefined
+  if (!isJoined(schema)) return undefined
   const document: TSchema = schema.type === 'array' ? schema.items : schema
   return (document.$ref === undefined ? document : named.get(document.$ref)) as TObject
 }

@@ -4,8 +4,8 @@ import { Bson } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
 import type { Direction, NoValue } from '../pipelines/keyset.js'
 
-/** Conditions on a sort value and on the ids, for rows of one kind. */
-export interface OneKind {
+/** Which rows without a sort value to read: those of one kind, up to an id. */
+export interface RowsWithoutValue {
   readonly value: NoValue
   /** The last id of the rows, in the direction of the list. */
   readonly lastId: string | undefined
@@ -21,9 +21,9 @@ export interface OneKind {
 export const inOrderOfIds = async (
   rows: readonly Buffer[],
   { field, direction, isWhole }: { field: string; direction: Direction; isWhole: boolean },
-  read: (kind: OneKind) => Promise<readonly Buffer[]>,
+  read: (kind: RowsWithoutValue) => Promise<readonly Buffer[]>,
 ): Promise<Buffer[]> => {
-  const found = new Map(rows.map((row) => [idKey(row), row]))
+  const found = new Map(rows.map((row) => [sortKeyOfId(row), row]))
   const inOrder = () => [...found.keys()].sort((a, b) => (a < b ? -direction : direction))
   if (!isWhole) {
     const isMissing = (row: Buffer) => fieldOf(row, 0, field) === undefined
@@ -34,7 +34,7 @@ export const inOrderOfIds = async (
       value: areOfOneKind === isLastMissing ? { $type: 'null' } : { $exists: false },
       lastId: lastKey.startsWith(STRING) ? Buffer.from(lastKey.slice(1), 'latin1').toString() : undefined,
     })
-    for (const row of others) found.set(idKey(row), row)
+    for (const row of others) found.set(sortKeyOfId(row), row)
   }
   return inOrder()
     .map((key) => found.get(key) as Buffer)
@@ -47,7 +47,7 @@ const [NUMBER, STRING, OTHER] = ['1', '2', '3']
  * A text that stands for the id of a row. For strings it sorts by their UTF-8 bytes, each of which is a character of it. Other
  * ids stand before or behind all strings, as in MongoDB.
  */
-export const idKey = (row: Buffer): string => {
+export const sortKeyOfId = (row: Buffer): string => {
   const id = fieldOf(row, 0, '_id')
   if (id === undefined) return OTHER
   if (id.type === Bson.string) return STRING + row.toString('latin1', id.at + 4, id.next - 1)

@@ -14,36 +14,40 @@ export interface Start {
   readonly isInclusive: boolean
 }
 
-/** A longer string would make a token that hardly fits into a URL. */
-const MAX_STRING_BYTES = 1000
+/**
+ * The longest id and the longest text of a sort value in a token: room for ids of 500 and names of 250 characters,
+ * whatever these are. A token with both is shorter than 6,100 bytes, so that it fits into a URL.
+ */
+export const MAX_ID_BYTES = 2000
+const MAX_VALUE_BYTES = 1000
 const MAX_TIME = 8.64e15
 
 /**
- * The position of a record, or undefined if it has none: its id is not a string, or its sort value is a very long
- * string or of a type that no response shows.
+ * The position of a record, or undefined if it has none: its id is not a string or a very long one, or its
+ * sort value is a very long string or of a type that no response shows.
  * @param sortBy the stored name of the sort field, which the record must have kept
  */
 export const positionOf = (record: Buffer, sortBy: string): Position | undefined => {
-  const id = sortValueOf(record, '_id')
+  const id = sortValueOf(record, '_id', MAX_ID_BYTES)
   const value = sortBy === '_id' ? null : sortValueOf(record, sortBy)
   return typeof id === 'string' && value !== undefined ? { value, id } : undefined
 }
 
 /** The value of a field, null if the record has none, or undefined if it cannot be part of a position. */
-export const sortValueOf = (record: Buffer, name: string): SortValue | undefined => {
+export const sortValueOf = (record: Buffer, name: string, maxBytes = MAX_VALUE_BYTES): SortValue | undefined => {
   const element = fieldOf(record, 0, name)
-  return element === undefined ? null : sortValue(record, element)
+  return element === undefined ? null : sortValue(record, element, maxBytes)
 }
 
 /** The value of an element, or undefined if it cannot be part of a position. */
-const sortValue = (bytes: Buffer, { type, at, next }: Element): SortValue | undefined => {
+const sortValue = (bytes: Buffer, { type, at, next }: Element, maxBytes: number): SortValue | undefined => {
   switch (type) {
     case Bson.null:
     case Bson.undefined:
       return null
     case Bson.string: {
       const text = bytes.subarray(at + 4, next - 1)
-      return text.length <= MAX_STRING_BYTES && isUtf8(text) ? text.toString() : undefined
+      return text.length <= maxBytes && isUtf8(text) ? text.toString() : undefined
     }
     case Bson.int32:
       return bytes.readInt32LE(at)

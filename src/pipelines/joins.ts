@@ -11,13 +11,20 @@ const ofOrganisation = ({ organisation }: Scope, as: string): Expression => ({
   $filter: { input: `$${as}`, cond: { $eq: ['$$this.organisation', { $literal: organisation }] } },
 })
 
-/** Replaces the id in a field by its document, or removes the field if there is no such document. */
+/**
+ * Replaces the id in a field by its document, or removes the field if there is no such document. What is neither an id
+ * nor null becomes an array, which the serializer refuses: an object in place of an id must not pass as the document.
+ */
 export const embed =
   (from: CollectionName) =>
   (scope: Scope, field: string): Stage[] => [
-    { $lookup: { from, localField: field, foreignField: '_id', as: field } },
-    { $set: { [field]: { $first: ofOrganisation(scope, field) } } },
+    { $lookup: { from, localField: field, foreignField: '_id', as: 'joined' } },
+    { $set: { [field]: { $cond: [isIdOrNull(field), { $first: ofOrganisation(scope, 'joined') }, []] } } },
   ]
+
+const isIdOrNull = (field: string): Expression => ({
+  $in: [{ $type: `$${field}` }, { $literal: ['string', 'objectId', 'null', 'undefined', 'missing'] }],
+})
 
 /** What a shape says of references, before a request gives them its scope. */
 export interface ReferencesTo {

@@ -60,6 +60,12 @@ export interface References {
 const writingStages = ['$out', '$merge']
 
 /**
+ * A condition on an organisation also finds an array that contains it. A document with such an array belongs to nobody.
+ * Only the document can tell, so counts and digests, which read nothing but an index, include it.
+ */
+const notInArray = (owner: 'organisation' | 'deletedFrom'): Condition => ({ [owner]: { $not: { $type: 'array' } } })
+
+/**
  * A query for a store: the documents that match `match` go through `stages`. It always has a scope and never writes.
  */
 export class Query {
@@ -71,6 +77,8 @@ export class Query {
   private constructor(
     readonly collection: CollectionName,
     readonly match: Condition,
+    /** What a count matches: `match` without what an index cannot tell. */
+    readonly counted: Condition,
     readonly stages: readonly Stage[],
     readonly references: readonly References[],
     /** Another query of the same store. Its documents are returned too, in no particular place. */
@@ -89,7 +97,10 @@ export class Query {
     stages: readonly Stage[],
     references: readonly References[] = [],
   ): Query {
-    return new Query(collection, { $and: [...conditions, { organisation }] }, stages, references)
+    const counted = { $and: [...conditions, { organisation }] }
+    const match = { $and: [...conditions, notInArray('organisation'), { organisation }] }
+    const isDigest = stages.some(({ $group }) => $group)
+    return new Query(collection, isDigest ? counted : match, counted, stages, references)
   }
 
   /** A query for the tombstones of records that were deleted from the scope's organisation. */
@@ -100,13 +111,14 @@ export class Query {
     stages: readonly Stage[],
   ): Query {
     const isTombstone = { deletedFrom: organisation, organisation: { $exists: false } }
-    return new Query(collection, { $and: [...conditions, isTombstone] }, stages, [])
+    const match = { $and: [...conditions, notInArray('deletedFrom'), isTombstone] }
+    return new Query(collection, match, match, stages, [])
   }
 
   /** A query that returns the documents of this one and of another one. The database runs both as one command. */
   and(union: Query): Query {
-    const { collection, match, stages, references } = this
-    return new Query(collection, match, stages, references, union)
+    const { collection, match, counted, stages, references } = this
+    return new Query(collection, match, counted, stages, references, union)
   }
 }
 

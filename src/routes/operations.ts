@@ -75,7 +75,8 @@ export const listOperation = <Q extends Listing>(
       ])
       const total = counted === undefined ? undefined : totalOf(listing, found, counted)
       const _metadata = pageMetadata(request, app.config.publicUrl, listing, found, total, tokens)
-      const serialize = listing.fields === undefined ? serializeAll : serializerOf(listing.fields)
+      const isWhole = listing.fields === undefined && listing.expand === undefined
+      const serialize = isWhole ? serializeAll : serializerOf(listing.fields, listing.expand)
       return sendDocuments(request, reply, { data: found.data, _metadata }, serialize)
     },
   )

@@ -185,6 +185,8 @@ export interface Writer {
   expected: string
   /** The BSON types that the function supports. The caller checks the type. */
   bsonTypes: readonly number[]
+  /** Whether a join fills the value, which is an id before. */
+  isJoined?: boolean
 }
 
 export type ScalarWriter = Writer & { write: Write }

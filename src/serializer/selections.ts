@@ -1,23 +1,31 @@
-// The serializers of responses that have only some fields of each record.
+// The serializers of lists that show only some fields of each record, or records in place of their ids.
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { LRUCache } from 'lru-cache'
-import { select } from '../../schemas/kit.js'
+import { isJoined, select } from '../../schemas/kit.js'
 import { compileResponse, type ResponseSerializer } from './compiler.js'
 
 /** Callers use few sets of fields, and a forgotten serializer is compiled again in about a millisecond. */
 const KEPT = 50
 
 /**
- * The serializers for a response whose `data` are items: one for each set of fields, compiled when it is first used.
+ * The serializers for a response whose `data` are items: one for each choice of fields, compiled when it is first used.
+ * An expanded field, which is a union of an id and a record otherwise, holds only records.
  * @param max how many of them are kept
  */
 export const compileSelections = (response: TObject, item: TObject, max = KEPT) => {
   const kept = new LRUCache<string, ResponseSerializer>({ max })
-  return (fields: readonly string[]): ResponseSerializer => {
+  return (
+    fields: readonly string[] = Object.keys(item.properties),
+    expanded: readonly string[] = [],
+  ): ResponseSerializer => {
     const selected = select(item, ['id', ...fields])
-    const key = Object.keys(selected.properties).join()
+    const names = Object.keys(selected.properties)
+    const key = names.map((name) => (expanded.includes(name) ? `${name}+` : name)).join()
     let serialize = kept.get(key)
     if (serialize === undefined) {
+      for (const name of names.filter((name) => expanded.includes(name))) {
+        selected.properties[name] = selected.properties[name]?.anyOf.find(isJoined)
+      }
       serialize = compileResponse(withData(response, Type.Array(selected)))
       kept.set(key, serialize)
     }

@@ -2,6 +2,7 @@
 // schema, in the schema's order, with `_id` as `id`. It creates no JavaScript objects for documents. The code for objects
 // is generated, so that every field name in it is a constant. docs/serializer.md lists how each BSON type is written.
 import type { TSchema } from '@sinclair/typebox'
+import { isJoined, joined } from '../../schemas/kit.js'
 import {
   Bson,
   type BsonDocument,
@@ -99,7 +100,7 @@ const writing = <T>(collection: string, bytes: Buffer, isList: boolean, write: (
 const compile = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Writer & { write: Write } => {
   const { writer, code } = generate(schema, named)
   const writers = [...Object.values(scalars), any].map(({ name, write }) => [name, write])
-  const known = { ...Object.fromEntries(writers), wrong, missing, cstringEnd, valueEnd }
+  const known = { ...Object.fromEntries(writers), wrong, notJoined, missing, cstringEnd, valueEnd }
   const make = new Function('known', `const { ${Object.keys(known)} } = known\n${code}\nreturn ${writer.name}`)
   return { ...writer, write: make(known) }
 }
@@ -113,6 +114,11 @@ export const generate = (schema: TSchema, named: ReadonlyMap<string, TSchema>): 
 
 const wrong = (type: number, at: number, expected: string): never => {
   throw new WrongValue(`is BSON ${typeNames.get(type)}, not ${expected}`, at)
+}
+
+/** What stands there was stored in place of an id. Its type is not known: a join leaves another value behind. */
+const notJoined = (at: number, expected: string): never => {
+  throw new WrongValue(`is not ${expected}`, at)
 }
 
 const missing = (at: number, name: string): never => {
@@ -189,12 +195,23 @@ class Compiler {
   }
 
   writerOf(schema: TSchema): Writer {
+    if (!isJoined(schema)) return this.#writerOf(schema)
+    const isArray = schema.type === 'array'
+    const writer = isArray ? this.#array(this.writerOf(joined(schema.items))) : this.#writerOf(schema)
+    return { ...writer, expected: isArray ? 'an array of ids' : 'an id', isJoined: true }
+  }
+
+  #writerOf(schema: TSchema): Writer {
     if (schema.$ref !== undefined) {
       const target = this.#named.get(schema.$ref)
       if (target === undefined) throw new Error(`No schema is named ${schema.$ref}`)
       return this.writerOf(target)
     }
-    if (schema.anyOf !== undefined) return this.#union(schema.anyOf.map((branch: TSchema) => this.writerOf(branch)))
+    if (schema.anyOf !== undefined) {
+      // A record in place of its id is only in responses that expand it, whose schema has no union there.
+      const stored: TSchema[] = schema.anyOf.filter((branch: TSchema) => !isJoined(branch))
+      return this.#union(stored.map((branch) => this.writerOf(branch)))
+    }
     switch (schema.type) {
       case 'object':
         return this.#object(schema)
@@ -317,8 +334,11 @@ const writeField = ({ name, property, required, writer }: Field, i: number, fiel
 }
 
 /** Code that throws if the writer does not support the value's type. */
-const check = ({ bsonTypes, expected }: Writer, place: string): string =>
-  `if (${bsonTypes.map((type) => `type !== ${type}`).join(' && ')}) wrong(type, ${place}, ${JSON.stringify(expected)})`
+const check = ({ bsonTypes, expected, isJoined = false }: Writer, place: string): string => {
+  const tests = bsonTypes.map((type) => `type !== ${type}`)
+  const reason = isJoined ? `notJoined(${place}` : `wrong(type, ${place}`
+  return `if (${tests.join(' && ')}) ${reason}, ${JSON.stringify(expected)})`
+}
 
 /** Bytes as numbers: words of four bytes as long as possible, then single bytes. */
 const words = (bytes: Buffer): { value: number; size: 1 | 4; at: number }[] => {

@@ -1,11 +1,14 @@
 // Compares values as MongoDB sorts them: first by type, and strings by their UTF-8 bytes.
 // Source: MongoDB manual, "Comparison/Sort Order".
+import { Long } from 'mongodb'
 
 /** The rank of a value's type. A missing value ranks as null does, and NaN before all other numbers. */
 const rank = (value: unknown): number => {
   switch (typeof value) {
     case 'undefined':
       return 0
+    case 'bigint':
+      return 2
     case 'number':
       return Number.isNaN(value) ? 1 : 2
     case 'string':
@@ -18,15 +21,20 @@ const rank = (value: unknown): number => {
 }
 
 /** Negative if `a` sorts before `b`, positive if after, 0 if they are equal. All objects are equal here. */
-export const compareValues = (a: unknown, b: unknown): number => {
+export const compareValues = (one: unknown, other: unknown): number => {
+  const [a, b] = [exact(one), exact(other)]
   const type = rank(a)
   if (type !== rank(b)) return type - rank(b)
   if (type === 3) return compareStrings(a as string, b as string)
-  return type < 2 || type === 4 ? 0 : Number(a) - Number(b) || 0
+  if (type < 2 || type === 4) return 0
+  return (a as number) < (b as number) ? -1 : Number((a as number) > (b as number))
 }
 
 /** Whether two values have the same type. Conditions such as `$gt` match only values of the same type. */
-export const isSameType = (a: unknown, b: unknown): boolean => rank(a) === rank(b)
+export const isSameType = (a: unknown, b: unknown): boolean => rank(exact(a)) === rank(exact(b))
+
+/** An integer that no number holds exactly is a Long when it is read from BSON. JavaScript compares a bigint with numbers. */
+const exact = (value: unknown): unknown => (Long.isLong(value) ? value.toBigInt() : value)
 
 const isSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdfff
 

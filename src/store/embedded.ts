@@ -11,7 +11,7 @@ import * as conditions from 'mingo/operators/query'
 import { Query as Criteria } from 'mingo/query'
 import type { Options } from 'mingo/types'
 import { resolve } from 'mingo/util'
-import { BSON } from 'mongodb'
+import { BSON, Long } from 'mongodb'
 import { BsonList } from '../bson/reader.js'
 import {
   CHANGED_AT,
@@ -67,10 +67,8 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     return documents
   }
 
-  const join = (documents: Document[], lookup: Lookup): void => {
-    const { from, localField, foreignField, pipeline, as } = lookup
+  const join = (documents: Document[], { from, localField, foreignField, pipeline, as }: Lookup): void => {
     const joined = table(from)
-    refuseUnknown(lookup, joined)
     const [{ $match }, ...rest] = pipeline ?? [{ $match: {} }]
     const isWanted = joined.test({ $and: [$match] })
     for (const document of documents) {
@@ -103,7 +101,7 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
       return withReferences(await read(query, reading), query.references, (found) => read(found, reading), reading)
     },
     async count(query) {
-      return table(query.collection).matching(query.match).length
+      return table(query.collection).matching(query.counted).length
     },
     async dangerouslyFind<C extends CollectionName>(collection: C, id: string) {
       return table(collection).find(id) as Documents[C] | undefined
@@ -151,16 +149,6 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   }
 }
 
-/** Throws for a $lookup that differs from the two forms that pipelines use, because join() would run it incorrectly. */
-const refuseUnknown = ({ from, localField, foreignField, pipeline, as, ...others }: Lookup, joined: Table): void => {
-  const stages = pipeline?.flatMap((stage) => Object.keys(stage)).join()
-  const isKnown = localField !== undefined && (stages ?? '$match,$project') === '$match,$project'
-  if (!isKnown || Object.keys(others).length > 0) {
-    throw new Error('The embedded store only joins by equality, without a pipeline or with one of $match and $project')
-  }
-  if (!joined.indexed.has(foreignField)) throw new Error(`The embedded store has no index to join by ${foreignField}`)
-}
-
 const decode = (row: Row): Document => BSON.deserialize(row.bytes)
 
 const encode = (document: Document): Buffer => {
@@ -178,7 +166,7 @@ const ordered =
   (path: string, value: unknown) =>
   (document: Document): boolean =>
     [resolve(document, path, { unwrapArray: true })]
-      .flat(path.split('.').length) // each name of a path may lead into an array
+      .flat()
       .some((found) => isSameType(found, value) && holds(compareValues(found, value)))
 
 /**
@@ -229,15 +217,25 @@ const context = Context.init({
   },
   expression: {
     ...expressions,
-    // Unlike mingo's, it compares strings by their UTF-8 bytes. It sorts by one field, since no pipeline needs more.
+    // Unlike mingo's, it does not take an array for equal to its item.
+    $eq: (document: Document, operands: unknown, options: Options) => {
+      const [a, b] = evalExpr(document, operands, options) as readonly unknown[]
+      return compareValues(a, b) === 0
+    },
+    // Unlike mingo's, it compares strings by their UTF-8 bytes. It sorts by one field, ascending, as pipelines need it.
     $sortArray: (document: Document, { input, sortBy }: SortArray, options: Options) => {
-      const [[field, direction]] = Object.entries(sortBy) as [[string, 1 | -1]]
+      const [field] = Object.keys(sortBy) as [string]
       const items = evalExpr(document, input, options) as readonly Document[]
-      return items.toSorted((a, b) => direction * compareValues(at(a, field), at(b, field)))
+      return items.toSorted((a, b) => compareValues(at(a, field), at(b, field)))
     },
   },
   query: {
     ...conditions,
+    // Unlike mingo's, it compares integers of 64 bits.
+    $eq: (path: string, value: unknown, options: Options) =>
+      typeof value === 'number' || Long.isLong(value)
+        ? ordered((order) => order === 0)(path, value)
+        : conditions.$eq(path, value, options),
     $gt: ordered((order) => order > 0),
     $gte: ordered((order) => order >= 0),
     $lt: ordered((order) => order < 0),
@@ -248,7 +246,7 @@ const context = Context.init({
 
 interface SortArray {
   input: unknown
-  sortBy: Record<string, 1 | -1>
+  sortBy: Record<string, 1>
 }
 
 /** The rows of a collection and its indexes, which are built on demand and dropped at every write. */
@@ -289,9 +287,11 @@ class Table {
 
   #put(document: Document): void {
     const id = document._id as string
-    // The clone keeps later changes of the caller's document out of the store.
-    const keys = Object.fromEntries([...this.indexed].map((field) => [field, structuredClone(at(document, field))]))
-    this.#rows.set(id, { id, bytes: encode(document), keys })
+    const bytes = encode(document)
+    // The keys are of the bytes, so that later changes of the caller's document stay out of the store.
+    const stored = BSON.deserialize(bytes)
+    const keys = Object.fromEntries([...this.indexed].map((field) => [field, at(stored, field)]))
+    this.#rows.set(id, { id, bytes, keys })
     this.#orders.clear()
     this.#equals.clear()
   }
@@ -325,15 +325,20 @@ class Table {
 
   #plan(match: Condition): { equalities: Equality[]; matches: (row: Row) => boolean } {
     const equalities: Equality[] = []
-    const others: Criteria[] = []
+    const others: ((row: Row) => boolean)[] = []
     for (const condition of match.$and as Condition[]) {
       for (const [field, value] of Object.entries(condition)) {
+        const isIndexed = this.indexed.has(field) && !field.includes('.')
         if (this.indexed.has(field) && typeof value === 'string') equalities.push({ field, value })
-        else others.push(new Criteria({ [field]: value }, { context }))
+        else {
+          // mingo takes no bigint. In BSON it becomes what the documents have.
+          const criteria = new Criteria(BSON.deserialize(BSON.serialize({ [field]: value })), { context })
+          others.push((row) => criteria.test(isIndexed ? row.keys : decode(row)))
+        }
       }
     }
     const matches = (row: Row) =>
-      equalities.every((equality) => equals(row, equality)) && others.every((criteria) => criteria.test(decode(row)))
+      equalities.every((equality) => equals(row, equality)) && others.every((test) => test(row))
     return { equalities, matches }
   }
 
@@ -341,6 +346,7 @@ class Table {
   equal({ field, value }: { field: string; value: unknown }): readonly Row[] {
     let lists = this.#equals.get(field)
     if (lists === undefined) {
+      this.#requireIndex(field)
       const made = new Map<unknown, Row[]>()
       for (const row of this.#order('_id')) {
         const key = row.keys[field]
@@ -356,8 +362,12 @@ class Table {
     return lists.get(value ?? null) ?? []
   }
 
+  #requireIndex(field: string): void {
+    if (!this.indexed.has(field)) throw new Error(`The embedded store has no index by ${field}`)
+  }
+
   #order(field: string): readonly Row[] {
-    if (!this.indexed.has(field)) throw new Error(`The embedded store has no index to sort by ${field}`)
+    this.#requireIndex(field)
     let rows = this.#orders.get(field)
     if (rows === undefined) {
       rows = [...this.#rows.values()].sort(

@@ -30,7 +30,7 @@ import type { Condition, Query } from '../pipelines/stages.js'
 import { withReferences } from './references.js'
 import { QueryTimeout, type Reading, type Store, StoreUnavailable } from './store.js'
 import { storedOf } from './stored.js'
-import { whenStuck, within } from './stuck.js'
+import { whenStuck, withTimeLimit } from './stuck.js'
 
 /** How to connect to MongoDB. Options in the URI override the settings below. */
 export interface MongoSettings {
@@ -159,7 +159,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     }
   }
 
-  const runRead = <T>(operation: () => Promise<T>): Promise<T> => within(longestReadMs, run(operation))
+  const runRead = <T>(operation: () => Promise<T>): Promise<T> => withTimeLimit(longestReadMs, run(operation))
 
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
 
@@ -298,8 +298,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
     async aggregate(query, reading) {
       return withReferences(await read(query, reading), query.references, (found) => read(found, reading), reading)
     },
-    async count(query) {
-      return (await firstOf(query, [{ $count: 'total' }]))?.total ?? 0
+    async count({ collection, counted }) {
+      return (await firstOf({ collection, match: counted }, [{ $count: 'total' }]))?.total ?? 0
     },
     async dangerouslyFind<C extends CollectionName>(name: C, id: string) {
       return (await firstOf({ collection: name, match: { _id: id } })) as Documents[C] | undefined

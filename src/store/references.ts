@@ -1,5 +1,6 @@
 // Replaces ids in the result of a query by their documents. Each document is fetched once, even if many rows refer to
-// it. An id without a document is removed, as a $lookup would.
+// it. An id without a document is removed, as a $lookup would. What is neither an id nor null becomes `false`, which the
+// serializer refuses: an object in place of an id must not pass as the document.
 import { ObjectId } from 'mongodb'
 import {
   Bson,
@@ -118,24 +119,28 @@ function* embedded(
     const byId = byField.get(name)
     if (leadsTo(fields, name, element)) {
       parts.push(bytes.subarray(from, element.at), yield* embedded(fields, byField, bytes, element.at, `${name}.`))
-    } else if (byId === undefined) parts.push(bytes.subarray(from, element.next))
-    else if (element.type === Bson.array) {
+    } else if (byId === undefined || element.type === Bson.null || element.type === Bson.undefined) {
+      parts.push(bytes.subarray(from, element.next))
+    } else if (element.type === Bson.array) {
       const found: Buffer[] = []
       let count = 0
       for (const item of elements(bytes, element.at)) {
-        const document = byId.get(typedId(bytes, item))
-        if (document !== undefined) found.push(document)
+        found.push(...replaced(byId, bytes, item, Buffer.from(`${item.name}\0`)))
         count += 1
         if (count % VALUES_PER_STEP === 0) yield
       }
-      parts.push(bytes.subarray(from, element.at), bsonArray(found))
-    } else {
-      const document = byId.get(typedId(bytes, element))
-      if (document !== undefined) parts.push(Buffer.of(Bson.document), bytes.subarray(from + 1, element.at), document)
-    }
+      parts.push(bytes.subarray(from, element.at), bsonDocument(found))
+    } else parts.push(...replaced(byId, bytes, element, bytes.subarray(from + 1, element.at)))
     from = element.next
   }
   return bsonDocument(parts)
+}
+
+/** An element with the document in place of its id. Items of arrays keep their names, which errors show. */
+const replaced = (byId: ById, bytes: Buffer, element: Element, name: Buffer): Buffer[] => {
+  if (!isId(element)) return [Buffer.of(Bson.boolean), name, Buffer.of(0)]
+  const document = byId.get(typedId(bytes, element))
+  return document === undefined ? [] : [Buffer.of(Bson.document), name, document]
 }
 
 const isId = ({ type }: Element): boolean => type === Bson.string || type === Bson.objectId

@@ -11,7 +11,7 @@ const HEARTBEAT_FACTOR = 3
  * Waits for an operation, at most `mostMs` milliseconds.
  * @throws StoreUnavailable if the operation has not ended by then
  */
-export const within = <T>(mostMs: number, operation: Promise<T>): Promise<T> =>
+export const withTimeLimit = <T>(mostMs: number, operation: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new StoreUnavailable(new Error(`No reply after ${mostMs} ms`))), mostMs)
     operation.then(resolve, reject).finally(() => clearTimeout(timer))

@@ -2,7 +2,7 @@
 import { decodeToken, encodeToken, invalidCursor } from '../paging/token.js'
 
 /** A place in a feed. Rows with a smaller stamp are before it, and those with the same stamp up to the id. */
-export interface Position {
+export interface FeedPosition {
   /** In milliseconds; null among the rows without a stamp, which come first. */
   readonly stamp: number | null
   /** Null before all rows with the stamp. */
@@ -12,11 +12,11 @@ export interface Position {
 export interface Cursor {
   /** The first horizon of the copy. Deletions since then must be known, because the copy may have those records. */
   readonly began: number
-  readonly position: Position
+  readonly position: FeedPosition
 }
 
 /** The position before all rows. */
-export const START: Position = { stamp: null, id: null }
+export const START: FeedPosition = { stamp: null, id: null }
 
 /** @param binding the organisation, the operation and the field that orders the feed */
 export const encodeCursor = (binding: readonly string[], { began, position: { stamp, id } }: Cursor): string =>

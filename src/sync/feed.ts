@@ -11,7 +11,8 @@ import {
 } from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
 import { problem } from '../http/problems.js'
-import { idKey, inOrderOfIds } from '../paging/empty-values.js'
+import { inOrderOfIds, sortKeyOfId } from '../paging/empty-values.js'
+import { MAX_ID_BYTES } from '../paging/position.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import type { Scope } from '../pipelines/stages.js'
 import {
@@ -27,14 +28,12 @@ import {
 import { FeedItems } from '../serializer/feed.js'
 import type { Reading, Store } from '../store/store.js'
 import type { Clock } from './clock.js'
-import { type Cursor, type Position, START } from './cursor.js'
+import { type Cursor, type FeedPosition, START } from './cursor.js'
 import type { Owner, Waiting } from './waiting.js'
 
 const DAY_MS = 86_400_000
 /** The most bytes of BSON in a page. Written as JSON, they are still below the limit of a response. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
-/** The longest id in a cursor, long enough for 500 characters. A URL could not carry a cursor with a much longer one. */
-const MAX_ID_BYTES = 2000
 /** How much of a longer id its error shows. */
 const SHOWN_LENGTH = 100
 
@@ -81,7 +80,7 @@ const REMEMBERED_FEEDS = 10_000
 
 export class Feeds {
   /** Where feeds were found empty. Until the clock is read again, further requests for them need no look-up. */
-  readonly #empty = new LRUCache<string, { position: Position; horizon: number }>({ max: REMEMBERED_FEEDS })
+  readonly #empty = new LRUCache<string, { position: FeedPosition; horizon: number }>({ max: REMEMBERED_FEEDS })
 
   constructor(
     readonly store: Pick<Store, 'aggregate'>,
@@ -166,7 +165,7 @@ export class Feeds {
   }
 
   /** Whether a look-up below the same horizon has found nothing after this position, or after an earlier one. */
-  #isEmpty(feed: string, { stamp }: Position, horizon: number): boolean {
+  #isEmpty(feed: string, { stamp }: FeedPosition, horizon: number): boolean {
     const known = this.#empty.get(feed)
     if (known === undefined || known.horizon !== horizon || stamp === null) return false
     const from = known.position
@@ -205,13 +204,13 @@ export class Feeds {
   #inOrder(rows: Row[]): Row[] {
     if (!rows.some(({ isDeleted }) => isDeleted)) return rows
     return rows
-      .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: idKey(row.document.bytes) }))
+      .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: sortKeyOfId(row.document.bytes) }))
       .sort((a, b) => a.stamp - b.stamp || (a.id < b.id ? -1 : 1))
       .map(({ row }) => row)
   }
 
   /** A position between two rows. If their stamps differ, it has no id, so that one range follows it instead of two. */
-  #between(rows: readonly Row[]): Position {
+  #between(rows: readonly Row[]): FeedPosition {
     const [last, next] = rows as [Row, Row]
     const stamp = this.#stampOf(last) ?? null
     if (stamp !== null && this.#stampOf(next) !== stamp) return { stamp: stamp + 1, id: null }
@@ -242,7 +241,7 @@ const fitting = (rows: readonly Row[]): number => {
 }
 
 /** The ranges of the feed after a position, in order. Each is read only if those before it do not fill the page. */
-const rangesBehind = ({ stamp, id }: Position, horizon: number): FeedRange[] => {
+const rangesBehind = ({ stamp, id }: FeedPosition, horizon: number): FeedRange[] => {
   if (stamp !== null && stamp >= horizon) return []
   const $lt = new Date(horizon)
   const at = stamp === null ? null : new Date(stamp)
@@ -252,7 +251,7 @@ const rangesBehind = ({ stamp, id }: Position, horizon: number): FeedRange[] => 
 }
 
 /** The position at the horizon, or the given one if it is later: another process may have read a later clock. */
-const later = (position: Position, horizon: number): Position =>
+const later = (position: FeedPosition, horizon: number): FeedPosition =>
   position.stamp !== null && position.stamp >= horizon ? position : { stamp: horizon, id: null }
 
 /** The id of a row, or undefined if it is not a string. */

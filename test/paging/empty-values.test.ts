@@ -1,7 +1,7 @@
 // Rows without a sort value, of a server that puts all rows of one kind before those of the other.
 import { BSON, ObjectId } from 'mongodb'
 import t from 'tap'
-import { inOrderOfIds, type OneKind } from '../../src/paging/empty-values.js'
+import { inOrderOfIds, type RowsWithoutValue } from '../../src/paging/empty-values.js'
 
 type Row = { _id?: unknown; x?: null }
 
@@ -12,7 +12,7 @@ const idsOf = (rows: readonly Buffer[]) => rows.map((row) => BSON.deserialize(ro
 
 /** The ids in order, and what was read besides the rows. */
 const order = async (rows: Row[], direction: 1 | -1, more?: Row[]) => {
-  const read: OneKind[] = []
+  const read: RowsWithoutValue[] = []
   const found = await inOrderOfIds(
     rows.map(bytesOf),
     { field: 'x', direction, isWhole: more === undefined },
@@ -33,8 +33,8 @@ t.test('all rows are put in the order of the bytes of their ids, and nothing mor
 })
 
 t.test('if there are more rows, those of the kind that comes last are read up to the last id', async (t) => {
-  const isNull: OneKind['value'] = { $type: 'null' }
-  const isMissing: OneKind['value'] = { $exists: false }
+  const isNull: RowsWithoutValue['value'] = { $type: 'null' }
+  const isMissing: RowsWithoutValue['value'] = { $exists: false }
   t.same(await order([missing('b'), missing('d')], 1, [empty('a'), empty('c')]), {
     ids: ['a', 'b'],
     read: [{ value: isNull, lastId: 'd' }],

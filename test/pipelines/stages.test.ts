@@ -1,8 +1,6 @@
 // All pipelines: each query has a scope and only reads.
 import t from 'tap'
 import { expandable } from '../../schemas/entries.js'
-import { dispatches } from '../../src/pipelines/dispatches.js'
-import { entries } from '../../src/pipelines/entries.js'
 import { Query, type Stage } from '../../src/pipelines/stages.js'
 import { eachResource, filtersOf, filterValue } from '../support/resources.js'
 
@@ -27,13 +25,6 @@ t.test('Every query is limited to one organisation, whatever its filters are', a
     t.same(Object.keys(match), ['$and'], name)
     t.same(conditions.at(-1), { organisation: 'org' }, name)
   }
-  const listed = dispatches.list(scope, { ...listing, form: 'f', agent: 'a', status: 'dispatch' })
-  t.same(listed.match.$and, [
-    { status: 'dispatched' },
-    { form: 'f' },
-    { 'recipients.agents': 'a' },
-    { organisation: 'org' },
-  ])
 })
 
 t.test('Every join is checked for the organisation', async (t) => {
@@ -83,29 +74,4 @@ t.test('A query for tombstones is limited to one organisation, and cannot write'
   t.same(match, { $and: [{ deletedFrom: 'other' }, { deletedFrom: 'org', organisation: { $exists: false } }] })
   const writing = { $out: 'entries' } as unknown as Stage
   t.throws(() => Query.deletedFrom(scope, 'entries', [], [writing]), { message: /^A query must not contain/ })
-})
-
-t.test('A union keeps both queries with their scopes', async (t) => {
-  const { union, ...records } = Query.in(scope, 'entries', [], [{ $limit: 2 }])
-  const deletions = Query.deletedFrom(scope, 'entries', [], [{ $limit: 3 }])
-  const both = Query.in(scope, 'entries', [], [{ $limit: 2 }]).and(deletions)
-  t.equal(union, undefined)
-  t.match(both, records)
-  t.equal(both.union, deletions)
-})
-
-t.test('The id is the last sort key, in the same direction', async (t) => {
-  const sorts = (sortBy: 'id' | 'duration', sortOrder: 'asc' | 'desc') =>
-    entries.list(scope, { ...listing, sortBy, sortOrder, page: 3, perPage: 20 }).stages.slice(0, 3)
-  t.same(sorts('id', 'desc'), [{ $sort: { _id: -1 } }, { $skip: 40 }, { $limit: 20 }])
-  t.same(sorts('duration', 'desc'), [{ $sort: { duration: -1, _id: -1 } }, { $skip: 40 }, { $limit: 20 }])
-})
-
-t.test('A pipeline keeps the fields of its response schema', async (t) => {
-  const { stages } = entries.get(scope, 'x')
-  t.match(stages.at(-1), {
-    $project: { _id: 1, 'agent._id': 1, 'agent.location': 1, 'project.modifiedBy': 1, answers: 1 },
-  })
-  const { $project } = stages.at(-1) as { $project: object }
-  t.notOk(Object.keys($project).some((path) => path.includes('lastLogin') || path.includes('organisation')))
 })

@@ -17,6 +17,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/pipelines/<resource>': 'service/contract, lists, isolation, hostile and plans',
   'src/pipelines/index': 'every test that goes through all resources',
   'src/pipelines/joins': 'service/contract, lists, isolation, hostile and plans',
+  'src/pipelines/keyset': 'routes/list-page and service/walks',
   'src/pipelines/sync': 'sync/feed, sync/digest and service/plans',
   'src/plugins/json-only': 'plugins/problems',
   'src/plugins/openapi-components': 'plugins/openapi',

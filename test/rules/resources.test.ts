@@ -20,7 +20,8 @@ const responses = eachResource.flatMap(([, { item, record, list, get }]): [TObje
 /** The joined fields of a query, each with the collection of its documents. */
 const joinsOf = ({ stages, references }: Query): Map<string, CollectionName> => {
   const lookups = stages.flatMap(({ $lookup }): [string, CollectionName][] =>
-    $lookup ? [[$lookup.as, $lookup.from]] : [],
+    // A join by the id of the record adds a field, any other replaces an id.
+    $lookup ? [[$lookup.localField === '_id' ? $lookup.as : $lookup.localField, $lookup.from]] : [],
   )
   const referred = references.flatMap(({ fields, find }) =>
     fields.map((field): [string, CollectionName] => [field, find([]).collection]),

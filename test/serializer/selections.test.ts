@@ -1,5 +1,6 @@
 // Responses that have only some fields of each record.
 import t from 'tap'
+import { EntryListItem } from '../../schemas/entries.js'
 import { page } from '../../schemas/envelope.js'
 import { Project } from '../../schemas/projects.js'
 import { compileSelections } from '../../src/serializer/selections.js'
@@ -19,6 +20,26 @@ t.test('the chosen fields are written in the order of the schema, and the id alw
     `{"success":true,"data":[{"id":"a","name":"é","updatedAt":"1970-01-01T00:00:00.000Z"}${rest}`,
     'a field without a value is left out',
   )
+})
+
+t.test('an expanded field holds records, and any other field ids', async (t) => {
+  const form = {
+    _id: 'f',
+    dispatched: true,
+    status: 'active',
+    name: 'Water',
+    createdAt: new Date(0),
+    updatedAt: new Date(0),
+  }
+  const entries = listOf([[plain({ _id: 'a', form, project: 'p' })]], 'entries')
+  const serializerOf = compileSelections(page(EntryListItem), EntryListItem)
+  const expanded = (fields: string[], expand?: string[]) =>
+    JSON.parse(serializerOf(fields, expand)({ success: true, data: entries }).toString()).data
+  t.match(expanded(['form', 'project'], ['form', 'agent']), [
+    { id: 'a', form: { id: 'f', name: 'Water' }, project: 'p' },
+  ])
+  t.throws(() => expanded(['form']), { message: 'entries a: form is BSON document, not a string' })
+  t.throws(() => expanded(['project'], ['project']), { message: 'entries a: project is not an id' })
 })
 
 t.test('a chosen field that is required and not stored is an error', async (t) => {

@@ -5,6 +5,7 @@ import { BSON } from 'mongodb'
 import t, { type Test } from 'tap'
 import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem } from '../../schemas/entries.js'
+import { joined } from '../../schemas/kit.js'
 import { Project } from '../../schemas/projects.js'
 import { Bson, BsonDocument, BsonList, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { compileDocuments, generate } from '../../src/serializer/writer.js'
@@ -251,6 +252,26 @@ t.test('The first branch of a union that supports the BSON type writes the value
   fails(t, () => writeValue(Type.Union([Type.String(), Type.Array(Type.String())]), 1), {
     message: 'things ?: value is BSON int32, not a string or an array',
   })
+})
+
+t.test('What a join fills is a document or an array of documents, and anything else was no id', async (t) => {
+  const record = Type.Object({ a: Type.String() })
+  t.equal(writeValue(joined(record), { a: 'x' }), '{"a":"x"}')
+  t.equal(writeValue(joined(Type.Array(record)), [{ a: 'x' }]), '[{"a":"x"}]')
+  for (const [schema, value, message] of [
+    [joined(record), [], 'value is not an id'],
+    [joined(record), false, 'value is not an id'],
+    [joined(Type.Array(record)), false, 'value is not an array of ids'],
+    [joined(Type.Array(record)), [{ a: 'x' }, false], 'value.1 is not an id'],
+  ] as const) {
+    fails(t, () => writeValue(schema, value), { message: `things ?: ${message}` })
+  }
+})
+
+t.test('A union of an id and a joined record writes the id alone', async (t) => {
+  const schema = Type.Union([Type.String(), joined(Type.Object({ a: Type.String() }))])
+  t.equal(writeValue(schema, 'x'), '"x"')
+  fails(t, () => writeValue(schema, { a: 'x' }), { message: 'things ?: value is BSON document, not a string' })
 })
 
 t.test('A value of Type.Unknown is written as it is stored', async (t) => {

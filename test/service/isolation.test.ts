@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { expandable } from '../../schemas/entries.js'
+import type { Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { eachResource } from '../support/resources.js'
 import { A, a, B, b, fillTenants, intruder, stolen } from '../support/tenants.js'
@@ -185,11 +186,16 @@ t.test('another organisation’s dispatch that names a project is not among its 
 /** Changes are shown at once, which only a test without late commits may do. */
 const settings = { SYNC_SETTLE_MS: '0' }
 
+/** Waits until what was written is in the past. */
+const passed = async (store: Store): Promise<void> => {
+  const until = (await store.now()).getTime()
+  while ((await store.now()).getTime() <= until) await setTimeout(1)
+}
+
 t.test('a feed has the organisation’s own records and deletions alone, and takes no other’s cursor', async (t) => {
   const { get, store } = await testApp(t, { settings, fill: fillTenants })
   for (const [name, { idOf }] of eachResource) await store.remove(name, B, [idOf(b)])
-  const until = (await store.now()).getTime()
-  while ((await store.now()).getTime() <= until) await setTimeout(1)
+  await passed(store)
   for (const [name, { idOf }] of eachResource) {
     const feed = async (organisation: string, query = '') => get(`/v1/sync/${name}${query}`, organisation)
     const own = (await feed(A)).json()
@@ -223,5 +229,62 @@ t.test('a digest counts the organisation’s own records alone, whatever ids bou
       else if (query.includes('&')) t.equal(count, 0, `${name}${query}`)
       else t.ok(count <= length, `${name}${query}`)
     }
+  }
+})
+
+t.test('a record of several organisations in an array is served to none of them', async (t) => {
+  const { get, store } = await testApp(t, { fill: fillTenants, settings })
+  const shared = (record: object, changes: object = {}) =>
+    ({ ...record, _id: 'of-both', organisation: [A, B], ...changes }) as never
+  const names = { createdBy: 'of-both', modifiedBy: 'of-both', form: 'of-both', project: 'of-both' }
+  const recipients = { agents: ['of-both'], agentGroups: [] }
+  await store.insert('users', [shared(a.user)])
+  await store.insert('agents', [shared(a.agent(1))])
+  await store.insert('forms', [shared(a.form)])
+  await store.insert('projects', [shared(a.project(1))])
+  await store.insert('dispatches', [
+    shared(a.dispatch(1), { project: a.project(1)._id }),
+    a.dispatch(7, { ...names, recipients }),
+  ])
+  await store.insert('entries', [shared(a.entry(1)), a.entry(7, { ...names, dispatch: 'of-both', agent: 'of-both' })])
+  await passed(store)
+  for (const organisation of [A, B]) {
+    for (const [name] of eachResource) {
+      t.equal((await get(`/v1/${name}/of-both`, organisation)).statusCode, 404, name)
+      t.equal((await get(`/v1/${name}?ids=of-both`, organisation)).json()._metadata.total, 0, name)
+      for (const path of [`/v1/${name}`, `/v1/${name}?cursor=*`, `/v1/sync/${name}`]) {
+        const { data } = (await get(path, organisation)).json()
+        t.notOk(
+          data.some(({ id }: { id: string }) => id === 'of-both'),
+          `${organisation}: ${path}`,
+        )
+      }
+    }
+  }
+  const expanded = (await get(`/v1/entries?ids=entry7-a&expand=${expandable}`, A)).json().data[0]
+  for (const entry of [expanded, (await get('/v1/entries/entry7-a', A)).json().data]) {
+    t.same([entry.dispatch, entry.form, entry.project, entry.agent], Array(4).fill(undefined))
+  }
+  const { data } = (await get('/v1/dispatches/dispatch7-a', A)).json()
+  t.same([data.createdBy, data.modifiedBy, data.form, data.project], Array(4).fill(undefined))
+  t.same(data.recipients.agents, [])
+  const project = (await get(`/v1/projects/${a.project(1)._id}`, A)).json().data
+  t.notOk(project.dispatches.some(({ id }: { id: string }) => id === 'of-both'))
+})
+
+t.test('a tombstone of several organisations in an array is served to none of them', async (t) => {
+  const { get, store } = await testApp(t, { settings })
+  await store.insert('entries', [{ _id: 'gone', deletedFrom: [A, B], deletedAt: new Date(1e12) } as never])
+  await store.insert('entries', [a.entry(2), { ...b.entry(2), organisation: B }])
+  await passed(store)
+  for (const [organisation, { _id }] of [
+    [A, a.entry(2)],
+    [B, b.entry(2)],
+  ] as const) {
+    const { data } = (await get('/v1/sync/entries', organisation)).json()
+    t.same(
+      data.map(({ id }: { id: string }) => id),
+      [_id],
+    )
   }
 })

@@ -3,7 +3,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import t from 'tap'
 import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
-import { Entry, EntryListItem } from '../../schemas/entries.js'
+import { Entry, EntryListItem, expandable } from '../../schemas/entries.js'
 import { one, page } from '../../schemas/envelope.js'
 import { dispatches } from '../../src/pipelines/dispatches.js'
 import { entries } from '../../src/pipelines/entries.js'
@@ -11,7 +11,7 @@ import type { Query } from '../../src/pipelines/stages.js'
 import { compileResponse } from '../../src/serializer/compiler.js'
 import { testApp } from '../support/app.js'
 import { testStore } from '../support/store.js'
-import { A, a, B } from '../support/tenants.js'
+import { A, a, B, b } from '../support/tenants.js'
 
 const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
 const _metadata = { total: 1, perPage: 50, pageCount: 1, pageLinks: { current: 'http://localhost/' } }
@@ -28,15 +28,15 @@ const cases: [collection: 'dispatches' | 'entries', fields: object, list: string
     'dispatches',
     { recipients: { agents: {}, agentGroups: [] } },
     'recipients.agents is BSON document, not an array',
-    'recipients.agents is missing',
+    'recipients.agents is not an array of ids',
   ],
   [
     'dispatches',
     { recipients: { agents: ['agent1-a', null], agentGroups: [] } },
     'recipients.agents.1._id is missing',
-    '',
+    'recipients.agents.1 is not an id',
   ],
-  ['dispatches', { form: 5 }, 'form is BSON int32, not a string', ''],
+  ['dispatches', { form: 5 }, 'form is BSON int32, not a string', 'form is not an id'],
   ['entries', { location: 'Kano' }, ...both('location is BSON string, not an object')],
   ['entries', { location: { coordinates: 5 } }, ...both('location.coordinates is BSON int32, not an object')],
   ['entries', { answers: 5 }, ...both('answers is BSON int32, not an array')],
@@ -106,4 +106,65 @@ t.test('a record that does not fit is named to its owner, and its other records 
   t.equal((await get('/v1/entries?status=fit', A)).statusCode, 200)
   t.equal((await get('/v1/entries', B)).statusCode, 200)
   t.equal((await get('/v1/entries/entry2-a', B)).statusCode, 404)
+})
+
+/** What other writers may store in place of an id: among it, an object that looks like the record with the id. */
+const notIds = [{ ...b.agent(1), firstName: 'Secret' }, { _id: 'x', firstName: 5 }, {}, ['agent1-a'], [], 5, false]
+
+const inRecipients = (value: unknown) => ({ recipients: { agents: ['nobody', value], agentGroups: [] } })
+/** The places of ids in stored records, and how an error names them. */
+const idPlaces: [collection: 'dispatches' | 'projects' | 'entries', place: string, put?: (value: unknown) => object][] =
+  [
+    ...expandable.map((field) => ['entries', field] as ['entries', string]),
+    ...['form', 'project', 'createdBy', 'modifiedBy'].map((field) => ['dispatches', field] as ['dispatches', string]),
+    ...['createdBy', 'modifiedBy'].map((field) => ['projects', field] as ['projects', string]),
+    ['dispatches', 'recipients.agents.1', inRecipients],
+  ]
+
+t.test('what is stored in place of an id passes nowhere as a record, and the error names it', async (t) => {
+  const { get, store } = await testApp(t, { settings: { SYNC_SETTLE_MS: '0' } })
+  let organisations = 0
+  for (const [collection, place, put = (value: unknown) => ({ [place]: value })] of idPlaces) {
+    for (const value of notIds) {
+      const organisation = `org-${organisations++}`
+      const record = { entries: a.entry(1), dispatches: a.dispatch(1), projects: a.project(1) }[collection]
+      const id = `unfit-${organisation}`
+      await store.insert(collection, [{ ...record, ...put(value), _id: id, organisation } as never])
+      const until = (await store.now()).getTime()
+      while ((await store.now()).getTime() <= until);
+      const [field] = place.split('.')
+      const title = `${collection} ${place} ${JSON.stringify(value)}`
+      for (const path of [
+        ...['', '?cursor=*', `?fields=${field}`, `/${id}`].map((rest) => `/v1/${collection}${rest}`),
+        ...(collection === 'entries' ? [`?expand=${field}`, `?fields=${field}&expand=${expandable}`] : []).map(
+          (rest) => `/v1/entries${rest}`,
+        ),
+      ]) {
+        const response = await get(path, organisation)
+        t.equal(response.statusCode, 500, `${title} ${path}`)
+        const [{ name, message }] = response.json().errors
+        t.equal(name, `${collection}/${id}`, `${title} ${path}`)
+        t.ok(message.startsWith(place), `${title} ${path}: ${message}`)
+        t.notMatch(response.body, 'Secret')
+      }
+      const feed = await get(`/v1/sync/${collection}`, organisation)
+      const [item] = feed.json().data
+      t.strictSame({ ...item, message: '' }, { id, unreadable: true, message: '' }, title)
+      t.ok(item.message.startsWith(place), `${title}: ${item.message}`)
+    }
+  }
+})
+
+t.test('null and an id that nobody has are left out wherever a record would be embedded', async (t) => {
+  const { get, store } = await testApp(t)
+  const none = { dispatch: null, form: 'nobody', project: null, agent: 'nobody' } as never
+  await store.insert('entries', [a.entry(1, none)])
+  for (const path of ['/v1/entries/entry1-a', `/v1/entries?expand=${expandable}`]) {
+    const { data } = (await get(path, A)).json()
+    const [entry] = [data].flat()
+    t.notOk(
+      expandable.some((field) => field in entry),
+      path,
+    )
+  }
 })

@@ -1,4 +1,5 @@
 // Walks through whole lists over HTTP: by cursor and by links, in every order, with what each response says.
+import { Long } from 'mongodb'
 import t from 'tap'
 import type { PageMetadata } from '../../schemas/envelope.js'
 import type { Query } from '../../src/pipelines/stages.js'
@@ -150,4 +151,52 @@ t.test('a page from a position skips nothing, and reads one record more than it 
     { skip: 0, limit: 2, found: 2 },
     { skip: 2, limit: 2, found: 2 },
   ])
+})
+
+t.test('a walk by cursor goes on after the longest ids and names, and its links do too', async (t) => {
+  const { get, store } = await testApp(t)
+  const longest = (character: string, length: number) => character.repeat(length / character.length)
+  for (const character of ['\u20ac', '\u{1f30d}', '\u0001', '"']) {
+    const organisation = `of-${character.codePointAt(0)}`
+    const name = longest(character, 250)
+    const forms = [1, 2, 3].map((n) => ({ ...a.form, organisation, name, _id: `${n}${longest(character, 498)}` }))
+    await store.insert('forms', forms)
+    for (const first of ['/v1/forms?sortBy=name&perPage=1&cursor=*', '/v1/forms?sortBy=name&perPage=1']) {
+      const found: string[] = []
+      for (let path: string | undefined = first; path !== undefined; ) {
+        const response = await get(path, organisation)
+        t.equal(response.statusCode, 200, `${first} ${path.length}`)
+        const body: Body = response.json()
+        found.push(...ids(body))
+        path = pathOf(body._metadata.pageLinks.next)
+        t.ok(path === undefined || path.includes('cursor=') || path.includes('after='))
+      }
+      t.same(
+        found,
+        forms.map(({ _id }) => _id),
+      )
+    }
+  }
+})
+
+t.test('a walk by cursor goes on after integers of 64 bits', async (t) => {
+  const { get, store } = await testApp(t)
+  const durations = [
+    Long.fromNumber(5),
+    ...['9007199254740993', '9007199254740993', '9223372036854775807'].map((value) => Long.fromString(value)),
+  ]
+  const records = [-1.5, ...durations].map((duration, i) => a.entry(i, { duration } as never))
+  await store.insert('entries', records)
+  for (const order of ['asc', 'desc']) {
+    const found: string[] = []
+    for (let path: string | undefined = `/v1/entries?sortBy=duration&sortOrder=${order}&perPage=1&cursor=*`; path; ) {
+      const response = await get(path, A)
+      t.equal(response.statusCode, 200, path)
+      const body: Body = response.json()
+      found.push(...ids(body))
+      path = pathOf(body._metadata.pageLinks.next)
+    }
+    const inOrder = records.map(({ _id }) => _id)
+    t.same(found, order === 'asc' ? inOrder : inOrder.reverse())
+  }
 })

@@ -1,5 +1,6 @@
 // Values are compared as MongoDB does.
 import fc from 'fast-check'
+import { Long } from 'mongodb'
 import t from 'tap'
 import { compareValues, isSameType } from '../../src/store/bson-order.js'
 
@@ -7,7 +8,8 @@ const sign = (order: number) => Math.sign(order)
 
 t.test('Values sort by their type first, and then by their value', async (t) => {
   const sorted = [
-    ...[null, Number.NaN, -Infinity, -1.5, 0, 1e-9, 2, 10, 2 ** 53, Infinity],
+    ...[null, Number.NaN, -Infinity, -1.5, 0, 1e-9, 2, 10, 2 ** 53],
+    ...[Long.fromString('9007199254740993'), Long.MAX_VALUE, Infinity],
     ...['', '10', '2', 'A', 'a', 'á'],
     {},
     ...[false, true],

@@ -6,7 +6,7 @@ import type { CollectionName } from '../../src/documents/collections.js'
 import { dispatches } from '../../src/pipelines/dispatches.js'
 import { entries } from '../../src/pipelines/entries.js'
 import { projects } from '../../src/pipelines/projects.js'
-import { type Condition, type Expression, type Lookup, Query, type Stage } from '../../src/pipelines/stages.js'
+import { type Condition, Query, type Stage } from '../../src/pipelines/stages.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
@@ -126,16 +126,9 @@ t.test('No condition finds documents of another organisation', async (t) => {
 t.test('Conditions match as they do in MongoDB', async (t) => {
   const store = embeddedStore()
   const values: Document = {
-    a: { duration: 5, agent: 'Zebra', location: { city: 'Kano' } },
-    b: { duration: 10, agent: '\uff5e', answers: [{ type: 'singleChoice', question: '?', answer: 'Well' }] },
-    c: {
-      duration: '7',
-      agent: '🙏',
-      answers: [
-        { type: 'multiChoice', question: '?', answer: ['Well', 'Tap'] },
-        { type: 'text', question: '?' },
-      ],
-    },
+    a: { duration: 5, agent: 'Zebra' },
+    b: { duration: 10, agent: '\uff5e' },
+    c: { duration: '7', agent: '🙏' },
     d: { duration: null, agent: null },
     e: { createdAt: new Date(0) },
   }
@@ -153,11 +146,6 @@ t.test('Conditions match as they do in MongoDB', async (t) => {
     [{ duration: { $lt: 10 } }, 'a'],
     [{ duration: { $lte: 10, $gt: 5 } }, 'b'],
     [{ duration: { $gt: '' } }, 'c'],
-    [{ duration: { $lte: null } }, 'de'],
-    [{ duration: { $in: [5, '7'] } }, 'ac'],
-    [{ duration: { $in: [null] } }, 'de'],
-    [{ duration: { $nin: [5, '7', null] } }, 'b'],
-    [{ duration: { $ne: 5 } }, 'bcde'],
     [{ duration: { $exists: false } }, 'e'],
     [{ duration: { $not: { $gt: 5 } } }, 'acde'],
     [{ createdAt: { $lt: new Date(1) } }, 'e'],
@@ -167,12 +155,7 @@ t.test('Conditions match as they do in MongoDB', async (t) => {
     [{ agent: { $lt: '🙏' } }, 'ab'],
     [{ _id: { $gt: 'b', $lte: 'd' } }, 'cd'],
     [{ _id: { $in: ['e', 'a', 'z'] } }, 'ae'],
-    [{ 'location.city': 'Kano' }, 'a'],
-    [{ 'answers.answer': 'Well' }, 'bc'],
-    [{ 'answers.answer': { $gt: 'Tap' } }, 'bc'],
-    [{ 'answers.type': { $lt: 'n' } }, 'c'],
     [{ $or: [{ duration: 5 }, { agent: '🙏' }] }, 'ac'],
-    [{ $and: [{ duration: { $gte: 5 } }, { agent: 'Zebra' }] }, 'a'],
     [{ status: 'accepted', agent: '🙏', duration: '7' }, 'c'],
     [{ status: 'accepted', agent: '🙏', duration: 5 }, ''],
   ]
@@ -234,22 +217,6 @@ t.test('A page has the requested part of the list, also beyond its end', async (
   t.equal((await store.aggregate(entries.list({ organisation: A }, { ...page, page: 2 }))).first, undefined)
 })
 
-t.test('Unsupported stages and unsupported forms of stages are errors', async (t) => {
-  const store = await filled()
-  const refused: object[][] = [
-    [{ $count: 'status' }],
-    [{ $unset: 'name' }],
-    [{ $limit: 1 }, { $skip: 1 }],
-    [{ $sort: { _id: 1 } }, { $sort: { createdAt: 1 } }],
-    [{ $set: { name: 'x' } }, { $sort: { name: 1 } }],
-    [{ $match: { status: 'accepted' } }],
-  ]
-  for (const stages of refused) {
-    await t.rejects(find(store, 'entries', [], ...(stages as Stage[])), /operator \$\w+/, JSON.stringify(stages))
-  }
-  await t.rejects(find(store, 'entries', [], { $sort: { 'location.city': 1 } }), /no index to sort by location.city/)
-})
-
 t.test('Documents of any size can be read together', async (t) => {
   const store = embeddedStore()
   const address = 'x'.repeat(5 * 1024 * 1024)
@@ -260,88 +227,21 @@ t.test('Documents of any size can be read together', async (t) => {
   t.equal((await find(store, 'entries', [])).length, 4)
 })
 
-t.test('$set changes nested fields, removes fields and replaces values that are not objects', async (t) => {
-  const store = await filled()
-  const set = async (fields: Record<string, Expression>) =>
-    (await find(store, 'dispatches', [{ _id: 'dispatch1-a' }], { $set: fields }))[0] as Document
-  t.match(await set({ 'recipients.agents': ['$name'] }), {
-    recipients: { agents: ['Dispatch 1'], agentGroups: ['group-a'] },
-  })
-  t.same((await set({ 'name.first.letter': '$name' })).name, { first: { letter: 'Dispatch 1' } })
-  t.same((await set({ 'nothing.at.all': 1 })).nothing, { at: { all: 1 } })
-  t.same((await set({ 'createdAt.year': 1 })).createdAt, { year: 1 })
-  t.notOk('name' in (await set({ name: '$nothing' })))
-  t.same(Object.keys((await set({ 'recipients.agents': '$nothing' })).recipients as Document), ['agentGroups'])
-  // Each field is computed from the document as it was before the stage.
-  t.match(await set({ name: '$status', status: '$name' }), { name: 'dispatched', status: 'Dispatch 1' })
-})
-
-t.test('$sortArray sorts strings by their UTF-8 bytes, in both directions', async (t) => {
+t.test('$sortArray sorts strings by their UTF-8 bytes', async (t) => {
   const store = await filled()
   const items = ['🙏', 'b', '\uff5e', ''].map((key) => ({ key }))
-  const sorted = async (direction: 1 | -1) => {
-    const stage = { $set: { sorted: { $sortArray: { input: { $literal: items }, sortBy: { key: direction } } } } }
-    return (await find(store, 'dispatches', [], stage))[0]?.sorted
-  }
-  t.same(await sorted(1), [{ key: '' }, { key: 'b' }, { key: '\uff5e' }, { key: '🙏' }])
-  t.same(await sorted(-1), [{ key: '🙏' }, { key: '\uff5e' }, { key: 'b' }, { key: '' }])
+  const stage = { $set: { sorted: { $sortArray: { input: { $literal: items }, sortBy: { key: 1 } } } } }
+  const sorted = (await find(store, 'dispatches', [], stage))[0]?.sorted as typeof items
+  t.same(
+    sorted.map(({ key }) => key),
+    ['', 'b', '\uff5e', '🙏'],
+  )
 })
 
-t.test('$lookup joins by any field, and a missing field joins a missing field', async (t) => {
+t.test('A sort and a join by a field without an index are errors, because they would miss documents', async (t) => {
   const store = await filled()
-  const { project: _, ...loose } = a.dispatch(5)
-  await store.insert('dispatches', [loose])
-  const lookup = async (localField: string, foreignField: string, from: CollectionName = 'dispatches') => {
-    const stage = { $lookup: { from, localField, foreignField, as: 'joined' } }
-    return (await find(store, 'projects', [{ _id: 'project2-a' }], stage)).map(({ joined }) =>
-      idsOf(joined as Document[]),
-    )
-  }
-  t.same(await lookup('_id', 'project'), [['dispatch2-a']])
-  t.same(await lookup('nothing', 'project'), [['dispatch5-a']])
-  t.same(await lookup('nothing.at.all', '_id'), [[]])
-  t.same(await lookup('organisation', '_id', 'organisations'), [[A]])
-  t.same(await lookup('createdBy', '_id', 'users'), [[a.user._id]])
-})
-
-t.test(
-  '$lookup with a pipeline finds those that also fulfil its condition, and keeps the fields that it names',
-  async (t) => {
-    const store = await filled()
-    const lookup = async ($match: Condition) => {
-      const pipeline = [{ $match }, { $project: { name: 1 } }] as const
-      const stage = {
-        $lookup: { from: 'dispatches', localField: '_id', foreignField: 'project', pipeline, as: 'joined' },
-      }
-      return (await find(store, 'projects', [{ _id: 'project1-a' }], stage as Stage))[0]?.joined
-    }
-    const own = [
-      { _id: 'dispatch1-a', name: 'Dispatch 1' },
-      { _id: 'dispatch3-a', name: 'Dispatch 3' },
-    ]
-    t.same(await lookup({ organisation: A }), own)
-    t.same(await lookup({ organisation: B }), [{ _id: 'dispatch8-b', name: 'Intruder' }])
-    t.same(await lookup({ organisation: A, totalExpectedEntries: { $gt: 5 } }), own)
-    t.same(await lookup({ organisation: A, totalExpectedEntries: { $gt: 10 } }), [])
-  },
-)
-
-t.test('Other forms of $lookup are errors', async (t) => {
-  const store = await filled()
-  const known = { from: 'dispatches', localField: '_id', foreignField: 'project', as: 'joined' } as const
-  const { localField: _, ...withoutEquality } = known
-  const [match, project] = [{ $match: { organisation: A } }, { $project: { name: 1 } }]
-  const refused: [object, RegExp][] = [
-    [{ ...known, let: { id: '$_id' } }, /only joins by equality/],
-    [{ ...withoutEquality, pipeline: [match, project] }, /only joins by equality/],
-    [{ ...known, pipeline: [] }, /only joins by equality/],
-    [{ ...known, pipeline: [match] }, /only joins by equality/],
-    [{ ...known, pipeline: [project, match] }, /only joins by equality/],
-    [{ ...known, pipeline: [match, { $sort: { _id: 1 } }, project] }, /only joins by equality/],
-    [{ ...known, foreignField: 'instructions.instructions' }, /no index to join by instructions.instructions/],
-  ]
-  for (const [$lookup, message] of refused) {
-    const found = find(store, 'projects', [], { $lookup: $lookup as Lookup })
-    await t.rejects(found, { message }, JSON.stringify($lookup))
-  }
+  const place = 'location.city'
+  const join = { $lookup: { from: 'entries', localField: '_id', foreignField: place, as: 'joined' } } as const
+  await t.rejects(find(store, 'entries', [], { $sort: { [place]: 1 } }), /no index by location.city/)
+  await t.rejects(find(store, 'projects', [], join), /no index by location.city/)
 })

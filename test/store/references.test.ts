@@ -62,7 +62,7 @@ t.test('Fields of several collections are filled together, with one query for ea
   t.same(asked, ['users', 'forms'])
 })
 
-t.test('A value that is not an id, and an id without a document, are removed', async (t) => {
+t.test('An id without a document is removed, and what is neither an id nor null becomes false', async (t) => {
   const rows = [
     { _id: '1', by: 'nobody', to: '665f1c2ab8d4e0a1c3f20b17', name: 'One' },
     { _id: '2', by: 5, to: { _id: 'u1' } },
@@ -71,16 +71,16 @@ t.test('A value that is not an id, and an id without a document, are removed', a
   ]
   t.same(objectsOf(await withReferences(listOf(rows), references, read)), [
     { _id: '1', name: 'One' },
-    { _id: '2' },
-    { _id: '3', sent: 'u1' },
-    { _id: '4', sent: { by: 'u1' } },
+    { _id: '2', by: false, to: false },
+    { _id: '3', to: null, sent: 'u1' },
+    { _id: '4', sent: { by: 'u1', cc: false } },
   ])
 })
 
 t.test('An array of ids becomes an array of documents in the same order, also inside an object', async (t) => {
   const rows = [{ _id: '1', sent: { at: 1, cc: [users[1]?._id, 'nobody', 'u1', null, ['u1'], 'u1'], by: 2 }, to: [] }]
   t.same(objectsOf(await withReferences(listOf(rows), references, read)), [
-    { _id: '1', sent: { at: 1, cc: [users[1], users[0], users[0]], by: 2 }, to: [] },
+    { _id: '1', sent: { at: 1, cc: [users[1], users[0], false, false, users[0]], by: 2 }, to: [] },
   ])
   t.same(queries, [{ $and: [{ _id: { $in: [users[1]?._id, 'nobody', 'u1'] } }, { organisation: 'o' }] }])
 })

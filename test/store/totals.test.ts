@@ -71,3 +71,22 @@ t.test('A failed count is not kept', async (t) => {
   isDown = false
   t.equal(await kept.count(entries()), 1)
 })
+
+t.test('A count that is pushed out of the cache while it runs gives its total', async (t) => {
+  const { store, now } = slowStore(1)
+  let end = (_total: number) => {}
+  const running = new Promise<number>((resolve) => {
+    end = resolve
+  })
+  let isFirst = true
+  const count = () => {
+    const total = isFirst ? running : store.count()
+    isFirst = false
+    return total
+  }
+  const kept = keepTotals({ ...store, count }, 30_000, now)
+  const first = kept.count(entries())
+  for (let i = 0; i < 10_000; i++) await kept.count(entries('a', `status-${i}`))
+  end(7)
+  t.equal(await first, 7)
+})
