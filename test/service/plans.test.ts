@@ -232,12 +232,12 @@ t.test(title, { skip: server === undefined }, async (t) => {
       }
     })
 
-    t.test(
-      `${name} by any two filters, in the order of ids, and their count: only matches of both are read`,
-      async (t) => {
-        const pairs = Object.entries(filters).flatMap(([one, values], n, all) =>
-          all.slice(n + 1).flatMap(([other, more]) => values.map((value, i) => ({ [one]: value, [other]: more[i] }))),
-        )
+    const pairs = Object.entries(filters).flatMap(([one, values], n, all) =>
+      all.slice(n + 1).flatMap(([other, more]) => values.map((value, i) => ({ [one]: value, [other]: more[i] }))),
+    )
+    const both = `${name} by any two filters, in the order of ids, and their count read only what matches both`
+    if (pairs.length > 0)
+      t.test(both, async (t) => {
         for (const selection of pairs) {
           for (const order of orders) {
             const found = list(scope, { ...selection, sortBy: 'id', sortOrder: order, page: 1, perPage: 50 } as never)
@@ -246,8 +246,7 @@ t.test(title, { skip: server === undefined }, async (t) => {
             t.same(await explain(found.collection, count, bounding(found)), [], `count of ${JSON.stringify(selection)}`)
           }
         }
-      },
-    )
+      })
 
     t.test(`a page of ${name} by time, in the order of that time, with each filter`, async (t) => {
       for (const field of ['created', 'updated'] as const) {
