@@ -78,10 +78,11 @@ const prepare = async (
   try {
     if ((await store.dangerouslyFind('seeds', COMPLETE)) === undefined) {
       await seed(uri, options, (written) => say(`${name}: ${written} of ${entries} entries`))
-      say(`${name}: indexes`)
-      await store.ensureIndexes()
       await store.insert('seeds', [{ _id: COMPLETE, createdAt: new Date() }])
     }
+    // Also those that have been added since it was seeded.
+    say(`${name}: indexes`)
+    await store.ensureIndexes()
     const organisations = await store.dangerouslyFindAll('organisations', {})
     const expiresAt = new Date(Date.now() + DAY_MS)
     const rate = await seedRate(store, entries)

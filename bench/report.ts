@@ -2,7 +2,18 @@
 import { readFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { type Backend, caseName, concurrencies } from './compare.js'
-import { countedNames, countingCase, type Growth, type GrowthName, growthTitles, pageCase, sizeCase } from './growth.js'
+import {
+  countedNames,
+  countingCase,
+  type Growth,
+  type GrowthName,
+  growthTitles,
+  pageCase,
+  pairCase,
+  pairOrders,
+  pairs,
+  sizeCase,
+} from './growth.js'
 import { type Beside, besideTitles, type Neighbour } from './neighbour.js'
 import { peerNames, peerTitles } from './peers.js'
 import { plot } from './plot.js'
@@ -23,7 +34,9 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
   'list50.shareOfLimit': {
     title:
       'list of 50, replayed: processor time of the driver’s raw aggregate and of a ready buffer together, against the service',
-    goal: { least: 0.6 },
+    // It cannot be much higher. A profile of the service, taken from outside, has a third of the time in the kernel's writes to
+    // sockets, 4 % in the hash of the `ETag` and 8 % in writing JSON, and the ready buffer has neither of the last two.
+    goal: { least: 0.5 },
   },
   'byId.stackVsBare': {
     title: 'entry by id, replayed: processor time of bare by-id against the whole stack',
@@ -37,7 +50,8 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
   'growth.page1': { title: 'page 1: median time, largest database against smallest', goal: { most: 1.5 } },
   'growth.byId': { title: 'entry by id: the same', goal: { most: 1.5 } },
   'growth.filtered': { title: 'by dispatch: the same', goal: { most: 1.5 } },
-  'growth.filteredTwice': { title: 'by dispatch and status: the same' },
+  'growth.filteredTwice': { title: 'by any two filters, the worst of them: the same', goal: { most: 3 } },
+  'growth.filteredTwiceByTime': { title: 'the same, sorted by createdAt, for which there is no index of both filters' },
   'growth.deepPage': { title: 'page at half of the list: the same' },
   'deepPage.vsRawDriver': {
     title: 'page at half of the largest list: median time against the driver’s sort, skip and limit, without the total',
@@ -149,6 +163,9 @@ export const nodeTable = (results: Results, versions: ReadonlyMap<string, string
 
 const p50 = (results: Results, name: string): number => medians(results[name] ?? []).p50
 
+/** The smallest and the largest. */
+const ends = (sizes: readonly number[]): number[] => [sizes.at(0), sizes.at(-1)] as number[]
+
 export const growthTables = ({ sizes, pages, results }: Growth): string =>
   [
     table(
@@ -163,6 +180,16 @@ export const growthTables = ({ sizes, pages, results }: Growth): string =>
       countedNames.map((request) => [
         growthTitles[request],
         ...sizes.map((size) => digits(p50(results, countingCase(request, size)))),
+      ]),
+    ),
+    table(
+      [
+        'median ms by two filters',
+        ...pairOrders.flatMap((by) => ends(sizes).map((size) => `by ${by}, ${size.toLocaleString('en')} entries`)),
+      ],
+      pairs.map((pair) => [
+        pair,
+        ...pairOrders.flatMap((by) => ends(sizes).map((size) => digits(p50(results, pairCase(pair, by, size))))),
       ]),
     ),
     table(

@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
+import { report } from './diagnostics.js'
 
 const project = process.argv[2] ?? 'tsconfig.build.json'
 
@@ -15,15 +16,6 @@ const deleteStaleOutput = () => {
     }
   }
 }
-
-const report = (diagnostic) =>
-  process.stderr.write(
-    ts.formatDiagnosticsWithColorAndContext([diagnostic], {
-      getCurrentDirectory: ts.sys.getCurrentDirectory,
-      getCanonicalFileName: (name) => name,
-      getNewLine: () => '\n',
-    }),
-  )
 
 const builder = ts.createSolutionBuilder(ts.createSolutionBuilderHost(ts.sys, undefined, report), [project], {})
 const outdated = builder.getNextInvalidatedProject()

@@ -155,41 +155,47 @@ export interface Collection {
 }
 
 /**
- * The indexes of a list: one for each sort, and one for each filter with each sort. Each begins with the organisation
- * and ends with the id. So every page is read in its order from the range of the filter, however many documents match.
- * Sorting by the id needs no other field; `updatedAt` follows, so that the digest reads only this index. Two further
- * indexes give the change feed its order.
+ * The indexes of a list: one for each sort, one for each filter with each sort, and one for any two filters. Each begins
+ * with the organisation and ends with the id. So every page is read in its order from the range of the filter, however
+ * many documents match, and with two filters in the order of ids. Sorting by the id needs no other field; `updatedAt`
+ * follows, so that the digest reads only this index. Two further indexes give the change feed its order.
+ * @param filters from the one that leaves the most records to the one that leaves the fewest. Where several indexes look
+ * equally good to DocumentDB, it takes the one that was created last.
  */
 const byOrganisation = (sorts: readonly string[] = [], filters: readonly string[] = []): Index[] => {
-  const pairs = [[], ...filters.map((filter) => [filter])].flatMap((filter) =>
-    [[], ...sorts.map((sort) => [sort])].map((sort) => ['organisation', ...new Set([...filter, ...sort]), '_id']),
-  )
+  const keys = [
+    ...[...sorts, ...filters].map((field) => [field]),
+    ...filters.flatMap((filter) => sorts.map((sort) => [...new Set([filter, sort])])),
+    // A filter that is also a sort has an index with every other filter already.
+    ...filters.flatMap((filter, n) =>
+      sorts.includes(filter) ? [] : filters.slice(n + 1).map((other) => [filter, other]),
+    ),
+  ]
   const sync = [
     ['organisation', '_id', 'updatedAt'],
     ['organisation', 'updatedAt', '_id'],
     ['organisation', CHANGED_AT, '_id'],
   ]
-  // The first pair has no filter and no sort: the first index of `sync` serves it. A filter by a field with a sort by
-  // the same field is an index that exists already.
-  return [...new Map([...sync, ...pairs.slice(1)].map((fields) => [fields.join(), fields])).values()]
+  const all = [...sync, ...keys.map((fields) => ['organisation', ...fields, '_id'])]
+  return [...new Map(all.map((fields) => [fields.join(), fields])).values()]
 }
 
 export const collections = {
   organisations: { schema: OrganisationDocument, indexes: [] },
   users: { schema: UserDocument, indexes: byOrganisation(['createdAt', 'updatedAt'], ['status']) },
   agents: { schema: AgentDocument, indexes: byOrganisation(['createdAt', 'updatedAt'], ['status']) },
-  forms: { schema: FormDocument, indexes: byOrganisation(['createdAt', 'updatedAt', 'name'], ['name', 'status']) },
+  forms: { schema: FormDocument, indexes: byOrganisation(['createdAt', 'updatedAt', 'name'], ['status', 'name']) },
   projects: { schema: ProjectDocument, indexes: byOrganisation(['createdAt', 'name', 'updatedAt'], ['name']) },
   dispatches: {
     schema: DispatchDocument,
     indexes: byOrganisation(
       ['createdAt', 'name', 'dispatchType', 'updatedAt'],
-      ['dispatchType', 'name', 'status', 'form', 'project', 'recipients.agents'],
+      ['dispatchType', 'status', 'form', 'project', 'recipients.agents', 'name'],
     ),
   },
   entries: {
     schema: EntryDocument,
-    indexes: byOrganisation(['createdAt', 'updatedAt', 'duration'], ['dispatch', 'form', 'project', 'agent', 'status']),
+    indexes: byOrganisation(['createdAt', 'updatedAt', 'duration'], ['status', 'form', 'agent', 'project', 'dispatch']),
   },
   apiKeys: { schema: ApiKeyDocument, indexes: [['organisation', '_id']] },
   seeds: { schema: SeedDocument, indexes: [] },

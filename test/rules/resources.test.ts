@@ -36,7 +36,7 @@ const fieldsOf = ({ match }: Query): string[] =>
   (match.$and as Condition[]).flatMap(Object.keys).filter((field) => field !== 'organisation')
 
 t.test(
-  'Every filter of a list has an index with every sort of the list, a filter by a range with its own',
+  'Every filter of a list has an index with every sort of the list, a filter by a range with its own, and any two filters with the id',
   async (t) => {
     for (const [, { query, list }] of eachResource) {
       const filters = filtersOf(query)
@@ -66,6 +66,17 @@ t.test(
         t.ok(
           indexes.some((index) => `${index},`.startsWith(`${wanted},`)),
           `${found.collection} ${JSON.stringify(each)}: index ${wanted}`,
+        )
+      }
+      const twice = selections.flatMap((one, n) => selections.slice(n + 1).map((other) => ({ ...one, ...other })))
+      for (const each of twice.filter((selection) => Object.keys(selection).length === 2)) {
+        const found = list(scope, listing({ ...each, sortBy: 'id' }))
+        const [one, other] = fieldsOf(found)
+        t.ok(
+          collections[found.collection].indexes.some((index) =>
+            [`organisation,${one},${other},_id`, `organisation,${other},${one},_id`].includes(index.join()),
+          ),
+          `${found.collection}: an index of ${one} and ${other}`,
         )
       }
     }

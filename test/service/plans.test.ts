@@ -147,14 +147,16 @@ const UNBOUNDED = ['organisation', 'recipients.agents']
  * What it joins to its rows is not explained. A union is explained together with the query, and alone for its bounds.
  */
 const explainRange = async (explain: Explain, query: Query): Promise<string[]> => {
-  const { collection, match, union } = query
-  const fields = (match.$and as Condition[]).flatMap(Object.keys)
-  const bounded = fields.filter((field) => !UNBOUNDED.includes(field))
-  const own = await explain(collection, rowsOf(query), bounded)
+  const { collection, union } = query
+  const own = await explain(collection, rowsOf(query), bounding(query))
   if (union === undefined) return own
   const both = [...rowsOf(query), { $unionWith: { coll: union.collection, pipeline: rowsOf(union) } }]
   return [...own, ...(await explain(collection, both)), ...(await explainRange(explain, union))]
 }
+
+/** The fields that must bound the index scans of a query. */
+const bounding = ({ match }: Query): string[] =>
+  (match.$and as Condition[]).flatMap(Object.keys).filter((field) => !UNBOUNDED.includes(field))
 
 /** The stages of a query that select its rows. */
 const rowsOf = ({ match, stages }: Query): Document[] => [
@@ -229,6 +231,26 @@ t.test(title, { skip: server === undefined }, async (t) => {
         }
       }
     })
+
+    // Few records or none have both values. Of those that have one value, most have the other that is as frequent.
+    const pairs = Object.entries(filters).flatMap(([one, [many, few]], n, all) =>
+      all.slice(n + 1).flatMap(([other, [more, fewer]]) => [
+        { [one]: many, [other]: fewer },
+        { [one]: few, [other]: more },
+      ]),
+    )
+    const both = `${name} by any two filters, in the order of ids, and their count read only what matches both`
+    if (pairs.length > 0)
+      t.test(both, async (t) => {
+        for (const selection of pairs) {
+          for (const order of orders) {
+            const found = list(scope, { ...selection, sortBy: 'id', sortOrder: order, page: 1, perPage: 50 } as never)
+            t.same(await explainRange(explain, found), [], `${order} ${JSON.stringify(selection)}`)
+            const count = [{ $match: found.match }, { $count: 'total' }]
+            t.same(await explain(found.collection, count, bounding(found)), [], `count of ${JSON.stringify(selection)}`)
+          }
+        }
+      })
 
     t.test(`a page of ${name} by time, in the order of that time, with each filter`, async (t) => {
       for (const field of ['created', 'updated'] as const) {
