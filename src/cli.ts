@@ -1,8 +1,7 @@
-// The command line: `npx field-data-api` and the npm scripts. All commands but serve, openapi and completion work on the
-// database that MONGODB_URI names.
+// The command line: `npx field-data-api` and the npm scripts. All commands but serve and openapi work on the database that
+// MONGODB_URI names.
 import { readFileSync } from 'node:fs'
 import { checkCommand } from './commands/check.js'
-import { completionCommand } from './commands/completion.js'
 import { indexesCommand } from './commands/indexes.js'
 import { keysCommand } from './commands/keys.js'
 import { loadCommand } from './commands/load.js'
@@ -53,7 +52,6 @@ const program: MakeCommand = (session) => {
     checkCommand,
     stampCommand,
     openapiCommand(describe),
-    completionCommand,
   ]) {
     root.addCommand(make(session))
   }

@@ -150,7 +150,7 @@ t.test('a wrong call says what is wrong', async (t) => {
   const { load } = await prepareLoad(t)
   t.match(await load('', '--collection', 'apiKeys', '--organisation', 'x'), {
     code: 2,
-    output: /'apiKeys' is invalid\. Allowed choices are users, agents, forms, projects, dispatches, entries\n/,
+    output: /'apiKeys' is invalid: Allowed choices are users, agents, forms, projects, dispatches, entries\n/,
   })
   t.match(await load('', 'second', ...intoEntries), {
     code: 2,
@@ -162,7 +162,7 @@ t.test('a wrong call says what is wrong', async (t) => {
   })
   t.match(await load('', '--collection', 'entries', '--organisation', '$x'), {
     code: 2,
-    output: 'The id of an organisation must be',
+    output: "Option '--organisation <ID>' argument '$x' is invalid: it must be",
   })
 })
 
