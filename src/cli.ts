@@ -1,6 +1,5 @@
 // The command line: `npx field-data-api` and the npm scripts. All commands but serve and openapi work on the database that
 // MONGODB_URI names.
-import { readFileSync } from 'node:fs'
 import { checkCommand } from './commands/check.js'
 import { indexesCommand } from './commands/indexes.js'
 import { keysCommand } from './commands/keys.js'
@@ -12,8 +11,7 @@ import { seedCommand } from './commands/seed.js'
 import { stampCommand } from './commands/stamp.js'
 import { ConfigError, loadConfig } from './config/config.js'
 import { openMongo } from './config/open-mongo.js'
-
-const { description, version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+import { description, version } from './release.js'
 
 // Commands that need much code import it when they run, so that the others start fast.
 const describe: Describe = async (format) => {
