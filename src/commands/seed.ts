@@ -63,7 +63,8 @@ export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
       return onStore(async (store) => {
         // The data takes long to load, and only this command needs it.
         const { scenarioData } = await import('../../seed/scenarios.js')
-        const data = () => scenarioData(options)
+        const now = new Date()
+        const data = () => scenarioData({ ...options, now })
         await claim(store, options, force)
         const organisations = await write(store, data(), countEntries(data, options), err)
         // Indexes are built faster from documents that exist than with each of them.
