@@ -80,7 +80,7 @@ const timesIn = (value: unknown): number[] => {
 
 t.test('nothing happens in the data after its last day, nor on that day after now', async (t) => {
   const until = new Date('2026-03-14T00:00:00Z')
-  for (const scenario of scenarioNames.filter((name) => name !== 'worst-case')) {
+  for (const scenario of ['tiny', 'survey'] as const) {
     for (const [now, end] of [
       [undefined, '2026-03-14T23:59:59.999Z'],
       ['2026-05-01T12:00:00Z', '2026-03-14T23:59:59.999Z'],
