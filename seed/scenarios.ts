@@ -11,6 +11,8 @@ export interface ScenarioOptions extends SeedOptions {
   scenario: Scenario
   /** The last day of the data, at midnight in UTC. */
   until?: Date
+  /** If that day is not over yet, nothing happens in the data after this time. */
+  now?: Date
 }
 
 /** The last day of the data if no other is asked for. */
@@ -19,7 +21,8 @@ export const LAST_DAY = new Date(UNTIL - DAY)
 /** Generates a scenario in batches. The numbers of organisations, dispatches and entries are for `demo` alone. */
 export const scenarioData = ({
   scenario,
-  until = LAST_DAY,
+  until,
+  now,
   ...options
 }: Pick<ScenarioOptions, 'scenario'> & Partial<ScenarioOptions>): Iterable<Batch> => {
   const all = { ...demoOptions, ...options }
@@ -30,24 +33,35 @@ export const scenarioData = ({
     campaign: () => campaignData(all.seed),
     'worst-case': worstCaseData,
   }[scenario]()
-  return until.getTime() === LAST_DAY.getTime() ? data : moved(data, until.getTime() - LAST_DAY.getTime())
+  if (until === undefined) return data
+  const end = until.getTime() + DAY - 1
+  const isToday = now !== undefined && now >= until
+  return moved(data, until.getTime() - LAST_DAY.getTime(), isToday ? Math.min(end, now.getTime()) : end)
 }
 
-function* moved(data: Iterable<Batch>, by: number): Generator<Batch> {
-  for (const batch of data) yield movedValue(batch, by) as Batch
+function* moved(data: Iterable<Batch>, by: number, latest: number): Generator<Batch> {
+  for (const batch of data) yield movedValue(batch, by, latest) as Batch
 }
+
+/** What is planned may lie in the future. */
+const PLANS = new Set(['startDate', 'dueDate'])
 
 /** An id of the demo data, which begins with the second in which its document was created. */
 const ID = /^[0-9a-f]{24}$/
 
-/** A value with all its dates moved, and the ids with them. */
-const movedValue = (value: unknown, by: number): unknown => {
-  if (value instanceof Date) return new Date(value.getTime() + by)
+/** A value with all its dates moved, none but plans beyond the latest time, and the ids with them. */
+const movedValue = (value: unknown, by: number, latest: number): unknown => {
+  if (value instanceof Date) return new Date(Math.min(value.getTime() + by, latest))
   if (typeof value === 'string' && ID.test(value)) {
     const second = Number.parseInt(value.slice(0, 8), 16) + by / 1000
     return second.toString(16).padStart(8, '0') + value.slice(8)
   }
-  if (Array.isArray(value)) return value.map((item) => movedValue(item, by))
+  if (Array.isArray(value)) return value.map((item) => movedValue(item, by, latest))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, movedValue(inner, by)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      name,
+      movedValue(inner, by, PLANS.has(name) ? Number.POSITIVE_INFINITY : latest),
+    ]),
+  )
 }

@@ -23,9 +23,9 @@ const shortTexts = [
 const texts = [...shortTexts, 'x'.repeat(100_000), '€'.repeat(30_000), '💧'.repeat(20_000), `${emoji}\n`.repeat(2000)]
 /** A name has at most 250 UTF-16 units. */
 const names = [...shortTexts, 'x'.repeat(250), '€'.repeat(250), '💧'.repeat(125)]
-/** An id has 1 to 500 UTF-16 units. */
+/** An id has 1 to 500 UTF-16 units, and no control characters. */
 const ids = [
-  ...shortTexts.filter((text) => text !== ''),
+  ...shortTexts.filter((text) => /^\P{Cc}+$/u.test(text)),
   ...[
     'a/b?c=d#e&f',
     'a,b',

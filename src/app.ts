@@ -1,4 +1,5 @@
 // The application: all its plugins in their order, and its routes.
+import { hostname } from 'node:os'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import type { Config } from './config/config.js'
 import { MAX_URL_BYTES } from './http/problems.js'
@@ -20,6 +21,7 @@ import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
 import { requestChecksPlugin } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
 import { responseBuffersPlugin } from './plugins/response-buffers.js'
+import { version } from './release.js'
 import { healthRoutes } from './routes/health.js'
 import { resourceRoutes } from './routes/index.js'
 import { serializerCompiler } from './serializer/compiler.js'
@@ -41,7 +43,11 @@ declare module 'fastify' {
  */
 export const buildApp = async (config: Config, store: Store, log?: LogStream): Promise<FastifyInstance> => {
   const app: FastifyInstance = Fastify({
-    logger: { level: config.logLevel, ...(log && { stream: log }) },
+    logger: {
+      level: config.logLevel,
+      base: { pid: process.pid, hostname: hostname(), release: version },
+      ...(log && { stream: log }),
+    },
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     trustProxy: config.trustProxy,

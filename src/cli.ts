@@ -1,8 +1,6 @@
-// The command line: `npx field-data-api` and the npm scripts. All commands but serve, openapi and completion work on the
-// database that MONGODB_URI names.
-import { readFileSync } from 'node:fs'
+// The command line: `npx field-data-api` and the npm scripts. All commands but serve and openapi work on the database that
+// MONGODB_URI names.
 import { checkCommand } from './commands/check.js'
-import { completionCommand } from './commands/completion.js'
 import { indexesCommand } from './commands/indexes.js'
 import { keysCommand } from './commands/keys.js'
 import { loadCommand } from './commands/load.js'
@@ -13,8 +11,7 @@ import { seedCommand } from './commands/seed.js'
 import { stampCommand } from './commands/stamp.js'
 import { ConfigError, loadConfig } from './config/config.js'
 import { openMongo } from './config/open-mongo.js'
-
-const { description, version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+import { description, version } from './release.js'
 
 // Commands that need much code import it when they run, so that the others start fast.
 const describe: Describe = async (format) => {
@@ -53,7 +50,6 @@ const program: MakeCommand = (session) => {
     checkCommand,
     stampCommand,
     openapiCommand(describe),
-    completionCommand,
   ]) {
     root.addCommand(make(session))
   }

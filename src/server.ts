@@ -24,6 +24,8 @@ const GRACE_MS = 12_000
 const RETRY_MS = 2000
 /** How many files the process opens besides the connections of callers and those to the database. */
 const OTHER_FILES = 64
+/** As few connections from callers are of use, the least that MAX_CONNECTIONS may be. */
+const MIN_CONNECTIONS = 16
 
 const start = async (settings: Config): Promise<void> => {
   const config = {
@@ -43,7 +45,7 @@ const start = async (settings: Config): Promise<void> => {
   closeWithGrace({ delay: GRACE_MS, logger: app.log }, async ({ err, signal }) => {
     app.log.info({ err, signal }, 'closing')
     await app.close()
-    await store.close()
+    await app.store.close()
   })
   // The service already responds while the banner waits for the database, for MONGODB_TIMEOUT_MS if it cannot be
   // reached.
@@ -51,6 +53,7 @@ const start = async (settings: Config): Promise<void> => {
     () => true,
     () => false,
   )
+  if (app.closing.aborted) return
   process.stdout.write(banner(config, app, demoKeys, isReachable))
   app.log.info({ connections: config.maxConnections }, 'the largest number of connections from callers')
   prepareDatabase(app.store, config.mongo?.ensureIndexes === true, app.log)
@@ -59,8 +62,15 @@ const start = async (settings: Config): Promise<void> => {
 /** How many files are left for callers, if the system limits how many the process may open. */
 const freeFiles = ({ mongo }: Config): number[] => {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } }
-  const left = Number(userLimits?.open_files.soft) - OTHER_FILES - (mongo?.poolSize ?? 0)
-  return [Math.max(1, left)].filter(Number.isFinite)
+  const files = Number(userLimits?.open_files.soft)
+  const poolSize = mongo?.poolSize ?? 0
+  const least = OTHER_FILES + poolSize + MIN_CONNECTIONS
+  if (files < least) {
+    throw new ConfigError([
+      `MONGODB_POOL_SIZE ${poolSize} needs ${least} open files, but the process may open only ${files}: lower it, or raise the limit as with ulimit -n`,
+    ])
+  }
+  return [files - OTHER_FILES - poolSize].filter(Number.isFinite)
 }
 
 /** Opens the embedded store with its demo data. It is imported only when needed, because it is a third of all code. */

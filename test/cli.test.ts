@@ -42,10 +42,7 @@ t.test('a missing or invalid database, one that is down, and a missing command a
   const help = await run(['help'], {})
   t.match(help, { code: 0, stdout: '$ npx field-data-api serve\n' })
   t.match(help.stdout, /^ {2}1 {2}.* a setting is missing or invalid$/m)
-  t.match(await run(['keys', 'help', 'isue'], {}), {
-    code: 2,
-    output: "Unknown command 'isue'\n(Did you mean issue?)\n",
-  })
+  t.match(await run(['help', 'keys'], {}), { code: 0, stdout: /^Usage: field-data-api keys .* revoke /s })
   t.match(await run(['ky'], { MONGODB_URI }), { code: 2, output: "Unknown command 'ky'\n(Did you mean keys?)\n" })
 })
 

@@ -1,9 +1,12 @@
 // The process itself: it starts, prints how to use it, shuts down gracefully, and says why it cannot start.
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
+import { createServer } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { printed, startProgram } from './support/process.js'
+import { keysOf } from '../src/keys/keys.js'
+import { printed, runProgram, startProgram } from './support/process.js'
+import { getRequest, neverRead, send, statusesIn } from './support/sockets.js'
+import { A } from './support/tenants.js'
 import { WireServer } from './support/wire-server.js'
 
 // Most of the time goes by in waiting for processes to start and to end.
@@ -32,21 +35,38 @@ t.test('the demo starts, its banner’s curl line works, and SIGTERM shuts it do
   t.notMatch(log.join(), key, 'the log has no key')
 })
 
-t.test(
-  'SIGINT shuts it down although callers keep connections open, silent or in the middle of a request',
-  async (t) => {
-    const child = start(t, {})
+t.test('told to stop, it finishes what runs, and ends by itself whatever its callers do', async (t) => {
+  for (const [state, signal, request] of [
+    ['idle', 'SIGINT', undefined],
+    ['with a silent connection', 'SIGTERM', ''],
+    ['with a connection that is kept for the next request', 'SIGTERM', getRequest('/health/live')],
+    ['with half a request', 'SIGTERM', 'GET /health/live HT'],
+    ['with a running request', 'SIGTERM', '/v1/entries'],
+  ] as const) {
+    const server = await WireServer.for(t)
+    const authorization = `Bearer ${await keysOf(server.store, () => {}).issue({ organisation: A, name: 'Test' })}`
+    const child = start(t, { MONGODB_URI: server.uri })
     const [, port] = await printed(child, /field-data-api on http:\/\/127\.0\.0\.1:(\d+)/)
-    const sockets = ['', 'GET /health/live HT', 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n'].map((text) => {
-      const socket = connect(Number(port), '127.0.0.1', () => socket.write(text))
-      return socket.on('error', () => {})
-    })
-    await once(sockets[2] as Socket, 'data')
-    child.kill('SIGINT')
-    t.same(await once(child, 'close'), [0, null])
-    t.notMatch(child.output(), 'killed by timeout')
-  },
-)
+    await printed(child, /the indexes exist/)
+    const isRunning = request?.startsWith('/') === true
+    let release = () => {}
+    if (isRunning) server.held.set('aggregate', new Promise((resolve) => (release = resolve)))
+    const received = isRunning ? send(Number(port), getRequest(request, { authorization })) : ''
+    const silent = isRunning || request === undefined ? undefined : await neverRead(Number(port), request)
+    if (isRunning) while (!server.commands.some((command) => 'aggregate' in command)) await setTimeout(20)
+    else if (request === getRequest('/health/live')) await printed(child, /"operation":"getLive"/)
+
+    const begun = performance.now()
+    child.kill(signal)
+    await printed(child, /"msg":"closing"/)
+    release()
+    t.same(await once(child, 'close'), [0, null], state)
+    t.comment(`${state}: ${Math.round(performance.now() - begun)} ms`)
+    t.notMatch(child.output(), 'killed by timeout', state)
+    silent?.destroy()
+    if (isRunning) t.same(statusesIn(await received), [200], 'the running request gets its response')
+  }
+})
 
 t.test('invalid settings stop it with a message that names them, without a stack trace', async (t) => {
   const child = start(t, { PORT: 'x', LOG_LEVEL: 'loud' })
@@ -61,6 +81,26 @@ t.test('a URI of the database that the driver rejects stops it with a message', 
   t.same(await once(child, 'close'), [1, null])
   t.match(child.output(), /^These settings are invalid:\n {2}MONGODB_URI cannot be used: /m)
   t.notMatch(child.output(), /\n +at /)
+})
+
+t.test('too few files that it may open stop it with a message that says how many it needs', async (t) => {
+  for (const openFiles of [120, 20]) {
+    const argv = ['serve']
+    const { code, output } = await runProgram(t, 'bin/field-data-api.js', { argv, settings: { PORT: '0' }, openFiles })
+    t.equal(code, 1)
+    t.match(output, `may open ${openFiles} files, but needs at least 256: `)
+    t.notMatch(output, /\n +at /)
+  }
+  const settings = { MONGODB_URI: 'mongodb://127.0.0.1:1/x', MONGODB_POOL_SIZE: '200' }
+  const { code, output } = await runProgram(t, 'src/server.ts', { settings, openFiles: 256, covered: true })
+  t.equal(code, 1)
+  t.match(output, 'MONGODB_POOL_SIZE 200 needs 280 open files, but the process may open only 256: ')
+})
+
+t.test('with just as many files as it needs it starts, and says how many callers it takes', async (t) => {
+  const settings = { MONGODB_URI: 'mongodb://127.0.0.1:1/x', MONGODB_POOL_SIZE: '176' }
+  const options = { settings: { PORT: '0', LOG_LEVEL: 'info', ...settings }, openFiles: 256 }
+  await printed(startProgram(t, 'src/server.ts', options), /"connections":16/)
 })
 
 t.test('a bug at startup stops it with a stack trace', async (t) => {
@@ -125,6 +165,19 @@ t.test('on MongoDB the banner says how to issue a key, and a failure to create i
   t.equal((await fetch(`${url}/health/live`)).status, 200)
   child.kill('SIGTERM')
   t.same(await once(child, 'close'), [0, null])
+})
+
+t.test('a stop while it makes indexes, or asks whether the database is there, is no outage', async (t) => {
+  for (const command of ['createIndexes', 'ping']) {
+    const server = await WireServer.for(t)
+    server.held.set(command, new Promise(() => {}))
+    const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
+    while (!server.commands.some((each) => command in each)) await setTimeout(20)
+    child.kill('SIGTERM')
+    t.same(await once(child, 'close'), [0, null])
+    t.match(child.output(), '"msg":"closing"')
+    t.notMatch(child.output(), /cannot be reached|the database failed|Error/, command)
+  }
 })
 
 t.test('no index is created if the settings say so', async (t) => {

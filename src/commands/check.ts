@@ -10,8 +10,8 @@ import { messagesOf } from './load-lines.js'
 import { CommandError, type MakeCommand, newCommand, print, printed } from './run-command.js'
 
 const details = `
-The exit code is 1 if there are any; their number is on standard error. Fields that no schema names are allowed, and null
-where a field may be missing.`
+The exit code is 1 if there are any; their number is on standard error. Fields
+that no schema names are allowed, and null where a field may be missing.`
 
 const Tombstone = strict({ _id: Type.String(), deletedFrom: Type.String(), deletedAt: Type.Date() })
 

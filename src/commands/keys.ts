@@ -1,4 +1,5 @@
 // The command `keys`: issues, lists and revokes API keys. A key is shown only once, when it is issued.
+import { InvalidArgumentError } from '@commander-js/extra-typings'
 import { keyIdOf, redacted } from '../keys/format.js'
 import { keysOf, type StoredKey } from '../keys/keys.js'
 import {
@@ -10,7 +11,6 @@ import {
   print,
   printResult,
   requireOrganisation,
-  UsageError,
 } from './run-command.js'
 import { cellOf, table } from './table.js'
 
@@ -72,7 +72,7 @@ const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 const milliseconds = (duration: string): number => {
   const [, count, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(duration) ?? []
   if (unit === undefined)
-    throw new UsageError(`--expires-in ${duration} must be a duration from 1m to 999999d, such as 30m, 12h or 90d`)
+    throw new InvalidArgumentError('it must be a duration from 1m to 999999d, such as 30m, 12h or 90d')
   return Number(count) * units[unit as keyof typeof units]
 }
 

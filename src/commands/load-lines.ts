@@ -5,6 +5,7 @@ import { createReadStream } from 'node:fs'
 import { KindGuard, type TObject, type TSchema } from '@sinclair/typebox'
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { instantOf } from '../validation/instant.js'
+import { CommandError } from './run-command.js'
 
 /** A line of the file, with either its document or the error in it. */
 export interface Line {
@@ -25,6 +26,11 @@ const LONE_SURROGATE = /\p{Surrogate}/u
 const UNSTORABLE_NAME = /[\0\p{Surrogate}]|^_bsontype$/u
 /** Low enough that any line, converted to BSON, stays below MongoDB's limit of 16 MiB. */
 const MAX_LINE_BYTES = 2 * 1024 * 1024
+/**
+ * As many ids are remembered to find one that is there twice: a gigabyte of them, and no Map holds more than 16.7 million.
+ * An id that is in two files is found in the database.
+ */
+const MAX_LINES = 10_000_000
 /** How much of the file is read at once. */
 const CHUNK_BYTES = 512 * 1024
 const NEWLINE = 0x0a
@@ -33,10 +39,16 @@ const NEWLINE = 0x0a
  * Reads the lines of a file that are not blank, as documents of the schema that belong to the organisation. A line has
  * its id as `id` or `_id` and dates as ISO 8601 strings with a time zone; it may leave the organisation out.
  */
-export async function* readLines(file: string, schema: TObject, organisation: string): AsyncGenerator<Line> {
+export async function* readLines(
+  file: string,
+  schema: TObject,
+  organisation: string,
+  maxLines = MAX_LINES,
+): AsyncGenerator<Line> {
   let number = 0
   for await (const { bytes, size } of linesIn(createReadStream(file, { highWaterMark: CHUNK_BYTES }))) {
     number += 1
+    if (number > maxLines && size > 0) throw new CommandError(`${file} has more than ${maxLines} lines: split it`)
     if (bytes === undefined) yield { number, size, error: 'is longer than 2 MiB' }
     else if (!isUtf8(bytes)) yield { number, size, error: 'is not valid UTF-8' }
     else {
@@ -78,6 +90,8 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
     return { error: `is not valid JSON: ${(error as Error).message}` }
   }
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return { error: 'is not a JSON object' }
+  const key = repeatedKey(text)
+  if (key !== undefined) return { error: `has the key ${JSON.stringify(key)} twice in one object` }
   const { id, ...fields } = record as Record<string, unknown>
   if (id !== undefined && '_id' in fields) return { error: 'has both id and _id' }
   if ('organisation' in fields && fields.organisation !== organisation) {
@@ -88,6 +102,39 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
   const error =
     schemaErrors.length === 0 ? unstorableIn(document, text)?.replace(/^_id:/, 'id:') : schemaErrors.join('; ')
   return error === undefined ? { document: document as Record<string, unknown> } : { error }
+}
+
+const [OPEN, CLOSE, QUOTE, COLON, BACKSLASH, SPACE] = [0x7b, 0x7d, 0x22, 0x3a, 0x5c, 0x20]
+
+/** Finds a key that an object of a valid JSON text has twice: JSON.parse() silently keeps the last of its values. */
+const repeatedKey = (json: string): string | undefined => {
+  const objects: Set<string>[] = []
+  for (let at = 0; at < json.length; at++) {
+    const character = json.charCodeAt(at)
+    if (character === OPEN) objects.push(new Set())
+    else if (character === CLOSE) objects.pop()
+    if (character !== QUOTE) continue
+    const end = closingQuote(json, at)
+    let next = end + 1
+    while (json.charCodeAt(next) <= SPACE) next += 1
+    if (json.charCodeAt(next) === COLON) {
+      const raw = json.slice(at + 1, end)
+      const key: string = raw.includes('\\') ? JSON.parse(`"${raw}"`) : raw
+      const keys = objects.at(-1)
+      if (keys?.has(key)) return key
+      keys?.add(key)
+    }
+    at = end
+  }
+  return undefined
+}
+
+const closingQuote = (json: string, opening: number): number => {
+  for (let end = json.indexOf('"', opening + 1); ; end = json.indexOf('"', end + 1)) {
+    let backslashes = 0
+    while (json.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes += 1
+    if (backslashes % 2 === 0) return end
+  }
 }
 
 /** From here on JavaScript writes a number with an exponent. */
@@ -161,5 +208,6 @@ const messageOf = ({ type, path, message, schema }: ValueError, date: string): s
   if (KindGuard.IsUnion(schema) && schema.anyOf.every(KindGuard.IsLiteral)) {
     return `${field}: must be one of ${schema.anyOf.map((literal) => literal.const).join(', ')}`
   }
+  if (type === ValueErrorType.StringPattern && schema.description) return `${field}: ${schema.description}`
   return `${field}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
 }

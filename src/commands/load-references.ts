@@ -25,7 +25,7 @@ export const missingReferences = async (
   organisation: string,
   lines: readonly Line[],
 ): Promise<MissingReference[]> => {
-  const missing: MissingReference[] = []
+  let missing: MissingReference[] = []
   for (const [target, fields] of byTarget(collection)) {
     const found = lines.flatMap(({ number, document }) =>
       fields.flatMap((field) => idsAt(document, field).map((id) => ({ number, field, target, id }))),
@@ -37,7 +37,8 @@ export const missingReferences = async (
       const query = Query.in({ organisation }, target, [condition], [{ $project: { _id: 1 } }])
       for (const id of idsOf(await store.aggregate(query))) present.add(id)
     }
-    missing.push(...found.filter(({ id }) => !present.has(id)))
+    // A batch may have more of them than a call can have arguments.
+    missing = missing.concat(found.filter(({ id }) => !present.has(id)))
   }
   return missing.sort((one, other) => one.number - other.number)
 }

@@ -24,20 +24,26 @@ import {
 } from './run-command.js'
 
 const details = `
-Each line of the file is one record as a JSON object. "id" may also be called "_id". Dates are ISO 8601 strings with a time
-zone. "organisation" may be left out.
+Each line of the file is one record as a JSON object. "id" may also be called
+"_id". Dates are ISO 8601 strings with a time zone. "organisation" may be left
+out.
 
-If any line is invalid, nothing is written and the invalid lines are listed. References to records that the organisation
-does not have are listed too; with --strict, nothing is written then either. If a load is interrupted, run it again to
-continue: records that are already stored are skipped. A stored record without a change stamp is written again.
+If any line is invalid, nothing is written and the invalid lines are listed.
+References to records that the organisation does not have are listed too; with
+--strict, nothing is written then either. If a load is interrupted, run it again
+to continue: records that are already stored are skipped. A stored record
+without a change stamp is written again.
 
-Without an option every record must be new or the same as the stored one. With --upsert a line replaces the whole record that
-has its id; a record that is the same already is left as it is. With --delete each line is only an id, as in
-{"id": "entry-1"}, and its record is deleted. What refers to a deleted record stays. An id that is deleted already counts as
-done. An id that the organisation never had is listed; with --strict, nothing is deleted then. A deleted record can be loaded
-again. Records of other organisations are never touched.
+Without an option every record must be new or the same as the stored one. With
+--upsert a line replaces the whole record that has its id; a record that is the
+same already is left as it is. With --delete each line is only an id, as in
+{"id": "entry-1"}, and its record is deleted. What refers to a deleted record
+stays. An id that is deleted already counts as done. An id that the organisation
+never had is listed; with --strict, nothing is deleted then. A deleted record
+can be loaded again. Records of other organisations are never touched.
 
-These are the collections, each with a sample line. Load them in this order, so that references are found:
+These are the collections, each with a sample line. Load them in this order, so
+that references are found:
 
 ${describeCollections()}`
 

@@ -1,6 +1,12 @@
 // What all commands share: how they are called, how output is written, and the exit codes. A command exits with 0 when it is
 // done, 1 when it failed, also because of a setting, and 2 when it was called wrongly. Error messages go to standard error.
-import { Command, CommanderError, type CommandUnknownOpts, Help } from '@commander-js/extra-typings'
+import {
+  Command,
+  CommanderError,
+  type CommandUnknownOpts,
+  Help,
+  InvalidArgumentError,
+} from '@commander-js/extra-typings'
 import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID } from '../documents/collections.js'
 import { redacted } from '../keys/format.js'
@@ -55,9 +61,6 @@ export const printResult = (
   print(out, ...(json ? JSON.stringify(value, null, 2).split('\n') : lines))
 }
 
-/** The command was called wrongly. */
-export class UsageError extends Error {}
-
 /** The command failed. The message says why; `more` holds further lines, such as what to do about it. */
 export class CommandError extends Error {
   constructor(
@@ -73,31 +76,18 @@ export const newCommand = (name: string, description: string, example: string, d
   new Command(name)
     .description(description)
     .addHelpText('after', `\nExample:\n  $ npx ${PROGRAM} ${example}`)
-    .addHelpText('after', () => details && `\n${wrapped(details)}`)
-
-/** Wraps the paragraphs of a text for the terminal. Those with an indented line stay as they are. */
-const wrapped = (text: string): string => {
-  const width = process.stdout.columns || 80
-  const paragraphs = text.trim().split('\n\n')
-  return paragraphs
-    .map((lines) => (/^ /m.test(lines) ? lines : plainHelp.boxWrap(lines.replaceAll('\n', ' '), width)))
-    .join('\n\n')
-}
+    .addHelpText('after', details && `\n${details.trim()}`)
 
 /** The name under which the command line is installed. */
 export const PROGRAM = 'field-data-api'
 
 /** A command and all below it. */
-export const commandsIn = (command: CommandUnknownOpts): CommandUnknownOpts[] => [
+const commandsIn = (command: CommandUnknownOpts): CommandUnknownOpts[] => [
   command,
   ...command.commands.flatMap(commandsIn),
 ]
 
-/** Commander's own errors about what was called. Its types leave them out. */
-interface Errors {
-  unknownCommand(): Error
-  unknownOption(name: string): Error
-}
+const help = new Help()
 
 /**
  * Runs a command. If the reader of the result goes early, as `head` does, it ends without a message.
@@ -122,56 +112,33 @@ export const runCommand = async (
       await work(store).finally(() => store.close())
     },
   })
-  let called = command
   for (const each of commandsIn(command)) {
-    each.exitOverride().configureOutput({
-      writeOut: (text) => print(terminal.out, ...text.trimEnd().split('\n')),
-      writeErr: (text) => print(terminal.err, ...text.trimEnd().split('\n')),
-      outputError: () => {},
-    })
-    each.configureHelp({
-      optionDescription: (option) => `${plainHelp.optionDescription(option)}${option.mandatory ? ' (required)' : ''}`,
-    })
-    // Commander would show the help of the group instead.
-    each.on('beforeHelp', () => {
-      const isUnknown = each.commands.length > 0 && /^[^-]/.test(each.args[0] ?? '')
-      if (isUnknown) (each as unknown as Errors).unknownCommand()
-    })
-    each.hook('preSubcommand', (_command, subcommand) => {
-      called = subcommand
-    })
+    const usage = help.commandUsage(each)
+    each
+      .exitOverride()
+      .configureHelp({
+        optionDescription: (option) => `${help.optionDescription(option)}${option.mandatory ? ' (required)' : ''}`,
+      })
+      .configureOutput({
+        writeOut: (text) => terminal.out.write(text),
+        writeErr: (text) => terminal.err.write(text),
+        outputError: (text) => print(terminal.err, ...usageError(text)),
+      })
+      .showHelpAfterError(`\nUsage: ${usage}\nHelp:  ${usage.split(' [')[0]} --help`)
   }
   try {
-    const done = command.parseAsync(withHelpOption(command, argv), { from: 'user' }).catch((error) => {
+    const done = command.parseAsync(argv, { from: 'user' }).catch((error) => {
       // Help was shown.
       if (!(error instanceof CommanderError && error.exitCode === 0)) throw error
     })
     await Promise.race([outputFailed, done.then(() => written(terminal.out, ''))])
     return 0
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EPIPE') return 1
-    const usageError = usageErrorOf(mistyped(error as Error, called, argv))
-    if (usageError === undefined) {
-      print(terminal.err, ...linesOf(error as Error))
-      return 1
-    }
-    const help = called.createHelp()
-    const usage = help.commandUsage(called)
-    if (usageError.length > 0)
-      print(terminal.err, ...usageError, '', `Usage: ${usage}`, `Help:  ${usage.split(' [')[0]} --help`)
-    return 2
+    // Commander has written what is wrong with the call.
+    if (error instanceof CommanderError) return 2
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') print(terminal.err, ...linesOf(error as Error))
+    return 1
   }
-}
-
-const plainHelp = new Help()
-
-/** Reads `help keys issue` and `keys help issue` as `keys issue --help`. */
-const withHelpOption = (command: CommandUnknownOpts | undefined, argv: readonly string[]): readonly string[] => {
-  const [word, ...rest] = argv
-  if (word === undefined || !command?.commands.length) return argv
-  if (word === 'help') return [...withHelpOption(command, rest), '--help']
-  const called = command.commands.find((each) => each.name() === word)
-  return [word, ...withHelpOption(called, rest)]
 }
 
 const stopSignal = (): AbortSignal => {
@@ -180,31 +147,13 @@ const stopSignal = (): AbortSignal => {
   return controller.signal
 }
 
-/** If a required option is missing because it was mistyped, the error about the option that was given instead. */
-const mistyped = (error: Error, called: CommandUnknownOpts, argv: readonly string[]): Error => {
-  if (!(error instanceof CommanderError) || error.code !== 'commander.missingMandatoryOptionValue') return error
-  const known = called.options.map(({ long }) => long)
-  const unknown = argv
-    .map((word) => word.split('=')[0] as string)
-    .find((word) => /^--\w/.test(word) && !known.includes(word))
-  if (unknown === undefined) return error
-  try {
-    // Commander looks for unknown options only when all required ones are there.
-    return (called as unknown as Errors).unknownOption(unknown)
-  } catch (error) {
-    return error as Error
-  }
-}
-
-/** The lines about a wrong call, none if the help was shown instead; undefined for any other error. */
-const usageErrorOf = (error: Error): string[] | undefined => {
-  if (error instanceof UsageError) return [error.message]
-  if (!(error instanceof CommanderError)) return undefined
-  if (error.code === 'commander.help') return []
-  const message = error.message.replace(/^error: (.)/, (_start, first: string) => first.toUpperCase())
-  // A key may stand where something else is expected.
-  return message.split(/\n(?=\(Did you mean .*\)$)/).map((line) => redacted(line.replace(/\.$/, '')))
-}
+/** The lines about a wrong call. A key may stand where something else is expected. */
+const usageError = (text: string): string[] =>
+  redacted(text)
+    .replace(/^error: (.)/, (_start, first: string) => first.toUpperCase())
+    .replace(' is invalid. ', ' is invalid: ')
+    .replace(/\.?\n$/, '')
+    .split(/\n(?=\(Did you mean .*\)$)/)
 
 const linesOf = (error: Error): string[] => {
   if (error instanceof CommandError) return [error.message, ...error.more]
@@ -217,8 +166,8 @@ const linesOf = (error: Error): string[] => {
 /** Reads an option that holds the id of an organisation. */
 export const organisationId = (value: string): string => {
   if (ORGANISATION_ID.test(value)) return value
-  throw new UsageError(
-    `The id of an organisation must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit`,
+  throw new InvalidArgumentError(
+    'it must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit',
   )
 }
 
@@ -231,8 +180,8 @@ const NAME = /^(?!-)(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
 /** Reads --name. */
 export const nameOf = (name: string): string => {
   if (NAME.test(name)) return name
-  throw new UsageError(
-    '--name must be 1 to 100 characters without control characters, not only spaces and no dash at the beginning',
+  throw new InvalidArgumentError(
+    'it must be 1 to 100 characters without control characters, not only spaces and no dash at the beginning',
   )
 }
 

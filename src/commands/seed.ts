@@ -1,24 +1,16 @@
 // The command `seed`: writes demo data in constant memory. If it is interrupted, it can be run again. It refuses to
 // write to a database that holds other data.
 import { setTimeout } from 'node:timers/promises'
-import { Option } from '@commander-js/extra-typings'
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { Presets, SingleBar } from 'cli-progress'
 import type { Batch } from '../../seed/index.js'
-import { demoOptions, type SeedOptions, scenarioNames, scenarios } from '../../seed/options.js'
+import { demoOptions, scenarioNames, scenarios } from '../../seed/options.js'
 import type { ScenarioOptions } from '../../seed/scenarios.js'
 import { type CollectionName, collections } from '../documents/collections.js'
 import { keysOf } from '../keys/keys.js'
 import type { Store } from '../store/store.js'
 import { isDay } from '../validation/instant.js'
-import {
-  CommandError,
-  type MakeCommand,
-  newCommand,
-  print,
-  printResult,
-  type Terminal,
-  UsageError,
-} from './run-command.js'
+import { CommandError, type MakeCommand, newCommand, print, printResult, type Terminal } from './run-command.js'
 
 /** How many batches are written at the same time. */
 const CONCURRENT_INSERTS = 3
@@ -30,10 +22,11 @@ ${Object.entries(scenarios)
   .map(([name, what]) => `  ${name.padEnd(10)}  ${what}`)
   .join('\n')}
 
-The same options give the same data, and running it again adds what is missing. --seed makes no difference to tiny and
-worst-case, and worst-case has no --until. --live adds, changes and deletes records until it is interrupted, to try a
-copy of the data against. Each run does the same in the same order: first it adds again what is missing, then it begins
-anew.`
+The same options give the same data, and running it again adds what is missing.
+--seed makes no difference to tiny and worst-case, and worst-case has no
+--until. --live adds, changes and deletes records until it is interrupted, to
+try a copy of the data against. Each run does the same in the same order: first
+it adds again what is missing, then it begins anew.`
 
 export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
   newCommand(
@@ -43,42 +36,35 @@ export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
     details,
   )
     .addOption(new Option('--scenario <NAME>', 'which data').choices(scenarioNames).default('demo' as const))
-    .option(
-      '--organisations <N>',
-      `of the scenario demo, by default ${demoOptions.organisations}`,
-      integer('organisations', 1),
-    )
+    .option('--organisations <N>', `of the scenario demo, by default ${demoOptions.organisations}`, integer(1))
     .option(
       '--dispatches <N>',
       `of the scenario demo in all organisations, by default ${demoOptions.dispatches}`,
-      integer('dispatches', 0),
+      integer(0),
     )
-    .option(
-      '--entries <N>',
-      `of the scenario demo in all organisations, by default ${demoOptions.entries}`,
-      integer('entries', 0),
-    )
-    .option('--seed <N>', 'another number gives other data', integer('seed', 0), demoOptions.seed)
+    .option('--entries <N>', `of the scenario demo in all organisations, by default ${demoOptions.entries}`, integer(0))
+    .option('--seed <N>', 'another number gives other data', integer(0), demoOptions.seed)
     .option('--until <DAY>', 'the last day of the data, such as 2026-03-14, or today', day)
     .option('--live <RATE>', 'go on with so many operations a second, such as 5/s', perSecond)
     .option('--force', 'write even if the database holds other data')
     .option('--json', 'print the keys as JSON')
-    .action(({ live, force = false, json = false, ...given }) => {
+    .action(({ live, force = false, json = false, ...given }, command) => {
       const options = { ...demoOptions, ...given }
       const sizes = (['organisations', 'dispatches', 'entries'] as const).filter((name) => given[name] !== undefined)
       if (options.scenario !== 'demo' && sizes[0] !== undefined) {
-        throw new UsageError(`--${sizes[0]} is for the scenario demo alone`)
+        command.error(`error: --${sizes[0]} is for the scenario demo alone`)
       }
       if (options.scenario === 'worst-case' && options.until !== undefined) {
-        throw new UsageError('--until is not for the scenario worst-case, whose dates are at the edges')
+        command.error('error: --until is not for the scenario worst-case, whose dates are at the edges')
       }
       if (options.entries > 0 && options.dispatches < options.organisations) {
-        throw new UsageError('--entries needs at least one dispatch for each organisation')
+        command.error('error: --entries needs at least one dispatch for each organisation')
       }
       return onStore(async (store) => {
         // The data takes long to load, and only this command needs it.
         const { scenarioData } = await import('../../seed/scenarios.js')
-        const data = () => scenarioData(options)
+        const now = new Date()
+        const data = () => scenarioData({ ...options, now })
         await claim(store, options, force)
         const organisations = await write(store, data(), countEntries(data, options), err)
         // Indexes are built faster from documents that exist than with each of them.
@@ -95,24 +81,24 @@ export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
     })
 
 const integer =
-  (name: keyof SeedOptions, least: number) =>
+  (least: number) =>
   (text: string): number => {
     if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text)
-    throw new UsageError(`--${name} ${text} must be an integer from ${least} to 999999999`)
+    throw new InvalidArgumentError(`it must be an integer from ${least} to 999999999`)
   }
 
 /** Reads --until. The ids of the data can only tell seconds of these years. */
 const day = (text: string): Date => {
   const named = text === 'today' ? new Date().toISOString().slice(0, 10) : text
   if (/^20\d\d-/.test(named) && isDay(named)) return new Date(`${named}T00:00:00Z`)
-  throw new UsageError(`--until ${text} must be today or a day from 2000-01-01 to 2099-12-31`)
+  throw new InvalidArgumentError('it must be today or a day from 2000-01-01 to 2099-12-31')
 }
 
 /** Reads --live. */
 const perSecond = (text: string): number => {
   const [, count] = /^([1-9]\d{0,2}|1000)\/s$/.exec(text) ?? []
   if (count !== undefined) return Number(count)
-  throw new UsageError(`--live ${text} must be a rate from 1/s to 1000/s`)
+  throw new InvalidArgumentError('it must be a rate from 1/s to 1000/s')
 }
 
 /** The scenarios whose data are the same with every seed. */

@@ -3,8 +3,9 @@ import { recordCollections } from '../documents/collections.js'
 import { type MakeCommand, newCommand, printResult } from './run-command.js'
 
 const details = `
-Records have no change stamp if they are from before there were stamps, or of a writer that sets none. The change feed then
-delivers them as changed now. If it is interrupted, run it again.`
+Records have no change stamp if they are from before there were stamps, or of a
+writer that sets none. The change feed then delivers them as changed now. If it
+is interrupted, run it again.`
 
 export const stampCommand: MakeCommand = ({ out, onStore }) =>
   newCommand('stamp', 'Give a change stamp to every record without one', 'stamp', details)

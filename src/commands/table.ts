@@ -14,7 +14,7 @@ export const table = <Column extends string>(
 ): string[] => {
   const text = (cell: Cell | undefined) => (cell instanceof Date ? cell.toISOString() : visible(cell ?? '-'))
   const lines = [[...columns], ...rows.map((row) => columns.map((column) => text(row[column])))] as string[][]
-  const widths = columns.map((_, i) => Math.max(...lines.map((line) => (line[i] as string).length)))
+  const widths = columns.map((_, i) => lines.reduce((width, line) => Math.max(width, (line[i] as string).length), 0))
   return lines.map((line) =>
     line
       .map((cell, i) => cell.padEnd(widths[i] as number))

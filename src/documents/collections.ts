@@ -7,15 +7,27 @@ import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
 import { strict } from '../../schemas/kit.js'
 
-/** An identifier. The limit makes sure that it fits into a URL, even if every character is percent-encoded. */
-const id = Type.String({ minLength: 1, maxLength: 500 })
+/**
+ * An identifier. The limit makes sure that it fits into a URL, even if every character is percent-encoded. Control
+ * characters would be invisible in it or end a line, and many programs take NUL for its end.
+ */
+const id = Type.String({
+  minLength: 1,
+  maxLength: 500,
+  pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$',
+  description: 'must not contain control characters',
+})
 /**
  * The identifier of an organisation: letters, digits and, except at the beginning, dots, underscores, colons and
  * dashes. It is used in conditions, in the log and on terminals, and none of these characters has a special meaning
  * there.
  */
 export const ORGANISATION_ID = /^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$/
-const organisationId = Type.String({ pattern: ORGANISATION_ID.source })
+const organisationId = Type.String({
+  pattern: ORGANISATION_ID.source,
+  description:
+    'must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit',
+})
 const owned = { _id: id, organisation: organisationId }
 /** A point in time. The limits are those of JSON Schema's date-time, which has years of four digits and no year 0. */
 const instant = Type.Date({

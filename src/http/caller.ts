@@ -15,11 +15,15 @@ export const callerGone = ({ socket }: FastifyRequest): AbortSignal => {
   return controller.signal
 }
 
-/**
- * Calls back once when a request has ended.
- * @param callback is told whether the whole response was sent; if not, the caller has disconnected
- */
-export const whenOver = ({ raw }: FastifyReply, callback: (wasSent: boolean) => void): void => {
-  if (raw.closed) callback(raw.writableEnded)
-  else raw.on('close', () => callback(raw.writableEnded))
+/** Calls back once when a request has ended: its response was sent, or the caller has disconnected. */
+export const whenOver = ({ raw }: FastifyReply, callback: () => void): void => {
+  if (raw.closed) callback()
+  else raw.on('close', callback)
 }
+
+/**
+ * Whether the system has taken the whole response of a request that has just ended. Node says that a response is finished
+ * also when its connection was closed in the middle of it.
+ */
+export const wasSent = ({ raw, request: { socket } }: FastifyReply): boolean =>
+  raw.writableEnded && (!socket.destroyed || socket.writableFinished)

@@ -58,9 +58,10 @@ const toProblem = (error: unknown): ProblemError => {
 const sendProblem = (found: ProblemError, cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
   // A problem that the service throws itself is expected and needs no log line. The store logs an outage, once.
   const isExpected = [ProblemError, Overloaded, StoreUnavailable].some((known) => cause instanceof known)
-  // The stack of a slow query says nothing: the line of its request has the URL.
+  // The stack of a slow query says nothing: the line of its request has its parameters.
   if (cause instanceof QueryTimeout) request.log.warn(found.code)
   else if (found.status >= 500 && !isExpected) request.log.error({ err: cause }, found.code)
+  reply.problem = found
   // An entity tag that is already set belongs to the response that failed.
   reply.removeHeader('etag')
   reply

@@ -51,23 +51,25 @@ const respond = (
   isHead = false,
 ): void => {
   const requestId = randomUUID()
-  log.info({ reqId: requestId, statusCode: found.status, cause, ip: socket.remoteAddress }, found.code)
   const problem = found.body(requestId, config.publicUrl)
   const body = JSON.stringify(problem)
   socket.on('error', () => {}) // the caller has disconnected, so nothing is left to do
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
-  socket.end(
-    [
-      `HTTP/1.1 ${problem.status} ${problem.title}`,
-      `content-type: ${PROBLEM_TYPE}`,
-      `content-length: ${Buffer.byteLength(body)}`,
-      `x-request-id: ${requestId}`,
-      ...Object.entries(found.extra.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
-      'connection: close',
-      '',
-      isHead ? '' : body,
-    ].join('\r\n'),
-  )
+  const response = [
+    `HTTP/1.1 ${problem.status} ${problem.title}`,
+    `content-type: ${PROBLEM_TYPE}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    ...Object.entries(found.extra.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
+    'connection: close',
+    '',
+    isHead ? '' : body,
+  ].join('\r\n')
+  // The line of the log has the form of all others, as far as there is a request.
+  const { status: statusCode, code } = found
+  const bytes = Buffer.byteLength(response)
+  log.info({ reqId: requestId, statusCode, bytes, code, cause, ip: socket.remoteAddress }, 'request')
+  socket.end(response)
 }
 
 const problemOf = (code: string, packet: Buffer): ProblemError => {

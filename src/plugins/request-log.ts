@@ -1,17 +1,31 @@
-// Logs one line for each request: what was requested, with which key and from where. No key itself is ever logged.
+// Logs one line for each request: the operation, its checked parameters and how it ended. What comes from outside is cut
+// and has neither keys nor control characters in it; a path or a parameter that was not checked is not logged at all.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { whenOver } from '../http/caller.js'
+import { wasSent, whenOver } from '../http/caller.js'
+import type { ProblemError } from '../http/problems.js'
 import { redacted } from '../keys/format.js'
 
-/** A longer URL or user agent is cut in the log, in characters. */
-const MAX_LOGGED_URL = 500
-const MAX_LOGGED_AGENT = 200
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether the parameters match their schema. */
+    isChecked?: true
+  }
+  interface FastifyReply {
+    /** The problem that the response is. */
+    problem?: ProblemError
+  }
+}
+
+/** A longer value is cut in the log, in characters. */
+const MAX_LOGGED = 500
 const REQUEST_ID = /^[\w.:-]{1,64}$/
 /** A key or the secret part of one. The usual kinds of request ids have no such long runs of letters and digits. */
 const KEY = /fda_|[0-9a-z]{33}/i
+/** Characters that control a terminal or the direction of text, or that some readers of lines take for their end. */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 
 /** The id of a request: the caller's own X-Request-Id if it is safe to log, otherwise a new UUID. */
 export const requestId = ({ headers }: IncomingMessage): string => {
@@ -26,6 +40,11 @@ export const requestLogPlugin = fp(
       logWhenOver(request, reply)
       next()
     })
+    // Fastify checks the parameters before this hook.
+    app.addHook('preHandler', (request, _reply, next) => {
+      request.isChecked = true
+      next()
+    })
   },
   { name: 'request-log', fastify: '5.x' },
 )
@@ -33,27 +52,42 @@ export const requestLogPlugin = fp(
 /**
  * Logs a request when it has ended, even if the caller disconnected first. Fastify's onResponse hook would miss that.
  */
-export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void =>
-  whenOver(reply, (wasSent) => logRequest(request, reply, wasSent))
+export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void => {
+  // A connection that is closed does not tell its address any more.
+  const { ip, socket } = request
+  const before = socket.bytesWritten
+  whenOver(reply, () => {
+    const { schema, url } = request.routeOptions
+    const { problem } = reply
+    request.log.info(
+      {
+        method: request.method,
+        operation: schema?.operationId ?? url,
+        ...(request.isChecked && schema?.querystring !== undefined && parametersOf(request)),
+        // Of a response that was cut off, nobody knows how much has arrived.
+        ...(wasSent(reply)
+          ? { statusCode: reply.statusCode, bytes: socket.bytesWritten - before || undefined }
+          : { aborted: true }),
+        code: problem?.code,
+        errors: problem?.extra.errors?.map(({ name }) => loggable(name)),
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+        ip: loggable(ip),
+        userAgent: loggable(request.headers['user-agent']),
+        keyId: request.scope?.keyId,
+        organisation: request.scope?.organisation,
+      },
+      'request',
+    )
+  })
+}
 
-const logRequest = (request: FastifyRequest, reply: FastifyReply, wasSent: boolean): void =>
-  request.log.info(
-    {
-      method: request.method,
-      url: loggable(request.url, MAX_LOGGED_URL),
-      ...(wasSent ? { statusCode: reply.statusCode } : { aborted: true }),
-      ms: Math.round(reply.elapsedTime * 10) / 10,
-      ip: request.ip,
-      userAgent: loggable(request.headers['user-agent'] ?? '', MAX_LOGGED_AGENT) || undefined,
-      keyId: request.scope?.keyId,
-      organisation: request.scope?.organisation,
-    },
-    'request',
-  )
+const parametersOf = ({ params, query }: FastifyRequest) => ({
+  id: loggable((params as { id?: string }).id),
+  query: Object.fromEntries(Object.entries(query as object).map(([name, value]) => [name, loggable(value)])),
+})
 
-/**
- * The beginning of a text from outside, without secrets and without the control characters that JSON leaves as they
- * are.
- */
-const loggable = (text: string, maxLength: number): string =>
-  redacted(text.slice(0, maxLength)).replace(/[\x7f-\x9f]/g, '?')
+/** A value as the log shows it. A list of values is one text. */
+const loggable = (value: unknown): unknown => {
+  const text = Array.isArray(value) ? value.join() : value
+  return typeof text === 'string' ? redacted(text).slice(0, MAX_LOGGED).replace(CONTROL, '?') : text
+}

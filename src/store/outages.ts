@@ -1,4 +1,5 @@
-// Logs when the database cannot be reached: one line for an outage and one for its end, however many requests fail.
+// Logs when the database cannot be reached: one line for an outage and one for its end, however many requests fail. What
+// fails because the store was closed is no outage.
 import { type Store, StoreUnavailable } from './store.js'
 
 /** Outages are logged at most this often. A database that fails now and then would fill the log. */
@@ -15,6 +16,7 @@ interface Log {
  */
 export const logOutages = (store: Store, log: Log, now = () => performance.now()): Store => {
   let isDown = false
+  let isClosed = false
   let logged = Number.NEGATIVE_INFINITY
 
   const watched =
@@ -30,7 +32,7 @@ export const logOutages = (store: Store, log: Log, now = () => performance.now()
         }
         return result
       } catch (error) {
-        if (error instanceof StoreUnavailable && !isDown && now() - logged >= INTERVAL_MS) {
+        if (error instanceof StoreUnavailable && !isDown && !isClosed && now() - logged >= INTERVAL_MS) {
           isDown = true
           logged = now()
           const reason = (error.cause as Error).message
@@ -49,5 +51,9 @@ export const logOutages = (store: Store, log: Log, now = () => performance.now()
     now: watched(store.now),
     ensureIndexes: watched(store.ensureIndexes),
     ping: watched(store.ping),
+    close() {
+      isClosed = true
+      return store.close()
+    },
   }
 }

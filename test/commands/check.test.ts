@@ -31,6 +31,16 @@ t.test('documents that fit, tombstones, unknown fields and null for what may be 
   t.match(await tryCommand(checkCommand, store, []), { code: 0, stdout: '', output: /^All documents fit: \d{2,}\n$/ })
 })
 
+t.test('an id with a control character does not fit, also where another record refers to it', async (t) => {
+  const store = await storeWith(t, [['entries', a.entry(2)._id, { agent: 'x\0' }]])
+  await store.insert('users', [{ ...a.user, _id: 'user\n' }])
+  const { stdout } = await tryCommand(checkCommand, store, [])
+  t.same(linesOf(stdout), [
+    { collection: 'users', id: 'user\n', organisation: A, errors: ['id: must not contain control characters'] },
+    { collection: 'entries', id: 'entry2-a', organisation: A, errors: ['agent: must not contain control characters'] },
+  ])
+})
+
 t.test('each document that does not fit is a line that names it and what is wrong', async (t) => {
   const store = await storeWith(t, [
     ['entries', a.entry(2)._id, { answers: [{ type: 5, question: 'x' }], updatedAt: '2025-01-01T00:00:00Z' }],

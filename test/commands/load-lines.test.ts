@@ -64,6 +64,11 @@ t.test('an invalid line has an error that says what is wrong', async (t) => {
     [line({ unknown: 1 }), 'unknown: is not a known field'],
     [line({ location: 3 }), 'location: expected object'],
     [line({ _id: undefined }), 'id: is missing'],
+    ...['\0', '\n', '\x7f', '\x85'].map((control) => [
+      line({ _id: `x${control}` }),
+      'id: must not contain control characters',
+    ]),
+    [line({ agent: 'x\0' }), 'agent: must not contain control characters'],
     [line({ _id: 'x'.repeat(501) }), 'id: expected string length less or equal to 500'],
     [
       JSON.stringify({ ...dispatch, dispatchType: 'open' }),
@@ -98,6 +103,42 @@ t.test('a value that cannot be stored or served is found at any depth', async (t
   ] as const) {
     t.equal((await read(t, withAttachment(attachment), 'dispatches'))[0]?.error, error)
   }
+})
+
+t.test('a key that an object has twice is named, however it is written and at any depth', async (t) => {
+  const { organisation: _, ...dispatch } = a.dispatch(1)
+  const withAttachment = (attachment: string) =>
+    JSON.stringify({ ...dispatch, instructions: { attachments: ['?'] } }).replace('"?"', attachment)
+  for (const [attachment, key] of [
+    ['{"a":1,"a":1}', 'a'],
+    ['{"a":1, "\\u0061" :2}', 'a'],
+    ['{"":1,"b":{},"":2}', ''],
+    ['[[{"a":{"b":1,"c":["}"],"b":2}}]]', 'b'],
+    ['{"__proto__":1,"__proto__":2}', '__proto__'],
+    ['{"a\\"":1,"a\\\\":2,"a\\"":3}', 'a"'],
+    ['{"a":{"a":1},"b":[{"a":1},{"a":1}],"c":"a"}', undefined],
+    ['{"a":"a\\":","b":"\\\\","c":"{\\"b\\":1,\\"b\\":2}","A":1}', undefined],
+    ['["a","a",":"]', undefined],
+  ] as const) {
+    const error = key === undefined ? undefined : `has the key ${JSON.stringify(key)} twice in one object`
+    t.equal((await read(t, withAttachment(attachment), 'dispatches'))[0]?.error, error, attachment)
+  }
+  const twice = line().replace('{', '{"status":"pending",')
+  t.equal((await read(t, twice))[0]?.error, 'has the key "status" twice in one object')
+})
+
+t.test('a file of more lines than ids can be remembered is refused, with what to do', async (t) => {
+  const file = fileWith(t, `${line()}\n\n${line({ _id: 'second' })}\n`)
+  const count = async (maxLines: number) => {
+    let lines = 0
+    for await (const { error } of readLines(file, collections.entries.schema, organisation, maxLines)) {
+      t.equal(error, undefined)
+      lines += 1
+    }
+    return lines
+  }
+  t.equal(await count(3), 2)
+  await t.rejects(count(2), { message: `${file} has more than 2 lines: split it` })
 })
 
 t.test('bytes that are not UTF-8 are an error of their line only', async (t) => {

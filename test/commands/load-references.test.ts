@@ -65,3 +65,14 @@ t.test('references are found in every field that holds one, however many ids it 
   const user = { ...a.user, _id: 'u' }
   t.match(await load(JSON.stringify(user), ...target('users')), { code: 0 })
 })
+
+t.test('more references can be missing than a call can have arguments', async (t) => {
+  const { load } = await prepare(t)
+  const { organisation: _, ...dispatch } = a.dispatch(1)
+  const lines = Array.from({ length: 1000 }, (_line, n) => {
+    const agents = Array.from({ length: 150 }, (_agent, i) => `none-${i}`)
+    return JSON.stringify({ ...dispatch, _id: `d${n}`, recipients: { agents, agentGroups: [] } })
+  })
+  const argv = ['--collection', 'dispatches', '--organisation', organisation, '--strict']
+  t.match(await load(lines.join('\n'), ...argv), { code: 1, output: /References .* does not have: 150000\n$/ })
+})

@@ -151,7 +151,7 @@ t.test('a wrong call says what is wrong', async (t) => {
   const { load } = await prepareLoad(t)
   t.match(await load('', '--collection', 'apiKeys', '--organisation', 'x'), {
     code: 2,
-    output: `'apiKeys' is invalid. Allowed choices are ${recordCollections.join(', ')}\n`,
+    output: new RegExp(`'apiKeys' is invalid: Allowed choices are ${recordCollections.join(', ')}\\n`),
   })
   t.match(await load('', 'second', ...intoEntries), {
     code: 2,
@@ -163,7 +163,7 @@ t.test('a wrong call says what is wrong', async (t) => {
   })
   t.match(await load('', '--collection', 'entries', '--organisation', '$x'), {
     code: 2,
-    output: 'The id of an organisation must be',
+    output: "Option '--organisation <ID>' argument '$x' is invalid: it must be",
   })
 })
 
@@ -176,9 +176,9 @@ t.test('of thousands of invalid lines the first 100 are listed and all are count
 
 t.test('what is reported about a line is short, and has no control characters', async (t) => {
   const { load } = await prepareLoad(t)
-  const id = `\u009b\u202e${'x'.repeat(498)}`
+  const id = `\u2066\u202e${'x'.repeat(498)}`
   const { output } = await load([line({ _id: id }), line({ _id: id }), '\u001b[2J'].join('\n'), ...intoEntries)
-  t.match(output, /^line 2: id: \\u009b\\u202ex{400,500}.*\nline 3: is not valid JSON: [\n -~]+$/)
+  t.match(output, /^line 2: id: \\u2066\\u202ex{400,500}.*\nline 3: is not valid JSON: [\n -~]+$/)
 })
 
 const stored = async (store: Store) =>

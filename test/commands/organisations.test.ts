@@ -54,7 +54,7 @@ t.test('a wrong call says what is wrong', async (t) => {
     [[], 'Usage: organisations [options] [command]'],
     [['remove'], "Unknown command 'remove'"],
     [['add'], "Required option '--name <NAME>' not specified"],
-    [['add', '--name', 'a\u0007'], '--name must be 1 to 100 characters'],
+    [['add', '--name', 'a\u0007'], 'must be 1 to 100 characters'],
     [['add', '--name', 'x', '--id', '$x'], 'must be 1 to 100 letters'],
     [['add', '--name', 'x', '--id', ''], 'must be 1 to 100 letters'],
     [['list', '--name', 'x'], "Unknown option '--name'"],

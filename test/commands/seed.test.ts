@@ -86,7 +86,8 @@ t.test('a scenario is written up to a day, and counts as other data than the dem
   const now = testStore(t)
   const before = new Date().toISOString().slice(0, 10)
   t.match(await tryCommand(seedCommand, now, ['--scenario', 'tiny', '--until', 'today']), { code: 0 })
-  t.ok(Number((await now.dangerouslyFind('entries', 'entry-5'))?.createdAt) >= Date.parse(before))
+  const last = Number((await now.dangerouslyFind('entries', 'entry-5'))?.updatedAt)
+  t.ok(last >= Date.parse(before) && last <= Date.now(), 'not later than now')
 })
 
 t.test('data that is there up to another day is left alone, and the error says how to go on with it', async (t) => {
@@ -160,16 +161,25 @@ t.test('live operations follow the data until the command is stopped', async (t)
 t.test('a wrong number is an error that names its option', async (t) => {
   const { seed } = await prepare(t)
   t.match(await seed('--entries', '-1'), { code: 2, output: /--entries|Option/ })
-  t.match(await seed('--entries=1e6'), { code: 2, output: '--entries 1e6 must be an integer from 0 to 999999999' })
-  t.match(await seed('--organisations', '0'), { code: 2, output: '--organisations 0 must be an integer from 1' })
+  t.match(await seed('--entries=1e6'), {
+    code: 2,
+    output: "argument '1e6' is invalid: it must be an integer from 0 to 999999999",
+  })
+  t.match(await seed('--organisations', '0'), {
+    code: 2,
+    output: "argument '0' is invalid: it must be an integer from 1",
+  })
   for (const [argv, message] of [
     [['--scenario', 'huge'], 'Allowed choices are tiny, demo, survey, campaign, worst-case'],
     [['--scenario', 'tiny', '--entries', '5'], '--entries is for the scenario demo alone'],
     [['--scenario', 'worst-case', '--until', 'today'], '--until is not for the scenario worst-case'],
-    [['--until', '2026-02-30'], '--until 2026-02-30 must be today or a day from 2000-01-01 to 2099-12-31'],
-    [['--until', '1999-12-31'], '--until 1999-12-31 must be'],
-    [['--live', '5'], '--live 5 must be a rate from 1/s to 1000/s'],
-    [['--live', '1001/s'], '--live 1001/s must be'],
+    [
+      ['--until', '2026-02-30'],
+      "argument '2026-02-30' is invalid: it must be today or a day from 2000-01-01 to 2099-12-31",
+    ],
+    [['--until', '1999-12-31'], "argument '1999-12-31' is invalid: it must be"],
+    [['--live', '5'], "argument '5' is invalid: it must be a rate from 1/s to 1000/s"],
+    [['--live', '1001/s'], "argument '1001/s' is invalid: it must be"],
   ] as const) {
     t.match(await seed(...argv), { code: 2, output: message })
   }

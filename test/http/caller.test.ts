@@ -1,13 +1,17 @@
 // Whether the caller is still connected, and when a request has ended.
 import { EventEmitter, once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import Fastify, { type FastifyReply } from 'fastify'
 import t, { type Test } from 'tap'
-import { callerGone, whenOver } from '../../src/http/caller.js'
+import { callerGone, wasSent, whenOver } from '../../src/http/caller.js'
 import { listen } from '../support/app.js'
 import { getRequest, LAST, neverRead, send } from '../support/sockets.js'
 
-/** Emits `end` with what whenOver() tells of each request. `/slow` gets no response until `go` is emitted. */
+/** More than the system takes for a caller who reads nothing, in bytes. */
+const LARGE = 16 * 1024 * 1024
+
+/** Emits `end` with what wasSent() tells of each request. `/slow` gets no response until `go` is emitted. */
 const serve = async (t: Test) => {
   const app = Fastify({ forceCloseConnections: true })
   t.teardown(() => app.close())
@@ -15,10 +19,10 @@ const serve = async (t: Test) => {
   const signals: AbortSignal[] = []
   app.get('/:name', async (request, reply: FastifyReply) => {
     signals.push(callerGone(request))
-    whenOver(reply, (wasSent) => events.emit('end', wasSent))
+    whenOver(reply, () => events.emit('end', wasSent(reply)))
     events.emit('request', reply)
     if (request.url === '/slow') await once(events, 'go')
-    return {}
+    return request.url === '/large' ? 'x'.repeat(LARGE) : {}
   })
   return { port: await listen(app), events, signals }
 }
@@ -31,7 +35,7 @@ t.test('a request ends when its response was sent, also for who asks later', asy
   t.same(await ended, [true])
   const [reply] = await received
   const late: boolean[] = []
-  whenOver(reply, (wasSent) => late.push(wasSent))
+  whenOver(reply, () => late.push(wasSent(reply)))
   t.same(late, [true])
 })
 
@@ -45,9 +49,30 @@ t.test('a request ends when its caller disconnects, and one whose caller has gon
   t.same(await ended, [false])
   t.ok(signals[0]?.aborted)
   const late: boolean[] = []
-  whenOver(reply, (wasSent) => late.push(wasSent))
+  whenOver(reply, () => late.push(wasSent(reply)))
   t.same(late, [false])
   events.emit('go')
+})
+
+t.test('a response that was cut off was not sent, whoever closed the connection', async (t) => {
+  const { port, events } = await serve(t)
+  for (const close of [
+    (caller: Socket) => caller.destroy(),
+    (caller: Socket) => caller.resetAndDestroy(),
+    (_caller: Socket, reply: FastifyReply) => reply.raw.destroy(),
+  ]) {
+    const received = once(events, 'request')
+    const caller = await neverRead(port, getRequest('/large'))
+    const [reply] = await received
+    while (!reply.raw.writableEnded) await setImmediate()
+    const ended = once(events, 'end')
+    close(caller, reply)
+    t.same(await ended, [false])
+    caller.destroy()
+  }
+  const ended = once(events, 'end')
+  t.ok((await send(port, getRequest('/large', LAST))).length > LARGE)
+  t.same(await ended, [true], 'one that was read')
 })
 
 t.test('requests of a connection share a signal, which aborts when the connection closes', async (t) => {

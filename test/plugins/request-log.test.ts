@@ -3,16 +3,18 @@ import { EventEmitter, once } from 'node:events'
 import { connect } from 'node:net'
 import { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import Fastify, { LogController } from 'fastify'
-import t from 'tap'
+import Fastify, { type FastifyReply, LogController } from 'fastify'
+import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.js'
 import { callerGone } from '../../src/http/caller.js'
 import { frameworkErrors, problemsPlugin } from '../../src/plugins/problems.js'
 import { rawSocketsPlugin } from '../../src/plugins/raw-sockets.js'
 import { requestId, requestLogPlugin } from '../../src/plugins/request-log.js'
+import { version } from '../../src/release.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp, testConfig } from '../support/app.js'
-import { A } from '../support/tenants.js'
+import { getRequest, LAST, neverRead, send } from '../support/sockets.js'
+import { A, fillTenants } from '../support/tenants.js'
 
 const logged = async () => {
   const lines: Record<string, unknown>[] = []
@@ -35,34 +37,119 @@ const logged = async () => {
 
 const key = 'fda_abcdefghijkl_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abc'
 
-t.test('a request is one line, with its id, its key’s id and no secret', async (t) => {
-  const { app, lines } = await logged()
-  app.get('/x', async (request) => {
-    request.scope = { organisation: 'org', keyId: 'abcdefghijkl', keyName: 'Test', expiresAt: undefined }
-    return {}
-  })
-  await app.inject({
-    url: `/x?token=${key}`,
-    headers: {
-      'x-request-id': 'from-the-caller',
-      authorization: `Bearer ${key}`,
-      'user-agent': `sync/1.0 (token ${key})`,
-    },
-  })
-  t.equal(lines.length, 1)
-  t.match(lines[0], {
-    reqId: 'from-the-caller',
+interface Line {
+  msg: string
+  query?: Record<string, unknown>
+  [field: string]: unknown
+}
+
+/** The service itself, with its log. */
+const service = async (t: Test) => {
+  const { store, keyOf } = await testApp(t, { fill: fillTenants })
+  const lines: Line[] = []
+  const log = { write: (line: string) => lines.push(JSON.parse(line)) }
+  const app = await buildApp({ ...testConfig(), logLevel: 'info' }, store, log)
+  t.teardown(() => app.close())
+  const authorization = `Bearer ${await keyOf(A)}`
+  const get = async (url: string, headers: Record<string, string> = {}) => {
+    lines.length = 0
+    await app.inject({ url, headers: { authorization, ...headers } })
+    t.equal(lines.length, 1, url)
+    return lines[0] as Line
+  }
+  return { app, get, lines, authorization }
+}
+
+t.test('a request is one line with its operation, its checked parameters, its end and its release', async (t) => {
+  const { app, get, lines, authorization } = await service(t)
+  const keyId = authorization.slice(11, 23)
+  t.match(await get('/v1/entries?status=accepted&ids=a,b&updatedSince=2025-03-14T09:26:53.589Z&perPage=3'), {
     method: 'GET',
-    url: '/x?token=fda_abcdefghijkl_[redacted]',
+    operation: 'listEntries',
+    query: { status: 'accepted', ids: 'a,b', updatedSince: '2025-03-14T09:26:53.589Z', perPage: 3, page: 1 },
     statusCode: 200,
     ms: Number,
     ip: '127.0.0.1',
-    userAgent: 'sync/1.0 (token fda_abcdefghijkl_[redacted]',
-    keyId: 'abcdefghijkl',
-    organisation: 'org',
+    userAgent: 'lightMyRequest',
+    keyId,
+    organisation: A,
+    release: version,
+    msg: 'request',
   })
-  for (const underscore of ['%5F', '%255f', '%25255F']) await app.inject(`/x?token=${key.replaceAll('_', underscore)}`)
-  t.notMatch(JSON.stringify(lines), key.slice(17))
+  t.match(await get('/v1/entries/no%20entry', { 'x-request-id': 'mine' }), {
+    reqId: 'mine',
+    operation: 'getEntry',
+    id: 'no entry',
+    statusCode: 404,
+    code: 'not_found',
+  })
+  t.match(await get('/docs/errors'), { operation: '/docs/errors', statusCode: 200 })
+  const port = await listen(app)
+  lines.length = 0 // that it listens
+  const received = await send(port, getRequest('/v1/me', { ...LAST, authorization }))
+  t.match(lines, [{ operation: 'getMe', bytes: Buffer.byteLength(received), ip: '127.0.0.1' }])
+})
+
+t.test('what was not checked is not logged: a path, parameters that are refused, those of a page', async (t) => {
+  const { get } = await service(t)
+  for (const [url, headers, expected] of [
+    ['/v1/entries?page=secret&other=secret', {}, { code: 'invalid_parameter', errors: ['other', 'page'] }],
+    ['/v1/entries/secret?other=secret', {}, { operation: 'getEntry', code: 'invalid_parameter' }],
+    ['/v1/entries?name=secret', { authorization: 'Bearer secret' }, { operation: 'listEntries', code: 'unauthorized' }],
+    ['/v1/secret/secret?secret=secret', {}, { statusCode: 404, code: 'route_not_found' }],
+    ['/docs/secret?secret=secret', {}, { statusCode: 404 }],
+    ['/health/live?x=secret', {}, { operation: 'getLive', statusCode: 200 }],
+    ['/docs/errors?x=secret', {}, { operation: '/docs/errors', statusCode: 200 }],
+    ['/secret/%zz', {}, { code: 'bad_request' }],
+  ] as const) {
+    const line = await get(url, headers)
+    t.match(line, expected, url)
+    t.notMatch(JSON.stringify(line), 'secret', url)
+  }
+})
+
+t.test('no line has the secret of a key, wherever it stands and however it is cut or encoded', async (t) => {
+  const { get, authorization } = await service(t)
+  const own = authorization.slice(7)
+  const shown = `fda_${own.slice(4, 16)}_[redacted]`
+  const encoded = [...own].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('')
+  for (const [url, headers, expected] of [
+    [`/v1/forms?name=${own}`, {}, { query: { name: shown } }],
+    [`/v1/forms?name=${encoded}`, {}, { query: { name: shown } }],
+    [`/v1/forms?name=${'x'.repeat(480)}${own}`, {}, { query: { name: /^x{480}fda_\w{12}_\[re$/ } }],
+    [`/v1/entries?ids=${own},x,${own}`, {}, { query: { ids: `${shown},x,${shown}` } }],
+    [`/v1/entries/${own}`, {}, { id: shown }],
+    [`/v1/entries/${encoded}?fields=x`, {}, { code: 'invalid_parameter' }],
+    [`/v1/entries?${own}=1`, {}, { errors: [shown] }],
+    [`/${own}`, {}, {}],
+    ['/v1/entries/x', { 'user-agent': `sync/1.0 (token ${own})` }, { userAgent: `sync/1.0 (token ${shown})` }],
+    ['/v1/entries/x', { 'x-request-id': own }, { reqId: /^[0-9a-f-]{36}$/ }],
+  ] as const) {
+    const line = await get(url, headers)
+    t.match(line, expected, url)
+    t.notMatch(JSON.stringify(line), own.slice(17, 29), url)
+  }
+})
+
+t.test('a cursor stays readable', async (t) => {
+  const { app, get, authorization } = await service(t)
+  const list = await app.inject({ url: '/v1/entries?cursor=*&perPage=1', headers: { authorization } })
+  const { nextCursor } = list.json()._metadata
+  t.match(await get(`/v1/entries?cursor=${nextCursor}&perPage=1`), { query: { cursor: nextCursor }, statusCode: 200 })
+})
+
+t.test('a line stays one line, and no longer than a few values, whatever comes from outside', async (t) => {
+  const { get } = await service(t)
+  const name = encodeURIComponent('a\n\u0085\u009b31m\u2028\u202e","statusCode":200,"x":"')
+  t.match(await get(`/v1/forms?name=${name}`), {
+    query: { name: 'a???31m??","statusCode":200,"x":"' },
+  })
+  t.match(await get('/v1/entries/x', { 'user-agent': 'x\x9b31m\x7fy' }), { userAgent: 'x?31m?y' })
+  const long = 'x '.repeat(2000)
+  t.match(await get(`/v1/forms?name=${long.replaceAll(' ', '+')}`, { 'user-agent': long }), {
+    query: { name: /^.{500}$/ },
+    userAgent: /^.{500}$/,
+  })
 })
 
 t.test('a request whose caller disconnects is logged as aborted, without an error', async (t) => {
@@ -82,7 +169,7 @@ t.test('a request whose caller disconnects is logged as aborted, without an erro
   lines.length = 0 // that it listens
   socket.destroy()
   while (lines.length === 0) await setImmediate()
-  t.match(lines, [{ msg: 'request', url: '/x', aborted: true }])
+  t.match(lines, [{ msg: 'request', operation: '/x', aborted: true, ip: '127.0.0.1' }])
   t.notMatch(lines[0], { statusCode: Number })
 })
 
@@ -99,21 +186,28 @@ t.test('a URL that cannot be parsed and a CONNECT request have a log line too', 
   const [response] = await once(socket, 'data')
   const { requestId } = JSON.parse(String(response).split('\r\n\r\n')[1] as string)
   t.match(lines, [
-    { url: '/%zz', statusCode: 400 },
-    { reqId: requestId, statusCode: 405 },
+    { msg: 'request', statusCode: 400, code: 'bad_request', ip: '127.0.0.1' },
+    { msg: 'request', reqId: requestId, statusCode: 405, code: 'method_not_allowed', bytes: response.length },
   ])
 })
 
-t.test('a long URL and a long user agent are cut in the log', async (t) => {
+t.test('a response that was cut off because nobody read it is logged as aborted, not as sent', async (t) => {
   const { app, lines } = await logged()
-  await app.inject({ url: `/${'x '.repeat(2000)}`, headers: { 'user-agent': 'y '.repeat(2000) } })
-  t.match(lines, [{ url: /^.{500}$/, userAgent: /^.{200}$/ }])
-})
-
-t.test('control characters in a user agent do not reach the log', async (t) => {
-  const { app, lines } = await logged()
-  await app.inject({ url: '/x', headers: { 'user-agent': 'x\x9b31m\x7fy' } })
-  t.match(lines, [{ userAgent: 'x?31m?y' }])
+  const replies: FastifyReply[] = []
+  app.get('/large', async (_request, reply) => {
+    replies.push(reply)
+    return 'x'.repeat(16 * 1024 * 1024)
+  })
+  t.teardown(() => app.close())
+  const port = await listen(app)
+  lines.length = 0 // that it listens
+  const socket = await neverRead(port, getRequest('/large'))
+  while (!replies[0]?.raw.writableEnded) await setImmediate()
+  socket.destroy()
+  while (lines.length === 0) await setImmediate()
+  t.match(lines, [{ operation: '/large', aborted: true }])
+  t.notMatch(lines[0], { statusCode: Number })
+  t.notMatch(lines[0], { bytes: Number })
 })
 
 t.test('the caller’s address is the one that a trusted proxy names', async (t) => {

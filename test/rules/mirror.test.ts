@@ -22,6 +22,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/plugins/json-only': 'plugins/problems',
   'src/plugins/openapi-components': 'plugins/openapi',
   'src/plugins/openapi-examples': 'plugins/openapi',
+  'src/release': 'plugins/request-log and cli',
   'src/routes/index': 'plugins/openapi',
   'src/routes/responses': 'routes/revalidation and plugins/response-buffers',
   'src/store/stuck': 'store/mongo',

@@ -69,6 +69,35 @@ t.test('data up to another day differs by its times and ids alone, and still fit
   }
 })
 
+/** All times in the data of a scenario but those of plans. */
+const timesIn = (value: unknown): number[] => {
+  if (value instanceof Date) return [value.getTime()]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) =>
+    name === 'startDate' || name === 'dueDate' ? [] : timesIn(inner),
+  )
+}
+
+t.test('nothing happens in the data after its last day, nor on that day after now', async (t) => {
+  const until = new Date('2026-03-14T00:00:00Z')
+  for (const scenario of ['tiny', 'survey'] as const) {
+    for (const [now, end] of [
+      [undefined, '2026-03-14T23:59:59.999Z'],
+      ['2026-05-01T12:00:00Z', '2026-03-14T23:59:59.999Z'],
+      ['2026-03-14T07:30:00Z', '2026-03-14T07:30:00Z'],
+      ['2026-03-13T07:30:00Z', '2026-03-14T23:59:59.999Z'],
+    ] as const) {
+      const data = inCollections(scenarioData({ scenario, until, ...(now && { now: new Date(now) }) }))
+      const latest = timesIn(data).reduce((last, time) => Math.max(last, time), 0)
+      t.ok(latest <= Date.parse(end), `${scenario}, now ${now}: ${new Date(latest).toISOString()}`)
+      t.ok(latest >= Date.parse('2026-03-14T00:00:00Z'), `${scenario}, now ${now}: up to that day`)
+      t.ok(data.dispatches.some(({ dueDate = until }) => dueDate > until) || scenario === 'tiny', 'dispatches are open')
+      const untimely = data.entries.find(({ createdAt, updatedAt }) => updatedAt < createdAt)
+      t.equal(untimely, undefined)
+    }
+  }
+})
+
 t.test('each scenario has what it is for', async (t) => {
   const tiny = dataOf('tiny')
   t.equal(Object.values(tiny).flat().length, 1 + 12)

@@ -77,6 +77,14 @@ t.test('an operation that began before the outage does not end it', async (t) =>
   t.same(state.lines, [DOWN])
 })
 
+t.test('an operation that fails because the store was closed is no outage', async (t) => {
+  const { state, store } = watchedStore()
+  await store.close()
+  state.error = refused()
+  await t.rejects(store.ping(), StoreUnavailable)
+  t.same(state.lines, [])
+})
+
 t.test('an error that is no outage is not logged as one', async (t) => {
   const { state, store } = watchedStore()
   state.error = new QueryTimeout(new Error('slow'))
