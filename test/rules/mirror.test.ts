@@ -19,7 +19,6 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/pipelines/sync': 'sync/feed, sync/digest and service/plans',
   'src/plugins/json-only': 'plugins/problems',
   'src/plugins/openapi-components': 'plugins/openapi',
-  'src/plugins/openapi-examples': 'plugins/openapi',
   'src/routes/<resource>': 'service/contract and service/lists',
   'src/routes/index': 'plugins/openapi',
   'src/routes/responses': 'routes/revalidation and plugins/response-buffers',
