@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { IdParams } from '../../schemas/common.js'
-import { one, page } from '../../schemas/envelope.js'
+import { one, page, partialPage } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
 import { callerGone } from '../http/caller.js'
 import { type ProblemCode, problem } from '../http/problems.js'
@@ -68,7 +68,7 @@ export const listOperation = <Q extends Listing>(
         description: `${operation.description}\n\n${LIST}`,
         querystring: query,
         response: {
-          200: pageResponse(response),
+          200: pageResponse(partialPage(item)),
           304: notModified,
           ...problemResponses([...commonProblems, 'invalid_cursor', 'response_too_large']),
         },
@@ -94,7 +94,6 @@ export const listOperation = <Q extends Listing>(
       const link = linkHeader(_metadata)
       if (link !== undefined) reply.header('link', link)
       const envelope = { success: true, data, _metadata }
-      if (!isLarge && listing.fields === undefined) return envelope
       const serialize = listing.fields === undefined ? serializeAll : serializerOf(listing.fields)
       const body = isLarge ? await serialize.inSteps(envelope) : serialize(envelope)
       return reply.type('application/json; charset=utf-8').send(body)
