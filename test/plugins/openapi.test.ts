@@ -226,25 +226,28 @@ t.test('every response has an example that is valid against its schema', async (
   }
 })
 
-t.test('a list is valid against its schema whatever `fields` chooses, and without it its records are whole', async (t) => {
-  const { app, get } = await testApp(t, { fill: fillTenants })
-  const document = await documentOf(app)
-  const errorsOf = checkerOf(document)
-  for (const [name, { item }] of eachResource) {
-    const schema = document.paths[`/v1/${name}`]?.get?.responses[200]?.content['application/json']?.schema as object
-    const all = Object.keys(item.properties)
-    const choices = all.flatMap((field) => [[field], all.filter((other) => other !== field)])
-    for (const fields of [all, ...choices]) {
-      const url = `/v1/${name}?fields=${fields}`
-      const response = await get(url, A)
-      t.equal(response.statusCode, 200, url)
-      t.equal(errorsOf(schema, response.json()), '', url)
+t.test(
+  'a list is valid against its schema whatever `fields` chooses, and without it its records are whole',
+  async (t) => {
+    const { app, get } = await testApp(t, { fill: fillTenants })
+    const document = await documentOf(app)
+    const errorsOf = checkerOf(document)
+    for (const [name, { item }] of eachResource) {
+      const schema = document.paths[`/v1/${name}`]?.get?.responses[200]?.content['application/json']?.schema as object
+      const all = Object.keys(item.properties)
+      const choices = all.flatMap((field) => [[field], all.filter((other) => other !== field)])
+      for (const fields of [all, ...choices]) {
+        const url = `/v1/${name}?fields=${fields}`
+        const response = await get(url, A)
+        t.equal(response.statusCode, 200, url)
+        t.equal(errorsOf(schema, response.json()), '', url)
+      }
+      const { data } = (await get(`/v1/${name}`, A)).json()
+      t.ok(data.length > 0, name)
+      for (const record of data) t.equal(errorsOf({ $ref: `#/components/schemas/${item.$id}` }, record), '', name)
     }
-    const { data } = (await get(`/v1/${name}`, A)).json()
-    t.ok(data.length > 0, name)
-    for (const record of data) t.equal(errorsOf({ $ref: `#/components/schemas/${item.$id}` }, record), '', name)
-  }
-})
+  },
+)
 
 t.test('a response has exactly those headers, of the ones that matter, that the document names', async (t) => {
   let isDown = false
