@@ -169,7 +169,16 @@ t.test('addresses and URLs are fully validated', async (t) => {
     ['TRUST_PROXY', ['999.1.1.1', '10.0.0.0/99', '10.0.0.0/8/8', '0.0.0.0/0', '10.0.0.1,', 'loopback', '::1/129']],
     [
       'PUBLIC_URL',
-      ['http://[bad', 'http://x:99999', 'ftp://x', 'https://x/?a=b', 'https://x/#a', 'https://u:p@x', 'https://x/%zz'],
+      [
+        'http://[bad',
+        'http://x:99999',
+        'ftp://x',
+        'https://x/?a=b',
+        'https://x/#a',
+        'https://u:p@x',
+        'https://x/%zz',
+        'https://x/a b',
+      ],
     ],
     ['CORS_ORIGINS', ['https://x/', 'https://x:443', 'x', '*,https://x', 'https://x,', 'null', 'https://*.x']],
     [
