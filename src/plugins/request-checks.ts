@@ -53,13 +53,14 @@ const urlProblem = (
   if (url.includes('%') && !isEncoded(url)) return badEncoding()
   if (!is404) return undefined
   const isRead = method === 'GET' || method === 'HEAD'
-  return isRead || !routes.some((route) => leadsTo(route, url)) ? noSuchPath() : wrongMethod()
+  return isRead || !routes.some(leadsTo(url)) ? noSuchPath() : wrongMethod()
 }
 
 /** Whether the path of a URL leads to a route. The router finds only routes of the request's own method. */
-const leadsTo = (route: readonly string[], url: string): boolean => {
+const leadsTo = (url: string) => {
   const path = decodeURI(url.replace(/[?#].*/s, '')).split('/')
-  return route.length === path.length && route.every((part, n) => part.startsWith(':') || part === path[n])
+  return (route: readonly string[]): boolean =>
+    route.length === path.length && route.every((part, n) => part.startsWith(':') || part === path[n])
 }
 
 const isEncoded = (text: string): boolean => {
