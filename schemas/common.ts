@@ -148,17 +148,13 @@ export const commonFilters = {
 
 export type CommonFilters = { [F in keyof typeof commonFilters]?: Static<(typeof commonFilters)[F]> }
 
-/**
- * The parameter `fields`, which chooses among the fields of a list's items. OpenAPI cannot say that a response depends on a
- * parameter. If the items were a union of the whole record and a part of it, every caller would have to tell them apart, so
- * the description says in words that required fields may lack.
- */
+/** The parameter `fields`, which chooses among the fields of a list's items. */
 const fieldsOf = (resource: string, item: TObject) =>
   several(
     literals(Object.keys(item.properties), { title: `${resource}Field`, description: 'A field of the record.' }),
     {
       description:
-        'Only these fields of each record, separated by commas, such as `id,updatedAt`. `id` is always among them. All other fields are left out, even those that the response requires otherwise, so a generated client that insists on them cannot read it.',
+        'Only these fields of each record, separated by commas, such as `id,updatedAt`. `id` is always among them.',
     },
   )
 

@@ -1,5 +1,5 @@
 // The envelopes of responses: one() for a record, page() for a list, and Problem (RFC 9457) for an error.
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { refTo, word } from './kit.js'
 
 export const success = Type.Boolean({
@@ -61,19 +61,23 @@ export const one = <T extends TSchema>(resource: T) =>
 /** The name of the resource whose lists show the item. */
 export const nameOf = ({ $id }: TSchema): string => ($id as string).replace('ListItem', '')
 
-/** `{success, data: […], _metadata}`: the response of a list operation. */
+/** `{success, data: […], _metadata}`: a page of a list whose records have all their fields. */
 export const page = <T extends TSchema>(item: T) =>
-  Type.Object(
-    {
-      success,
-      data: Type.Array(refTo(item), { description: 'Records of this page.' }),
-      _metadata: refTo(PageMetadata),
-    },
-    {
-      title: `${nameOf(item)}Page`,
-      description: `A page of records. With \`fields\`, records lack all other fields, even required ones.`,
-    },
+  Type.Object({ success, data: Type.Array(refTo(item)), _metadata: refTo(PageMetadata) })
+
+/**
+ * A page of a list as the OpenAPI document describes it. OpenAPI cannot say that a response depends on the parameter
+ * `fields`, so of each record only the id is required.
+ */
+export const partialPage = (item: TObject) => {
+  const { $id, ...shape } = item
+  const description = `A record of a list. With the parameter \`fields\` it has these fields and \`id\` alone; otherwise it is a whole \`${$id}\`.`
+  const partial = { ...shape, title: `Partial${nameOf(item)}`, required: ['id'], description }
+  return Type.Object(
+    { ...page(item).properties, data: Type.Array(partial, { description: 'Records of this page.' }) },
+    { title: `${nameOf(item)}Page`, description: 'A page of records.' },
   )
+}
 
 export type Problem = Static<typeof Problem>
 export const Problem = Type.Object(

@@ -1,192 +1,168 @@
 // The settings of the process, and the only reader of the environment.
 import { isIPv4 } from 'node:net'
-import { type Static, Type } from '@sinclair/typebox'
+import { type TSchema, type TUnsafe, Type } from '@sinclair/typebox'
 import { defaulted, literals } from '../../schemas/kit.js'
-import { type Scenario, scenarioNames } from '../../seed/options.js'
-import type { MongoSettings } from '../store/mongo.js'
+import { scenarioNames } from '../../seed/options.js'
 import { textChecker } from '../validation/text.js'
 
-type Settings = Static<typeof Settings>
-/** Every setting, under the name of its environment variable. */
-export const Settings = Type.Object({
-  HOST: defaulted(Type.String({ description: 'Address to listen on.' }), '127.0.0.1'),
-  PORT: defaulted(
-    Type.Integer({
-      minimum: 0,
-      maximum: 65_535,
-      description: 'Port to listen on. With 0 the system chooses a free port.',
-    }),
-    3000,
-  ),
-  MONGODB_URI: Type.Optional(
-    Type.String({
+/** A setting: the environment variable that it is read from, and the schema of that. */
+class Setting<V> {
+  constructor(
+    readonly name: string,
+    readonly schema: TSchema,
+    /** Makes the value from what fits the schema. */
+    readonly from: (checked: never) => V,
+  ) {}
+
+  as<W>(convert: (value: V) => W): Setting<W> {
+    return new Setting(this.name, this.schema, (checked) => convert(this.from(checked)))
+  }
+}
+
+const setting = <V>(name: string, schema: TUnsafe<V>) => new Setting(name, schema, (checked: V) => checked)
+
+const integer = (name: string, value: number, range: { minimum: number; maximum: number; description: string }) =>
+  setting(name, defaulted(Type.Integer(range), value))
+
+const oneOf = <const W extends readonly string[]>(
+  name: string,
+  value: NoInfer<W[number]>,
+  { words, description }: { words: W; description: string },
+) => setting(name, defaulted(literals(words, { description }), value))
+
+const text = (name: string, options: { format: string; description: string }) =>
+  setting(name, Type.Unsafe<string | undefined>(Type.Optional(Type.String(options))))
+
+const listOf = (list: string): string[] => list.split(/\s*,\s*/)
+
+/** Every setting, at its place in `Config`. */
+const settings = {
+  host: setting('HOST', defaulted(Type.String({ description: 'Address to listen on.' }), '127.0.0.1')),
+  port: integer('PORT', 3000, {
+    minimum: 0,
+    maximum: 65_535,
+    description: 'Port to listen on. With 0 the system chooses a free port.',
+  }),
+  mongo: {
+    uri: text('MONGODB_URI', {
       format: 'mongodb-uri',
       description:
-        'URI of the database to serve. Its path is the name of the database, and its options override the settings below. If it is not set, the embedded store serves demo data, on loopback only.',
+        'URI of the database to serve. Its path is the name of the database, and its options override the settings that begin with `MONGODB_`. If it is not set, the embedded store serves demo data, on loopback only.',
     }),
-  ),
-  DEMO_SCENARIO: defaulted(
-    literals(scenarioNames, {
-      description: 'Which demo data the embedded store serves. The command `seed` writes the same to a database.',
+    poolSize: integer('MONGODB_POOL_SIZE', 100, {
+      minimum: 1,
+      maximum: 10_000,
+      description: 'Largest number of connections to each MongoDB server.',
     }),
-    'demo',
-  ),
-  MONGODB_POOL_SIZE: defaulted(
-    Type.Integer({ minimum: 1, maximum: 10_000, description: 'Largest number of connections to each MongoDB server.' }),
-    100,
-  ),
-  MONGODB_TIMEOUT_MS: defaulted(
-    Type.Integer({
+    timeoutMs: integer('MONGODB_TIMEOUT_MS', 1000, {
       minimum: 1,
       maximum: 600_000,
       description:
         'How long a request waits for a MongoDB server that cannot be reached before it fails with 503, in milliseconds.',
     }),
-    1000,
-  ),
-  MONGODB_READ_PREFERENCE: defaulted(
-    literals(['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'], {
+    readPreference: oneOf('MONGODB_READ_PREFERENCE', 'primary', {
+      words: ['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'],
       description: 'Which members of a replica set the service reads from.',
     }),
-    'primary',
-  ),
-  QUERY_TIMEOUT_MS: defaulted(
-    Type.Integer({
+    queryTimeoutMs: integer('QUERY_TIMEOUT_MS', 10_000, {
       minimum: 1,
       maximum: 600_000,
       description: 'How long a query may take in the database, in milliseconds.',
     }),
-    10_000,
-  ),
-  ENSURE_INDEXES: defaulted(
-    literals(['true', 'false'], { description: 'Whether the service creates missing indexes when it starts.' }),
-    'true',
-  ),
-  PUBLIC_URL: Type.Optional(
-    Type.String({
-      format: 'base-url',
-      description:
-        'URL under which callers reach the service, for page links. If it is not set, links use the host and protocol of the request, which a caller can choose.',
-    }),
-  ),
-  CONTACT_URL: Type.Optional(
-    Type.String({
-      format: 'base-url',
-      description: 'URL where callers learn how to get a key. The description of the API shows it.',
-    }),
-  ),
-  TRUST_PROXY: Type.Optional(
-    Type.String({
-      format: 'address-list',
-      description: 'Proxies whose X-Forwarded headers are trusted: IP addresses or CIDR ranges, separated by commas.',
-    }),
-  ),
-  CORS_ORIGINS: Type.Optional(
-    Type.String({
-      format: 'origin-list',
-      description:
-        'Origins whose pages may call the service from a browser, separated by commas, or `*` for all. If it is not set, no page of another origin may.',
-    }),
-  ),
-  MAX_CONNECTIONS: defaulted(
-    Type.Integer({
-      minimum: 16,
-      maximum: 100_000,
-      description:
-        'Largest number of open connections from callers. It is lower if the system limits how many files the process may open.',
-    }),
-    1000,
-  ),
-  RESPONSE_MEMORY_MB: defaulted(
-    Type.Integer({
-      minimum: 64,
-      maximum: 100_000,
-      description:
-        'Memory for responses that their callers have not read yet, in MiB. One key may use a quarter of it. Requests beyond it fail with 503.',
-    }),
-    256,
-  ),
-  MAX_PER_PAGE: defaulted(
-    Type.Integer({ minimum: 50, maximum: 10_000, description: 'Largest page size that a request may ask for.' }),
-    1000,
-  ),
-  TOTAL_MAX_AGE_MS: defaulted(
-    Type.Integer({
-      minimum: 0,
-      maximum: 600_000,
-      description:
-        'How old the `total` of a list may be, in milliseconds. With 0 it is counted for every request. Whatever the setting, no total is older than twenty times the time that counting it took.',
-    }),
-    30_000,
-  ),
-  SYNC_SETTLE_MS: defaulted(
-    Type.Integer({
+    ensureIndexes: oneOf('ENSURE_INDEXES', 'true', {
+      words: ['true', 'false'],
+      description: 'Whether the service creates missing indexes when it starts.',
+    }).as((word) => word === 'true'),
+  },
+  demoScenario: oneOf('DEMO_SCENARIO', 'demo', {
+    words: scenarioNames,
+    description: 'Which demo data the embedded store serves. The command `seed` writes the same to a database.',
+  }),
+  publicUrl: text('PUBLIC_URL', {
+    format: 'base-url',
+    description:
+      'URL under which callers reach the service, for page links. If it is not set, links use the host and protocol of the request, which a caller can choose.',
+  }).as((url) => url?.replace(/\/+$/, '')),
+  contactUrl: text('CONTACT_URL', {
+    format: 'base-url',
+    description: 'URL where callers learn how to get a key. The description of the API shows it.',
+  }),
+  trustProxy: text('TRUST_PROXY', {
+    format: 'address-list',
+    description: 'Proxies whose X-Forwarded headers are trusted: IP addresses or CIDR ranges, separated by commas.',
+  }).as((list) => list !== undefined && listOf(list)),
+  corsOrigins: text('CORS_ORIGINS', {
+    format: 'origin-list',
+    description:
+      'Origins whose pages may call the service from a browser, separated by commas, or `*` for all. If it is not set, no page of another origin may.',
+  }).as((list) => (list === undefined || list === '*' ? list : listOf(list))),
+  maxConnections: integer('MAX_CONNECTIONS', 1000, {
+    minimum: 16,
+    maximum: 100_000,
+    description:
+      'Largest number of open connections from callers. It is lower if the system limits how many files the process may open.',
+  }),
+  /** In bytes. */
+  responseMemory: integer('RESPONSE_MEMORY_MB', 256, {
+    minimum: 64,
+    maximum: 100_000,
+    description:
+      'Memory for responses that their callers have not read yet, in MiB. One key may use a quarter of it. Requests beyond it fail with 503.',
+  }).as((mib) => mib * 1024 * 1024),
+  maxPerPage: integer('MAX_PER_PAGE', 1000, {
+    minimum: 50,
+    maximum: 10_000,
+    description: 'Largest page size that a request may ask for.',
+  }),
+  totalMaxAgeMs: integer('TOTAL_MAX_AGE_MS', 30_000, {
+    minimum: 0,
+    maximum: 600_000,
+    description:
+      'How old the `total` of a list may be, in milliseconds. With 0 it is counted for every request. Whatever the setting, no total is older than twenty times the time that counting it took.',
+  }),
+  sync: {
+    settleMs: integer('SYNC_SETTLE_MS', 10_000, {
       minimum: 0,
       maximum: 600_000,
       description:
         'How long the change feed holds a change back, in milliseconds. A write that takes longer from its change stamp to its commit may be missing from a copy. Without MONGODB_URI nothing is held back.',
     }),
-    10_000,
-  ),
-  SYNC_STAMP: defaulted(
-    literals(['changedAt', 'updatedAt'], {
+    stamp: oneOf('SYNC_STAMP', 'changedAt', {
+      words: ['changedAt', 'updatedAt'],
       description:
         'The field that orders the change feed. `updatedAt` is for databases whose writers cannot keep `changedAt`; its promise is weaker. Changing it makes all cursors invalid, so partners copy again.',
     }),
-    'changedAt',
-  ),
-  TOMBSTONE_DAYS: defaulted(
-    Type.Integer({
+    tombstoneDays: integer('TOMBSTONE_DAYS', 90, {
       minimum: 1,
       maximum: 3650,
       description:
         'How long the change feed tells of a deletion, in days. An older cursor gets a 410. The service sets it in the database when it starts; commands use it only where nothing is set yet.',
     }),
-    90,
-  ),
-  PROJECT_DEFAULTS: defaulted(
-    literals(['usual', 'literal'], {
-      description:
-        'Paging defaults of the project list: `usual` is page 1 with 50 records, `literal` is page 50 with 1 record, as the contract states them.',
-    }),
-    'usual',
-  ),
-  LOG_LEVEL: defaulted(
-    literals(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
-      description: 'Lowest level that is logged.',
-    }),
-    'info',
-  ),
-  NODE_ENV: Type.Optional(
-    Type.String({
-      description:
-        'With `production` the service does not start without MONGODB_URI, so that it never serves demo data, nor without PUBLIC_URL, so that no caller can choose where page links lead.',
-    }),
-  ),
-})
-
-export interface Config {
-  host: string
-  port: number
-  /** Undefined for the embedded store with demo data. */
-  mongo: (MongoSettings & { ensureIndexes: boolean }) | undefined
-  demoScenario: Scenario
-  /** Without a slash at its end. */
-  publicUrl: string | undefined
-  contactUrl: string | undefined
-  trustProxy: string[] | false
-  /** Origins, or `*`. Undefined if no page of another origin may call the service. */
-  corsOrigins: string[] | '*' | undefined
-  maxConnections: number
-  /** In bytes. */
-  responseMemory: number
-  maxPerPage: number
-  totalMaxAgeMs: number
-  /** The change feed. */
-  sync: { settleMs: number; stamp: 'changedAt' | 'updatedAt'; tombstoneDays: number }
-  projectDefaults: 'usual' | 'literal'
-  logLevel: string
+  },
+  projectDefaults: oneOf('PROJECT_DEFAULTS', 'usual', {
+    words: ['usual', 'literal'],
+    description:
+      'Paging defaults of the project list: `usual` is page 1 with 50 records, `literal` is page 50 with 1 record, as the contract states them.',
+  }),
+  logLevel: oneOf('LOG_LEVEL', 'info', {
+    words: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+    description: 'Lowest level that is logged.',
+  }),
+  isProduction: oneOf('NODE_ENV', 'development', {
+    words: ['production', 'development', 'test'],
+    description:
+      'With `production` the service does not start without MONGODB_URI, so that it never serves demo data, nor without PUBLIC_URL, so that no caller can choose where page links lead.',
+  }).as((word) => word === 'production'),
 }
+
+type Values<T> = T extends Setting<infer V> ? V : { [P in keyof T]: Values<T[P]> }
+type Table = { readonly [property: string]: Setting<unknown> | Table }
+
+const settingsIn = (table: Table): Setting<unknown>[] =>
+  Object.values(table).flatMap((entry) => (entry instanceof Setting ? entry : settingsIn(entry)))
+
+/** The schemas of all settings, under the names of their environment variables. */
+export const Settings = Type.Object(Object.fromEntries(settingsIn(settings).map(({ name, schema }) => [name, schema])))
 
 /** Invalid settings, which stop startup. The message names each of them. */
 export class ConfigError extends Error {
@@ -201,64 +177,42 @@ const isLoopback = (host: string): boolean =>
 
 const checkSettings = textChecker(Settings)
 
-/** Reads the settings from environment variables. An empty variable counts as not set. */
-export const loadConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config => {
-  const settings = check(
-    Object.fromEntries(
-      Object.keys(Settings.properties).flatMap((name) => {
-        const value = env[name]?.trim()
-        return value ? [[name, value]] : []
-      }),
-    ),
+const valuesOf = (table: Table, checked: Readonly<Record<string, unknown>>): object =>
+  Object.fromEntries(
+    Object.entries(table).map(([property, entry]) => [
+      property,
+      entry instanceof Setting ? entry.from(checked[entry.name] as never) : valuesOf(entry, checked),
+    ]),
   )
-  const { HOST, MONGODB_URI, PUBLIC_URL, NODE_ENV } = settings
-  const errors = MONGODB_URI === undefined ? demoErrors(HOST, NODE_ENV) : []
-  if (NODE_ENV === 'production' && PUBLIC_URL === undefined) {
+
+export type Config = ReturnType<typeof loadConfig>
+
+/**
+ * Reads the settings from environment variables. An empty variable counts as not set. A word may be written in any case, and
+ * one that is not known is an error, because `NODE_ENV=Production` must not start the demo.
+ */
+export const loadConfig = (env: Readonly<Record<string, string | undefined>> = process.env) => {
+  const input = settingsIn(settings).flatMap(({ name, schema }) => {
+    const given = env[name]?.trim()
+    const words: readonly string[] = schema.enum ?? []
+    return given ? [[name, words.find((word) => word.toLowerCase() === given.toLowerCase()) ?? given]] : []
+  })
+  const checked = checkSettings(Object.fromEntries(input))
+  if ('errors' in checked) throw new ConfigError(checked.errors.map(({ name, message }) => `${name} ${message}`))
+  const values = valuesOf(settings, checked.value as Record<string, unknown>) as Values<typeof settings>
+  const { host, publicUrl, sync, isProduction } = values
+  const { uri, ...mongo } = values.mongo
+  const errors = uri === undefined ? demoErrors(host, isProduction) : []
+  if (isProduction && publicUrl === undefined) {
     errors.push('PUBLIC_URL is missing: with NODE_ENV=production page links do not use the Host header of a request')
   }
   if (errors.length > 0) throw new ConfigError(errors)
-  return {
-    host: HOST,
-    port: settings.PORT,
-    mongo: MONGODB_URI === undefined ? undefined : mongoOf(MONGODB_URI, settings),
-    demoScenario: settings.DEMO_SCENARIO,
-    publicUrl: PUBLIC_URL?.replace(/\/+$/, ''),
-    contactUrl: settings.CONTACT_URL,
-    trustProxy: settings.TRUST_PROXY?.split(/\s*,\s*/) ?? false,
-    corsOrigins: settings.CORS_ORIGINS === '*' ? '*' : settings.CORS_ORIGINS?.split(/\s*,\s*/),
-    maxConnections: settings.MAX_CONNECTIONS,
-    responseMemory: settings.RESPONSE_MEMORY_MB * 1024 * 1024,
-    maxPerPage: settings.MAX_PER_PAGE,
-    totalMaxAgeMs: settings.TOTAL_MAX_AGE_MS,
-    sync: {
-      settleMs: settings.SYNC_SETTLE_MS,
-      stamp: settings.SYNC_STAMP,
-      tombstoneDays: settings.TOMBSTONE_DAYS,
-    },
-    projectDefaults: settings.PROJECT_DEFAULTS,
-    logLevel: settings.LOG_LEVEL,
-  }
-}
-
-const mongoOf = (uri: string, settings: Settings): Config['mongo'] => ({
-  uri,
-  poolSize: settings.MONGODB_POOL_SIZE,
-  timeoutMs: settings.MONGODB_TIMEOUT_MS,
-  readPreference: settings.MONGODB_READ_PREFERENCE,
-  queryTimeoutMs: settings.QUERY_TIMEOUT_MS,
-  tombstoneDays: settings.TOMBSTONE_DAYS,
-  ensureIndexes: settings.ENSURE_INDEXES === 'true',
-})
-
-const check = (input: Record<string, string>): Settings => {
-  const checked = checkSettings(input)
-  if ('value' in checked) return checked.value as Settings
-  throw new ConfigError(checked.errors.map(({ name, message }) => `${name} ${message}`))
+  return { ...values, mongo: uri === undefined ? undefined : { uri, ...mongo, tombstoneDays: sync.tombstoneDays } }
 }
 
 /** The keys of the demo are public, so only callers on this machine may use them. */
-const demoErrors = (host: string, nodeEnv: string | undefined): string[] => [
-  ...(nodeEnv === 'production' ? ['MONGODB_URI is missing: with NODE_ENV=production no demo data is served'] : []),
+const demoErrors = (host: string, isProduction: boolean): string[] => [
+  ...(isProduction ? ['MONGODB_URI is missing: with NODE_ENV=production no demo data is served'] : []),
   ...(isLoopback(host)
     ? []
     : [`HOST ${host} is not loopback: without MONGODB_URI the service serves demo data, to this machine only`]),

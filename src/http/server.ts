@@ -54,6 +54,8 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
     oneAtATime(listener),
   )
   server.maxConnections = maxConnections
+  // By default Node drops headers beyond a number, so that no check sees them. Their size has a limit of its own.
+  server.maxHeadersCount = 0
   // At the limit, connections without a request are closed to make room for new callers.
   server.on('connection', () => {
     server.getConnections((_error, count) => {

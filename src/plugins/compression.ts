@@ -4,13 +4,10 @@
 import { brotliCompress, type CompressCallback, constants, gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { LRUCache } from 'lru-cache'
 import { giveBack } from '../serializer/output.js'
 
 /** Smaller responses fit into a few packets and are not compressed. */
 const MIN_BYTES = 4096
-/** How many different Accept-Encoding headers are remembered with their coding. */
-const REMEMBERED_HEADERS = 100
 
 type Payload = string | Buffer
 
@@ -25,15 +22,10 @@ type Coding = keyof typeof compress
 
 export const compressionPlugin = fp(
   async (app: FastifyInstance) => {
-    const codings = new LRUCache<string, Coding | 'identity', FastifyRequest>({
-      max: REMEMBERED_HEADERS,
-      memoMethod: (_header, _stale, { context: request }) => acceptedCoding(request) ?? 'identity',
-    })
     app.addHook('onSend', (request, reply, payload, next) => {
-      const header = request.headers['accept-encoding']
-      if (header === undefined || !isLarge(payload) || reply.hasHeader('content-encoding')) return next(null, payload)
-      const coding = codings.memo(header, { context: request })
-      if (coding === 'identity') return next(null, payload)
+      if (!isLarge(payload) || reply.hasHeader('content-encoding')) return next(null, payload)
+      const coding = acceptedCoding(request)
+      if (coding === undefined) return next(null, payload)
       reply.header('content-encoding', coding)
       compress[coding](payload, (error, compressed) => {
         if (payload instanceof Buffer) giveBack(payload)

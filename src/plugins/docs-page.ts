@@ -57,7 +57,10 @@ class StaticFile {
     reply.type(this.type).headers({ 'cache-control': cacheControl, vary: 'accept-encoding' })
     const coding = acceptedCoding(request)
     if (coding === undefined) return reply.send(this.body)
-    this.#compressed[coding] ??= compress[coding](this.body)
+    this.#compressed[coding] ??= compress[coding](this.body).catch((error) => {
+      delete this.#compressed[coding] // the next request tries again
+      throw error
+    })
     return reply.header('content-encoding', coding).send(await this.#compressed[coding])
   }
 }

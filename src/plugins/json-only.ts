@@ -1,9 +1,8 @@
 // Every response is JSON, so a request whose Accept header excludes JSON fails. Sets the headers that all responses
 // share.
 import accepts from '@fastify/accepts'
-import type { FastifyInstance, FastifyRequest, onSendHookHandler } from 'fastify'
+import type { FastifyInstance, onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
-import { LRUCache } from 'lru-cache'
 import { problem } from '../http/problems.js'
 
 /** The media type of all responses, in the two ways in which callers name it. */
@@ -13,19 +12,13 @@ export const JSON_HEADERS = {
   vary: 'authorization, accept, accept-encoding, origin',
   'x-content-type-options': 'nosniff',
 }
-/** How many different Accept headers are remembered. A caller usually sends the same one with every request. */
-const REMEMBERED_HEADERS = 100
 
 export const jsonOnlyPlugin = fp(
   async (app: FastifyInstance) => {
     await app.register(accepts)
-    const acceptsJson = new LRUCache<string, boolean, FastifyRequest>({
-      max: REMEMBERED_HEADERS,
-      memoMethod: (_header, _stale, { context: request }) => request.accepts().type(TYPES) !== false,
-    })
     app.addHook('onRequest', (request, reply, next) => {
       reply.headers(JSON_HEADERS)
-      next(acceptsJson.memo(request.headers.accept ?? '', { context: request }) ? undefined : notAcceptable())
+      next(request.accepts().type(TYPES) === false ? notAcceptable() : undefined)
     })
     app.addHook('onRoute', (route) => {
       // Fastify adds the route of HEAD itself, with a hook of its own.

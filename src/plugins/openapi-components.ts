@@ -1,8 +1,11 @@
 // Gives the parts of the OpenAPI document names: what several operations have in common stands once, under
 // `components`, and generated clients call it by that name. Adds what the schemas of the routes do not have: examples
 // and If-None-Match.
+import { readFileSync } from 'node:fs'
 import { PROBLEM_TYPE } from '../http/problems.js'
-import { problemExamples, responseExamples } from './openapi-examples.js'
+
+/** What the service sends with the demo data: responses by operation, problems by code. `npm run openapi` writes it. */
+const EXAMPLES = new URL('../../../pages/openapi-examples.json', import.meta.url)
 
 type Node = Record<string, unknown>
 
@@ -42,9 +45,10 @@ export const withComponents = (described: object): Document => {
   const document = JSON.parse(JSON.stringify(described)) as Document
   const { paths, components } = document
   const operations = Object.values(paths).map(({ get }) => get)
+  const examples = JSON.parse(readFileSync(EXAMPLES, 'utf8')) as { responses: Node; problems: Node }
 
   /** Moves a part to the components, and returns the reference to it. */
-  const moved = (kind: string, name: string, part: object): { $ref: string } => {
+  const toComponent = (kind: string, name: string, part: object): { $ref: string } => {
     components[kind] ??= {}
     const known = components[kind][name]
     if (known !== undefined && JSON.stringify(known) !== JSON.stringify(part)) {
@@ -55,17 +59,17 @@ export const withComponents = (described: object): Document => {
   }
 
   /** A value in which each schema with a title is a reference. */
-  const untitled = (value: unknown): unknown => {
+  const withReferences = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value
-    if (Array.isArray(value)) return value.map(untitled)
-    const parts = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, untitled(each)]))
+    if (Array.isArray(value)) return value.map(withReferences)
+    const parts = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withReferences(each)]))
     const { title, ...rest } = parts
     // A property that is called title is no string.
-    return typeof title === 'string' ? moved('schemas', title, rest) : parts
+    return typeof title === 'string' ? toComponent('schemas', title, rest) : parts
   }
 
   for (const [name, schema] of Object.entries(components.schemas as Record<string, Node>)) {
-    ;(components.schemas as Record<string, Node>)[name] = untitled(schema) as Node
+    ;(components.schemas as Record<string, Node>)[name] = withReferences(schema) as Node
   }
 
   const uses = new Map<string, Operation[]>()
@@ -73,22 +77,22 @@ export const withComponents = (described: object): Document => {
     const { operationId, parameters = [], responses } = operation
     for (const [status, response] of Object.entries(responses) as [string, Response][]) {
       response.headers = Object.fromEntries(
-        Object.entries(response.headers).map(([name, header]) => [name, moved('headers', name, header)]),
+        Object.entries(response.headers).map(([name, header]) => [name, toComponent('headers', name, header)]),
       )
       const media = response.content?.['application/json']
       if (media !== undefined) {
-        media.schema = untitled(media.schema) as Node
-        media.example = responseExamples[operationId]
+        media.schema = withReferences(media.schema) as Node
+        media.example = examples.responses[operationId]
       }
-      const problems = response.content?.[PROBLEM_TYPE]
-      if (problems?.examples !== undefined) {
-        const codes = Object.keys(problems.examples)
-        problems.examples = Object.fromEntries(codes.map((code) => [code, { value: problemExamples[code] }]))
-        responses[status] = moved('responses', codes.map(capitalised).join('Or'), response)
+      const problem = response.content?.[PROBLEM_TYPE]
+      if (problem?.examples !== undefined) {
+        const codes = Object.keys(problem.examples)
+        problem.examples = Object.fromEntries(codes.map((code) => [code, { value: examples.problems[code] }]))
+        responses[status] = toComponent('responses', codes.map(capitalised).join('Or'), response)
       }
     }
     operation.parameters = [...parameters, ...('304' in responses ? [ifNoneMatch] : [])].map((parameter) =>
-      explodedIfList(untitled(parameter) as Parameter),
+      explodedIfList(withReferences(parameter) as Parameter),
     )
     for (const parameter of operation.parameters) {
       const key = JSON.stringify(parameter)
@@ -102,7 +106,7 @@ export const withComponents = (described: object): Document => {
       const users = uses.get(JSON.stringify(parameter)) as Operation[]
       const tags = new Set(users.flatMap(({ tags }) => tags))
       const prefix = tags.size === 1 ? [...tags][0] : ''
-      return users.length === 1 ? parameter : moved('parameters', prefix + capitalised(parameter.name), parameter)
+      return users.length === 1 ? parameter : toComponent('parameters', prefix + capitalised(parameter.name), parameter)
     })
   }
   return document

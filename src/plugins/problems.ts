@@ -9,6 +9,12 @@ import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { JSON_HEADERS } from './json-only.js'
 import { logWhenOver } from './request-log.js'
 
+/**
+ * The headers that a response may have when it fails, and that are true of its own body alone. Fastify removes its type and
+ * its length.
+ */
+const DESCRIBE_A_BODY = ['content-encoding', 'etag', 'link']
+
 export const problemsPlugin = fp(
   async (app: FastifyInstance) => {
     app.setErrorHandler((error, request, reply) => {
@@ -62,8 +68,7 @@ const sendProblem = (found: ProblemError, cause: unknown, request: FastifyReques
   if (cause instanceof QueryTimeout) request.log.warn(found.code)
   else if (found.status >= 500 && !isExpected) request.log.error({ err: cause }, found.code)
   reply.problem = found
-  // An entity tag that is already set belongs to the response that failed.
-  reply.removeHeader('etag')
+  for (const name of DESCRIBE_A_BODY) reply.removeHeader(name)
   reply
     .code(found.status)
     .headers({ ...JSON_HEADERS, ...found.extra.headers, 'x-request-id': request.id })

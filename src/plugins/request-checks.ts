@@ -33,27 +33,34 @@ export const HOST = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
 
 export const requestChecksPlugin = fp(
   async (app: FastifyInstance) => {
-    const paths: RegExp[] = []
+    const routes: (readonly string[])[] = []
     app.addHook('onRoute', ({ url }) => {
-      paths.push(new RegExp(`^${url.replace(/:[^/]+/g, '[^/]+').replace('*', '.*')}$`))
+      routes.push(url.split('/'))
     })
     // In onRequest, because a wrong path or method is reported before an invalid body.
     app.addHook('onRequest', (request, _reply, next) => {
-      next(urlProblem(request, paths) ?? versionProblem(request) ?? headerProblem(request))
+      next(urlProblem(request, routes) ?? versionProblem(request) ?? headerProblem(request))
     })
   },
   { name: 'request-checks', fastify: '5.x' },
 )
 
-const urlProblem = (request: FastifyRequest, paths: readonly RegExp[]): ProblemError | undefined => {
-  const { url, method } = request
+const urlProblem = (
+  { url, method, is404 }: FastifyRequest,
+  routes: readonly (readonly string[])[],
+): ProblemError | undefined => {
   if (Buffer.byteLength(url) > MAX_URL_BYTES) return urlTooLong()
-  if (request.is404) {
-    const path = url.replace(/\?.*/s, '')
-    const isRead = method === 'GET' || method === 'HEAD'
-    return isRead || !paths.some((pattern) => pattern.test(path)) ? noSuchPath() : wrongMethod()
-  }
-  return url.includes('%') && !isEncoded(url) ? badEncoding() : undefined
+  if (url.includes('%') && !isEncoded(url)) return badEncoding()
+  if (!is404) return undefined
+  const isRead = method === 'GET' || method === 'HEAD'
+  return isRead || !routes.some(leadsTo(url)) ? noSuchPath() : wrongMethod()
+}
+
+/** Whether the path of a URL leads to a route. The router finds only routes of the request's own method. */
+const leadsTo = (url: string) => {
+  const path = decodeURI(url.replace(/[?#].*/s, '')).split('/')
+  return (route: readonly string[]): boolean =>
+    route.length === path.length && route.every((part, n) => part.startsWith(':') || part === path[n])
 }
 
 const isEncoded = (text: string): boolean => {

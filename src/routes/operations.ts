@@ -1,7 +1,7 @@
 // The two kinds of operation that every resource has: a list, and a record by its id.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { IdParams, type PageLimits } from '../../schemas/common.js'
-import { one, type PageMetadata, page } from '../../schemas/envelope.js'
+import { one, type PageMetadata, page, partialPage } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
 import type { BsonDocument, BsonList } from '../bson/reader.js'
 import { type ProblemCode, problem } from '../http/problems.js'
@@ -58,7 +58,7 @@ export const listOperation = <Q extends Listing>(
         description: `${descriptions.list}\n\n${LIST}`,
         querystring: query(limits),
         response: {
-          200: pageResponse(response),
+          200: pageResponse(partialPage(item)),
           304: notModified,
           ...problemResponses([...commonProblems, 'invalid_cursor', 'response_too_large']),
         },

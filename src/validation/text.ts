@@ -26,7 +26,7 @@ const formats = {
   'base-url': {
     description: 'an absolute http or https URL without user, query and fragment',
     validate: (text: string) =>
-      /^https?:\/\/[^?#@]+$/.test(text) && !/%(?![\da-f]{2})/i.test(text) && URL.canParse(text),
+      /^https?:\/\/[^?#@\s]+$/.test(text) && !/%(?![\da-f]{2})/i.test(text) && URL.canParse(text),
   },
   'date-time': {
     description:

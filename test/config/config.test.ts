@@ -17,6 +17,7 @@ t.test('without any setting the service serves the demo on loopback', async (t) 
     sync: { settleMs: 10_000, stamp: 'changedAt', tombstoneDays: 90 },
     projectDefaults: 'usual',
     logLevel: 'info',
+    isProduction: false,
   })
 })
 
@@ -72,12 +73,39 @@ t.test('every setting is read from the environment', async (t) => {
       sync: { settleMs: 0, stamp: 'updatedAt', tombstoneDays: 30 },
       projectDefaults: 'literal',
       logLevel: 'warn',
+      isProduction: true,
     },
   )
 })
 
 t.test('an empty setting counts as not set', async (t) => {
   t.same(loadConfig({ PORT: '', MONGODB_URI: '', PUBLIC_URL: '' }), loadConfig({}))
+})
+
+t.test('a word may be written in any case, and with spaces around it', async (t) => {
+  const MONGODB_URI = 'mongodb://db.example.org/field'
+  for (const NODE_ENV of ['Production', 'PRODUCTION', ' production\t']) {
+    t.throws(() => loadConfig({ NODE_ENV }), { message: /MONGODB_URI is missing/ }, NODE_ENV)
+  }
+  t.match(
+    loadConfig({
+      MONGODB_URI,
+      MONGODB_READ_PREFERENCE: 'SecondaryPREFERRED',
+      ENSURE_INDEXES: 'FALSE',
+      SYNC_STAMP: 'UpdatedAt',
+      LOG_LEVEL: 'WARN',
+      NODE_ENV: 'Test',
+    }),
+    {
+      mongo: { readPreference: 'secondaryPreferred', ensureIndexes: false },
+      sync: { stamp: 'updatedAt' },
+      logLevel: 'warn',
+      isProduction: false,
+    },
+  )
+  for (const NODE_ENV of ['prod', '"production"', 'production;', 'live']) {
+    t.throws(() => loadConfig({ NODE_ENV, MONGODB_URI }), { message: /NODE_ENV must be one of/ }, NODE_ENV)
+  }
 })
 
 t.test('all invalid settings are named, each with what is allowed', async (t) => {
@@ -102,6 +130,7 @@ t.test('all invalid settings are named, each with what is allowed', async (t) =>
     TOMBSTONE_DAYS: '0',
     PROJECT_DEFAULTS: 'both',
     LOG_LEVEL: 'loud',
+    NODE_ENV: 'prod',
   }
   try {
     loadConfig(invalid)
@@ -119,6 +148,7 @@ t.test('all invalid settings are named, each with what is allowed', async (t) =>
       '  MONGODB_READ_PREFERENCE must be one of primary, primaryPreferred, secondary, secondaryPreferred, nearest',
       '  MONGODB_TIMEOUT_MS must be an integer from 1 to 600000',
       '  MONGODB_URI must be a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database',
+      '  NODE_ENV must be one of production, development, test',
       '  PORT must be an integer from 0 to 65535',
       '  PROJECT_DEFAULTS must be one of usual, literal',
       '  PUBLIC_URL must be an absolute http or https URL without user, query and fragment',
@@ -139,7 +169,16 @@ t.test('addresses and URLs are fully validated', async (t) => {
     ['TRUST_PROXY', ['999.1.1.1', '10.0.0.0/99', '10.0.0.0/8/8', '0.0.0.0/0', '10.0.0.1,', 'loopback', '::1/129']],
     [
       'PUBLIC_URL',
-      ['http://[bad', 'http://x:99999', 'ftp://x', 'https://x/?a=b', 'https://x/#a', 'https://u:p@x', 'https://x/%zz'],
+      [
+        'http://[bad',
+        'http://x:99999',
+        'ftp://x',
+        'https://x/?a=b',
+        'https://x/#a',
+        'https://u:p@x',
+        'https://x/%zz',
+        'https://x/a b',
+      ],
     ],
     ['CORS_ORIGINS', ['https://x/', 'https://x:443', 'x', '*,https://x', 'https://x,', 'null', 'https://*.x']],
     [

@@ -1,5 +1,6 @@
 // Compression: large responses in a coding that the caller accepts, with the same text once decompressed.
-import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { syncBuiltinESMExports } from 'node:module'
+import zlib, { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import accepts from '@fastify/accepts'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
@@ -68,6 +69,33 @@ t.test('a large problem is compressed too', async (t) => {
   t.equal(response.headers['content-encoding'], 'gzip')
   t.match(JSON.parse(gunzipSync(response.rawPayload).toString()), { code: 'invalid_parameter' })
 })
+
+t.test(
+  'a response that cannot be compressed is a problem not marked as compressed, and the next one is well',
+  async (t) => {
+    const { app, get } = await start(t)
+    const { brotliCompress } = zlib
+    const replace = (compress: unknown) => {
+      Object.assign(zlib, { brotliCompress: compress })
+      syncBuiltinESMExports()
+    }
+    t.teardown(() => replace(brotliCompress))
+    const ask = async () => [
+      await get(url, A, { headers: { 'accept-encoding': 'br' } }),
+      await app.inject({ url: '/docs', headers: { 'accept-encoding': 'br' } }),
+    ]
+    replace((...argv: unknown[]) => (argv.at(-1) as (error: Error) => void)(new Error('no memory')))
+    for (const response of await ask()) {
+      t.equal(response.headers['content-encoding'], undefined)
+      t.equal(response.json().code, 'internal_error')
+    }
+    replace(brotliCompress)
+    for (const { statusCode, headers } of await ask()) {
+      t.equal(statusCode, 200)
+      t.equal(headers['content-encoding'], 'br')
+    }
+  },
+)
 
 t.test('HEAD has the same headers as GET', async (t) => {
   const { get } = await start(t)

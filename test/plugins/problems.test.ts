@@ -11,7 +11,7 @@ import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { listen, testApp, testConfig } from '../support/app.js'
 import { send } from '../support/sockets.js'
-import { A } from '../support/tenants.js'
+import { A, fillTenants } from '../support/tenants.js'
 
 const isProblem = (t: Test, response: { statusCode: number; body: string; headers: object }, code: string): void => {
   const body = JSON.parse(response.body)
@@ -51,7 +51,15 @@ t.test('an unknown path is 404, and a method that a path does not allow is 405',
     t.match(response.headers, { 'cache-control': 'private, no-cache', 'x-content-type-options': 'nosniff' })
   }
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
-    for (const url of ['/v1/entries', '/v1/entries/x?y=z', '/v1/projects', '/health/live']) {
+    for (const url of [
+      '/v1/entries',
+      '/v1/entries/x?y=z',
+      '/v1/entries/',
+      '/v1/%65ntries#z',
+      '/v1/projects',
+      '/health/live',
+      '/openapi.json',
+    ]) {
       const response = await app.inject({
         method,
         url,
@@ -61,6 +69,10 @@ t.test('an unknown path is 404, and a method that a path does not allow is 405',
       isProblem(t, response, 'method_not_allowed')
       t.equal(response.headers.allow, 'GET, HEAD')
     }
+    for (const url of ['/openapiXjson', '/v1/entriesX', '/v1/entries/x/y', '/v1/Entries', '/v1/entries%2fx']) {
+      isProblem(t, await app.inject({ method, url }), 'route_not_found')
+    }
+    isProblem(t, await app.inject({ method, url: '/v1/entries?x=%' }), 'bad_request')
   }
 })
 
@@ -132,6 +144,20 @@ t.test('errors of the store become problems that do not reveal their cause', asy
     }
     t.equal((await get('/health/live')).statusCode, 200)
   }
+})
+
+t.test('a page that fails when it is written has no header of the page that it would have been', async (t) => {
+  const { get, store } = await testApp(t, { fill: fillTenants })
+  const url = '/v1/entries?page=2&perPage=1'
+  const whole = await get(url, A)
+  t.match(whole.headers, { etag: String, link: /rel="next".*rel="prev"/ })
+  const data = await store.dangerouslyFindAll('entries', { organisation: A }, 10)
+  await store.upsert('entries', data.map(({ status, ...entry }) => entry) as never)
+  const failed = await get(url, A)
+  isProblem(t, failed, 'internal_error')
+  t.match(failed.json().errors, [{ in: 'record', message: 'status is missing' }])
+  const early = await get('/v1/entries?x=1', A)
+  t.same(Object.keys(failed.headers).sort(), Object.keys(early.headers).sort(), 'only the headers of any problem')
 })
 
 t.test(

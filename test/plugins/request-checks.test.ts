@@ -41,6 +41,23 @@ t.test('two hosts, two keys, an invalid host and other versions of HTTP are refu
   }
 })
 
+t.test('a second key is found behind thousands of short headers', async (t) => {
+  const { app, keyOf } = await testApp(t)
+  const port = await listen(app)
+  const key = `authorization: Bearer ${await keyOf(A)}\r\n`
+  for (const [many, between] of [
+    [4000, 'a:\r\n'],
+    [2000, 'a: b\r\n'],
+    [1500, 'abc: def\r\n'],
+  ] as const) {
+    const ask = (last: string) =>
+      send(port, `GET /v1/me HTTP/1.1\r\nhost: x\r\n${key}${between.repeat(many)}${last}connection: close\r\n\r\n`)
+    t.match(await ask(''), /^HTTP\/1.1 200 /, `${many} headers are served`)
+    t.match(await ask(key), /^HTTP\/1.1 400 .*"name":"Authorization","message":"must be given only once"/s)
+    t.match(await ask('host: y\r\n'), /^HTTP\/1.1 400 .*"name":"Host","message":"must be given only once"/s)
+  }
+})
+
 t.test('a request with an Upgrade header gets its response, and requests after it are dropped', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)

@@ -1,7 +1,10 @@
-// What compose.yaml and the Dockerfile allow the containers. These tests read the files and need no Docker.
+// What compose.yaml and the Dockerfile allow the containers, and how they work together. These tests need no Docker.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
+import { buildApp } from '../../src/app.js'
+import { loadConfig } from '../../src/config/config.js'
+import { embeddedStore } from '../../src/store/embedded.js'
 
 interface Service {
   image?: string
@@ -80,6 +83,26 @@ t.test(
     for (const [name, value] of secrets) t.match(value, /^(mongodb:\/\/[\w-]+:)?\$\{\w+:\?[^}]+\}/, name)
   },
 )
+
+t.test('the log has the address of the caller that the proxy names, and not that of the proxy', async (t) => {
+  const [, api] = services.find(([name]) => name === 'api') as [string, Service]
+  const lines: { msg: string; ip: string }[] = []
+  const log = { write: (line: string) => lines.push(JSON.parse(line)) }
+  const config = loadConfig({ TRUST_PROXY: api.environment?.TRUST_PROXY })
+  const app = await buildApp(config, embeddedStore(), log)
+  t.teardown(() => app.close())
+  const headers = { 'x-forwarded-for': '203.0.113.7' }
+  for (const [remoteAddress, ip] of [
+    ['172.18.0.6', '203.0.113.7'],
+    ['192.168.16.6', '203.0.113.7'],
+    ['10.89.0.6', '203.0.113.7'],
+    ['fd00::6', '203.0.113.7'],
+    ['203.0.113.9', '203.0.113.9'],
+  ] as const) {
+    await app.inject({ url: '/health/live', remoteAddress, headers })
+    t.match(lines.at(-1), { msg: 'request', ip }, remoteAddress)
+  }
+})
 
 t.test('the health check of a service that does not respond can kill it', async (t) => {
   const [, api] = services.find(([name]) => name === 'api') as [string, Service]

@@ -21,7 +21,6 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/pipelines/sync': 'sync/feed, sync/digest and service/plans',
   'src/plugins/json-only': 'plugins/problems',
   'src/plugins/openapi-components': 'plugins/openapi',
-  'src/plugins/openapi-examples': 'plugins/openapi',
   'src/release': 'plugins/request-log and cli',
   'src/routes/index': 'plugins/openapi',
   'src/routes/responses': 'routes/revalidation and plugins/response-buffers',
