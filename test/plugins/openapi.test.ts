@@ -206,7 +206,7 @@ t.test(
     const errorsOf = checkerOf(document)
     for (const [name, { item }] of eachResource) {
       const schema = document.paths[`/v1/${name}`]?.get?.responses[200]?.content['application/json']?.schema as object
-      const all = Object.keys(item.properties)
+      const all = Object.keys(item.schema.properties)
       const choices = all.flatMap((field) => [[field], all.filter((other) => other !== field)])
       for (const fields of [all, ...choices]) {
         const url = `/v1/${name}?fields=${fields}`
@@ -216,7 +216,7 @@ t.test(
       }
       const { data } = (await get(`/v1/${name}`, A)).json()
       t.ok(data.length > 0, name)
-      for (const record of data) t.equal(errorsOf({ $ref: `#/components/schemas/${item.$id}` }, record), '', name)
+      for (const record of data) t.equal(errorsOf({ $ref: `#/components/schemas/${item.schema.$id}` }, record), '', name)
     }
   },
 )
