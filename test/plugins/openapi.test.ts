@@ -216,7 +216,8 @@ t.test(
       }
       const { data } = (await get(`/v1/${name}`, A)).json()
       t.ok(data.length > 0, name)
-      for (const record of data) t.equal(errorsOf({ $ref: `#/components/schemas/${item.schema.$id}` }, record), '', name)
+      for (const record of data)
+        t.equal(errorsOf({ $ref: `#/components/schemas/${item.schema.$id}` }, record), '', name)
     }
   },
 )

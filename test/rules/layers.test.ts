@@ -42,11 +42,11 @@ const NOTHING = /(?!)/
 const allowed: Record<string, RegExp> = {
   schemas: /^@sinclair\/typebox$/,
   'src/bson': NOTHING,
-  'src/limits': NOTHING,
+  'src/limits': /^node:timers/,
   'src/documents': /^(schemas\/|@sinclair\/typebox$)/,
   'src/pipelines': /^(schemas\/|src\/documents\/|@sinclair\/typebox$)/,
-  'src/store': /^(schemas\/|src\/(bson|documents)\/|src\/pipelines\/stages|node:|lru-cache$|mongodb$|mingo\/)/,
-  'src/keys': /^(src\/documents\/|src\/pipelines\/stages|src\/store\/store\.|node:|lru-cache$|@sinclair\/typebox)/,
+  'src/store': /^(schemas\/|src\/(bson|documents|limits)\/|src\/pipelines\/stages|node:|lru-cache$|mongodb$|mingo\/)/,
+  'src/keys': /^(src\/(documents|limits)\/|src\/pipelines\/stages|src\/store\/store\.|node:|lru-cache$|@sinclair\/typebox)/,
   seed: /^(schemas\/|src\/documents\/|@faker-js\/)/,
 }
 
@@ -65,7 +65,6 @@ const restricted: { name: RegExp; rooms: RegExp }[] = [
   { name: /^(mongodb|mingo)/, rooms: /^src\/store$/ },
   { name: /^src\/store\/(?!store\.)/, rooms: /^src(\/(store|config))?$/ },
   { name: /^src\/serializer\/(writer|scalars)/, rooms: /^src\/serializer$/ },
-  { name: /^src\/limits\//, rooms: /^src\/(limits|plugins)$/ },
   { name: /^@?fastify/, rooms: /^src(\/(http|plugins|routes|serializer|validation))?$/ },
   { name: /^node:(fs|net|http)/, rooms: /^src(\/(http|plugins|store|commands|validation|config))?$/ },
 ]

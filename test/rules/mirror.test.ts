@@ -14,6 +14,8 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/app': 'every test that builds the application',
   'src/config/open-mongo': 'server and cli, which start processes with a database',
   'src/http/problems': 'plugins/problems',
+  'src/limits/counts': 'limits/budget, limits/fair-queue and sync/waiting',
+  'src/limits/overloaded': 'plugins/admission and plugins/problems',
   'src/pipelines/<resource>': 'service/contract, lists, isolation, hostile and plans',
   'src/pipelines/index': 'every test that goes through all resources',
   'src/pipelines/joins': 'service/contract, lists, isolation, hostile and plans',

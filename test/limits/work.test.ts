@@ -1,0 +1,54 @@
+// Work in steps, and work that ends together.
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import { allEnded, atOnce, inTurns } from '../../src/limits/work.js'
+
+/** Work of three steps that notes when each begins. */
+const work = (done: string[]) =>
+  (function* () {
+    for (const step of ['first', 'second', 'third']) {
+      done.push(step)
+      yield
+    }
+    return 'result'
+  })()
+
+t.test('work in turns lets other work run between its steps', async (t) => {
+  const done: string[] = []
+  const working = inTurns(work(done))
+  const other = (async () => {
+    for (let turn = 0; turn < 3; turn++) {
+      await setImmediate()
+      done.push('other')
+    }
+  })()
+  t.equal(await working, 'result')
+  await other
+  t.same(done, ['first', 'second', 'other', 'third', 'other', 'other'])
+})
+
+t.test('a signal ends work in turns at its next step', async (t) => {
+  const done: string[] = []
+  const caller = new AbortController()
+  const working = inTurns(work(done), caller.signal)
+  caller.abort(new Error('gone'))
+  await t.rejects(working, { message: 'gone' })
+  t.same(done, ['first'])
+})
+
+t.test('work at once has all its steps in a row', async (t) => {
+  const done: string[] = []
+  t.equal(atOnce(work(done)), 'result')
+  t.same(done, ['first', 'second', 'third'])
+})
+
+t.test('work that ends together is waited for also when some of it fails', async (t) => {
+  let isOver = false
+  const slow = setTimeout(20).then(() => {
+    isOver = true
+    return 2
+  })
+  await t.rejects(allEnded([Promise.reject(new Error('first')), slow]), { message: 'first' })
+  t.ok(isOver)
+  t.same(await allEnded([1, slow]), [1, 2])
+})
