@@ -130,11 +130,14 @@ const repeatedKey = (json: string): string | undefined => {
 }
 
 const closingQuote = (json: string, opening: number): number => {
-  for (let end = json.indexOf('"', opening + 1); ; end = json.indexOf('"', end + 1)) {
-    let backslashes = 0
+  let end = opening
+  let backslashes: number
+  do {
+    end = json.indexOf('"', end + 1)
+    backslashes = 0
     while (json.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes += 1
-    if (backslashes % 2 === 0) return end
-  }
+  } while (backslashes % 2 === 1)
+  return end
 }
 
 /** From here on JavaScript writes a number with an exponent. */
