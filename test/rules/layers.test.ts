@@ -46,7 +46,8 @@ const allowed: Record<string, RegExp> = {
   'src/documents': /^(schemas\/|@sinclair\/typebox$)/,
   'src/pipelines': /^(schemas\/|src\/documents\/|@sinclair\/typebox$)/,
   'src/store': /^(schemas\/|src\/(bson|documents|limits)\/|src\/pipelines\/stages|node:|lru-cache$|mongodb$|mingo\/)/,
-  'src/keys': /^(src\/(documents|limits)\/|src\/pipelines\/stages|src\/store\/store\.|node:|lru-cache$|@sinclair\/typebox)/,
+  'src/keys':
+    /^(src\/(documents|limits)\/|src\/pipelines\/stages|src\/store\/store\.|node:|lru-cache$|@sinclair\/typebox)/,
   seed: /^(schemas\/|src\/documents\/|@faker-js\/)/,
 }
 

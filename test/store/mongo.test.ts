@@ -237,6 +237,14 @@ t.test('The next read sees inserts and updates', async (t) => {
   t.same(commands(server), ['update', 'update', 'update', 'aggregate'])
 })
 
+t.test('A record can be replaced and deleted, and deleting says how many there were', async (t) => {
+  const { store } = await start(t)
+  await store.upsert('users', [{ ...a.user, firstName: 'Zainab' }])
+  t.match(await store.dangerouslyFind('users', a.user._id), { firstName: 'Zainab' })
+  t.equal(await store.remove('users', A, [a.user._id, b.user._id, 'nobody']), 1)
+  t.match(await store.dangerouslyFind('users', a.user._id), { deletedFrom: A })
+})
+
 t.test('An insert of an id that exists already fails and changes nothing', async (t) => {
   const { store } = await start(t)
   await t.rejects(store.insert('users', [{ ...a.user, firstName: 'Other' }]), { code: 11_000 })

@@ -3,7 +3,7 @@ import { BSON, ObjectId } from 'mongodb'
 import t from 'tap'
 import { BsonList, bsonArray, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { projects as projectResource } from '../../src/pipelines/projects.js'
-import { type Condition, Query } from '../../src/pipelines/stages.js'
+import { Query } from '../../src/pipelines/stages.js'
 import { withReferences } from '../../src/store/references.js'
 import { objectsOf } from '../support/bson.js'
 import { testStore } from '../support/store.js'
@@ -21,9 +21,11 @@ const referencesTo = (collection: 'users' | 'forms', ...fields: string[]) => ({
   find: (ids: readonly unknown[]) => Query.in({ organisation: 'o' }, collection, [{ _id: { $in: ids } }], []),
 })
 const references = [referencesTo('users', 'by', 'to', 'sent.cc')]
-const queries: Condition[] = []
+/** The ids of each query. */
+const queries: unknown[] = []
 const read = async ({ match }: Query) => {
-  queries.push(match)
+  const [{ _id }] = match.$and as [{ _id: { $in: unknown[] } }]
+  queries.push(_id.$in)
   return listOf(users)
 }
 
@@ -40,7 +42,7 @@ t.test('All documents are fetched in one query, each once, and replace their ids
     { _id: '1', by: users[0], to: users[1], name: 'One' },
     { _id: '2', by: users[0], name: 'Two', to: users[0] },
   ])
-  t.same(queries, [{ $and: [{ _id: { $in: ['u1', users[1]?._id] } }, { organisation: 'o' }] }])
+  t.same(queries, [['u1', users[1]?._id]])
 })
 
 t.test('Fields of several collections are filled together, with one query for each collection', async (t) => {
@@ -82,7 +84,7 @@ t.test('An array of ids becomes an array of documents in the same order, also in
   t.same(objectsOf(await withReferences(listOf(rows), references, read)), [
     { _id: '1', sent: { at: 1, cc: [users[1], users[0], false, false, users[0]], by: 2 }, to: [] },
   ])
-  t.same(queries, [{ $and: [{ _id: { $in: [users[1]?._id, 'nobody', 'u1'] } }, { organisation: 'o' }] }])
+  t.same(queries, [[users[1]?._id, 'nobody', 'u1']])
 })
 
 t.test('An error of a damaged document names its collection, and a result that is too large fails', async (t) => {

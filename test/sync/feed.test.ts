@@ -221,8 +221,13 @@ t.test('an idle poll is one query, and none if the clock has not moved', async (
   const noArray = { $not: { $type: 'array' } }
   t.same(queries, [
     [
-      { $and: [{ updatedAt: range }, { updatedAt: noArray }, { organisation: A }] },
-      { $and: [{ deletedAt: range }, { deletedAt: noArray }, { deletedFrom: A, organisation: { $exists: false } }] },
+      { $and: [{ updatedAt: range }, { updatedAt: noArray }, { organisation: noArray }, { organisation: A }] },
+      {
+        $and: [
+          ...[{ deletedAt: range }, { deletedAt: noArray }, { deletedFrom: noArray }],
+          { deletedFrom: A, organisation: { $exists: false } },
+        ],
+      },
       'primary',
     ],
   ])
