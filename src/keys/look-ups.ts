@@ -27,17 +27,15 @@ export const limitedLookUp = <T>(find: (keyId: string) => Promise<T>): LookUp<T>
     refusal: 'Too many keys are being looked up',
   })
 
+  /** When the database is away, all fail at once. Otherwise each look-up would time out after the other. */
+  const failAll = (error: unknown): never => {
+    if (error instanceof StoreUnavailable || error instanceof QueryTimeout) queue.failAll(error)
+    throw error
+  }
+
   const findInTurn = async (keyId: string, address: string): Promise<T> => {
     const leave = await queue.enter(address)
-    try {
-      return await find(keyId)
-    } catch (error) {
-      // When the database is away, all fail at once. Otherwise each look-up would time out after the other.
-      if (error instanceof StoreUnavailable || error instanceof QueryTimeout) queue.failAll(error)
-      throw error
-    } finally {
-      leave()
-    }
+    return find(keyId).catch(failAll).finally(leave)
   }
 
   return (keyId, address) => {

@@ -99,8 +99,11 @@ class Limits {
     return performance.now() - this.#severalKeysAt < SEVERAL_KEYS_MS
   }
 
-  failAllWaiting(error: unknown): void {
-    for (const queue of [this.small, this.large, this.digests]) queue.failAll(error)
+  /** When the database cannot be reached, all waiting requests fail now instead of one after the other. */
+  failAllWaiting = (error: unknown): never => {
+    if (error instanceof StoreUnavailable)
+      for (const queue of [this.small, this.large, this.digests]) queue.failAll(error)
+    throw error
   }
 }
 
@@ -226,18 +229,17 @@ export const admissionPlugin = fp(
         request.share = share
         limits.isUsedBy(request.scope.keyId)
         whenOver(reply, () => share.end())
-        try {
+        const work = async () => {
           await share.enter()
           share.requireRoom()
-          return await handler.call(this, request, reply)
-        } catch (error) {
-          // When the database cannot be reached, all waiting requests fail now instead of one after the other.
-          if (error instanceof StoreUnavailable) limits.failAllWaiting(error)
-          throw error
-        } finally {
-          share.leave()
-          share.end()
+          return handler.call(this, request, reply)
         }
+        return work()
+          .catch(limits.failAllWaiting)
+          .finally(() => {
+            share.leave()
+            share.end()
+          })
       }
     })
 

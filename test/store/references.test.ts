@@ -1,4 +1,5 @@
 // References: ids are replaced by documents, each of which is fetched once.
+import { setImmediate } from 'node:timers/promises'
 import { BSON, ObjectId } from 'mongodb'
 import t from 'tap'
 import { BsonList, bsonArray, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
@@ -90,6 +91,10 @@ t.test('An array of ids becomes an array of documents in the same order, also in
 t.test('An error of a damaged document names its collection, and a result that is too large fails', async (t) => {
   const damaged = new BsonList('projects', [Buffer.from([13, 0, 0, 0, 3, 0x30, 0, 9, 0, 0, 0, 2, 0])])
   await t.rejects(withReferences(damaged, references, read), UnwritableDocument)
+  const inner = Buffer.from(BSON.serialize({ _id: 'x', sent: { cc: ['u1'] } }))
+  inner.writeInt32LE(99, inner.indexOf('cc\0') + 3)
+  const within = new BsonList('projects', [bsonArray([inner])])
+  await t.rejects(withReferences(within, references, read), { name: 'UnwritableDocument', collection: 'projects' })
   const large = { _id: 'u1', name: 'x'.repeat(1024 * 1024) }
   const rows = Array.from({ length: 64 }, (_, n) => ({ _id: String(n), by: 'u1' }))
   const readLarge = async () => listOf([large])
@@ -113,4 +118,37 @@ t.test('An admin of another organisation is not found', async (t) => {
   t.match(projects[0], { createdBy: { _id: a.user._id, lastName: a.user.lastName } })
   const robbed = projects.find(({ _id }) => _id === stolen.project._id)
   t.same(Object.keys(robbed ?? {}).sort(), ['_id', 'createdAt', 'dispatches', 'name', 'updatedAt'])
+})
+
+t.test('Thousands of ids are fetched a thousand at a time, and others have their turn meanwhile', async (t) => {
+  const ids = Array.from({ length: 2500 }, (_, n) => `a${n}`)
+  let turns = 0
+  let isOver = false
+  const others = (async () => {
+    for (; !isOver; turns++) await setImmediate()
+  })()
+  const told: number[] = []
+  const onBytes = async (more: number) => {
+    told.push(more)
+  }
+  const rows = listOf([{ _id: '1', sent: { cc: ids } }])
+  const [found] = objectsOf(await withReferences(rows, references, read, { onBytes }))
+  isOver = true
+  await others
+  t.same(found, { _id: '1', sent: { cc: [] } })
+  t.same(
+    queries.map((each) => (each as unknown[]).length),
+    [1000, 1000, 500],
+  )
+  t.ok(turns >= 4, `${turns} turns`)
+  t.equal(told.length, 1)
+})
+
+t.test('A caller who has gone ends the work on its references', async (t) => {
+  const caller = new AbortController()
+  const rows = listOf([{ _id: '1', sent: { cc: Array.from({ length: 2500 }, (_, n) => `a${n}`) } }])
+  const working = withReferences(rows, references, read, { signal: caller.signal })
+  caller.abort(new Error('gone'))
+  await t.rejects(working, { message: 'gone' })
+  t.same(queries, [])
 })

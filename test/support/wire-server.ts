@@ -56,7 +56,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   silent = false
   /** Commands that fail, with their error codes. */
   readonly errors = new Map<string, number>()
-  /** Commands that get their reply only after a promise. */
+  /** Commands, such as `aggregate` or `aggregate entries`, that get their reply only after a promise. */
   readonly held = new Map<string, Promise<void>>()
   /** While true, it appears as the router of a sharded cluster. The driver sends its read preference only to a router. */
   isRouter = false
@@ -149,7 +149,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
       return { ...greeting, localTime: await this.store.now(), ...(this.isRouter && { msg: 'isdbgrid' }) }
     }
     this.commands.push(command)
-    await this.held.get(name)
+    await (this.held.get(`${name} ${target}`) ?? this.held.get(name))
     const code = this.errors.get(name)
     if (code !== undefined) return { ok: 0, code, errmsg: 'This error was requested', topologyVersion }
     switch (name) {

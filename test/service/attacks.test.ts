@@ -1,0 +1,158 @@
+// What one caller can do to others: the started process before a stand-in database that holds back its replies, so that what
+// is under way can be counted. The benchmark measures the same attacks on a server.
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { makeKey } from '../../src/keys/format.js'
+import { keysOf } from '../../src/keys/keys.js'
+import { printed, startProgram } from '../support/process.js'
+import { getRequest, LAST, send, statusesIn } from '../support/sockets.js'
+import { databaseOn } from '../support/store.js'
+import { A, a, B, fillTenants } from '../support/tenants.js'
+import { WireServer } from '../support/wire-server.js'
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+
+/** The started process before a stand-in, and what asks it with a key of an organisation. */
+const start = async (t: Test) => {
+  const server = await WireServer.for(t)
+  await fillTenants(server.store)
+  const keys = keysOf(server.store, () => {})
+  const [attacker, other] = await Promise.all([A, B].map((organisation) => keys.issue({ organisation, name: 'Test' })))
+  const settings = { PORT: '0', MONGODB_URI: server.uri, ENSURE_INDEXES: 'false' }
+  const child = startProgram(t, 'src/server.ts', { settings })
+  const [, port] = await printed(child, /field-data-api on http:\/\/127\.0\.0\.1:(\d+)/)
+  const ask = async (key: string | undefined, path: string): Promise<string> =>
+    send(Number(port), getRequest(path, { ...bearer(key as string), ...LAST }))
+  const sockets: Socket[] = []
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  /** Sends a request on a connection of its own, and does not read. */
+  const call = async (key: string | undefined, path: string): Promise<Socket> => {
+    const socket = connect(Number(port), '127.0.0.1').on('error', () => {})
+    sockets.push(socket)
+    await once(socket, 'connect')
+    socket.write(getRequest(path, bearer(key as string)))
+    return socket
+  }
+  const sent = (collection: string) => server.commands.filter(({ aggregate }) => aggregate === collection).length
+  /** Waits until no further command arrives. */
+  const settled = async () => {
+    for (let before = -1; before !== server.commands.length; ) {
+      before = server.commands.length
+      await setTimeout(100)
+    }
+  }
+  /** Holds back the replies to a command until the function is called. */
+  const hold = (command: string): (() => void) => {
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    server.held.set(command, held)
+    return () => {
+      server.held.delete(command)
+      release()
+    }
+  }
+  return { server, ask, call, sent, settled, hold, attacker, other }
+}
+
+t.test('a key that asks and leaves has no more requests under way than one that stays', async (t) => {
+  const { ask, call, sent, settled, hold, attacker } = await start(t)
+  const ways = [
+    {
+      collection: 'entries',
+      path: (n: number) => `/v1/entries?perPage=1&createdSince=2000-01-01T00:00:${n}Z`,
+      each: 2,
+    },
+    { collection: 'dispatches', path: () => `/v1/dispatches/${a.dispatch(1)._id}`, each: 1 },
+  ]
+  for (const { collection, path, each } of ways) {
+    t.same(statusesIn(await ask(attacker, path(10))), [200])
+    const before = sent(collection)
+    const release = hold(`aggregate ${collection}`)
+    for (let n = 10; n < 50; n++) {
+      const socket = await call(attacker, path(n))
+      await setTimeout(5)
+      socket.destroy()
+    }
+    await settled()
+    const underWay = sent(collection) - before
+    t.ok(underWay > 0 && underWay <= 16 * each, `${collection}: ${underWay} commands are under way`)
+    release()
+    t.same(statusesIn(await ask(attacker, path(55))), [200], 'its places are free again')
+  }
+})
+
+t.test('a flood of unknown keys fails no request of a valid one', async (t) => {
+  const { ask, call, settled, hold, other } = await start(t)
+  t.same(statusesIn(await ask(other, '/v1/entries')), [200])
+  const releaseKeys = hold('aggregate apiKeys')
+  const flood = Array.from({ length: 700 }, () => call(makeKey(), '/v1/entries'))
+  const sockets = await Promise.all(flood)
+  const more = Array.from({ length: 8 }, async () => {
+    const requests = Array.from({ length: 80 }, () => getRequest('/v1/entries', bearer(makeKey())))
+    const socket = (await call(makeKey(), '/v1/entries')) as Socket
+    socket.write(requests.join(''))
+    return socket
+  })
+  await Promise.all(more)
+  await settled()
+  const releasePages = hold('aggregate entries')
+  const pages = [1, 2, 3].map((n) => ask(other, `/v1/entries?perPage=${n}00`))
+  await setTimeout(200)
+  releasePages()
+  for (const page of pages) t.same(statusesIn(await page), [200], 'a request that waits for its turn goes on')
+  const answers = sockets.map(async (socket) => String((await once(socket, 'data'))[0]))
+  releaseKeys()
+  for (const status of new Set((await Promise.all(answers)).flatMap(statusesIn))) t.ok([401, 503].includes(status))
+})
+
+t.test('after a lost connection all reads are tried again at once', async (t) => {
+  const { server, ask, sent, settled, hold, other } = await start(t)
+  t.same(statusesIn(await ask(other, '/v1/entries')), [200])
+  hold('aggregate entries')
+  const lost = Array.from({ length: 10 }, (_, n) => ask(other, `/v1/entries/unknown${n}`))
+  await settled()
+  t.equal(sent('entries'), 12)
+  const release = hold('aggregate entries')
+  server.disconnect()
+  // If they came one after the other, this would never end: each waits for its reply.
+  while (sent('entries') < 22) await setTimeout(20)
+  release()
+  for (const response of lost) t.same(statusesIn(await response), [404])
+})
+
+const uri = process.env.TEST_MONGODB_URI
+t.test(
+  'five keys of an organisation leave places to wait for others',
+  { skip: uri ? false : 'the stand-in knows no unions, so it needs the server of TEST_MONGODB_URI' },
+  async (t) => {
+    const { store, client } = await databaseOn(t, uri as string)
+    await fillTenants(store)
+    const keys = keysOf(store, () => {})
+    const issue = (organisation: string) => keys.issue({ organisation, name: 'Test' })
+    const many = await Promise.all(Array.from({ length: 5 }, () => issue(A)))
+    const other = await issue(B)
+    const database = `${(uri as string).replace(/\/$/, '')}/${client.db().databaseName}`
+    const settings = { PORT: '0', MONGODB_URI: database, ENSURE_INDEXES: 'false', SYNC_SETTLE_MS: '0' }
+    const child = startProgram(t, 'src/server.ts', { settings })
+    const [, port] = await printed(child, /field-data-api on (http:\/\/127\.0\.0\.1:\d+)/)
+    const poll = (key: string, query: string) =>
+      fetch(`${port}/v1/sync/forms?${query}`, { headers: bearer(key) }).then(async (response) => ({
+        status: response.status,
+        body: (await response.json()) as { _metadata: { nextCursor: string } },
+      }))
+    const cursorOf = async (key: string) => (await poll(key, 'cursor=*')).body._metadata.nextCursor
+    const [own, others] = [await cursorOf(many[0] as string), await cursorOf(other)]
+    const waits = many.flatMap((key) => Array.from({ length: 100 }, () => poll(key, `wait=20&cursor=${own}`)))
+    const refused = waits.map((wait) => Promise.race([wait, setTimeout(5000)]))
+    t.equal((await Promise.all(refused)).filter((each) => each?.status === 503).length, 250)
+    t.equal((await poll(other, `wait=1&cursor=${others}`)).status, 200)
+    child.kill('SIGTERM')
+    await Promise.allSettled(waits)
+  },
+)
