@@ -4,14 +4,20 @@
 import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { Option } from '@commander-js/extra-typings'
-import { Type } from '@sinclair/typebox'
+import { type TObject, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { strict } from '../../schemas/kit.js'
-import { CHANGED_AT, collections, type RecordCollection } from '../documents/collections.js'
+import { tinyData } from '../../seed/tiny.js'
+import {
+  CHANGED_AT,
+  collections,
+  isRecordCollection,
+  type RecordCollection,
+  recordCollections,
+} from '../documents/collections.js'
 import type { Store } from '../store/store.js'
 import { type Line, readLines } from './load-lines.js'
 import { missingReferences } from './load-references.js'
-import { describeCollections, loadable } from './load-samples.js'
 import {
   CommandError,
   type MakeCommand,
@@ -22,6 +28,27 @@ import {
   requireOrganisation,
   type Terminal,
 } from './run-command.js'
+
+/** Describes each collection: its fields as the stored schema has them, and a sample line. */
+const describeCollections = (): string =>
+  tinyData()
+    .flatMap(({ collection, documents }) => {
+      if (!isRecordCollection(collection)) return []
+      const { required, properties }: TObject = collections[collection].schema
+      const { _id: id, organisation: _, ...record } = documents.at(-1) as StoredDocument
+      const namesOf = (isRequired: boolean) =>
+        Object.keys(properties)
+          .filter((field) => field !== 'organisation' && required?.includes(field) === isRequired)
+          .map((field) => (field === '_id' ? 'id' : field))
+          .join(', ')
+      return [
+        collection,
+        `  required: ${namesOf(true)}`,
+        `  optional: ${namesOf(false)}`,
+        `  ${JSON.stringify({ id, ...record })}`,
+      ]
+    })
+    .join('\n')
 
 const details = `
 Each line of the file is one record as a JSON object. "id" may also be called
@@ -63,7 +90,7 @@ export const loadCommand: MakeCommand = ({ out, err, onStore }) =>
     details,
   )
     .argument('<FILE.ndjson>', 'one JSON object a line')
-    .addOption(new Option('--collection <NAME>', 'what the lines are').choices(loadable).makeOptionMandatory())
+    .addOption(new Option('--collection <NAME>', 'what the lines are').choices(recordCollections).makeOptionMandatory())
     .requiredOption('--organisation <ID>', 'whose records they are; it must exist', organisationId)
     .addOption(new Option('--upsert', 'replace records that exist').conflicts('delete'))
     .option('--delete', 'delete the records whose ids the lines have')
