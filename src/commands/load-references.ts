@@ -1,7 +1,7 @@
 // Finds references to documents that the organisation does not have. Whether the document does not exist at all or belongs
 // to another organisation makes no difference here.
 
-import { type BsonList, elements } from '../bson/reader.js'
+import { fieldOf, stringOf } from '../bson/values.js'
 import { type CollectionName, references } from '../documents/collections.js'
 import { Query } from '../pipelines/stages.js'
 import type { Store } from '../store/store.js'
@@ -26,30 +26,22 @@ export const missingReferences = async (
   lines: readonly Line[],
 ): Promise<MissingReference[]> => {
   let missing: MissingReference[] = []
-  for (const [target, fields] of byTarget(collection)) {
+  for (const [field, target] of Object.entries(references[collection] ?? {})) {
     const found = lines.flatMap(({ number, document }) =>
-      fields.flatMap((field) => idsAt(document, field).map((id) => ({ number, field, target, id }))),
+      idsAt(document, field).map((id) => ({ number, field, target, id })),
     )
     const ids = [...new Set(found.map(({ id }) => id))]
-    const present = new Set<string>()
+    const present = new Set<string | undefined>()
     for (let start = 0; start < ids.length; start += IDS_PER_QUERY) {
       const condition = { _id: { $in: ids.slice(start, start + IDS_PER_QUERY) } }
       const query = Query.in({ organisation }, target, [condition], [{ $project: { _id: 1 } }])
-      for (const id of idsOf(await store.aggregate(query))) present.add(id)
+      const { documents } = await store.aggregate(query)
+      for (const bytes of documents) present.add(stringOf(bytes, fieldOf(bytes, 0, '_id')))
     }
     // A batch may have more of them than a call can have arguments.
     missing = missing.concat(found.filter(({ id }) => !present.has(id)))
   }
   return missing.sort((one, other) => one.number - other.number)
-}
-
-/** The reference fields of a collection, grouped by the collection that they refer to. */
-const byTarget = (collection: CollectionName): Map<CollectionName, string[]> => {
-  const fields = new Map<CollectionName, string[]>()
-  for (const [field, target] of Object.entries(references[collection] ?? {})) {
-    fields.set(target, [...(fields.get(target) ?? []), field])
-  }
-  return fields
 }
 
 /** The ids in a field of a valid document: the field holds one id, an array of them, or nothing. */
@@ -59,11 +51,3 @@ const idsAt = (document: unknown, path: string): string[] => {
     .reduce((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], document)
   return value === undefined ? [] : ([value].flat() as string[])
 }
-
-/** The ids in a result whose documents contain nothing but their id. */
-const idsOf = ({ batches }: BsonList): string[] =>
-  batches.flatMap((bytes) =>
-    Array.from(elements(bytes, 0)).flatMap((document) =>
-      Array.from(elements(bytes, document.at), ({ at, next }) => bytes.toString('utf8', at + 4, next - 1)),
-    ),
-  )
