@@ -93,31 +93,26 @@ const listMessages: Readonly<Record<string, Message>> = {
 
 export type Checked = { value: unknown } | { errors: readonly InputError[] }
 
-/**
- * Compiles an object schema into a function that checks input. It gives the values, with their types and defaults, or
- * the errors.
- */
+/** Compiles an object schema into a function that checks input. It gives the values, with types and defaults, or the errors. */
 export const textChecker = (schema: TObject): ((input: Readonly<Record<string, unknown>>) => Checked) => {
   const properties = Object.entries(schema.properties)
   const validate = ajv.compile(schema)
-  const namesOf = (isWanted: (property: TSchema) => boolean) =>
-    properties.flatMap(([name, property]) => (isWanted(property) ? name : []))
-  const integers = namesOf(({ type }) => type === 'integer')
-  const lists = namesOf(({ type }) => type === 'array')
-  const instants = namesOf(({ format }) => format === 'date-time')
   return (input) => {
+    const given = properties.filter(([name]) => Object.hasOwn(input, name))
     const value = { ...input }
-    for (const name of integers) if (name in value) value[name] = asInteger(value[name])
-    for (const name of lists) if (name in value) value[name] = asList(value[name])
+    for (const [name, { type }] of given) {
+      if (type === 'integer') value[name] = asInteger(value[name])
+      if (type === 'array') value[name] = asList(value[name])
+    }
     const errors = validate(value) ? [] : firstErrors(validate.errors as ErrorObject[], schema)
-    // This is about the input alone, because `validate` has added the defaults.
-    for (const [name, property] of properties) {
-      if (!Object.hasOwn(input, name)) continue
+    for (const [name, property] of given) {
       const present = excludedBy(property).filter((other) => Object.hasOwn(input, other))
       errors.push(...present.map((other) => ({ name: other, message: `must not be given with ${name}` })))
     }
     if (errors.length > 0) return { errors }
-    for (const name of instants) if (name in value) value[name] = instantOf(value[name] as string) as Date
+    for (const [name, { format }] of given) {
+      if (format === 'date-time') value[name] = instantOf(value[name] as string) as Date
+    }
     return { value }
   }
 }
