@@ -148,16 +148,13 @@ const unstorableIn = (value: unknown, line: string, path: readonly string[] = []
 }
 
 /** Replaces strings by dates wherever the schema has a date. Strings that are not valid instants stay as they are. */
-const withDates = (value: unknown, schema: TSchema): unknown => {
+const withDates = (value: unknown, schema: TSchema | undefined): unknown => {
   if (KindGuard.IsDate(schema)) {
     return typeof value === 'string' && !INEXACT.test(value) ? (instantOf(value) ?? value) : value
   }
   if (!KindGuard.IsObject(schema) || typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, field]) => {
-      const property = schema.properties[name]
-      return [name, property === undefined ? field : withDates(field, property)]
-    }),
+    Object.entries(value).map(([name, field]) => [name, withDates(field, schema.properties[name])]),
   )
 }
 
@@ -187,9 +184,7 @@ const messageOf = ({ type, path, message, schema }: ValueError, date: string): s
   const field = path.slice(1).replaceAll('/', '.').replace(/^_id$/, 'id')
   if (type === ValueErrorType.ObjectRequiredProperty) return `${field}: is missing`
   if (type === ValueErrorType.ObjectAdditionalProperties) return `${field}: is not a known field`
-  if (KindGuard.IsDate(schema)) {
-    return `${field}: must be ${date}, from the year 0001 to 9999 in UTC`
-  }
+  if (KindGuard.IsDate(schema)) return `${field}: must be ${date}, from the year 0001 to 9999 in UTC`
   if (KindGuard.IsUnion(schema) && schema.anyOf.every(KindGuard.IsLiteral)) {
     return `${field}: must be one of ${schema.anyOf.map((literal) => literal.const).join(', ')}`
   }

@@ -7,29 +7,19 @@ import { Query } from '../pipelines/stages.js'
 import type { Store } from '../store/store.js'
 import type { Line } from './load-lines.js'
 
-/** A reference in a line to a document that the organisation does not have. */
-export interface MissingReference {
-  number: number
-  field: string
-  target: CollectionName
-  id: string
-}
-
 /** How many ids are looked up in one query. */
 const IDS_PER_QUERY = 1000
 
-/** The missing references in lines of a collection, in the order of the lines. */
+/** The missing references in lines of a collection, each with a text about it, in the order of the lines. */
 export const missingReferences = async (
   store: Store,
   collection: CollectionName,
   organisation: string,
   lines: readonly Line[],
-): Promise<MissingReference[]> => {
-  let missing: MissingReference[] = []
+): Promise<{ number: number; text: string }[]> => {
+  let missing: { number: number; text: string }[] = []
   for (const [field, target] of Object.entries(references[collection] ?? {})) {
-    const found = lines.flatMap(({ number, document }) =>
-      idsAt(document, field).map((id) => ({ number, field, target, id })),
-    )
+    const found = lines.flatMap(({ number, document }) => idsAt(document, field).map((id) => ({ number, id })))
     const ids = [...new Set(found.map(({ id }) => id))]
     const present = new Set<string | undefined>()
     for (let start = 0; start < ids.length; start += IDS_PER_QUERY) {
@@ -38,8 +28,11 @@ export const missingReferences = async (
       const { documents } = await store.aggregate(query)
       for (const bytes of documents) present.add(stringOf(bytes, fieldOf(bytes, 0, '_id')))
     }
+    const absent = found.filter(({ id }) => !present.has(id))
     // A batch may have more of them than a call can have arguments.
-    missing = missing.concat(found.filter(({ id }) => !present.has(id)))
+    missing = missing.concat(
+      absent.map(({ number, id }) => ({ number, text: `${field}: ${organisation} has no ${id} in ${target}` })),
+    )
   }
   return missing.sort((one, other) => one.number - other.number)
 }

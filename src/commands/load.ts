@@ -220,8 +220,8 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
       seen.set(id, number)
     }
     if (mode === 'delete') continue
-    for (const { number, field, target, id } of await missingReferences(store, collection, organisation, batch)) {
-      missing.add(`line ${number}: ${field}: ${organisation} has no ${id} in ${target}`)
+    for (const { number, text } of await missingReferences(store, collection, organisation, batch)) {
+      missing.add(`line ${number}: ${text}`)
     }
   }
   return { count, done, unstamped, errors, missing }
