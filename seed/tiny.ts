@@ -1,5 +1,6 @@
-// The scenario `tiny`: an organisation with a dozen records, which a person can read at a glance.
-import { type Batch, batches } from './index.js'
+// The scenario `tiny`: an organisation with a dozen records, which a person can read at a glance. The last record of each
+// collection is the sample in the help of the command `load`: it has every field, and refers only to other samples.
+import type { Batch } from './index.js'
 
 const organisation = 'tiny'
 const on = (day: string, time = '09:00') => new Date(`2025-06-${day}T${time}:00.000Z`)
@@ -36,41 +37,53 @@ const entry = (n: number, dispatch: number, agent: number, status: string, well:
   ...{ createdAt: on(`${25 + n}`), updatedAt: on(`${25 + n}`, '17:00') },
 })
 
-export function* tinyData(): Generator<Batch> {
-  yield* batches('organisations', [{ _id: organisation, name: 'Tiny Wells', ...dated('01') }])
-  yield* batches('users', [
-    {
-      ...{ _id: 'user-1', organisation, role: { name: 'Administrator' }, status: 'active' },
-      ...{ firstName: 'Amina', lastName: 'Bello', email: 'amina@example.org' },
-      ...dated('01'),
-      lastLogin: on('30'),
-    },
-  ])
-  yield* batches('agents', [agent(1, 'Chidi', 'Okafor', 'Kano'), agent(2, 'Hauwa', 'Sani', 'Wudil')])
-  yield* batches('forms', [
-    {
-      ...{ _id: 'form-1', organisation, dispatched: true, status: 'active' },
-      ...{ name: 'Wells', sector: 'Water', reason: 'Baseline' },
-      ...dated('03'),
-    },
-  ])
-  yield* batches('projects', [{ _id: 'project-1', organisation, name: 'Rural water', ...by, ...dated('03') }])
-  yield* batches(
-    'dispatches',
-    ([1, 2] as const).map((n) => ({
+export const tinyData = (): Batch[] => [
+  { collection: 'organisations', documents: [{ _id: organisation, name: 'Tiny Wells', ...dated('01') }] },
+  {
+    collection: 'users',
+    documents: [
+      {
+        ...{ _id: 'user-1', organisation, role: { name: 'Administrator' }, status: 'active' },
+        ...{ firstName: 'Amina', lastName: 'Bello', email: 'amina@example.org' },
+        ...dated('01'),
+        lastLogin: on('30'),
+      },
+    ],
+  },
+  { collection: 'agents', documents: [agent(1, 'Chidi', 'Okafor', 'Kano'), agent(2, 'Hauwa', 'Sani', 'Wudil')] },
+  {
+    collection: 'forms',
+    documents: [
+      {
+        ...{ _id: 'form-1', organisation, dispatched: true, status: 'active' },
+        ...{ name: 'Wells', sector: 'Water', reason: 'Baseline' },
+        ...dated('03'),
+      },
+    ],
+  },
+  {
+    collection: 'projects',
+    documents: [{ _id: 'project-1', organisation, name: 'Rural water', ...by, ...dated('03') }],
+  },
+  {
+    collection: 'dispatches',
+    documents: ([1, 2] as const).map((n) => ({
       ...{ _id: `dispatch-${n}`, organisation, name: `Round ${n}`, dispatchType: 'survey' as const },
-      instructions: { instructions: 'Visit each well', attachments: [] },
-      recipients: { agents: n === 1 ? ['agent-1', 'agent-2'] : ['agent-2'], agentGroups: [] },
+      instructions: { instructions: 'Visit each well', attachments: ['https://files.example.org/map.pdf'] },
+      recipients: { agents: n === 1 ? ['agent-1', 'agent-2'] : ['agent-2'], agentGroups: ['group-1'] },
       status: n === 1 ? ('completed' as const) : ('dispatched' as const),
       ...{ startDate: on(`${10 * n}`), dueDate: on(`${10 * n + 9}`), form: 'form-1', project: 'project-1' },
       ...{ totalExpectedEntries: 3, ...by, ...dated(`0${3 + n}`) },
     })),
-  )
-  yield* batches('entries', [
-    entry(1, 1, 1, 'accepted', 'Yes', ['Drinking', 'Washing']),
-    entry(2, 1, 2, 'accepted', 'No', ['Nothing']),
-    entry(3, 1, 1, 'rejected', 'Yes', ['Drinking']),
-    entry(4, 2, 2, 'accepted', 'Yes', ['Washing']),
-    entry(5, 2, 2, 'pending', 'No', ['Animals', 'Washing']),
-  ])
-}
+  },
+  {
+    collection: 'entries',
+    documents: [
+      entry(1, 1, 1, 'accepted', 'Yes', ['Drinking', 'Washing']),
+      entry(2, 1, 2, 'accepted', 'No', ['Nothing']),
+      entry(3, 1, 1, 'rejected', 'Yes', ['Drinking']),
+      entry(4, 2, 2, 'accepted', 'Yes', ['Washing']),
+      entry(5, 2, 2, 'pending', 'No', ['Animals', 'Washing']),
+    ],
+  },
+]

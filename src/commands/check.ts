@@ -5,7 +5,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { strict } from '../../schemas/kit.js'
 import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
-import type { Store, Stored } from '../store/store.js'
+import type { Stored } from '../store/store.js'
 import { messagesOf } from './load-lines.js'
 import { CommandError, type MakeCommand, newCommand, print, printed } from './run-command.js'
 
@@ -13,15 +13,10 @@ const details = `
 The exit code is 1 if there are any; their number is on standard error. Fields
 that no schema names are allowed, and null where a field may be missing.`
 
-const Tombstone = strict({ _id: Type.String(), deletedFrom: Type.String(), deletedAt: Type.Date() })
-
-/** The errors of a document; empty if it fits. */
-type Check = (document: Readonly<Record<string, unknown>>) => string[]
-
-/** The schema is compiled, because there may be millions of documents. */
-const checkOf = (schema: TObject): Check => {
+/** Gives the errors of a document; none if it fits. The schema is compiled, because there may be millions of documents. */
+const checkOf = (schema: TObject) => {
   const compiled = TypeCompiler.Compile(schema)
-  return (document) =>
+  return (document: Readonly<Record<string, unknown>>): string[] =>
     compiled.Check(document) ? [] : messagesOf(compiled.Errors(document), 'a BSON date', isHarmless)
 }
 
@@ -29,42 +24,7 @@ const checkOf = (schema: TObject): Check => {
 const isHarmless = ({ type, value, schema }: ValueError): boolean =>
   type === ValueErrorType.ObjectAdditionalProperties || (value === null && KindGuard.IsOptional(schema))
 
-const checkTombstone = checkOf(Tombstone)
-
-const check = async (store: Store, { stamps }: { stamps: boolean }, report: (line: object) => Promise<void>) => {
-  let count = 0
-  let clock = 0
-  /** Whether a time has not come yet by the database's clock. The clock is read again only if it may matter. */
-  const isAhead = async (time: unknown): Promise<boolean> => {
-    if (Number(time) > clock) clock = (await store.now()).getTime()
-    return Number(time) > clock
-  }
-  for (const name of Object.keys(collections) as CollectionName[]) {
-    const isRecord = isRecordCollection(name)
-    const withStamp = isRecord && stamps
-    const { properties } = collections[name].schema
-    const checkRecord = checkOf(strict({ ...properties, ...(withStamp && { [CHANGED_AT]: Type.Date() }) }))
-    const errorsOf = (stored: Stored): string[] => {
-      if ('error' in stored) return [`cannot be read: ${stored.error}`]
-      const { document } = stored
-      const isTombstone = isRecord && 'deletedFrom' in document && !('organisation' in document)
-      if (isTombstone) return checkTombstone(document)
-      const marked = isRecord && 'deletedFrom' in document ? ['deletedFrom: must not be in a record'] : []
-      return [...marked, ...checkRecord(document)]
-    }
-    for await (const batch of store.dangerouslyReadAll(name)) {
-      for (const stored of batch) {
-        count += 1
-        const errors = errorsOf(stored)
-        if (withStamp && 'document' in stored && (await isAhead(stored.document[CHANGED_AT]))) {
-          errors.push(`${CHANGED_AT}: is ahead of the database’s clock, and no feed shows the record until then`)
-        }
-        if (errors.length > 0) await report({ collection: name, ...nameOf(stored), errors })
-      }
-    }
-  }
-  return count
-}
+const checkTombstone = checkOf(strict({ _id: Type.String(), deletedFrom: Type.String(), deletedAt: Type.Date() }))
 
 /** What identifies a document, as text, because any writer may have stored anything there. */
 const nameOf = (stored: Stored): object => {
@@ -85,11 +45,40 @@ export const checkCommand: MakeCommand = ({ out, err, onStore }) =>
     .option('--json', 'change nothing: the result is JSON anyway')
     .action(({ stamps }) =>
       onStore(async (store) => {
+        let count = 0
         let unfit = 0
-        const count = await check(store, { stamps }, (line) => {
-          unfit += 1
-          return printed(out, JSON.stringify(line))
-        })
+        let clock = 0
+        /** Whether a time has not come yet by the database's clock. The clock is read again only if it may matter. */
+        const isAhead = async (time: unknown): Promise<boolean> => {
+          if (Number(time) > clock) clock = (await store.now()).getTime()
+          return Number(time) > clock
+        }
+        for (const name of Object.keys(collections) as CollectionName[]) {
+          const isRecord = isRecordCollection(name)
+          const withStamp = isRecord && stamps
+          const { properties } = collections[name].schema
+          const checkRecord = checkOf(strict({ ...properties, ...(withStamp && { [CHANGED_AT]: Type.Date() }) }))
+          const errorsOf = async (stored: Stored): Promise<string[]> => {
+            if ('error' in stored) return [`cannot be read: ${stored.error}`]
+            const { document } = stored
+            const isMarked = isRecord && 'deletedFrom' in document
+            if (isMarked && !('organisation' in document)) return checkTombstone(document)
+            const errors = [...(isMarked ? ['deletedFrom: must not be in a record'] : []), ...checkRecord(document)]
+            if (withStamp && (await isAhead(document[CHANGED_AT]))) {
+              errors.push(`${CHANGED_AT}: is ahead of the database’s clock, and no feed shows the record until then`)
+            }
+            return errors
+          }
+          for await (const batch of store.dangerouslyReadAll(name)) {
+            count += batch.length
+            for (const stored of batch) {
+              const errors = await errorsOf(stored)
+              if (errors.length === 0) continue
+              unfit += 1
+              await printed(out, JSON.stringify({ collection: name, ...nameOf(stored), errors }))
+            }
+          }
+        }
         if (unfit > 0) throw new CommandError(`Documents that do not fit: ${unfit} of ${count}`)
         print(err, `All documents fit: ${count}`)
       }),

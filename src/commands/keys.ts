@@ -22,19 +22,17 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
       newCommand('issue', 'Issue a key and show it, once', issueExample)
         .requiredOption('--organisation <ID>', 'an organisation that exists', organisationId)
         .requiredOption('--name <NAME>', 'what the key is for', nameOf)
-        .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', milliseconds)
+        .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', timeAfter)
         .option('--json', 'print the key as JSON')
-        .action(({ organisation, name, expiresIn, json = false }) =>
+        .action(({ organisation, name, expiresIn: expiresAt, json = false }) =>
           onStore(async (store) => {
             const keys = keysOf(store, () => {})
-            const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + expiresIn)
             await requireOrganisation(store, organisation)
             const key = await keys.issue({ organisation, name, ...(expiresAt && { expiresAt }) })
             const issued = (await keys.list(organisation)).map(rowOf).find(({ keyId }) => keyId === keyIdOf(key))
-            const advice = `Keep it now: it is not shown again. Its id is ${issued?.keyId}.`
             printResult(out, json, { ...issued, key }, [key])
             // Not on stdout, so that a script can take the key from there.
-            if (!json) print(err, advice)
+            if (!json) print(err, `Keep it now: it is not shown again. Its id is ${issued?.keyId}.`)
           }),
         ),
     )
@@ -69,11 +67,12 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
 
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-const milliseconds = (duration: string): number => {
+/** Reads --expires-in. */
+const timeAfter = (duration: string): Date => {
   const [, count, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(duration) ?? []
   if (unit === undefined)
     throw new InvalidArgumentError('it must be a duration from 1m to 999999d, such as 30m, 12h or 90d')
-  return Number(count) * units[unit as keyof typeof units]
+  return new Date(Date.now() + Number(count) * units[unit as keyof typeof units])
 }
 
 const columns = ['keyId', 'organisation', 'name', 'createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'] as const

@@ -104,40 +104,22 @@ const read = (text: string, schema: TObject, organisation: string): Omit<Line, '
   return error === undefined ? { document: document as Record<string, unknown> } : { error }
 }
 
-const [OPEN, CLOSE, QUOTE, COLON, BACKSLASH, SPACE] = [0x7b, 0x7d, 0x22, 0x3a, 0x5c, 0x20]
+/** Where an object of a JSON text begins or ends, and each string; one with a colon behind it is a key. */
+const OBJECTS_AND_STRINGS = /[{}]|("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?/g
 
 /** Finds a key that an object of a valid JSON text has twice: JSON.parse() silently keeps the last of its values. */
 const repeatedKey = (json: string): string | undefined => {
   const objects: Set<string>[] = []
-  for (let at = 0; at < json.length; at++) {
-    const character = json.charCodeAt(at)
-    if (character === OPEN) objects.push(new Set())
-    else if (character === CLOSE) objects.pop()
-    if (character !== QUOTE) continue
-    const end = closingQuote(json, at)
-    let next = end + 1
-    while (json.charCodeAt(next) <= SPACE) next += 1
-    if (json.charCodeAt(next) === COLON) {
-      const raw = json.slice(at + 1, end)
-      const key: string = raw.includes('\\') ? JSON.parse(`"${raw}"`) : raw
-      const keys = objects.at(-1)
-      if (keys?.has(key)) return key
-      keys?.add(key)
+  for (const [token, string = '', colon] of json.matchAll(OBJECTS_AND_STRINGS)) {
+    if (token === '{') objects.push(new Set())
+    else if (token === '}') objects.pop()
+    else if (colon !== undefined) {
+      const key: string = JSON.parse(string)
+      if (objects.at(-1)?.has(key)) return key
+      objects.at(-1)?.add(key)
     }
-    at = end
   }
   return undefined
-}
-
-const closingQuote = (json: string, opening: number): number => {
-  let end = opening
-  let backslashes: number
-  do {
-    end = json.indexOf('"', end + 1)
-    backslashes = 0
-    while (json.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes += 1
-  } while (backslashes % 2 === 1)
-  return end
 }
 
 /** From here on JavaScript writes a number with an exponent. */
@@ -166,16 +148,13 @@ const unstorableIn = (value: unknown, line: string, path: readonly string[] = []
 }
 
 /** Replaces strings by dates wherever the schema has a date. Strings that are not valid instants stay as they are. */
-const withDates = (value: unknown, schema: TSchema): unknown => {
+const withDates = (value: unknown, schema: TSchema | undefined): unknown => {
   if (KindGuard.IsDate(schema)) {
     return typeof value === 'string' && !INEXACT.test(value) ? (instantOf(value) ?? value) : value
   }
   if (!KindGuard.IsObject(schema) || typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, field]) => {
-      const property = schema.properties[name]
-      return [name, property === undefined ? field : withDates(field, property)]
-    }),
+    Object.entries(value).map(([name, field]) => [name, withDates(field, schema.properties[name])]),
   )
 }
 
@@ -205,9 +184,7 @@ const messageOf = ({ type, path, message, schema }: ValueError, date: string): s
   const field = path.slice(1).replaceAll('/', '.').replace(/^_id$/, 'id')
   if (type === ValueErrorType.ObjectRequiredProperty) return `${field}: is missing`
   if (type === ValueErrorType.ObjectAdditionalProperties) return `${field}: is not a known field`
-  if (KindGuard.IsDate(schema)) {
-    return `${field}: must be ${date}, from the year 0001 to 9999 in UTC`
-  }
+  if (KindGuard.IsDate(schema)) return `${field}: must be ${date}, from the year 0001 to 9999 in UTC`
   if (KindGuard.IsUnion(schema) && schema.anyOf.every(KindGuard.IsLiteral)) {
     return `${field}: must be one of ${schema.anyOf.map((literal) => literal.const).join(', ')}`
   }

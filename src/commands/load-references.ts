@@ -1,55 +1,40 @@
 // Finds references to documents that the organisation does not have. Whether the document does not exist at all or belongs
 // to another organisation makes no difference here.
 
-import { type BsonList, elements } from '../bson/reader.js'
+import { fieldOf, stringOf } from '../bson/values.js'
 import { type CollectionName, references } from '../documents/collections.js'
 import { Query } from '../pipelines/stages.js'
 import type { Store } from '../store/store.js'
 import type { Line } from './load-lines.js'
 
-/** A reference in a line to a document that the organisation does not have. */
-export interface MissingReference {
-  number: number
-  field: string
-  target: CollectionName
-  id: string
-}
-
 /** How many ids are looked up in one query. */
 const IDS_PER_QUERY = 1000
 
-/** The missing references in lines of a collection, in the order of the lines. */
+/** The missing references in lines of a collection, each with a text about it, in the order of the lines. */
 export const missingReferences = async (
   store: Store,
   collection: CollectionName,
   organisation: string,
   lines: readonly Line[],
-): Promise<MissingReference[]> => {
-  let missing: MissingReference[] = []
-  for (const [target, fields] of byTarget(collection)) {
-    const found = lines.flatMap(({ number, document }) =>
-      fields.flatMap((field) => idsAt(document, field).map((id) => ({ number, field, target, id }))),
-    )
+): Promise<{ number: number; text: string }[]> => {
+  let missing: { number: number; text: string }[] = []
+  for (const [field, target] of Object.entries(references[collection] ?? {})) {
+    const found = lines.flatMap(({ number, document }) => idsAt(document, field).map((id) => ({ number, id })))
     const ids = [...new Set(found.map(({ id }) => id))]
-    const present = new Set<string>()
+    const present = new Set<string | undefined>()
     for (let start = 0; start < ids.length; start += IDS_PER_QUERY) {
       const condition = { _id: { $in: ids.slice(start, start + IDS_PER_QUERY) } }
       const query = Query.in({ organisation }, target, [condition], [{ $project: { _id: 1 } }])
-      for (const id of idsOf(await store.aggregate(query))) present.add(id)
+      const { documents } = await store.aggregate(query)
+      for (const bytes of documents) present.add(stringOf(bytes, fieldOf(bytes, 0, '_id')))
     }
+    const absent = found.filter(({ id }) => !present.has(id))
     // A batch may have more of them than a call can have arguments.
-    missing = missing.concat(found.filter(({ id }) => !present.has(id)))
+    missing = missing.concat(
+      absent.map(({ number, id }) => ({ number, text: `${field}: ${organisation} has no ${id} in ${target}` })),
+    )
   }
   return missing.sort((one, other) => one.number - other.number)
-}
-
-/** The reference fields of a collection, grouped by the collection that they refer to. */
-const byTarget = (collection: CollectionName): Map<CollectionName, string[]> => {
-  const fields = new Map<CollectionName, string[]>()
-  for (const [field, target] of Object.entries(references[collection] ?? {})) {
-    fields.set(target, [...(fields.get(target) ?? []), field])
-  }
-  return fields
 }
 
 /** The ids in a field of a valid document: the field holds one id, an array of them, or nothing. */
@@ -59,11 +44,3 @@ const idsAt = (document: unknown, path: string): string[] => {
     .reduce((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], document)
   return value === undefined ? [] : ([value].flat() as string[])
 }
-
-/** The ids in a result whose documents contain nothing but their id. */
-const idsOf = ({ batches }: BsonList): string[] =>
-  batches.flatMap((bytes) =>
-    Array.from(elements(bytes, 0)).flatMap((document) =>
-      Array.from(elements(bytes, document.at), ({ at, next }) => bytes.toString('utf8', at + 4, next - 1)),
-    ),
-  )

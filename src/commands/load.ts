@@ -4,14 +4,20 @@
 import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { Option } from '@commander-js/extra-typings'
-import { Type } from '@sinclair/typebox'
+import { type TObject, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { strict } from '../../schemas/kit.js'
-import { CHANGED_AT, collections, type RecordCollection } from '../documents/collections.js'
+import { tinyData } from '../../seed/tiny.js'
+import {
+  CHANGED_AT,
+  collections,
+  isRecordCollection,
+  type RecordCollection,
+  recordCollections,
+} from '../documents/collections.js'
 import type { Store } from '../store/store.js'
 import { type Line, readLines } from './load-lines.js'
 import { missingReferences } from './load-references.js'
-import { describeCollections, loadable } from './load-samples.js'
 import {
   CommandError,
   type MakeCommand,
@@ -20,8 +26,28 @@ import {
   print,
   printResult,
   requireOrganisation,
-  type Terminal,
 } from './run-command.js'
+
+/** Describes each collection: its fields as the stored schema has them, and a sample line. */
+const describeCollections = (): string =>
+  tinyData()
+    .flatMap(({ collection, documents }) => {
+      if (!isRecordCollection(collection)) return []
+      const { required, properties }: TObject = collections[collection].schema
+      const { _id: id, organisation: _, ...record } = documents.at(-1) as StoredDocument
+      const namesOf = (isRequired: boolean) =>
+        Object.keys(properties)
+          .filter((field) => field !== 'organisation' && required?.includes(field) === isRequired)
+          .map((field) => (field === '_id' ? 'id' : field))
+          .join(', ')
+      return [
+        collection,
+        `  required: ${namesOf(true)}`,
+        `  optional: ${namesOf(false)}`,
+        `  ${JSON.stringify({ id, ...record })}`,
+      ]
+    })
+    .join('\n')
 
 const details = `
 Each line of the file is one record as a JSON object. "id" may also be called
@@ -63,80 +89,57 @@ export const loadCommand: MakeCommand = ({ out, err, onStore }) =>
     details,
   )
     .argument('<FILE.ndjson>', 'one JSON object a line')
-    .addOption(new Option('--collection <NAME>', 'what the lines are').choices(loadable).makeOptionMandatory())
+    .addOption(new Option('--collection <NAME>', 'what the lines are').choices(recordCollections).makeOptionMandatory())
     .requiredOption('--organisation <ID>', 'whose records they are; it must exist', organisationId)
     .addOption(new Option('--upsert', 'replace records that exist').conflicts('delete'))
     .option('--delete', 'delete the records whose ids the lines have')
     .option('--strict', 'write nothing if a reference, or with --delete an id, finds no record')
     .option('--json', 'print the result as JSON')
-    .action((file, { collection, organisation, upsert, delete: remove, strict: isStrict = false, json = false }) => {
-      const mode = upsert ? 'upsert' : remove ? 'delete' : 'insert'
-      return onStore((store) => load(store, { file, mode, collection, organisation, isStrict, json }, { out, err }))
-    })
-
-interface Options extends Target {
-  readonly file: string
-  readonly isStrict: boolean
-  readonly json: boolean
-}
-
-const load = async (
-  store: Store,
-  { file, mode, collection, organisation, isStrict, json }: Options,
-  { out, err }: Terminal,
-): Promise<void> => {
-  await requireOrganisation(store, organisation)
-
-  const { schema } = collections[collection]
-  const { _id, organisation: owner } = schema.properties
-  const lines = () => readLines(file, mode === 'delete' ? strict({ _id, organisation: owner }) : schema, organisation)
-  const failUnreadable = (error: NodeJS.ErrnoException): never => {
-    if (error.syscall === undefined) throw error
-    throw new CommandError(`${file} cannot be read: ${error.message}`)
-  }
-  // The file is read twice, which a pipe does not allow.
-  if (!(await stat(file).catch(failUnreadable)).isFile()) throw new CommandError(`${file} is not a regular file`)
-  const target = { mode, collection, organisation } as const
-  const { count, done, unstamped, errors, missing } = await check(store, target, lines()).catch(failUnreadable)
-  if (count === 0) throw new CommandError(`${file} has no lines`)
-  print(err, ...(errors.count > 0 ? errors : missing).listed)
-  if (errors.count > 0) throw new CommandError(`Nothing was written. Invalid lines: ${errors.count} of ${count}`)
-  const missingText =
-    mode === 'delete'
-      ? `Ids that ${organisation} never had: ${missing.count}`
-      : `References to records that ${organisation} does not have: ${missing.count}`
-  if (isStrict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
-  if (missing.count > 0) print(err, missingText)
-
-  let written = 0
-  for await (const batch of batches(lines())) {
-    const left = batch.filter(({ number }) => !done.has(number))
-    const documentsOf = (lines: readonly Line[]) => lines.map(({ document }) => document as Identified)
-    const again = documentsOf(left.filter(({ number }) => unstamped.has(number)))
-    const others = documentsOf(left.filter(({ number }) => !unstamped.has(number)))
-    const writeBatch = async () => {
-      if (again.length > 0) await write(store, { ...target, mode: 'upsert' }, again)
-      if (others.length > 0) await write(store, target, others)
-    }
-    await writeBatch().catch((error) => {
-      throw new CommandError(`Interrupted (lines written: ${written} of ${count}): ${error.message}`, [
-        'Run it again to continue: lines that are already done are skipped',
-      ])
-    })
-    written += left.length
-  }
-  const { result, line } =
-    mode === 'delete'
-      ? {
-          result: { deleted: written, unknown: missing.count, alreadyDeleted: done.size - missing.count },
-          line: `Deleted ${written} from ${collection}`,
+    .action((file, { collection, organisation, upsert, delete: remove, strict: isStrict, json = false }) =>
+      onStore(async (store) => {
+        const target = { mode: upsert ? 'upsert' : remove ? 'delete' : 'insert', collection, organisation } as const
+        await requireOrganisation(store, organisation)
+        const { schema } = collections[collection]
+        const { _id, organisation: owner } = schema.properties
+        const lines = () =>
+          batches(readLines(file, remove ? strict({ _id, organisation: owner }) : schema, organisation))
+        const failUnreadable = (error: NodeJS.ErrnoException): never => {
+          if (error.syscall === undefined) throw error
+          throw new CommandError(`${file} cannot be read: ${error.message}`)
         }
-      : {
-          result: { written, present: done.size, missingReferences: missing.count },
-          line: `Wrote ${written} to ${collection}${done.size === 0 ? '' : `; ${done.size} already there`}`,
+        // The file is read twice, which a pipe does not allow.
+        if (!(await stat(file).catch(failUnreadable)).isFile()) throw new CommandError(`${file} is not a regular file`)
+        const checked = await check(store, target, lines()).catch(failUnreadable)
+        const { count, done, unstamped, errors, missing } = checked
+        if (count === 0) throw new CommandError(`${file} has no lines`)
+        print(err, ...(errors.count > 0 ? errors : missing).listed)
+        if (errors.count > 0) throw new CommandError(`Nothing was written. Invalid lines: ${errors.count} of ${count}`)
+        const missingText = remove
+          ? `Ids that ${organisation} never had: ${missing.count}`
+          : `References to records that ${organisation} does not have: ${missing.count}`
+        if (isStrict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
+        if (missing.count > 0) print(err, missingText)
+
+        let written = 0
+        for await (const batch of lines()) {
+          const left = batch.filter(({ number }) => !done.has(number))
+          await write(store, target, left, unstamped).catch((error) => {
+            throw new CommandError(`Interrupted (lines written: ${written} of ${count}): ${error.message}`, [
+              'Run it again to continue: lines that are already done are skipped',
+            ])
+          })
+          written += left.length
         }
-  printResult(out, json, { collection, organisation, ...result }, [line])
-}
+        const result = remove
+          ? { deleted: written, unknown: missing.count, alreadyDeleted: done.size - missing.count }
+          : { written, present: done.size, missingReferences: missing.count }
+        const alreadyThere = done.size === 0 ? '' : `; ${done.size} already there`
+        const line = remove
+          ? `Deleted ${written} from ${collection}`
+          : `Wrote ${written} to ${collection}${alreadyThere}`
+        printResult(out, json, { collection, organisation, ...result }, [line])
+      }),
+    )
 
 /** What a load does, and where. */
 interface Target {
@@ -145,18 +148,24 @@ interface Target {
   readonly organisation: string
 }
 
-type Identified = { readonly _id: string }
-
 const write = async (
   store: Store,
   { mode, collection, organisation }: Target,
-  documents: readonly Identified[],
-): Promise<unknown> => {
+  lines: readonly Line[],
+  unstamped: ReadonlySet<number>,
+): Promise<void> => {
   if (mode === 'delete') {
-    const ids = documents.map(({ _id }) => _id)
-    return store.remove(collection, organisation, ids)
+    const ids = lines.map(({ document }) => document?._id as string)
+    await store.remove(collection, organisation, ids)
+    return
   }
-  return mode === 'upsert' ? store.upsert(collection, documents as never) : store.insert(collection, documents as never)
+  const documentsOf = (replaced: boolean) =>
+    lines
+      .filter(({ number }) => (mode === 'upsert' || unstamped.has(number)) === replaced)
+      .map(({ document }) => document as never)
+  const [added, replaced] = [documentsOf(false), documentsOf(true)]
+  if (replaced.length > 0) await store.upsert(collection, replaced)
+  if (added.length > 0) await store.insert(collection, added)
 }
 
 /** Counts what was found, and keeps the text about the first of it. */
@@ -174,7 +183,7 @@ class Findings {
  * Counts the lines. Finds the lines that are already done, those whose record lacks only a change stamp, the invalid lines,
  * and references or ids without a record.
  */
-const check = async (store: Store, target: Target, lines: AsyncIterable<Line>) => {
+const check = async (store: Store, target: Target, batches: AsyncIterable<readonly Line[]>) => {
   const { mode, collection, organisation } = target
   const seen = new Map<unknown, number>()
   const done = new Set<number>()
@@ -182,54 +191,43 @@ const check = async (store: Store, target: Target, lines: AsyncIterable<Line>) =
   const errors = new Findings()
   const missing = new Findings()
   let count = 0
-  for await (const batch of batches(lines)) {
+  for await (const batch of batches) {
     count += batch.length
     const found = await store.dangerouslyFindAll(collection, {
       _id: { $in: batch.flatMap(({ document }) => (document === undefined ? [] : [document._id])) },
     })
-    const stored = new Map(found.map((document) => [document._id as unknown, document as StoredDocument]))
+    const storedById = new Map(found.map((document) => [document._id as unknown, document as StoredDocument]))
     for (const { number, document, error } of batch) {
       const invalid = (text: string) => errors.add(`line ${number}: ${text}`)
       const id = document?._id
+      const stored = storedById.get(id)
+      const isOwn = stored?.organisation === organisation
+      const isDeleted = stored?.deletedFrom === organisation && stored.organisation === undefined
       if (document === undefined) invalid(error as string)
       else if (seen.has(id)) invalid(`id: ${id} is already in line ${seen.get(id)}`)
-      else {
-        const state = stateOf(target, document, stored.get(id))
-        if (state === 'foreign') invalid(`id: ${id} belongs to another organisation`)
-        if (state === 'different') {
+      else if (mode === 'delete') {
+        if (!isOwn) done.add(number)
+        if (!isOwn && !isDeleted) missing.add(`line ${number}: id: ${organisation} has no ${id} in ${collection}`)
+      } else if (stored !== undefined && !isDeleted) {
+        const { [CHANGED_AT]: stamp, ...record } = stored
+        const isSame = isDeepStrictEqual(record, document)
+        if (!isOwn) invalid(`id: ${id} belongs to another organisation`)
+        else if (isSame) (Value.Check(Type.Date(), stamp) ? done : unstamped).add(number)
+        else if (mode === 'insert') {
           invalid(`id: ${id} already exists in ${collection} as another record; use --upsert to replace it`)
         }
-        if (state === 'unstamped') unstamped.add(number)
-        if (state === 'unknown') missing.add(`line ${number}: id: ${organisation} has no ${id} in ${collection}`)
-        if (state === 'done' || state === 'unknown') done.add(number)
       }
       seen.set(id, number)
     }
     if (mode === 'delete') continue
-    for (const { number, field, target, id } of await missingReferences(store, collection, organisation, batch)) {
-      missing.add(`line ${number}: ${field}: ${organisation} has no ${id} in ${target}`)
+    for (const { number, text } of await missingReferences(store, collection, organisation, batch)) {
+      missing.add(`line ${number}: ${text}`)
     }
   }
   return { count, done, unstamped, errors, missing }
 }
 
 type StoredDocument = Readonly<Record<string, unknown>>
-
-/** What a line means, given what is stored under its id. */
-const stateOf = (
-  { mode, organisation }: Target,
-  document: StoredDocument,
-  stored: StoredDocument | undefined,
-): 'new' | 'done' | 'unstamped' | 'unknown' | 'foreign' | 'different' => {
-  const isDeleted = stored?.deletedFrom === organisation && stored.organisation === undefined
-  const isOwn = stored?.organisation === organisation
-  if (mode === 'delete') return isOwn ? 'new' : isDeleted ? 'done' : 'unknown'
-  if (stored === undefined || isDeleted) return 'new'
-  if (!isOwn) return 'foreign'
-  const { [CHANGED_AT]: stamp, ...record } = stored
-  if (isDeepStrictEqual(record, document)) return Value.Check(Type.Date(), stamp) ? 'done' : 'unstamped'
-  return mode === 'upsert' ? 'new' : 'different'
-}
 
 async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
   let batch: Line[] = []

@@ -1,7 +1,6 @@
 // The command `organisations`: adds organisations and lists them. Keys and records can only be added to an organisation that
 // exists.
 import { randomBytes } from 'node:crypto'
-import type { Store } from '../store/store.js'
 import {
   CommandError,
   type MakeCommand,
@@ -41,15 +40,14 @@ export const organisationsCommand: MakeCommand = ({ out, onStore }) =>
         .option('--json', 'print the organisations as JSON')
         .action(({ json = false }) =>
           onStore(async (store) => {
-            const rows = await list(store)
+            const rows = (await store.dangerouslyFindAll('organisations', {}))
+              .map(({ _id, name, createdAt }) => ({
+                id: String(_id),
+                name: cellOf(name),
+                createdAt: cellOf(createdAt),
+              }))
+              .sort((one, other) => String(one.name).localeCompare(String(other.name), 'en'))
             printResult(out, json, rows, table(['id', 'name', 'createdAt'], rows))
           }),
         ),
     )
-
-const list = async (store: Store) => {
-  const documents = await store.dangerouslyFindAll('organisations', {})
-  return documents
-    .map(({ _id, name, createdAt }) => ({ id: String(_id), name: cellOf(name), createdAt: cellOf(createdAt) }))
-    .sort((one, other) => String(one.name).localeCompare(String(other.name), 'en'))
-}

@@ -1,12 +1,6 @@
 // What all commands share: how they are called, how output is written, and the exit codes. A command exits with 0 when it is
 // done, 1 when it failed, also because of a setting, and 2 when it was called wrongly. Error messages go to standard error.
-import {
-  Command,
-  CommanderError,
-  type CommandUnknownOpts,
-  Help,
-  InvalidArgumentError,
-} from '@commander-js/extra-typings'
+import { Command, CommanderError, type CommandUnknownOpts, InvalidArgumentError } from '@commander-js/extra-typings'
 import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID } from '../documents/collections.js'
 import { redacted } from '../keys/format.js'
@@ -42,8 +36,7 @@ export const print = (stream: NodeJS.WritableStream, ...lines: readonly string[]
 }
 
 /** Writes a line of a long output, and waits until the reader has taken it, so that lines do not gather in memory. */
-export const printed = (stream: NodeJS.WritableStream, line: string): Promise<void> =>
-  written(stream, `${visible(line)}\n`)
+export const printed = (stream: NodeJS.WritableStream, line: string) => written(stream, `${visible(line)}\n`)
 
 /** Writes a text, and waits until it and all before it has been taken, for example by a disk that may be full. */
 const written = (stream: NodeJS.WritableStream, text: string): Promise<void> =>
@@ -52,14 +45,8 @@ const written = (stream: NodeJS.WritableStream, text: string): Promise<void> =>
   })
 
 /** Writes a result: as indented JSON if --json was given, otherwise as lines. */
-export const printResult = (
-  out: NodeJS.WritableStream,
-  json: boolean,
-  value: unknown,
-  lines: readonly string[],
-): void => {
+export const printResult = (out: Terminal['out'], json: boolean, value: unknown, lines: readonly string[]) =>
   print(out, ...(json ? JSON.stringify(value, null, 2).split('\n') : lines))
-}
 
 /** The command failed. The message says why; `more` holds further lines, such as what to do about it. */
 export class CommandError extends Error {
@@ -87,8 +74,6 @@ const commandsIn = (command: CommandUnknownOpts): CommandUnknownOpts[] => [
   ...command.commands.flatMap(commandsIn),
 ]
 
-const help = new Help()
-
 /**
  * Runs a command. If the reader of the result goes early, as `head` does, it ends without a message.
  * @returns the exit code
@@ -113,6 +98,7 @@ export const runCommand = async (
     },
   })
   for (const each of commandsIn(command)) {
+    const help = each.createHelp()
     const usage = help.commandUsage(each)
     each
       .exitOverride()

@@ -71,8 +71,8 @@ export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
         await store.ensureIndexes({ keepExpiry: true })
         const keys = keysOf(store, () => {})
         const issued: { organisation: string; name: string; key: string }[] = []
-        for (const { _id, name } of organisations) {
-          issued.push({ organisation: _id, name, key: await keys.issue({ organisation: _id, name: 'Seed' }) })
+        for (const { _id: organisation, name } of organisations) {
+          issued.push({ organisation, name, key: await keys.issue({ organisation, name: 'Seed' }) })
         }
         const lines = issued.map(({ organisation, name, key }) => `${key}  ${organisation}  ${name}`)
         printResult(out, json, issued, lines)
@@ -124,14 +124,11 @@ const claim = async (store: Store, options: ScenarioOptions, force: boolean) => 
   if (!force && !(await isEmpty(store)) && !(await isClaimed())) {
     const claims = (await store.dangerouslyFindAll('seeds', {})).map((each) => each._id.split(UNTIL))
     const other = claims.find(([each]) => each === anyDay)
-    if (other === undefined) {
-      throw new CommandError(
-        'The database holds other data: name another one in MONGODB_URI, or use --force to write to it',
-      )
-    }
-    const goOn = other[1] === undefined ? 'leave out --until' : `use --until ${other[1]}`
+    const goOn = other?.[1] === undefined ? 'leave out --until' : `use --until ${other[1]}`
     throw new CommandError(
-      `The database holds this data up to another day: ${goOn} to go on with it, or name another database in MONGODB_URI`,
+      other === undefined
+        ? 'The database holds other data: name another one in MONGODB_URI, or use --force to write to it'
+        : `The database holds this data up to another day: ${goOn} to go on with it, or name another database in MONGODB_URI`,
     )
   }
   await store.insert('seeds', [{ _id, createdAt: new Date() }], { skipTaken: true })
@@ -154,14 +151,8 @@ const countEntries = (data: () => Iterable<Batch>, { scenario, entries }: Scenar
 
 /** Writes all batches and returns the organisations among them. */
 const write = async (store: Store, data: Iterable<Batch>, total: number, stream: NodeJS.WritableStream) => {
-  const bar = new SingleBar(
-    {
-      format: 'Entries [{bar}] {percentage}% | {value} of {total} | {rate} a second | {eta_formatted} left',
-      stream,
-      etaBuffer: 50,
-    },
-    Presets.legacy,
-  )
+  const format = 'Entries [{bar}] {percentage}% | {value} of {total} | {rate} a second | {eta_formatted} left'
+  const bar = new SingleBar({ format, stream, etaBuffer: 50 }, Presets.legacy)
   const start = Date.now()
   const organisations: Extract<Batch, { collection: 'organisations' }>['documents'] = []
   const pending = new Set<Promise<void>>()

@@ -1,7 +1,7 @@
 // The settings of the process, and the only reader of the environment.
 import { isIPv4 } from 'node:net'
-import { type TSchema, type TUnsafe, Type } from '@sinclair/typebox'
-import { defaulted, literals } from '../../schemas/kit.js'
+import { type TSchema, Type } from '@sinclair/typebox'
+import { defaulted } from '../../schemas/kit.js'
 import { scenarioNames } from '../../seed/options.js'
 import { textChecker } from '../validation/text.js'
 
@@ -14,145 +14,109 @@ class Setting<V> {
     readonly from: (checked: never) => V,
   ) {}
 
+  about(description: string): Setting<V> {
+    return new Setting(this.name, { ...this.schema, description }, this.from)
+  }
+
   as<W>(convert: (value: V) => W): Setting<W> {
     return new Setting(this.name, this.schema, (checked) => convert(this.from(checked)))
   }
 }
 
-const setting = <V>(name: string, schema: TUnsafe<V>) => new Setting(name, schema, (checked: V) => checked)
+const setting = <V>(name: string, schema: TSchema) => new Setting(name, schema, (checked: V) => checked)
 
-const integer = (name: string, value: number, range: { minimum: number; maximum: number; description: string }) =>
-  setting(name, defaulted(Type.Integer(range), value))
+const integer = (name: string, value: number, [minimum, maximum]: readonly [number, number]) =>
+  setting<number>(name, defaulted(Type.Integer({ minimum, maximum }), value))
 
-const oneOf = <const W extends readonly string[]>(
-  name: string,
-  value: NoInfer<W[number]>,
-  { words, description }: { words: W; description: string },
-) => setting(name, defaulted(literals(words, { description }), value))
+const oneOf = <const W extends string>(name: string, value: NoInfer<W>, words: readonly W[]) =>
+  setting<W>(name, defaulted(Type.Unsafe<string>({ type: 'string', enum: words }), value))
 
-const text = (name: string, options: { format: string; description: string }) =>
-  setting(name, Type.Unsafe<string | undefined>(Type.Optional(Type.String(options))))
+const text = (name: string, format: string) => setting<string | undefined>(name, Type.Optional(Type.String({ format })))
 
 const listOf = (list: string): string[] => list.split(/\s*,\s*/)
 
 /** Every setting, at its place in `Config`. */
 const settings = {
-  host: setting('HOST', defaulted(Type.String({ description: 'Address to listen on.' }), '127.0.0.1')),
-  port: integer('PORT', 3000, {
-    minimum: 0,
-    maximum: 65_535,
-    description: 'Port to listen on. With 0 the system chooses a free port.',
-  }),
+  host: setting<string>('HOST', defaulted(Type.String(), '127.0.0.1')).about('Address to listen on.'),
+  port: integer('PORT', 3000, [0, 65_535]).about('Port to listen on. With 0 the system chooses a free port.'),
   mongo: {
-    uri: text('MONGODB_URI', {
-      format: 'mongodb-uri',
-      description:
-        'URI of the database to serve. Its path is the name of the database, and its options override the settings that begin with `MONGODB_`. If it is not set, the embedded store serves demo data, on loopback only.',
-    }),
-    poolSize: integer('MONGODB_POOL_SIZE', 100, {
-      minimum: 1,
-      maximum: 10_000,
-      description: 'Largest number of connections to each MongoDB server.',
-    }),
-    timeoutMs: integer('MONGODB_TIMEOUT_MS', 1000, {
-      minimum: 1,
-      maximum: 600_000,
-      description:
-        'How long a request waits for a MongoDB server that cannot be reached before it fails with 503, in milliseconds.',
-    }),
-    readPreference: oneOf('MONGODB_READ_PREFERENCE', 'primary', {
-      words: ['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'],
-      description: 'Which members of a replica set the service reads from.',
-    }),
-    queryTimeoutMs: integer('QUERY_TIMEOUT_MS', 10_000, {
-      minimum: 1,
-      maximum: 600_000,
-      description: 'How long a query may take in the database, in milliseconds.',
-    }),
-    ensureIndexes: oneOf('ENSURE_INDEXES', 'true', {
-      words: ['true', 'false'],
-      description: 'Whether the service creates missing indexes when it starts.',
-    }).as((word) => word === 'true'),
+    uri: text('MONGODB_URI', 'mongodb-uri').about(
+      'URI of the database to serve. Its path is the name of the database, and its options override the settings that begin with `MONGODB_`. If it is not set, the embedded store serves demo data, on loopback only.',
+    ),
+    poolSize: integer('MONGODB_POOL_SIZE', 100, [1, 10_000]).about(
+      'Largest number of connections to each MongoDB server.',
+    ),
+    timeoutMs: integer('MONGODB_TIMEOUT_MS', 1000, [1, 600_000]).about(
+      'How long a request waits for a MongoDB server that cannot be reached before it fails with 503, in milliseconds.',
+    ),
+    readPreference: oneOf('MONGODB_READ_PREFERENCE', 'primary', [
+      'primary',
+      'primaryPreferred',
+      'secondary',
+      'secondaryPreferred',
+      'nearest',
+    ]).about('Which members of a replica set the service reads from.'),
+    queryTimeoutMs: integer('QUERY_TIMEOUT_MS', 10_000, [1, 600_000]).about(
+      'How long a query may take in the database, in milliseconds.',
+    ),
+    ensureIndexes: oneOf('ENSURE_INDEXES', 'true', ['true', 'false'])
+      .about('Whether the service creates missing indexes when it starts.')
+      .as((word) => word === 'true'),
   },
-  demoScenario: oneOf('DEMO_SCENARIO', 'demo', {
-    words: scenarioNames,
-    description: 'Which demo data the embedded store serves. The command `seed` writes the same to a database.',
-  }),
-  publicUrl: text('PUBLIC_URL', {
-    format: 'base-url',
-    description:
+  demoScenario: oneOf('DEMO_SCENARIO', 'demo', scenarioNames).about(
+    'Which demo data the embedded store serves. The command `seed` writes the same to a database.',
+  ),
+  publicUrl: text('PUBLIC_URL', 'base-url')
+    .about(
       'URL under which callers reach the service, for page links. If it is not set, links use the host and protocol of the request, which a caller can choose.',
-  }).as((url) => url?.replace(/\/+$/, '')),
-  contactUrl: text('CONTACT_URL', {
-    format: 'base-url',
-    description: 'URL where callers learn how to get a key. The description of the API shows it.',
-  }),
-  trustProxy: text('TRUST_PROXY', {
-    format: 'address-list',
-    description: 'Proxies whose X-Forwarded headers are trusted: IP addresses or CIDR ranges, separated by commas.',
-  }).as((list) => list !== undefined && listOf(list)),
-  corsOrigins: text('CORS_ORIGINS', {
-    format: 'origin-list',
-    description:
+    )
+    .as((url) => url?.replace(/\/+$/, '')),
+  contactUrl: text('CONTACT_URL', 'base-url').about(
+    'URL where callers learn how to get a key. The description of the API shows it.',
+  ),
+  trustProxy: text('TRUST_PROXY', 'address-list')
+    .about('Proxies whose X-Forwarded headers are trusted: IP addresses or CIDR ranges, separated by commas.')
+    .as((list) => list !== undefined && listOf(list)),
+  corsOrigins: text('CORS_ORIGINS', 'origin-list')
+    .about(
       'Origins whose pages may call the service from a browser, separated by commas, or `*` for all. If it is not set, no page of another origin may.',
-  }).as((list) => (list === undefined || list === '*' ? list : listOf(list))),
-  maxConnections: integer('MAX_CONNECTIONS', 1000, {
-    minimum: 16,
-    maximum: 100_000,
-    description:
-      'Largest number of open connections from callers. It is lower if the system limits how many files the process may open.',
-  }),
+    )
+    .as((list) => (list === undefined || list === '*' ? list : listOf(list))),
+  maxConnections: integer('MAX_CONNECTIONS', 1000, [16, 100_000]).about(
+    'Largest number of open connections from callers. It is lower if the system limits how many files the process may open.',
+  ),
   /** In bytes. */
-  responseMemory: integer('RESPONSE_MEMORY_MB', 256, {
-    minimum: 64,
-    maximum: 100_000,
-    description:
+  responseMemory: integer('RESPONSE_MEMORY_MB', 256, [64, 100_000])
+    .about(
       'Memory for responses that their callers have not read yet, in MiB. One key may use a quarter of it. Requests beyond it fail with 503.',
-  }).as((mib) => mib * 1024 * 1024),
-  maxPerPage: integer('MAX_PER_PAGE', 1000, {
-    minimum: 50,
-    maximum: 10_000,
-    description: 'Largest page size that a request may ask for.',
-  }),
-  totalMaxAgeMs: integer('TOTAL_MAX_AGE_MS', 30_000, {
-    minimum: 0,
-    maximum: 600_000,
-    description:
-      'How old the `total` of a list may be, in milliseconds. With 0 it is counted for every request. Whatever the setting, no total is older than twenty times the time that counting it took.',
-  }),
+    )
+    .as((mib) => mib * 1024 * 1024),
+  maxPerPage: integer('MAX_PER_PAGE', 1000, [50, 10_000]).about('Largest page size that a request may ask for.'),
+  totalMaxAgeMs: integer('TOTAL_MAX_AGE_MS', 30_000, [0, 600_000]).about(
+    'How old the `total` of a list may be, in milliseconds. With 0 it is counted for every request. Whatever the setting, no total is older than twenty times the time that counting it took.',
+  ),
   sync: {
-    settleMs: integer('SYNC_SETTLE_MS', 10_000, {
-      minimum: 0,
-      maximum: 600_000,
-      description:
-        'How long the change feed holds a change back, in milliseconds. A write that takes longer from its change stamp to its commit may be missing from a copy. Without MONGODB_URI nothing is held back.',
-    }),
-    stamp: oneOf('SYNC_STAMP', 'changedAt', {
-      words: ['changedAt', 'updatedAt'],
-      description:
-        'The field that orders the change feed. `updatedAt` is for databases whose writers cannot keep `changedAt`; its promise is weaker. Changing it makes all cursors invalid, so partners copy again.',
-    }),
-    tombstoneDays: integer('TOMBSTONE_DAYS', 90, {
-      minimum: 1,
-      maximum: 3650,
-      description:
-        'How long the change feed tells of a deletion, in days. An older cursor gets a 410. The service sets it in the database when it starts; commands use it only where nothing is set yet.',
-    }),
+    settleMs: integer('SYNC_SETTLE_MS', 10_000, [0, 600_000]).about(
+      'How long the change feed holds a change back, in milliseconds. A write that takes longer from its change stamp to its commit may be missing from a copy. Without MONGODB_URI nothing is held back.',
+    ),
+    stamp: oneOf('SYNC_STAMP', 'changedAt', ['changedAt', 'updatedAt']).about(
+      'The field that orders the change feed. `updatedAt` is for databases whose writers cannot keep `changedAt`; its promise is weaker. Changing it makes all cursors invalid, so partners copy again.',
+    ),
+    tombstoneDays: integer('TOMBSTONE_DAYS', 90, [1, 3650]).about(
+      'How long the change feed tells of a deletion, in days. An older cursor gets a 410. The service sets it in the database when it starts; commands use it only where nothing is set yet.',
+    ),
   },
-  projectDefaults: oneOf('PROJECT_DEFAULTS', 'usual', {
-    words: ['usual', 'literal'],
-    description:
-      'Paging defaults of the project list: `usual` is page 1 with 50 records, `literal` is page 50 with 1 record, as the contract states them.',
-  }),
-  logLevel: oneOf('LOG_LEVEL', 'info', {
-    words: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
-    description: 'Lowest level that is logged.',
-  }),
-  isProduction: oneOf('NODE_ENV', 'development', {
-    words: ['production', 'development', 'test'],
-    description:
+  projectDefaults: oneOf('PROJECT_DEFAULTS', 'usual', ['usual', 'literal']).about(
+    'Paging defaults of the project list: `usual` is page 1 with 50 records, `literal` is page 50 with 1 record, as the contract states them.',
+  ),
+  logLevel: oneOf('LOG_LEVEL', 'info', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).about(
+    'Lowest level that is logged.',
+  ),
+  isProduction: oneOf('NODE_ENV', 'development', ['production', 'development', 'test'])
+    .about(
       'With `production` the service does not start without MONGODB_URI, so that it never serves demo data, nor without PUBLIC_URL, so that no caller can choose where page links lead.',
-  }).as((word) => word === 'production'),
+    )
+    .as((word) => word === 'production'),
 }
 
 type Values<T> = T extends Setting<infer V> ? V : { [P in keyof T]: Values<T[P]> }

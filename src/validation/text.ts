@@ -62,7 +62,7 @@ type Message = (schema: TSchema, value: unknown) => Omit<InputError, 'name'>
 
 const integer: Message = ({ minimum, maximum }) => ({ message: `must be an integer from ${minimum} to ${maximum}` })
 
-/** The error for each keyword that the schema of a value may use. */
+/** The error for each keyword of the schema of a value. For any other, the error is Ajv's. */
 const messages: Readonly<Record<string, Message>> = {
   type: integer,
   minimum: integer,
@@ -91,57 +91,28 @@ const listMessages: Readonly<Record<string, Message>> = {
   }),
 }
 
-const annotations = ['title', 'description', 'examples', 'default']
-
-/** Throws unless there is a message for whatever can be wrong with a value of this schema. */
-const checkSchema = (name: string, schema: TSchema): void => {
-  if (schema.type === 'array' && schema.items.type === 'string') {
-    const { items, ...keywords } = schema
-    checkKeywords(name, { ...keywords, ...items }, listMessages)
-    return
-  }
-  const isInteger = schema.type === 'integer' && schema.minimum !== undefined && schema.maximum !== undefined
-  if (!isInteger && schema.type !== 'string') {
-    throw new Error(`The schema of ${name} must be a string, a list of strings, or an integer with minimum and maximum`)
-  }
-  checkKeywords(name, schema, messages)
-}
-
-const checkKeywords = (name: string, schema: TSchema, known: Readonly<Record<string, Message>>): void => {
-  for (const keyword of Object.keys(schema)) {
-    if (keyword === 'type' || Object.hasOwn(known, keyword) || annotations.includes(keyword)) continue
-    throw new Error(`The schema of ${name} uses ${keyword}, for which src/validation/text.ts has no message`)
-  }
-}
-
 export type Checked = { value: unknown } | { errors: readonly InputError[] }
 
-/**
- * Compiles an object schema into a function that checks input. It gives the values, with their types and defaults, or
- * the errors. A schema that uses a keyword without a message is refused here, when the service starts.
- */
+/** Compiles an object schema into a function that checks input. It gives the values, with types and defaults, or the errors. */
 export const textChecker = (schema: TObject): ((input: Readonly<Record<string, unknown>>) => Checked) => {
   const properties = Object.entries(schema.properties)
-  for (const [name, property] of properties) checkSchema(name, property)
   const validate = ajv.compile(schema)
-  const namesOf = (isWanted: (property: TSchema) => boolean) =>
-    properties.flatMap(([name, property]) => (isWanted(property) ? name : []))
-  const integers = namesOf(({ type }) => type === 'integer')
-  const lists = namesOf(({ type }) => type === 'array')
-  const instants = namesOf(({ format }) => format === 'date-time')
   return (input) => {
+    const given = properties.filter(([name]) => Object.hasOwn(input, name))
     const value = { ...input }
-    for (const name of integers) if (name in value) value[name] = asInteger(value[name])
-    for (const name of lists) if (name in value) value[name] = asList(value[name])
+    for (const [name, { type }] of given) {
+      if (type === 'integer') value[name] = asInteger(value[name])
+      if (type === 'array') value[name] = asList(value[name])
+    }
     const errors = validate(value) ? [] : firstErrors(validate.errors as ErrorObject[], schema)
-    // This is about the input alone, because `validate` has added the defaults.
-    for (const [name, property] of properties) {
-      if (!Object.hasOwn(input, name)) continue
+    for (const [name, property] of given) {
       const present = excludedBy(property).filter((other) => Object.hasOwn(input, other))
       errors.push(...present.map((other) => ({ name: other, message: `must not be given with ${name}` })))
     }
     if (errors.length > 0) return { errors }
-    for (const name of instants) if (name in value) value[name] = instantOf(value[name] as string) as Date
+    for (const [name, { format }] of given) {
+      if (format === 'date-time') value[name] = instantOf(value[name] as string) as Date
+    }
     return { value }
   }
 }
@@ -166,7 +137,7 @@ const firstErrors = (all: readonly ErrorObject[], schema: TObject): InputError[]
   return [...errors.values()]
 }
 
-const toInputError = ({ keyword, params, instancePath, data }: ErrorObject, schema: TObject): InputError => {
+const toInputError = ({ keyword, params, instancePath, data, message }: ErrorObject, schema: TObject): InputError => {
   if (keyword === 'additionalProperties') {
     return {
       name: params.additionalProperty,
@@ -179,6 +150,5 @@ const toInputError = ({ keyword, params, instancePath, data }: ErrorObject, sche
   const property = schema.properties[name] as TSchema
   const isList = property.type === 'array'
   if (Array.isArray(data) && !isList) return { name, message: 'must be given only once' }
-  const message = (isList ? listMessages : messages)[keyword] as Message
-  return { name, ...message(property, data) }
+  return { name, ...((isList ? listMessages : messages)[keyword]?.(property, data) ?? { message: message as string }) }
 }

@@ -1,8 +1,7 @@
 // The sample lines that the help of the command shows.
 import t from 'tap'
 import { loadCommand } from '../../src/commands/load.js'
-import { loadable } from '../../src/commands/load-samples.js'
-import { collections } from '../../src/documents/collections.js'
+import { collections, recordCollections } from '../../src/documents/collections.js'
 import { tryCommand } from '../support/command.js'
 import { organisation, prepareLoad } from '../support/load.js'
 
@@ -10,7 +9,7 @@ t.test('the help describes each collection, in an order in which --strict finds 
   const { load, store } = await prepareLoad(t)
   const help = await tryCommand(loadCommand, store, ['--help'])
   t.equal(help.code, 0)
-  for (const name of loadable) {
+  for (const name of recordCollections) {
     const shown = new RegExp(`^${name}\n  required: (.*)\n  optional: (.*)\n  (.*)$`, 'm').exec(help.stdout)
     const [required, optional, sample] = (shown as RegExpExecArray).slice(1) as [string, string, string]
     const target = ['--collection', name, '--organisation', organisation, '--strict', '--json']
