@@ -4,7 +4,7 @@ import { IdParams, type PageLimits } from '../../schemas/common.js'
 import { one, type PageMetadata, page, partialPage } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
 import type { BsonDocument, BsonList } from '../bson/reader.js'
-import { type ProblemCode, problem } from '../http/problems.js'
+import { problem } from '../http/problems.js'
 import { allEnded, atOnce, inTurns } from '../limits/work.js'
 import type { Resource } from '../pipelines/resource.js'
 import type { Listing } from '../pipelines/stages.js'
@@ -13,24 +13,8 @@ import { etagOf } from '../serializer/etag.js'
 import { compileSelections } from '../serializer/selections.js'
 import { readPage, tokensOf } from './list-page.js'
 import { linkHeader, pageMetadata, totalOf } from './page-metadata.js'
-import {
-  databaseProblems,
-  notModified,
-  pageResponse,
-  problemResponses,
-  requestProblems,
-  taggedResponse,
-} from './responses.js'
+import { commonProblems, linked, responses, tagged } from './responses.js'
 import { tagAndCompare } from './revalidation.js'
-
-/** The problems that every operation under /v1 can have. */
-export const commonProblems: ProblemCode[] = [
-  'invalid_parameter',
-  'unauthorized',
-  'overloaded',
-  ...requestProblems,
-  ...databaseProblems,
-]
 
 const LIST =
   'A page of the records that match every given filter, in the order of `sortBy` and `sortOrder`. To read a whole list, begin with `cursor=*`: such pages cost the same however deep they are, while the pages of a number cost more the higher it is.'
@@ -57,11 +41,9 @@ export const listOperation = <Q extends Listing>(
         tags: [tag.name],
         description: `${descriptions.list}\n\n${LIST}`,
         querystring: query(limits),
-        response: {
-          200: pageResponse(partialPage(item)),
-          304: notModified,
-          ...problemResponses([...commonProblems, 'invalid_cursor', 'response_too_large']),
-        },
+        response: responses(partialPage(item), [...commonProblems, 'invalid_cursor', 'response_too_large'], {
+          headers: linked,
+        }),
       },
     },
     async (request, reply) => {
@@ -99,11 +81,7 @@ export const getOperation = (
         description: `${descriptions.get}\n\n${RECORD}`,
         params: IdParams(name),
         querystring: strict({}),
-        response: {
-          200: taggedResponse(response),
-          304: notModified,
-          ...problemResponses([...commonProblems, 'not_found']),
-        },
+        response: responses(response, [...commonProblems, 'not_found'], { headers: tagged }),
       },
     },
     async (request, reply) => {

@@ -11,8 +11,7 @@ import { decodeCursor, encodeCursor } from '../sync/cursor.js'
 import { rangesOf, readDigests } from '../sync/digest.js'
 import { Feeds } from '../sync/feed.js'
 import { Waiting } from '../sync/waiting.js'
-import { commonProblems } from './operations.js'
-import { problemResponses, response } from './responses.js'
+import { commonProblems, responses } from './responses.js'
 
 const PER_PAGE = 50
 /** How often a feed is looked up for the requests that wait, and how old the clock of the database may be. */
@@ -66,10 +65,7 @@ const feedOperation = (
         description: FEED,
         tags: ['Sync'],
         querystring: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }),
-        response: {
-          200: response(page),
-          ...problemResponses([...commonProblems, 'invalid_cursor', 'cursor_expired', 'response_too_large']),
-        },
+        response: responses(page, [...commonProblems, 'invalid_cursor', 'cursor_expired', 'response_too_large']),
       },
     },
     async (request, reply) => {
@@ -106,7 +102,7 @@ const digestOperation = (
         description: DIGEST,
         tags: ['Sync'],
         querystring: DigestQuery,
-        response: { 200: response(DigestPage), ...problemResponses(commonProblems) },
+        response: responses(DigestPage, commonProblems),
       },
     },
     async (request) => {
