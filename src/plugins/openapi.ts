@@ -1,5 +1,4 @@
 // The OpenAPI 3.1 document, generated from the schemas of the routes, at /openapi.json and /openapi.yaml.
-import accepts from '@fastify/accepts'
 import swagger from '@fastify/swagger'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
@@ -65,7 +64,6 @@ export const openapiPlugin = fp(
       refResolver: { buildLocalReference: ({ $id }) => $id as string },
     })
     await app.register(async (docs) => {
-      await docs.register(accepts)
       await docs.register(compressionPlugin)
       docs.addHook('onRequest', (_request, reply, next) => {
         reply.headers({
@@ -76,17 +74,17 @@ export const openapiPlugin = fp(
         next()
       })
       let json: string | undefined
-      // /docs/json and /docs/yaml are the addresses of earlier releases.
-      for (const url of ['/openapi.json', '/docs/json']) {
-        docs.get(url, { schema: { hide: true } }, async (_request, reply) => {
-          json ??= JSON.stringify(app.swagger())
-          return reply.type('application/json; charset=utf-8').send(json)
-        })
+      const formats = {
+        json: () => (json ??= JSON.stringify(app.swagger())),
+        yaml: () => app.swagger({ yaml: true }),
       }
-      for (const url of ['/openapi.yaml', '/docs/yaml']) {
-        docs.get(url, { schema: { hide: true } }, async (_request, reply) =>
-          reply.type('application/yaml; charset=utf-8').send(app.swagger({ yaml: true })),
-        )
+      for (const [format, text] of Object.entries(formats)) {
+        // /docs/json and /docs/yaml are the addresses of earlier releases.
+        for (const url of [`/openapi.${format}`, `/docs/${format}`]) {
+          docs.get(url, { schema: { hide: true } }, async (_request, reply) =>
+            reply.type(`application/${format}; charset=utf-8`).send(text()),
+          )
+        }
       }
     })
   },

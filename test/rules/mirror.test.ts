@@ -25,7 +25,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/plugins/openapi-components': 'plugins/openapi',
   'src/release': 'plugins/request-log and cli',
   'src/routes/index': 'plugins/openapi',
-  'src/routes/responses': 'routes/revalidation and plugins/response-buffers',
+  'src/routes/responses': 'routes/revalidation and plugins/compression-buffers',
   'src/store/stuck': 'store/mongo',
   'src/validation/parameters': 'service/bad-input',
 }
