@@ -89,7 +89,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
       async (v1) => {
         await v1.register(bearerAuthPlugin, { keys })
         await v1.register(admissionPlugin, { memory: config.responseMemory })
-        resourceRoutes(v1, config)
+        resourceRoutes(v1)
       },
       { prefix: '/v1' },
     )

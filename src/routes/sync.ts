@@ -1,7 +1,6 @@
 // GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest.
 import type { FastifyInstance } from 'fastify'
 import { DigestPage, DigestQuery, FeedQuery, feedPage } from '../../schemas/sync.js'
-import type { Config } from '../config/config.js'
 import { FIRST_CURSOR } from '../paging/token.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
@@ -27,30 +26,25 @@ const FEED =
 const DIGEST =
   'Count of the records and sum of their `updatedAt` for each range of ids. Where they differ from those of a copy, replace that range of the copy by what the list has from `idFrom` to `idTo`. Changes of the last seconds, which the feed still holds back (`settleMs` of `GET /v1/me`), differ too. It reads every record of the ranges, so a key may have one digest at a time.'
 
-export const syncRoutes = (app: FastifyInstance, config: Config): void => {
-  const { settleMs } = config.sync
-  const clock = databaseClock(app.store, Math.min(INTERVAL_MS, settleMs))
-  const feeds = new Feeds(app.store, clock, config.sync)
-  const max = Math.floor(config.maxConnections / WAITING_SHARE)
+export const syncRoutes = (app: FastifyInstance): void => {
+  const { sync, maxConnections } = app.config
+  const clock = databaseClock(app.store, Math.min(INTERVAL_MS, sync.settleMs))
+  const feeds = new Feeds(app.store, clock, sync)
+  const max = Math.floor(maxConnections / WAITING_SHARE)
   const waiting = new Waiting({ max, maxPerKey: WAITING_PER_KEY, intervalMs: INTERVAL_MS })
   app.closing.addEventListener('abort', () => waiting.close())
 
   // Most copies are of entries, so they stand first in the documentation.
   const { entries, ...others } = resources
   for (const resource of [entries, ...Object.values(others)]) {
-    feedOperation(app, resource, config, feeds, waiting)
+    feedOperation(app, resource, feeds, waiting)
     digestOperation(app, resource, clock)
   }
 }
 
 /** Registers the change feed of a resource. */
-const feedOperation = (
-  app: FastifyInstance,
-  resource: Resource,
-  { maxPerPage, sync }: Config,
-  feeds: Feeds,
-  waiting: Waiting,
-): void => {
+const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, waiting: Waiting): void => {
+  const { maxPerPage, sync } = app.config
   const { collection, item, operationIds } = resource
   const operationId = operationIds.sync
   const page = feedPage(item.schema)
@@ -87,11 +81,8 @@ const feedOperation = (
 }
 
 /** Registers the digest of a resource. */
-const digestOperation = (
-  app: FastifyInstance,
-  { collection, operationIds }: Resource,
-  clock: () => Promise<number>,
-): void => {
+const digestOperation = (app: FastifyInstance, resource: Resource, clock: () => Promise<number>): void => {
+  const { collection, operationIds } = resource
   app.get(
     `/sync/${collection}/digest`,
     {
