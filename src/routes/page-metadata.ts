@@ -87,11 +87,8 @@ const MAX_LINK_BYTES = 2000
  * long.
  */
 export const linkHeader = ({ pageLinks: { next, previous } }: PageMetadata): string | undefined => {
-  const links = [
-    ...(next === undefined ? [] : [`<${next}>; rel="next"`]),
-    ...(previous === undefined ? [] : [`<${previous}>; rel="prev"`]),
-  ]
-  const header = links.join(', ')
+  const links = [next && `<${next}>; rel="next"`, previous && `<${previous}>; rel="prev"`]
+  const header = links.filter(Boolean).join(', ')
   return header === '' || header.length > MAX_LINK_BYTES ? undefined : header
 }
 
