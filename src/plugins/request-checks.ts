@@ -6,6 +6,7 @@ import {
   badEncoding,
   MAX_URL_BYTES,
   noSuchPath,
+  type ProblemCode,
   type ProblemError,
   problem,
   urlTooLong,
@@ -81,8 +82,7 @@ const headerProblem = ({ headers, raw }: FastifyRequest): ProblemError | undefin
   for (const [name, maxLength] of maxLengths) {
     const value = headers[name]
     if (value !== undefined && value.length > maxLength) {
-      const message = `must not be longer than ${maxLength} characters`
-      return problem('header_fields_too_large', `${name} ${message}`, { errors: [{ in: 'header', name, message }] })
+      return wrongHeader(name, `must not be longer than ${maxLength} characters`, 'header_fields_too_large')
     }
   }
   const name = repeated(raw.rawHeaders)
@@ -96,8 +96,8 @@ const headerProblem = ({ headers, raw }: FastifyRequest): ProblemError | undefin
     : undefined
 }
 
-const wrongHeader = (name: string, message: string) =>
-  problem('bad_request', `${name} ${message}`, { errors: [{ in: 'header', name, message }] })
+const wrongHeader = (name: string, message: string, code: ProblemCode = 'bad_request') =>
+  problem(code, `${name} ${message}`, { errors: [{ in: 'header', name, message }] })
 
 /**
  * The header, of Host and Authorization, that is there more than once. In `headers` Node keeps only the first of them.
