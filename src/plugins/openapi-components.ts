@@ -75,9 +75,9 @@ export const withComponents = (described: object): Document => {
   for (const operation of operations) {
     const { operationId, parameters = [], responses } = operation
     for (const [status, response] of Object.entries(responses) as [string, Response][]) {
-      response.headers = Object.fromEntries(
-        Object.entries(response.headers).map(([name, header]) => [name, toComponent('headers', name, header)]),
-      )
+      for (const [name, header] of Object.entries(response.headers)) {
+        response.headers[name] = toComponent('headers', name, header)
+      }
       const media = response.content?.['application/json']
       if (media !== undefined) {
         media.schema = withReferences(media.schema) as Node

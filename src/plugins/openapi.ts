@@ -22,6 +22,8 @@ const shownQuery = (query: TObject): TObject => {
   return { ...query, properties }
 }
 
+const HEADERS = { 'cache-control': 'no-cache', vary: 'accept-encoding, origin', 'x-content-type-options': 'nosniff' }
+
 interface Options extends Pick<Config, 'publicUrl' | 'contactUrl'> {
   /** Each with its part of the document. */
   readonly resources: readonly { readonly collection: string; readonly tag: { name: string; description: string } }[]
@@ -65,14 +67,6 @@ export const openapiPlugin = fp(
     })
     await app.register(async (docs) => {
       await docs.register(compressionPlugin)
-      docs.addHook('onRequest', (_request, reply, next) => {
-        reply.headers({
-          'cache-control': 'no-cache',
-          vary: 'accept-encoding, origin',
-          'x-content-type-options': 'nosniff',
-        })
-        next()
-      })
       let json: string | undefined
       const formats = {
         json: () => (json ??= JSON.stringify(app.swagger())),
@@ -81,9 +75,10 @@ export const openapiPlugin = fp(
       for (const [format, text] of Object.entries(formats)) {
         // /docs/json and /docs/yaml are the addresses of earlier releases.
         for (const url of [`/openapi.${format}`, `/docs/${format}`]) {
-          docs.get(url, { schema: { hide: true } }, async (_request, reply) =>
-            reply.type(`application/${format}; charset=utf-8`).send(text()),
-          )
+          docs.get(url, { schema: { hide: true } }, async (_request, reply) => {
+            reply.type(`application/${format}; charset=utf-8`).headers(HEADERS)
+            return text()
+          })
         }
       }
     })
