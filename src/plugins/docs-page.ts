@@ -61,13 +61,6 @@ const problemList = Object.entries(problems)
   })
   .join('\n')
 
-/** Makes "whoever runs this service" a link to CONTACT_URL, if that is set. A URL's `href` contains no quotes. */
-const withContact = (html: string, contactUrl: string | undefined): string => {
-  if (contactUrl === undefined) return html
-  const link = `<a href="${new URL(contactUrl).href.replaceAll('&', '&amp;')}">whoever runs this service</a>`
-  return html.replace('whoever runs this service', () => link)
-}
-
 export const docsPagePlugin = async (
   app: FastifyInstance,
   { contactUrl }: Pick<Config, 'contactUrl'>,
@@ -76,8 +69,11 @@ export const docsPagePlugin = async (
     reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'x-content-type-options': 'nosniff' })
     next()
   })
-  /** What stands in the pages between two %. */
-  const replacements: Record<string, string> = { problems: problemList }
+  const who = 'whoever runs this service'
+  // A URL's `href` contains no quotes.
+  const contact = contactUrl ? `<a href="${new URL(contactUrl).href.replaceAll('&', '&amp;')}">${who}</a>` : who
+  /** What the pages name between two %. */
+  const replacements: Record<string, string> = { problems: problemList, contact }
   const ofSwaggerUi = ['swagger-ui-bundle.js', 'swagger-ui.css'].map((name) => new URL(name, swaggerUi))
   for (const url of [...ofSwaggerUi, ...['docs.js', 'docs.css', 'icon.svg'].map((name) => new URL(name, pages))]) {
     const body = readFileSync(url)
@@ -90,7 +86,7 @@ export const docsPagePlugin = async (
   for (const [path, name] of Object.entries({ '/docs': 'docs.html', '/docs/errors': 'errors.html' })) {
     const page = readFileSync(new URL(name, pages), 'utf8')
     const html = page.replace(/%([\w.-]+)%/g, (_, key) => replacements[key] as string)
-    serve(app, path, Buffer.from(withContact(html, contactUrl)))
+    serve(app, path, Buffer.from(html))
   }
   // The second imports the first, so their names stay as they are.
   for (const name of ['sync.py', 'check.py']) serve(app, `/docs/${name}`, readFileSync(new URL(name, examples)))
