@@ -13,10 +13,7 @@ const HEADERS_MS = 10_000
 const REQUEST_MS = 30_000
 /** How often Node checks these two limits. */
 const CHECK_INTERVAL_MS = 5000
-/**
- * How many pipelined requests of a connection may wait. The connection is closed after the response to the last of
- * them.
- */
+/** How many pipelined requests of a connection may wait. It is closed after the response to the last of them. */
 const MAX_WAITING = 100
 
 /** What is going on on one connection. */

@@ -26,9 +26,7 @@ export const jsonOnlyPlugin = fp(
   { name: 'json-only', fastify: '5.x', dependencies: ['@fastify/accepts'] },
 )
 
-/**
- * Fastify gives a 304 to HEAD the length 0. RFC 9110, section 8.6, allows only the length that the 200 would have, or none.
- */
+/** Fastify gives a 304 to HEAD the length 0. RFC 9110, section 8.6, allows only that of the 200, or none. */
 const withoutLengthOf304: onSendHookHandler = (_request, reply, payload, next) => {
   if (reply.statusCode === 304) reply.removeHeader('content-length')
   next(null, payload)
