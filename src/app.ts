@@ -78,9 +78,8 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(problemsPlugin)
   await app.register(rawSocketsPlugin)
   await app.register(deprecationPlugin)
-  const { publicUrl, contactUrl } = config
-  await app.register(openapiPlugin, { publicUrl, contactUrl, resources: Object.values(resources) })
-  await app.register(docsPagePlugin, { contactUrl })
+  await app.register(openapiPlugin, { resources: Object.values(resources) })
+  await app.register(docsPagePlugin)
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)

@@ -5,7 +5,6 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { extname, parse } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import type { Config } from '../config/config.js'
 import { noSuchPath, problems } from '../http/problems.js'
 import { acceptedCoding, type Coding, compress } from './compression.js'
 
@@ -61,10 +60,8 @@ const problemList = Object.entries(problems)
   })
   .join('\n')
 
-export const docsPagePlugin = async (
-  app: FastifyInstance,
-  { contactUrl }: Pick<Config, 'contactUrl'>,
-): Promise<void> => {
+export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
+  const { contactUrl } = app.config
   app.addHook('onRequest', (_request, reply, next) => {
     reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'x-content-type-options': 'nosniff' })
     next()

@@ -5,7 +5,6 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../schemas/index.js'
 import { excludedBy } from '../../schemas/kit.js'
-import type { Config } from '../config/config.js'
 import { compressionPlugin } from './compression.js'
 import { withComponents } from './openapi-components.js'
 
@@ -24,13 +23,14 @@ const shownQuery = (query: TObject): TObject => {
 
 const HEADERS = { 'cache-control': 'no-cache', vary: 'accept-encoding, origin', 'x-content-type-options': 'nosniff' }
 
-interface Options extends Pick<Config, 'publicUrl' | 'contactUrl'> {
+interface Options {
   /** Each with its part of the document. */
   readonly resources: readonly { readonly collection: string; readonly tag: { name: string; description: string } }[]
 }
 
 export const openapiPlugin = fp(
-  async (app: FastifyInstance, { publicUrl, contactUrl, resources }: Options) => {
+  async (app: FastifyInstance, { resources }: Options) => {
+    const { publicUrl, contactUrl } = app.config
     const names = new Intl.ListFormat('en-GB').format(resources.map(({ collection }) => collection))
     for (const schema of namedSchemas.values()) app.addSchema(schema)
     await app.register(swagger, {
