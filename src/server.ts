@@ -30,7 +30,7 @@ const MIN_CONNECTIONS = 16
 const start = async (settings: Config): Promise<void> => {
   const config = {
     ...settings,
-    maxConnections: Math.min(settings.maxConnections, freeFiles(settings)),
+    maxConnections: Math.min(settings.maxConnections, ...freeFiles(settings)),
     // No write to the embedded store commits late, so its feeds show everything at once.
     ...(settings.mongo === undefined && { sync: { ...settings.sync, settleMs: 0 } }),
   }
@@ -60,9 +60,9 @@ const start = async (settings: Config): Promise<void> => {
 }
 
 /** How many files are left for callers, if the system limits how many the process may open. */
-const freeFiles = ({ mongo }: Config): number => {
+const freeFiles = ({ mongo }: Config): number[] => {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } }
-  const files = Number(userLimits?.open_files.soft) || Number.POSITIVE_INFINITY
+  const files = Number(userLimits?.open_files.soft)
   const poolSize = mongo?.poolSize ?? 0
   const least = OTHER_FILES + poolSize + MIN_CONNECTIONS
   if (files < least) {
@@ -70,7 +70,7 @@ const freeFiles = ({ mongo }: Config): number => {
       `MONGODB_POOL_SIZE ${poolSize} needs ${least} open files, but the process may open only ${files}: lower it, or raise the limit as with ulimit -n`,
     ])
   }
-  return files - OTHER_FILES - poolSize
+  return [files - OTHER_FILES - poolSize].filter(Number.isFinite)
 }
 
 /** Opens the embedded store with its demo data. It is imported only when needed, because it is a third of all code. */
