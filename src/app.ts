@@ -1,5 +1,6 @@
 // The application: all its plugins in their order, and its routes.
 import { hostname } from 'node:os'
+import accepts from '@fastify/accepts'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import type { Config } from './config/config.js'
 import { MAX_URL_BYTES } from './http/problems.js'
@@ -20,7 +21,6 @@ import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
 import { requestChecksPlugin } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
-import { responseBuffersPlugin } from './plugins/response-buffers.js'
 import { version } from './release.js'
 import { healthRoutes } from './routes/health.js'
 import { resourceRoutes } from './routes/index.js'
@@ -69,6 +69,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
 
   // The order of the plugins is the order of their hooks. Each block is an instance of its own: what it registers
   // applies to the routes in it alone.
+  await app.register(accepts)
   await app.register(requestLogPlugin)
   await app.register(closingPlugin)
   // Before the checks, so that a page can read the problems that they give too.
@@ -77,19 +78,17 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(problemsPlugin)
   await app.register(rawSocketsPlugin)
   await app.register(deprecationPlugin)
-  const { publicUrl, contactUrl } = config
-  await app.register(openapiPlugin, { publicUrl, contactUrl, resources: Object.values(resources) })
-  await app.register(docsPagePlugin, { contactUrl })
+  await app.register(openapiPlugin, { resources: Object.values(resources) })
+  await app.register(docsPagePlugin)
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)
-    await json.register(responseBuffersPlugin)
     healthRoutes(json)
     await json.register(
       async (v1) => {
         await v1.register(bearerAuthPlugin, { keys })
         await v1.register(admissionPlugin, { memory: config.responseMemory })
-        resourceRoutes(v1, config)
+        resourceRoutes(v1)
       },
       { prefix: '/v1' },
     )

@@ -26,7 +26,10 @@ const WARN = 40
  * them at once.
  */
 export const openLog = (): LogStream => {
-  const send = process.stdout instanceof Socket ? sendToStream : sendToFile
+  // Node writes to a pipe, a socket or a terminal without waiting for the reader. With a file or a device, process.stdout
+  // would block until the disk has written.
+  const send = (block: string, callback: (error?: Error | null) => void) =>
+    process.stdout instanceof Socket ? process.stdout.write(block, callback) : writeFile(STDOUT, block, callback)
   let lines: string[] = []
   let length = 0
   /** How many lines are being written, and their length. */
@@ -61,7 +64,13 @@ export const openLog = (): LogStream => {
   // Without these listeners an error of stdout or stderr would end the process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   setInterval(flush, FLUSH_INTERVAL_MS).unref()
-  process.on('exit', () => writeSync(lines.join('')))
+  process.on('exit', () => {
+    try {
+      writeFileSync(STDOUT, lines.join(''))
+    } catch {
+      // The reader has stopped or gone, or the disk is full. This error cannot be logged anywhere.
+    }
+  })
 
   return {
     write(line) {
@@ -71,23 +80,5 @@ export const openLog = (): LogStream => {
         if (length >= BLOCK_LENGTH) flush()
       }
     },
-  }
-}
-
-type Callback = (error?: Error | null) => void
-
-/** For a pipe, a socket or a terminal: Node writes to these without waiting for the reader. */
-const sendToStream = (block: string, callback: Callback): void => {
-  process.stdout.write(block, callback)
-}
-
-/** For a file or a device: process.stdout would block until the disk has written. */
-const sendToFile = (block: string, callback: Callback): void => writeFile(STDOUT, block, callback)
-
-const writeSync = (text: string): void => {
-  try {
-    writeFileSync(STDOUT, text)
-  } catch {
-    // The reader has stopped or gone, or the disk is full. This error cannot be logged anywhere.
   }
 }

@@ -1,6 +1,6 @@
 // The HTTP server under the application. It handles one request of a connection at a time, in the order in which they
 // arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read.
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** A connection on which nothing moves for this long is closed: no request arrives, or the caller does not read. */
@@ -13,23 +13,15 @@ const HEADERS_MS = 10_000
 const REQUEST_MS = 30_000
 /** How often Node checks these two limits. */
 const CHECK_INTERVAL_MS = 5000
-/**
- * How many pipelined requests of a connection may wait. The connection is closed after the response to the last of
- * them.
- */
+/** How many pipelined requests of a connection may wait. It is closed after the response to the last of them. */
 const MAX_WAITING = 100
 
-interface Exchange {
-  request: IncomingMessage
-  response: ServerResponse
-}
-
-/** The requests of one connection. */
+/** What is going on on one connection. */
 interface Connection {
-  current: Exchange | undefined
-  waiting: Exchange[]
+  /** The responses that are not written yet. The first belongs to the running request, the others to those that wait. */
+  readonly responses: ServerResponse[]
   /** Called after the last response, when the connection can carry no further request. */
-  afterLast: (() => void) | undefined
+  afterLast?: () => void
 }
 
 const connections = new WeakMap<Socket, Connection>()
@@ -63,7 +55,7 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
     })
   })
   server.setTimeout(idleMs, (socket) => {
-    const isWorking = connections.get(socket)?.current !== undefined && socket.writableLength === 0
+    const isWorking = Boolean(connections.get(socket)?.responses.length) && socket.writableLength === 0
     if (isWorking) socket.setTimeout(idleMs)
     else socket.destroy()
   })
@@ -75,30 +67,26 @@ const oneAtATime =
   (listener: RequestListener): RequestListener =>
   (request, response) => {
     const connection = connectionOf(request.socket)
-    const { current, waiting, afterLast } = connection
+    const { responses, afterLast } = connection
     // Node reads no further request after one with an Upgrade header.
     if (request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
-    if (current === undefined) start({ request, response }, connection, listener)
-    else if (waiting.length < MAX_WAITING && afterLast === undefined) {
-      waiting.push({ request, response })
-      if (waiting.length === MAX_WAITING) response.setHeader('connection', 'close')
-    }
+    if (responses.length > 0 && (responses.length > MAX_WAITING || afterLast !== undefined)) return
+    responses.push(response)
+    if (responses.length > MAX_WAITING) response.setHeader('connection', 'close')
+    if (responses.length === 1) start(response, connection, listener)
   }
 
-const start = (exchange: Exchange, connection: Connection, listener: RequestListener): void => {
-  connection.current = exchange
-  exchange.response.once('close', () => {
-    const next = connection.waiting.shift()
-    connection.current = undefined
-    if (exchange.request.socket.destroyed) return
+const start = (response: ServerResponse, connection: Connection, listener: RequestListener): void => {
+  const { req: request } = response
+  response.once('close', () => {
+    connection.responses.shift()
+    const [next] = connection.responses
+    if (request.socket.destroyed) return
     if (next === undefined) connection.afterLast?.()
-    else {
-      // Let other connections take their turn first.
-      connection.current = next
-      setImmediate(start, next, connection, listener)
-    }
+    // Let other connections take their turn first.
+    else setImmediate(start, next, connection, listener)
   })
-  listener(exchange.request, exchange.response)
+  listener(request, response)
 }
 
 /**
@@ -107,15 +95,13 @@ const start = (exchange: Exchange, connection: Connection, listener: RequestList
  */
 export const afterResponses = (socket: Socket, callback: () => void): void => {
   const connection = connectionOf(socket)
-  const last = connection.waiting.at(-1) ?? connection.current
+  const last = connection.responses.at(-1)
   if (last === undefined) callback()
-  else connection.afterLast = last.request.complete ? callback : () => socket.destroy()
+  else connection.afterLast = last.req.complete ? callback : () => socket.destroy()
 }
 
 const connectionOf = (socket: Socket): Connection => {
-  const known = connections.get(socket)
-  if (known !== undefined) return known
-  const connection: Connection = { current: undefined, waiting: [], afterLast: undefined }
+  const connection = connections.get(socket) ?? { responses: [] }
   connections.set(socket, connection)
   return connection
 }

@@ -33,12 +33,11 @@ const LARGE_BYTES = 512 * 1024
 const EXPECTED_LARGE_MS = 10_000
 const EXPECTED_LARGE = 10_000
 /**
- * How many requests run at once, in all and for each key. Large ones have a queue of their own. `alone` is the limit of a
- * key while no other key is in use, `beside` the limit while others are.
+ * How many requests run at once, in all and for each key. Large ones have a queue of their own, and so have digests.
+ * `alone` is the limit of a key while no other key is in use, `beside` the limit while others are.
  */
 const SMALL = { atOnce: 64, alone: 16, beside: 4 }
-const LARGE = { atOnce: 2, perKey: 1 }
-const DIGESTS = { atOnce: 2, perKey: 1 }
+const HEAVY = { atOnce: 2, perKey: 1 }
 /**
  * For this long after requests with two different keys, several keys count as in use. Meanwhile each large request is
  * followed by a pause as long as it took, at most LONGEST_PAUSE_MS.
@@ -65,7 +64,8 @@ class Limits {
   readonly small: FairQueue
   readonly large: FairQueue
   readonly digests: FairQueue
-  readonly #expectedLarge = new LRUCache<string, true>({ max: EXPECTED_LARGE, ttl: EXPECTED_LARGE_MS })
+  /** The keys with operations of theirs. */
+  readonly expectedLarge = new LRUCache<string, true>({ max: EXPECTED_LARGE, ttl: EXPECTED_LARGE_MS })
   #lastKey: string | undefined
   #severalKeysAt = Number.NEGATIVE_INFINITY
 
@@ -74,20 +74,8 @@ class Limits {
       new FairQueue({ atOnce, atOncePerKey, waitMs, refusal: REFUSAL })
     this.budget = new Budget(memory, memory / SHARING_KEYS)
     this.small = queue(SMALL.atOnce, () => (this.hasSeveralKeys() ? SMALL.beside : SMALL.alone))
-    this.large = queue(LARGE.atOnce, () => LARGE.perKey)
-    this.digests = queue(DIGESTS.atOnce, () => DIGESTS.perKey)
-  }
-
-  /** The queue of a request. */
-  queueOf(request: FastifyRequest): FairQueue {
-    if (request.routeOptions.config.queue) return this.digests
-    const { perPage = 1 } = request.query as { perPage?: number }
-    return perPage > LARGE_PAGE || this.#expectedLarge.has(operationOf(request)) ? this.large : this.small
-  }
-
-  /** The request is large, so the next ones like it are expected to be. */
-  isLarge(request: FastifyRequest): void {
-    this.#expectedLarge.set(operationOf(request), true)
+    this.large = queue(HEAVY.atOnce, () => HEAVY.perKey)
+    this.digests = queue(HEAVY.atOnce, () => HEAVY.perKey)
   }
 
   isUsedBy(key: string): void {
@@ -107,37 +95,39 @@ class Limits {
   }
 }
 
-/** What identifies the requests of a key that are alike. */
-const operationOf = ({ scope, routeOptions }: FastifyRequest): string => `${scope.keyId} ${routeOptions.url}`
-
 /** What one request holds: its place in a queue while it works, and memory until its response is sent as well. */
 export class Share {
-  readonly #request: FastifyRequest
+  /** How the request reads the database: until its caller goes, and with every byte counted. */
+  readonly reading: Reading & { readonly signal: AbortSignal }
   readonly #limits: Limits
-  readonly #signal: AbortSignal
+  readonly #key: string
+  /** What the requests of the key that are like this one have in common. */
+  readonly #operation: string
   #queue: FairQueue
   #leave: Leave | undefined
   #begun = 0
-  /** The bytes of documents that were read so far, and the bytes that count against the memory. */
-  #read = 0
+  /** The bytes that count against the memory. */
   #held = 0
   /** Who still needs the memory: the handler and the response. */
   #users = 2
 
   constructor(request: FastifyRequest, limits: Limits) {
-    this.#request = request
+    const { scope, routeOptions } = request
+    const { perPage = 1 } = request.query as { perPage?: number }
+    let read = 0
+    this.reading = {
+      signal: callerGone(request),
+      onBytes: async (more) => {
+        read += more
+        await this.claim(read)
+      },
+    }
     this.#limits = limits
-    this.#signal = callerGone(request)
-    this.#queue = limits.queueOf(request)
-  }
-
-  get #key(): string {
-    return this.#request.scope.keyId
-  }
-
-  /** How the request reads the database: until its caller goes, and with every byte counted. */
-  get reading(): Reading & { readonly signal: AbortSignal } {
-    return { signal: this.#signal, onBytes: (more) => this.#grow(more) }
+    this.#key = scope.keyId
+    this.#operation = `${scope.keyId} ${routeOptions.url}`
+    const isLarge = perPage > LARGE_PAGE || limits.expectedLarge.has(this.#operation)
+    this.#queue = routeOptions.config.queue ? limits.digests : isLarge ? limits.large : limits.small
+    limits.isUsedBy(this.#key)
   }
 
   /**
@@ -147,7 +137,7 @@ export class Share {
   async enter(queue = this.#queue): Promise<void> {
     this.leave()
     this.#queue = queue
-    this.#leave = await queue.enter(this.#key, this.#signal)
+    this.#leave = await queue.enter(this.#key, this.reading.signal)
     this.#begun = performance.now()
     // Let other connections take their turn first: large requests in a row would block them.
     if (queue === this.#limits.large) await setImmediate()
@@ -170,20 +160,15 @@ export class Share {
    * @throws Overloaded if too little memory is left, and the reason of the signal if the caller has gone
    */
   async claim(bytes: number): Promise<boolean> {
-    const { small, large } = this.#limits
+    const { small, large, expectedLarge } = this.#limits
     const isLarge = bytes > LARGE_BYTES
-    if (isLarge) this.#limits.isLarge(this.#request)
-    this.#signal.throwIfAborted()
+    if (isLarge) expectedLarge.set(this.#operation, true)
+    this.reading.signal.throwIfAborted()
     this.hold(0)
     if (bytes >= MIN_COUNTED_BYTES) this.requireRoom(bytes)
     this.hold(bytes)
     if (isLarge && this.#queue === small) await this.enter(large)
     return isLarge
-  }
-
-  async #grow(more: number): Promise<void> {
-    this.#read += more
-    await this.claim(this.#read)
   }
 
   /** @throws Overloaded if there is too little memory for this much more, or if all of it is in use */
@@ -227,7 +212,6 @@ export const admissionPlugin = fp(
       route.handler = async function (request, reply) {
         const share = new Share(request, limits)
         request.share = share
-        limits.isUsedBy(request.scope.keyId)
         whenOver(reply, () => share.end())
         const work = async () => {
           await share.enter()

@@ -3,13 +3,10 @@
 // images change with their content, so that browsers keep them.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
-import accepts from '@fastify/accepts'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../config/config.js'
+import { extname, parse } from 'node:path'
+import type { FastifyInstance } from 'fastify'
 import { noSuchPath, problems } from '../http/problems.js'
-import { acceptedCoding } from './compression.js'
+import { acceptedCoding, type Coding, compress } from './compression.js'
 
 /** The pages may load only their own files, and the images that Swagger UI's style sheet embeds as data URLs. */
 const CONTENT_SECURITY_POLICY = [
@@ -24,72 +21,36 @@ const CONTENT_SECURITY_POLICY = [
 
 const pages = new URL('../../../pages/', import.meta.url)
 const examples = new URL('../../../examples/', import.meta.url)
-/** The examples that the guide links. The second imports the first, so their names stay as they are. */
-const PROGRAMS = ['sync.py', 'check.py']
 // This package only carries Swagger UI's files; that of Swagger UI itself reports each installation to a third party.
 const swaggerUi = new URL('.', import.meta.resolve('@fastify/swagger-ui/static/swagger-ui.css'))
 
-const TYPES = {
-  js: 'text/javascript; charset=utf-8',
-  css: 'text/css; charset=utf-8',
-  svg: 'image/svg+xml',
-  html: 'text/html; charset=utf-8',
-  py: 'text/plain; charset=utf-8',
+/** The types of files by the ending of their path. That of a page has none. */
+const TYPES: Record<string, string> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.py': 'text/plain; charset=utf-8',
+  '': 'text/html; charset=utf-8',
 }
-const YEAR_S = 31_536_000
-
 /** Quality 9 takes 0.6 s for all files; the best one makes them a tenth smaller and takes ten times as long. */
-const compress = {
-  br: (body: Buffer) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
-  gzip: (body: Buffer) => promisify(gzip)(body, { level: 9 }),
-}
+const LEVEL = 9
 
-/** A file in memory. It is compressed when somebody first asks for it. */
-class StaticFile {
-  readonly #compressed: { [coding in keyof typeof compress]?: Promise<Buffer> } = {}
-
-  constructor(
-    readonly type: string,
-    readonly body: Buffer,
-  ) {}
-
-  async send(request: FastifyRequest, reply: FastifyReply, cacheControl: string): Promise<FastifyReply> {
-    reply.type(this.type).headers({ 'cache-control': cacheControl, vary: 'accept-encoding' })
+/** Serves a file from memory. It is compressed when somebody first asks for it. */
+const serve = (app: FastifyInstance, path: string, body: Buffer, cacheControl = 'no-cache'): void => {
+  const compressed: { [coding in Coding]?: Promise<Buffer> } = {}
+  const headers = { 'content-type': TYPES[extname(path)], 'cache-control': cacheControl, vary: 'accept-encoding' }
+  app.get(path, { schema: { hide: true } }, async (request, reply) => {
+    reply.headers(headers)
     const coding = acceptedCoding(request)
-    if (coding === undefined) return reply.send(this.body)
-    this.#compressed[coding] ??= compress[coding](this.body).catch((error) => {
-      delete this.#compressed[coding] // the next request tries again
+    if (coding === undefined) return body
+    compressed[coding] ??= compress(body, coding, LEVEL).catch((error) => {
+      delete compressed[coding] // the next request tries again
       throw error
     })
-    return reply.header('content-encoding', coding).send(await this.#compressed[coding])
-  }
-}
-
-const load = () => {
-  const assets = new Map<string, StaticFile>()
-  const hashedNames = new Map<string, string>()
-  for (const url of [
-    new URL('swagger-ui-bundle.js', swaggerUi),
-    new URL('swagger-ui.css', swaggerUi),
-    ...['docs.js', 'docs.css', 'icon.svg'].map((name) => new URL(name, pages)),
-  ]) {
-    const body = readFileSync(url)
-    const hash = createHash('sha256').update(body).digest('hex').slice(0, 12)
-    const [, name, ending] = /([\w-]+)\.(\w+)$/.exec(url.pathname) as unknown as [string, string, keyof typeof TYPES]
-    assets.set(`${name}.${hash}.${ending}`, new StaticFile(TYPES[ending], body))
-    hashedNames.set(`${name}.${ending}`, `docs/files/${name}.${hash}.${ending}`)
-  }
-  const page = (name: string) => {
-    const html = readFileSync(new URL(name, pages), 'utf8').replace(/%([\w.-]+)%/g, (_, key) =>
-      key === 'problems' ? problemList : (hashedNames.get(key) as string),
-    )
-    return new StaticFile(TYPES.html, Buffer.from(html))
-  }
-  const programs = PROGRAMS.map((name) => ({
-    name,
-    file: new StaticFile(TYPES.py, readFileSync(new URL(name, examples))),
-  }))
-  return { assets, programs, docs: page('docs.html'), errors: page('errors.html') }
+    const bytes = await compressed[coding]
+    reply.header('content-encoding', coding)
+    return bytes
+  })
 }
 
 const problemList = Object.entries(problems)
@@ -99,43 +60,37 @@ const problemList = Object.entries(problems)
   })
   .join('\n')
 
-/** The files of this process; they are read with the first application. */
-let files: ReturnType<typeof load> | undefined
-
-/** Makes "whoever runs this service" a link to CONTACT_URL, if that is set. A URL's `href` contains no quotes. */
-const withContact = (page: StaticFile, contactUrl: string | undefined): StaticFile => {
-  if (contactUrl === undefined) return page
-  const link = `<a href="${new URL(contactUrl).href.replaceAll('&', '&amp;')}">whoever runs this service</a>`
-  return new StaticFile(page.type, Buffer.from(String(page.body).replace('whoever runs this service', () => link)))
-}
-
-export const docsPagePlugin = async (
-  app: FastifyInstance,
-  { contactUrl }: Pick<Config, 'contactUrl'>,
-): Promise<void> => {
-  files ??= load()
-  const { assets, programs, errors } = files
-  const docs = withContact(files.docs, contactUrl)
-  await app.register(accepts)
+export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
+  const { contactUrl } = app.config
   app.addHook('onRequest', (_request, reply, next) => {
     reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'x-content-type-options': 'nosniff' })
     next()
   })
-  const schema = { hide: true }
-  app.get('/docs', { schema }, (request, reply) => docs.send(request, reply, 'no-cache'))
-  // The pages name their files relative to one address, so that they work behind a proxy with a prefix.
-  app.get('/docs/', { schema }, (_request, reply) => reply.redirect('../docs', 301))
-  app.get('/docs/errors', { schema }, (request, reply) => errors.send(request, reply, 'no-cache'))
-  for (const { name, file } of programs) {
-    app.get(`/docs/${name}`, { schema }, (request, reply) => file.send(request, reply, 'no-cache'))
+  const who = 'whoever runs this service'
+  // A URL's `href` contains no quotes.
+  const contact = contactUrl ? `<a href="${new URL(contactUrl).href.replaceAll('&', '&amp;')}">${who}</a>` : who
+  /** What the pages name between two %. */
+  const replacements: Record<string, string> = { problems: problemList, contact }
+  const ofSwaggerUi = ['swagger-ui-bundle.js', 'swagger-ui.css'].map((name) => new URL(name, swaggerUi))
+  for (const url of [...ofSwaggerUi, ...['docs.js', 'docs.css', 'icon.svg'].map((name) => new URL(name, pages))]) {
+    const body = readFileSync(url)
+    const hash = createHash('sha256').update(body).digest('hex').slice(0, 12)
+    const { name, base, ext } = parse(url.pathname)
+    const path = `docs/files/${name}.${hash}${ext}`
+    replacements[base] = path
+    serve(app, `/${path}`, body, 'public, max-age=31536000, immutable')
   }
-  app.get('/docs/files/:name', { schema }, (request, reply) => {
-    const file = assets.get((request.params as { name: string }).name)
-    if (file === undefined) throw noSuchPath()
-    return file.send(request, reply, `public, max-age=${YEAR_S}, immutable`)
-  })
+  for (const [path, name] of Object.entries({ '/docs': 'docs.html', '/docs/errors': 'errors.html' })) {
+    const page = readFileSync(new URL(name, pages), 'utf8')
+    const html = page.replace(/%([\w.-]+)%/g, (_, key) => replacements[key] as string)
+    serve(app, path, Buffer.from(html))
+  }
+  // The second imports the first, so their names stay as they are.
+  for (const name of ['sync.py', 'check.py']) serve(app, `/docs/${name}`, readFileSync(new URL(name, examples)))
+  // The pages name their files relative to one address, so that they work behind a proxy with a prefix.
+  app.get('/docs/', { schema: { hide: true } }, (_request, reply) => reply.redirect('../docs', 301))
   // People who open the address of the service want the documentation; programs get the same as from any unknown path.
-  app.get('/', { schema }, (request, reply) => {
+  app.get('/', { schema: { hide: true } }, (request, reply) => {
     reply.header('vary', 'accept')
     if (request.accepts().type(['json', 'html']) !== 'html') throw noSuchPath()
     return reply.redirect('docs')

@@ -1,6 +1,5 @@
 // Every response is JSON, so a request whose Accept header excludes JSON fails. Sets the headers that all responses
 // share.
-import accepts from '@fastify/accepts'
 import type { FastifyInstance, onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { problem } from '../http/problems.js'
@@ -15,7 +14,6 @@ export const JSON_HEADERS = {
 
 export const jsonOnlyPlugin = fp(
   async (app: FastifyInstance) => {
-    await app.register(accepts)
     app.addHook('onRequest', (request, reply, next) => {
       reply.headers(JSON_HEADERS)
       next(request.accepts().type(TYPES) === false ? notAcceptable() : undefined)
@@ -25,12 +23,10 @@ export const jsonOnlyPlugin = fp(
       if (route.method === 'HEAD') route.onSend = [route.onSend as onSendHookHandler, withoutLengthOf304].flat()
     })
   },
-  { name: 'json-only', fastify: '5.x' },
+  { name: 'json-only', fastify: '5.x', dependencies: ['@fastify/accepts'] },
 )
 
-/**
- * Fastify gives a 304 to HEAD the length 0. RFC 9110, section 8.6, allows only the length that the 200 would have, or none.
- */
+/** Fastify gives a 304 to HEAD the length 0. RFC 9110, section 8.6, allows only that of the 200, or none. */
 const withoutLengthOf304: onSendHookHandler = (_request, reply, payload, next) => {
   if (reply.statusCode === 304) reply.removeHeader('content-length')
   next(null, payload)

@@ -72,13 +72,12 @@ export const withComponents = (described: object): Document => {
     ;(components.schemas as Record<string, Node>)[name] = withReferences(schema) as Node
   }
 
-  const uses = new Map<string, Operation[]>()
   for (const operation of operations) {
     const { operationId, parameters = [], responses } = operation
     for (const [status, response] of Object.entries(responses) as [string, Response][]) {
-      response.headers = Object.fromEntries(
-        Object.entries(response.headers).map(([name, header]) => [name, toComponent('headers', name, header)]),
-      )
+      for (const [name, header] of Object.entries(response.headers)) {
+        response.headers[name] = toComponent('headers', name, header)
+      }
       const media = response.content?.['application/json']
       if (media !== undefined) {
         media.schema = withReferences(media.schema) as Node
@@ -91,19 +90,21 @@ export const withComponents = (described: object): Document => {
         responses[status] = toComponent('responses', codes.map(capitalised).join('Or'), response)
       }
     }
-    operation.parameters = [...parameters, ...('304' in responses ? [ifNoneMatch] : [])].map((parameter) =>
-      explodedIfList(withReferences(parameter) as Parameter),
-    )
-    for (const parameter of operation.parameters) {
-      const key = JSON.stringify(parameter)
-      uses.set(key, [...(uses.get(key) ?? []), operation])
+    const all = [...parameters, ...('304' in responses ? [ifNoneMatch] : [])]
+    operation.parameters = withReferences(all) as Parameter[]
+    for (const parameter of operation.parameters as Parameter[]) {
+      // It tells how several values are written.
+      if (parameter.schema.type !== 'array') delete parameter.explode
     }
   }
 
   // A parameter of one operation is described where it is used.
+  const uses = operations.flatMap(({ tags, parameters = [] }) =>
+    parameters.map((parameter) => ({ tags, key: JSON.stringify(parameter) })),
+  )
   for (const operation of operations) {
     operation.parameters = (operation.parameters as Parameter[]).map((parameter) => {
-      const users = uses.get(JSON.stringify(parameter)) as Operation[]
+      const users = uses.filter(({ key }) => key === JSON.stringify(parameter))
       const tags = new Set(users.flatMap(({ tags }) => tags))
       const prefix = tags.size === 1 ? [...tags][0] : ''
       return users.length === 1 ? parameter : toComponent('parameters', prefix + capitalised(parameter.name), parameter)
@@ -111,12 +112,6 @@ export const withComponents = (described: object): Document => {
   }
   return document
 }
-
-/** `explode` tells how several values are written. A parameter that takes one value does not have it. */
-const explodedIfList = ({ explode, ...parameter }: Parameter): Parameter => ({
-  ...parameter,
-  ...(parameter.schema.type === 'array' && { explode }),
-})
 
 /** `not_found` as `NotFound`, and `If-None-Match` as `IfNoneMatch`. */
 const capitalised = (name: string): string =>

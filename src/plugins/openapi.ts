@@ -1,12 +1,10 @@
 // The OpenAPI 3.1 document, generated from the schemas of the routes, at /openapi.json and /openapi.yaml.
-import accepts from '@fastify/accepts'
 import swagger from '@fastify/swagger'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../schemas/index.js'
 import { excludedBy } from '../../schemas/kit.js'
-import type { Config } from '../config/config.js'
 import { compressionPlugin } from './compression.js'
 import { withComponents } from './openapi-components.js'
 
@@ -23,13 +21,16 @@ const shownQuery = (query: TObject): TObject => {
   return { ...query, properties }
 }
 
-interface Options extends Pick<Config, 'publicUrl' | 'contactUrl'> {
+const HEADERS = { 'cache-control': 'no-cache', vary: 'accept-encoding, origin', 'x-content-type-options': 'nosniff' }
+
+interface Options {
   /** Each with its part of the document. */
   readonly resources: readonly { readonly collection: string; readonly tag: { name: string; description: string } }[]
 }
 
 export const openapiPlugin = fp(
-  async (app: FastifyInstance, { publicUrl, contactUrl, resources }: Options) => {
+  async (app: FastifyInstance, { resources }: Options) => {
+    const { publicUrl, contactUrl } = app.config
     const names = new Intl.ListFormat('en-GB').format(resources.map(({ collection }) => collection))
     for (const schema of namedSchemas.values()) app.addSchema(schema)
     await app.register(swagger, {
@@ -65,28 +66,20 @@ export const openapiPlugin = fp(
       refResolver: { buildLocalReference: ({ $id }) => $id as string },
     })
     await app.register(async (docs) => {
-      await docs.register(accepts)
       await docs.register(compressionPlugin)
-      docs.addHook('onRequest', (_request, reply, next) => {
-        reply.headers({
-          'cache-control': 'no-cache',
-          vary: 'accept-encoding, origin',
-          'x-content-type-options': 'nosniff',
-        })
-        next()
-      })
       let json: string | undefined
-      // /docs/json and /docs/yaml are the addresses of earlier releases.
-      for (const url of ['/openapi.json', '/docs/json']) {
-        docs.get(url, { schema: { hide: true } }, async (_request, reply) => {
-          json ??= JSON.stringify(app.swagger())
-          return reply.type('application/json; charset=utf-8').send(json)
-        })
+      const formats = {
+        json: () => (json ??= JSON.stringify(app.swagger())),
+        yaml: () => app.swagger({ yaml: true }),
       }
-      for (const url of ['/openapi.yaml', '/docs/yaml']) {
-        docs.get(url, { schema: { hide: true } }, async (_request, reply) =>
-          reply.type('application/yaml; charset=utf-8').send(app.swagger({ yaml: true })),
-        )
+      for (const [format, text] of Object.entries(formats)) {
+        // /docs/json and /docs/yaml are the addresses of earlier releases.
+        for (const url of [`/openapi.${format}`, `/docs/${format}`]) {
+          docs.get(url, { schema: { hide: true } }, async (_request, reply) => {
+            reply.type(`application/${format}; charset=utf-8`).headers(HEADERS)
+            return text()
+          })
+        }
       }
     })
   },

@@ -9,10 +9,7 @@ import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { JSON_HEADERS } from './json-only.js'
 import { logWhenOver } from './request-log.js'
 
-/**
- * The headers that a response may have when it fails, and that are true of its own body alone. Fastify removes its type and
- * its length.
- */
+/** The headers that are true only of the body that failed. Fastify removes its type and its length. */
 const DESCRIBE_A_BODY = ['content-encoding', 'etag', 'link']
 
 export const problemsPlugin = fp(
@@ -20,7 +17,7 @@ export const problemsPlugin = fp(
     app.setErrorHandler((error, request, reply) => {
       // The caller has gone, so nobody reads this error.
       if (error === callerGone(request).reason) reply.hijack()
-      else sendProblem(toProblem(error), error, request, reply)
+      else sendProblem(error, request, reply)
     })
   },
   { name: 'problems', fastify: '5.x' },
@@ -29,7 +26,7 @@ export const problemsPlugin = fp(
 /** Handles errors that Fastify meets before it finds a route, such as a URL that is not encoded correctly. */
 export const frameworkErrors = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
   logWhenOver(request, reply)
-  sendProblem(toProblem(error), error, request, reply)
+  sendProblem(error, request, reply)
 }
 
 const toProblem = (error: unknown): ProblemError => {
@@ -61,7 +58,8 @@ const toProblem = (error: unknown): ProblemError => {
   return problem('internal_error', 'The service failed to handle this request')
 }
 
-const sendProblem = (found: ProblemError, cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
+const sendProblem = (cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
+  const found = toProblem(cause)
   // A problem that the service throws itself is expected and needs no log line. The store logs an outage, once.
   const isExpected = [ProblemError, Overloaded, StoreUnavailable].some((known) => cause instanceof known)
   // The stack of a slow query says nothing: the line of its request has its parameters.

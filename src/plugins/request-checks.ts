@@ -6,6 +6,7 @@ import {
   badEncoding,
   MAX_URL_BYTES,
   noSuchPath,
+  type ProblemCode,
   type ProblemError,
   problem,
   urlTooLong,
@@ -81,12 +82,11 @@ const headerProblem = ({ headers, raw }: FastifyRequest): ProblemError | undefin
   for (const [name, maxLength] of maxLengths) {
     const value = headers[name]
     if (value !== undefined && value.length > maxLength) {
-      const message = `must not be longer than ${maxLength} characters`
-      return problem('header_fields_too_large', `${name} ${message}`, { errors: [{ in: 'header', name, message }] })
+      return wrongHeader(name, `must not be longer than ${maxLength} characters`, 'header_fields_too_large')
     }
   }
-  const name = repeated(raw.rawHeaders)
-  if (name !== undefined) return wrongHeader(name, 'must be given only once')
+  const repeated = ['Host', 'Authorization'].find((name) => isRepeated(raw.rawHeaders, name))
+  if (repeated !== undefined) return wrongHeader(repeated, 'must be given only once')
   // RFC 9112, section 3.2. HTTP/1.0 requests need no Host header.
   if (headers.host === undefined && raw.httpVersion === '1.1') {
     return problem('bad_request', 'An HTTP/1.1 request needs a Host header')
@@ -96,19 +96,15 @@ const headerProblem = ({ headers, raw }: FastifyRequest): ProblemError | undefin
     : undefined
 }
 
-const wrongHeader = (name: string, message: string) =>
-  problem('bad_request', `${name} ${message}`, { errors: [{ in: 'header', name, message }] })
+const wrongHeader = (name: string, message: string, code: ProblemCode = 'bad_request') =>
+  problem(code, `${name} ${message}`, { errors: [{ in: 'header', name, message }] })
 
-/**
- * The header, of Host and Authorization, that is there more than once. In `headers` Node keeps only the first of them.
- */
-const repeated = (rawHeaders: readonly string[]): 'Host' | 'Authorization' | undefined => {
-  let hosts = 0
-  let keys = 0
+/** Whether a header is there more than once. In `headers` Node keeps only the first Host and Authorization. */
+const isRepeated = (rawHeaders: readonly string[], name: string): boolean => {
+  let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] as string
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
-    else if (name.length === 13 && name.toLowerCase() === 'authorization') keys += 1
+    const given = rawHeaders[i] as string
+    if (given.length === name.length && given.toLowerCase() === name.toLowerCase()) count += 1
   }
-  return hosts > 1 ? 'Host' : keys > 1 ? 'Authorization' : undefined
+  return count > 1
 }

@@ -49,9 +49,7 @@ export const requestLogPlugin = fp(
   { name: 'request-log', fastify: '5.x' },
 )
 
-/**
- * Logs a request when it has ended, even if the caller disconnected first. Fastify's onResponse hook would miss that.
- */
+/** Logs a request when it has ended. Fastify's onResponse hook would miss a caller that disconnected first. */
 export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void => {
   // A connection that is closed does not tell its address any more.
   const { ip, socket } = request

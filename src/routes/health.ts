@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { success } from '../../schemas/envelope.js'
 import { word } from '../../schemas/kit.js'
-import { databaseProblems, problemResponses, requestProblems, response } from './responses.js'
+import { databaseProblems, requestProblems, responses } from './responses.js'
 
 const Health = Type.Object(
   {
@@ -16,47 +16,44 @@ const Health = Type.Object(
   { title: 'HealthResponse' },
 )
 
-export const healthRoutes = (app: FastifyInstance): void => {
-  /** The running ping of the database. Requests share it, because anyone may send as many of them as they like. */
-  let ping: Promise<void> | undefined
-  const pingOnce = (): Promise<void> => {
-    ping ??= app.store.ping().finally(() => {
-      ping = undefined
-    })
-    return ping
-  }
+/** What both checks have in common in the OpenAPI document. */
+const common = { tags: ['Health'], security: [] }
 
+export const healthRoutes = (app: FastifyInstance): void => {
   app.get(
     '/health/live',
     {
       schema: {
+        ...common,
         operationId: 'getLive',
         summary: 'Whether the process is running',
         description: 'Asks nothing of the database.',
-        tags: ['Health'],
-        security: [],
-        response: { 200: response(Health, 'The process is running.'), ...problemResponses(requestProblems) },
+        response: responses(Health, requestProblems, { description: 'The process is running.' }),
       },
     },
     async () => ({ success: true, data: { status: 'live' } }),
   )
+
+  /** The running ping of the database. Requests share it, because anyone may send as many of them as they like. */
+  let ping: Promise<void> | undefined
   app.get(
     '/health/ready',
     {
       schema: {
+        ...common,
         operationId: 'getReady',
         summary: 'Whether the database responds',
         description: 'Pings the database. Requests at the same time share one ping.',
-        tags: ['Health'],
-        security: [],
-        response: {
-          200: response(Health, 'The database responds.'),
-          ...problemResponses([...requestProblems, ...databaseProblems]),
-        },
+        response: responses(Health, [...requestProblems, ...databaseProblems], {
+          description: 'The database responds.',
+        }),
       },
     },
     async () => {
-      await pingOnce()
+      ping ??= app.store.ping().finally(() => {
+        ping = undefined
+      })
+      await ping
       return { success: true, data: { status: 'ready' } }
     },
   )

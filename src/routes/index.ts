@@ -1,13 +1,12 @@
 // The paths of all resources, with their paging defaults, and those of the key.
 import type { FastifyInstance } from 'fastify'
-import type { Config } from '../config/config.js'
 import { resources } from '../pipelines/index.js'
 import { meRoutes } from './me.js'
 import { getOperation, listOperation } from './operations.js'
 import { syncRoutes } from './sync.js'
 
-export const resourceRoutes = (app: FastifyInstance, config: Config): void => {
-  const { maxPerPage, projectDefaults } = config
+export const resourceRoutes = (app: FastifyInstance): void => {
+  const { maxPerPage, projectDefaults } = app.config
   const usual = { page: 1, perPage: 50, maxPerPage }
   // The contract states the defaults of projects the other way round.
   const literal = { page: 50, perPage: 1, maxPerPage }
@@ -15,6 +14,6 @@ export const resourceRoutes = (app: FastifyInstance, config: Config): void => {
     listOperation(app, resource, resource === resources.projects && projectDefaults === 'literal' ? literal : usual)
     getOperation(app, resource)
   }
-  syncRoutes(app, config)
+  syncRoutes(app)
   meRoutes(app)
 }

@@ -20,22 +20,19 @@ export interface Page {
   readonly previous: Neighbour | undefined
 }
 
+/** Reads some rows of the list. */
+type Read = (slice: Slice) => Promise<BsonList>
+
 /**
  * Reads the page of a listing.
  * @param start where it begins; if undefined, by its number
- * @param read reads some rows of the list
  */
-export const readPage = async (
-  listing: Listing,
-  start: Start | undefined,
-  read: (slice: Slice) => Promise<BsonList>,
-): Promise<Page> => {
+export const readPage = async (listing: Listing, start: Start | undefined, read: Read): Promise<Page> => {
   const { page, perPage } = listing
-  const limit = perPage + 1
   const skip = listing.cursor === undefined ? (page - 1) * perPage : 0
   const list = await (start === undefined
-    ? readInOrder(listing, { isBackward: false, skip, limit }, read)
-    : readFrom(listing, start, limit, read))
+    ? readInOrder(listing, { isBackward: false, skip, limit: perPage + 1 }, read)
+    : readFrom(listing, start, read))
   const rows = list.documents
   const isBackward = start?.isBackward ?? false
   const shown = isBackward ? rows.slice(0, perPage).reverse() : rows.slice(0, perPage)
@@ -69,16 +66,12 @@ export const readPage = async (
 }
 
 /** The first rows after a start, in its direction. */
-const readFrom = async (
-  listing: Listing,
-  { position, isBackward, isInclusive }: Start,
-  limit: number,
-  read: (slice: Slice) => Promise<BsonList>,
-): Promise<BsonList> => {
+const readFrom = async (listing: Listing, start: Start, read: Read): Promise<BsonList> => {
+  const { position, isBackward, isInclusive } = start
   const { field, direction } = orderOf(listing, isBackward)
   const batches: Buffer[] = []
   let collection = ''
-  let left = limit
+  let left = listing.perPage + 1
   for (const range of rangesAfter(field, direction, position, isInclusive)) {
     const list = await readInOrder(listing, { range, isBackward, skip: 0, limit: left }, read)
     collection = list.collection
@@ -90,11 +83,7 @@ const readFrom = async (
 }
 
 /** Reads some rows of the list. Those without a sort value are put in the order of their ids. */
-const readInOrder = async (
-  listing: Listing,
-  slice: Slice,
-  read: (slice: Slice) => Promise<BsonList>,
-): Promise<BsonList> => {
+const readInOrder = async (listing: Listing, slice: Slice, read: Read): Promise<BsonList> => {
   const list = await read(slice)
   const { field, direction } = orderOf(listing, slice.isBackward)
   const rows = list.documents

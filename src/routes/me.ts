@@ -6,8 +6,7 @@ import { strict } from '../../schemas/kit.js'
 import { Me } from '../../schemas/me.js'
 import { MAX_WAIT_S } from '../../schemas/sync.js'
 import { MAX_URL_BYTES } from '../http/problems.js'
-import { commonProblems } from './operations.js'
-import { problemResponses, response } from './responses.js'
+import { commonProblems, responses } from './responses.js'
 
 export const meRoutes = (app: FastifyInstance): void => {
   const { maxPerPage: perPage, sync } = app.config
@@ -23,7 +22,7 @@ export const meRoutes = (app: FastifyInstance): void => {
           'For a first request: whose data the key reads, when the key expires, and the largest page, number of ids, wait and URL that the service accepts. For change feeds, it tells how long changes are held back and deletions are remembered. It costs almost nothing.',
         tags: ['Key'],
         querystring: strict({}),
-        response: { 200: response(one(Me)), ...problemResponses(commonProblems) },
+        response: responses(one(Me), commonProblems),
       },
     },
     async ({ scope: { organisation: id, keyId, keyName, expiresAt } }) => {

@@ -1,10 +1,11 @@
 // The two kinds of operation that every resource has: a list, and a record by its id.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fresh from 'fresh'
 import { IdParams, type PageLimits } from '../../schemas/common.js'
 import { one, type PageMetadata, page, partialPage } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
 import type { BsonDocument, BsonList } from '../bson/reader.js'
-import { type ProblemCode, problem } from '../http/problems.js'
+import { problem } from '../http/problems.js'
 import { allEnded, atOnce, inTurns } from '../limits/work.js'
 import type { Resource } from '../pipelines/resource.js'
 import type { Listing } from '../pipelines/stages.js'
@@ -13,24 +14,7 @@ import { etagOf } from '../serializer/etag.js'
 import { compileSelections } from '../serializer/selections.js'
 import { readPage, tokensOf } from './list-page.js'
 import { linkHeader, pageMetadata, totalOf } from './page-metadata.js'
-import {
-  databaseProblems,
-  notModified,
-  pageResponse,
-  problemResponses,
-  requestProblems,
-  taggedResponse,
-} from './responses.js'
-import { tagAndCompare } from './revalidation.js'
-
-/** The problems that every operation under /v1 can have. */
-export const commonProblems: ProblemCode[] = [
-  'invalid_parameter',
-  'unauthorized',
-  'overloaded',
-  ...requestProblems,
-  ...databaseProblems,
-]
+import { commonProblems, linked, responses, tagged } from './responses.js'
 
 const LIST =
   'A page of the records that match every given filter, in the order of `sortBy` and `sortOrder`. To read a whole list, begin with `cursor=*`: such pages cost the same however deep they are, while the pages of a number cost more the higher it is.'
@@ -57,11 +41,9 @@ export const listOperation = <Q extends Listing>(
         tags: [tag.name],
         description: `${descriptions.list}\n\n${LIST}`,
         querystring: query(limits),
-        response: {
-          200: pageResponse(partialPage(item)),
-          304: notModified,
-          ...problemResponses([...commonProblems, 'invalid_cursor', 'response_too_large']),
-        },
+        response: responses(partialPage(item), [...commonProblems, 'invalid_cursor', 'response_too_large'], {
+          headers: linked,
+        }),
       },
     },
     async (request, reply) => {
@@ -99,11 +81,7 @@ export const getOperation = (
         description: `${descriptions.get}\n\n${RECORD}`,
         params: IdParams(name),
         querystring: strict({}),
-        response: {
-          200: taggedResponse(response),
-          304: notModified,
-          ...problemResponses([...commonProblems, 'not_found']),
-        },
+        response: responses(response, [...commonProblems, 'not_found'], { headers: tagged }),
       },
     },
     async (request, reply) => {
@@ -115,7 +93,7 @@ export const getOperation = (
   )
 }
 
-/** Sends what was read, or a 304 if the caller has it already. */
+/** Sends what was read, or a 304 if the caller has it already (RFC 9110, section 13). */
 const sendDocuments = async (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -127,7 +105,11 @@ const sendDocuments = async (
   const isLarge = await share.claim(data.size)
   const { signal } = share.reading
   const tag = etagOf(data, _metadata)
-  if (tagAndCompare(request, reply, isLarge ? await inTurns(tag, signal) : atOnce(tag))) return reply.code(304).send()
+  const etag = isLarge ? await inTurns(tag, signal) : atOnce(tag)
+  reply.header('etag', etag)
+  // The caller's Cache-Control is meant for caches, and browsers' `fetch` sends `no-cache` with every If-None-Match.
+  const conditions = { 'if-none-match': request.headers['if-none-match'] }
+  if (fresh(conditions, { etag })) return reply.code(304).send()
   const link = _metadata && linkHeader(_metadata)
   if (link !== undefined) reply.header('link', link)
   const envelope = { success: true, ...content }

@@ -77,21 +77,13 @@ export const pageMetadata = (
   }
 }
 
-/**
- * A longer `Link` header is left out, in bytes: proxies and clients limit the headers of a response, often to 4 KiB.
- */
+/** A longer `Link` header is left out: proxies and clients limit the headers of a response, often to 4 KiB. */
 const MAX_LINK_BYTES = 2000
 
-/**
- * The links to the neighbours of a page as a `Link` header (RFC 8288), or undefined if there are none or they are too
- * long.
- */
+/** The links to the neighbours of a page as a `Link` header (RFC 8288), if there are any and they are short enough. */
 export const linkHeader = ({ pageLinks: { next, previous } }: PageMetadata): string | undefined => {
-  const links = [
-    ...(next === undefined ? [] : [`<${next}>; rel="next"`]),
-    ...(previous === undefined ? [] : [`<${previous}>; rel="prev"`]),
-  ]
-  const header = links.join(', ')
+  const links = [next && `<${next}>; rel="next"`, previous && `<${previous}>; rel="prev"`]
+  const header = links.filter(Boolean).join(', ')
   return header === '' || header.length > MAX_LINK_BYTES ? undefined : header
 }
 

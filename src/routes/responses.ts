@@ -11,40 +11,18 @@ const requestId = {
     'The id of the request in the log: the caller’s own, if it sent one of at most 64 letters, digits and `_.:-`.',
   ),
 }
-/** The headers of a list, besides those of every response. */
-const linked = {
+const ETag = header('The entity tag of the response, for the If-None-Match header of the next request.')
+/** The headers of a response that can be revalidated, and those of a page of a list. */
+export const tagged = { ETag }
+export const linked = {
   Link: header(
     'The links `next` and `previous` (as `prev`) of `pageLinks` (RFC 8288). Left out if longer than 2,000 bytes.',
   ),
-}
-/** The headers of a response that can be revalidated. */
-const tagged = {
-  ETag: header('The entity tag of the response, for the If-None-Match header of the next request.'),
-  ...requestId,
+  ETag,
 }
 const headersOf: Record<number, object> = {
   401: { 'WWW-Authenticate': header('The scheme of the key: `Bearer`.') },
   503: { 'Retry-After': header('When to try again, in seconds.') },
-}
-
-/** A successful response of the schema. */
-export const response = (schema: TSchema, description = schema.description) => ({
-  description,
-  headers: requestId,
-  content: { 'application/json': { schema } },
-})
-
-/** A successful response with an entity tag. */
-export const taggedResponse = (schema: TSchema) => ({ ...response(schema), headers: tagged })
-
-/** A page of a list, with links. */
-export const pageResponse = (schema: TSchema) => ({ ...response(schema), headers: { ...linked, ...tagged } })
-
-/** The response if the caller's entity tag is current. */
-export const notModified = {
-  description: 'The caller already has this response: If-None-Match names its entity tag. There is no body.',
-  headers: tagged,
-  type: 'null',
 }
 
 /** The problems that every request can have. */
@@ -57,24 +35,45 @@ export const requestProblems: ProblemCode[] = [
 ]
 /** The problems that every read of the database can have. */
 export const databaseProblems: ProblemCode[] = ['internal_error', 'service_unavailable', 'query_timeout']
+/** The problems that every operation under /v1 can have. */
+export const commonProblems: ProblemCode[] = [
+  'invalid_parameter',
+  'unauthorized',
+  'overloaded',
+  ...requestProblems,
+  ...databaseProblems,
+]
 
-/** The responses for these problems, by status. */
-export const problemResponses = (codes: readonly ProblemCode[]) =>
-  Object.fromEntries(
+/**
+ * The responses of an operation, by status.
+ * @param schema that of its successful response
+ * @param headers those of a successful response, besides that of every response
+ */
+export const responses = (
+  schema: TSchema,
+  codes: readonly ProblemCode[],
+  { description = schema.description, headers = {} }: { description?: string; headers?: { ETag?: object } } = {},
+) => ({
+  200: { description, headers: { ...headers, ...requestId }, content: { 'application/json': { schema } } },
+  ...(headers.ETag && {
+    304: {
+      description: 'The caller already has this response: If-None-Match names its entity tag. There is no body.',
+      headers: { ...tagged, ...requestId },
+      type: 'null',
+    },
+  }),
+  ...Object.fromEntries(
     [...new Set(codes.map((code) => problems[code].status))].sort().map((status) => {
       const ofStatus = codes.filter((code) => problems[code].status === status)
+      const examples = Object.fromEntries(ofStatus.map((code) => [code, {}]))
       return [
         status,
         {
           description: ofStatus.map((code) => problems[code].when).join('. Or: '),
           headers: { ...headersOf[status], ...requestId },
-          content: {
-            [PROBLEM_TYPE]: {
-              schema: refTo(Problem),
-              examples: Object.fromEntries(ofStatus.map((code) => [code, {}])),
-            },
-          },
+          content: { [PROBLEM_TYPE]: { schema: refTo(Problem), examples } },
         },
       ]
     }),
-  )
+  ),
+})

@@ -1,7 +1,6 @@
 // GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest.
 import type { FastifyInstance } from 'fastify'
 import { DigestPage, DigestQuery, FeedQuery, feedPage } from '../../schemas/sync.js'
-import type { Config } from '../config/config.js'
 import { FIRST_CURSOR } from '../paging/token.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
@@ -11,8 +10,7 @@ import { decodeCursor, encodeCursor } from '../sync/cursor.js'
 import { rangesOf, readDigests } from '../sync/digest.js'
 import { Feeds } from '../sync/feed.js'
 import { Waiting } from '../sync/waiting.js'
-import { commonProblems } from './operations.js'
-import { problemResponses, response } from './responses.js'
+import { commonProblems, responses } from './responses.js'
 
 const PER_PAGE = 50
 /** How often a feed is looked up for the requests that wait, and how old the clock of the database may be. */
@@ -28,30 +26,25 @@ const FEED =
 const DIGEST =
   'Count of the records and sum of their `updatedAt` for each range of ids. Where they differ from those of a copy, replace that range of the copy by what the list has from `idFrom` to `idTo`. Changes of the last seconds, which the feed still holds back (`settleMs` of `GET /v1/me`), differ too. It reads every record of the ranges, so a key may have one digest at a time.'
 
-export const syncRoutes = (app: FastifyInstance, config: Config): void => {
-  const { settleMs } = config.sync
-  const clock = databaseClock(app.store, Math.min(INTERVAL_MS, settleMs))
-  const feeds = new Feeds(app.store, clock, config.sync)
-  const max = Math.floor(config.maxConnections / WAITING_SHARE)
+export const syncRoutes = (app: FastifyInstance): void => {
+  const { sync, maxConnections } = app.config
+  const clock = databaseClock(app.store, Math.min(INTERVAL_MS, sync.settleMs))
+  const feeds = new Feeds(app.store, clock, sync)
+  const max = Math.floor(maxConnections / WAITING_SHARE)
   const waiting = new Waiting({ max, maxPerKey: WAITING_PER_KEY, intervalMs: INTERVAL_MS })
   app.closing.addEventListener('abort', () => waiting.close())
 
   // Most copies are of entries, so they stand first in the documentation.
   const { entries, ...others } = resources
   for (const resource of [entries, ...Object.values(others)]) {
-    feedOperation(app, resource, config, feeds, waiting)
+    feedOperation(app, resource, feeds, waiting)
     digestOperation(app, resource, clock)
   }
 }
 
 /** Registers the change feed of a resource. */
-const feedOperation = (
-  app: FastifyInstance,
-  resource: Resource,
-  { maxPerPage, sync }: Config,
-  feeds: Feeds,
-  waiting: Waiting,
-): void => {
+const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, waiting: Waiting): void => {
+  const { maxPerPage, sync } = app.config
   const { collection, item, operationIds } = resource
   const operationId = operationIds.sync
   const page = feedPage(item.schema)
@@ -66,10 +59,7 @@ const feedOperation = (
         description: FEED,
         tags: ['Sync'],
         querystring: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }),
-        response: {
-          200: response(page),
-          ...problemResponses([...commonProblems, 'invalid_cursor', 'cursor_expired', 'response_too_large']),
-        },
+        response: responses(page, [...commonProblems, 'invalid_cursor', 'cursor_expired', 'response_too_large']),
       },
     },
     async (request, reply) => {
@@ -91,11 +81,8 @@ const feedOperation = (
 }
 
 /** Registers the digest of a resource. */
-const digestOperation = (
-  app: FastifyInstance,
-  { collection, operationIds }: Resource,
-  clock: () => Promise<number>,
-): void => {
+const digestOperation = (app: FastifyInstance, resource: Resource, clock: () => Promise<number>): void => {
+  const { collection, operationIds } = resource
   app.get(
     `/sync/${collection}/digest`,
     {
@@ -106,7 +93,7 @@ const digestOperation = (
         description: DIGEST,
         tags: ['Sync'],
         querystring: DigestQuery,
-        response: { 200: response(DigestPage), ...problemResponses(commonProblems) },
+        response: responses(DigestPage, commonProblems),
       },
     },
     async (request) => {

@@ -2,12 +2,12 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { problem } from '../../src/http/problems.js'
-import { response } from '../../src/routes/responses.js'
+import { responses } from '../../src/routes/responses.js'
 import { testApp } from '../support/app.js'
 
 t.test('a deprecated operation has both headers, with an error too, and is marked in the document', async (t) => {
   const { app } = await testApp(t)
-  const schema = { tags: ['Health'], response: { 200: response(Type.Object({}, { title: 'Old', description: 'd' })) } }
+  const schema = { tags: ['Health'], response: responses(Type.Object({}, { title: 'Old', description: 'd' }), []) }
   const deprecated = { since: new Date('2026-01-01T00:00:00Z'), sunset: new Date('2027-01-01T00:00:00Z') }
   app.get('/old', { schema: { ...schema, operationId: 'getOld' }, config: { deprecated } }, async () => ({}))
   app.get('/broken', { schema: { ...schema, operationId: 'getBroken' }, config: { deprecated } }, async () => {

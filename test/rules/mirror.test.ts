@@ -25,7 +25,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/plugins/openapi-components': 'plugins/openapi',
   'src/release': 'plugins/request-log and cli',
   'src/routes/index': 'plugins/openapi',
-  'src/routes/responses': 'routes/revalidation and plugins/response-buffers',
+  'src/routes/responses': 'routes/operations-revalidation and plugins/openapi',
   'src/store/stuck': 'store/mongo',
   'src/validation/parameters': 'service/bad-input',
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Type } from '@sinclair/typebox'
 import t, { type Test } from 'tap'
 import { collections } from '../../src/documents/collections.js'
-import { response } from '../../src/routes/responses.js'
+import { responses } from '../../src/routes/responses.js'
 import { testApp } from '../support/app.js'
 import { type Block, blocksOf, firstMissing, pages } from '../support/pages.js'
 import { goesOn, PATH, type Program, Reader } from '../support/reader.js'
@@ -144,7 +144,7 @@ const HELD: Record<string, (t: Test, block: Block, reader: Reader) => Promise<un
     const since = new Date(1000 * Number(shown.Deprecation?.slice(1)))
     const schema = {
       operationId: 'getOld',
-      response: { 200: response(Type.Object({}, { title: 'Old', description: 'd' })) },
+      response: responses(Type.Object({}, { title: 'Old', description: 'd' }), []),
     }
     app.get(
       '/old',

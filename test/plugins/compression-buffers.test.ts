@@ -1,10 +1,11 @@
-// The buffers of responses: used again after a response was sent, and not earlier.
+// The buffers of responses that are not compressed: used again after a response was sent, and not earlier.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import accepts from '@fastify/accepts'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
-import { responseBuffersPlugin } from '../../src/plugins/response-buffers.js'
+import { compressionPlugin } from '../../src/plugins/compression.js'
 import { serializerCompiler } from '../../src/serializer/compiler.js'
 import { listen } from '../support/app.js'
 import { listOf, plain } from '../support/stored.js'
@@ -19,7 +20,8 @@ const start = async (t: Test) => {
   const app = Fastify()
   t.teardown(() => app.close())
   app.setSerializerCompiler(serializerCompiler)
-  await app.register(responseBuffersPlugin)
+  await app.register(accepts)
+  await app.register(compressionPlugin)
   app.addHook('onSend', async (_request, _reply, payload) => {
     sent.push(payload as Buffer)
     return payload
@@ -29,7 +31,9 @@ const start = async (t: Test) => {
     return { data: listOf([Array.from({ length: ROWS }, () => row)]) }
   })
   const port = await listen(app)
-  return { port, sent, get: async (letter: string) => (await fetch(`http://127.0.0.1:${port}/${letter}`)).text() }
+  const headers = { 'accept-encoding': 'identity' }
+  const get = async (letter: string) => (await fetch(`http://127.0.0.1:${port}/${letter}`, { headers })).text()
+  return { port, sent, get }
 }
 
 const bodyOf = (letter: string): string =>
