@@ -236,11 +236,12 @@ export interface Tombstone {
   readonly deletedAt: Date
 }
 
-/** The index of tombstones. It contains nothing else. */
-export const TOMBSTONE_INDEX: Index = ['deletedFrom', 'deletedAt', '_id']
+export const DELETED_AT = 'deletedAt'
+/** The field that only tombstones have. It names the organisation in place of `organisation`. */
+export const DELETED_FROM = 'deletedFrom'
 
-/** The field whose index tells the database when to delete a tombstone. */
-export const TOMBSTONE_EXPIRY = 'deletedAt'
+/** The index of tombstones. It contains nothing else. */
+export const TOMBSTONE_INDEX: Index = [DELETED_FROM, DELETED_AT, '_id']
 
 const authors = { createdBy: 'users', modifiedBy: 'users' } as const
 
@@ -252,14 +253,4 @@ export const references: { readonly [C in CollectionName]?: Readonly<Record<stri
 }
 
 /** The document type of each collection. */
-export interface Documents {
-  organisations: OrganisationDocument
-  users: UserDocument
-  agents: AgentDocument
-  forms: FormDocument
-  projects: ProjectDocument
-  dispatches: DispatchDocument
-  entries: EntryDocument
-  apiKeys: ApiKeyDocument
-  seeds: SeedDocument
-}
+export type Documents = { [C in CollectionName]: Static<(typeof collections)[C]['schema']> }

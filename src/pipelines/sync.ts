@@ -1,14 +1,11 @@
 // The queries of the change feed and of the digest. They are pure functions, without I/O.
-import type { RecordCollection } from '../documents/collections.js'
+import { DELETED_AT, DELETED_FROM, type RecordCollection } from '../documents/collections.js'
 import type { NoValue } from './keyset.js'
 import type { Resource } from './resource.js'
 import { type Condition, type Expression, Query, type Scope, type Stage } from './stages.js'
 
 /** The field that orders the records of a feed. Tombstones are ordered by `deletedAt`. */
 export type Stamp = 'changedAt' | 'updatedAt'
-export const DELETED_AT = 'deletedAt'
-/** The field that only tombstones have. It names the organisation in place of `organisation`. */
-export const DELETED_FROM = 'deletedFrom'
 
 /** What a feed shows: the records of a collection, each as an item of its list. */
 export type FeedResource = Pick<Resource, 'collection' | 'itemShape'>

@@ -19,10 +19,10 @@ import {
   type Collection,
   type CollectionName,
   collections,
+  DELETED_AT,
   type Documents,
   isRecordCollection,
   type RecordCollection,
-  TOMBSTONE_EXPIRY,
   TOMBSTONE_INDEX,
   UNSTAMPED,
 } from '../documents/collections.js'
@@ -282,7 +282,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
    * Makes the database delete old tombstones. A changed setting changes the index that exists, unless it is to be kept.
    */
   const expireTombstones = async (name: RecordCollection, keepExpiry: boolean): Promise<void> => {
-    const index = { key: keyOf([TOMBSTONE_EXPIRY]), ...ofTombstones }
+    const index = { key: keyOf([DELETED_AT]), ...ofTombstones }
     const expireAfterSeconds = settings.tombstoneDays * SECONDS_A_DAY + SPARE_SECONDS
     try {
       await run(() => collection(name).createIndexes([{ ...index, expireAfterSeconds }]))

@@ -10,14 +10,13 @@ import {
   UnwritableDocument,
 } from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
+import { DELETED_AT, DELETED_FROM } from '../documents/collections.js'
 import { problem } from '../http/problems.js'
 import { inOrderOfIds, sortKeyOfId } from '../paging/empty-values.js'
 import { MAX_ID_BYTES } from '../paging/position.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import type { Scope } from '../pipelines/stages.js'
 import {
-  DELETED_AT,
-  DELETED_FROM,
   type FeedRange,
   type FeedResource,
   hasNoStamps,
