@@ -4,7 +4,7 @@ import type { FastifySerializerCompiler } from 'fastify'
 import { namedSchemas } from '../../schemas/index.js'
 import { BsonDocument, BsonList } from '../bson/reader.js'
 import { atOnce, inTurns } from '../limits/work.js'
-import { compileFeedItems, type FeedItems } from './feed.js'
+import { compileFeedItems, type FeedItem } from './feed.js'
 import { Output } from './output.js'
 import { compileDocuments } from './writer.js'
 
@@ -88,7 +88,7 @@ const partWriter = (schema: TSchema): PartWriter => {
 
 const feedWriter = (schemas: readonly TSchema[]): PartWriter => {
   const write = compileFeedItems(schemas, namedSchemas)
-  return (value, size, out) => write(value as FeedItems, size, out)
+  return (value, size, out) => write(value as readonly FeedItem[], size, out)
 }
 
 const resolve = (schema: TSchema): TSchema =>

@@ -24,7 +24,7 @@ import {
   rowsIn,
   type Stamp,
 } from '../pipelines/sync.js'
-import { FeedItems } from '../serializer/feed.js'
+import type { FeedItem } from '../serializer/feed.js'
 import type { Reading, Store } from '../store/store.js'
 import type { Clock } from './clock.js'
 import { type Cursor, type FeedPosition, START } from './cursor.js'
@@ -45,17 +45,11 @@ export interface FeedSettings {
 }
 
 export interface FeedPage {
-  readonly items: FeedItems
+  readonly items: readonly FeedItem[]
   /** The size of the page in bytes of BSON. */
   readonly size: number
   readonly hasMore: boolean
   readonly next: Cursor
-}
-
-/** The row of a feed: a record or a tombstone. */
-interface Row {
-  readonly document: BsonDocument
-  readonly isDeleted: boolean
 }
 
 /** Whose feed is read, and of what. */
@@ -103,7 +97,7 @@ export class Feeds {
       const found = await this.page(feed, cursor, perPage, place.reading)
       const from = found.next.position.stamp
       const ms = until - performance.now()
-      if (found.items.items.length > 0 || from === null || ms <= 0) return found
+      if (found.items.length > 0 || from === null || ms <= 0) return found
       place.leave()
       const { signal } = place.reading
       if (!(await waiting.wait(feed.scope, nameOf(feed), lookUp, { from, ms, signal }))) return found
@@ -133,7 +127,7 @@ export class Feeds {
     const shown = rows.slice(0, count)
     const hasMore = rows.length > count
     return {
-      items: new FeedItems(shown),
+      items: shown,
       size: sizeOf(shown),
       hasMore,
       next: { began, position: hasMore ? this.#between(rows.slice(count - 1)) : later(position, horizon) },
@@ -149,8 +143,8 @@ export class Feeds {
     ranges: readonly FeedRange[],
     limit: number,
     reading?: Reading,
-  ): Promise<{ rows: Row[]; limit: number }> {
-    const rows: Row[] = []
+  ): Promise<{ rows: FeedItem[]; limit: number }> {
+    const rows: FeedItem[] = []
     try {
       for (const range of ranges) {
         rows.push(...(await this.#rowsIn(feed, range, limit - rows.length, reading)))
@@ -184,7 +178,7 @@ export class Feeds {
   }
 
   /** The first rows of a range in their order. */
-  async #rowsIn({ scope, resource }: Feed, range: FeedRange, limit: number, reading?: Reading): Promise<Row[]> {
+  async #rowsIn({ scope, resource }: Feed, range: FeedRange, limit: number, reading?: Reading): Promise<FeedItem[]> {
     const { stamp } = this.settings
     const read = (range: FeedRange): Promise<BsonList> =>
       this.store.aggregate(rowsIn(scope, resource, stamp, range, limit), { ...reading, from: 'primary' })
@@ -200,7 +194,7 @@ export class Feeds {
   }
 
   /** Merges records and tombstones. The database has put each of them in order. */
-  #inOrder(rows: Row[]): Row[] {
+  #inOrder(rows: FeedItem[]): FeedItem[] {
     if (!rows.some(({ isDeleted }) => isDeleted)) return rows
     return rows
       .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: sortKeyOfId(row.document.bytes) }))
@@ -209,8 +203,8 @@ export class Feeds {
   }
 
   /** A position between two rows. If their stamps differ, it has no id, so that one range follows it instead of two. */
-  #between(rows: readonly Row[]): FeedPosition {
-    const [last, next] = rows as [Row, Row]
+  #between(rows: readonly FeedItem[]): FeedPosition {
+    const [last, next] = rows as [FeedItem, FeedItem]
     const stamp = this.#stampOf(last) ?? null
     if (stamp !== null && this.#stampOf(next) !== stamp) return { stamp: stamp + 1, id: null }
     const id = idOf(last)
@@ -222,15 +216,15 @@ export class Feeds {
     throw new UnwritableDocument(collection, name, '_id', reason)
   }
 
-  #stampOf({ document: { bytes }, isDeleted }: Row): number | undefined {
+  #stampOf({ document: { bytes }, isDeleted }: FeedItem): number | undefined {
     return dateOf(bytes, fieldOf(bytes, 0, isDeleted ? DELETED_AT : this.settings.stamp))
   }
 }
 
-const sizeOf = (rows: readonly Row[]): number => rows.reduce((size, { document }) => size + document.bytes.length, 0)
+const sizeOf = (rows: readonly FeedItem[]): number => rows.reduce((size, { document }) => size + document.bytes.length, 0)
 
 /** How many of the rows fit into a page: as many as MAX_PAGE_BYTES allows, and at least one. */
-const fitting = (rows: readonly Row[]): number => {
+const fitting = (rows: readonly FeedItem[]): number => {
   let size = 0
   const first = rows.findIndex(({ document }) => {
     size += document.bytes.length
@@ -254,9 +248,9 @@ const later = (position: FeedPosition, horizon: number): FeedPosition =>
   position.stamp !== null && position.stamp >= horizon ? position : { stamp: horizon, id: null }
 
 /** The id of a row, or undefined if it is not a string. */
-const idOf = ({ document: { bytes } }: Row): string | undefined => stringOf(bytes, fieldOf(bytes, 0, '_id'))
+const idOf = ({ document: { bytes } }: FeedItem): string | undefined => stringOf(bytes, fieldOf(bytes, 0, '_id'))
 
-const rowsOf = ({ collection, documents }: BsonList): Row[] =>
+const rowsOf = ({ collection, documents }: BsonList): FeedItem[] =>
   reading(collection, () =>
     documents.map((bytes) => ({ document: new BsonDocument(collection, bytes), isDeleted: isTombstone(bytes) })),
   )
