@@ -186,13 +186,10 @@ interface Field {
  * }
  */
 class Compiler {
-  readonly #named: ReadonlyMap<string, TSchema>
-  readonly #code: string[]
-
-  constructor(named: ReadonlyMap<string, TSchema>, code: string[]) {
-    this.#named = named
-    this.#code = code
-  }
+  constructor(
+    readonly named: ReadonlyMap<string, TSchema>,
+    readonly code: string[],
+  ) {}
 
   writerOf(schema: TSchema): Writer {
     if (!isJoined(schema)) return this.#writerOf(schema)
@@ -203,7 +200,7 @@ class Compiler {
 
   #writerOf(schema: TSchema): Writer {
     if (schema.$ref !== undefined) {
-      const target = this.#named.get(schema.$ref)
+      const target = this.named.get(schema.$ref)
       if (target === undefined) throw new Error(`No schema is named ${schema.$ref}`)
       return this.writerOf(target)
     }
@@ -236,8 +233,8 @@ class Compiler {
 
   /** Adds a function with a body that returns the place after its output. Returns the function's name. */
   #function(body: string): string {
-    const name = `write${this.#code.length}`
-    this.#code.push(`function ${name}(input, type, at, output, to) {\n${body}\n}`)
+    const name = `write${this.code.length}`
+    this.code.push(`function ${name}(input, type, at, output, to) {\n${body}\n}`)
     return name
   }
 
