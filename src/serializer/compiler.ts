@@ -10,10 +10,6 @@ import { compileDocuments } from './writer.js'
 
 type Envelope = Readonly<Record<string, unknown>>
 
-/** Most responses share one output, because they are written synchronously. */
-const shared = new Output()
-/** The outputs for responses in steps that are not in use. */
-const idle: Output[] = []
 /** How many bytes of BSON are written before other work gets its turn: some tenths of a millisecond. */
 const STEP_BYTES = 64 * 1024
 
@@ -55,17 +51,14 @@ const compile = ({ properties = {} }: TSchema): ResponseSerializer => {
   }
 
   const serialize = (payload: Envelope): Buffer => {
-    shared.reset()
-    atOnce(steps(payload, Number.POSITIVE_INFINITY, shared))
-    return shared.take()
+    const out = new Output()
+    atOnce(steps(payload, Number.POSITIVE_INFINITY, out))
+    return out.take()
   }
   const inSteps = async (payload: Envelope, signal?: AbortSignal): Promise<Buffer> => {
-    const out = idle.pop() ?? new Output()
+    const out = new Output()
     await inTurns(steps(payload, STEP_BYTES, out), signal)
-    const response = out.take()
-    out.reset()
-    idle.push(out)
-    return response
+    return out.take()
   }
   return Object.assign(serialize, { inSteps })
 }

@@ -20,7 +20,6 @@ const record = (document: BsonDocument) => ({ document, isDeleted: false })
 /** The items as JSON, and in how many steps they were written. */
 const written = (items: Parameters<typeof write>[0], size = Number.POSITIVE_INFINITY) => {
   const out = new Output()
-  out.reset()
   const steps = [...write(items, size, out)].length
   return { items: JSON.parse(out.take().toString()), steps }
 }
