@@ -153,7 +153,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
       // The driver wraps the error that ended a bulk insert.
       const error =
         thrown instanceof MongoBulkWriteError && isOutage(thrown.errorResponse) ? thrown.errorResponse : thrown
-      if (isTimeout(error)) throw new QueryTimeout(error)
+      if (error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED) throw new QueryTimeout(error)
       if (isOutage(error)) throw new StoreUnavailable(error)
       throw error
     }
@@ -162,9 +162,6 @@ export const mongoStore = (settings: MongoSettings): Store => {
   const runRead = <T>(operation: () => Promise<T>): Promise<T> => withTimeLimit(longestReadMs, run(operation))
 
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
-
-  const cursor = (query: Read, stages: readonly Document[], options: AggregateOptions = {}) =>
-    collection(query.collection).aggregate([{ $match: query.match }, ...stages], options)
 
   /**
    * The command for a query. A cursor of the driver would take longer than everything else that the driver does for a
@@ -216,7 +213,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   /** The documents of a query as bytes. There is no time limit, because it counts for a cursor as a whole. */
   async function* buffers(query: Read, stages: readonly Document[], options?: AggregateOptions) {
-    const documents = cursor(query, stages, { ...RAW, batchSize: STREAM_BATCH, ...options })
+    const pipeline = [{ $match: query.match }, ...stages]
+    const documents = collection(query.collection).aggregate(pipeline, { ...RAW, batchSize: STREAM_BATCH, ...options })
     try {
       while (await runRead(() => documents.hasNext())) {
         // These are Buffers because of RAW, which the driver's types do not reflect.
@@ -243,10 +241,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
     // No withRetry() here: the driver retries a cursor once by itself.
     const batches: Buffer[] = []
     let size = 0
-    for await (const documents of buffers(query, stagesOf(query), {
-      ...limit,
-      ...(from && { readPreference: from }),
-    })) {
+    const options = { ...limit, ...(from && { readPreference: from }) }
+    for await (const documents of buffers(query, stagesOf(query), options)) {
       const batch = bsonArray(documents)
       batches.push(batch)
       size += batch.length
@@ -378,13 +374,8 @@ const keyOf = (fields: readonly string[]) => Object.fromEntries(fields.map((fiel
 const ofTombstones = { partialFilterExpression: { deletedFrom: { $exists: true } } }
 
 /** The driver's options from the settings, without those that the URI overrides. */
-const clientOptions = ({
-  uri,
-  queryTimeoutMs,
-  poolSize,
-  timeoutMs,
-  readPreference,
-}: MongoSettings): MongoClientOptions => {
+const clientOptions = (settings: MongoSettings): MongoClientOptions => {
+  const { uri, queryTimeoutMs, poolSize, timeoutMs, readPreference } = settings
   const options: MongoClientOptions = {
     appName: 'field-data-api',
     maxPoolSize: poolSize,
@@ -397,8 +388,6 @@ const clientOptions = ({
   const named = new Set([...new URLSearchParams(uri.replace(/^[^?]*/, '')).keys()].map((name) => name.toLowerCase()))
   return Object.fromEntries(Object.entries(options).filter(([name]) => !named.has(name.toLowerCase())))
 }
-
-const isTimeout = (error: unknown): boolean => error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED
 
 /** Whether an insert failed only because some documents exist already. */
 const isAllTaken = (error: unknown): boolean =>
