@@ -117,7 +117,6 @@ export class BsonList {
     return new BsonList(this.collection, [...this.batches.slice(0, index), batch.subarray(0, end + 1)])
   }
 
-  /** The size in bytes. */
   get size(): number {
     return this.batches.reduce((size, { length }) => size + length, 0)
   }
@@ -136,7 +135,6 @@ export class BsonDocument {
     readonly bytes: Buffer,
   ) {}
 
-  /** The size in bytes. */
   get size(): number {
     return this.bytes.length
   }
@@ -253,7 +251,7 @@ export function* elements(bytes: Buffer, start: number): Generator<Element> {
 }
 
 /** Where the first element of a document or an array begins, after its length. */
-const FIRST_ELEMENT = 4
+export const FIRST_ELEMENT = 4
 
 /** The documents of an array. Unlike elements(), it creates no objects but them. */
 const documentsIn = (bytes: Buffer): Buffer[] => {

@@ -174,7 +174,7 @@ export interface Collection {
  * @param filters from the one that leaves the most records to the one that leaves the fewest. Where several indexes look
  * equally good to DocumentDB, it takes the one that was created last.
  */
-const byOrganisation = (sorts: readonly string[] = [], filters: readonly string[] = []): Index[] => {
+const byOrganisation = (sorts: readonly string[], filters: readonly string[]): Index[] => {
   const keys = [
     ...[...sorts, ...filters].map((field) => [field]),
     ...filters.flatMap((filter) => sorts.map((sort) => [...new Set([filter, sort])])),

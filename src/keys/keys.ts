@@ -77,12 +77,7 @@ export const keysOf = (
    * @param wasVerified whether a key with this id was verified before. It then stays cached even if this request has the
    * wrong secret.
    */
-  const find = async (
-    keyId: string,
-    hash: string,
-    wasVerified: boolean,
-    address: string,
-  ): Promise<ApiKeyDocument | undefined> => {
+  const find = async (keyId: string, hash: string, wasVerified: boolean, address: string) => {
     const refused = unknown.get(keyId)
     if (refused !== undefined && refused.hash !== hash && elapsed() < refused.until) return undefined
     const { document, queriedAt } = await lookUp(keyId, wasVerified ? undefined : address)

@@ -45,7 +45,7 @@ export const compileFeedItems = ([record, deleted]: readonly TSchema[], named: R
     for (const [i, item] of items.entries()) {
       if (i > 0) out.byte(comma)
       write(item, out)
-      rest -= item.document.bytes.length
+      rest -= item.document.size
       if (rest > 0) continue
       rest = size
       yield

@@ -12,6 +12,7 @@ import {
   documentEnd,
   type Element,
   elements,
+  FIRST_ELEMENT,
   reading,
   UnwritableDocument,
   valueEnd,
@@ -22,9 +23,6 @@ import { OVERHANG, ROOM, type ScalarWriter, scalars, type Write, type Writer, Wr
 
 /** How deep values of Type.Unknown may nest. MongoDB stores at most 100 levels. */
 const MAX_DEPTH = 100
-
-/** Where the first item of a BSON array begins, after the array's length. */
-const FIRST_ITEM = 4
 
 const comma = 0x2c
 const openObject = 0x7b
@@ -73,7 +71,7 @@ export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSc
       let isFirst = true
       for (const batch of batches) {
         const input = new Bytes(batch)
-        let at = FIRST_ITEM
+        let at = FIRST_ELEMENT
         for (;;) {
           const next = writing(collection, batch, true, () => writeItems(input, at, size, out, isFirst))
           if (next === at) break

@@ -16,14 +16,7 @@ import { inOrderOfIds, sortKeyOfId } from '../paging/empty-values.js'
 import { MAX_ID_BYTES } from '../paging/position.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import type { Scope } from '../pipelines/stages.js'
-import {
-  type FeedRange,
-  type FeedResource,
-  hasNoStamps,
-  newestIn,
-  rowsIn,
-  type Stamp,
-} from '../pipelines/sync.js'
+import { type FeedRange, type FeedResource, hasNoStamps, newestIn, rowsIn, type Stamp } from '../pipelines/sync.js'
 import type { FeedItem } from '../serializer/feed.js'
 import type { Reading, Store } from '../store/store.js'
 import type { Clock } from './clock.js'
@@ -221,13 +214,14 @@ export class Feeds {
   }
 }
 
-const sizeOf = (rows: readonly FeedItem[]): number => rows.reduce((size, { document }) => size + document.bytes.length, 0)
+const sizeOf = (rows: readonly FeedItem[]): number =>
+  rows.reduce((size, { document }) => size + document.size, 0)
 
 /** How many of the rows fit into a page: as many as MAX_PAGE_BYTES allows, and at least one. */
 const fitting = (rows: readonly FeedItem[]): number => {
   let size = 0
   const first = rows.findIndex(({ document }) => {
-    size += document.bytes.length
+    size += document.size
     return size > MAX_PAGE_BYTES
   })
   return first === -1 ? rows.length : Math.max(1, first)
