@@ -1,7 +1,8 @@
 // The resource dispatches.
+import { Agent } from '../../schemas/agents.js'
 import { Dispatch, DispatchListItem, DispatchListQuery, dispatchStatusFilter } from '../../schemas/dispatches.js'
 import { DispatchUser } from '../../schemas/users.js'
-import { authorReferences, embed, embedAuthors, recipientReferences, recipientsField } from './joins.js'
+import { authorReferences, embed, embedAuthors, referencesTo } from './joins.js'
 import { defineResource } from './resource.js'
 import type { Expression, Stage } from './stages.js'
 
@@ -19,6 +20,7 @@ const idObjects = (field: string): Stage => ({
   },
 })
 
+const recipientsField = 'recipients.agents'
 const agentGroups = idObjects('recipients.agentGroups')
 
 export const dispatches = defineResource<DispatchListQuery>({
@@ -53,6 +55,8 @@ export const dispatches = defineResource<DispatchListQuery>({
       project: embed('projects'),
       ...embedAuthors,
     },
-    references: [recipientReferences],
+    // There may be thousands of recipients. A $lookup returns them in the collection's order, and an expression that
+    // restores the order of the dispatch takes quadratic time.
+    references: [referencesTo('agents', [recipientsField], Agent)],
   },
 })

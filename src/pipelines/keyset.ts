@@ -15,7 +15,6 @@ export interface Position {
 /** A condition that a sort value is missing, or that it is null. A condition `null` finds both. */
 export type NoValue = { readonly $exists: false } | { readonly $type: 'null' }
 
-/** The direction of a sort. */
 export type Direction = 1 | -1
 
 /** The first point in time that a Date can hold. */

@@ -27,7 +27,7 @@ const compiled = new WeakMap<TSchema, ResponseSerializer>()
  * in its order: documents through a writer that is compiled from their schema, other values through JSON.stringify.
  */
 export const compileResponse = (unresolved: TSchema): ResponseSerializer => {
-  const schema = resolve(unresolved)
+  const schema = unresolved.$ref === undefined ? unresolved : (namedSchemas.get(unresolved.$ref) as TSchema)
   const serializer = compiled.get(schema) ?? compile(schema)
   compiled.set(schema, serializer)
   return serializer
@@ -70,7 +70,10 @@ export const serializerCompiler = (({ schema }: { schema: TSchema }) =>
 type PartWriter = (value: unknown, size: number, out: Output) => Generator<void>
 
 const partWriter = (schema: TSchema): PartWriter => {
-  if (schema.items?.anyOf !== undefined) return feedWriter(schema.items.anyOf)
+  if (schema.items?.anyOf !== undefined) {
+    const write = compileFeedItems(schema.items.anyOf, namedSchemas)
+    return (value, size, out) => write(value as readonly FeedItem[], size, out)
+  }
   const documents = compileDocuments(schema.type === 'array' ? schema.items : schema, namedSchemas)
   return function* (value, size, out) {
     if (value instanceof BsonList) yield* documents.list(value, size, out)
@@ -78,11 +81,3 @@ const partWriter = (schema: TSchema): PartWriter => {
     else out.text(JSON.stringify(value))
   }
 }
-
-const feedWriter = (schemas: readonly TSchema[]): PartWriter => {
-  const write = compileFeedItems(schemas, namedSchemas)
-  return (value, size, out) => write(value as readonly FeedItem[], size, out)
-}
-
-const resolve = (schema: TSchema): TSchema =>
-  schema.$ref === undefined ? schema : (namedSchemas.get(schema.$ref) as TSchema)

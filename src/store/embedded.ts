@@ -26,8 +26,7 @@ import {
 import type { Condition, Lookup, Query, Stage } from '../pipelines/stages.js'
 import { compareValues, isSameType } from './bson-order.js'
 import { withReferences } from './references.js'
-import type { Reading, Store } from './store.js'
-import { storedOf } from './stored.js'
+import { type Reading, type Store, storedOf } from './store.js'
 
 type Document = Record<string, unknown>
 

@@ -28,8 +28,7 @@ import {
 } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
 import { withReferences } from './references.js'
-import { QueryTimeout, type Reading, type Store, StoreUnavailable } from './store.js'
-import { storedOf } from './stored.js'
+import { QueryTimeout, type Reading, type Store, StoreUnavailable, storedOf } from './store.js'
 import { whenStuck, withTimeLimit } from './stuck.js'
 
 /** How to connect to MongoDB. Options in the URI override the settings below. */

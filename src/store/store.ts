@@ -1,6 +1,7 @@
 // The interface between the service and its database. Queries return documents as BSON bytes, which the serializer
 // turns into JSON.
 
+import { BSON } from 'mongodb'
 import type { BsonList } from '../bson/reader.js'
 import type { CollectionName, Documents, RecordCollection } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
@@ -72,6 +73,15 @@ export interface Reading {
 
 /** A stored document, of any writer, or the reason why it cannot be read. */
 export type Stored = { readonly document: Readonly<Record<string, unknown>> } | { readonly error: string }
+
+/** Turns bytes into an object, for commands, which look at documents one by one. What is not UTF-8 is replaced, as in responses. */
+export const storedOf = (bytes: Uint8Array): Stored => {
+  try {
+    return { document: BSON.deserialize(bytes, { validation: { utf8: false } }) }
+  } catch (error) {
+    return { error: (error as Error).message }
+  }
+}
 
 /** The database cannot be reached at the moment. A later try may succeed. */
 export class StoreUnavailable extends Error {

@@ -214,8 +214,7 @@ export class Feeds {
   }
 }
 
-const sizeOf = (rows: readonly FeedItem[]): number =>
-  rows.reduce((size, { document }) => size + document.size, 0)
+const sizeOf = (rows: readonly FeedItem[]): number => rows.reduce((size, { document }) => size + document.size, 0)
 
 /** How many of the rows fit into a page: as many as MAX_PAGE_BYTES allows, and at least one. */
 const fitting = (rows: readonly FeedItem[]): number => {
