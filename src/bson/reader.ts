@@ -67,7 +67,6 @@ export class UnwritableDocument extends Error {
     this.name = 'UnwritableDocument'
   }
 
-  /** What is wrong with the document. */
   get detail(): string {
     return `${this.field === '' ? 'the document' : this.field} ${this.reason}`
   }
@@ -267,9 +266,7 @@ const documentsIn = (bytes: Buffer): Buffer[] => {
   return found
 }
 
-/**
- * The number of bytes before the first document of an array: the array's length, the document's type and its name "0".
- */
+/** The bytes before the first document of an array: the array's length, the document's type and its name "0". */
 const ARRAY_HEAD = 7
 
 /**

@@ -17,11 +17,7 @@ const id = Type.String({
   pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$',
   description: 'must not contain control characters',
 })
-/**
- * The identifier of an organisation: letters, digits and, except at the beginning, dots, underscores, colons and
- * dashes. It is used in conditions, in the log and on terminals, and none of these characters has a special meaning
- * there.
- */
+/** None of its characters has a special meaning in conditions, in the log or on terminals. */
 export const ORGANISATION_ID = /^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$/
 const organisationId = Type.String({
   pattern: ORGANISATION_ID.source,

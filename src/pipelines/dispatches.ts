@@ -6,9 +6,7 @@ import { authorReferences, embed, embedAuthors, referencesTo } from './joins.js'
 import { defineResource } from './resource.js'
 import type { Expression, Stage } from './stages.js'
 
-/**
- * The field, or an empty array if it is missing or null. The serializer reports any other value that is not an array.
- */
+/** The field, or an empty array if it is missing or null. The serializer reports other values that are no arrays. */
 const orEmpty = (field: string): Expression => ({ $ifNull: [`$${field}`, []] })
 
 /** Replaces each id in the array `field` by an object that holds it. */

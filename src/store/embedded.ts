@@ -170,9 +170,7 @@ const ordered =
       .flat()
       .some((found) => isSameType(found, value) && holds(compareValues(found, value)))
 
-/**
- * Sets the value at a path, or removes the field if the value is undefined. Replaces non-objects on the way by objects.
- */
+/** Sets the value at a path; undefined removes the field. Replaces non-objects on the way by objects. */
 const put = (document: Document, [name, ...rest]: readonly [string, ...string[]], value: unknown): void => {
   const [next, ...others] = rest
   if (next !== undefined) {

@@ -34,9 +34,7 @@ import { whenStuck, withTimeLimit } from './stuck.js'
 /** How to connect to MongoDB. Options in the URI override the settings below. */
 export interface MongoSettings {
   uri: string
-  /**
-   * The maximum time of a query on the server, in milliseconds. Before that, it may wait as long for a free connection.
-   */
+  /** The maximum time of a query on the server, in milliseconds. It may wait as long for a free connection. */
   queryTimeoutMs: number
   /** The maximum number of connections to each server. */
   poolSize: number
@@ -55,14 +53,11 @@ const HEARTBEAT_MS = 1500
 const CONNECT_MS = 2000
 const STREAM_BATCH = 1000
 /**
- * Options with which the driver returns documents as bytes. The second one keeps the rest of a reply as objects,
- * because otherwise the driver fails when it compares the `topologyVersion` of errors. The driver sets it only for
- * `find`.
+ * With these options the driver returns documents as bytes. The second one, which it sets only for `find`, keeps the rest
+ * of a reply as objects, because otherwise the driver fails when it compares the `topologyVersion` of errors.
  */
 const RAW = { raw: true, documentsReturnedIn: 'firstBatch' }
-/**
- * A batch size larger than any page. Without it, the server sends 101 documents, and the others need a second request.
- */
+/** Larger than any page. Without it, the server sends 101 documents, and the others need a second request. */
 const WHOLE_PAGE = 0x7fffffff
 /** MongoDB's error code MaxTimeMSExpired. */
 const MAX_TIME_EXPIRED = 50
@@ -162,10 +157,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
 
-  /**
-   * The command for a query. A cursor of the driver would take longer than everything else that the driver does for a
-   * page.
-   */
+  /** The command for a query. A cursor of the driver would take longer than all else that it does for a page. */
   const commandOf = ({ collection, match }: Read, stages: readonly Document[]) => ({
     aggregate: collection,
     pipeline: [{ $match: match }, ...stages],
@@ -273,9 +265,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     return run(() => collection(name).bulkWrite(updates, { ordered }))
   }
 
-  /**
-   * Makes the database delete old tombstones. A changed setting changes the index that exists, unless it is to be kept.
-   */
+  /** Makes the database delete old tombstones. A changed setting changes the index, unless it is to be kept. */
   const expireTombstones = async (name: RecordCollection, keepExpiry: boolean): Promise<void> => {
     const index = { key: keyOf([DELETED_AT]), ...ofTombstones }
     const expireAfterSeconds = settings.tombstoneDays * SECONDS_A_DAY + SPARE_SECONDS
@@ -402,9 +392,7 @@ const isOutage = (error: unknown): boolean =>
   (error instanceof MongoServerError && OUTAGES.has(Number(error.code))) ||
   isSystemError(error)
 
-/**
- * Whether it is an error of Node that the driver passes on: DNS for a mongodb+srv URI, or a write to a lost connection.
- */
+/** An error of Node that the driver passes on: DNS for a mongodb+srv URI, or a write to a lost connection. */
 const isSystemError = (error: unknown): boolean => {
   const { code, syscall } = error as NodeJS.ErrnoException
   return syscall?.startsWith('query') === true || code === 'EPIPE' || code === 'ECONNRESET'
