@@ -43,7 +43,7 @@ export const referencesTo = (from: CollectionName, fields: readonly string[], sh
   }
 }
 
-/** Embeds the admins who created and last changed a dispatch or a project. */
+/** Embeds the admins who created and last changed a record. */
 export const embedAuthors = { createdBy: embed('users'), modifiedBy: embed('users') }
 
 /** The same for a list. One admin may appear in many rows, so each is fetched once after the page was read. */

@@ -39,7 +39,7 @@ export interface FeedSettings {
 
 export interface FeedPage {
   readonly items: readonly FeedItem[]
-  /** The size of the page in bytes of BSON. */
+  /** In bytes of BSON. */
   readonly size: number
   readonly hasMore: boolean
   readonly next: Cursor
@@ -58,15 +58,11 @@ interface Place {
   readonly leave: () => void
 }
 
-/** What identifies a feed. */
 const nameOf = ({ scope, resource }: Feed): string => `${scope.organisation} ${resource.collection}`
-
-/** How many feeds are remembered as empty. */
-const REMEMBERED_FEEDS = 10_000
 
 export class Feeds {
   /** Where feeds were found empty. Until the clock is read again, further requests for them need no look-up. */
-  readonly #empty = new LRUCache<string, { position: FeedPosition; horizon: number }>({ max: REMEMBERED_FEEDS })
+  readonly #empty = new LRUCache<string, { position: FeedPosition; horizon: number }>({ max: 10_000 })
 
   constructor(
     readonly store: Pick<Store, 'aggregate'>,
@@ -116,37 +112,29 @@ export class Feeds {
     // One row more than the page shows tells whether there is a next page.
     const { rows, limit } = await this.#firstRows(feed, ranges, perPage + 1, reading)
     if (rows.length === 0 && ranges.length > 0) this.#empty.set(name, { position, horizon })
-    const count = Math.min(limit - 1, fitting(rows))
-    const shown = rows.slice(0, count)
+    const { count, size } = fitting(rows.slice(0, limit - 1))
     const hasMore = rows.length > count
     return {
-      items: shown,
-      size: sizeOf(shown),
+      items: rows.slice(0, count),
+      size,
       hasMore,
       next: { began, position: hasMore ? this.#between(rows.slice(count - 1)) : later(position, horizon) },
     }
   }
 
-  /**
-   * The first rows of ranges, up to a limit. If they are too large to be read at once, the limit is halved, down to
-   * two.
-   */
-  async #firstRows(
-    feed: Feed,
-    ranges: readonly FeedRange[],
-    limit: number,
-    reading?: Reading,
-  ): Promise<{ rows: FeedItem[]; limit: number }> {
-    const rows: FeedItem[] = []
-    try {
-      for (const range of ranges) {
-        rows.push(...(await this.#rowsIn(feed, range, limit - rows.length, reading)))
-        if (rows.length === limit) break
+  /** The first rows of ranges, up to a limit. If they are too large to be read at once, it is halved, down to two. */
+  async #firstRows(feed: Feed, ranges: readonly FeedRange[], most: number, reading?: Reading) {
+    for (let limit = most; ; limit = Math.max(2, Math.floor(limit / 2))) {
+      const rows: FeedItem[] = []
+      try {
+        for (const range of ranges) {
+          rows.push(...(await this.#rowsIn(feed, range, limit - rows.length, reading)))
+          if (rows.length === limit) break
+        }
+        return { rows, limit }
+      } catch (error) {
+        if (!(error instanceof ResponseTooLarge) || limit === 2) throw error
       }
-      return { rows, limit }
-    } catch (error) {
-      if (!(error instanceof ResponseTooLarge) || limit === 2) throw error
-      return this.#firstRows(feed, ranges, Math.max(2, Math.floor(limit / 2)), reading)
     }
   }
 
@@ -214,16 +202,15 @@ export class Feeds {
   }
 }
 
-const sizeOf = (rows: readonly FeedItem[]): number => rows.reduce((size, { document }) => size + document.size, 0)
-
-/** How many of the rows fit into a page: as many as MAX_PAGE_BYTES allows, and at least one. */
-const fitting = (rows: readonly FeedItem[]): number => {
-  let size = 0
-  const first = rows.findIndex(({ document }) => {
+/** How many of the rows fit into a page, and their size: as many as MAX_PAGE_BYTES allows, and at least one. */
+const fitting = (rows: readonly FeedItem[]): { count: number; size: number } => {
+  let [count, size] = [0, 0]
+  for (const { document } of rows) {
+    if (count > 0 && size + document.size > MAX_PAGE_BYTES) break
+    count += 1
     size += document.size
-    return size > MAX_PAGE_BYTES
-  })
-  return first === -1 ? rows.length : Math.max(1, first)
+  }
+  return { count, size }
 }
 
 /** The ranges of the feed after a position, in order. Each is read only if those before it do not fill the page. */
