@@ -100,10 +100,7 @@ export class BsonList {
     return this.#documents
   }
 
-  /**
-   * The list up to and including one of its documents. It makes no copy. It cuts off the batch after that document, so
-   * this list must not be used any more.
-   */
+  /** The list up to and with a document, not copied. It cuts off the batch: do not use this list afterwards. */
   upTo(document: Buffer): BsonList {
     const index = this.batches.findIndex(
       ({ buffer, byteOffset, length }) =>
@@ -269,10 +266,7 @@ const documentsIn = (bytes: Buffer): Buffer[] => {
 /** The bytes before the first document of an array: the array's length, the document's type and its name "0". */
 const ARRAY_HEAD = 7
 
-/**
- * The bytes of an array of these documents. If the documents are the whole content of an array in memory, in its order,
- * that array is returned without a copy.
- */
+/** An array of these documents. If they already are all of an array in memory, in its order, it is not copied. */
 export const arrayOf = (documents: readonly Buffer[]): Buffer => {
   const first = documents[0]
   const last = documents.at(-1)

@@ -31,10 +31,7 @@ export interface ReferencesTo {
   readonly ofScope: (scope: Scope) => References
 }
 
-/**
- * Replaces the ids in some fields by the documents with these ids, each of which is fetched once.
- * @param shown what the response shows of these documents
- */
+/** Replaces the ids in some fields by what `shown` shows of their documents, each of which is fetched once. */
 export const referencesTo = (from: CollectionName, fields: readonly string[], shown: TObject): ReferencesTo => {
   const kept = pick(shown)
   return {

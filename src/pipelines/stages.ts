@@ -147,10 +147,7 @@ export const orderOf = ({ sortBy, sortOrder }: Listing, isBackward: boolean): { 
   direction: (sortOrder === 'asc') === isBackward ? -1 : 1,
 })
 
-/**
- * Sorts by the field and then by the id in the same direction, so that no two documents tie, and takes the slice; by
- * default, the page with the number `page`.
- */
+/** Sorts by the field and the id, so that no two documents tie, and takes the slice; by default, page `page`. */
 export const sortedPage = (
   listing: Listing,
   { isBackward, skip, limit }: Slice = {

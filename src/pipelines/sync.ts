@@ -12,10 +12,7 @@ export type FeedResource = Pick<Resource, 'collection' | 'itemShape'>
 
 /** A part of a feed that is one range of an index: the rows between two stamps, or those of one stamp after an id. */
 export interface FeedRange {
-  /**
-   * The stamp of all rows, or the bounds of their stamps. For rows without a stamp it is null, or a condition that finds
-   * one kind of them.
-   */
+  /** The stamp of all rows, or its bounds. For rows without a stamp: null, or a condition that finds one kind. */
   readonly stamp: Date | null | NoValue | { readonly $gte?: Date; readonly $gt?: Date; readonly $lt: Date }
   /** Only ids that are strings. */
   readonly afterId?: string | undefined

@@ -30,10 +30,7 @@ const closeObject = 0x7d
 const openArray = 0x5b
 const closeArray = 0x5d
 
-/**
- * Compiles a writer for the documents of a schema.
- * @param named the schemas that a `$ref` may name
- */
+/** Compiles a writer for the documents of a schema. `named` are the schemas that a `$ref` may name. */
 export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSchema>) => {
   const { bsonTypes, expected, write } = compile(schema, named)
 
@@ -375,10 +372,7 @@ const writeNested = (input: Bytes, type: number, at: number, output: Bytes, begi
 const members = (bytes: Buffer, at: number): Iterable<Element> =>
   new Map(Array.from(elements(bytes, at), (element) => [element.name, element])).values()
 
-/**
- * Turns an error into one that names the collection, the id and the field, of an embedded record if the value is in one. It
- * finds them by reading the bytes again.
- */
+/** The error with collection, id and field, of an embedded record if the value is in one. Reads the bytes again. */
 const located = (error: WrongValue, collection: string, bytes: Buffer, isList: boolean): UnwritableDocument => {
   const path = pathTo(bytes, error.at, 0)
   let place: Place = { collection, record: isList ? (path.shift() as Element) : ROOT, names: [] }

@@ -43,10 +43,7 @@ interface Equality {
   readonly value: unknown
 }
 
-/**
- * An empty store. It keeps tombstones as long as it lives.
- * @param now the clock of the database
- */
+/** An empty store, which keeps tombstones as long as it lives. `now` is the clock of the database. */
 export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   const tables = new Map(
     Object.entries(collections).map(([name, { indexes }]) => [

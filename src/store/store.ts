@@ -34,10 +34,7 @@ export interface Store {
   ): Promise<void>
   /** Sets fields of the document with an id. Returns whether the document exists. */
   update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>): Promise<boolean>
-  /**
-   * Adds records, or replaces those of the same organisation that have the same `_id`, and stamps them. Fails if a
-   * record with an `_id` belongs to another organisation.
-   */
+  /** Adds records or replaces those with their `_id`, and stamps them. Fails if one is of another organisation. */
   upsert<C extends RecordCollection>(collection: C, documents: readonly Documents[C][]): Promise<void>
   /**
    * Stamps the records that have no change stamp, because they were written before there were stamps or by another
@@ -48,10 +45,7 @@ export interface Store {
   remove(collection: RecordCollection, organisation: string, ids: readonly string[]): Promise<number>
   /** The time by the clock of the database, as it was when the call began or later. */
   now(): Promise<Date>
-  /**
-   * Creates the missing indexes of all collections, and sets how long tombstones are kept. With `keepExpiry`, a time
-   * that is set already stays.
-   */
+  /** Creates missing indexes, and sets how long tombstones are kept. With `keepExpiry`, a time already set stays. */
   ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
   /** Rejects unless the database responds. */
   ping(): Promise<void>

@@ -235,9 +235,6 @@ const rowsOf = ({ collection, documents }: BsonList): FeedItem[] =>
     documents.map((bytes) => ({ document: new BsonDocument(collection, bytes), isDeleted: isTombstone(bytes) })),
   )
 
-/**
- * Whether a row is a tombstone. A record that has the field of tombstones by mistake also has an organisation. That is looked
- * for first, because most records have it at their beginning.
- */
+/** A record with the field of tombstones by mistake also has an organisation, mostly as one of its first fields. */
 const isTombstone = (bytes: Buffer): boolean =>
   fieldOf(bytes, 0, 'organisation') === undefined && fieldOf(bytes, 0, DELETED_FROM) !== undefined

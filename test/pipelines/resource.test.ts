@@ -17,6 +17,7 @@ t.test('since is inclusive and before is exclusive', async (t) => {
     { updatedAt: { $lt: other } },
     { createdAt: { $gte: other } },
     { createdAt: { $lt: one } },
+    { organisation: { $not: { $type: 'array' } } },
     { organisation: 'org' },
   ])
 })
