@@ -67,7 +67,6 @@ export class UnwritableDocument extends Error {
     this.name = 'UnwritableDocument'
   }
 
-  /** What is wrong with the document. */
   get detail(): string {
     return `${this.field === '' ? 'the document' : this.field} ${this.reason}`
   }
@@ -101,10 +100,7 @@ export class BsonList {
     return this.#documents
   }
 
-  /**
-   * The list up to and including one of its documents. It makes no copy. It cuts off the batch after that document, so
-   * this list must not be used any more.
-   */
+  /** The list up to and with a document, not copied. It cuts off the batch: do not use this list afterwards. */
   upTo(document: Buffer): BsonList {
     const index = this.batches.findIndex(
       ({ buffer, byteOffset, length }) =>
@@ -117,7 +113,6 @@ export class BsonList {
     return new BsonList(this.collection, [...this.batches.slice(0, index), batch.subarray(0, end + 1)])
   }
 
-  /** The size in bytes. */
   get size(): number {
     return this.batches.reduce((size, { length }) => size + length, 0)
   }
@@ -136,7 +131,6 @@ export class BsonDocument {
     readonly bytes: Buffer,
   ) {}
 
-  /** The size in bytes. */
   get size(): number {
     return this.bytes.length
   }
@@ -253,7 +247,7 @@ export function* elements(bytes: Buffer, start: number): Generator<Element> {
 }
 
 /** Where the first element of a document or an array begins, after its length. */
-const FIRST_ELEMENT = 4
+export const FIRST_ELEMENT = 4
 
 /** The documents of an array. Unlike elements(), it creates no objects but them. */
 const documentsIn = (bytes: Buffer): Buffer[] => {
@@ -269,15 +263,10 @@ const documentsIn = (bytes: Buffer): Buffer[] => {
   return found
 }
 
-/**
- * The number of bytes before the first document of an array: the array's length, the document's type and its name "0".
- */
+/** The bytes before the first document of an array: the array's length, the document's type and its name "0". */
 const ARRAY_HEAD = 7
 
-/**
- * The bytes of an array of these documents. If the documents are the whole content of an array in memory, in its order,
- * that array is returned without a copy.
- */
+/** An array of these documents. If they already are all of an array in memory, in its order, it is not copied. */
 export const arrayOf = (documents: readonly Buffer[]): Buffer => {
   const first = documents[0]
   const last = documents.at(-1)

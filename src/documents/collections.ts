@@ -17,11 +17,7 @@ const id = Type.String({
   pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$',
   description: 'must not contain control characters',
 })
-/**
- * The identifier of an organisation: letters, digits and, except at the beginning, dots, underscores, colons and
- * dashes. It is used in conditions, in the log and on terminals, and none of these characters has a special meaning
- * there.
- */
+/** None of its characters has a special meaning in conditions, in the log or on terminals. */
 export const ORGANISATION_ID = /^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$/
 const organisationId = Type.String({
   pattern: ORGANISATION_ID.source,
@@ -174,7 +170,7 @@ export interface Collection {
  * @param filters from the one that leaves the most records to the one that leaves the fewest. Where several indexes look
  * equally good to DocumentDB, it takes the one that was created last.
  */
-const byOrganisation = (sorts: readonly string[] = [], filters: readonly string[] = []): Index[] => {
+const byOrganisation = (sorts: readonly string[], filters: readonly string[]): Index[] => {
   const keys = [
     ...[...sorts, ...filters].map((field) => [field]),
     ...filters.flatMap((filter) => sorts.map((sort) => [...new Set([filter, sort])])),
@@ -236,11 +232,12 @@ export interface Tombstone {
   readonly deletedAt: Date
 }
 
-/** The index of tombstones. It contains nothing else. */
-export const TOMBSTONE_INDEX: Index = ['deletedFrom', 'deletedAt', '_id']
+export const DELETED_AT = 'deletedAt'
+/** The field that only tombstones have. It names the organisation in place of `organisation`. */
+export const DELETED_FROM = 'deletedFrom'
 
-/** The field whose index tells the database when to delete a tombstone. */
-export const TOMBSTONE_EXPIRY = 'deletedAt'
+/** The index of tombstones. It contains nothing else. */
+export const TOMBSTONE_INDEX: Index = [DELETED_FROM, DELETED_AT, '_id']
 
 const authors = { createdBy: 'users', modifiedBy: 'users' } as const
 
@@ -252,14 +249,4 @@ export const references: { readonly [C in CollectionName]?: Readonly<Record<stri
 }
 
 /** The document type of each collection. */
-export interface Documents {
-  organisations: OrganisationDocument
-  users: UserDocument
-  agents: AgentDocument
-  forms: FormDocument
-  projects: ProjectDocument
-  dispatches: DispatchDocument
-  entries: EntryDocument
-  apiKeys: ApiKeyDocument
-  seeds: SeedDocument
-}
+export type Documents = { [C in CollectionName]: Static<(typeof collections)[C]['schema']> }

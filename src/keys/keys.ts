@@ -34,28 +34,7 @@ export interface StoredKey {
   readonly error: string | undefined
 }
 
-export interface Keys {
-  /**
-   * Issues a key and returns it; it cannot be read again later. A key that was tried before it was issued is accepted
-   * after a few seconds (see verify).
-   * @param randomInteger only for the demo, whose keys are always the same
-   */
-  issue(
-    key: Pick<ApiKeyDocument, 'organisation' | 'name' | 'expiresAt'>,
-    randomInteger?: RandomInteger,
-  ): Promise<string>
-  /** Lists the keys of an organisation, or of all, in the order in which they were issued. */
-  list(organisation?: string): Promise<StoredKey[]>
-  /** Revokes a key permanently. The time of the first revocation is kept. Resolves to whether the key exists. */
-  revoke(keyId: string): Promise<boolean>
-  /**
-   * Returns the scope of a key, or undefined if the key is malformed, unknown, expired or revoked. An unknown key is
-   * remembered for five seconds.
-   * @param address of the caller
-   * @throws Overloaded if too many keys from this address, not verified recently, are being looked up
-   */
-  verify(key: string, address?: string): Promise<KeyScope | undefined>
-}
+export type Keys = ReturnType<typeof keysOf>
 
 /** A key does not match its schema. The message names the field, but does not show its value. */
 class InvalidKey extends Error {
@@ -79,7 +58,7 @@ export const keysOf = (
   onError: (error: unknown, what: string) => void,
   now: () => number = Date.now,
   elapsed: () => number = () => performance.now(),
-): Keys => {
+) => {
   const verified = new LRUCache<string, { document: ApiKeyDocument; until: number }>({ max: CACHED_KEYS })
   /** Key ids that were refused. If the id exists and only the secret was wrong, `hash` lets the right key through. */
   const unknown = new LRUCache<string, { hash: string | undefined; until: number }>({ max: CACHED_KEYS })
@@ -98,12 +77,7 @@ export const keysOf = (
    * @param wasVerified whether a key with this id was verified before. It then stays cached even if this request has the
    * wrong secret.
    */
-  const find = async (
-    keyId: string,
-    hash: string,
-    wasVerified: boolean,
-    address: string,
-  ): Promise<ApiKeyDocument | undefined> => {
+  const find = async (keyId: string, hash: string, wasVerified: boolean, address: string) => {
     const refused = unknown.get(keyId)
     if (refused !== undefined && refused.hash !== hash && elapsed() < refused.until) return undefined
     const { document, queriedAt } = await lookUp(keyId, wasVerified ? undefined : address)
@@ -127,7 +101,15 @@ export const keysOf = (
   }
 
   return {
-    async issue({ organisation, name, expiresAt }, randomInteger) {
+    /**
+     * Issues a key and returns it; it cannot be read again later. A key that was tried before it was issued is accepted
+     * after a few seconds (see verify).
+     * @param randomInteger only for the demo, whose keys are always the same
+     */
+    async issue(
+      { organisation, name, expiresAt }: Pick<ApiKeyDocument, 'organisation' | 'name' | 'expiresAt'>,
+      randomInteger?: RandomInteger,
+    ): Promise<string> {
       const key = makeKey(randomInteger)
       const document: ApiKeyDocument = {
         _id: keyIdOf(key) as string,
@@ -143,21 +125,29 @@ export const keysOf = (
       return key
     },
 
-    async list(organisation) {
+    /** Lists the keys of an organisation, or of all, in the order in which they were issued. */
+    async list(organisation?: string): Promise<StoredKey[]> {
       const found = await store.dangerouslyFindAll('apiKeys', organisation === undefined ? {} : { organisation })
       return found
         .sort((a, b) => timeOf(a.createdAt) - timeOf(b.createdAt))
         .map((document) => ({ document, error: errorIn(document) }))
     },
 
-    async revoke(keyId) {
+    /** Revokes a key permanently. The time of the first revocation is kept. Resolves to whether the key exists. */
+    async revoke(keyId: string): Promise<boolean> {
       const document = await store.dangerouslyFind('apiKeys', keyId)
       if (document === undefined) return false
       if (!(document.revokedAt instanceof Date)) await store.update('apiKeys', keyId, { revokedAt: new Date(now()) })
       return true
     },
 
-    async verify(key, address = '') {
+    /**
+     * Returns the scope of a key, or undefined if the key is malformed, unknown, expired or revoked. An unknown key is
+     * remembered for five seconds.
+     * @param address of the caller
+     * @throws Overloaded if too many keys from this address, not verified recently, are being looked up
+     */
+    async verify(key: string, address = ''): Promise<KeyScope | undefined> {
       const keyId = keyIdOf(key)
       if (keyId === undefined) return undefined
       const hash = hashOf(key)

@@ -15,7 +15,7 @@ const WAIT_MS = 5000
  * of these there are not many, so they wait for nothing
  * @throws Overloaded if too many look-ups from the address wait
  */
-export type LookUp<T> = (keyId: string, address: string | undefined) => Promise<T>
+type LookUp<T> = (keyId: string, address: string | undefined) => Promise<T>
 
 export const limitedLookUp = <T>(find: (keyId: string) => Promise<T>): LookUp<T> => {
   const shared = new Map<string, Promise<T>>()

@@ -22,10 +22,7 @@ export const atOnce = <T>(work: Generator<void, T>): T => {
   }
 }
 
-/**
- * The results of several promises. Unlike Promise.all(), it waits for all of them also when one fails, so that nothing of a
- * request is still running when it ends.
- */
+/** Like Promise.all(), but it waits for all even if one fails, so that nothing of a request runs after its end. */
 export const allEnded = async <T extends readonly unknown[]>(
   promises: T,
 ): Promise<{ -readonly [P in keyof T]: Awaited<T[P]> }> => {

@@ -1,6 +1,6 @@
 // Positions in a list: read from the bytes of a record, and carried in the payload of a token.
 import { isUtf8 } from 'node:buffer'
-import { Bson, type Element } from '../bson/reader.js'
+import { Bson } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
 import type { Position, SortValue } from '../pipelines/keyset.js'
 import type { Payload } from './token.js'
@@ -36,33 +36,30 @@ export const positionOf = (record: Buffer, sortBy: string): Position | undefined
 /** The value of a field, null if the record has none, or undefined if it cannot be part of a position. */
 export const sortValueOf = (record: Buffer, name: string, maxBytes = MAX_VALUE_BYTES): SortValue | undefined => {
   const element = fieldOf(record, 0, name)
-  return element === undefined ? null : sortValue(record, element, maxBytes)
-}
-
-/** The value of an element, or undefined if it cannot be part of a position. */
-const sortValue = (bytes: Buffer, { type, at, next }: Element, maxBytes: number): SortValue | undefined => {
+  if (element === undefined) return null
+  const { type, at, next } = element
   switch (type) {
     case Bson.null:
     case Bson.undefined:
       return null
     case Bson.string: {
-      const text = bytes.subarray(at + 4, next - 1)
+      const text = record.subarray(at + 4, next - 1)
       return text.length <= maxBytes && isUtf8(text) ? text.toString() : undefined
     }
     case Bson.int32:
-      return bytes.readInt32LE(at)
+      return record.readInt32LE(at)
     case Bson.int64: {
-      const integer = bytes.readBigInt64LE(at)
+      const integer = record.readBigInt64LE(at)
       return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer
     }
     case Bson.double: {
-      const number = bytes.readDoubleLE(at)
+      const number = record.readDoubleLE(at)
       return Number.isFinite(number) ? number : undefined
     }
     case Bson.boolean:
-      return bytes[at] === 1
+      return record[at] === 1
     case Bson.date: {
-      const time = Number(bytes.readBigInt64LE(at))
+      const time = Number(record.readBigInt64LE(at))
       return Math.abs(time) <= MAX_TIME ? new Date(time) : undefined
     }
     default:

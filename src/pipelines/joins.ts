@@ -2,7 +2,6 @@
 // belong to the caller's organisation, so that an id of another organisation's document finds nothing. The others are
 // references, whose query has the caller's scope.
 import type { TObject } from '@sinclair/typebox'
-import { Agent } from '../../schemas/agents.js'
 import type { CollectionName } from '../documents/collections.js'
 import { type Expression, pick, Query, type References, type Scope, type Stage } from './stages.js'
 
@@ -32,10 +31,7 @@ export interface ReferencesTo {
   readonly ofScope: (scope: Scope) => References
 }
 
-/**
- * Replaces the ids in some fields by the documents with these ids, each of which is fetched once.
- * @param shown what the response shows of these documents
- */
+/** Replaces the ids in some fields by what `shown` shows of their documents, each of which is fetched once. */
 export const referencesTo = (from: CollectionName, fields: readonly string[], shown: TObject): ReferencesTo => {
   const kept = pick(shown)
   return {
@@ -44,20 +40,12 @@ export const referencesTo = (from: CollectionName, fields: readonly string[], sh
   }
 }
 
-/** Embeds the admins who created and last changed a dispatch or a project. */
+/** Embeds the admins who created and last changed a record. */
 export const embedAuthors = { createdBy: embed('users'), modifiedBy: embed('users') }
 
 /** The same for a list. One admin may appear in many rows, so each is fetched once after the page was read. */
 export const authorReferences = (shown: TObject): ReferencesTo =>
   referencesTo('users', Object.keys(embedAuthors), shown)
-
-export const recipientsField = 'recipients.agents'
-
-/**
- * The recipients of a dispatch, in the order in which the dispatch names them. There may be thousands. A $lookup
- * returns them in the collection's order, and an expression that restores their order takes quadratic time.
- */
-export const recipientReferences = referencesTo('agents', [recipientsField], Agent)
 
 /**
  * Adds the dispatches of a project, only by their ids. Dispatches of any organisation may name the project, so the join

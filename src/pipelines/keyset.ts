@@ -15,16 +15,12 @@ export interface Position {
 /** A condition that a sort value is missing, or that it is null. A condition `null` finds both. */
 export type NoValue = { readonly $exists: false } | { readonly $type: 'null' }
 
-/** The direction of a sort. */
 export type Direction = 1 | -1
 
 /** The first point in time that a Date can hold. */
 export const FIRST_TIME = new Date(-8.64e15)
 
-/**
- * The values of the types that a sort field may have, in the order of MongoDB. A condition finds only values of its
- * type.
- */
+/** The types that a sort field may have, in the order of MongoDB. A condition finds only values of its type. */
 const types: readonly { has: (value: SortValue) => boolean; values: unknown }[] = [
   { has: (value) => value === null, values: null },
   { has: () => false, values: Number.NaN }, // which $gte does not find

@@ -57,21 +57,15 @@ export interface References {
   readonly find: (ids: readonly unknown[]) => Query
 }
 
-const writingStages = ['$out', '$merge']
-
 /**
  * A condition on an organisation also finds an array that contains it. A document with such an array belongs to nobody.
  * Only the document can tell, so counts and digests, which read nothing but an index, include it.
  */
 const notInArray = (owner: 'organisation' | 'deletedFrom'): Condition => ({ [owner]: { $not: { $type: 'array' } } })
 
-/**
- * A query for a store: the documents that match `match` go through `stages`. It always has a scope and never writes.
- */
+/** A query for a store: the documents that match go through the stages. It always has a scope and never writes. */
 export class Query {
-  /**
-   * Prevents a plain object of the same shape from passing as a Query, so that only in() and deletedFrom() create one.
-   */
+  /** Prevents a plain object of the same shape from passing as a Query: only in() and deletedFrom() create one. */
   declare protected readonly scoped: true
 
   private constructor(
@@ -85,7 +79,7 @@ export class Query {
     readonly union?: Query,
   ) {
     for (const stage of stages) {
-      for (const name of writingStages) if (name in stage) throw new Error(`A query must not contain ${name}`)
+      for (const name of ['$out', '$merge']) if (name in stage) throw new Error(`A query must not contain ${name}`)
     }
   }
 
@@ -153,10 +147,7 @@ export const orderOf = ({ sortBy, sortOrder }: Listing, isBackward: boolean): { 
   direction: (sortOrder === 'asc') === isBackward ? -1 : 1,
 })
 
-/**
- * Sorts by the field and then by the id in the same direction, so that no two documents tie, and takes the slice; by
- * default, the page with the number `page`.
- */
+/** Sorts by the field and the id, so that no two documents tie, and takes the slice; by default, page `page`. */
 export const sortedPage = (
   listing: Listing,
   { isBackward, skip, limit }: Slice = {

@@ -1,24 +1,18 @@
 // The queries of the change feed and of the digest. They are pure functions, without I/O.
-import type { RecordCollection } from '../documents/collections.js'
+import { DELETED_AT, DELETED_FROM, type RecordCollection } from '../documents/collections.js'
 import type { NoValue } from './keyset.js'
 import type { Resource } from './resource.js'
 import { type Condition, type Expression, Query, type Scope, type Stage } from './stages.js'
 
 /** The field that orders the records of a feed. Tombstones are ordered by `deletedAt`. */
 export type Stamp = 'changedAt' | 'updatedAt'
-export const DELETED_AT = 'deletedAt'
-/** The field that only tombstones have. It names the organisation in place of `organisation`. */
-export const DELETED_FROM = 'deletedFrom'
 
 /** What a feed shows: the records of a collection, each as an item of its list. */
 export type FeedResource = Pick<Resource, 'collection' | 'itemShape'>
 
 /** A part of a feed that is one range of an index: the rows between two stamps, or those of one stamp after an id. */
 export interface FeedRange {
-  /**
-   * The stamp of all rows, or the bounds of their stamps. For rows without a stamp it is null, or a condition that finds
-   * one kind of them.
-   */
+  /** The stamp of all rows, or its bounds. For rows without a stamp: null, or a condition that finds one kind. */
   readonly stamp: Date | null | NoValue | { readonly $gte?: Date; readonly $gt?: Date; readonly $lt: Date }
   /** Only ids that are strings. */
   readonly afterId?: string | undefined
@@ -31,15 +25,7 @@ export interface FeedRange {
  * The first records of a range, in the shape of the list and with their stamps, and the first tombstones of the range. Each
  * of the two is in order. Tombstones always have a stamp.
  */
-export const rowsIn = (scope: Scope, resource: FeedResource, stamp: Stamp, range: FeedRange, limit: number): Query => {
-  const changes = changesIn(scope, resource, stamp, range, limit)
-  return hasNoStamps(range) ? changes : changes.and(deletionsIn(scope, resource.collection, range, limit))
-}
-
-/** Whether the rows of a range have no stamp. */
-export const hasNoStamps = ({ stamp }: FeedRange): boolean => stamp === null || '$exists' in stamp || '$type' in stamp
-
-const changesIn = (
+export const rowsIn = (
   scope: Scope,
   { collection, itemShape }: FeedResource,
   stamp: Stamp,
@@ -51,29 +37,30 @@ const changesIn = (
   // stamp is always kept, because it says where the record stands.
   const shaping =
     stages.length + references.length > 0 ? [...stages, { $project: { ...fields, [stamp]: 1 as const } }] : []
-  return Query.in(scope, collection, rangeConditions(stamp, range), [...first(stamp, limit), ...shaping], references)
-}
-
-const deletionsIn = (scope: Scope, collection: RecordCollection, range: FeedRange, limit: number): Query =>
-  Query.deletedFrom(scope, collection, rangeConditions(DELETED_AT, range), [
-    ...first(DELETED_AT, limit),
+  const first = (field: string): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
+  const changed = [...first(stamp), ...shaping]
+  const changes = Query.in(scope, collection, rangeConditions(stamp, range), changed, references)
+  if (hasNoStamps(range)) return changes
+  const deletions = Query.deletedFrom(scope, collection, rangeConditions(DELETED_AT, range), [
+    ...first(DELETED_AT),
     { $set: { deleted: { $literal: true } } },
     { $project: { _id: 1, deleted: 1, [DELETED_AT]: 1, [DELETED_FROM]: 1 } },
   ])
+  return changes.and(deletions)
+}
+
+/** Whether the rows of a range have no stamp. */
+export const hasNoStamps = ({ stamp }: FeedRange): boolean => stamp === null || '$exists' in stamp || '$type' in stamp
 
 /** The newest record and the newest tombstone of a range, each with nothing but its id and its stamp. */
 export const newestIn = (scope: Scope, collection: RecordCollection, stamp: Stamp, range: FeedRange): Query => {
-  const newest = (field: string, ...others: string[]): Stage[] => [
-    { $sort: { [field]: -1, _id: -1 } },
+  const newest = (...fields: [string, ...string[]]): Stage[] => [
+    { $sort: { [fields[0]]: -1, _id: -1 } },
     { $limit: 1 },
-    { $project: Object.fromEntries([field, ...others].map((name) => [name, 1])) },
+    { $project: Object.fromEntries(fields.map((name) => [name, 1])) },
   ]
-  const deletion = Query.deletedFrom(
-    scope,
-    collection,
-    rangeConditions(DELETED_AT, range),
-    newest(DELETED_AT, DELETED_FROM),
-  )
+  const newestDeletion = newest(DELETED_AT, DELETED_FROM)
+  const deletion = Query.deletedFrom(scope, collection, rangeConditions(DELETED_AT, range), newestDeletion)
   return Query.in(scope, collection, rangeConditions(stamp, range), newest(stamp)).and(deletion)
 }
 
@@ -85,8 +72,6 @@ const rangeConditions = (field: string, { stamp, afterId, lastId, otherIds }: Fe
   ...(lastId === undefined ? [] : [{ _id: { $lte: lastId } }]),
   ...(otherIds === undefined ? [] : [{ _id: { $not: { $type: 'string' } } }]),
 ]
-
-const first = (field: string, limit: number): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
 
 /** A sum that is too large to be exact is taken in two parts: millions of milliseconds, and the rest. */
 export const HIGH = 1_000_000

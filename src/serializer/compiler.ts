@@ -4,16 +4,12 @@ import type { FastifySerializerCompiler } from 'fastify'
 import { namedSchemas } from '../../schemas/index.js'
 import { BsonDocument, BsonList } from '../bson/reader.js'
 import { atOnce, inTurns } from '../limits/work.js'
-import { compileFeedItems, type FeedItems } from './feed.js'
+import { compileFeedItems, type FeedItem } from './feed.js'
 import { Output } from './output.js'
 import { compileDocuments } from './writer.js'
 
 type Envelope = Readonly<Record<string, unknown>>
 
-/** Most responses share one output, because they are written synchronously. */
-const shared = new Output()
-/** The outputs for responses in steps that are not in use. */
-const idle: Output[] = []
 /** How many bytes of BSON are written before other work gets its turn: some tenths of a millisecond. */
 const STEP_BYTES = 64 * 1024
 
@@ -31,7 +27,7 @@ const compiled = new WeakMap<TSchema, ResponseSerializer>()
  * in its order: documents through a writer that is compiled from their schema, other values through JSON.stringify.
  */
 export const compileResponse = (unresolved: TSchema): ResponseSerializer => {
-  const schema = resolve(unresolved)
+  const schema = unresolved.$ref === undefined ? unresolved : (namedSchemas.get(unresolved.$ref) as TSchema)
   const serializer = compiled.get(schema) ?? compile(schema)
   compiled.set(schema, serializer)
   return serializer
@@ -55,17 +51,14 @@ const compile = ({ properties = {} }: TSchema): ResponseSerializer => {
   }
 
   const serialize = (payload: Envelope): Buffer => {
-    shared.reset()
-    atOnce(steps(payload, Number.POSITIVE_INFINITY, shared))
-    return shared.take()
+    const out = new Output()
+    atOnce(steps(payload, Number.POSITIVE_INFINITY, out))
+    return out.take()
   }
   const inSteps = async (payload: Envelope, signal?: AbortSignal): Promise<Buffer> => {
-    const out = idle.pop() ?? new Output()
+    const out = new Output()
     await inTurns(steps(payload, STEP_BYTES, out), signal)
-    const response = out.take()
-    out.reset()
-    idle.push(out)
-    return response
+    return out.take()
   }
   return Object.assign(serialize, { inSteps })
 }
@@ -77,7 +70,10 @@ export const serializerCompiler = (({ schema }: { schema: TSchema }) =>
 type PartWriter = (value: unknown, size: number, out: Output) => Generator<void>
 
 const partWriter = (schema: TSchema): PartWriter => {
-  if (schema.items?.anyOf !== undefined) return feedWriter(schema.items.anyOf)
+  if (schema.items?.anyOf !== undefined) {
+    const write = compileFeedItems(schema.items.anyOf, namedSchemas)
+    return (value, size, out) => write(value as readonly FeedItem[], size, out)
+  }
   const documents = compileDocuments(schema.type === 'array' ? schema.items : schema, namedSchemas)
   return function* (value, size, out) {
     if (value instanceof BsonList) yield* documents.list(value, size, out)
@@ -85,11 +81,3 @@ const partWriter = (schema: TSchema): PartWriter => {
     else out.text(JSON.stringify(value))
   }
 }
-
-const feedWriter = (schemas: readonly TSchema[]): PartWriter => {
-  const write = compileFeedItems(schemas, namedSchemas)
-  return (value, size, out) => write(value as FeedItems, size, out)
-}
-
-const resolve = (schema: TSchema): TSchema =>
-  schema.$ref === undefined ? schema : (namedSchemas.get(schema.$ref) as TSchema)

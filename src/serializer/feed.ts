@@ -12,15 +12,7 @@ export interface FeedItem {
   readonly isDeleted: boolean
 }
 
-/** The items of a page in their order. */
-export class FeedItems {
-  constructor(readonly items: readonly FeedItem[]) {}
-}
-
 const comma = 0x2c
-
-/** The id of a document, or `?` if it is not a string. */
-const idOf = ({ bytes }: BsonDocument): string => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? '?'
 
 /**
  * Compiles a writer for feed items.
@@ -38,7 +30,7 @@ export const compileFeedItems = ([record, deleted]: readonly TSchema[], named: R
       ;(isDeleted ? tombstones : records).document(document, out)
     } catch (error) {
       if (!(error instanceof UnwritableDocument)) throw error
-      const id = idOf(document)
+      const id = stringOf(document.bytes, fieldOf(document.bytes, 0, '_id')) ?? '?'
       // The value may be in a record that is embedded in this one.
       const isOwn = error.collection === document.collection && error.id === id
       const message = isOwn ? error.detail : `${error.collection}/${error.id}: ${error.detail}`
@@ -47,13 +39,13 @@ export const compileFeedItems = ([record, deleted]: readonly TSchema[], named: R
   }
 
   /** Writes all items as a JSON array, in steps of about `size` bytes of BSON. */
-  return function* ({ items }: FeedItems, size: number, out: Output): Generator<void> {
+  return function* (items: readonly FeedItem[], size: number, out: Output): Generator<void> {
     out.text('[')
     let rest = size
     for (const [i, item] of items.entries()) {
       if (i > 0) out.byte(comma)
       write(item, out)
-      rest -= item.document.bytes.length
+      rest -= item.document.size
       if (rest > 0) continue
       rest = size
       yield

@@ -31,6 +31,7 @@ const bufferOf = (size: number): Bytes => {
   return kept.splice(index, index === -1 ? 0 : 1)[0] ?? new Bytes(Buffer.allocUnsafeSlow(size))
 }
 
+/** One response while it is written. */
 export class Output {
   /** The bytes to write to. Call reserve() before writing, and set the length afterwards. */
   target = bufferOf(FIRST_SIZE)
@@ -69,27 +70,18 @@ export class Output {
     this.length += this.target.bytes.write(json, this.#length)
   }
 
-  /** Discards the output. */
-  reset(): void {
-    this.#length = 0
-    if (this.target.bytes.length > MOST_KEPT_BYTES) this.#renew()
-  }
-
   /**
-   * Returns the output as the bytes of a response, and starts the next one. The buffer belongs to the caller until
+   * Returns the output as the bytes of a response. Nothing can be written after it. The buffer belongs to the caller until
    * giveBack() is called, which is optional. Bytes that are not valid UTF-8 are replaced by U+FFFD.
    */
   take(): Buffer {
     const written = this.target.bytes.subarray(0, this.#length)
-    this.#length = 0
-    if (!isUtf8(written)) return Buffer.from(written.toString())
-    if (written.length < LEAST_LENT) return Buffer.from(written)
-    lent.set(written.buffer, this.target)
-    this.#renew()
-    return written
-  }
-
-  #renew(): void {
-    this.target = bufferOf(FIRST_SIZE)
+    const isValid = isUtf8(written)
+    if (isValid && written.length >= LEAST_LENT) {
+      lent.set(written.buffer, this.target)
+      return written
+    }
+    keep(this.target)
+    return isValid ? Buffer.from(written) : Buffer.from(written.toString())
   }
 }

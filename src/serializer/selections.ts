@@ -1,5 +1,5 @@
 // The serializers of lists that show only some fields of each record, or records in place of their ids.
-import { type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { type TObject, Type } from '@sinclair/typebox'
 import { LRUCache } from 'lru-cache'
 import { isJoined, select } from '../../schemas/kit.js'
 import { compileResponse, type ResponseSerializer } from './compiler.js'
@@ -26,11 +26,9 @@ export const compileSelections = (response: TObject, item: TObject, max = KEPT) 
       for (const name of names.filter((name) => expanded.includes(name))) {
         selected.properties[name] = selected.properties[name]?.anyOf.find(isJoined)
       }
-      serialize = compileResponse(withData(response, Type.Array(selected)))
+      serialize = compileResponse(Type.Object({ ...response.properties, data: Type.Array(selected) }))
       kept.set(key, serialize)
     }
     return serialize
   }
 }
-
-const withData = (response: TObject, data: TSchema): TObject => Type.Object({ ...response.properties, data })

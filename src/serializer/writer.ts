@@ -12,6 +12,7 @@ import {
   documentEnd,
   type Element,
   elements,
+  FIRST_ELEMENT,
   reading,
   UnwritableDocument,
   valueEnd,
@@ -23,19 +24,13 @@ import { OVERHANG, ROOM, type ScalarWriter, scalars, type Write, type Writer, Wr
 /** How deep values of Type.Unknown may nest. MongoDB stores at most 100 levels. */
 const MAX_DEPTH = 100
 
-/** Where the first item of a BSON array begins, after the array's length. */
-const FIRST_ITEM = 4
-
 const comma = 0x2c
 const openObject = 0x7b
 const closeObject = 0x7d
 const openArray = 0x5b
 const closeArray = 0x5d
 
-/**
- * Compiles a writer for the documents of a schema.
- * @param named the schemas that a `$ref` may name
- */
+/** Compiles a writer for the documents of a schema. `named` are the schemas that a `$ref` may name. */
 export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSchema>) => {
   const { bsonTypes, expected, write } = compile(schema, named)
 
@@ -73,7 +68,7 @@ export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSc
       let isFirst = true
       for (const batch of batches) {
         const input = new Bytes(batch)
-        let at = FIRST_ITEM
+        let at = FIRST_ELEMENT
         for (;;) {
           const next = writing(collection, batch, true, () => writeItems(input, at, size, out, isFirst))
           if (next === at) break
@@ -186,13 +181,10 @@ interface Field {
  * }
  */
 class Compiler {
-  readonly #named: ReadonlyMap<string, TSchema>
-  readonly #code: string[]
-
-  constructor(named: ReadonlyMap<string, TSchema>, code: string[]) {
-    this.#named = named
-    this.#code = code
-  }
+  constructor(
+    readonly named: ReadonlyMap<string, TSchema>,
+    readonly code: string[],
+  ) {}
 
   writerOf(schema: TSchema): Writer {
     if (!isJoined(schema)) return this.#writerOf(schema)
@@ -203,7 +195,7 @@ class Compiler {
 
   #writerOf(schema: TSchema): Writer {
     if (schema.$ref !== undefined) {
-      const target = this.#named.get(schema.$ref)
+      const target = this.named.get(schema.$ref)
       if (target === undefined) throw new Error(`No schema is named ${schema.$ref}`)
       return this.writerOf(target)
     }
@@ -236,8 +228,8 @@ class Compiler {
 
   /** Adds a function with a body that returns the place after its output. Returns the function's name. */
   #function(body: string): string {
-    const name = `write${this.#code.length}`
-    this.#code.push(`function ${name}(input, type, at, output, to) {\n${body}\n}`)
+    const name = `write${this.code.length}`
+    this.code.push(`function ${name}(input, type, at, output, to) {\n${body}\n}`)
     return name
   }
 
@@ -380,10 +372,7 @@ const writeNested = (input: Bytes, type: number, at: number, output: Bytes, begi
 const members = (bytes: Buffer, at: number): Iterable<Element> =>
   new Map(Array.from(elements(bytes, at), (element) => [element.name, element])).values()
 
-/**
- * Turns an error into one that names the collection, the id and the field, of an embedded record if the value is in one. It
- * finds them by reading the bytes again.
- */
+/** The error with collection, id and field, of an embedded record if the value is in one. Reads the bytes again. */
 const located = (error: WrongValue, collection: string, bytes: Buffer, isList: boolean): UnwritableDocument => {
   const path = pathTo(bytes, error.at, 0)
   let place: Place = { collection, record: isList ? (path.shift() as Element) : ROOT, names: [] }

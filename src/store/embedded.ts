@@ -26,13 +26,12 @@ import {
 import type { Condition, Lookup, Query, Stage } from '../pipelines/stages.js'
 import { compareValues, isSameType } from './bson-order.js'
 import { withReferences } from './references.js'
-import type { Reading, Store } from './store.js'
-import { storedOf } from './stored.js'
+import { type Reading, type Store, storedOf } from './store.js'
 
 type Document = Record<string, unknown>
 
 /** A stored document as bytes, with the values of its indexed fields. */
-interface Row {
+interface Indexed {
   readonly id: string
   readonly bytes: Uint8Array
   readonly keys: Readonly<Record<string, unknown>>
@@ -41,13 +40,10 @@ interface Row {
 /** A condition that an index serves: the field is equal to the value, or is an array that contains it. */
 interface Equality {
   readonly field: string
-  readonly value: string
+  readonly value: unknown
 }
 
-/**
- * An empty store. It keeps tombstones as long as it lives.
- * @param now the clock of the database
- */
+/** An empty store, which keeps tombstones as long as it lives. `now` is the clock of the database. */
 export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   const tables = new Map(
     Object.entries(collections).map(([name, { indexes }]) => [
@@ -58,7 +54,7 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   const table = (name: string) => tables.get(name) as Table
 
   /** Runs the stages that follow the selection of the page. */
-  const run = (rows: readonly Row[], stages: readonly Stage[]): Document[] => {
+  const run = (rows: readonly Indexed[], stages: readonly Stage[]): Document[] => {
     let documents = rows.map(decode)
     for (const stage of stages) {
       if (stage.$lookup !== undefined) join(documents, stage.$lookup)
@@ -70,7 +66,7 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   const join = (documents: Document[], { from, localField, foreignField, pipeline, as }: Lookup): void => {
     const joined = table(from)
     const [{ $match }, ...rest] = pipeline ?? [{ $match: {} }]
-    const isWanted = joined.test({ $and: [$match] })
+    const isWanted = joined.plan({ $and: [$match] }).matches
     for (const document of documents) {
       const local = at(document, localField)
       const values = Array.isArray(local) ? local : [local]
@@ -128,20 +124,22 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     },
     async *stamp(name) {
       const found = table(name).matching({ $and: [UNSTAMPED] })
-      table(name).put(found.map(decode).map(stamped), () => true)
+      table(name).put(found.map(decode).map(stamped))
       yield found.length
     },
     async remove(name, organisation, ids) {
       const found = [...new Set(ids)].filter((id) => table(name).find(id)?.organisation === organisation)
       const tombstones: Tombstone[] = found.map((_id) => ({ _id, deletedFrom: organisation, deletedAt: now() }))
-      table(name).put(tombstones as unknown as Document[], () => true)
+      table(name).put(tombstones as unknown as Document[])
       return found.length
     },
     async now() {
       return now()
     },
-    async update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>) {
-      return table(collection).update(id, fields)
+    async update(name, id, fields) {
+      const found = table(name).find(id)
+      if (found !== undefined) table(name).put([{ ...found, ...fields }])
+      return found !== undefined
     },
     async ensureIndexes() {},
     async ping() {},
@@ -149,7 +147,7 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   }
 }
 
-const decode = (row: Row): Document => BSON.deserialize(row.bytes)
+const decode = (row: Indexed): Document => BSON.deserialize(row.bytes)
 
 const encode = (document: Document): Buffer => {
   const bytes = BSON.serialize(document, { ignoreUndefined: true })
@@ -169,9 +167,7 @@ const ordered =
       .flat()
       .some((found) => isSameType(found, value) && holds(compareValues(found, value)))
 
-/**
- * Sets the value at a path, or removes the field if the value is undefined. Replaces non-objects on the way by objects.
- */
+/** Sets the value at a path; undefined removes the field. Replaces non-objects on the way by objects. */
 const put = (document: Document, [name, ...rest]: readonly [string, ...string[]], value: unknown): void => {
   const [next, ...others] = rest
   if (next !== undefined) {
@@ -223,7 +219,7 @@ const context = Context.init({
       return compareValues(a, b) === 0
     },
     // Unlike mingo's, it compares strings by their UTF-8 bytes. It sorts by one field, ascending, as pipelines need it.
-    $sortArray: (document: Document, { input, sortBy }: SortArray, options: Options) => {
+    $sortArray: (document: Document, { input, sortBy }: { input: unknown; sortBy: object }, options: Options) => {
       const [field] = Object.keys(sortBy) as [string]
       const items = evalExpr(document, input, options) as readonly Document[]
       return items.toSorted((a, b) => compareValues(at(a, field), at(b, field)))
@@ -244,21 +240,16 @@ const context = Context.init({
   // The cast is necessary because mingo's type requires each operator to be of all operator types at once.
 } as unknown as Parameters<typeof Context.init>[0])
 
-interface SortArray {
-  input: unknown
-  sortBy: Record<string, 1>
-}
-
 /** The rows of a collection and its indexes, which are built on demand and dropped at every write. */
 class Table {
-  readonly #rows = new Map<string, Row>()
-  readonly #orders = new Map<string, readonly Row[]>()
-  readonly #equals = new Map<string, ReadonlyMap<unknown, readonly Row[]>>()
+  readonly #rows = new Map<string, Indexed>()
+  readonly #orders = new Map<string, readonly Indexed[]>()
+  readonly #equals = new Map<string, ReadonlyMap<unknown, readonly Indexed[]>>()
 
   constructor(readonly indexed: ReadonlySet<string>) {}
 
   /** Writes documents that may be written, all or none of them. */
-  put(documents: readonly Document[], mayWrite: (document: Document) => boolean): void {
+  put(documents: readonly Document[], mayWrite: (document: Document) => boolean = () => true): void {
     const ids = new Set<string>()
     for (const document of documents) {
       const id = document._id as string
@@ -279,12 +270,6 @@ class Table {
     return row && decode(row)
   }
 
-  update(id: string, fields: Document): boolean {
-    const document = this.find(id)
-    if (document !== undefined) this.#put({ ...document, ...fields })
-    return document !== undefined
-  }
-
   #put(document: Document): void {
     const id = document._id as string
     const bytes = encode(document)
@@ -297,7 +282,7 @@ class Table {
   }
 
   /** The rows of a query's page, in its order, and the stages that are left to run. */
-  select({ match, stages }: Query): { rows: readonly Row[]; rest: readonly Stage[] } {
+  select({ match, stages }: Query): { rows: readonly Indexed[]; rest: readonly Stage[] } {
     const rest = [...stages]
     const take = (name: keyof Stage): unknown => (rest[0]?.[name] === undefined ? undefined : rest.shift()?.[name])
     const rows = this.matching(match, take('$sort') as Record<string, 1 | -1> | undefined)
@@ -307,9 +292,9 @@ class Table {
   }
 
   /** The rows that match a condition, sorted by a field and then by the id, both in the same direction. */
-  matching(match: Condition, sort: Record<string, 1 | -1> = { _id: 1 }): readonly Row[] {
+  matching(match: Condition, sort: Record<string, 1 | -1> = { _id: 1 }): readonly Indexed[] {
     const [[field, direction]] = Object.entries(sort) as [[string, 1 | -1]]
-    const { equalities, matches } = this.#plan(match)
+    const { equalities, matches } = this.plan(match)
     const lists = equalities.map((equality) => this.equal(equality))
     // Index lists are in the order of the ids, so a sort by the id starts from the shortest. Other sorts read all rows.
     const shortest = lists.reduce((a, b) => (b.length < a.length ? b : a), this.#order('_id'))
@@ -318,14 +303,10 @@ class Table {
     return direction === 1 ? rows : rows.reverse()
   }
 
-  /** A function that checks whether a row matches a condition. */
-  test(match: Condition): (row: Row) => boolean {
-    return this.#plan(match).matches
-  }
-
-  #plan(match: Condition): { equalities: Equality[]; matches: (row: Row) => boolean } {
+  /** The part of a condition that indexes serve, and a function that checks whether a row matches the whole. */
+  plan(match: Condition): { equalities: Equality[]; matches: (row: Indexed) => boolean } {
     const equalities: Equality[] = []
-    const others: ((row: Row) => boolean)[] = []
+    const others: ((row: Indexed) => boolean)[] = []
     for (const condition of match.$and as Condition[]) {
       for (const [field, value] of Object.entries(condition)) {
         const isIndexed = this.indexed.has(field) && !field.includes('.')
@@ -337,17 +318,17 @@ class Table {
         }
       }
     }
-    const matches = (row: Row) =>
+    const matches = (row: Indexed) =>
       equalities.every((equality) => equals(row, equality)) && others.every((test) => test(row))
     return { equalities, matches }
   }
 
   /** The rows whose field is the value or contains it, in the order of the ids. A missing field counts as null. */
-  equal({ field, value }: { field: string; value: unknown }): readonly Row[] {
+  equal({ field, value }: Equality): readonly Indexed[] {
     let lists = this.#equals.get(field)
     if (lists === undefined) {
       this.#requireIndex(field)
-      const made = new Map<unknown, Row[]>()
+      const made = new Map<unknown, Indexed[]>()
       for (const row of this.#order('_id')) {
         const key = row.keys[field]
         for (const each of new Set(Array.isArray(key) ? key : [key])) {
@@ -366,7 +347,7 @@ class Table {
     if (!this.indexed.has(field)) throw new Error(`The embedded store has no index by ${field}`)
   }
 
-  #order(field: string): readonly Row[] {
+  #order(field: string): readonly Indexed[] {
     this.#requireIndex(field)
     let rows = this.#orders.get(field)
     if (rows === undefined) {
@@ -379,7 +360,7 @@ class Table {
   }
 }
 
-const equals = (row: Row, { field, value }: Equality): boolean => {
+const equals = (row: Indexed, { field, value }: Equality): boolean => {
   const key = row.keys[field]
   return key === value || (Array.isArray(key) && key.includes(value))
 }

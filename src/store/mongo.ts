@@ -19,25 +19,22 @@ import {
   type Collection,
   type CollectionName,
   collections,
+  DELETED_AT,
   type Documents,
   isRecordCollection,
   type RecordCollection,
-  TOMBSTONE_EXPIRY,
   TOMBSTONE_INDEX,
   UNSTAMPED,
 } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
 import { withReferences } from './references.js'
-import { QueryTimeout, type Reading, type Store, StoreUnavailable } from './store.js'
-import { storedOf } from './stored.js'
+import { QueryTimeout, type Reading, type Store, StoreUnavailable, storedOf } from './store.js'
 import { whenStuck, withTimeLimit } from './stuck.js'
 
 /** How to connect to MongoDB. Options in the URI override the settings below. */
 export interface MongoSettings {
   uri: string
-  /**
-   * The maximum time of a query on the server, in milliseconds. Before that, it may wait as long for a free connection.
-   */
+  /** The maximum time of a query on the server, in milliseconds. It may wait as long for a free connection. */
   queryTimeoutMs: number
   /** The maximum number of connections to each server. */
   poolSize: number
@@ -56,14 +53,11 @@ const HEARTBEAT_MS = 1500
 const CONNECT_MS = 2000
 const STREAM_BATCH = 1000
 /**
- * Options with which the driver returns documents as bytes. The second one keeps the rest of a reply as objects,
- * because otherwise the driver fails when it compares the `topologyVersion` of errors. The driver sets it only for
- * `find`.
+ * With these options the driver returns documents as bytes. The second one, which it sets only for `find`, keeps the rest
+ * of a reply as objects, because otherwise the driver fails when it compares the `topologyVersion` of errors.
  */
 const RAW = { raw: true, documentsReturnedIn: 'firstBatch' }
-/**
- * A batch size larger than any page. Without it, the server sends 101 documents, and the others need a second request.
- */
+/** Larger than any page. Without it, the server sends 101 documents, and the others need a second request. */
 const WHOLE_PAGE = 0x7fffffff
 /** MongoDB's error code MaxTimeMSExpired. */
 const MAX_TIME_EXPIRED = 50
@@ -153,7 +147,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
       // The driver wraps the error that ended a bulk insert.
       const error =
         thrown instanceof MongoBulkWriteError && isOutage(thrown.errorResponse) ? thrown.errorResponse : thrown
-      if (isTimeout(error)) throw new QueryTimeout(error)
+      if (error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED) throw new QueryTimeout(error)
       if (isOutage(error)) throw new StoreUnavailable(error)
       throw error
     }
@@ -163,13 +157,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
 
-  const cursor = (query: Read, stages: readonly Document[], options: AggregateOptions = {}) =>
-    collection(query.collection).aggregate([{ $match: query.match }, ...stages], options)
-
-  /**
-   * The command for a query. A cursor of the driver would take longer than everything else that the driver does for a
-   * page.
-   */
+  /** The command for a query. A cursor of the driver would take longer than all else that it does for a page. */
   const commandOf = ({ collection, match }: Read, stages: readonly Document[]) => ({
     aggregate: collection,
     pipeline: [{ $match: match }, ...stages],
@@ -216,7 +204,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   /** The documents of a query as bytes. There is no time limit, because it counts for a cursor as a whole. */
   async function* buffers(query: Read, stages: readonly Document[], options?: AggregateOptions) {
-    const documents = cursor(query, stages, { ...RAW, batchSize: STREAM_BATCH, ...options })
+    const pipeline = [{ $match: query.match }, ...stages]
+    const documents = collection(query.collection).aggregate(pipeline, { ...RAW, batchSize: STREAM_BATCH, ...options })
     try {
       while (await runRead(() => documents.hasNext())) {
         // These are Buffers because of RAW, which the driver's types do not reflect.
@@ -243,10 +232,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
     // No withRetry() here: the driver retries a cursor once by itself.
     const batches: Buffer[] = []
     let size = 0
-    for await (const documents of buffers(query, stagesOf(query), {
-      ...limit,
-      ...(from && { readPreference: from }),
-    })) {
+    const options = { ...limit, ...(from && { readPreference: from }) }
+    for await (const documents of buffers(query, stagesOf(query), options)) {
       const batch = bsonArray(documents)
       batches.push(batch)
       size += batch.length
@@ -278,11 +265,9 @@ export const mongoStore = (settings: MongoSettings): Store => {
     return run(() => collection(name).bulkWrite(updates, { ordered }))
   }
 
-  /**
-   * Makes the database delete old tombstones. A changed setting changes the index that exists, unless it is to be kept.
-   */
+  /** Makes the database delete old tombstones. A changed setting changes the index, unless it is to be kept. */
   const expireTombstones = async (name: RecordCollection, keepExpiry: boolean): Promise<void> => {
-    const index = { key: keyOf([TOMBSTONE_EXPIRY]), ...ofTombstones }
+    const index = { key: keyOf([DELETED_AT]), ...ofTombstones }
     const expireAfterSeconds = settings.tombstoneDays * SECONDS_A_DAY + SPARE_SECONDS
     try {
       await run(() => collection(name).createIndexes([{ ...index, expireAfterSeconds }]))
@@ -378,13 +363,8 @@ const keyOf = (fields: readonly string[]) => Object.fromEntries(fields.map((fiel
 const ofTombstones = { partialFilterExpression: { deletedFrom: { $exists: true } } }
 
 /** The driver's options from the settings, without those that the URI overrides. */
-const clientOptions = ({
-  uri,
-  queryTimeoutMs,
-  poolSize,
-  timeoutMs,
-  readPreference,
-}: MongoSettings): MongoClientOptions => {
+const clientOptions = (settings: MongoSettings): MongoClientOptions => {
+  const { uri, queryTimeoutMs, poolSize, timeoutMs, readPreference } = settings
   const options: MongoClientOptions = {
     appName: 'field-data-api',
     maxPoolSize: poolSize,
@@ -397,8 +377,6 @@ const clientOptions = ({
   const named = new Set([...new URLSearchParams(uri.replace(/^[^?]*/, '')).keys()].map((name) => name.toLowerCase()))
   return Object.fromEntries(Object.entries(options).filter(([name]) => !named.has(name.toLowerCase())))
 }
-
-const isTimeout = (error: unknown): boolean => error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED
 
 /** Whether an insert failed only because some documents exist already. */
 const isAllTaken = (error: unknown): boolean =>
@@ -414,9 +392,7 @@ const isOutage = (error: unknown): boolean =>
   (error instanceof MongoServerError && OUTAGES.has(Number(error.code))) ||
   isSystemError(error)
 
-/**
- * Whether it is an error of Node that the driver passes on: DNS for a mongodb+srv URI, or a write to a lost connection.
- */
+/** An error of Node that the driver passes on: DNS for a mongodb+srv URI, or a write to a lost connection. */
 const isSystemError = (error: unknown): boolean => {
   const { code, syscall } = error as NodeJS.ErrnoException
   return syscall?.startsWith('query') === true || code === 'EPIPE' || code === 'ECONNRESET'

@@ -10,10 +10,7 @@ interface Log {
   info(message: string): void
 }
 
-/**
- * A store that logs its outages.
- * @param now a clock in milliseconds
- */
+/** A store that logs its outages. `now` is a clock in milliseconds. */
 export const logOutages = (store: Store, log: Log, now = () => performance.now()): Store => {
   let isDown = false
   let isClosed = false

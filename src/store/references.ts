@@ -33,25 +33,26 @@ export const withReferences = async (
 ): Promise<BsonList> => {
   if (references.length === 0) return list
   const rows = list.documents
-  const ids = await inTurns(idsIn(rows, references), signal).catch((error) => {
+  const joins = references.map(({ fields, find }): Join => ({ fields, find, ids: new Map(), found: new Map() }))
+  const byField: Joins = new Map(joins.flatMap((join) => join.fields.map((field) => [field, join])))
+  await inTurns(collectIds(rows, byField), signal).catch((error) => {
     throw unreadable(list.collection, error)
   })
-  const found = await allEnded(
-    references.map(async ({ fields, find }, i) => {
-      const byId: ById = new Map()
-      const wanted = [...(ids[i] as Ids).values()]
+  await allEnded(
+    joins.map(async ({ find, ids, found }) => {
+      const wanted = [...ids.values()]
       for (let start = 0; start < wanted.length; start += IDS_PER_QUERY) {
         const fetched = await read(find(wanted.slice(start, start + IDS_PER_QUERY)))
-        reading(fetched.collection, () => addById(fetched, byId))
+        reading(fetched.collection, () => {
+          for (const each of fetched.documents) found.set(typedId(each, fieldOf(each, 0, '_id') as Element), each)
+        })
       }
-      return fields.map((field): [string, ById] => [field, byId])
     }),
   )
-  const byField = new Map(found.flat())
   const filled: Buffer[] = []
   let size = 0
   for (const row of rows) {
-    const bytes = await inTurns(embedded([...byField.keys()], byField, row), signal)
+    const bytes = await inTurns(embedded(byField, row), signal)
     size += bytes.length
     if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
     filled.push(bytes)
@@ -60,86 +61,71 @@ export const withReferences = async (
   return new BsonList(list.collection, [bsonArray(filled)])
 }
 
-type Ids = Map<string, unknown>
+/** References, with the ids that the rows have and the documents that were found for them. */
+interface Join extends References {
+  readonly ids: Map<string, unknown>
+  readonly found: Map<string, Buffer>
+}
 
-/** The ids in the rows, for each of the references. */
-function* idsIn(rows: readonly Buffer[], references: readonly References[]): Generator<void, Ids[]> {
-  const ids = references.map((): Ids => new Map())
-  const byField = new Map(references.flatMap(({ fields }, i) => fields.map((field) => [field, ids[i] as Ids])))
-  const fields = [...byField.keys()]
+type Joins = ReadonlyMap<string, Join>
+
+function* collectIds(rows: readonly Buffer[], joins: Joins): Generator<void, void> {
   let count = 0
   for (const row of rows) {
-    for (const { field, element } of valuesOf(fields, row)) {
-      if (isId(element)) (byField.get(field) as Ids).set(typedId(row, element), idValue(row, element))
+    for (const { join, element } of valuesOf(joins, row)) {
+      if (isId(element)) join.ids.set(typedId(row, element), idValue(row, element))
       count += 1
       if (count % VALUES_PER_STEP === 0) yield
     }
   }
-  return ids
-}
-
-interface Value {
-  field: string
-  element: Element
 }
 
 /** The values of the fields in the document at `start`. For an array, these are its items. */
-function* valuesOf(fields: readonly string[], bytes: Buffer, start = 0, path = ''): Generator<Value> {
+function* valuesOf(joins: Joins, bytes: Buffer, start = 0, path = ''): Generator<{ join: Join; element: Element }> {
   for (const element of elements(bytes, start)) {
     const name = path + element.name
-    if (leadsTo(fields, name, element)) yield* valuesOf(fields, bytes, element.at, `${name}.`)
-    else if (!fields.includes(name)) continue
-    else if (element.type !== Bson.array) yield { field: name, element }
-    else for (const item of elements(bytes, element.at)) yield { field: name, element: item }
+    const join = joins.get(name)
+    if (leadsTo(joins, name, element)) yield* valuesOf(joins, bytes, element.at, `${name}.`)
+    else if (join === undefined) continue
+    else if (element.type !== Bson.array) yield { join, element }
+    else for (const item of elements(bytes, element.at)) yield { join, element: item }
   }
 }
 
 /** Whether an element is a document that contains one of the fields. */
-const leadsTo = (fields: readonly string[], name: string, { type }: Element): boolean =>
-  type === Bson.document && fields.some((field) => field.startsWith(`${name}.`))
-
-const addById = (list: BsonList, byId: ById): void => {
-  for (const document of list.documents) byId.set(typedId(document, fieldOf(document, 0, '_id') as Element), document)
-}
-
-type ById = Map<string, Buffer>
+const leadsTo = (joins: Joins, name: string, { type }: Element): boolean =>
+  type === Bson.document && [...joins.keys()].some((field) => field.startsWith(`${name}.`))
 
 /** The document at `start`, with the ids in its fields replaced by documents. */
-function* embedded(
-  fields: readonly string[],
-  byField: ReadonlyMap<string, ById>,
-  bytes: Buffer,
-  start = 0,
-  path = '',
-): Generator<void, Buffer> {
+function* embedded(joins: Joins, bytes: Buffer, start = 0, path = ''): Generator<void, Buffer> {
   const parts: Buffer[] = []
   let from = start + 4
   for (const element of elements(bytes, start)) {
     const name = path + element.name
-    const byId = byField.get(name)
-    if (leadsTo(fields, name, element)) {
-      parts.push(bytes.subarray(from, element.at), yield* embedded(fields, byField, bytes, element.at, `${name}.`))
-    } else if (byId === undefined || element.type === Bson.null || element.type === Bson.undefined) {
+    const join = joins.get(name)
+    if (leadsTo(joins, name, element)) {
+      parts.push(bytes.subarray(from, element.at), yield* embedded(joins, bytes, element.at, `${name}.`))
+    } else if (join === undefined || element.type === Bson.null || element.type === Bson.undefined) {
       parts.push(bytes.subarray(from, element.next))
     } else if (element.type === Bson.array) {
-      const found: Buffer[] = []
+      const items: Buffer[] = []
       let count = 0
       for (const item of elements(bytes, element.at)) {
-        found.push(...replaced(byId, bytes, item, Buffer.from(`${item.name}\0`)))
+        items.push(...replaced(join, bytes, item, Buffer.from(`${item.name}\0`)))
         count += 1
         if (count % VALUES_PER_STEP === 0) yield
       }
-      parts.push(bytes.subarray(from, element.at), bsonDocument(found))
-    } else parts.push(...replaced(byId, bytes, element, bytes.subarray(from + 1, element.at)))
+      parts.push(bytes.subarray(from, element.at), bsonDocument(items))
+    } else parts.push(...replaced(join, bytes, element, bytes.subarray(from + 1, element.at)))
     from = element.next
   }
   return bsonDocument(parts)
 }
 
 /** An element with the document in place of its id. Items of arrays keep their names, which errors show. */
-const replaced = (byId: ById, bytes: Buffer, element: Element, name: Buffer): Buffer[] => {
+const replaced = ({ found }: Join, bytes: Buffer, element: Element, name: Buffer): Buffer[] => {
   if (!isId(element)) return [Buffer.of(Bson.boolean), name, Buffer.of(0)]
-  const document = byId.get(typedId(bytes, element))
+  const document = found.get(typedId(bytes, element))
   return document === undefined ? [] : [Buffer.of(Bson.document), name, document]
 }
 

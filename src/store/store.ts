@@ -1,6 +1,7 @@
 // The interface between the service and its database. Queries return documents as BSON bytes, which the serializer
 // turns into JSON.
 
+import { BSON } from 'mongodb'
 import type { BsonList } from '../bson/reader.js'
 import type { CollectionName, Documents, RecordCollection } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
@@ -33,10 +34,7 @@ export interface Store {
   ): Promise<void>
   /** Sets fields of the document with an id. Returns whether the document exists. */
   update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>): Promise<boolean>
-  /**
-   * Adds records, or replaces those of the same organisation that have the same `_id`, and stamps them. Fails if a
-   * record with an `_id` belongs to another organisation.
-   */
+  /** Adds records or replaces those with their `_id`, and stamps them. Fails if one is of another organisation. */
   upsert<C extends RecordCollection>(collection: C, documents: readonly Documents[C][]): Promise<void>
   /**
    * Stamps the records that have no change stamp, because they were written before there were stamps or by another
@@ -47,10 +45,7 @@ export interface Store {
   remove(collection: RecordCollection, organisation: string, ids: readonly string[]): Promise<number>
   /** The time by the clock of the database, as it was when the call began or later. */
   now(): Promise<Date>
-  /**
-   * Creates the missing indexes of all collections, and sets how long tombstones are kept. With `keepExpiry`, a time
-   * that is set already stays.
-   */
+  /** Creates missing indexes, and sets how long tombstones are kept. With `keepExpiry`, a time already set stays. */
   ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
   /** Rejects unless the database responds. */
   ping(): Promise<void>
@@ -72,6 +67,15 @@ export interface Reading {
 
 /** A stored document, of any writer, or the reason why it cannot be read. */
 export type Stored = { readonly document: Readonly<Record<string, unknown>> } | { readonly error: string }
+
+/** Turns bytes into an object, for commands, which look at documents one by one. What is not UTF-8 is replaced, as in responses. */
+export const storedOf = (bytes: Uint8Array): Stored => {
+  try {
+    return { document: BSON.deserialize(bytes, { validation: { utf8: false } }) }
+  } catch (error) {
+    return { error: (error as Error).message }
+  }
+}
 
 /** The database cannot be reached at the moment. A later try may succeed. */
 export class StoreUnavailable extends Error {

@@ -7,10 +7,7 @@ import { StoreUnavailable } from './store.js'
 /** A heartbeat may take this many times the driver's own time limits before it counts as stuck. */
 const HEARTBEAT_FACTOR = 3
 
-/**
- * Waits for an operation, at most `mostMs` milliseconds.
- * @throws StoreUnavailable if the operation has not ended by then
- */
+/** Waits for an operation. If it has not ended after `mostMs` milliseconds, it throws StoreUnavailable. */
 export const withTimeLimit = <T>(mostMs: number, operation: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new StoreUnavailable(new Error(`No reply after ${mostMs} ms`))), mostMs)

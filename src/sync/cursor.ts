@@ -15,7 +15,6 @@ export interface Cursor {
   readonly position: FeedPosition
 }
 
-/** The position before all rows. */
 export const START: FeedPosition = { stamp: null, id: null }
 
 /** @param binding the organisation, the operation and the field that orders the feed */

@@ -64,11 +64,10 @@ export const readDigests = async (
     // The embedded store reads within this process, so other requests get their turn in between.
     await setImmediate()
     try {
-      const read = async (isInParts: boolean): Promise<Sums | undefined> =>
-        sumsOf(
-          (await store.aggregate(digestOf(scope, collection, range, isInParts), { signal, from: 'primary' })).first,
-          isInParts,
-        )
+      const read = async (isInParts: boolean): Promise<Sums | undefined> => {
+        const query = digestOf(scope, collection, range, isInParts)
+        return sumsOf((await store.aggregate(query, { signal, from: 'primary' })).first, isInParts)
+      }
       digests.push({ ...range, ...((await read(false)) ?? ((await read(true)) as Sums)) })
     } catch (error) {
       if (error instanceof QueryTimeout) throw tooLong(digests.length, ranges.length, 'ask for smaller ranges')

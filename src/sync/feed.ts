@@ -10,22 +10,14 @@ import {
   UnwritableDocument,
 } from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
+import { DELETED_AT, DELETED_FROM } from '../documents/collections.js'
 import { problem } from '../http/problems.js'
 import { inOrderOfIds, sortKeyOfId } from '../paging/empty-values.js'
 import { MAX_ID_BYTES } from '../paging/position.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import type { Scope } from '../pipelines/stages.js'
-import {
-  DELETED_AT,
-  DELETED_FROM,
-  type FeedRange,
-  type FeedResource,
-  hasNoStamps,
-  newestIn,
-  rowsIn,
-  type Stamp,
-} from '../pipelines/sync.js'
-import { FeedItems } from '../serializer/feed.js'
+import { type FeedRange, type FeedResource, hasNoStamps, newestIn, rowsIn, type Stamp } from '../pipelines/sync.js'
+import type { FeedItem } from '../serializer/feed.js'
 import type { Reading, Store } from '../store/store.js'
 import type { Clock } from './clock.js'
 import { type Cursor, type FeedPosition, START } from './cursor.js'
@@ -46,17 +38,11 @@ export interface FeedSettings {
 }
 
 export interface FeedPage {
-  readonly items: FeedItems
-  /** The size of the page in bytes of BSON. */
+  readonly items: readonly FeedItem[]
+  /** In bytes of BSON. */
   readonly size: number
   readonly hasMore: boolean
   readonly next: Cursor
-}
-
-/** The row of a feed: a record or a tombstone. */
-interface Row {
-  readonly document: BsonDocument
-  readonly isDeleted: boolean
 }
 
 /** Whose feed is read, and of what. */
@@ -72,15 +58,11 @@ interface Place {
   readonly leave: () => void
 }
 
-/** What identifies a feed. */
 const nameOf = ({ scope, resource }: Feed): string => `${scope.organisation} ${resource.collection}`
-
-/** How many feeds are remembered as empty. */
-const REMEMBERED_FEEDS = 10_000
 
 export class Feeds {
   /** Where feeds were found empty. Until the clock is read again, further requests for them need no look-up. */
-  readonly #empty = new LRUCache<string, { position: FeedPosition; horizon: number }>({ max: REMEMBERED_FEEDS })
+  readonly #empty = new LRUCache<string, { position: FeedPosition; horizon: number }>({ max: 10_000 })
 
   constructor(
     readonly store: Pick<Store, 'aggregate'>,
@@ -104,7 +86,7 @@ export class Feeds {
       const found = await this.page(feed, cursor, perPage, place.reading)
       const from = found.next.position.stamp
       const ms = until - performance.now()
-      if (found.items.items.length > 0 || from === null || ms <= 0) return found
+      if (found.items.length > 0 || from === null || ms <= 0) return found
       place.leave()
       const { signal } = place.reading
       if (!(await waiting.wait(feed.scope, nameOf(feed), lookUp, { from, ms, signal }))) return found
@@ -130,37 +112,29 @@ export class Feeds {
     // One row more than the page shows tells whether there is a next page.
     const { rows, limit } = await this.#firstRows(feed, ranges, perPage + 1, reading)
     if (rows.length === 0 && ranges.length > 0) this.#empty.set(name, { position, horizon })
-    const count = Math.min(limit - 1, fitting(rows))
-    const shown = rows.slice(0, count)
+    const { count, size } = fitting(rows.slice(0, limit - 1))
     const hasMore = rows.length > count
     return {
-      items: new FeedItems(shown),
-      size: sizeOf(shown),
+      items: rows.slice(0, count),
+      size,
       hasMore,
       next: { began, position: hasMore ? this.#between(rows.slice(count - 1)) : later(position, horizon) },
     }
   }
 
-  /**
-   * The first rows of ranges, up to a limit. If they are too large to be read at once, the limit is halved, down to
-   * two.
-   */
-  async #firstRows(
-    feed: Feed,
-    ranges: readonly FeedRange[],
-    limit: number,
-    reading?: Reading,
-  ): Promise<{ rows: Row[]; limit: number }> {
-    const rows: Row[] = []
-    try {
-      for (const range of ranges) {
-        rows.push(...(await this.#rowsIn(feed, range, limit - rows.length, reading)))
-        if (rows.length === limit) break
+  /** The first rows of ranges, up to a limit. If they are too large to be read at once, it is halved, down to two. */
+  async #firstRows(feed: Feed, ranges: readonly FeedRange[], most: number, reading?: Reading) {
+    for (let limit = most; ; limit = Math.max(2, Math.floor(limit / 2))) {
+      const rows: FeedItem[] = []
+      try {
+        for (const range of ranges) {
+          rows.push(...(await this.#rowsIn(feed, range, limit - rows.length, reading)))
+          if (rows.length === limit) break
+        }
+        return { rows, limit }
+      } catch (error) {
+        if (!(error instanceof ResponseTooLarge) || limit === 2) throw error
       }
-      return { rows, limit }
-    } catch (error) {
-      if (!(error instanceof ResponseTooLarge) || limit === 2) throw error
-      return this.#firstRows(feed, ranges, Math.max(2, Math.floor(limit / 2)), reading)
     }
   }
 
@@ -185,7 +159,7 @@ export class Feeds {
   }
 
   /** The first rows of a range in their order. */
-  async #rowsIn({ scope, resource }: Feed, range: FeedRange, limit: number, reading?: Reading): Promise<Row[]> {
+  async #rowsIn({ scope, resource }: Feed, range: FeedRange, limit: number, reading?: Reading): Promise<FeedItem[]> {
     const { stamp } = this.settings
     const read = (range: FeedRange): Promise<BsonList> =>
       this.store.aggregate(rowsIn(scope, resource, stamp, range, limit), { ...reading, from: 'primary' })
@@ -201,7 +175,7 @@ export class Feeds {
   }
 
   /** Merges records and tombstones. The database has put each of them in order. */
-  #inOrder(rows: Row[]): Row[] {
+  #inOrder(rows: FeedItem[]): FeedItem[] {
     if (!rows.some(({ isDeleted }) => isDeleted)) return rows
     return rows
       .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: sortKeyOfId(row.document.bytes) }))
@@ -210,8 +184,8 @@ export class Feeds {
   }
 
   /** A position between two rows. If their stamps differ, it has no id, so that one range follows it instead of two. */
-  #between(rows: readonly Row[]): FeedPosition {
-    const [last, next] = rows as [Row, Row]
+  #between(rows: readonly FeedItem[]): FeedPosition {
+    const [last, next] = rows as [FeedItem, FeedItem]
     const stamp = this.#stampOf(last) ?? null
     if (stamp !== null && this.#stampOf(next) !== stamp) return { stamp: stamp + 1, id: null }
     const id = idOf(last)
@@ -223,21 +197,20 @@ export class Feeds {
     throw new UnwritableDocument(collection, name, '_id', reason)
   }
 
-  #stampOf({ document: { bytes }, isDeleted }: Row): number | undefined {
+  #stampOf({ document: { bytes }, isDeleted }: FeedItem): number | undefined {
     return dateOf(bytes, fieldOf(bytes, 0, isDeleted ? DELETED_AT : this.settings.stamp))
   }
 }
 
-const sizeOf = (rows: readonly Row[]): number => rows.reduce((size, { document }) => size + document.bytes.length, 0)
-
-/** How many of the rows fit into a page: as many as MAX_PAGE_BYTES allows, and at least one. */
-const fitting = (rows: readonly Row[]): number => {
-  let size = 0
-  const first = rows.findIndex(({ document }) => {
-    size += document.bytes.length
-    return size > MAX_PAGE_BYTES
-  })
-  return first === -1 ? rows.length : Math.max(1, first)
+/** How many of the rows fit into a page, and their size: as many as MAX_PAGE_BYTES allows, and at least one. */
+const fitting = (rows: readonly FeedItem[]): { count: number; size: number } => {
+  let [count, size] = [0, 0]
+  for (const { document } of rows) {
+    if (count > 0 && size + document.size > MAX_PAGE_BYTES) break
+    count += 1
+    size += document.size
+  }
+  return { count, size }
 }
 
 /** The ranges of the feed after a position, in order. Each is read only if those before it do not fill the page. */
@@ -255,16 +228,13 @@ const later = (position: FeedPosition, horizon: number): FeedPosition =>
   position.stamp !== null && position.stamp >= horizon ? position : { stamp: horizon, id: null }
 
 /** The id of a row, or undefined if it is not a string. */
-const idOf = ({ document: { bytes } }: Row): string | undefined => stringOf(bytes, fieldOf(bytes, 0, '_id'))
+const idOf = ({ document: { bytes } }: FeedItem): string | undefined => stringOf(bytes, fieldOf(bytes, 0, '_id'))
 
-const rowsOf = ({ collection, documents }: BsonList): Row[] =>
+const rowsOf = ({ collection, documents }: BsonList): FeedItem[] =>
   reading(collection, () =>
     documents.map((bytes) => ({ document: new BsonDocument(collection, bytes), isDeleted: isTombstone(bytes) })),
   )
 
-/**
- * Whether a row is a tombstone. A record that has the field of tombstones by mistake also has an organisation. That is looked
- * for first, because most records have it at their beginning.
- */
+/** A record with the field of tombstones by mistake also has an organisation, mostly as one of its first fields. */
 const isTombstone = (bytes: Buffer): boolean =>
   fieldOf(bytes, 0, 'organisation') === undefined && fieldOf(bytes, 0, DELETED_FROM) !== undefined

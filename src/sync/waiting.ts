@@ -16,7 +16,6 @@ interface Waiter {
   readonly owner: Owner
   /** The waiting request has everything before this stamp. */
   readonly from: number
-  /** Ends the wait. */
   readonly end: (hasChanged: boolean) => void
   readonly fail: (error: unknown) => void
 }

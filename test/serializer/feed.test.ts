@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import type { BsonDocument } from '../../src/bson/reader.js'
-import { compileFeedItems, FeedItems } from '../../src/serializer/feed.js'
+import { compileFeedItems } from '../../src/serializer/feed.js'
 import { Output } from '../../src/serializer/output.js'
 import { documentOf, stored } from '../support/stored.js'
 
@@ -18,10 +18,9 @@ const write = compileFeedItems([Thing, Deleted], new Map())
 const record = (document: BsonDocument) => ({ document, isDeleted: false })
 
 /** The items as JSON, and in how many steps they were written. */
-const written = (items: ConstructorParameters<typeof FeedItems>[0], size = Number.POSITIVE_INFINITY) => {
+const written = (items: Parameters<typeof write>[0], size = Number.POSITIVE_INFINITY) => {
   const out = new Output()
-  out.reset()
-  const steps = [...write(new FeedItems(items), size, out)].length
+  const steps = [...write(items, size, out)].length
   return { items: JSON.parse(out.take().toString()), steps }
 }
 

@@ -75,18 +75,17 @@ export const plain = (object: object): Elements => Object.entries(object)
 /** A writer for the documents of a schema that returns the bytes it wrote. */
 export const writerOf = (schema: TSchema) => {
   const documents = compileDocuments(schema, namedSchemas)
-  const out = new Output()
-  const taken = (write: () => void): Buffer => {
-    out.reset()
-    write()
-    return out.take()
-  }
-  /** With steps of a few bytes, so that every list is written in several. */
-  const writeList = (list: BsonList): void => {
-    for (const _ of documents.list(list, 10, out));
-  }
   return {
-    document: (document: BsonDocument) => taken(() => documents.document(document, out)),
-    list: (list: BsonList) => taken(() => writeList(list)),
+    document(document: BsonDocument): Buffer {
+      const out = new Output()
+      documents.document(document, out)
+      return out.take()
+    },
+    /** In steps of a few bytes, so that every list is written in several. */
+    list(list: BsonList): Buffer {
+      const out = new Output()
+      for (const _ of documents.list(list, 10, out));
+      return out.take()
+    },
   }
 }

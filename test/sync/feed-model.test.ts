@@ -132,7 +132,7 @@ const player = (settings: FeedSettings) => {
     const fetchPage = async ({ perPage, isKilled }: Pick<Read, 'perPage' | 'isKilled'>): Promise<boolean> => {
       const { items, next, hasMore } = await feeds.page({ scope: { organisation }, resource: entries }, cursor, perPage)
       if (isKilled) return true
-      for (const { document, isDeleted } of items.items) {
+      for (const { document, isDeleted } of items) {
         const { _id, duration } = BSON.deserialize(document.bytes) as { _id: string; duration: number }
         if (isDeleted) copy.delete(_id)
         else copy.set(_id, duration)
@@ -198,7 +198,7 @@ t.test('thousands of equal stamps are no obstacle', async (t) => {
   let cursor: Cursor | undefined
   for (let hasMore = true; hasMore; ) {
     const page = await feeds.page({ scope: { organisation }, resource: entries }, cursor, 701)
-    ids.push(...page.items.items.map(({ document }) => BSON.deserialize(document.bytes)._id))
+    ids.push(...page.items.map(({ document }) => BSON.deserialize(document.bytes)._id))
     ;({ hasMore } = page)
     cursor = page.next
   }

@@ -36,7 +36,7 @@ const prepare = (t: Test, settings: Partial<FeedSettings> = {}, store: Store = t
 }
 
 /** The ids of a page; those of deletions begin with a minus. */
-const shown = ({ items: { items } }: FeedPage): string[] =>
+const shown = ({ items }: FeedPage): string[] =>
   items.map(
     ({ document: { bytes }, isDeleted }) => `${isDeleted ? '-' : ''}${stringOf(bytes, fieldOf(bytes, 0, '_id'))}`,
   )

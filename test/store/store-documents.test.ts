@@ -1,7 +1,7 @@
 // Stored documents as objects.
 import { BSON } from 'mongodb'
 import t from 'tap'
-import { storedOf } from '../../src/store/stored.js'
+import { storedOf } from '../../src/store/store.js'
 
 t.test('a document is read also if its text is not UTF-8, and damaged bytes give the reason', async (t) => {
   const bytes = BSON.serialize({ _id: 'x', name: 'y' })
