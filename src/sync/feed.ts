@@ -123,18 +123,22 @@ export class Feeds {
   }
 
   /** The first rows of ranges, up to a limit. If they are too large to be read at once, it is halved, down to two. */
-  async #firstRows(feed: Feed, ranges: readonly FeedRange[], most: number, reading?: Reading) {
-    for (let limit = most; ; limit = Math.max(2, Math.floor(limit / 2))) {
-      const rows: FeedItem[] = []
-      try {
-        for (const range of ranges) {
-          rows.push(...(await this.#rowsIn(feed, range, limit - rows.length, reading)))
-          if (rows.length === limit) break
-        }
-        return { rows, limit }
-      } catch (error) {
-        if (!(error instanceof ResponseTooLarge) || limit === 2) throw error
+  async #firstRows(
+    feed: Feed,
+    ranges: readonly FeedRange[],
+    limit: number,
+    reading?: Reading,
+  ): Promise<{ rows: FeedItem[]; limit: number }> {
+    const rows: FeedItem[] = []
+    try {
+      for (const range of ranges) {
+        rows.push(...(await this.#rowsIn(feed, range, limit - rows.length, reading)))
+        if (rows.length === limit) break
       }
+      return { rows, limit }
+    } catch (error) {
+      if (!(error instanceof ResponseTooLarge) || limit === 2) throw error
+      return this.#firstRows(feed, ranges, Math.max(2, Math.floor(limit / 2)), reading)
     }
   }
 
