@@ -51,6 +51,9 @@ export interface MongoSettings {
  */
 const HEARTBEAT_MS = 1500
 const CONNECT_MS = 2000
+/** How often a read is tried again, and how long after it began, in milliseconds. */
+const RETRIES = 2
+const RETRY_MS = 1000
 const STREAM_BATCH = 1000
 /**
  * With these options the driver returns documents as bytes. The second one, which it sets only for `find`, keeps the rest
@@ -171,16 +174,19 @@ export const mongoStore = (settings: MongoSettings): Store => {
     db.command(command, { readPreference: db.readPreference, ...options })
 
   /**
-   * Runs a read, and once more if the connection was lost: the driver does not retry commands. A read that has waited for long
-   * already is not tried again: its server is gone, while a connection that was closed meanwhile fails at once.
+   * Runs a read, and again if the connection was lost: the driver does not retry commands. The second try may find that the
+   * pool is being cleared, hence a third. A read that has waited for long is not tried again: its server is gone, while a
+   * connection that was closed meanwhile fails at once.
    */
-  const withRetry = <T>(operation: () => Promise<T>): Promise<T> => {
-    const begun = performance.now()
-    return runRead(operation).catch((error) => {
-      if (isWorthAgain(error) && performance.now() - begun < connectTimeoutMS) return runRead(operation)
-      throw error
+  const withRetry = <T>(
+    operation: () => Promise<T>,
+    triesLeft = RETRIES,
+    until = performance.now() + RETRY_MS,
+  ): Promise<T> =>
+    runRead(operation).catch((error) => {
+      if (triesLeft === 0 || !isWorthAgain(error) || performance.now() > until) throw error
+      return withRetry(operation, triesLeft - 1, until)
     })
-  }
 
   /** The first document of a query, as an object. */
   const firstOf = async (query: Read, stages: readonly Document[] = []): Promise<Document | undefined> => {
