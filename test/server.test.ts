@@ -84,7 +84,7 @@ t.test('a URI of the database that the driver rejects stops it with a message', 
 })
 
 t.test('too few files that it may open stop it with a message that says how many it needs', async (t) => {
-  for (const openFiles of [120, 20]) {
+  for (const openFiles of [120, 40]) {
     const argv = ['serve']
     const { code, output } = await runProgram(t, 'bin/field-data-api.js', { argv, settings: { PORT: '0' }, openFiles })
     t.equal(code, 1)

@@ -122,6 +122,6 @@ t.test('the buffer of a compressed response serves the next one', async (t) => {
   app.get('/', { schema: { response: { 200: schema } } }, async () => ({
     data: listOf([[plain({ text: 'x'.repeat(10_000) })]]),
   }))
-  for (let n = 0; n < 20; n++) await app.inject({ url: '/', headers: { 'accept-encoding': 'br' } })
-  t.ok(buffers.size < 10, `20 responses from ${buffers.size} buffers`)
+  for (let n = 0; n < 40; n++) await app.inject({ url: '/', headers: { 'accept-encoding': 'br' } })
+  t.ok(buffers.size <= 16, `40 responses from ${buffers.size} buffers`)
 })
