@@ -131,15 +131,20 @@ export const mongoStore = (settings: MongoSettings): Store => {
     return connected
   }
 
-  /** Takes a new client for all further operations. Nothing waits for the old one to close, because that may hang as well. */
-  const renew = (): void => {
-    client.close().catch(() => {})
-    client = new MongoClient(settings.uri, clientOptions(settings))
-    db = client.db()
-    connected = undefined
-    whenStuck(client, renew)
-  }
-  whenStuck(client, renew)
+  /**
+   * Takes a new client for all further operations if a heartbeat of this one is stuck. Nothing waits for the old one to close,
+   * because that may hang as well. Its other servers may be stuck too, which says nothing about the new one.
+   */
+  const watch = (watched: MongoClient): void =>
+    whenStuck(watched, () => {
+      if (watched !== client) return
+      watched.close().catch(() => {})
+      client = new MongoClient(settings.uri, clientOptions(settings))
+      db = client.db()
+      connected = undefined
+      watch(client)
+    })
+  watch(client)
 
   /** Runs an operation, and turns the driver's errors into those of the Store interface. */
   const run = async <T>(operation: () => Promise<T>): Promise<T> => {
