@@ -133,18 +133,17 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   /**
    * Takes a new client for all further operations if a heartbeat of this one is stuck. Nothing waits for the old one to close,
-   * because that may hang as well. Its other servers may be stuck too, which says nothing about the new one.
+   * because that may hang as well.
    */
-  const watch = (watched: MongoClient): void =>
-    whenStuck(watched, () => {
-      if (watched !== client) return
-      watched.close().catch(() => {})
+  const watch = (): void =>
+    whenStuck(client, () => {
+      client.close().catch(() => {})
       client = new MongoClient(settings.uri, clientOptions(settings))
       db = client.db()
       connected = undefined
-      watch(client)
+      watch()
     })
-  watch(client)
+  watch()
 
   /** Runs an operation, and turns the driver's errors into those of the Store interface. */
   const run = async <T>(operation: () => Promise<T>): Promise<T> => {

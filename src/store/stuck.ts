@@ -14,7 +14,7 @@ export const withTimeLimit = <T>(mostMs: number, operation: Promise<T>): Promise
     operation.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 
-/** Calls back when a heartbeat is stuck. */
+/** Calls back when a heartbeat is stuck, once. */
 export const whenStuck = (client: MongoClient, callback: () => void): void => {
   const { heartbeatFrequencyMS, connectTimeoutMS } = client.options
   const mostMs = HEARTBEAT_FACTOR * (heartbeatFrequencyMS + connectTimeoutMS)
@@ -23,10 +23,16 @@ export const whenStuck = (client: MongoClient, callback: () => void): void => {
     clearTimeout(timers.get(address))
     timers.delete(address)
   }
-  client.on('serverHeartbeatStarted', ({ connectionId: address }) => {
+  const start = ({ connectionId: address }: { connectionId: string }): void => {
     stop(address)
-    timers.set(address, setTimeout(callback, mostMs).unref())
-  })
+    timers.set(address, setTimeout(end, mostMs).unref())
+  }
+  const end = (): void => {
+    client.off('serverHeartbeatStarted', start)
+    for (const address of timers.keys()) stop(address)
+    callback()
+  }
+  client.on('serverHeartbeatStarted', start)
   client.on('serverHeartbeatSucceeded', ({ connectionId: address }) => stop(address))
   client.on('serverHeartbeatFailed', ({ connectionId: address }) => stop(address))
   client.on('serverClosed', ({ address }) => stop(address))
