@@ -53,7 +53,7 @@ export const listOperation = <Q extends Listing>(
       const isCounted = (listing.total ?? (listing.cursor === undefined ? 'true' : 'false')) === 'true'
       const [found, counted] = await allEnded([
         readPage(listing, tokens.start, (slice) => app.store.aggregate(list(scope, listing, slice), share.reading)),
-        isCounted ? app.store.count(list(scope, listing)) : undefined,
+        isCounted ? share.count(() => app.store.count(list(scope, listing))) : undefined,
       ])
       const total = counted === undefined ? undefined : totalOf(listing, found, counted)
       const _metadata = pageMetadata(request, app.config.publicUrl, listing, found, total, tokens)
