@@ -158,6 +158,14 @@ const fieldsOf = (resource: string, item: TObject) =>
     },
   )
 
+const embed = filter(
+  literals(['true', 'false'], {
+    title: 'TrueOrFalse',
+    description:
+      'With `false`, each record is as the change feed shows it: as it is stored, with the ids of other records. By default other records are embedded.',
+  }),
+)
+
 /**
  * The parameters of a list. `explode: false` tells OpenAPI that several values stand in one parameter.
  * @param resource its name in those of the components, such as `EntrySortBy`
@@ -185,6 +193,7 @@ export const listQuery = <
       ...filters,
       ...commonFilters,
       fields: fieldsOf(resource, item),
+      embed: 'expand' in more ? excluding(['expand'], embed) : embed,
       ...more,
     },
     { explode: false },

@@ -61,7 +61,7 @@ export const expandable = ['dispatch', 'form', 'project', 'agent'] as const
 
 /** An id, or with `expand` the record with this id. */
 const idOr = <T extends TObject>(record: T, description: string, example: string) =>
-  Type.Union([Type.String(), joined(refTo(record))], {
+  Type.Union([Type.String({ description: `${description}.`, examples: [example] }), joined(refTo(record))], {
     description: `${description}. With \`expand\`, the object, as in an entry by id.`,
     examples: [example],
   })

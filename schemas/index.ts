@@ -7,8 +7,11 @@ import { PageMetadata, Problem } from './envelope.js'
 import { EntryForm, Form } from './forms.js'
 import { Me } from './me.js'
 import { DispatchProject, EntryProject, Project } from './projects.js'
-import { DeletedRecord, DigestMetadata, FeedMetadata, RangeDigest, UnreadableRecord } from './sync.js'
+import { changed, DeletedRecord, DigestMetadata, FeedMetadata, RangeDigest, UnreadableRecord } from './sync.js'
 import { DispatchUser, User } from './users.js'
+
+/** What each resource shows of a record in its list. */
+const items = [DispatchListItem, Project, EntryListItem, User, Agent, Form]
 
 export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
   [
@@ -30,6 +33,7 @@ export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
     Answer,
     Me,
     PageMetadata,
+    ...items.map(changed),
     DeletedRecord,
     UnreadableRecord,
     FeedMetadata,

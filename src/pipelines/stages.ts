@@ -126,6 +126,8 @@ export interface Listing {
   readonly fields?: readonly string[]
   /** The fields whose ids to replace by records. */
   readonly expand?: readonly string[]
+  /** Whether an item has other records in it, or only their ids. */
+  readonly embed?: 'true' | 'false'
   readonly total?: 'true' | 'false'
   readonly cursor?: string
   readonly after?: string

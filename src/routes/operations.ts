@@ -57,8 +57,8 @@ export const listOperation = <Q extends Listing>(
       ])
       const total = counted === undefined ? undefined : totalOf(listing, found, counted)
       const _metadata = pageMetadata(request, app.config.publicUrl, listing, found, total, tokens)
-      const isWhole = listing.fields === undefined && listing.expand === undefined
-      const serialize = isWhole ? serializeAll : serializerOf(listing.fields, listing.expand)
+      const { fields, expand, embed } = listing
+      const serialize = (fields ?? expand ?? embed) === undefined ? serializeAll : serializerOf(listing)
       return sendDocuments(request, reply, { data: found.data, _metadata }, serialize)
     },
   )

@@ -111,6 +111,11 @@ const cases: [string, { name: string; message: string; allowed?: string[] }[]][]
       },
     ],
   ],
+  ['/v1/entries?embed=false&expand=form', [{ name: 'expand', message: 'must not be given with embed' }]],
+  ...['no', '', '0'].map((value): (typeof cases)[number] => [
+    `/v1/dispatches?embed=${value}`,
+    [{ name: 'embed', message: 'must be one of true, false', allowed: ['true', 'false'] }],
+  ]),
   ['/v1/entries/x?expand=form', [{ name: 'expand', message: 'is not a parameter of this operation', allowed: [] }]],
   ['/v1/entries/x?page=1', [{ name: 'page', message: 'is not a parameter of this operation', allowed: [] }]],
   [

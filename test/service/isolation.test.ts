@@ -92,6 +92,7 @@ const sharedValues = new Set([
   'fields',
   'total',
   'expand',
+  'embed',
   ...Object.keys(widestRanges),
 ])
 /** Parameters that tests of their own are about. */
