@@ -166,6 +166,15 @@ const embed = filter(
   }),
 )
 
+/** The parameter `unreadable`. Give what happens without it. */
+export const unreadable = (otherwise: string) =>
+  filter(
+    literals(['skip'], {
+      title: 'UnreadableRecords',
+      description: `With \`skip\`, records that cannot be shown, because they do not fit their schema, are left out and listed in \`_metadata.unreadable\`; they still count for the page size and for totals. ${otherwise}`,
+    }),
+  )
+
 /**
  * The parameters of a list. `explode: false` tells OpenAPI that several values stand in one parameter.
  * @param resource its name in those of the components, such as `EntrySortBy`
@@ -193,6 +202,7 @@ export const listQuery = <
       ...filters,
       ...commonFilters,
       fields: fieldsOf(resource, item),
+      unreadable: unreadable('By default one of them makes the response a 500.'),
       embed: 'expand' in more ? excluding(['expand'], embed) : embed,
       ...more,
     },

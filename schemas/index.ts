@@ -2,7 +2,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Agent, EntryAgent } from './agents.js'
 import { Dispatch, DispatchListItem, EntryDispatch } from './dispatches.js'
-import { Answer, Entry, EntryListItem, EntryLocation } from './entries.js'
+import { Answer, Entry, EntryListItem, EntryLocation, ListedAnswer } from './entries.js'
 import { PageMetadata, Problem } from './envelope.js'
 import { EntryForm, Form } from './forms.js'
 import { Me } from './me.js'
@@ -42,3 +42,9 @@ export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
     Problem,
   ].map((schema) => [schema.$id as string, schema]),
 )
+
+/** The same for responses that show each answer as a list. */
+export const listedSchemas: ReadonlyMap<string, TSchema> = new Map([
+  ...namedSchemas,
+  [ListedAnswer.$id as string, ListedAnswer],
+])

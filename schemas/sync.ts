@@ -1,14 +1,15 @@
 // The change feed of a resource, by which a partner keeps a copy, and the digest, by which it checks the copy.
-import { type Static, type TObject, Type } from '@sinclair/typebox'
-import { exampleIds, type PageLimits, paging, Timestamp } from './common.js'
-import { nameOf, success } from './envelope.js'
+import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
+import { exampleIds, type PageLimits, paging, Timestamp, unreadable } from './common.js'
+import { nameOf, unreadable as skipped, success } from './envelope.js'
 import { defaulted, filter, flat, refTo, strict } from './kit.js'
 
 /** The longest time that a request may wait for a change, in seconds. */
 export const MAX_WAIT_S = 60
 
-export type FeedQuery = Static<ReturnType<typeof FeedQuery>>
-export const FeedQuery = (limits: PageLimits) =>
+export type FeedQuery = Static<ReturnType<typeof FeedQuery>> & { readonly answers?: 'list' }
+/** @param more parameters of the resource */
+export const FeedQuery = (limits: PageLimits, more: TProperties = {}) =>
   strict({
     cursor: filter(
       Type.String({
@@ -28,6 +29,8 @@ export const FeedQuery = (limits: PageLimits) =>
       }),
       0,
     ),
+    unreadable: unreadable('By default an item stands for each of them.'),
+    ...more,
   })
 
 const recordId = (description: string) => Type.String({ description, examples: [exampleIds.entry] })
@@ -84,6 +87,7 @@ export const FeedMetadata = Type.Object(
       description: 'The cursor for the next request. Keep it, also that of the last page: the next run begins with it.',
       examples: ['AdbVt5Yh3n9pWzE3MzE5NDU2MTMwMDAsMTczMTk0NTYxMzAwMCxudWxsXQ'],
     }),
+    unreadable: skipped,
   },
   { $id: 'FeedMetadata', description: 'How to go on in a feed.' },
 )

@@ -1,6 +1,6 @@
 // What a resource is. Each declares itself once, in the file of its name; index.ts lists them all. Paths, the OpenAPI
 // document, the change feed and the tests go through that list. The queries are pure functions, without I/O.
-import { type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { CommonFilters, PageLimits } from '../../schemas/common.js'
 import { flat, isJoined } from '../../schemas/kit.js'
 import type { RecordCollection } from '../documents/collections.js'
@@ -57,6 +57,8 @@ interface Declaration {
   readonly descriptions: { readonly list: string; readonly get: string }
   /** The parameters of its list. */
   readonly query: (limits: PageLimits) => TObject
+  /** Parameters that its by-id and its feed have too, besides those of all. */
+  readonly parameters?: TProperties
   /** What its list shows of a record. Its feed shows the same without what is embedded. */
   readonly item: Shape
   /** What its by-id shows of a record. */

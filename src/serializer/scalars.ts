@@ -252,5 +252,19 @@ const nothing: ScalarWriter = {
   write: (_input, _type, _at, output, to) => ascii('null', output, to),
 }
 
+/** A string, or a number as the text that JSON has for it. */
+const stringOrNumber: ScalarWriter = {
+  name: 'writeText',
+  expected: 'a string or a number',
+  bsonTypes: [...string.bsonTypes, ...number.bsonTypes],
+  write: (input, type, at, output, to) => {
+    if (string.bsonTypes.includes(type)) return string.write(input, type, at, output, to)
+    output.bytes[to] = quote
+    const end = number.write(input, type, at, output, to + 1)
+    output.bytes[end] = quote
+    return end + 1
+  },
+}
+
 /** The writers for scalars, by the type of the schema. */
-export const scalars = { string, instant, number, integer, boolean, null: nothing }
+export const scalars = { string, instant, number, integer, boolean, null: nothing, text: stringOrNumber }

@@ -12,6 +12,7 @@ interface Choice {
   readonly fields?: readonly string[] | undefined
   readonly expand?: readonly string[] | undefined
   readonly embed?: 'true' | 'false'
+  readonly answers?: 'list'
 }
 
 /**
@@ -22,17 +23,17 @@ interface Choice {
 export const compileSelections = (response: TObject, item: TObject, max = KEPT) => {
   const kept = new LRUCache<string, ResponseSerializer>({ max })
   const stored = Type.Object(flat(item))
-  return ({ fields, expand: expanded = [], embed }: Choice): ResponseSerializer => {
+  return ({ fields, expand: expanded = [], embed, answers }: Choice): ResponseSerializer => {
     const shape = embed === 'false' ? stored : item
     const selected = select(shape, ['id', ...(fields ?? Object.keys(shape.properties))])
     const names = Object.keys(selected.properties)
-    const key = [embed, ...names.map((name) => (expanded.includes(name) ? `${name}+` : name))].join()
+    const key = [embed, answers, ...names.map((name) => (expanded.includes(name) ? `${name}+` : name))].join()
     let serialize = kept.get(key)
     if (serialize === undefined) {
       for (const name of names.filter((name) => expanded.includes(name))) {
         selected.properties[name] = selected.properties[name]?.anyOf.find(isJoined)
       }
-      serialize = compileResponse(Type.Object({ ...response.properties, data: Type.Array(selected) }))
+      serialize = compileResponse(Type.Object({ ...response.properties, data: Type.Array(selected) }), answers)
       kept.set(key, serialize)
     }
     return serialize

@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import type { BsonDocument } from '../../src/bson/reader.js'
 import { compileFeedItems } from '../../src/serializer/feed.js'
+import { Skipped } from '../../src/serializer/items.js'
 import { Output } from '../../src/serializer/output.js'
 import { documentOf, stored } from '../support/stored.js'
 
@@ -122,6 +123,26 @@ t.test('a record that does not fit is named with its error, between the others',
     { id: 'd', unreadable: true, message: 'size is missing' },
     { id: 'a', size: 1 },
   ])
+})
+
+t.test('a record that does not fit may be left out instead', async (t) => {
+  const bad = (id: string) => record(documentOf([['_id', id]]), 0)
+  const good = record(
+    documentOf([
+      ['_id', 'a'],
+      ['size', 1],
+    ]),
+    0,
+  )
+  const skipped = new Skipped()
+  const out = new Output()
+  for (const _ of write([bad('b'), good, bad('c'), good], 1, out, skipped));
+  const shown = { id: 'a', size: 1, changedAt: '1970-01-01T00:00:00.000Z' }
+  t.same(JSON.parse(out.take().toString()), [shown, shown])
+  t.same(
+    skipped.records,
+    ['b', 'c'].map((id) => ({ id, message: 'size is missing' })),
+  )
 })
 
 t.test('any other error fails the page', async (t) => {

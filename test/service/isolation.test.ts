@@ -93,6 +93,8 @@ const sharedValues = new Set([
   'total',
   'expand',
   'embed',
+  'answers',
+  'unreadable',
   ...Object.keys(widestRanges),
 ])
 /** Parameters that tests of their own are about. */
