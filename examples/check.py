@@ -37,7 +37,7 @@ def pages(**parameters):
     """The pages of a list, in the order of ids."""
     cursor = "*"
     while cursor is not None:
-        page = get("entries", cursor=cursor, sortBy="id", sortOrder="asc", **parameters)
+        page = get("entries", cursor=cursor, sortBy="id", sortOrder="asc", embed="false", **parameters)
         yield page["data"]
         cursor = page["_metadata"].get("nextCursor")
 
