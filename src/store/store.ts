@@ -76,7 +76,8 @@ export type Stored =
  * Turns bytes into an object, for commands, which look at documents one by one. What is not UTF-8 is replaced, as in
  * responses, and `isIdBroken` tells whether the id is such a text.
  */
-export const storedOf = (bytes: Buffer): Stored => {
+export const storedOf = (array: Uint8Array): Stored => {
+  const bytes = Buffer.from(array.buffer, array.byteOffset, array.length)
   try {
     const document = BSON.deserialize(bytes, { validation: { utf8: false } })
     const id = fieldOf(bytes, 0, '_id')

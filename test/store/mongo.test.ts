@@ -504,7 +504,7 @@ const commands = (server: WireServer): string[] => server.commands.map((command)
 t.test('writes whose replies come late are stamped again, in smaller parts while that takes long', async (t) => {
   const { server, store } = await start(t, { SYNC_SETTLE_MS: '0' })
   const late = 1100
-  const stamps = async (condition: object) =>
+  const stamps = async (condition: Record<string, unknown>) =>
     (await server.store.dangerouslyFindAll('entries', condition)).map((found) => Object(found)[CHANGED_AT].getTime())
   /** The ids that are stamped again by the updates since a command, and the field of the stamp. */
   const again = (since: number) =>
