@@ -40,12 +40,11 @@ export const PageMetadata = Type.Object(
         description: 'Number of pages; 0 if nothing matches. Left out without `total`, and with `cursor`.',
       }),
     ),
-    hasMore: Type.Optional(
-      Type.Boolean({ description: 'Whether the list goes on after this page. Only with `cursor`.' }),
-    ),
+    hasMore: Type.Boolean({ description: 'Whether the list goes on after this page.' }),
     nextCursor: Type.Optional(
       Type.String({
-        description: 'The `cursor` of the next page. Only with `cursor`, and left out when `hasMore` is false.',
+        description:
+          'The `cursor` that goes on after this page, with the same filters and order, and without `page` and `after`. Left out when `hasMore` is false, and behind a record from whose values no cursor can go on.',
       }),
     ),
     unreadable,

@@ -252,5 +252,5 @@ export const admissionPlugin = fp(
       next(null, payload)
     })
   },
-  { name: 'admission', fastify: '5.x', dependencies: ['bearer-auth'] },
+  { name: 'admission', fastify: '5.x', dependencies: ['key-auth'] },
 )

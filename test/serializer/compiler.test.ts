@@ -17,7 +17,13 @@ const project = (id: string) => plain({ name: 'é', _id: id, dispatches: [{ _id:
 const projectJson = (id: string) =>
   `{"id":"${id}","dispatches":[{"id":"d"}],"name":"é",` +
   '"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"1970-01-01T00:00:00.001Z"}'
-const metadata = { total: 2, perPage: 50, pageCount: 1, pageLinks: { current: 'http://localhost/v1/projects?page=1' } }
+const metadata = {
+  total: 2,
+  perPage: 50,
+  pageCount: 1,
+  hasMore: false,
+  pageLinks: { current: 'http://localhost/v1/projects?page=1' },
+}
 
 const write = (schema: TSchema, payload: Record<string, unknown>): string => compileResponse(schema)(payload).toString()
 

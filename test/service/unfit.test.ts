@@ -14,7 +14,7 @@ import { testStore } from '../support/store.js'
 import { A, a, B, b } from '../support/tenants.js'
 
 const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
-const _metadata = { total: 1, perPage: 50, pageCount: 1, pageLinks: { current: 'http://localhost/' } }
+const _metadata = { total: 1, perPage: 50, pageCount: 1, hasMore: false, pageLinks: { current: 'http://localhost/' } }
 
 /** Fields of a stored record, and the errors of the list and of the record by id: empty if the field is not shown. */
 const cases: [collection: 'dispatches' | 'entries', fields: object, list: string, byId: string][] = [
