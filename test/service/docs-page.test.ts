@@ -36,7 +36,7 @@ const authorize = async (page: Page, key: string): Promise<void> => {
     await dialog.getByRole('button', { name: 'Remove authorization' }).click()
   }
   await dialog.locator('#auth-bearer-value').fill(key)
-  await dialog.getByRole('button', { name: 'Apply credentials' }).click()
+  await dialog.getByRole('button', { name: 'Apply credentials' }).first().click()
   await dialog.locator('.btn-done').click()
 }
 
