@@ -376,6 +376,12 @@ t.test('the words of a request are closed, those of a response are open', async 
   t.ok(inResponses.has('DispatchStatus'))
 })
 
+t.test('every schema is used, or is that of a whole record of a list', async (t) => {
+  const text = (await app.inject('/openapi.json')).body
+  const unused = Object.keys(JSON.parse(text).components.schemas).filter((name) => !text.includes(`/schemas/${name}"`))
+  t.same(unused.sort(), ['DispatchListItem', 'EntryListItem'])
+})
+
 t.test('the contact of the document is a setting', async (t) => {
   const { app } = await testApp(t, { settings: { CONTACT_URL: 'https://example.org/keys' } })
   t.match((await app.inject('/openapi.json')).json(), { info: { contact: { url: 'https://example.org/keys' } } })
