@@ -6,7 +6,6 @@ It compares the number of entries and the sum of their updatedAt for ranges of i
 SQLite sorts ids by their UTF-8 bytes, as the service does.
 """
 
-import json
 import sqlite3
 import sys
 from urllib.parse import quote
@@ -37,30 +36,17 @@ def fetch(db, **ends):
     """Replaces a range of the copy by what the service has."""
     names = {"from": "idFrom", "to": "idTo"}
     within = {names[end]: id for end, id in ends.items()}
-    ids = list(dict.fromkeys(entry["id"] for page in pages(fields="id", **within) for entry in page))
-    read(db, ids, **within)
-    gone = {id for (id,) in db.execute(f"SELECT id {BETWEEN}", {"from": "", "to": None, **ends})} - set(ids)
+    (copy,) = db.execute("SELECT copy FROM state").fetchone()
+    ids = set()
+    for page in pages(unreadable="skip", **within):
+        items = page["data"] + [{**each, "unreadable": True} for each in page["_metadata"]["unreadable"]]
+        with db:
+            store(db, items, copy)
+        ids.update(item["id"] for item in items)
+    gone = {id for (id,) in db.execute(f"SELECT id {BETWEEN}", {"from": "", "to": None, **ends})} - ids
     with db:
         db.executemany("DELETE FROM entries WHERE id = ?", [(id,) for id in gone])
     return len(ids) + len(gone)
-
-
-def read(db, ids, **within):
-    """Reads a range. If the service cannot show one of its records, it reads each half, down to that record."""
-    (copy,) = db.execute("SELECT copy FROM state").fetchone()
-    try:
-        for page in pages(**within):
-            with db:
-                store(db, page, copy)
-    except SystemExit as error:
-        if not any(each["in"] == "record" for each in json.loads(error.code).get("errors", [])):
-            raise
-        if len(ids) < 2:  # what the copy has of this record stays
-            print(*ids, error.code, file=sys.stderr)
-            return
-        half = len(ids) // 2
-        read(db, ids[:half], **{**within, "idTo": ids[half]})
-        read(db, ids[half:], **{**within, "idFrom": ids[half]})
 
 
 if __name__ == "__main__":

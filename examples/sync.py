@@ -49,7 +49,8 @@ def pages(**parameters):
     cursor = "*"
     while cursor is not None:
         page = get("entries", cursor=cursor, sortBy="id", sortOrder="asc", embed="false", **parameters)
-        yield page["data"] if page else []
+        if page:
+            yield page
         cursor = page["_metadata"].get("nextCursor") if page else "*"
 
 
@@ -82,11 +83,11 @@ def sync(db):
 
 
 def drop_gone(db, copy, most):
-    """Drops what did not come again, unless the service has it: a feed holds back what has just been changed."""
+    """Drops what did not come again, unless the service has it: a record may have been changed meanwhile."""
     old = {id for (id,) in db.execute("SELECT id FROM entries WHERE copy < ?", (copy,))}
     if not old:
         return
-    gone = old.difference(entry["id"] for page in pages(fields="id", perPage=most) for entry in page)
+    gone = old.difference(entry["id"] for page in pages(fields="id", perPage=most) for entry in page["data"])
     with db:
         db.executemany("DELETE FROM entries WHERE id = ?", [(id,) for id in gone])
         db.execute("UPDATE entries SET copy = ?", (copy,))

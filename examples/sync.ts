@@ -69,7 +69,7 @@ for (let hasMore = true; hasMore; ) {
   hasMore = page?._metadata.hasMore ?? true
 }
 
-// Drop what did not come again, unless the service has it: a feed holds back what has just been changed.
+// Drop what did not come again, unless the service has it: a record may have been changed meanwhile.
 const { copy } = state
 const old = [...entries.values()].filter((entry) => entry.copy < copy)
 const gone = new Set(old.map(({ item }) => item.id))

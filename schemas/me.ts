@@ -28,7 +28,7 @@ export const Me = Type.Object(
         urlBytes: Type.Integer({ description: 'Longest URL, in bytes.', examples: [8000] }),
         settleMs: Type.Integer({
           description:
-            'How long a change feed holds a change back, in milliseconds. Lists and digests show it at once.',
+            'How long a change takes to settle, in milliseconds. A change feed shows it at once, and again then; by `changedSince` only then.',
           examples: [10_000],
         }),
         tombstoneDays: Type.Integer({

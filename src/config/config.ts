@@ -97,7 +97,7 @@ const settings = {
   ),
   sync: {
     settleMs: integer('SYNC_SETTLE_MS', 10_000, [0, 600_000]).about(
-      'How long the change feed holds a change back, in milliseconds. A write that takes longer from its change stamp to its commit may be missing from a copy. Without MONGODB_URI nothing is held back.',
+      'How long after its change stamp a write may be committed, in milliseconds. The change feed shows a change at once, and again after this time. A write that takes longer may be missing from a copy. Without MONGODB_URI it is 0.',
     ),
     stamp: oneOf('SYNC_STAMP', 'changedAt', ['changedAt', 'updatedAt']).about(
       'The field that orders the change feed. `updatedAt` is for databases whose writers cannot keep `changedAt`; its promise is weaker. Changing it makes all cursors invalid, so partners copy again.',
