@@ -15,7 +15,9 @@ import { demoOptions, seedData } from '../../seed/index.js'
 import { createRandom, integer, pick, type Random } from '../../seed/random.js'
 import { keysOf } from '../../src/keys/keys.js'
 import { mongoStore } from '../../src/store/mongo.js'
+import { blocksOf, firstMissing } from '../support/pages.js'
 import { printed, startProgram } from '../support/process.js'
+import { Reader } from '../support/reader.js'
 import { type ResourceName, resources } from '../support/resources.js'
 import { mongoSettings, ownDatabase } from '../support/store.js'
 
@@ -442,4 +444,26 @@ t.test('the tools of partners keep exact copies by the examples', { skip, timeou
     const age = Date.now() - Date.parse(String(seen.since.get(`/v1/sync/${RESTING}`)))
     t.ok(age < DAY_MS, `the state of ${name} goes on while a resource rests`)
   }
+})
+
+t.test('docs/tools.md is true', { skip, timeout: 120_000 }, async (t) => {
+  const reader = new Reader(t)
+  const bins = ['dlt', 'airbyte', 'singer'].map((tool) => join(resolve(String(folder)), tool, 'bin')).join(':')
+  await reader.run(`export PATH=${bins}:$PATH DLT_DATA_DIR=$PWD/dlt RUNTIME__DLTHUB_TELEMETRY=false`)
+  let output = ''
+  const run = async (place: string, script: string): Promise<void> => {
+    const program = await reader.run(`pip() { true; }\n${script}`)
+    output = program.output()
+    t.equal(await program.code, 0, place, { output: output.slice(-2000) })
+  }
+  const python: string[] = []
+  for (const { place, language, text } of blocksOf('docs/tools.md')) {
+    if (language === 'sh') await run(place, text)
+    if (language === 'text') t.equal(firstMissing(text, output), undefined, `${place} is printed`, { output })
+    if (language === 'python') python.push(text)
+  }
+  t.match(readFileSync(join(reader.folder, 'state.json'), 'utf8'), '"replication_key":"changedAt"')
+  // They are one program, as in a notebook.
+  await run('the blocks of Python', `python3 - <<'END'\n${python.join('\n')}\nEND`)
+  t.match(output, /accepted +Kano +\d+\n(.*\n)*.*"accepted".*\n(.*\n)*.*accepted.*\d+/, 'each counts the entries')
 })
