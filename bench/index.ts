@@ -7,6 +7,7 @@ import { attacks } from './attacks.js'
 import { compare, compareNodes } from './compare.js'
 import { type Database, describeServer, isReachable, prepareDatabase, prepareNeighbours } from './databases.js'
 import { benchEmbedded } from './embedded.js'
+import { fresh } from './fresh.js'
 import { growth } from './growth.js'
 import { PROCESSES } from './limits.js'
 import { neighbour, neighbourMethod } from './neighbour.js'
@@ -27,7 +28,7 @@ import { COMPARED, type Ratios, ROUNDS } from './rounds.js'
 import { sync, syncMethod } from './sync.js'
 
 const usage = `Usage:
-  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
+  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
   npm run bench -- --store embedded [--entries 10000]
 
 Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs the MongoDB server of
@@ -39,6 +40,8 @@ and bench-neighbours there, and keeps them. Without options and without a server
   --neighbour  measures only how much one organisation slows down another; writes no report
   --attacks    measures only what one organisation can do to another, and how requests fail without a database; writes no
                report, and needs the database bench-attacks besides
+  --fresh      measures only how soon and at what cost changes reach a copy; writes no report, and makes the database
+               bench-fresh anew
   --sync       measures only what keeping a copy of the largest database costs; writes no report
   --json       writes the ratios that have a goal to a file
   --store      mongo or embedded
@@ -77,6 +80,7 @@ const options = () => {
         neighbour: { type: 'boolean' },
         sync: { type: 'boolean' },
         attacks: { type: 'boolean' },
+        fresh: { type: 'boolean' },
         json: { type: 'string' },
         store: { type: 'string' },
         entries: { type: 'string' },
@@ -96,8 +100,9 @@ const options = () => {
     }
     if (!(ms > 0)) throw new Error('--seconds must be a number above 0')
     for (const node of values.node ?? []) versionOf(node)
-    const parts = (['quick', 'growth', 'neighbour', 'sync', 'attacks'] as const).filter((name) => values[name])
-    if (parts.length > 1) throw new Error('Only one of --quick, --growth, --neighbour, --sync and --attacks is allowed')
+    const parts = (['quick', 'growth', 'neighbour', 'sync', 'attacks', 'fresh'] as const).filter((name) => values[name])
+    if (parts.length > 1)
+      throw new Error('Only one of --quick, --growth, --neighbour, --sync, --attacks and --fresh is allowed')
     if (values.store !== undefined && !['mongo', 'embedded'].includes(values.store)) {
       throw new Error('--store must be mongo or embedded')
     }
@@ -166,6 +171,17 @@ const run = async (): Promise<Ratios> => {
     await attacks(server, 10 * ms, say)
     await stopAll()
     return ratios
+  }
+  if (only === 'fresh') {
+    const { waited, pollBytes, hot } = await fresh(server, 300 * ms, say)
+    await stopAll()
+    const ratio = { 'fresh.pollBytes': pollBytes }
+    print(
+      `From commit to a reader who waits: ${Math.round(waited.p50)} ms (median), ${Math.round(waited.p99)} ms (p99)`,
+      `A record that is changed every 200 ms: ${hot.runs} runs, ${hot.missed} of them without its state`,
+      ratioTable(ratio),
+    )
+    return ratio
   }
   if (only !== 'growth' && only !== 'sync') {
     const beside = await neighbour(await prepareNeighbours(server, say), BESIDE * ms, say)

@@ -11,7 +11,7 @@ import sqlite3
 import sys
 from urllib.parse import quote
 
-from sync import TABLES, get, store, sync
+from sync import TABLES, get, pages, store, sync
 
 BETWEEN = "FROM entries WHERE id >= :from AND (:to IS NULL OR id < :to)"
 
@@ -33,20 +33,11 @@ def check(db, **ends):
     return fetched
 
 
-def pages(**parameters):
-    """The pages of a list, in the order of ids."""
-    cursor = "*"
-    while cursor is not None:
-        page = get("entries", cursor=cursor, sortBy="id", sortOrder="asc", **parameters)
-        yield page["data"]
-        cursor = page["_metadata"].get("nextCursor")
-
-
 def fetch(db, **ends):
     """Replaces a range of the copy by what the service has."""
     names = {"from": "idFrom", "to": "idTo"}
     within = {names[end]: id for end, id in ends.items()}
-    ids = [entry["id"] for page in pages(fields="id", **within) for entry in page]
+    ids = list(dict.fromkeys(entry["id"] for page in pages(fields="id", **within) for entry in page))
     read(db, ids, **within)
     gone = {id for (id,) in db.execute(f"SELECT id {BETWEEN}", {"from": "", "to": None, **ends})} - set(ids)
     with db:

@@ -44,6 +44,15 @@ def get(path, **parameters):
         time.sleep(wait)
 
 
+def pages(**parameters):
+    """The pages of the list, in the order of ids. After a change of the service, it begins again."""
+    cursor = "*"
+    while cursor is not None:
+        page = get("entries", cursor=cursor, sortBy="id", sortOrder="asc", embed="false", **parameters)
+        yield page["data"] if page else []
+        cursor = page["_metadata"].get("nextCursor") if page else "*"
+
+
 def store(db, items, copy):
     for item in items:
         if item.get("deleted"):
@@ -63,14 +72,24 @@ def sync(db):
         cursor, copy = db.execute("SELECT cursor, copy FROM state").fetchone()
         page = get("sync/entries", cursor=cursor, perPage=most)
         with db:  # the page and its cursor in one transaction: a run continues where the last one ended, however it ended
-            if page is None:  # deletions may be missing: copy everything again, and drop what does not come again
+            if page is None:  # deletions may be missing: copy everything again, and look for what does not come again
                 db.execute("UPDATE state SET cursor = '*', copy = copy + 1")
                 continue
             store(db, page["data"], copy)
             more = page["_metadata"]["hasMore"]
             db.execute("UPDATE state SET cursor = ?", (page["_metadata"]["nextCursor"],))
-            if not more:
-                db.execute("DELETE FROM entries WHERE copy < ?", (copy,))
+    drop_gone(db, copy, most)
+
+
+def drop_gone(db, copy, most):
+    """Drops what did not come again, unless the service has it: a feed holds back what has just been changed."""
+    old = {id for (id,) in db.execute("SELECT id FROM entries WHERE copy < ?", (copy,))}
+    if not old:
+        return
+    gone = old.difference(entry["id"] for page in pages(fields="id", perPage=most) for entry in page)
+    with db:
+        db.executemany("DELETE FROM entries WHERE id = ?", [(id,) for id in gone])
+        db.execute("UPDATE entries SET copy = ?", (copy,))
 
 
 if __name__ == "__main__":

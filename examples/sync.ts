@@ -1,4 +1,5 @@
-// Keeps a copy of an organisation's entries in a file of lines. Node runs it as it is from version 22.18 on.
+// Keeps a copy of an organisation's entries in a file of lines. It needs Node 22.18 or newer, which runs TypeScript as it
+// is: older ones fail with ERR_UNKNOWN_FILE_EXTENSION.
 //
 //     API_URL=http://127.0.0.1:3000 API_KEY=... node sync.ts copy.ndjson
 //
@@ -9,7 +10,7 @@ import { setTimeout } from 'node:timers/promises'
 
 type Item = { id: string; deleted?: true; unreadable?: true; message?: string }
 type Me = { data: { limits: { perPage: number } } }
-type Page = { data: Item[]; _metadata: { nextCursor: string; hasMore: boolean } }
+type Page = { data: Item[]; _metadata: { nextCursor?: string; hasMore: boolean } }
 /** A line of the file: an item, in the copy with this number, or the cursor after all lines before it. */
 type Line = { item: Item; copy: number } | { cursor: string; copy: number }
 
@@ -59,17 +60,26 @@ renameSync(`${file}.new`, file)
 const perPage = String((await get<Me>('me'))?.data.limits.perPage)
 for (let hasMore = true; hasMore; ) {
   const page = await get<Page>(`sync/entries?${new URLSearchParams({ cursor: state.cursor, perPage })}`)
-  // Without a page, deletions may be missing: copy everything again, and drop what does not come again.
+  // Without a page, deletions may be missing: copy everything again, and look for what does not come again.
   const copy = page === undefined ? state.copy + 1 : state.copy
   const cursor = page?._metadata.nextCursor ?? '*'
-  const lines: Line[] = page?.data.map((item) => ({ item, copy })) ?? []
+  const lines: Line[] = [...(page?.data.map((item) => ({ item, copy })) ?? []), { cursor, copy }]
+  appendFileSync(file, linesOf(lines))
   for (const line of lines) apply(line)
   hasMore = page?._metadata.hasMore ?? true
-  const old = hasMore ? [] : [...entries.values()].filter((entry) => entry.copy < copy)
-  const last: Line[] = [
-    ...old.map(({ item: { id } }) => ({ item: { id, deleted: true as const }, copy })),
-    { cursor, copy },
-  ]
-  appendFileSync(file, linesOf([...lines, ...last]))
-  for (const line of last) apply(line)
 }
+
+// Drop what did not come again, unless the service has it: a feed holds back what has just been changed.
+const { copy } = state
+const old = [...entries.values()].filter((entry) => entry.copy < copy)
+const gone = new Set(old.map(({ item }) => item.id))
+for (let cursor: string | undefined = gone.size > 0 ? '*' : undefined; cursor !== undefined; ) {
+  const page: Page | undefined = await get(`entries?${new URLSearchParams({ cursor, perPage, fields: 'id' })}`)
+  for (const { id } of page?.data ?? []) gone.delete(id)
+  cursor = page === undefined ? '*' : page._metadata.nextCursor
+}
+const again = old.map(({ item }) => ({
+  item: gone.has(item.id) ? { id: item.id, deleted: true as const } : item,
+  copy,
+}))
+if (again.length > 0) appendFileSync(file, linesOf([...again, state]))

@@ -103,6 +103,8 @@ const start = () => {
     // Swagger UI writes the scheme itself, and people paste it or the whole header with the key, or quotes around it. A
     // header cannot carry the ellipsis of a key that was not filled in.
     requestInterceptor: (request) => {
+      // Otherwise a browser would open its dialog for a name and a password over this page, or send what it knows.
+      request.credentials = 'omit'
       const { Authorization } = request.headers
       if (Authorization !== undefined)
         request.headers.Authorization = Authorization.replace(/[^\x20-\x7e]|["']/g, '').replace(

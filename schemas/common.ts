@@ -158,6 +158,23 @@ const fieldsOf = (resource: string, item: TObject) =>
     },
   )
 
+const embed = filter(
+  literals(['true', 'false'], {
+    title: 'TrueOrFalse',
+    description:
+      'With `false`, each record is as the change feed shows it: as it is stored, with the ids of other records. By default other records are embedded.',
+  }),
+)
+
+/** The parameter `unreadable`. Give what happens without it. */
+export const unreadable = (otherwise: string) =>
+  filter(
+    literals(['skip'], {
+      title: 'UnreadableRecords',
+      description: `With \`skip\`, records that cannot be shown, because they do not fit their schema, are left out and listed in \`_metadata.unreadable\`; they still count for the page size and for totals. ${otherwise}`,
+    }),
+  )
+
 /**
  * The parameters of a list. `explode: false` tells OpenAPI that several values stand in one parameter.
  * @param resource its name in those of the components, such as `EntrySortBy`
@@ -185,6 +202,8 @@ export const listQuery = <
       ...filters,
       ...commonFilters,
       fields: fieldsOf(resource, item),
+      unreadable: unreadable('By default one of them makes the response a 500.'),
+      embed: 'expand' in more ? excluding(['expand'], embed) : embed,
       ...more,
     },
     { explode: false },

@@ -4,7 +4,7 @@ import { EntryAgent } from './agents.js'
 import { exampleIds, Id, IdFilter, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 import { EntryDispatch } from './dispatches.js'
 import { EntryForm } from './forms.js'
-import { joined, literals, refTo, several, word } from './kit.js'
+import { filter, joined, listed, literals, refTo, several, word } from './kit.js'
 import { EntryProject } from './projects.js'
 
 export const EntryLocation = Type.Object(
@@ -30,21 +30,42 @@ export const EntryLocation = Type.Object(
   { $id: 'EntryLocation', description: 'Where the entry was made.' },
 )
 
+const question = {
+  type: word(['singleChoice', 'multiChoice'], { title: 'AnswerType', description: 'Type of the question.' }),
+  question: Text('Text of the question.', 'What is your main source of drinking water?'),
+}
+
 export const Answer = Type.Object(
   {
-    type: word(['singleChoice', 'multiChoice'], { title: 'AnswerType', description: 'Type of the question.' }),
-    question: Text('Text of the question.', 'What is your main source of drinking water?'),
+    ...question,
     answer: Type.Optional(
       Type.Union([Type.String(), Type.Array(Type.String())], {
         title: 'AnswerValue',
         description:
-          'A string if `type` is `singleChoice`, an array of strings if it is `multiChoice`, and either of them for other types. A record is shown as it is stored, so go by the value.',
+          'A string if `type` is `singleChoice`, an array of strings if it is `multiChoice`, and either of them for other types. A record is shown as it is stored, so go by the value, or ask for `answers=list`: then it is always an array of strings.',
         examples: ['Borehole'],
       }),
     ),
   },
   { $id: 'Answer', description: 'The answer to one question.' },
 )
+
+/** The same with `answers=list`. */
+export const ListedAnswer = Type.Object(
+  { ...question, answer: Type.Optional(listed({ description: 'The answer, or all of them.' })) },
+  { $id: Answer.$id as string },
+)
+
+/** Parameters of the list of entries, of an entry by id and of the feed. */
+export const entryParameters = {
+  answers: filter(
+    literals(['list'], {
+      title: 'AnswersForm',
+      description:
+        'With `list`, each `answer` is an array of strings: a single value is an array of one, and a number is its text. An answer without a value is left out as ever. By default an answer is shown as it is stored, a string or an array.',
+    }),
+  ),
+}
 
 const id = Id('Id of the entry.', exampleIds.entry)
 const status = Text('Status of the entry.', 'accepted')
@@ -61,7 +82,7 @@ export const expandable = ['dispatch', 'form', 'project', 'agent'] as const
 
 /** An id, or with `expand` the record with this id. */
 const idOr = <T extends TObject>(record: T, description: string, example: string) =>
-  Type.Union([Type.String(), joined(refTo(record))], {
+  Type.Union([Type.String({ description: `${description}.`, examples: [example] }), joined(refTo(record))], {
     description: `${description}. With \`expand\`, the object, as in an entry by id.`,
     examples: [example],
   })
@@ -120,6 +141,7 @@ export const EntryListQuery = (limits: PageLimits) =>
       status: StatusFilter('entry', 'accepted'),
     },
     {
+      ...entryParameters,
       expand: several(literals(expandable, { title: 'EntryExpansion', description: 'A field that can be expanded.' }), {
         description:
           'Embeds the records that these fields refer to, as in an entry by id. Separated by commas, such as `form,agent`.',

@@ -1,5 +1,6 @@
 // The envelopes of responses: one() for a record, page() for a list, and Problem (RFC 9457) for an error.
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { exampleIds, Id } from './common.js'
 import { refTo, word } from './kit.js'
 
 export const success = Type.Boolean({
@@ -7,6 +8,20 @@ export const success = Type.Boolean({
   description: 'True in every successful response.',
   examples: [true],
 })
+
+/** What the metadata of a page says of records that do not fit. */
+export const unreadable = Type.Optional(
+  Type.Array(
+    Type.Object(
+      {
+        id: Id('Id of the record.', exampleIds.entry),
+        message: Type.String({ description: 'What does not fit.', examples: ['answers is BSON string, not an array'] }),
+      },
+      { title: 'SkippedRecord', description: 'A record that does not fit its schema.' },
+    ),
+    { description: 'The records that the page leaves out. Only with `unreadable=skip`, and then always.' },
+  ),
+)
 
 const pageLink = (description: string) => Type.String({ format: 'uri', description })
 
@@ -25,14 +40,14 @@ export const PageMetadata = Type.Object(
         description: 'Number of pages; 0 if nothing matches. Left out without `total`, and with `cursor`.',
       }),
     ),
-    hasMore: Type.Optional(
-      Type.Boolean({ description: 'Whether the list goes on after this page. Only with `cursor`.' }),
-    ),
+    hasMore: Type.Boolean({ description: 'Whether the list goes on after this page.' }),
     nextCursor: Type.Optional(
       Type.String({
-        description: 'The `cursor` of the next page. Only with `cursor`, and left out when `hasMore` is false.',
+        description:
+          'The `cursor` that goes on after this page, with the same filters and order, and without `page` and `after`. Left out when `hasMore` is false, and behind a record from whose values no cursor can go on.',
       }),
     ),
+    unreadable,
     pageLinks: Type.Object(
       {
         current: pageLink('Absolute URL of this page.'),

@@ -2,13 +2,16 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Agent, EntryAgent } from './agents.js'
 import { Dispatch, DispatchListItem, EntryDispatch } from './dispatches.js'
-import { Answer, Entry, EntryListItem, EntryLocation } from './entries.js'
+import { Answer, Entry, EntryListItem, EntryLocation, ListedAnswer } from './entries.js'
 import { PageMetadata, Problem } from './envelope.js'
 import { EntryForm, Form } from './forms.js'
 import { Me } from './me.js'
 import { DispatchProject, EntryProject, Project } from './projects.js'
-import { DeletedRecord, DigestMetadata, FeedMetadata, RangeDigest, UnreadableRecord } from './sync.js'
+import { changed, DeletedRecord, DigestMetadata, FeedMetadata, RangeDigest, UnreadableRecord } from './sync.js'
 import { DispatchUser, User } from './users.js'
+
+/** What each resource shows of a record in its list. */
+const items = [DispatchListItem, Project, EntryListItem, User, Agent, Form]
 
 export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
   [
@@ -30,6 +33,7 @@ export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
     Answer,
     Me,
     PageMetadata,
+    ...items.map(changed),
     DeletedRecord,
     UnreadableRecord,
     FeedMetadata,
@@ -38,3 +42,9 @@ export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
     Problem,
   ].map((schema) => [schema.$id as string, schema]),
 )
+
+/** The same for responses that show each answer as a list. */
+export const listedSchemas: ReadonlyMap<string, TSchema> = new Map([
+  ...namedSchemas,
+  [ListedAnswer.$id as string, ListedAnswer],
+])

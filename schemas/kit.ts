@@ -51,6 +51,34 @@ export const joinedDocument = (schema: TSchema, named: ReadonlyMap<string, TSche
   return (document.$ref === undefined ? document : named.get(document.$ref)) as TObject
 }
 
+/** Marks a schema for what is shown as an array of strings. It is a symbol for the same reason. */
+const listedMark = Symbol('listed')
+
+/** An array of strings. A single stored value becomes an array of one, and a number its text. */
+export const listed = (options: ArrayOptions) => ({ ...Type.Array(Type.String(), options), [listedMark]: true })
+
+/** Whether a single stored value becomes an array of one. */
+export const isListed = (schema: TSchema): boolean => listedMark in schema
+
+/** The property of a record as it is stored: an id in place of another record. What no record stores has none. */
+const flatProperty = (property: TSchema): TSchema | undefined => {
+  if (!isJoined(property)) return property.anyOf?.some(isJoined) ? property.anyOf[0] : property
+  return property.type === 'array' ? undefined : Type.String({ description: `${property.description} Only the id.` })
+}
+
+/**
+ * The properties of a record as it is stored: ids in place of other records, and nothing that is found by a join. In a
+ * union of an id and a record, the id stands first.
+ */
+export const flat = ({ properties, required = [] }: TObject): TProperties =>
+  Object.fromEntries(
+    Object.entries(properties).flatMap(([name, property]) => {
+      const stored = flatProperty(property)
+      if (stored === undefined) return []
+      return [[name, required.includes(name) ? stored : Type.Optional(stored)]]
+    }),
+  )
+
 /** The parameters that a parameter must not stand beside. It is a symbol for the same reason. */
 const excluded = Symbol('excluded')
 

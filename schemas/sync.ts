@@ -1,14 +1,15 @@
 // The change feed of a resource, by which a partner keeps a copy, and the digest, by which it checks the copy.
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { exampleIds, type PageLimits, paging, Timestamp } from './common.js'
-import { nameOf, success } from './envelope.js'
-import { defaulted, filter, refTo, strict } from './kit.js'
+import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
+import { exampleIds, type PageLimits, paging, Timestamp, unreadable } from './common.js'
+import { nameOf, unreadable as skipped, success } from './envelope.js'
+import { defaulted, filter, flat, refTo, strict } from './kit.js'
 
 /** The longest time that a request may wait for a change, in seconds. */
 export const MAX_WAIT_S = 60
 
-export type FeedQuery = Static<ReturnType<typeof FeedQuery>>
-export const FeedQuery = (limits: PageLimits) =>
+export type FeedQuery = Static<ReturnType<typeof FeedQuery>> & { readonly answers?: 'list' }
+/** @param more parameters of the resource */
+export const FeedQuery = (limits: PageLimits, more: TProperties = {}) =>
   strict({
     cursor: filter(
       Type.String({
@@ -28,15 +29,37 @@ export const FeedQuery = (limits: PageLimits) =>
       }),
       0,
     ),
+    unreadable: unreadable('By default an item stands for each of them.'),
+    ...more,
   })
 
 const recordId = (description: string) => Type.String({ description, examples: [exampleIds.entry] })
+
+/** The field of a feed's items that no record stores under this name. The serializer adds it, as the last. */
+export const changedAt = Type.Optional(
+  Timestamp(
+    'When the record was last changed, as the feed is ordered. Left out for a record that was stored without a change stamp.',
+  ),
+)
+
+/** A record as a feed shows it: as it is stored, with the ids of other records. */
+export const changed = (item: TObject): TObject => {
+  const name = nameOf(item)
+  return Type.Object(
+    { ...flat(item), changedAt },
+    {
+      $id: `Changed${name}`,
+      description: `What a feed shows of a record: the fields of \`${item.$id}\`, with the ids of other records in place of these.`,
+    },
+  )
+}
 
 export const DeletedRecord = Type.Object(
   {
     id: recordId('Id of the record that was deleted.'),
     deleted: Type.Boolean({ const: true, description: 'True: remove the record from the copy.', examples: [true] }),
     deletedAt: Timestamp('When the record was deleted.'),
+    changedAt,
   },
   { $id: 'DeletedRecord', description: 'What a feed shows of a record that was deleted.' },
 )
@@ -46,11 +69,11 @@ export const UnreadableRecord = Type.Object(
     id: recordId('Id of the record.'),
     unreadable: Type.Boolean({
       const: true,
-      description:
-        'True: the record does not fit its schema, so it cannot be shown. It comes again when it is mended, unless the value is in a record that is embedded in it.',
+      description: 'True: the record does not fit its schema, so it cannot be shown. It comes again when it is mended.',
       examples: [true],
     }),
     message: Type.String({ description: 'What does not fit.', examples: ['answers is BSON string, not an array'] }),
+    changedAt,
   },
   { $id: 'UnreadableRecord', description: 'What a feed shows of a record that does not fit its schema.' },
 )
@@ -64,6 +87,7 @@ export const FeedMetadata = Type.Object(
       description: 'The cursor for the next request. Keep it, also that of the last page: the next run begins with it.',
       examples: ['AdbVt5Yh3n9pWzE3MzE5NDU2MTMwMDAsMTczMTk0NTYxMzAwMCxudWxsXQ'],
     }),
+    unreadable: skipped,
   },
   { $id: 'FeedMetadata', description: 'How to go on in a feed.' },
 )
@@ -72,12 +96,12 @@ export const FeedMetadata = Type.Object(
  * `{success, data: […], _metadata}`: a page of the feed of a resource. The order of the items' schemas matters to the
  * serializer.
  */
-export const feedPage = <T extends TSchema>(item: T) =>
+export const feedPage = (item: TObject) =>
   Type.Object(
     {
       success,
       data: Type.Array(
-        Type.Union([refTo(item), refTo(DeletedRecord), refTo(UnreadableRecord)], {
+        Type.Union([refTo(changed(item)), refTo(DeletedRecord), refTo(UnreadableRecord)], {
           title: `${nameOf(item)}Change`,
           description: 'A record as it is now, or what stands for one that was deleted or does not fit its schema.',
         }),

@@ -9,13 +9,13 @@ import { keysOf } from './keys/keys.js'
 import type { LogStream } from './log.js'
 import { resources } from './pipelines/index.js'
 import { admissionPlugin } from './plugins/admission.js'
-import { bearerAuthPlugin } from './plugins/bearer-auth.js'
 import { closingPlugin } from './plugins/closing.js'
 import { compressionPlugin } from './plugins/compression.js'
 import { corsPlugin } from './plugins/cors.js'
 import { deprecationPlugin } from './plugins/deprecation.js'
 import { docsPagePlugin } from './plugins/docs-page.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
+import { keyAuthPlugin } from './plugins/key-auth.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
@@ -86,7 +86,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     healthRoutes(json)
     await json.register(
       async (v1) => {
-        await v1.register(bearerAuthPlugin, { keys })
+        await v1.register(keyAuthPlugin, { keys })
         await v1.register(admissionPlugin, { memory: config.responseMemory })
         resourceRoutes(v1)
       },

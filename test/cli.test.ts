@@ -25,24 +25,21 @@ t.test('a command runs on the database that MONGODB_URI names', async (t) => {
   t.match(await server.store.dangerouslyFindAll('apiKeys', {}), [{ organisation: 'org', name: 'Sync' }])
 })
 
-t.test('a missing or invalid database, one that is down, and a missing command are reported', async (t) => {
+t.test('a missing database, one that is down, and an unknown command are reported', async (t) => {
   const run = (argv: string[], settings: Record<string, string>) => runProgram(t, 'src/cli.ts', { argv, settings })
   t.match(await runProgram(t, 'src/cli.ts', { argv: ['keys', 'list'], covered: true }), {
     code: 1,
     output: /invalid:\n {2}MONGODB_URI is missing: it must name/,
   })
-  t.match(await run(['keys', 'list'], { MONGODB_URI: 'x' }), { code: 1, output: /invalid:\n {2}MONGODB_URI must be a/ })
   const MONGODB_URI = 'mongodb://127.0.0.1:1/x'
   const down = await run(['keys', 'list'], { MONGODB_URI })
   t.match(down, { code: 1, output: /^The database cannot be reached: connect ECONNREFUSED/m })
   t.notMatch(down.output, /\n +at /)
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
   t.match(await run(['--version'], {}), { code: 0, output: `${version}\n` })
-  t.match(await run([], { MONGODB_URI }), { code: 2, output: /^Usage: field-data-api .* indexes /s })
   const help = await run(['help'], {})
   t.match(help, { code: 0, stdout: '$ npx field-data-api serve\n' })
   t.match(help.stdout, /^ {2}1 {2}.* a setting is missing or invalid$/m)
-  t.match(await run(['help', 'keys'], {}), { code: 0, stdout: /^Usage: field-data-api keys .* revoke /s })
   t.match(await run(['ky'], { MONGODB_URI }), { code: 2, output: "Unknown command 'ky'\n(Did you mean keys?)\n" })
 })
 

@@ -36,36 +36,27 @@ t.test('the demo starts, its banner’s curl line works, and SIGTERM shuts it do
 })
 
 t.test('told to stop, it finishes what runs, and ends by itself whatever its callers do', async (t) => {
-  for (const [state, signal, request] of [
-    ['idle', 'SIGINT', undefined],
-    ['with a silent connection', 'SIGTERM', ''],
-    ['with a connection that is kept for the next request', 'SIGTERM', getRequest('/health/live')],
-    ['with half a request', 'SIGTERM', 'GET /health/live HT'],
-    ['with a running request', 'SIGTERM', '/v1/entries'],
-  ] as const) {
-    const server = await WireServer.for(t)
-    const authorization = `Bearer ${await keysOf(server.store, () => {}).issue({ organisation: A, name: 'Test' })}`
-    const child = start(t, { MONGODB_URI: server.uri })
-    const [, port] = await printed(child, /field-data-api on http:\/\/127\.0\.0\.1:(\d+)/)
-    await printed(child, /the indexes exist/)
-    const isRunning = request?.startsWith('/') === true
-    let release = () => {}
-    if (isRunning) server.held.set('aggregate', new Promise((resolve) => (release = resolve)))
-    const received = isRunning ? send(Number(port), getRequest(request, { authorization })) : ''
-    const silent = isRunning || request === undefined ? undefined : await neverRead(Number(port), request)
-    if (isRunning) while (!server.commands.some((command) => 'aggregate' in command)) await setTimeout(20)
-    else if (request === getRequest('/health/live')) await printed(child, /"operation":"getLive"/)
+  const server = await WireServer.for(t)
+  const authorization = `Bearer ${await keysOf(server.store, () => {}).issue({ organisation: A, name: 'Test' })}`
+  const child = start(t, { MONGODB_URI: server.uri })
+  const [, port] = await printed(child, /field-data-api on http:\/\/127\.0\.0\.1:(\d+)/)
+  await printed(child, /the indexes exist/)
+  // One says nothing, one has sent half a request, and one is kept for the next request.
+  const callers = ['', 'GET /health/live HT', getRequest('/health/live')]
+  const silent = await Promise.all(callers.map((sent) => neverRead(Number(port), sent)))
+  await printed(child, /"operation":"getLive"/)
+  let release = () => {}
+  server.held.set('aggregate', new Promise((resolve) => (release = resolve)))
+  const received = send(Number(port), getRequest('/v1/entries', { authorization }))
+  while (!server.commands.some((command) => 'aggregate' in command)) await setTimeout(20)
 
-    const begun = performance.now()
-    child.kill(signal)
-    await printed(child, /"msg":"closing"/)
-    release()
-    t.same(await once(child, 'close'), [0, null], state)
-    t.comment(`${state}: ${Math.round(performance.now() - begun)} ms`)
-    t.notMatch(child.output(), 'killed by timeout', state)
-    silent?.destroy()
-    if (isRunning) t.same(statusesIn(await received), [200], 'the running request gets its response')
-  }
+  child.kill('SIGINT')
+  await printed(child, /"msg":"closing"/)
+  release()
+  t.same(await once(child, 'close'), [0, null])
+  t.notMatch(child.output(), 'killed by timeout')
+  for (const socket of silent) socket.destroy()
+  t.same(statusesIn(await received), [200], 'the running request gets its response')
 })
 
 t.test('invalid settings stop it with a message that names them, without a stack trace', async (t) => {

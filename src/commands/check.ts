@@ -62,8 +62,13 @@ export const checkCommand: MakeCommand = ({ out, err, onStore }) =>
             if ('error' in stored) return [`cannot be read: ${stored.error}`]
             const { document } = stored
             const isMarked = isRecord && 'deletedFrom' in document
-            if (isMarked && !('organisation' in document)) return checkTombstone(document)
-            const errors = [...(isMarked ? ['deletedFrom: must not be in a record'] : []), ...checkRecord(document)]
+            const broken = stored.isIdBroken ? ['id: is not valid UTF-8'] : []
+            if (isMarked && !('organisation' in document)) return [...broken, ...checkTombstone(document)]
+            const errors = [
+              ...broken,
+              ...(isMarked ? ['deletedFrom: must not be in a record'] : []),
+              ...checkRecord(document),
+            ]
             if (withStamp && (await isAhead(document[CHANGED_AT]))) {
               errors.push(`${CHANGED_AT}: is ahead of the database’s clock, and no feed shows the record until then`)
             }

@@ -171,7 +171,8 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
     errors.push('PUBLIC_URL is missing: with NODE_ENV=production page links do not use the Host header of a request')
   }
   if (errors.length > 0) throw new ConfigError(errors)
-  return { ...values, mongo: uri === undefined ? undefined : { uri, ...mongo, tombstoneDays: sync.tombstoneDays } }
+  const { settleMs, tombstoneDays } = sync
+  return { ...values, mongo: uri === undefined ? undefined : { uri, ...mongo, settleMs, tombstoneDays } }
 }
 
 /** The keys of the demo are public, so only callers on this machine may use them. */

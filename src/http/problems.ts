@@ -18,7 +18,10 @@ export const problems = {
     status: 400,
     when: 'The request is not valid HTTP, its URL is not encoded correctly, its Host header is missing, invalid or repeated, or its Authorization header is repeated',
   },
-  unauthorized: { status: 401, when: 'The API key is missing, malformed, unknown, expired or revoked' },
+  unauthorized: {
+    status: 401,
+    when: 'The API key, as a bearer token or as the password of HTTP Basic, is missing, malformed, unknown, expired or revoked',
+  },
   not_found: { status: 404, when: 'The organisation has no record with this id' },
   route_not_found: { status: 404, when: 'The path does not exist' },
   method_not_allowed: { status: 405, when: 'The path is read-only: it allows GET and HEAD' },

@@ -1,7 +1,7 @@
 // The resource entries.
 import { EntryAgent } from '../../schemas/agents.js'
 import { EntryDispatch } from '../../schemas/dispatches.js'
-import { Entry, EntryListItem, EntryListQuery } from '../../schemas/entries.js'
+import { Entry, EntryListItem, EntryListQuery, entryParameters } from '../../schemas/entries.js'
 import { EntryForm } from '../../schemas/forms.js'
 import { EntryProject } from '../../schemas/projects.js'
 import { embed, referencesTo } from './joins.js'
@@ -18,6 +18,7 @@ export const entries = defineResource<EntryListQuery>({
     get: 'An entry with its dispatch, form, project and agent in full. To read many entries, use the list with `ids` and `expand`.',
   },
   query: EntryListQuery,
+  parameters: entryParameters,
   filters: {
     dispatch: (dispatch) => ({ dispatch }),
     form: (form) => ({ form }),

@@ -1,7 +1,8 @@
 // What a resource is. Each declares itself once, in the file of its name; index.ts lists them all. Paths, the OpenAPI
 // document, the change feed and the tests go through that list. The queries are pure functions, without I/O.
-import type { TObject } from '@sinclair/typebox'
+import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { CommonFilters, PageLimits } from '../../schemas/common.js'
+import { flat, isJoined } from '../../schemas/kit.js'
 import type { RecordCollection } from '../documents/collections.js'
 import type { ReferencesTo } from './joins.js'
 import {
@@ -42,6 +43,8 @@ export interface RequestedShape {
   readonly fields: Paths
 }
 
+type ShapeFor = (scope: Scope, choice?: Pick<Listing, 'fields' | 'expand' | 'embed'>) => RequestedShape
+
 interface Declaration {
   readonly collection: RecordCollection
   /** One of its records, as texts call it, and the article of that name. */
@@ -54,7 +57,9 @@ interface Declaration {
   readonly descriptions: { readonly list: string; readonly get: string }
   /** The parameters of its list. */
   readonly query: (limits: PageLimits) => TObject
-  /** What its list and its feed show of a record. */
+  /** Parameters that its by-id and its feed have too, besides those of all. */
+  readonly parameters?: TProperties
+  /** What its list shows of a record. Its feed shows the same without what is embedded. */
   readonly item: Shape
   /** What its by-id shows of a record. */
   readonly record: Shape
@@ -65,8 +70,8 @@ export interface Resource<Q extends Listing = never> extends Declaration {
   readonly list: (scope: Scope, listing: Q, slice?: Slice) => Query
   /** The query of a record by its id. */
   readonly get: (scope: Scope, id: string) => Query
-  /** The shape of an item with all its fields, and nothing expanded. */
-  readonly itemShape: (scope: Scope) => RequestedShape
+  /** The shape of an item for a request; by default with all its fields, and nothing expanded. */
+  readonly itemShape: ShapeFor
 }
 
 /** Makes a resource of its declaration and of the conditions of its filters, besides those that every list has. */
@@ -75,7 +80,9 @@ export const defineResource = <Q extends Listing>({
   ...declaration
 }: Declaration & { readonly filters: FiltersFor<Omit<Q, keyof CommonFilters>> }): Resource<Q> => {
   const { collection } = declaration
-  const [itemShape, recordShape] = [shapeOf(declaration.item), shapeOf(declaration.record)]
+  const [wholeShape, storedShape] = [shapeOf(declaration.item), shapeOf(flatShape(declaration.item))]
+  const itemShape: ShapeFor = (scope, choice) => (choice?.embed === 'false' ? storedShape : wholeShape)(scope, choice)
+  const recordShape = shapeOf(declaration.record)
   const conditions = Object.entries<(value: never) => Condition>({ ...filters, ...commonFilterConditions })
   return {
     ...declaration,
@@ -108,13 +115,21 @@ const commonFilterConditions: FiltersFor<CommonFilters> = {
   createdBefore: (time) => ({ createdAt: { $lt: time } }),
 }
 
+/** The shape without what it shows of other records. */
+const flatShape = ({ schema, stages = {} }: Shape): Shape => ({
+  schema: Type.Object(flat(schema)),
+  stages: Object.fromEntries(
+    Object.entries(stages).filter(([field]) => !isJoined(schema.properties[field] as TSchema)),
+  ),
+})
+
 /** Returns a function that gives a shape for a request. It makes nothing for fields that the request does not show. */
-const shapeOf = ({ schema, stages = {}, references = [], expandable = [] }: Shape) => {
+const shapeOf = ({ schema, stages = {}, references = [], expandable = [] }: Shape): ShapeFor => {
   const { $project: paths } = pick(
     schema,
     references.flatMap(({ fields }) => fields),
   )
-  return (scope: Scope, { fields: shown, expand }: Pick<Listing, 'fields' | 'expand'> = {}): RequestedShape => {
+  return (scope, { fields: shown, expand } = {}) => {
     const expanded = expandable.filter(({ fields }) => fields.some((field) => expand?.includes(field)))
     return {
       stages: Object.entries(stages).flatMap(([field, stagesOf]) =>

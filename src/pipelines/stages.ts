@@ -126,6 +126,12 @@ export interface Listing {
   readonly fields?: readonly string[]
   /** The fields whose ids to replace by records. */
   readonly expand?: readonly string[]
+  /** Whether an item has other records in it, or only their ids. */
+  readonly embed?: 'true' | 'false'
+  /** How the answers of entries are shown, if not as they are stored. */
+  readonly answers?: 'list'
+  /** Whether the page leaves out the records that do not fit. By default one of them fails it. */
+  readonly unreadable?: 'skip'
   readonly total?: 'true' | 'false'
   readonly cursor?: string
   readonly after?: string

@@ -32,7 +32,7 @@ export const rowsIn = (
   range: FeedRange,
   limit: number,
 ): Query => {
-  const { stages, references, fields } = itemShape(scope)
+  const { stages, references, fields } = itemShape(scope, { embed: 'false' })
   // The serializer writes only the fields of the schema. So without joins, the database need not select any fields. The
   // stamp is always kept, because it says where the record stands.
   const shaping =

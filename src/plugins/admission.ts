@@ -38,6 +38,8 @@ const EXPECTED_LARGE = 10_000
  */
 const SMALL = { atOnce: 64, alone: 16, beside: 4 }
 const HEAVY = { atOnce: 2, perKey: 1 }
+/** A count may read all records of an organisation, and goes on in the database when its caller has left. */
+const COUNTS = { atOnce: 16, perKey: 2 }
 /**
  * For this long after requests with two different keys, several keys count as in use. Meanwhile each large request is
  * followed by a pause as long as it took, at most LONGEST_PAUSE_MS.
@@ -64,6 +66,7 @@ class Limits {
   readonly small: FairQueue
   readonly large: FairQueue
   readonly digests: FairQueue
+  readonly counts: FairQueue
   /** The keys with operations of theirs. */
   readonly expectedLarge = new LRUCache<string, true>({ max: EXPECTED_LARGE, ttl: EXPECTED_LARGE_MS })
   #lastKey: string | undefined
@@ -76,6 +79,7 @@ class Limits {
     this.small = queue(SMALL.atOnce, () => (this.hasSeveralKeys() ? SMALL.beside : SMALL.alone))
     this.large = queue(HEAVY.atOnce, () => HEAVY.perKey)
     this.digests = queue(HEAVY.atOnce, () => HEAVY.perKey)
+    this.counts = queue(COUNTS.atOnce, () => COUNTS.perKey)
   }
 
   isUsedBy(key: string): void {
@@ -90,7 +94,7 @@ class Limits {
   /** When the database cannot be reached, all waiting requests fail now instead of one after the other. */
   failAllWaiting = (error: unknown): never => {
     if (error instanceof StoreUnavailable)
-      for (const queue of [this.small, this.large, this.digests]) queue.failAll(error)
+      for (const queue of [this.small, this.large, this.digests, this.counts]) queue.failAll(error)
     throw error
   }
 }
@@ -151,6 +155,15 @@ export class Share {
     const isPaused = this.#queue === this.#limits.large && this.#limits.hasSeveralKeys()
     if (isPaused) setTimeout(leave, Math.min(performance.now() - this.#begun, LONGEST_PAUSE_MS))
     else leave()
+  }
+
+  /**
+   * Waits for the turn of a count, and counts.
+   * @throws Overloaded if that takes too long
+   */
+  async count(run: () => Promise<number>): Promise<number> {
+    const leave = await this.#limits.counts.enter(this.#key, this.reading.signal)
+    return run().finally(leave)
   }
 
   /**
@@ -239,5 +252,5 @@ export const admissionPlugin = fp(
       next(null, payload)
     })
   },
-  { name: 'admission', fastify: '5.x', dependencies: ['bearer-auth'] },
+  { name: 'admission', fastify: '5.x', dependencies: ['key-auth'] },
 )

@@ -39,7 +39,7 @@ export const openapiPlugin = fp(
         info: {
           title: 'Field data API',
           version: '1.0.0',
-          description: `Read-only access to the data of your organisation: ${names}. Every request under /v1 needs the header \`Authorization: Bearer <API_KEY>\`; the key determines the organisation. Errors are problems as RFC 9457 defines them.`,
+          description: `Read-only access to the data of your organisation: ${names}. Every request under /v1 needs the header \`Authorization: Bearer <API_KEY>\`, or HTTP Basic with the key as the password; the key determines the organisation. Errors are problems as RFC 9457 defines them.`,
           ...(contactUrl !== undefined && { contact: { url: contactUrl } }),
         },
         // Relative, so that "Try it out" works at any address under which the page is opened.
@@ -47,9 +47,15 @@ export const openapiPlugin = fp(
         components: {
           securitySchemes: {
             apiKey: { type: 'http', scheme: 'bearer', description: 'The API key of your organisation: fda_…' },
+            basic: {
+              type: 'http',
+              scheme: 'basic',
+              description:
+                'For programs that know only names and passwords: the key as the password, with any user name, or as the user name with an empty password.',
+            },
           },
         },
-        security: [{ apiKey: [] }],
+        security: [{ apiKey: [] }, { basic: [] }],
         tags: [
           ...resources.map(({ tag }) => tag),
           { name: 'Sync', description: 'Changes since the last run, and digests to check a copy' },

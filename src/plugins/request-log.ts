@@ -16,6 +16,8 @@ declare module 'fastify' {
   interface FastifyReply {
     /** The problem that the response is. */
     problem?: ProblemError
+    /** How many records the response leaves out, because they do not fit their schema. */
+    skipped?: number | undefined
   }
 }
 
@@ -66,6 +68,7 @@ export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void 
         ...(wasSent(reply)
           ? { statusCode: reply.statusCode, bytes: socket.bytesWritten - before || undefined }
           : { aborted: true }),
+        skipped: reply.skipped || undefined,
         code: problem?.code,
         errors: problem?.extra.errors?.map(({ name }) => loggable(name)),
         ms: Math.round(reply.elapsedTime * 10) / 10,

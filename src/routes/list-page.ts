@@ -121,7 +121,7 @@ export interface ListTokens {
  * @throws the problem `invalid_cursor` if the request has a token that is not of this list
  */
 export const tokensOf = ({ organisation }: Scope, operationId: string, listing: Listing): ListTokens => {
-  const { page, perPage, total, fields, expand, cursor, after, ...list } = listing
+  const { page, perPage, total, fields, expand, embed, answers, unreadable, cursor, after, ...list } = listing
   const binding = (parameter: string) => [organisation, operationId, parameter, Object.entries(list).sort()]
   const decode = (parameter: string, token: string): Start => {
     const start = fromPayload(decodeToken(parameter, binding(parameter), token))

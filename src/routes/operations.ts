@@ -11,6 +11,7 @@ import type { Resource } from '../pipelines/resource.js'
 import type { Listing } from '../pipelines/stages.js'
 import { compileResponse, type ResponseSerializer } from '../serializer/compiler.js'
 import { etagOf } from '../serializer/etag.js'
+import { Skipped } from '../serializer/items.js'
 import { compileSelections } from '../serializer/selections.js'
 import { readPage, tokensOf } from './list-page.js'
 import { linkHeader, pageMetadata, totalOf } from './page-metadata.js'
@@ -53,13 +54,17 @@ export const listOperation = <Q extends Listing>(
       const isCounted = (listing.total ?? (listing.cursor === undefined ? 'true' : 'false')) === 'true'
       const [found, counted] = await allEnded([
         readPage(listing, tokens.start, (slice) => app.store.aggregate(list(scope, listing, slice), share.reading)),
-        isCounted ? app.store.count(list(scope, listing)) : undefined,
+        isCounted ? share.count(() => app.store.count(list(scope, listing))) : undefined,
       ])
       const total = counted === undefined ? undefined : totalOf(listing, found, counted)
-      const _metadata = pageMetadata(request, app.config.publicUrl, listing, found, total, tokens)
-      const isWhole = listing.fields === undefined && listing.expand === undefined
-      const serialize = isWhole ? serializeAll : serializerOf(listing.fields, listing.expand)
-      return sendDocuments(request, reply, { data: found.data, _metadata }, serialize)
+      const { fields, expand, embed, answers, unreadable } = listing
+      const skipped = unreadable === 'skip' ? new Skipped() : undefined
+      const _metadata = {
+        ...pageMetadata(request, app.config.publicUrl, listing, found, total, tokens),
+        ...(skipped && { unreadable: skipped.records }),
+      }
+      const serialize = (fields ?? expand ?? embed ?? answers) === undefined ? serializeAll : serializerOf(listing)
+      return sendDocuments(request, reply, { data: found.data, _metadata }, serialize, skipped)
     },
   )
 }
@@ -67,10 +72,9 @@ export const listOperation = <Q extends Listing>(
 /** Registers a record by its id. The response to an id of another organisation is the same as to an unknown id. */
 export const getOperation = (
   app: FastifyInstance,
-  { collection, name, article, tag, operationIds, descriptions, record, get }: Resource,
+  { collection, name, article, tag, operationIds, descriptions, parameters = {}, record, get }: Resource,
 ): void => {
   const response = one(record.schema)
-  const serialize = compileResponse(response)
   app.get(
     `/${collection}/:id`,
     {
@@ -80,7 +84,7 @@ export const getOperation = (
         tags: [tag.name],
         description: `${descriptions.get}\n\n${RECORD}`,
         params: IdParams(name),
-        querystring: strict({}),
+        querystring: strict(parameters),
         response: responses(response, [...commonProblems, 'not_found'], { headers: tagged }),
       },
     },
@@ -88,7 +92,8 @@ export const getOperation = (
       const { id } = request.params as { id: string }
       const { first } = await app.store.aggregate(get(request.scope, id), request.share.reading)
       if (first === undefined) throw problem('not_found', `No ${name} has this id`)
-      return sendDocuments(request, reply, { data: first }, serialize)
+      const { answers } = request.query as Pick<Listing, 'answers'>
+      return sendDocuments(request, reply, { data: first }, compileResponse(response, answers))
     },
   )
 }
@@ -99,12 +104,15 @@ const sendDocuments = async (
   reply: FastifyReply,
   content: { data: BsonDocument | BsonList; _metadata?: PageMetadata },
   serialize: ResponseSerializer,
+  skipped?: Skipped,
 ): Promise<FastifyReply> => {
   const { share } = request
+  const query = request.query as object
   const { data, _metadata } = content
   const isLarge = await share.claim(data.size)
   const { signal } = share.reading
-  const tag = etagOf(data, _metadata)
+  // The links of a page have all parameters. A record has but those that say how it is shown.
+  const tag = etagOf(data, _metadata ?? (Object.keys(query).length > 0 ? query : undefined))
   const etag = isLarge ? await inTurns(tag, signal) : atOnce(tag)
   reply.header('etag', etag)
   // The caller's Cache-Control is meant for caches, and browsers' `fetch` sends `no-cache` with every If-None-Match.
@@ -113,6 +121,7 @@ const sendDocuments = async (
   const link = _metadata && linkHeader(_metadata)
   if (link !== undefined) reply.header('link', link)
   const envelope = { success: true, ...content }
-  const body = isLarge ? await serialize.inSteps(envelope, signal) : serialize(envelope)
+  const body = isLarge ? await serialize.inSteps(envelope, signal, skipped) : serialize(envelope, skipped)
+  reply.skipped = skipped?.records.length
   return reply.type('application/json; charset=utf-8').send(body)
 }

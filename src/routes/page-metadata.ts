@@ -47,13 +47,14 @@ export const pageMetadata = (
 ): PageMetadata => {
   const link = linker(request, publicUrl ?? origin(request))
   const withTotal = total !== undefined && { total }
+  const nextCursor = next?.start && encode('cursor', next.start)
+  // A page with a number has them too, for programs that begin without a cursor and then go on by this one.
+  const walk = { hasMore: next !== undefined, ...(nextCursor !== undefined && { nextCursor }) }
   if (cursor !== undefined) {
-    const nextCursor = next?.start && encode('cursor', next.start)
     return {
       ...withTotal,
       perPage,
-      hasMore: nextCursor !== undefined,
-      ...(nextCursor !== undefined && { nextCursor }),
+      ...walk,
       pageLinks: {
         current: link({ perPage, cursor }),
         ...(nextCursor !== undefined && { next: link({ perPage, cursor: nextCursor }) }),
@@ -69,6 +70,7 @@ export const pageMetadata = (
     ...withTotal,
     perPage,
     ...(pageCount !== undefined && { pageCount }),
+    ...walk,
     pageLinks: {
       current: link({ page, perPage, after }),
       ...(next && { next: beside(Math.min(page + 1, MAX_PAGE), next) }),

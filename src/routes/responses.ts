@@ -21,7 +21,11 @@ export const linked = {
   ETag,
 }
 const headersOf: Record<number, object> = {
-  401: { 'WWW-Authenticate': header('The scheme of the key: `Bearer`.') },
+  401: {
+    'WWW-Authenticate': header(
+      'How to give the key: `Bearer`, and `Basic` too, except to a script in a browser, where it would open a dialog.',
+    ),
+  },
   503: { 'Retry-After': header('When to try again, in seconds.') },
 }
 

@@ -5,6 +5,7 @@ import { FIRST_CURSOR } from '../paging/token.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
 import { compileResponse } from '../serializer/compiler.js'
+import { Skipped } from '../serializer/items.js'
 import { databaseClock } from '../sync/clock.js'
 import { decodeCursor, encodeCursor } from '../sync/cursor.js'
 import { rangesOf, readDigests } from '../sync/digest.js'
@@ -45,10 +46,9 @@ export const syncRoutes = (app: FastifyInstance): void => {
 /** Registers the change feed of a resource. */
 const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, waiting: Waiting): void => {
   const { maxPerPage, sync } = app.config
-  const { collection, item, operationIds } = resource
+  const { collection, item, operationIds, parameters } = resource
   const operationId = operationIds.sync
   const page = feedPage(item.schema)
-  const serialize = compileResponse(page)
 
   app.get(
     `/sync/${collection}`,
@@ -58,13 +58,13 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
         summary: `Get what has changed in ${collection}`,
         description: FEED,
         tags: ['Sync'],
-        querystring: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }),
+        querystring: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }, parameters),
         response: responses(page, [...commonProblems, 'invalid_cursor', 'cursor_expired', 'response_too_large']),
       },
     },
     async (request, reply) => {
       const { scope, share } = request
-      const { cursor: text = FIRST_CURSOR, perPage, wait } = request.query as FeedQuery
+      const { cursor: text = FIRST_CURSOR, perPage, wait, unreadable, answers } = request.query as FeedQuery
       const binding = [scope.organisation, operationId, sync.stamp]
       const cursor = text === FIRST_CURSOR ? undefined : decodeCursor(binding, text)
       const patience = { place: share, waiting, waitMs: wait * 1000 }
@@ -72,10 +72,17 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
 
       const isLarge = await share.claim(found.size)
       if (app.closing.aborted) reply.header('connection', 'close')
-      const _metadata = { perPage, hasMore: found.hasMore, nextCursor: encodeCursor(binding, found.next) }
+      const skipped = unreadable === 'skip' ? new Skipped() : undefined
+      const place = { perPage, hasMore: found.hasMore, nextCursor: encodeCursor(binding, found.next) }
+      const _metadata = { ...place, ...(skipped && { unreadable: skipped.records }) }
       const envelope = { success: true, data: found.items, _metadata }
+      const serialize = compileResponse(page, answers)
       reply.type('application/json; charset=utf-8')
-      return isLarge ? serialize.inSteps(envelope, share.reading.signal) : serialize(envelope)
+      const body = isLarge
+        ? await serialize.inSteps(envelope, share.reading.signal, skipped)
+        : serialize(envelope, skipped)
+      reply.skipped = skipped?.records.length
+      return body
     },
   )
 }

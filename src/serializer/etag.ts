@@ -1,7 +1,7 @@
 // The entity tag of a response (RFC 9110, section 8.8.3). It is a hash of the bytes from the database, so that a 304 can be
 // sent without writing any JSON.
 import { hash } from 'node:crypto'
-import { namedSchemas } from '../../schemas/index.js'
+import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import { BsonDocument, type BsonList } from '../bson/reader.js'
 
 /** How many bytes are hashed before other requests may have their turn: about half a millisecond. */
@@ -14,7 +14,7 @@ const STEP_BYTES = 512 * 1024
 export const FORMAT = 2
 
 /** A change of the schemas changes the responses as well. */
-const VERSION = hash('sha1', JSON.stringify([FORMAT, ...namedSchemas.values()])).slice(0, 8)
+const VERSION = hash('sha1', JSON.stringify([FORMAT, ...namedSchemas.values(), ...listedSchemas.values()])).slice(0, 8)
 
 /** Hashes in one call. Hash objects, which take the data piece by piece, are a load on the garbage collector. */
 const sha1 = (part: Buffer | string): string => hash('sha1', part, 'base64url')

@@ -66,6 +66,7 @@ export class Output {
 
   /** Writes text that is already JSON. */
   text(json: string): void {
+    if (this.#length + json.length > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
     this.reserve(3 * json.length)
     this.length += this.target.bytes.write(json, this.#length)
   }

@@ -146,12 +146,21 @@ const int32 = (value: number, output: Bytes, to: number): number => {
 /** A cache of `"YYYY-MM-DDT` for days that were written before. The slot of a day is its number modulo DAYS. */
 const DAYS = 1024
 const DAY_BYTES = 12
+export const TIME_BYTES = 26
 const days = { numbers: new Float64Array(DAYS).fill(Number.NaN), json: new Bytes(Buffer.alloc(DAYS * DAY_BYTES)) }
+
+/** Whether a time can be written. */
+export const isInstant = (time: number): boolean => time >= MIN_TIME && time <= MAX_TIME
 
 /** Writes a date as Date.toISOString does: ISO 8601 in UTC with milliseconds. */
 const date = ({ view }: Bytes, at: number, output: Bytes, to: number): number => {
   const time = view.getInt32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true)
-  if (time < MIN_TIME || time > MAX_TIME) throw new WrongValue('is a date outside the years 0001 to 9999', at)
+  if (!isInstant(time)) throw new WrongValue('is a date outside the years 0001 to 9999', at)
+  return writeTime(time, output, to)
+}
+
+/** Writes a time that isInstant(), in milliseconds since 1970. It takes TIME_BYTES. */
+export const writeTime = (time: number, output: Bytes, to: number): number => {
   const day = Math.floor(time / DAY)
   const slot = day & (DAYS - 1)
   const from = slot * DAY_BYTES
@@ -171,7 +180,7 @@ const date = ({ view }: Bytes, at: number, output: Bytes, to: number): number =>
   decimals(ms % 1000, 3, output, to + 21)
   bytes[to + 24] = 0x5a // Z
   bytes[to + 25] = quote
-  return to + 26
+  return to + TIME_BYTES
 }
 
 /** A function that writes the values of one schema. */
@@ -243,5 +252,19 @@ const nothing: ScalarWriter = {
   write: (_input, _type, _at, output, to) => ascii('null', output, to),
 }
 
+/** A string, or a number as the text that JSON has for it. */
+const stringOrNumber: ScalarWriter = {
+  name: 'writeText',
+  expected: 'a string or a number',
+  bsonTypes: [...string.bsonTypes, ...number.bsonTypes],
+  write: (input, type, at, output, to) => {
+    if (string.bsonTypes.includes(type)) return string.write(input, type, at, output, to)
+    output.bytes[to] = quote
+    const end = number.write(input, type, at, output, to + 1)
+    output.bytes[end] = quote
+    return end + 1
+  },
+}
+
 /** The writers for scalars, by the type of the schema. */
-export const scalars = { string, instant, number, integer, boolean, null: nothing }
+export const scalars = { string, instant, number, integer, boolean, null: nothing, text: stringOrNumber }

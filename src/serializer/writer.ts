@@ -2,7 +2,7 @@
 // schema, in the schema's order, with `_id` as `id`. It creates no JavaScript objects for documents. The code for objects
 // is generated, so that every field name in it is a constant. docs/serializer.md lists how each BSON type is written.
 import type { TSchema } from '@sinclair/typebox'
-import { isJoined, joined } from '../../schemas/kit.js'
+import { isJoined, isListed, joined } from '../../schemas/kit.js'
 import {
   Bson,
   type BsonDocument,
@@ -204,6 +204,7 @@ class Compiler {
       const stored: TSchema[] = schema.anyOf.filter((branch: TSchema) => !isJoined(branch))
       return this.#union(stored.map((branch) => this.writerOf(branch)))
     }
+    if (isListed(schema)) return this.#listed()
     switch (schema.type) {
       case 'object':
         return this.#object(schema)
@@ -245,6 +246,19 @@ class Compiler {
       expected: branches.map((branch) => branch.expected).join(' or '),
       bsonTypes,
     }
+  }
+
+  /** A function that writes an array of texts, also for a single value. */
+  #listed(): Writer {
+    const item = scalars.text
+    const array = this.#array(item)
+    const name = this.#function(`
+      if (type === ${Bson.array}) return ${array.name}(input, type, at, output, to)
+      output.bytes[to++] = ${openArray}
+      to = ${item.name}(input, type, at, output, to)
+      output.bytes[to++] = ${closeArray}
+      return to`)
+    return { name, expected: 'a string, a number or an array', bsonTypes: [Bson.array, ...item.bsonTypes] }
   }
 
   #array(item: Writer): Writer {

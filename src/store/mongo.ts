@@ -43,6 +43,8 @@ export interface MongoSettings {
   readPreference: ReadPreferenceMode
   /** How long the database keeps tombstones. */
   tombstoneDays: number
+  /** How long after its stamp a write may be committed, in milliseconds. */
+  settleMs: number
 }
 
 /**
@@ -55,6 +57,8 @@ const CONNECT_MS = 2000
 const RETRIES = 2
 const RETRY_MS = 1000
 const STREAM_BATCH = 1000
+/** A write may always take as long, in milliseconds: a database far away needs some time even for a single record. */
+const LEAST_WRITE_MS = 1000
 /**
  * With these options the driver returns documents as bytes. The second one, which it sets only for `find`, keeps the rest
  * of a reply as objects, because otherwise the driver fails when it compares the `topologyVersion` of errors.
@@ -253,6 +257,43 @@ export const mongoStore = (settings: MongoSettings): Store => {
     return new BsonList(query.collection, batches)
   }
 
+  const longestWriteMs = Math.max(settings.settleMs / 2, LEAST_WRITE_MS)
+
+  /** Sets the stamps of some documents again, in smaller parts for as long as that takes too long. */
+  const stampAgain = async (ids: readonly string[], set: (ids: readonly string[]) => Promise<unknown>) => {
+    const began = performance.now()
+    await set(ids)
+    if (performance.now() - began <= longestWriteMs) return
+    const half = Math.ceil(ids.length / 2)
+    for (const part of [ids.slice(0, half), ids.slice(half)]) if (part.length > 0) await stampAgain(part, set)
+  }
+
+  /**
+   * Runs a write that stamps documents. A statement gets its stamp when it begins, and if it is committed late, a reader of
+   * the feed may have passed it. So the stamps of a write that took long are set again, also when it failed: some of it may
+   * have been done.
+   * @param documents finds what the write may have stamped
+   */
+  const inTime = async <T>(
+    name: RecordCollection,
+    ids: readonly string[],
+    documents: Condition,
+    stamp: typeof CHANGED_AT | typeof DELETED_AT,
+    write: () => Promise<T>,
+  ): Promise<T> => {
+    const began = performance.now()
+    const [outcome] = await Promise.allSettled([run(write)])
+    if (performance.now() - began > longestWriteMs) {
+      await stampAgain(ids, (some) =>
+        run(() =>
+          collection(name).updateMany({ ...documents, _id: { $in: [...some] } }, [{ $set: { [stamp]: '$$NOW' } }]),
+        ),
+      )
+    }
+    if (outcome.status === 'rejected') throw outcome.reason
+    return outcome.value
+  }
+
   /**
    * Writes records with a change stamp. A record replaces the tombstone of its organisation that has its id, and with
    * `replace` also the record that has its id. Otherwise it is inserted, so an id that is taken is a duplicate key.
@@ -272,7 +313,10 @@ export const mongoStore = (settings: MongoSettings): Store => {
         },
       }
     })
-    return run(() => collection(name).bulkWrite(updates, { ordered }))
+    const ids = documents.map(({ _id }) => _id)
+    const organisations = [...new Set(documents.map(({ organisation }) => organisation))]
+    const written = { organisation: { $in: organisations } }
+    return inTime(name, ids, written, CHANGED_AT, () => collection(name).bulkWrite(updates, { ordered }))
   }
 
   /** Makes the database delete old tombstones. A changed setting changes the index, unless it is to be kept. */
@@ -328,14 +372,16 @@ export const mongoStore = (settings: MongoSettings): Store => {
         const ids = documents.map((bytes) => BSON.deserialize(bytes)._id)
         const stampAll = () =>
           collection(name).updateMany({ _id: { $in: ids }, ...UNSTAMPED }, [{ $set: { [CHANGED_AT]: '$$NOW' } }])
-        yield (await run(stampAll)).modifiedCount
+        const stamped = { organisation: { $exists: true } }
+        yield (await inTime(name, ids, stamped, CHANGED_AT, stampAll)).modifiedCount
       }
     },
     async remove(name, organisation, ids) {
       const tombstone = { deletedFrom: '$organisation', deletedAt: '$$NOW' }
       const found = { _id: { $in: [...ids] }, organisation }
-      const { modifiedCount } = await run(() => collection(name).updateMany(found, [{ $project: tombstone }]))
-      return modifiedCount
+      const removed = { deletedFrom: organisation, organisation: { $exists: false } }
+      const removeAll = () => collection(name).updateMany(found, [{ $project: tombstone }])
+      return (await inTime(name, ids, removed, DELETED_AT, removeAll)).modifiedCount
     },
     async now() {
       const { localTime } = await runRead(() => send({ hello: 1 }, { readPreference: 'primary' }))

@@ -1,8 +1,10 @@
 // The interface between the service and its database. Queries return documents as BSON bytes, which the serializer
 // turns into JSON.
 
+import { isUtf8 } from 'node:buffer'
 import { BSON } from 'mongodb'
-import type { BsonList } from '../bson/reader.js'
+import { Bson, type BsonList } from '../bson/reader.js'
+import { fieldOf } from '../bson/values.js'
 import type { CollectionName, Documents, RecordCollection } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
 
@@ -66,12 +68,21 @@ export interface Reading {
 }
 
 /** A stored document, of any writer, or the reason why it cannot be read. */
-export type Stored = { readonly document: Readonly<Record<string, unknown>> } | { readonly error: string }
+export type Stored =
+  | { readonly document: Readonly<Record<string, unknown>>; readonly isIdBroken?: true }
+  | { readonly error: string }
 
-/** Turns bytes into an object, for commands, which look at documents one by one. What is not UTF-8 is replaced, as in responses. */
-export const storedOf = (bytes: Uint8Array): Stored => {
+/**
+ * Turns bytes into an object, for commands, which look at documents one by one. What is not UTF-8 is replaced, as in
+ * responses, and `isIdBroken` tells whether the id is such a text.
+ */
+export const storedOf = (array: Uint8Array): Stored => {
+  const bytes = Buffer.from(array.buffer, array.byteOffset, array.length)
   try {
-    return { document: BSON.deserialize(bytes, { validation: { utf8: false } }) }
+    const document = BSON.deserialize(bytes, { validation: { utf8: false } })
+    const id = fieldOf(bytes, 0, '_id')
+    const isBroken = id?.type === Bson.string && !isUtf8(bytes.subarray(id.at + 4, id.next - 1))
+    return { document, ...(isBroken && { isIdBroken: true }) }
   } catch (error) {
     return { error: (error as Error).message }
   }

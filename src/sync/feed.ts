@@ -157,8 +157,8 @@ export class Feeds {
     const { stamp } = this.settings
     const range = { stamp: { $gte: new Date(from), $lt: new Date(horizon) } }
     const newest = newestIn(scope, resource.collection, stamp, range)
-    const rows = rowsOf(await this.store.aggregate(newest, { from: 'primary' }))
-    const stamps = rows.map((row) => this.#stampOf(row) as number)
+    const rows = rowsOf(await this.store.aggregate(newest, { from: 'primary' }), stamp)
+    const stamps = rows.map((row) => row.stamp as number)
     return stamps.length === 0 ? undefined : Math.max(...stamps)
   }
 
@@ -168,21 +168,25 @@ export class Feeds {
     const read = (range: FeedRange): Promise<BsonList> =>
       this.store.aggregate(rowsIn(scope, resource, stamp, range, limit), { ...reading, from: 'primary' })
     const list = await read(range)
-    if (!hasNoStamps(range)) return this.#inOrder(rowsOf(list)).slice(0, limit)
+    if (!hasNoStamps(range)) return this.#inOrder(rowsOf(list, stamp)).slice(0, limit)
     const { collection, documents } = list
     const order = { field: stamp, direction: 1, isWhole: documents.length < limit } as const
     const inOrder = await inOrderOfIds(documents, order, async ({ value, lastId }) => {
       const others = await read({ ...range, stamp: value, lastId })
       return others.documents
     })
-    return inOrder.map((bytes) => ({ document: new BsonDocument(collection, bytes), isDeleted: false }))
+    return inOrder.map((bytes) => ({
+      document: new BsonDocument(collection, bytes),
+      isDeleted: false,
+      stamp: undefined,
+    }))
   }
 
   /** Merges records and tombstones. The database has put each of them in order. */
   #inOrder(rows: FeedItem[]): FeedItem[] {
     if (!rows.some(({ isDeleted }) => isDeleted)) return rows
     return rows
-      .map((row) => ({ row, stamp: this.#stampOf(row) as number, id: sortKeyOfId(row.document.bytes) }))
+      .map((row) => ({ row, stamp: row.stamp as number, id: sortKeyOfId(row.document.bytes) }))
       .sort((a, b) => a.stamp - b.stamp || (a.id < b.id ? -1 : 1))
       .map(({ row }) => row)
   }
@@ -190,8 +194,8 @@ export class Feeds {
   /** A position between two rows. If their stamps differ, it has no id, so that one range follows it instead of two. */
   #between(rows: readonly FeedItem[]): FeedPosition {
     const [last, next] = rows as [FeedItem, FeedItem]
-    const stamp = this.#stampOf(last) ?? null
-    if (stamp !== null && this.#stampOf(next) !== stamp) return { stamp: stamp + 1, id: null }
+    const stamp = last.stamp ?? null
+    if (stamp !== null && next.stamp !== stamp) return { stamp: stamp + 1, id: null }
     const id = idOf(last)
     if (id !== undefined && Buffer.byteLength(id) <= MAX_ID_BYTES) return { stamp, id }
     const { collection, bytes } = last.document
@@ -199,10 +203,6 @@ export class Feeds {
     const name = id?.slice(0, SHOWN_LENGTH) ?? bytes.toString('hex', at, end)
     const reason = `is not a string of at most ${MAX_ID_BYTES} bytes, so no cursor can go on after it`
     throw new UnwritableDocument(collection, name, '_id', reason)
-  }
-
-  #stampOf({ document: { bytes }, isDeleted }: FeedItem): number | undefined {
-    return dateOf(bytes, fieldOf(bytes, 0, isDeleted ? DELETED_AT : this.settings.stamp))
   }
 }
 
@@ -234,9 +234,13 @@ const later = (position: FeedPosition, horizon: number): FeedPosition =>
 /** The id of a row, or undefined if it is not a string. */
 const idOf = ({ document: { bytes } }: FeedItem): string | undefined => stringOf(bytes, fieldOf(bytes, 0, '_id'))
 
-const rowsOf = ({ collection, documents }: BsonList): FeedItem[] =>
+const rowsOf = ({ collection, documents }: BsonList, field: Stamp): FeedItem[] =>
   reading(collection, () =>
-    documents.map((bytes) => ({ document: new BsonDocument(collection, bytes), isDeleted: isTombstone(bytes) })),
+    documents.map((bytes) => {
+      const isDeleted = isTombstone(bytes)
+      const stamp = dateOf(bytes, fieldOf(bytes, 0, isDeleted ? DELETED_AT : field))
+      return { document: new BsonDocument(collection, bytes), isDeleted, stamp }
+    }),
   )
 
 /** A record with the field of tombstones by mistake also has an organisation, mostly as one of its first fields. */

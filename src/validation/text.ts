@@ -2,7 +2,7 @@
 // value, what is wrong with it and what is allowed.
 import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
-import { Ajv, type ErrorObject } from 'ajv'
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { excludedBy } from '../../schemas/kit.js'
 import { instantOf } from './instant.js'
 
@@ -43,9 +43,29 @@ const formats = {
   },
 }
 
-const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, formats })
+// The schemas are our own, so they need no check against the one for schemas. That and the tidying of the generated code
+// would take longer at the start than they are worth.
+const ajv = new Ajv({
+  allErrors: true,
+  useDefaults: true,
+  verbose: true,
+  formats,
+  meta: false,
+  validateSchema: false,
+  code: { optimize: false },
+})
 // It tells OpenAPI how several values are written.
 ajv.addKeyword('explode')
+
+/** What was compiled, by the text of the schema: the same operation of several resources has the same parameters. */
+const validators = new Map<string, ValidateFunction>()
+
+const validatorOf = (schema: TObject): ValidateFunction => {
+  const text = JSON.stringify(schema)
+  const validate = validators.get(text) ?? ajv.compile(schema)
+  validators.set(text, validate)
+  return validate
+}
 
 /** How many characters of a value an error shows. */
 const MAX_SHOWN = 50
@@ -96,7 +116,7 @@ export type Checked = { value: unknown } | { errors: readonly InputError[] }
 /** Compiles an object schema into a function that checks input. It gives the values, with types and defaults, or the errors. */
 export const textChecker = (schema: TObject): ((input: Readonly<Record<string, unknown>>) => Checked) => {
   const properties = Object.entries(schema.properties)
-  const validate = ajv.compile(schema)
+  const validate = validatorOf(schema)
   return (input) => {
     const given = properties.filter(([name]) => Object.hasOwn(input, name))
     const value = { ...input }

@@ -31,12 +31,47 @@ t.test('documents that fit, tombstones, unknown fields and null for what may be 
   t.match(await tryCommand(checkCommand, store, []), { code: 0, stdout: '', output: /^All documents fit: \d{2,}\n$/ })
 })
 
+const RESERVED_OR_CONTROL = 'id: must not be checkpoint, and must not contain control characters'
+
+t.test('ids that no feed can show, or that mean something else in it, do not fit', async (t) => {
+  const store = await storeWith(t)
+  await store.insert('users', [
+    { ...a.user, _id: 'checkpoint' },
+    { ...a.user, _id: 'checkpoint1' },
+    { ...a.user, _id: 5 as never },
+  ])
+  const tombstone = { _id: 'x\ufffd', deletedFrom: A, deletedAt: new Date() }
+  const broken: Store = {
+    ...store,
+    async *dangerouslyReadAll(name) {
+      if (name === 'entries') {
+        yield [
+          { document: { ...a.entry(5), _id: 'x\ufffd', answers: [], changedAt: new Date(0) }, isIdBroken: true },
+          { document: tombstone, isIdBroken: true },
+        ]
+      }
+      yield* store.dangerouslyReadAll(name)
+    },
+  }
+  const { stdout } = await tryCommand(checkCommand, broken, [])
+  const errors = ['id: is not valid UTF-8']
+  t.same(
+    linesOf(stdout).sort((x, y) => JSON.stringify(x).localeCompare(JSON.stringify(y))),
+    [
+      { collection: 'entries', id: 'x\ufffd', organisation: A, errors },
+      { collection: 'entries', id: 'x\ufffd', organisation: A, errors },
+      { collection: 'users', id: '5', organisation: A, errors: ['id: expected string'] },
+      { collection: 'users', id: 'checkpoint', organisation: A, errors: [RESERVED_OR_CONTROL] },
+    ],
+  )
+})
+
 t.test('an id with a control character does not fit, also where another record refers to it', async (t) => {
   const store = await storeWith(t, [['entries', a.entry(2)._id, { agent: 'x\0' }]])
   await store.insert('users', [{ ...a.user, _id: 'user\n' }])
   const { stdout } = await tryCommand(checkCommand, store, [])
   t.same(linesOf(stdout), [
-    { collection: 'users', id: 'user\n', organisation: A, errors: ['id: must not contain control characters'] },
+    { collection: 'users', id: 'user\n', organisation: A, errors: [RESERVED_OR_CONTROL] },
     { collection: 'entries', id: 'entry2-a', organisation: A, errors: ['agent: must not contain control characters'] },
   ])
 })

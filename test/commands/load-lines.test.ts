@@ -64,10 +64,11 @@ t.test('an invalid line has an error that says what is wrong', async (t) => {
     [line({ unknown: 1 }), 'unknown: is not a known field'],
     [line({ location: 3 }), 'location: expected object'],
     [line({ _id: undefined }), 'id: is missing'],
-    ...['\0', '\n', '\x7f', '\x85'].map((control) => [
-      line({ _id: `x${control}` }),
-      'id: must not contain control characters',
+    ...['x\0', 'x\n', 'x\x7f', 'x\x85', 'checkpoint'].map((_id) => [
+      line({ _id }),
+      'id: must not be checkpoint, and must not contain control characters',
     ]),
+    [line({ _id: 'x\ud800' }), 'id: contains half of a surrogate pair'],
     [line({ agent: 'x\0' }), 'agent: must not contain control characters'],
     [line({ _id: 'x'.repeat(501) }), 'id: expected string length less or equal to 500'],
     [

@@ -58,6 +58,7 @@ t.test('every setting is read from the environment', async (t) => {
         timeoutMs: 900,
         readPreference: 'nearest',
         queryTimeoutMs: 2500,
+        settleMs: 0,
         tombstoneDays: 30,
         ensureIndexes: false,
       },

@@ -36,7 +36,7 @@ const served = async (
     })
   }
   await app.register(problemsPlugin)
-  await app.register(fp(auth, { name: 'bearer-auth' }))
+  await app.register(fp(auth, { name: 'key-auth' }))
   await app.register(admissionPlugin, { memory: 8 * MB, ...options })
   app.decorateRequest('scope')
   app.get('/digests/:key', { config: { queue: 'digests' } }, (request) => {

@@ -81,8 +81,11 @@ const { app } = await testApp(t)
 t.test('every operation is described, with each parameter and response', async (t) => {
   const document = await documentOf(app)
   t.equal(document.openapi, '3.1.0')
-  t.match(document.components.securitySchemes, { apiKey: { type: 'http', scheme: 'bearer' } })
-  t.same(document.security, [{ apiKey: [] }])
+  t.match(document.components.securitySchemes, {
+    apiKey: { type: 'http', scheme: 'bearer' },
+    basic: { type: 'http', scheme: 'basic' },
+  })
+  t.same(document.security, [{ apiKey: [] }, { basic: [] }])
 
   const operations = operationsOf(document)
   t.same([...new Set(operations.map(({ method }) => method))], ['get'])

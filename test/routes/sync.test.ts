@@ -6,6 +6,7 @@ import type { Documents } from '../../src/documents/collections.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { listen, testApp } from '../support/app.js'
+import { eachResource } from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { A, a, B, b, fillTenants } from '../support/tenants.js'
 
@@ -43,14 +44,16 @@ t.test('a copy begins at the start, goes on by cursors, and hears of changes and
     t.match(last._metadata, { hasMore: false, nextCursor: /^[\w-]+$/ })
   }
   const { data, _metadata } = await feed('')
-  t.same(data, (await get('/v1/entries', A)).json().data, 'items look as in the list, without their stamps')
+  const unstamped = data.map(({ changedAt, ...item }) => item)
+  t.strictSame(unstamped, (await get('/v1/entries', A)).json().data, 'items look as in the list, but for their stamps')
   await store.remove('entries', A, ['entry2-a'])
   await settle(store)
   await store.upsert('entries', [a.entry(1, { status: 'rejected' })])
   await settle(store)
   const changes = await feed(`cursor=${_metadata.nextCursor}`)
   t.same(ids(changes), ['-entry2-a', 'entry1-a'])
-  t.same(Object.keys(changes.data[0] ?? {}), ['id', 'deleted', 'deletedAt'])
+  t.same(Object.keys(changes.data[0] ?? {}), ['id', 'deleted', 'deletedAt', 'changedAt'])
+  t.equal(changes.data[0]?.changedAt, changes.data[0]?.deletedAt)
   t.ok(Date.parse(String(changes.data[0]?.deletedAt)) <= (await store.now()).getTime())
   t.match(changes.data[1], { status: 'rejected' })
   const idle = await feed(`cursor=${changes._metadata.nextCursor}`)
@@ -60,11 +63,14 @@ t.test('a copy begins at the start, goes on by cursors, and hears of changes and
 t.test('every resource has a feed and a digest of its own records', async (t) => {
   const { get, store } = await testApp(t, { settings, fill: fillTenants })
   await settle(store)
-  for (const name of ['entries', 'dispatches', 'projects']) {
+  for (const [name] of eachResource) {
     const list = (await get(`/v1/${name}`, A)).json<Feed>().data
     const feed = (await get(`/v1/sync/${name}`, A)).json<Feed>().data
+    const flat = (await get(`/v1/${name}?embed=false`, A)).json<Feed>().data
     const byId = (x: Record<string, unknown>, y: Record<string, unknown>) => (String(x.id) < String(y.id) ? -1 : 1)
-    t.same(feed.toSorted(byId), list, name)
+    const unstamped = feed.toSorted(byId).map(({ changedAt, ...item }) => item)
+    t.strictSame(unstamped, flat, `${name}: as in the list without embedded records`)
+    for (const { changedAt } of feed) t.match(changedAt, /^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/)
     const response = await get(`/v1/sync/${name}/digest`, A)
     const sum = list.reduce((sum, { updatedAt }) => sum + Date.parse(String(updatedAt)), 0)
     t.same(response.json().data, [{ count: list.length, updatedAtSum: String(sum) }], name)
@@ -89,29 +95,27 @@ t.test('a digest has its ranges and its time', async (t) => {
   t.match(wrong.json(), { code: 'invalid_parameter', errors: [{ in: 'query', name: 'bounds' }] })
 })
 
-t.test(
-  'a record that does not fit comes in its place, and so does one whose embedded record does not fit',
-  async (t) => {
-    const { get, store } = await testApp(t, { settings })
-    await store.insert('users', [{ ...a.user, firstName: 5 } as never])
-    await store.insert('entries', [a.entry(1), { ...a.entry(2), answers: 5 } as never, a.entry(3)])
-    await store.insert('projects', [a.project(1)])
-    await settle(store)
-    const entries = (await get('/v1/sync/entries', A)).json<Feed>()
-    t.same(ids(entries), ['entry1-a', 'entry2-a', 'entry3-a'])
-    const message = 'answers is BSON int32, not an array'
-    t.same(entries.data[1], { id: 'entry2-a', unreadable: true, message })
-    t.match((await get('/v1/entries', A)).json(), { errors: [{ message }] }, 'the list says the same')
-    const author = 'users/user-a: firstName is BSON int32, not a string'
-    t.same((await get('/v1/sync/projects', A)).json<Feed>().data, [
-      { id: 'project1-a', unreadable: true, message: author },
-    ])
-  },
-)
+t.test('a record that does not fit comes in its place, and one that names it comes with its id', async (t) => {
+  const { get, store } = await testApp(t, { settings })
+  await store.insert('users', [{ ...a.user, firstName: 5 } as never])
+  await store.insert('entries', [a.entry(1), { ...a.entry(2), answers: 5 } as never, a.entry(3)])
+  await store.insert('projects', [a.project(1)])
+  await settle(store)
+  const entries = (await get('/v1/sync/entries', A)).json<Feed>()
+  t.same(ids(entries), ['entry1-a', 'entry2-a', 'entry3-a'])
+  const message = 'answers is BSON int32, not an array'
+  t.match(entries.data[1], { id: 'entry2-a', unreadable: true, message, changedAt: String })
+  t.same(Object.keys(entries.data[1] ?? {}), ['id', 'unreadable', 'message', 'changedAt'])
+  t.match((await get('/v1/entries', A)).json(), { errors: [{ message }] }, 'the list says the same')
+  t.match((await get('/v1/sync/projects', A)).json<Feed>().data, [{ id: 'project1-a', createdBy: 'user-a' }])
+  t.match((await get('/v1/sync/users', A)).json<Feed>().data, [{ id: 'user-a', unreadable: true }])
+})
 
 t.test('SYNC_STAMP=updatedAt orders by the time that records carry', async (t) => {
   const { get } = await testApp(t, { settings: { ...settings, SYNC_STAMP: 'updatedAt' }, fill: fillTenants })
-  t.same(ids((await get('/v1/sync/entries', A)).json()), ['entry1-a', 'entry3-a', 'entry9-a', 'entry2-a'])
+  const feed = (await get('/v1/sync/entries', A)).json<Feed>()
+  t.same(ids(feed), ['entry1-a', 'entry3-a', 'entry9-a', 'entry2-a'])
+  for (const { changedAt, updatedAt } of feed.data) t.equal(changedAt, updatedAt, 'the stamp of the feed')
 })
 
 t.test('a cursor that is garbled, of another feed or organisation, or too old is refused', async (t) => {

@@ -1,9 +1,9 @@
 // Rules that hold between the schemas of a resource, its pipelines and its stored documents. They need no server.
-import type { TObject, TSchema } from '@sinclair/typebox'
+import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import t from 'tap'
 import { expandable } from '../../schemas/entries.js'
 import { namedSchemas } from '../../schemas/index.js'
-import { joinedDocument } from '../../schemas/kit.js'
+import { flat, joinedDocument } from '../../schemas/kit.js'
 import { type CollectionName, collections } from '../../src/documents/collections.js'
 import { type Condition, pick, type Query, type Scope } from '../../src/pipelines/stages.js'
 import { eachResource, filtersOf, filterValue, isRange, resources } from '../support/resources.js'
@@ -14,6 +14,10 @@ const listing = (fields: object) => ({ sortBy: 'id', sortOrder: 'asc', page: 1, 
 /** Each response schema with the query that reads its documents. */
 const responses = eachResource.flatMap(([, { item, record, list, get }]): [TObject, Query][] => [
   [item.schema, list(scope, listing({}))],
+  [
+    Type.Object(flat(item.schema), { $id: `${item.schema.$id} without joins` }),
+    list(scope, listing({ embed: 'false' })),
+  ],
   [record.schema, get(scope, 'x')],
 ])
 

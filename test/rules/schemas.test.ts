@@ -7,6 +7,7 @@ import {
   excludedBy,
   excluding,
   filter,
+  flat,
   joined,
   literals,
   refTo,
@@ -77,6 +78,23 @@ t.test('The schema helpers keep validation and documentation in step', async (t)
   t.same(JSON.parse(JSON.stringify(refTo(named))), { $ref: 'Named' })
   t.match(refTo(named, 'why'), { $ref: 'Named', description: 'why' })
   t.same(JSON.stringify(joined(refTo(named))), '{"$ref":"Named"}', 'a mark does not show')
+  const whole = Type.Object({
+    a: Type.Number(),
+    b: Type.Optional(Type.String()),
+    c: Type.Optional(joined(refTo(named, 'Who.'))),
+    d: joined(Type.Array(refTo(named))),
+    e: Type.Optional(Type.Union([Type.String({ description: 'Id.' }), joined(refTo(named))])),
+    f: Type.Optional(Type.Union([Type.Null(), Type.String()])),
+  })
+  const { properties, required } = Type.Object(flat(whole))
+  t.same(required, ['a'])
+  t.strictSame(JSON.parse(JSON.stringify(properties)), {
+    a: { type: 'number' },
+    b: { type: 'string' },
+    c: { type: 'string', description: 'Who. Only the id.' },
+    e: { type: 'string', description: 'Id.' },
+    f: { anyOf: [{ type: 'null' }, { type: 'string' }] },
+  })
   const cursor = excluding(['page'], filter(Type.String()))
   t.same(excludedBy(strict({ cursor }).properties.cursor), ['page'])
   t.same(excludedBy(named), [])

@@ -122,7 +122,7 @@ t.test('each scenario has what it is for', async (t) => {
 /** The demo is served in test/demo.test.ts. */
 const served = scenarioNames.filter((name) => name !== 'demo')
 /** How many records of each resource are asked for by their ids. The lists show all. */
-const BY_ID = 50
+const BY_ID = 20
 
 t.test('all lists of a scenario are served, and its records by their ids', async (t) => {
   for (const scenario of served) {

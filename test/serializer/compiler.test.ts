@@ -6,9 +6,10 @@ import { Entry } from '../../schemas/entries.js'
 import { one, Problem, page } from '../../schemas/envelope.js'
 import { refTo } from '../../schemas/kit.js'
 import { Project } from '../../schemas/projects.js'
-import { BsonList } from '../../src/bson/reader.js'
+import { BsonList, ResponseTooLarge } from '../../src/bson/reader.js'
 import { problem } from '../../src/http/problems.js'
 import { compileResponse, serializerCompiler } from '../../src/serializer/compiler.js'
+import { Skipped } from '../../src/serializer/items.js'
 import { documentOf, listOf, plain } from '../support/stored.js'
 
 const dated = { createdAt: new Date(0), updatedAt: new Date(1) }
@@ -16,7 +17,13 @@ const project = (id: string) => plain({ name: 'é', _id: id, dispatches: [{ _id:
 const projectJson = (id: string) =>
   `{"id":"${id}","dispatches":[{"id":"d"}],"name":"é",` +
   '"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"1970-01-01T00:00:00.001Z"}'
-const metadata = { total: 2, perPage: 50, pageCount: 1, pageLinks: { current: 'http://localhost/v1/projects?page=1' } }
+const metadata = {
+  total: 2,
+  perPage: 50,
+  pageCount: 1,
+  hasMore: false,
+  pageLinks: { current: 'http://localhost/v1/projects?page=1' },
+}
 
 const write = (schema: TSchema, payload: Record<string, unknown>): string => compileResponse(schema)(payload).toString()
 
@@ -70,6 +77,38 @@ t.test('an error of a response in steps is the same error', async (t) => {
     name: 'UnwritableDocument',
     message: 'projects b: dispatches is missing',
   })
+})
+
+t.test('a response may leave out the records that do not fit, and list them behind its data', async (t) => {
+  const bad = (id: string) => plain({ _id: id, dispatches: [], name: 1, ...dated })
+  const message = 'name is BSON int32, not a string'
+  const serialize = compileResponse(page(Project))
+  const data = () => listOf([[bad('b'), project('a')], [], [bad('c'), bad('d'), project('e'), bad('f')]], 'projects')
+  const listed = ['b', 'c', 'd', 'f'].map((id) => `{"id":"${id}","message":"${message}"}`)
+  const expected = `{"success":true,"data":[${projectJson('a')},${projectJson('e')}],"_metadata":{"unreadable":[${listed}]}}`
+  const payload = (skipped: Skipped) => ({ success: true, data: data(), _metadata: { unreadable: skipped.records } })
+  const [skipped, other] = [new Skipped(), new Skipped()]
+  t.equal(serialize(payload(skipped), skipped).toString(), expected)
+  t.equal((await serialize.inSteps(payload(other), undefined, other)).toString(), expected)
+  const few = new Skipped(100)
+  t.throws(() => serialize(payload(few), few), new ResponseTooLarge())
+})
+
+t.test('answers are written as they are stored, or each as a list', async (t) => {
+  const answers = [
+    { type: 'x', question: 'One?', answer: 'a' },
+    { type: 'x', question: 'Many?', answer: ['a', 'b'] },
+    { type: 'x', question: 'None?', answer: null },
+  ]
+  const entry = plain({ _id: 'a', status: 'x', answers, ...dated })
+  const schema = one(Entry)
+  const shown = (lists?: 'list') =>
+    JSON.parse(
+      compileResponse(schema, lists)({ success: true, data: documentOf(entry, 'entries') }).toString(),
+    ).data.answers.map(({ answer }: { answer: unknown }) => answer)
+  t.same(shown(), ['a', ['a', 'b'], undefined])
+  t.same(shown('list'), [['a'], ['a', 'b'], undefined])
+  t.equal(compileResponse(schema, 'list'), compileResponse(schema, 'list'))
 })
 
 t.test('A document that does not fit its schema makes the whole response fail', async (t) => {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
 import t from 'tap'
+import { listed } from '../../schemas/kit.js'
 import { atOnce } from '../../src/limits/work.js'
 import { compileResponse } from '../../src/serializer/compiler.js'
 import { etagOf, FORMAT } from '../../src/serializer/etag.js'
@@ -46,6 +47,10 @@ const written: Record<number, string> = {
   2: 'c47807c3f002603b06c3426c18cf06e53698711d32b44b7ba23e8c0840f9baea',
 }
 
+const listsWritten: Record<number, string> = {
+  2: '0debc3bc5b3371aa4ab80100986789162df485575fe201274cf6fd17a4475938',
+}
+
 t.test('What the serializer writes changes only together with FORMAT', async (t) => {
   const write = compileResponse(
     Type.Object({ success: Type.Boolean(), data: Type.Array(schema), rest: Type.Unknown() }),
@@ -53,6 +58,14 @@ t.test('What the serializer writes changes only together with FORMAT', async (t)
   const response = write({ success: true, data: listOf([documents, documents]), rest: { a: [1, null] } })
   const digest = createHash('sha256').update(response).digest('hex')
   t.equal(digest, written[FORMAT], 'Increase FORMAT in src/serializer/etag.ts, and add its line above')
+})
+
+t.test('What the serializer writes as lists changes only together with FORMAT', async (t) => {
+  const write = compileResponse(Type.Object({ data: Type.Array(Type.Object({ text: Type.Optional(listed({})) })) }))
+  const values = ['é"', ['a', 1, 1.5], 7, BSON.Long.MAX_VALUE, null, [], documents.length]
+  const response = write({ data: listOf([values.map((text) => plain({ text }))]) })
+  const digest = createHash('sha256').update(response).digest('hex')
+  t.equal(digest, listsWritten[FORMAT], 'Increase FORMAT in src/serializer/etag.ts, and add its line above')
 })
 
 t.test('The tag of a page depends on its batches and its metadata, that of a record on its bytes', async (t) => {

@@ -8,7 +8,7 @@ import { listOf, plain } from '../support/stored.js'
 
 const data = listOf([[plain({ _id: 'a', name: 'é', updatedAt: new Date(0) })]], 'projects')
 const write = (fields: string[]) =>
-  compileSelections(page(Project), Project)(fields)({ success: true, data, _metadata: { total: 1 } }).toString()
+  compileSelections(page(Project), Project)({ fields })({ success: true, data, _metadata: { total: 1 } }).toString()
 
 t.test('the chosen fields are written in the order of the schema, and the id always', async (t) => {
   const rest = '],"_metadata":{"total":1}}'
@@ -34,7 +34,7 @@ t.test('an expanded field holds records, and any other field ids', async (t) => 
   const entries = listOf([[plain({ _id: 'a', form, project: 'p' })]], 'entries')
   const serializerOf = compileSelections(page(EntryListItem), EntryListItem)
   const expanded = (fields: string[], expand?: string[]) =>
-    JSON.parse(serializerOf(fields, expand)({ success: true, data: entries }).toString()).data
+    JSON.parse(serializerOf({ fields, expand })({ success: true, data: entries }).toString()).data
   t.match(expanded(['form', 'project'], ['form', 'agent']), [
     { id: 'a', form: { id: 'f', name: 'Water' }, project: 'p' },
   ])
@@ -42,17 +42,35 @@ t.test('an expanded field holds records, and any other field ids', async (t) => 
   t.throws(() => expanded(['project'], ['project']), { message: 'entries a: project is not an id' })
 })
 
+t.test(
+  'without embedded records, their ids are written as they are stored, and nothing that a join finds',
+  async (t) => {
+    const stored = { _id: 'a', name: 'é', createdBy: 'u', createdAt: new Date(0), updatedAt: new Date(0) }
+    const serializerOf = compileSelections(page(Project), Project)
+    const shown = (project: object, fields?: string[]) => {
+      const data = listOf([[plain(project)]], 'projects')
+      return JSON.parse(serializerOf({ fields, embed: 'false' })({ success: true, data }).toString()).data
+    }
+    const time = '1970-01-01T00:00:00.000Z'
+    t.strictSame(shown(stored), [{ id: 'a', name: 'é', createdBy: 'u', createdAt: time, updatedAt: time }])
+    t.strictSame(shown(stored, ['createdBy', 'dispatches']), [{ id: 'a', createdBy: 'u' }])
+    t.throws(() => shown({ ...stored, createdBy: { _id: 'u' } }), {
+      message: 'projects a: createdBy is BSON document, not a string',
+    })
+  },
+)
+
 t.test('a chosen field that is required and not stored is an error', async (t) => {
   t.throws(() => write(['createdAt']), { message: 'projects a: createdAt is missing' })
 })
 
 t.test('one serializer serves a set of fields in any order, until others have taken its place', async (t) => {
   const serializerOf = compileSelections(page(Project), Project, 2)
-  const first = serializerOf(['name', 'createdAt'])
-  t.equal(serializerOf(['createdAt', 'id', 'name']), first)
-  t.not(serializerOf(['name']), first)
-  t.equal(serializerOf(['name', 'createdAt']), first)
-  serializerOf(['createdAt'])
-  serializerOf(['updatedAt'])
-  t.not(serializerOf(['name', 'createdAt']), first)
+  const first = serializerOf({ fields: ['name', 'createdAt'] })
+  t.equal(serializerOf({ fields: ['createdAt', 'id', 'name'] }), first)
+  t.not(serializerOf({ fields: ['name'] }), first)
+  t.equal(serializerOf({ fields: ['name', 'createdAt'] }), first)
+  serializerOf({ fields: ['createdAt'] })
+  serializerOf({ fields: ['updatedAt'] })
+  t.not(serializerOf({ fields: ['name', 'createdAt'] }), first)
 })

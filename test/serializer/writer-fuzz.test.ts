@@ -6,6 +6,7 @@ import { BSON } from 'mongodb'
 import t from 'tap'
 import { Dispatch } from '../../schemas/dispatches.js'
 import { EntryListItem } from '../../schemas/entries.js'
+import { listed } from '../../schemas/kit.js'
 import { demoOptions, seedData } from '../../seed/index.js'
 import { BsonDocument, BsonList, UnwritableDocument } from '../../src/bson/reader.js'
 import { type Elements, listOf, plain, stored, writerOf } from '../support/stored.js'
@@ -59,6 +60,10 @@ const small = [
   sample(Type.Object({ id: Type.String(), a: Type.Array(Type.Object({ b: Type.Optional(Type.Number()) })) }), [
     plain({ _id: 'one', a: [{ b: 1 }, { c: 'x' }, {}] }),
     plain({ a: [], b: null, _id: 'two' }),
+  ]),
+  sample(Type.Object({ a: listed({}), b: listed({}), c: listed({}) }), [
+    plain({ a: ['é', 1, 2.5], b: 'x', c: 7n }),
+    plain({ a: [], b: -1, c: new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17') }),
   ]),
   sample(Dispatch, [
     plain({
@@ -197,9 +202,9 @@ t.test('Any damage to the bytes gives valid JSON or an UnwritableDocument', asyn
         count += 1
       },
     ),
-    { numRuns: 10_000 },
+    { numRuns: 5000 },
   )
-  t.equal(count, 10_000)
+  t.equal(count, 5000)
 })
 
 t.test('A change of any single byte gives valid JSON or an UnwritableDocument', async (t) => {

@@ -4,7 +4,8 @@ import { type TSchema, Type } from '@sinclair/typebox'
 import fc from 'fast-check'
 import t from 'tap'
 import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
-import { Entry, EntryListItem } from '../../schemas/entries.js'
+import { Entry, EntryListItem, ListedAnswer } from '../../schemas/entries.js'
+import { listed } from '../../schemas/kit.js'
 import { Project } from '../../schemas/projects.js'
 import { expectedJson, malformed, names, storedDocuments, wellFormed } from '../support/oracle.js'
 import { type Elements, listOf, writerOf } from '../support/stored.js'
@@ -61,7 +62,7 @@ const schemas: fc.Arbitrary<TSchema> = fc.letrec<{ any: TSchema; object: TSchema
       ),
     alone: fc.oneof(
       { depthSize: 'small', withCrossShrink: true },
-      fc.constantFrom<TSchema>(...scalars, Type.Integer(), Type.Unknown()),
+      fc.constantFrom<TSchema>(...scalars, Type.Integer(), Type.Unknown(), listed({})),
       tie('any').map((items) => Type.Array(items)),
       tie('object'),
     ),
@@ -84,7 +85,10 @@ const compare = (schema: TSchema, list: ReturnType<typeof listOf>, writer = writ
   compared += (JSON.parse(expected) as unknown[]).length
 }
 
-for (const schema of [Entry, EntryListItem, Dispatch, DispatchListItem, Project]) {
+const answers = Type.Array(ListedAnswer)
+const EntryWithLists = Type.Object({ ...EntryListItem.properties, answers }, { $id: 'EntryWithLists' })
+
+for (const schema of [Entry, EntryListItem, EntryWithLists, Dispatch, DispatchListItem, Project]) {
   t.test(`Any list of ${schema.$id} is written as JSON.stringify writes its fields`, async (t) => {
     const writer = writerOf(schema)
     fc.assert(

@@ -5,7 +5,7 @@ import { BSON } from 'mongodb'
 import t, { type Test } from 'tap'
 import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem } from '../../schemas/entries.js'
-import { joined } from '../../schemas/kit.js'
+import { joined, listed } from '../../schemas/kit.js'
 import { Project } from '../../schemas/projects.js'
 import { Bson, BsonDocument, BsonList, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { compileDocuments, generate } from '../../src/serializer/writer.js'
@@ -265,6 +265,38 @@ t.test('What a join fills is a document or an array of documents, and anything e
     [joined(Type.Array(record)), [{ a: 'x' }, false], 'value.1 is not an id'],
   ] as const) {
     fails(t, () => writeValue(schema, value), { message: `things ?: ${message}` })
+  }
+})
+
+t.test('A list is written as an array of strings, also if one value or numbers are stored', async (t) => {
+  const list = listed({})
+  const cases: [unknown, string][] = [
+    ['a"', '["a\\""]'],
+    ['', '[""]'],
+    [['a', 'b'], '["a","b"]'],
+    [[], '[]'],
+    [objectId, '["665f1c2ab8d4e0a1c3f20b17"]'],
+    [-7, '["-7"]'],
+    [new BSON.Int32(-2_147_483_648), '["-2147483648"]'],
+    [1.5, '["1.5"]'],
+    [-0, '["0"]'],
+    [1e21, '["1e+21"]'],
+    [stored.int64(-9_223_372_036_854_775_808n), '["-9223372036854775808"]'],
+    [['a', 1, 0.1, objectId], '["a","1","0.1","665f1c2ab8d4e0a1c3f20b17"]'],
+  ]
+  for (const [value, expected] of cases) t.equal(writeValue(list, value), expected)
+  for (const value of [null, stored.undefined]) {
+    t.equal(write(Type.Object({ value: Type.Optional(list) }), [['value', value]]), '{}')
+  }
+  const failures: [unknown, string][] = [
+    [true, 'value is BSON boolean, not a string, a number or an array'],
+    [{ a: 1 }, 'value is BSON document, not a string, a number or an array'],
+    [Number.NaN, 'value is NaN, which JSON cannot represent'],
+    [['a', null], 'value.1 is BSON null, not a string or a number'],
+    [[['a']], 'value.0 is BSON array, not a string or a number'],
+  ]
+  for (const [value, message] of failures) {
+    fails(t, () => writeValue(list, value), { message: `things ?: ${message}` })
   }
 })
 

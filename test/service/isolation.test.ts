@@ -92,6 +92,9 @@ const sharedValues = new Set([
   'fields',
   'total',
   'expand',
+  'embed',
+  'answers',
+  'unreadable',
   ...Object.keys(widestRanges),
 ])
 /** Parameters that tests of their own are about. */

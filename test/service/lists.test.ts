@@ -124,6 +124,36 @@ t.test('a list shows only the fields that a request names, and the id', async (t
   }
 })
 
+t.test('without embedding, a list shows what its records store, and makes no join', async (t) => {
+  const { get } = await reading
+  const data = async (url: string) => (await get(url, A)).json<Body>().data
+  for (const [name, { list }] of eachResource) {
+    const whole = await data(`/v1/${name}`)
+    const flat = await data(`/v1/${name}?embed=false`)
+    t.strictSame(await data(`/v1/${name}?embed=true`), whole, `${name}: embedding is the default`)
+    const idOf = (author: unknown) => ({ id: author })
+    for (const [i, { dispatches, createdBy, modifiedBy, ...own }] of whole.entries()) {
+      const { createdBy: creator, modifiedBy: modifier, ...stored } = flat[i] ?? {}
+      t.strictSame(stored, own, name)
+      if (createdBy !== undefined)
+        t.match({ createdBy, modifiedBy }, { createdBy: idOf(creator), modifiedBy: idOf(modifier) })
+    }
+    const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50, embed: 'false' } as const
+    const { stages, references } = list({ organisation: A }, listing as never)
+    t.same([stages.filter(({ $lookup }) => $lookup), references], [[], []], `${name} reads one collection`)
+  }
+  t.strictSame(await data('/v1/projects?embed=false&fields=createdBy,dispatches&perPage=1'), [
+    { id: 'project1-a', createdBy: 'user-a' },
+  ])
+  t.strictSame(await data('/v1/dispatches?embed=false&fields=recipients,modifiedBy&ids=dispatch1-a'), [
+    {
+      id: 'dispatch1-a',
+      recipients: { agents: [{ id: 'agent2-a' }, { id: 'agent1-a' }], agentGroups: [{ id: 'group-a' }] },
+      modifiedBy: 'user-a',
+    },
+  ])
+})
+
 t.test('a large page with some fields is written in steps and is the same', async (t) => {
   const names = Array.from({ length: 300 }, (_, i) => `${i}${'x'.repeat(4000)}`)
   const { get } = await testApp(t, {

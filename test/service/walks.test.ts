@@ -42,12 +42,43 @@ t.test('a walk by cursor, by next and by previous goes through each list in each
         const forwards = await walk(`${list}1`, 'next')
         t.same(forwards.flatMap(ids), whole, `${list} by next`)
         t.same((await walk(`${list}2&cursor=*`, 'next')).flatMap(ids), whole, `${list} by cursor`)
+        for (const [n, { _metadata }] of forwards.entries()) {
+          t.equal(_metadata.hasMore, n + 1 < whole.length)
+          const { nextCursor } = _metadata
+          t.equal(nextCursor !== undefined, _metadata.hasMore)
+          if (nextCursor === undefined) continue
+          const rest = await walk(`${list}2&cursor=${nextCursor}`, 'next')
+          t.same(rest.flatMap(ids), whole.slice(n + 1), `${list} by the cursor of numbered page ${n + 1}`)
+        }
         const backwards = await walk(pathOf(forwards.at(-1)?._metadata.pageLinks.current) as string, 'previous')
         t.same(backwards.reverse().flatMap(ids), whole, `${list} by previous`)
       }
     }
   }
 })
+
+t.test(
+  'a page with a number has a cursor that goes on, unless the page ends in a record without a position',
+  async (t) => {
+    const { get, store } = await testApp(t, { fill: fillTenants })
+    const page = async (query: string): Promise<Body> => (await get(`/v1/entries?${query}`, A)).json()
+    const first = await page('status=accepted&perPage=1&page=2&total=false')
+    const rest = await page(`status=accepted&perPage=1&cursor=${first._metadata.nextCursor}`)
+    t.same([...ids(first), ...ids(rest)], ids(await page('status=accepted')).slice(1))
+    const tag = (await get('/v1/entries?perPage=4&total=false', A)).headers.etag
+    await store.insert('entries', [a.entry(98, { duration: {} as never }), a.entry(99, { duration: {} as never })])
+    t.not(
+      (await get('/v1/entries?perPage=4&total=false', A)).headers.etag,
+      tag,
+      'the entity tag covers whether there is more',
+    )
+
+    const last = await page('fields=id&sortBy=duration&perPage=5')
+    t.same(ids(last).slice(-1), ['entry98-a'])
+    t.match(last._metadata, { hasMore: true, nextCursor: undefined, pageLinks: { next: /page=2/ } })
+    t.equal((await get('/v1/entries?fields=id&sortBy=duration&perPage=5&cursor=*', A)).statusCode, 500)
+  },
+)
 
 t.test('a page by cursor says how to go on, and has a total only on request', async (t) => {
   const { get } = await reading
@@ -102,7 +133,7 @@ t.test('total=false leaves out what a count gives, and the count itself', async 
   }
   const { get } = await testApp(t, { store: { ...store, count }, fill: fillTenants })
   const { _metadata } = (await get('/v1/entries?perPage=3&total=false', A)).json()
-  t.same(Object.keys(_metadata), ['perPage', 'pageLinks'])
+  t.same(Object.keys(_metadata), ['perPage', 'hasMore', 'nextCursor', 'pageLinks'])
   t.match(_metadata.pageLinks, {
     current: /total=false&page=1&perPage=3$/,
     next: /total=false&page=2&perPage=3&after=/,

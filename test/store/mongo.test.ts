@@ -6,6 +6,7 @@ import { Socket } from 'node:net'
 import { MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
 import { type BsonList, elements } from '../../src/bson/reader.js'
+import { CHANGED_AT } from '../../src/documents/collections.js'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
 import { Query } from '../../src/pipelines/stages.js'
 import { mongoStore } from '../../src/store/mongo.js'
@@ -499,3 +500,44 @@ t.test('A name that DNS does not resolve counts as unavailable', async (t) => {
 
 /** The names of the commands that a server received. */
 const commands = (server: WireServer): string[] => server.commands.map((command) => Object.keys(command)[0] as string)
+
+t.test('writes whose replies come late are stamped again, in smaller parts while that takes long', async (t) => {
+  const { server, store } = await start(t, { SYNC_SETTLE_MS: '0' })
+  const late = 1100
+  const stamps = async (condition: Record<string, unknown>) =>
+    (await server.store.dangerouslyFindAll('entries', condition)).map((found) => Object(found)[CHANGED_AT].getTime())
+  /** The ids that are stamped again by the updates since a command, and the field of the stamp. */
+  const again = (since: number) =>
+    server.commands
+      .slice(since)
+      .flatMap(({ updates = [] }) =>
+        updates.flatMap(({ q, u }) =>
+          Array.isArray(u) && '$set' in u[0] && q.$or === undefined
+            ? [[...(q._id as { $in: string[] }).$in, ...Object.keys(u[0].$set)].join()]
+            : [],
+        ),
+      )
+  const three = [90, 91, 92].map((n) => a.entry(n))
+  const ids = three.map(({ _id }) => _id)
+  server.lateReplies.push(late, late)
+  const began = Date.now()
+  await store.upsert('entries', three)
+  t.same(again(0), [`${ids},changedAt`, `${ids.slice(0, 2)},changedAt`, `${ids[2]},changedAt`])
+  for (const stamp of await stamps({ _id: { $in: ids } })) t.ok(stamp >= began + 2 * late)
+
+  for (const skipTaken of [false, true]) {
+    server.lateReplies.push(late)
+    const since = server.commands.length
+    const insert = store.insert('entries', [a.entry(93 + Number(skipTaken)), a.entry(90)], { skipTaken })
+    if (skipTaken) await insert
+    else await t.rejects(insert, { code: 11_000 }, 'what was written before the error is stamped again too')
+    t.match(again(since), [/changedAt/])
+  }
+
+  server.lateReplies.push(late)
+  const since = server.commands.length
+  t.equal(await store.remove('entries', A, [...ids, 'nothing']), 3)
+  t.same(again(since), [`${ids},nothing,deletedAt`])
+  await store.upsert('entries', three)
+  t.equal(again(since).length, 1, 'what was in time is not')
+})

@@ -397,8 +397,19 @@ t.test(title, async (t) => {
       const serializerOf = compileSelections(page(item), item)
       for (const field of Object.keys(item.properties)) {
         for (const sort of sorts) {
-          const found = ask({ ...sort, fields: [field] }, {}, ownScope, serializerOf([field]))
+          const found = ask({ ...sort, fields: [field] }, {}, ownScope, serializerOf({ fields: [field] }))
           t.match(await compare(t, found, JSON.stringify({ ...sort, field })), '{"id":')
+        }
+      }
+    })
+
+    t.test(`List of ${name}: without embedded records, with every sort and with each field alone`, async (t) => {
+      const serializerOf = compileSelections(page(item), item)
+      for (const fields of [undefined, ...Object.keys(item.properties).map((field) => [field])]) {
+        const choice = { embed: 'false', ...(fields && { fields }) } as const
+        for (const sort of sorts) {
+          const found = ask({ ...sort, ...choice }, {}, ownScope, serializerOf(choice))
+          t.match(await compare(t, found, JSON.stringify({ ...sort, ...choice })), '{"id":')
         }
       }
     })
@@ -422,7 +433,7 @@ t.test(title, async (t) => {
         })
         const ask = async (store: Store) => {
           const data = await store.aggregate(query)
-          return serializerOf(fields, expand)({ success: true, data }).toString()
+          return serializerOf({ fields, expand })({ success: true, data }).toString()
         }
         await compare(t, ask, JSON.stringify({ expand, fields }))
       }

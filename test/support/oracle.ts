@@ -5,7 +5,7 @@ import type { TSchema } from '@sinclair/typebox'
 import fc from 'fast-check'
 import { BSON } from 'mongodb'
 import { namedSchemas } from '../../schemas/index.js'
-import { isJoined } from '../../schemas/kit.js'
+import { isJoined, isListed } from '../../schemas/kit.js'
 import type { BsonList } from '../../src/bson/reader.js'
 import { objectsOf } from './bson.js'
 import { type Elements, stored } from './stored.js'
@@ -25,6 +25,7 @@ const pick = (unresolved: TSchema, value: unknown): unknown => {
     const branch = storedBranches(schema).find((each) => fits(each, value)) as TSchema
     return pick(branch, value)
   }
+  if (isListed(schema)) return [value].flat().map((item) => (typeof item === 'number' ? String(item) : item))
   if (schema.type === 'array') return (value as unknown[]).map((item) => pick(schema.items, item))
   if (schema.type !== 'object') return value
   const document = value as Record<string, unknown>
@@ -137,6 +138,10 @@ export const storedValues = (unresolved: TSchema, words: Wording): fc.Arbitrary<
   const schema = resolve(unresolved)
   if (schema.anyOf !== undefined)
     return fc.oneof(...storedBranches(schema).map((branch) => storedValues(branch, words)))
+  if (isListed(schema)) {
+    const item = fc.oneof(words.strings, numbers)
+    return fc.oneof(item, fc.array(item, { maxLength: 4 }).map(stored.array))
+  }
   switch (schema.type) {
     case undefined:
       return words.anything

@@ -35,7 +35,14 @@ export const eachResource = (Object.keys(declared) as ResourceName[]).map((name)
 export const resources = Object.fromEntries(eachResource) as Record<ResourceName, Resource>
 
 /** The parameters of a list that are no filters. */
-const notFilters = [...Object.keys({ ...paging(limits), ...sorting('', []) }), 'fields', 'expand']
+const notFilters = [
+  ...Object.keys({ ...paging(limits), ...sorting('', []) }),
+  'fields',
+  'expand',
+  'embed',
+  'answers',
+  'unreadable',
+]
 
 /** The filters of a list, each with its schema. */
 export const filtersOf = ({ properties }: TObject): [string, TSchema][] =>

@@ -2,6 +2,7 @@
 // data in an embedded store, and fails on demand. So the MongoDB store can be tested without a database.
 import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { BSON, Long, ObjectId } from 'mongodb'
 import type { Test } from 'tap'
 import { CHANGED_AT, type CollectionName, type RecordCollection } from '../../src/documents/collections.js'
@@ -58,6 +59,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   readonly errors = new Map<string, number>()
   /** Commands, such as `aggregate` or `aggregate entries`, that get their reply only after a promise. */
   readonly held = new Map<string, Promise<void>>()
+  /** By how many milliseconds the replies to the next updates come late, after these are done. */
+  readonly lateReplies: number[] = []
   /** While true, it appears as the router of a sharded cluster. The driver sends its read preference only to a router. */
   isRouter = false
   /** After how many seconds the documents of each collection expire. */
@@ -178,7 +181,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
       case 'update':
         return this.#each(command.updates, command.ordered, (update) =>
           this.#update(target as RecordCollection, update),
-        )
+        ).finally(() => setTimeout(this.lateReplies.shift() ?? 0))
       default:
         throw new Error(`There is no command ${name}`)
     }
@@ -223,6 +226,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   /** Knows the updates that the store sends. Returns how many documents there were. */
   async #update(collection: RecordCollection, { q, u }: Command['updates'][number]): Promise<number> {
     if ('0' in u && '$set' in u[0]) {
+      if (q.$or === undefined) return this.#stampAgain(collection, q, CHANGED_AT in u[0].$set)
       let stamped = 0
       for await (const count of this.store.stamp(collection)) stamped += count
       return stamped
@@ -238,6 +242,15 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     const document = { _id: q._id, ...Object.fromEntries(fields) } as never
     await ('$or' in q ? this.store.upsert(collection, [document]) : this.store.insert(collection, [document]))
     return 1
+  }
+
+  /** Stamps records again. The embedded store cannot do the same with tombstones, which it has stamped just now. */
+  async #stampAgain(collection: RecordCollection, condition: Condition, areRecords: boolean): Promise<number> {
+    const found = await this.store.dangerouslyFindAll(collection, condition)
+    if (areRecords) {
+      await this.store.upsert(collection, found as never)
+    }
+    return found.length
   }
 
   #open(collection: string, documents: unknown[], batchSize = FIRST_BATCH): Document {

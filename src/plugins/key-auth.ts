@@ -1,0 +1,63 @@
+// Finds the organisation of a request by its API key, and by nothing else. The key is a bearer token (RFC 6750, section
+// 2.1), or the password of HTTP Basic (RFC 7617), for programs that have a safe place for a password alone.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { problem } from '../http/problems.js'
+import type { KeyScope, Keys } from '../keys/keys.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by this plugin before the handler of a route runs. */
+    scope: KeyScope
+  }
+}
+
+const BEARER = /^Bearer +(\S+)$/i
+const BASIC = /^Basic +([A-Za-z\d+/]+={0,2})$/i
+const BASIC_CHALLENGE = 'Basic realm="field-data-api", charset="UTF-8"'
+/** RFC 7617, section 2, forbids them in both parts. */
+const CONTROL = /\p{Cc}/u
+
+export const keyAuthPlugin = fp(
+  async (app: FastifyInstance, { keys }: { keys: Keys }) => {
+    app.decorateRequest('scope')
+    app.addHook('onRequest', async (request: FastifyRequest, reply) => {
+      const key = keyIn(request.headers.authorization ?? '')
+      const scope = key === undefined ? undefined : await keys.verify(key, request.ip)
+      // The response is the same whatever is wrong, so that it reveals nothing about a key.
+      if (scope === undefined) {
+        reply.header('www-authenticate', challenges(request))
+        throw problem(
+          'unauthorized',
+          'A valid API key is needed: Authorization: Bearer <API_KEY>, or HTTP Basic with the key as the password',
+        )
+      }
+      request.scope = scope
+    })
+  },
+  { name: 'key-auth', fastify: '5.x' },
+)
+
+const keyIn = (authorization: string): string | undefined => {
+  const credentials = BASIC.exec(authorization)?.[1]
+  return credentials === undefined ? BEARER.exec(authorization)?.[1] : keyInBasic(credentials)
+}
+
+/** The password, whatever the user name is, or the user name if the password is empty. */
+const keyInBasic = (credentials: string): string | undefined => {
+  const bytes = Buffer.from(credentials, 'base64')
+  const text = bytes.toString()
+  // Buffer.from() skips what is not Base64.
+  if (bytes.toString('base64') !== credentials || CONTROL.test(text)) return undefined
+  const [, user, password] = /^([^:]*):(.*)$/s.exec(text) ?? []
+  return password || user
+}
+
+/**
+ * How to give a key. At a Basic challenge a browser shows its dialog, which nobody wants over a page that calls the
+ * service. Each challenge has a field line of its own, because some programs look only at the beginning of a line.
+ */
+const challenges = ({ headers }: FastifyRequest): string[] => {
+  const mode = headers['sec-fetch-mode']
+  return mode === undefined || mode === 'navigate' ? ['Bearer', BASIC_CHALLENGE] : ['Bearer']
+}
