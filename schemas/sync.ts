@@ -18,6 +18,15 @@ export const FeedQuery = (limits: PageLimits, more: TProperties = {}) =>
           'The `nextCursor` of the page before. Without it, or with `*`, the feed begins at the start. The feed takes no filter: a record that leaves a filter would vanish from it without a word.',
       }),
     ),
+    changedSince: filter(
+      Type.Unsafe<Date>(
+        Type.String({
+          format: 'date-time',
+          description:
+            'For tools that keep a time instead of a cursor: begins with what was changed at this time (RFC 3339) or later, such as the newest `changedAt` of the run before; `1970-01-01T00:00:00Z` begins at the start. It shows a change when it has settled, some seconds late (`settleMs` of `GET /v1/me`). Go on by `cursor`; beside it, this parameter counts for nothing. After a day without changes, the last item is the deletion of a record `checkpoint` that nobody has: its `changedAt` is a later time to begin from.',
+        }),
+      ),
+    ),
     perPage: paging(limits).perPage,
     wait: defaulted(
       Type.Integer({

@@ -50,7 +50,7 @@ export const checkCommand: MakeCommand = ({ out, err, onStore }) =>
         let clock = 0
         /** Whether a time has not come yet by the database's clock. The clock is read again only if it may matter. */
         const isAhead = async (time: unknown): Promise<boolean> => {
-          if (Number(time) > clock) clock = (await store.now()).getTime()
+          if (Number(time) > clock) clock = (await store.now()).now
           return Number(time) > clock
         }
         for (const name of Object.keys(collections) as CollectionName[]) {

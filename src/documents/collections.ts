@@ -18,11 +18,11 @@ const id = Type.String({
   description: 'must not contain control characters',
 })
 /** The change feed names it as a deleted record that nobody has (docs/data.md). */
-const RESERVED_ID = 'checkpoint'
+export const CHECKPOINT = 'checkpoint'
 const recordId = Type.String({
   ...id,
-  pattern: `^(?!${RESERVED_ID}$)${id.pattern?.slice(1)}`,
-  description: `must not be ${RESERVED_ID}, and must not contain control characters`,
+  pattern: `^(?!${CHECKPOINT}$)${id.pattern?.slice(1)}`,
+  description: `must not be ${CHECKPOINT}, and must not contain control characters`,
 })
 /** None of its characters has a special meaning in conditions, in the log or on terminals. */
 export const ORGANISATION_ID = /^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$/

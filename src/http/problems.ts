@@ -30,9 +30,13 @@ export const problems = {
     status: 408,
     when: 'The request did not arrive in time. If nothing arrives for 10 s, the connection is closed without a response',
   },
+  records_without_stamp: {
+    status: 409,
+    when: 'A feed was asked for by changedSince from its beginning, but some records have no change stamp: have them stamped with npm run db:stamp, or begin with cursor=*',
+  },
   cursor_expired: {
     status: 410,
-    when: 'A cursor is older than the deletions that the service remembers; begin again with cursor=*',
+    when: 'A cursor or a changedSince is older than the deletions that the service remembers; begin again with cursor=* or changedSince=1970-01-01T00:00:00Z',
   },
   uri_too_long: { status: 414, when: 'The URL is longer than 8000 bytes' },
   header_fields_too_large: {

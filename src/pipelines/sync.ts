@@ -10,12 +10,20 @@ export type Stamp = 'changedAt' | 'updatedAt'
 /** What a feed shows: the records of a collection, each as an item of its list. */
 export type FeedResource = Pick<Resource, 'collection' | 'itemShape'>
 
+export interface StampBounds {
+  readonly $gte?: Date
+  readonly $gt?: Date
+  readonly $lt?: Date
+  readonly $lte?: Date
+}
+
 /** A part of a feed that is one range of an index: the rows between two stamps, or those of one stamp after an id. */
 export interface FeedRange {
   /** The stamp of all rows, or its bounds. For rows without a stamp: null, or a condition that finds one kind. */
-  readonly stamp: Date | null | NoValue | { readonly $gte?: Date; readonly $gt?: Date; readonly $lt: Date }
-  /** Only ids that are strings. */
+  readonly stamp: Date | null | NoValue | StampBounds
+  /** Only ids that are strings, greater than this one or equal to it. */
   readonly afterId?: string | undefined
+  readonly fromId?: string | undefined
   readonly lastId?: string | undefined
   /** Only ids that are not strings, which follow no id. */
   readonly otherIds?: true
@@ -65,10 +73,11 @@ export const newestIn = (scope: Scope, collection: RecordCollection, stamp: Stam
 }
 
 /** An array of dates has several places in the order, so it does not count as a stamp. */
-const rangeConditions = (field: string, { stamp, afterId, lastId, otherIds }: FeedRange): Condition[] => [
+const rangeConditions = (field: string, { stamp, afterId, fromId, lastId, otherIds }: FeedRange): Condition[] => [
   { [field]: stamp },
   { [field]: { $not: { $type: 'array' } } },
   ...(afterId === undefined ? [] : [{ _id: { $gt: afterId } }]),
+  ...(fromId === undefined ? [] : [{ _id: { $gte: fromId } }]),
   ...(lastId === undefined ? [] : [{ _id: { $lte: lastId } }]),
   ...(otherIds === undefined ? [] : [{ _id: { $not: { $type: 'string' } } }]),
 ]

@@ -6,7 +6,7 @@ import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
 import { compileResponse } from '../serializer/compiler.js'
 import { Skipped } from '../serializer/items.js'
-import { databaseClock } from '../sync/clock.js'
+import { type Clock, databaseClock } from '../sync/clock.js'
 import { decodeCursor, encodeCursor } from '../sync/cursor.js'
 import { rangesOf, readDigests } from '../sync/digest.js'
 import { Feeds } from '../sync/feed.js'
@@ -14,7 +14,7 @@ import { Waiting } from '../sync/waiting.js'
 import { commonProblems, responses } from './responses.js'
 
 const PER_PAGE = 50
-/** How often a feed is looked up for the requests that wait, and how old the clock of the database may be. */
+/** How often a feed is looked up for the requests that wait. */
 const INTERVAL_MS = 1000
 /** How many requests of one key may wait, and which part of all connections may: a half. */
 const WAITING_PER_KEY = 100
@@ -23,13 +23,13 @@ const WAITING_SHARE = 2
 const DIGEST_MS = 60_000
 
 const FEED =
-  'Records that were added or changed since the cursor, and ids of those that were deleted, in the order of the changes. Read page after page until `hasMore` is false, and save each `nextCursor` with its records: the next run goes on from there. A page costs the same however long the feed is, and one that finds nothing is a single look-up. A change comes about 10 seconds late (`settleMs` of `GET /v1/me`), and may come more than once. A cursor expires after `tombstoneDays`.'
+  'Records that were added or changed since the cursor, and ids of those that were deleted, in the order of the changes. Read page after page until `hasMore` is false, and save each `nextCursor` with its records: the next run goes on from there. A page costs the same however long the feed is, and one that finds nothing is a single look-up. A change comes at once, and once more when it has settled (`settleMs` of `GET /v1/me`). A cursor expires after `tombstoneDays`. Tools that keep a time instead of a cursor begin with `changedSince`.'
 const DIGEST =
-  'Count of the records and sum of their `updatedAt` for each range of ids. Where they differ from those of a copy, replace that range of the copy by what the list has from `idFrom` to `idTo`. Changes of the last seconds, which the feed still holds back (`settleMs` of `GET /v1/me`), differ too. It reads every record of the ranges, so a key may have one digest at a time.'
+  'Count of the records and sum of their `updatedAt` for each range of ids. Where they differ from those of a copy, replace that range of the copy by what the list has from `idFrom` to `idTo`. Changes that came since the copy was made differ too. It reads every record of the ranges, so a key may have one digest at a time.'
 
 export const syncRoutes = (app: FastifyInstance): void => {
   const { sync, maxConnections } = app.config
-  const clock = databaseClock(app.store, Math.min(INTERVAL_MS, sync.settleMs))
+  const clock = databaseClock(app.store)
   const feeds = new Feeds(app.store, clock, sync)
   const max = Math.floor(maxConnections / WAITING_SHARE)
   const waiting = new Waiting({ max, maxPerKey: WAITING_PER_KEY, intervalMs: INTERVAL_MS })
@@ -59,16 +59,26 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
         description: FEED,
         tags: ['Sync'],
         querystring: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }, parameters),
-        response: responses(page, [...commonProblems, 'invalid_cursor', 'cursor_expired', 'response_too_large']),
+        response: responses(page, [
+          ...commonProblems,
+          'invalid_cursor',
+          'records_without_stamp',
+          'cursor_expired',
+          'response_too_large',
+        ]),
       },
     },
     async (request, reply) => {
       const { scope, share } = request
-      const { cursor: text = FIRST_CURSOR, perPage, wait, unreadable, answers } = request.query as FeedQuery
+      const { cursor: text, changedSince, perPage, wait, unreadable, answers } = request.query as FeedQuery
       const binding = [scope.organisation, operationId, sync.stamp]
-      const cursor = text === FIRST_CURSOR ? undefined : decodeCursor(binding, text)
+      const feed = { scope, resource }
+      const cursorOf = async () => {
+        if (text !== undefined) return text === FIRST_CURSOR ? undefined : decodeCursor(binding, text)
+        return changedSince && feeds.beginAt(feed, changedSince, share.reading)
+      }
       const patience = { place: share, waiting, waitMs: wait * 1000 }
-      const found = await feeds.pageOrWait({ scope, resource }, cursor, perPage, patience)
+      const found = await feeds.pageOrWait(feed, await cursorOf(), perPage, patience)
 
       const isLarge = await share.claim(found.size)
       if (app.closing.aborted) reply.header('connection', 'close')
@@ -88,7 +98,7 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
 }
 
 /** Registers the digest of a resource. */
-const digestOperation = (app: FastifyInstance, resource: Resource, clock: () => Promise<number>): void => {
+const digestOperation = (app: FastifyInstance, resource: Resource, clock: Clock): void => {
   const { collection, operationIds } = resource
   app.get(
     `/sync/${collection}/digest`,
@@ -105,7 +115,7 @@ const digestOperation = (app: FastifyInstance, resource: Resource, clock: () => 
     },
     async (request) => {
       const ranges = rangesOf(request.query as DigestQuery)
-      const asOf = new Date(await clock()).toISOString()
+      const asOf = new Date((await clock()).now).toISOString()
       const options = { limitMs: DIGEST_MS, signal: request.share.reading.signal }
       return {
         success: true,

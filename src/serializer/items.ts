@@ -24,7 +24,8 @@ export class Skipped {
   }
 }
 
-const NO_ID = '?'
+/** Stands for an id that cannot be shown. */
+export const NO_ID = '?'
 
 /** The id of a document as an error has it. Unlike the writer, it needs no more of the document than what is before it. */
 const idOf = (bytes: Buffer): string => {

@@ -134,7 +134,8 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
       return found.length
     },
     async now() {
-      return now()
+      const time = now().getTime()
+      return { now: time, majority: time }
     },
     async update(name, id, fields) {
       const found = table(name).find(id)

@@ -10,6 +10,7 @@ import {
   MongoNetworkError,
   MongoServerError,
   MongoSystemError,
+  ReadConcern,
   type ReadPreferenceMode,
   type RunCommandOptions,
 } from 'mongodb'
@@ -106,6 +107,13 @@ type Owned = Pick<Documents[RecordCollection], '_id' | 'organisation'>
 
 type Read = Pick<Query, 'collection' | 'match'>
 
+/** Where a query is read, if not where the URI says. */
+interface ReadFrom {
+  readonly readPreference?: 'primary'
+  readonly readConcern?: ReadConcern
+}
+const MAJORITY: ReadFrom = { readPreference: 'primary', readConcern: new ReadConcern('majority') }
+
 /** The stages of a query after its `$match`, and those of its union. */
 const stagesOf = ({ stages, union }: Query): readonly Document[] =>
   union === undefined
@@ -169,12 +177,16 @@ export const mongoStore = (settings: MongoSettings): Store => {
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
 
   /** The command for a query. A cursor of the driver would take longer than all else that it does for a page. */
-  const commandOf = ({ collection, match }: Read, stages: readonly Document[]) => ({
+  const commandOf = (
+    { collection, match }: Read,
+    stages: readonly Document[],
+    { readConcern = db.readConcern } = {},
+  ) => ({
     aggregate: collection,
     pipeline: [{ $match: match }, ...stages],
     cursor: { batchSize: WHOLE_PAGE },
     ...limit,
-    ...(db.readConcern && { readConcern: db.readConcern }),
+    ...(readConcern && { readConcern }),
   })
 
   /** Sends a command. The driver does not add the read preference of the URI to a command, so this function does. */
@@ -206,10 +218,10 @@ export const mongoStore = (settings: MongoSettings): Store => {
    * The documents of a query as the array of bytes that the server sent, and whether these are all: they may not fit into
    * one reply. A cursor of the driver would create an object and a copy for each document.
    */
-  const firstBatch = async (query: Query, from?: 'primary'): Promise<{ bytes: Buffer; isWhole: boolean }> => {
-    const server = from && { readPreference: from }
+  const firstBatch = async (query: Query, from: ReadFrom): Promise<{ bytes: Buffer; isWhole: boolean }> => {
+    const { readConcern, ...server } = from
     const options = { fieldsAsRaw: { firstBatch: true }, promoteLongs: false, ...server }
-    const { cursor } = await send(commandOf(query, stagesOf(query)), options)
+    const { cursor } = await send(commandOf(query, stagesOf(query), from), options)
     const isWhole = cursor.id.isZero()
     // The command may reach another server than the one with the cursor. Then the cursor ends by its own timeout.
     if (!isWhole) await send({ killCursors: query.collection, cursors: [cursor.id] }, server)
@@ -234,7 +246,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
    * The documents of a query. No signal goes to the driver: it would close the connection, and not every database then
    * stops the query, which would go on without anybody counting it.
    */
-  const read = async (query: Query, { signal, from, onBytes }: Reading = {}): Promise<BsonList> => {
+  const read = async (query: Query, { signal, isMajority, onBytes }: Reading = {}): Promise<BsonList> => {
+    const from = isMajority ? MAJORITY : {}
     const goOn = async (more: number) => {
       await onBytes?.(more)
       signal?.throwIfAborted()
@@ -246,7 +259,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     // No withRetry() here: the driver retries a cursor once by itself.
     const batches: Buffer[] = []
     let size = 0
-    const options = { ...limit, ...(from && { readPreference: from }) }
+    const options = { ...limit, ...from }
     for await (const documents of buffers(query, stagesOf(query), options)) {
       const batch = bsonArray(documents)
       batches.push(batch)
@@ -384,8 +397,9 @@ export const mongoStore = (settings: MongoSettings): Store => {
       return (await inTime(name, ids, removed, DELETED_AT, removeAll)).modifiedCount
     },
     async now() {
-      const { localTime } = await runRead(() => send({ hello: 1 }, { readPreference: 'primary' }))
-      return localTime
+      const { localTime, lastWrite } = await runRead(() => send({ hello: 1 }, { readPreference: 'primary' }))
+      const now = localTime.getTime()
+      return { now, majority: lastWrite?.majorityWriteDate.getTime() ?? now }
     },
     async update(name, id, fields) {
       const { matchedCount } = await run(() => collection(name).updateOne({ _id: id }, { $set: fields }))

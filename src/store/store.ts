@@ -46,12 +46,19 @@ export interface Store {
   /** Replaces records of an organisation by tombstones. Returns how many of them existed. */
   remove(collection: RecordCollection, organisation: string, ids: readonly string[]): Promise<number>
   /** The time by the clock of the database, as it was when the call began or later. */
-  now(): Promise<Date>
+  now(): Promise<DatabaseTime>
   /** Creates missing indexes, and sets how long tombstones are kept. With `keepExpiry`, a time already set stays. */
   ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
   /** Rejects unless the database responds. */
   ping(): Promise<void>
   close(): Promise<void>
+}
+
+/** The clock of the database, in milliseconds. */
+export interface DatabaseTime {
+  readonly now: number
+  /** When the last write was made that a majority of the replica set has. Without a replica set it is now. */
+  readonly majority: number
 }
 
 /** How a query is read. */
@@ -61,8 +68,11 @@ export interface Reading {
    * database, so the read waits for its end.
    */
   readonly signal?: AbortSignal
-  /** `primary` reads what was written last, whatever members of a replica set other queries are read from. */
-  readonly from?: 'primary'
+  /**
+   * Reads from the primary what a majority of the replica set has, whatever other queries are read from. Nothing of that
+   * can be rolled back.
+   */
+  readonly isMajority?: boolean
   /** Told how many more bytes were read. The read goes on when the promise resolves. */
   readonly onBytes?: (more: number) => Promise<void>
 }

@@ -1,37 +1,44 @@
-// The clock of the database, which sets the stamps of all records. It is read at most once a second for all requests of
-// the process. A value that is some time old only delays what a feed shows; a value that was read after the rows could
-// hide rows.
-import type { Store } from '../store/store.js'
+// The clock of the database, which sets the stamps of all records. A reading that was kept would hide what was committed
+// since, so every request has one that was taken after it began. Requests at the same time share it.
+import type { DatabaseTime, Store } from '../store/store.js'
 
-export type Clock = () => Promise<number>
+export type Clock = () => Promise<DatabaseTime>
+
+/** How much faster than the clock of this process the database's clock may go from one reading to the next. */
+const TOLERANCE_MS = 2000
 
 /**
- * The time of the database in milliseconds. It never goes back.
- * @param maxAgeMs how old a value may be
+ * The time of the database. A reading that is ahead of what this process expects is taken again, and the second one counts:
+ * a single wrong one would let a cursor pass writes that come later.
  * @param elapsed a clock of this process in milliseconds
  */
-export const databaseClock = (
-  store: Pick<Store, 'now'>,
-  maxAgeMs: number,
-  elapsed = () => performance.now(),
-): Clock => {
+export const databaseClock = (store: Pick<Store, 'now'>, elapsed = () => performance.now()): Clock => {
   let latest = Number.NEGATIVE_INFINITY
-  let begun = Number.NEGATIVE_INFINITY
-  let reading: Promise<number> | undefined
-  const read = async (): Promise<number> => {
-    try {
-      latest = Math.max(latest, (await store.now()).getTime())
-      return latest
-    } catch (error) {
-      reading = undefined
-      throw error
-    }
+  let readAt = 0
+  let running: Promise<DatabaseTime> | undefined
+  let next: Promise<DatabaseTime> | undefined
+
+  const read = async (): Promise<DatabaseTime> => {
+    const first = await store.now()
+    const time = first.now > latest + elapsed() - readAt + TOLERANCE_MS ? await store.now() : first
+    latest = time.now
+    readAt = elapsed()
+    return time
+  }
+  const begin = (): Promise<DatabaseTime> => {
+    next = undefined
+    running = read().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+  const fail = (error: unknown): never => {
+    next = undefined
+    throw error
   }
   return () => {
-    if (reading === undefined || elapsed() - begun >= maxAgeMs) {
-      begun = elapsed()
-      reading = read()
-    }
-    return reading
+    if (running === undefined) return begin()
+    next ??= running.then(begin, fail)
+    return next
   }
 }

@@ -1,5 +1,5 @@
-// The cursor of a feed: how far a copy has come, and when it began. It is all that the service knows of a copy.
-import { decodeToken, encodeToken, invalidCursor } from '../paging/token.js'
+// The cursor of a feed: how far a copy has come. It is all that the service knows of a copy.
+import { decodeToken, encodeToken, invalidCursor, type Payload } from '../paging/token.js'
 
 /** A place in a feed. Rows with a smaller stamp are before it, and those with the same stamp up to the id. */
 export interface FeedPosition {
@@ -7,27 +7,49 @@ export interface FeedPosition {
   readonly stamp: number | null
   /** Null before all rows with the stamp. */
   readonly id: string | null
+  /** Whether a row with exactly this id follows the position. */
+  readonly isBefore?: boolean
 }
 
 export interface Cursor {
-  /** The first horizon of the copy. Deletions since then must be known, because the copy may have those records. */
-  readonly began: number
-  readonly position: FeedPosition
+  /**
+   * Deletions since this time must be known, because the copy may have those records: a horizon up to which a page has shown
+   * everything, and at first the one at which the copy began.
+   */
+  readonly since: number
+  /** Whether the walk shows settled rows alone. */
+  readonly isSettledOnly: boolean
+  /** Where settled rows go on. */
+  readonly settled: FeedPosition
+  /** The last row that was shown before it had settled, or null if there was none. */
+  readonly fresh: FeedPosition | null
 }
 
 export const START: FeedPosition = { stamp: null, id: null }
 
+const toPayload = ({ stamp, id, isBefore = false }: FeedPosition): Payload => [stamp, id, isBefore]
+
 /** @param binding the organisation, the operation and the field that orders the feed */
-export const encodeCursor = (binding: readonly string[], { began, position: { stamp, id } }: Cursor): string =>
-  encodeToken(binding, [began, stamp, id])
+export const encodeCursor = (binding: readonly string[], { since, isSettledOnly, settled, fresh }: Cursor): string =>
+  encodeToken(binding, [since, isSettledOnly, ...toPayload(settled), ...(fresh === null ? [] : toPayload(fresh))])
 
 /** @throws the problem `invalid_cursor` if the text is not a cursor of this feed */
 export const decodeCursor = (binding: readonly string[], text: string): Cursor => {
-  const [began, stamp, id, ...others] = decodeToken('cursor', binding, text)
+  const [since, isSettledOnly, ...positions] = decodeToken('cursor', binding, text)
+  const settled = positionOf(positions.slice(0, 3))
+  const fresh = positions.length === 3 ? null : positionOf(positions.slice(3))
+  if (!isTime(since) || typeof isSettledOnly !== 'boolean' || settled === undefined || fresh === undefined)
+    throw invalidCursor('cursor')
+  return { since, isSettledOnly, settled, fresh }
+}
+
+const positionOf = ([stamp, id, isBefore, ...others]: Payload): FeedPosition | undefined => {
   const isSound =
-    isTime(began) && (stamp === null || isTime(stamp)) && (id === null || typeof id === 'string') && others.length === 0
-  if (!isSound) throw invalidCursor('cursor')
-  return { began, position: { stamp, id } }
+    (stamp === null || isTime(stamp)) &&
+    (id === null || typeof id === 'string') &&
+    typeof isBefore === 'boolean' &&
+    others.length === 0
+  return isSound ? { stamp, id, ...(isBefore && { isBefore }) } : undefined
 }
 
 /** Whether a value is a time in milliseconds that JavaScript can represent. */

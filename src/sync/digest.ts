@@ -66,7 +66,7 @@ export const readDigests = async (
     try {
       const read = async (isInParts: boolean): Promise<Sums | undefined> => {
         const query = digestOf(scope, collection, range, isInParts)
-        return sumsOf((await store.aggregate(query, { signal, from: 'primary' })).first, isInParts)
+        return sumsOf((await store.aggregate(query, { signal, isMajority: true })).first, isInParts)
       }
       digests.push({ ...range, ...((await read(false)) ?? ((await read(true)) as Sums)) })
     } catch (error) {

@@ -1,6 +1,7 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of
-// their stamps. Nothing younger than the horizon is shown, so that no copy passes a write that commits late.
-import { LRUCache } from 'lru-cache'
+// their stamps. First come the rows that are older than the horizon. No write commits before them any more, so a copy goes
+// on after them for good. Then come the younger ones, which come once more when they have settled.
+import { BSON } from 'mongodb'
 import {
   BsonDocument,
   type BsonList,
@@ -10,13 +11,21 @@ import {
   UnwritableDocument,
 } from '../bson/reader.js'
 import { dateOf, fieldOf, stringOf } from '../bson/values.js'
-import { DELETED_AT, DELETED_FROM } from '../documents/collections.js'
+import { CHECKPOINT, DELETED_AT, DELETED_FROM } from '../documents/collections.js'
 import { problem } from '../http/problems.js'
 import { inOrderOfIds, sortKeyOfId } from '../paging/empty-values.js'
-import { MAX_ID_BYTES } from '../paging/position.js'
+import { MAX_ID_BYTES, positionOf } from '../paging/position.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import type { Scope } from '../pipelines/stages.js'
-import { type FeedRange, type FeedResource, hasNoStamps, newestIn, rowsIn, type Stamp } from '../pipelines/sync.js'
+import {
+  type FeedRange,
+  type FeedResource,
+  hasNoStamps,
+  newestIn,
+  rowsIn,
+  type Stamp,
+  type StampBounds,
+} from '../pipelines/sync.js'
 import type { FeedItem } from '../serializer/feed.js'
 import type { Reading, Store } from '../store/store.js'
 import type { Clock } from './clock.js'
@@ -28,6 +37,8 @@ const DAY_MS = 86_400_000
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
 /** How much of a longer id its error shows. */
 const SHOWN_LENGTH = 100
+/** The `changedSince` that begins a walk at the beginning. */
+const BEGINNING = '1970-01-01T00:00:00Z'
 
 export interface FeedSettings {
   /** How long a change is held back. */
@@ -43,6 +54,8 @@ export interface FeedPage {
   readonly size: number
   readonly hasMore: boolean
   readonly next: Cursor
+  /** A stamp that is new to the copy is this one or a later one. */
+  readonly newFrom: number
 }
 
 /** Whose feed is read, and of what. */
@@ -58,17 +71,44 @@ interface Place {
   readonly leave: () => void
 }
 
-const nameOf = ({ scope, resource }: Feed): string => `${scope.organisation} ${resource.collection}`
+/** The times that divide a feed, in milliseconds: rows before the horizon have settled, and none is shown after now. */
+interface Times {
+  readonly horizon: number
+  readonly now: number
+}
 
 export class Feeds {
-  /** Where feeds were found empty. Until the clock is read again, further requests for them need no look-up. */
-  readonly #empty = new LRUCache<string, { position: FeedPosition; horizon: number }>({ max: 10_000 })
-
   constructor(
     readonly store: Pick<Store, 'aggregate'>,
     readonly clock: Clock,
     readonly settings: FeedSettings,
   ) {}
+
+  /**
+   * The cursor of a walk that shows what was changed at a time or later, and has settled. The beginning of 1970 stands for the
+   * beginning of all times.
+   * @throws the problem `cursor_expired` if deletions since then may have been forgotten, and `records_without_stamp` at the
+   * beginning, because such records would be missing
+   */
+  async beginAt(feed: Feed, since: Date, reading?: Reading): Promise<Cursor> {
+    const times = await this.#times()
+    const { horizon } = times
+    const time = since.getTime()
+    if (time > 0) {
+      this.#requireKnown(
+        time,
+        times,
+        `changedSince is older than ${this.settings.tombstoneDays} days; begin again with changedSince=${BEGINNING}`,
+      )
+      return { since: time, isSettledOnly: true, settled: { stamp: Math.min(time, horizon), id: null }, fresh: null }
+    }
+    if ((await this.#rowsIn(feed, { stamp: null }, 1, reading)).length > 0) {
+      const message =
+        'Records without a change stamp would be missing; `npm run db:stamp` stamps them, and cursor=* shows them'
+      throw problem('records_without_stamp', message)
+    }
+    return { since: horizon, isSettledOnly: true, settled: BEFORE_ALL_STAMPS, fresh: null }
+  }
 
   /**
    * The page that follows a cursor. While it would be empty, the request leaves its place and waits for a change.
@@ -81,45 +121,48 @@ export class Feeds {
     { place, waiting, waitMs }: { place: Place; waiting: Waiting; waitMs: number },
   ): Promise<FeedPage> {
     const until = performance.now() + waitMs
-    const lookUp = (since: number) => this.newest(feed, since)
+    const isSettledOnly = cursor?.isSettledOnly ?? false
+    const name = `${feed.scope.organisation} ${feed.resource.collection}${isSettledOnly ? ' settled' : ''}`
+    const lookUp = (from: number) => this.newest(feed, from, isSettledOnly)
     for (;;) {
       const found = await this.page(feed, cursor, perPage, place.reading)
-      const from = found.next.position.stamp
       const ms = until - performance.now()
-      if (found.items.length > 0 || from === null || ms <= 0) return found
+      if (found.items.length > 0 || ms <= 0) return found
       place.leave()
       const { signal } = place.reading
-      if (!(await waiting.wait(feed.scope, nameOf(feed), lookUp, { from, ms, signal }))) return found
+      if (!(await waiting.wait(feed.scope, name, lookUp, { from: found.newFrom, ms, signal }))) return found
       await place.enter()
     }
   }
 
   /**
-   * The page that follows a cursor, or the first page without one.
+   * The page that follows a cursor, or the first page without one: rows that have settled, and then those that have not, up to
+   * now.
    * @throws the problem `cursor_expired` if deletions that the copy needs may have been forgotten
    */
   async page(feed: Feed, cursor: Cursor | undefined, perPage: number, reading?: Reading): Promise<FeedPage> {
-    const { settleMs, tombstoneDays } = this.settings
-    // The clock is read before the rows: a row that is stored meanwhile has a later stamp.
-    const now = await this.clock()
-    const horizon = now - settleMs
-    const { began, position } = cursor ?? { began: horizon, position: START }
-    if (Math.max(began, position.stamp ?? began) < now - tombstoneDays * DAY_MS) {
-      throw problem('cursor_expired', `cursor is older than ${tombstoneDays} days; begin again with cursor=*`)
-    }
-    const name = nameOf(feed)
-    const ranges = this.#isEmpty(name, position, horizon) ? [] : rangesBehind(position, horizon)
+    // The clock is read before the rows: what was committed before the request began has an earlier stamp.
+    const times = await this.#times()
+    const from = cursor ?? { since: times.horizon, isSettledOnly: false, settled: START, fresh: null }
+    const { since, settled, isSettledOnly } = from
+    const { tombstoneDays } = this.settings
+    const detail = `cursor is older than ${tombstoneDays} days; begin again with cursor=*`
+    this.#requireKnown(Math.max(since, settled.stamp ?? since), times, detail)
     // One row more than the page shows tells whether there is a next page.
-    const { rows, limit } = await this.#firstRows(feed, ranges, perPage + 1, reading)
-    if (rows.length === 0 && ranges.length > 0) this.#empty.set(name, { position, horizon })
-    const { count, size } = fitting(rows.slice(0, limit - 1))
-    const hasMore = rows.length > count
-    return {
-      items: rows.slice(0, count),
-      size,
-      hasMore,
-      next: { began, position: hasMore ? this.#between(rows.slice(count - 1)) : later(position, horizon) },
-    }
+    const { rows, limit } = await this.#firstRows(feed, rangesOf(from, times), perPage + 1, reading)
+    const { items, next } = cutOf(rows, fitting(rows.slice(0, limit - 1)), from, times)
+    const hasMore = rows.length > items.length
+    const page = { items, size: sizeOf(items), hasMore, next, newFrom: newFrom(next, times) }
+    return isSettledOnly && !hasMore ? withCheckpoint(feed, page, perPage, times) : page
+  }
+
+  async #times(): Promise<Times> {
+    const { now, majority } = await this.clock()
+    return { now, horizon: Math.min(now, majority) - this.settings.settleMs }
+  }
+
+  #requireKnown(since: number, { now }: Times, detail: string): void {
+    if (since < now - this.settings.tombstoneDays * DAY_MS) throw problem('cursor_expired', detail)
   }
 
   /** The first rows of ranges, up to a limit. If they are too large to be read at once, it is halved, down to two. */
@@ -142,22 +185,14 @@ export class Feeds {
     }
   }
 
-  /** Whether a look-up below the same horizon has found nothing after this position, or after an earlier one. */
-  #isEmpty(feed: string, { stamp }: FeedPosition, horizon: number): boolean {
-    const known = this.#empty.get(feed)
-    if (known === undefined || known.horizon !== horizon || stamp === null) return false
-    const from = known.position
-    return from.stamp === null || from.stamp < stamp || (from.stamp === stamp && from.id === null)
-  }
-
   /** The newest stamp at or after a time that a feed shows now, or undefined if it shows none. */
-  async newest({ scope, resource }: Feed, from: number): Promise<number | undefined> {
-    const horizon = (await this.clock()) - this.settings.settleMs
-    if (horizon <= from) return undefined
+  async newest({ scope, resource }: Feed, from: number, isSettledOnly = false): Promise<number | undefined> {
+    const times = await this.#times()
+    if (from > times.now) return undefined
     const { stamp } = this.settings
-    const range = { stamp: { $gte: new Date(from), $lt: new Date(horizon) } }
+    const range = { stamp: { $gte: new Date(from), ...(isSettledOnly ? before(times) : upTo(times)) } }
     const newest = newestIn(scope, resource.collection, stamp, range)
-    const rows = rowsOf(await this.store.aggregate(newest, { from: 'primary' }), stamp)
+    const rows = rowsOf(await this.store.aggregate(newest, { isMajority: true }), stamp)
     const stamps = rows.map((row) => row.stamp as number)
     return stamps.length === 0 ? undefined : Math.max(...stamps)
   }
@@ -166,7 +201,7 @@ export class Feeds {
   async #rowsIn({ scope, resource }: Feed, range: FeedRange, limit: number, reading?: Reading): Promise<FeedItem[]> {
     const { stamp } = this.settings
     const read = (range: FeedRange): Promise<BsonList> =>
-      this.store.aggregate(rowsIn(scope, resource, stamp, range, limit), { ...reading, from: 'primary' })
+      this.store.aggregate(rowsIn(scope, resource, stamp, range, limit), { ...reading, isMajority: true })
     const list = await read(range)
     if (!hasNoStamps(range)) return this.#inOrder(rowsOf(list, stamp)).slice(0, limit)
     const { collection, documents } = list
@@ -190,49 +225,143 @@ export class Feeds {
       .sort((a, b) => a.stamp - b.stamp || (a.id < b.id ? -1 : 1))
       .map(({ row }) => row)
   }
-
-  /** A position between two rows. If their stamps differ, it has no id, so that one range follows it instead of two. */
-  #between(rows: readonly FeedItem[]): FeedPosition {
-    const [last, next] = rows as [FeedItem, FeedItem]
-    const stamp = last.stamp ?? null
-    if (stamp !== null && next.stamp !== stamp) return { stamp: stamp + 1, id: null }
-    const id = idOf(last)
-    if (id !== undefined && Buffer.byteLength(id) <= MAX_ID_BYTES) return { stamp, id }
-    const { collection, bytes } = last.document
-    const { at, next: end } = fieldOf(bytes, 0, '_id') as Element
-    const name = id?.slice(0, SHOWN_LENGTH) ?? bytes.toString('hex', at, end)
-    const reason = `is not a string of at most ${MAX_ID_BYTES} bytes, so no cursor can go on after it`
-    throw new UnwritableDocument(collection, name, '_id', reason)
-  }
 }
 
-/** How many of the rows fit into a page, and their size: as many as MAX_PAGE_BYTES allows, and at least one. */
-const fitting = (rows: readonly FeedItem[]): { count: number; size: number } => {
+const BEFORE_ALL_STAMPS: FeedPosition = { stamp: FIRST_TIME.getTime(), id: null }
+
+const before = ({ horizon }: Times): StampBounds => ({ $lt: new Date(horizon) })
+const upTo = ({ now }: Times): StampBounds => ({ $lte: new Date(now) })
+
+/** The last fresh row of a cursor, unless it has settled. After the clock has gone back, it counts for nothing. */
+const freshOf = ({ fresh }: Cursor, { horizon, now }: Times): FeedPosition | undefined =>
+  fresh !== null && fresh.stamp !== null && fresh.stamp >= horizon && fresh.stamp <= now ? fresh : undefined
+
+/** The ranges of the feed after a cursor, in order. Each is read only if those before it do not fill the page. */
+const rangesOf = (cursor: Cursor, times: Times): FeedRange[] => {
+  const { settled, isSettledOnly } = cursor
+  const isPast = settled.stamp !== null && settled.stamp >= times.horizon
+  const settledRanges = isPast ? [] : rangesBehind(settled, before(times))
+  if (isSettledOnly) return settledRanges
+  const fresh = freshOf(cursor, times)
+  if (fresh !== undefined) return [...settledRanges, ...rangesBehind(fresh, upTo(times))]
+  // Settled and fresh rows are one range. If the clock has gone back behind the settled ones, what comes now is fresh.
+  const isAhead = settled.stamp !== null && settled.stamp > times.now
+  return rangesBehind(isAhead ? { stamp: times.horizon, id: null } : settled, upTo(times))
+}
+
+const rangesBehind = ({ stamp, id, isBefore }: FeedPosition, bounds: StampBounds): FeedRange[] => {
+  const at = stamp === null ? null : new Date(stamp)
+  const later: FeedRange = { stamp: at === null ? { $gte: FIRST_TIME, ...bounds } : { $gt: at, ...bounds } }
+  if (id !== null) {
+    const first: FeedRange = isBefore ? { stamp: at, fromId: id } : { stamp: at, afterId: id }
+    return [first, { stamp: at, otherIds: true }, later]
+  }
+  return at === null ? [{ stamp: null }, later] : [{ stamp: { $gte: at, ...bounds } }]
+}
+
+const sizeOf = (items: readonly FeedItem[]): number => items.reduce((size, { document }) => size + document.size, 0)
+
+/** How many of the rows fit into a page: as many as MAX_PAGE_BYTES allows, and at least one. */
+const fitting = (rows: readonly FeedItem[]): number => {
   let [count, size] = [0, 0]
   for (const { document } of rows) {
-    if (count > 0 && size + document.size > MAX_PAGE_BYTES) break
-    count += 1
     size += document.size
+    if (count > 0 && size > MAX_PAGE_BYTES) break
+    count += 1
   }
-  return { count, size }
+  return count
 }
 
-/** The ranges of the feed after a position, in order. Each is read only if those before it do not fill the page. */
-const rangesBehind = ({ stamp, id }: FeedPosition, horizon: number): FeedRange[] => {
-  if (stamp !== null && stamp >= horizon) return []
-  const $lt = new Date(horizon)
-  const at = stamp === null ? null : new Date(stamp)
-  const later: FeedRange = { stamp: at === null ? { $gte: FIRST_TIME, $lt } : { $gt: at, $lt } }
-  if (id !== null) return [{ stamp: at, afterId: id }, { stamp: at, otherIds: true }, later]
-  return at === null ? [{ stamp: null }, later] : [{ stamp: { $gte: at, $lt } }]
+/**
+ * The rows of a page, and the cursor after them. The page is shorter than `count` where no cursor could go on after the last
+ * of them.
+ */
+const cutOf = (
+  rows: readonly FeedItem[],
+  count: number,
+  cursor: Cursor,
+  times: Times,
+): { items: readonly FeedItem[]; next: Cursor } => {
+  const hasSettled = ({ stamp }: FeedItem): boolean => stamp === undefined || stamp < times.horizon
+  const nextRow = rows[count]
+  if (nextRow !== undefined && hasSettled(nextRow)) {
+    const last = rows[count - 1] as FeedItem
+    const settled = positionBetween(last, nextRow)
+    if (settled !== undefined) return { items: rows.slice(0, count), next: { ...cursor, settled } }
+    if (count === 1) throw unplaced(last)
+    return cutOf(rows, count - 1, cursor, times)
+  }
+  const items = rows.slice(0, count)
+  const lastSettled = items.findLast(hasSettled)
+  const lastFresh = items.at(-1)
+  const next = {
+    ...cursor,
+    since: Math.max(cursor.since, times.horizon),
+    settled: lastSettled === undefined ? behind(cursor.settled, times) : behindAll(lastSettled.stamp ?? null),
+    fresh: lastFresh === undefined || hasSettled(lastFresh) ? (freshOf(cursor, times) ?? null) : freshAt(lastFresh),
+  }
+  return { items, next }
 }
 
-/** The position at the horizon, or the given one if it is later: another process may have read a later clock. */
-const later = (position: FeedPosition, horizon: number): FeedPosition =>
-  position.stamp !== null && position.stamp >= horizon ? position : { stamp: horizon, id: null }
+/** The position behind all rows with a stamp, or with null behind those without one. */
+const behindAll = (stamp: number | null): FeedPosition =>
+  stamp === null ? BEFORE_ALL_STAMPS : { stamp: stamp + 1, id: null }
 
-/** The id of a row, or undefined if it is not a string. */
-const idOf = ({ document: { bytes } }: FeedItem): string | undefined => stringOf(bytes, fieldOf(bytes, 0, '_id'))
+/** The position behind all rows that follow a position up to the horizon, which are none. */
+const behind = (position: FeedPosition, { horizon }: Times): FeedPosition => {
+  const { stamp, id } = position
+  const isDone = stamp !== null && (id === null || stamp >= horizon)
+  return isDone ? position : behindAll(stamp)
+}
+
+/** A position between two rows. If their stamps differ, it has no id, so that one range follows it instead of three. */
+const positionBetween = (last: FeedItem, next: FeedItem): FeedPosition | undefined => {
+  const stamp = last.stamp ?? null
+  if (next.stamp !== last.stamp) return behindAll(stamp)
+  const id = idOf(last)
+  if (id !== undefined) return { stamp, id }
+  const nextId = idOf(next)
+  return nextId === undefined ? undefined : { stamp, id: nextId, isBefore: true }
+}
+
+/** The position of a row that has not settled. If its id cannot be in a cursor, others with its stamp come when they have. */
+const freshAt = (row: FeedItem): FeedPosition => {
+  const stamp = row.stamp as number
+  const id = idOf(row)
+  return id === undefined ? behindAll(stamp) : { stamp, id }
+}
+
+/** The first stamp that can be new to a copy, once a page has shown all before it. */
+const newFrom = ({ settled, fresh }: Cursor, { horizon, now }: Times): number => {
+  if (fresh !== null) return (fresh.stamp as number) + 1
+  const stamp = settled.stamp ?? FIRST_TIME.getTime()
+  return stamp > now ? horizon : stamp
+}
+
+/**
+ * Adds an item to the last page of a walk by times that has found nothing new for a day. Its stamp is a time from which such a
+ * walk can begin later: that of the newest record would be too old one day.
+ */
+const withCheckpoint = ({ resource }: Feed, page: FeedPage, perPage: number, { horizon, now }: Times): FeedPage => {
+  if (page.newFrom > now - DAY_MS) return page
+  if (page.items.length === perPage) return { ...page, hasMore: true }
+  const bytes = BSON.serialize({ _id: CHECKPOINT, deleted: true, [DELETED_AT]: new Date(horizon) })
+  const document = new BsonDocument(resource.collection, Buffer.from(bytes))
+  const item: FeedItem = { document, isDeleted: true, stamp: horizon }
+  const settled = { stamp: horizon, id: null }
+  return { ...page, items: [...page.items, item], size: page.size + document.size, next: { ...page.next, settled } }
+}
+
+/** The id of a row, or undefined if no cursor can hold it. */
+const idOf = ({ document: { bytes } }: FeedItem): string | undefined => positionOf(bytes, '_id')?.id
+
+/** The error for a row after which no cursor can go on. */
+const unplaced = ({ document: { collection, bytes } }: FeedItem): UnwritableDocument => {
+  const id = fieldOf(bytes, 0, '_id') as Element
+  const name = stringOf(bytes, id)?.slice(0, SHOWN_LENGTH) ?? bytes.toString('hex', id.at, id.next)
+  const reason = `is not a string of valid UTF-8 with at most ${MAX_ID_BYTES} bytes, so no cursor can go on after it`
+  return new UnwritableDocument(collection, name, '_id', reason)
+}
 
 const rowsOf = ({ collection, documents }: BsonList, field: Stamp): FeedItem[] =>
   reading(collection, () =>

@@ -121,7 +121,7 @@ t.test('each document that does not fit is a line that names it and what is wron
 t.test('a stamp that has not come yet is a finding, because no feed shows the record', async (t) => {
   const store = await storeWith(t, [
     ['forms', a.form._id, { changedAt: new Date('9999-12-31T00:00:00Z') }],
-    ['users', a.user._id, { changedAt: await testStore(t).now() }],
+    ['users', a.user._id, { changedAt: new Date((await testStore(t).now()).now) }],
   ])
   const { code, stdout } = await tryCommand(checkCommand, store, [])
   t.equal(code, 1)

@@ -17,8 +17,8 @@ t.test('each answer is an array of strings wherever entries are shown, and by de
   const { get, store } = await testApp(t, { settings: { SYNC_SETTLE_MS: '0' } })
   await store.insert('agents', [a.agent(1)])
   await store.insert('entries', [a.entry(1, { answers: stored.map(question) as never })])
-  const until = (await store.now()).getTime()
-  while ((await store.now()).getTime() <= until);
+  const until = (await store.now()).now
+  while ((await store.now()).now <= until);
   for (const path of [
     '/v1/entries?',
     '/v1/entries?cursor=*&',

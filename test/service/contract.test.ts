@@ -99,8 +99,11 @@ const entry: Shape = {
   agent: entryAgent,
 }
 const pageLinks = { current: 'string', next: 'string', previous: 'string' }
-/** Those of the contract, and `hasMore`. */
-const metadata: Shape = { total: 'number', perPage: 'number', pageCount: 'number', hasMore: 'boolean', pageLinks }
+/** Those of the contract, and those of a walk. */
+const metadata: Shape = {
+  ...{ total: 'number', perPage: 'number', pageCount: 'number', pageLinks },
+  ...{ hasMore: 'boolean', nextCursor: 'string' },
+}
 const list = (item: Shape): Shape => ({ success: 'true', data: [item], _metadata: metadata })
 const one = (resource: Shape): Shape => ({ success: 'true', data: resource })
 
@@ -162,8 +165,12 @@ t.test('each response has the fields of the contract and no other', async (t) =>
     const response = await get(url, A)
     t.equal(response.statusCode, 200, url)
     const body = response.json()
-    // A page has links to its neighbours only if they exist, which another test checks.
-    if (body._metadata) body._metadata.pageLinks = { next: 'x', previous: 'x', ...body._metadata.pageLinks }
+    // A page has what leads to its neighbours only if they exist, which another test checks.
+    if (body._metadata) {
+      const { _metadata } = body
+      const links = { next: 'x', previous: 'x', ..._metadata.pageLinks }
+      body._metadata = { nextCursor: 'x', ..._metadata, pageLinks: links }
+    }
     t.same(differences(body, shape, url), [])
   }
 })

@@ -36,8 +36,8 @@ const authorize = async (page: Page, key: string): Promise<void> => {
     await dialog.getByRole('button', { name: 'Remove authorization' }).click()
   }
   await dialog.locator('#auth-bearer-value').fill(key)
-  await dialog.getByRole('button', { name: 'Apply credentials' }).click()
-  await dialog.locator('.btn-done').click()
+  await dialog.getByRole('button', { name: 'Apply credentials' }).first().click()
+  await dialog.locator('.btn-done').first().click()
 }
 
 /** Executes an operation with some parameters, and returns the status and the body of the response, and how it is shown. */

@@ -191,8 +191,8 @@ const settings = { SYNC_SETTLE_MS: '0' }
 
 /** Waits until what was written is in the past. */
 const passed = async (store: Store): Promise<void> => {
-  const until = (await store.now()).getTime()
-  while ((await store.now()).getTime() <= until) await setTimeout(1)
+  const until = (await store.now()).now
+  while ((await store.now()).now <= until) await setTimeout(1)
 }
 
 t.test('a feed has the organisation’s own records and deletions alone, and takes no other’s cursor', async (t) => {

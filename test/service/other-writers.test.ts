@@ -24,10 +24,10 @@ t.test('the statements of docs/data.md keep the change feed right', { skip: serv
   ) as [Run, Run, Run, Run]
   /** Runs a statement, and returns the document that it leaves. */
   const after = async (run: Run) => {
-    const since = await store.now()
+    const since = (await store.now()).now
     await run()
     const document = await entries.findOne({ _id: 'entry-1' })
-    t.ok(Number(document?.changedAt ?? document?.deletedAt) >= Number(since), 'it has the time of the statement')
+    t.ok(Number(document?.changedAt ?? document?.deletedAt) >= since, 'it has the time of the statement')
     return document
   }
 

@@ -130,8 +130,8 @@ t.test('what is stored in place of an id passes nowhere as a record, and the err
       const record = { entries: a.entry(1), dispatches: a.dispatch(1), projects: a.project(1) }[collection]
       const id = `unfit-${organisation}`
       await store.insert(collection, [{ ...record, ...put(value), _id: id, organisation } as never])
-      const until = (await store.now()).getTime()
-      while ((await store.now()).getTime() <= until);
+      const until = (await store.now()).now
+      while ((await store.now()).now <= until);
       const [field] = place.split('.')
       const title = `${collection} ${place} ${JSON.stringify(value)}`
       for (const path of [
@@ -270,8 +270,8 @@ t.test('an embedded record that does not fit leaves out those that embed it', as
 t.test('with `unreadable=skip` a feed leaves them out too, and goes on behind them', async (t) => {
   const { get, store } = await testApp(t, { settings: { SYNC_SETTLE_MS: '0' } })
   await store.insert('entries', [bad(1), bad(2), a.entry(3), bad(4)])
-  const until = (await store.now()).getTime()
-  while ((await store.now()).getTime() <= until);
+  const until = (await store.now()).now
+  while ((await store.now()).now <= until);
   const seen: unknown[] = []
   let cursor = '*'
   for (const expected of [2, 1]) {

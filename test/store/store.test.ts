@@ -338,7 +338,7 @@ t.test(title, async (t) => {
     ]
     for (const [title, step, result, names] of steps) {
       const since = new Map<Store, number>()
-      for (const store of [embedded, ...(mongo ? [mongo] : [])]) since.set(store, Number(await store.now()))
+      for (const store of [embedded, ...(mongo ? [mongo] : [])]) since.set(store, (await store.now()).now)
       const done = await compare(t, async (store) => `${await step(store)}`, title, result === REFUSED)
       t.equal(done, `${result}`, title)
       const stored = await compare(t, (store) => state(store, since.get(store) as number), `${title}: what is stored`)

@@ -62,7 +62,9 @@ export const recordExamples = async (): Promise<Recorded> => {
       unauthorized: await ask('/v1/entries', { authorization: '' }),
       not_found: await ask('/v1/entries/65850cb40000050000000000'),
       not_acceptable: await ask('/v1/entries', { accept: 'text/html' }),
-      cursor_expired: await ask(`/v1/sync/entries?cursor=${encodeCursor(binding, { began: 0, position: START })}`),
+      cursor_expired: await ask(
+        `/v1/sync/entries?cursor=${encodeCursor(binding, { since: 0, isSettledOnly: false, settled: START, fresh: null })}`,
+      ),
       uri_too_long: await ask(`/v1/entries?ids=${'x'.repeat(8000)}`),
       header_fields_too_large: await ask('/v1/entries', { accept: 'x'.repeat(2000) }),
       response_too_large: await failing(new ResponseTooLarge()),

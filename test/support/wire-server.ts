@@ -149,7 +149,11 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   async #run(command: Command): Promise<Document> {
     const [name, target] = Object.entries(command)[0] as [string, CollectionName]
     if (name === 'hello' || name === 'ismaster') {
-      return { ...greeting, localTime: await this.store.now(), ...(this.isRouter && { msg: 'isdbgrid' }) }
+      return {
+        ...greeting,
+        localTime: new Date((await this.store.now()).now),
+        ...(this.isRouter && { msg: 'isdbgrid' }),
+      }
     }
     this.commands.push(command)
     await (this.held.get(`${name} ${target}`) ?? this.held.get(name))

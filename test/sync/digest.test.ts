@@ -126,7 +126,7 @@ t.test('ranges are read from the primary one after the other, with the caller’
   const counting: Pick<Store, 'aggregate'> = {
     async aggregate(query, reading) {
       t.equal(reading?.signal, options.signal)
-      t.equal(reading?.from, 'primary')
+      t.equal(reading?.isMajority, true)
       t.equal(++running, 1)
       reads += 1
       const found = await store.aggregate(query, reading)

@@ -113,7 +113,11 @@ const mongoWorlds = async (t: Test, uri: string) => {
 const player = (settings: FeedSettings) => {
   let now = START
   let store: Store
-  const feeds = new Feeds({ aggregate: (...query) => store.aggregate(...query) }, async () => now, settings)
+  const feeds = new Feeds(
+    { aggregate: (...query) => store.aggregate(...query) },
+    async () => ({ now, majority: now }),
+    settings,
+  )
 
   return async ({ world, organisation }: ReturnType<typeof embeddedWorld>, events: readonly Event[]) => {
     now = START
@@ -193,7 +197,11 @@ t.test('this test finds a loss when the feed is ordered by updatedAt', async (t)
 t.test('thousands of equal stamps are no obstacle', async (t) => {
   const { world, organisation } = embeddedWorld()
   for (let i = 0; i < 3000; i++) await world.put(`id-${i}`, i, new Date(START), new Date(START))
-  const feeds = new Feeds(world.store, async () => START + 2 * WINDOW, settings)
+  const feeds = new Feeds(
+    world.store,
+    async () => ({ now: START + 2 * WINDOW, majority: START + 2 * WINDOW }),
+    settings,
+  )
   const ids: string[] = []
   let cursor: Cursor | undefined
   for (let hasMore = true; hasMore; ) {
