@@ -30,6 +30,8 @@ const SETTLE_MS = 1000
 const DAY_MS = 86_400_000
 /** Nobody changes these, and their stamps are old. */
 const RESTING = 'users'
+/** There are none of these before the second round. */
+const LATE = 'forms'
 const changing = (Object.keys(resources) as ResourceName[]).filter((name) => name !== RESTING)
 
 /** A record as lists show it, or as a tool stores it. */
@@ -283,7 +285,11 @@ t.test('the tools of partners keep exact copies by the examples', { skip, timeou
   t.teardown(() => store.close())
   // More entries than a page holds.
   const options = { ...demoOptions, organisations: 1, dispatches: 20, entries: 1100 }
-  for (const { collection, documents } of seedData(options)) await store.insert(collection, documents as never)
+  const late: Document[] = []
+  for (const { collection, documents } of seedData(options)) {
+    if (collection === LATE) late.push(...documents)
+    else await store.insert(collection, documents as never)
+  }
   await store.ensureIndexes()
   const organisation = String((await client.db().collection<{ _id: string }>('organisations').findOne())?._id)
   const key = await keysOf(store, () => {}).issue({ organisation, name: 'Partner' })
@@ -372,14 +378,17 @@ t.test('the tools of partners keep exact copies by the examples', { skip, timeou
   /** Changes random records, and returns their ids. */
   const changeSome = async (round: number): Promise<Map<ResourceName, Set<string>>> => {
     const changed = new Map<ResourceName, Set<string>>()
-    for (const name of changing) {
+    for (const name of changing.filter((name) => round > 1 || name !== LATE)) {
       const [here, gone] = [alive.get(name) as Document[], deleted.get(name) as Document[]]
       const ids = new Set<string>()
+      changed.set(name, ids)
       const add = async (_id: string, { changedAt, ...document }: Document, day: number) => {
         const added = { ...document, _id, updatedAt: new Date(Date.UTC(2020, 0, day)) }
         here.push(added)
         return write.add(name, added)
       }
+      if (name === LATE)
+        for (const document of late.splice(0)) if (await add(document._id, document, 1)) ids.add(document._id)
       const kinds = Object.entries(timesOf(name)).flatMap(([kind, times]) => Array.from({ length: times }, () => kind))
       for (const [n, kind] of kinds.sort(() => random() - 0.5).entries()) {
         const document = pick(random, here)
@@ -401,7 +410,6 @@ t.test('the tools of partners keep exact copies by the examples', { skip, timeou
         if (!isWritten) throw new Error(`${kind}: ${name} ${_id} was not written`)
         ids.add(_id)
       }
-      changed.set(name, ids)
     }
     return changed
   }
