@@ -3,7 +3,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
-import { Bson, type BsonDocument, type Element, UnwritableDocument } from '../bson/reader.js'
+import { Bson, type BsonDocument, reading, UnwritableDocument } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
 import { attempt, NO_ID, type Skipped, writeEach } from './items.js'
 import type { Output } from './output.js'
@@ -61,8 +61,9 @@ export const compileFeedItems = ([record, deleted]: readonly TSchema[], named: R
 
 /** A copy finds a record by its id, in the other operations too. They take texts alone. */
 const requireText = ({ collection, bytes }: BsonDocument): void => {
-  const { type, at, next } = fieldOf(bytes, 0, '_id') as Element
-  if (type === Bson.string && isUtf8(bytes.subarray(at + 4, next - 1))) return
+  const id = reading(collection, () => fieldOf(bytes, 0, '_id'))
+  // Without an id it does not fit its schema.
+  if (id === undefined || (id.type === Bson.string && isUtf8(bytes.subarray(id.at + 4, id.next - 1)))) return
   throw new UnwritableDocument(collection, NO_ID, '_id', 'is not a string of valid UTF-8')
 }
 

@@ -1,10 +1,10 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of
 // their stamps. First come the rows that are older than the horizon. No write commits before them any more, so a copy goes
 // on after them for good. Then come the younger ones, which come once more when they have settled.
-import { BSON } from 'mongodb'
 import {
   BsonDocument,
   type BsonList,
+  bsonDocument,
   type Element,
   ResponseTooLarge,
   reading,
@@ -345,11 +345,22 @@ const newFrom = ({ settled, fresh }: Cursor, { horizon, now }: Times): number =>
 const withCheckpoint = ({ resource }: Feed, page: FeedPage, perPage: number, { horizon, now }: Times): FeedPage => {
   if (page.newFrom > now - DAY_MS) return page
   if (page.items.length === perPage) return { ...page, hasMore: true }
-  const bytes = BSON.serialize({ _id: CHECKPOINT, deleted: true, [DELETED_AT]: new Date(horizon) })
-  const document = new BsonDocument(resource.collection, Buffer.from(bytes))
+  const document = new BsonDocument(resource.collection, checkpointAt(horizon))
   const item: FeedItem = { document, isDeleted: true, stamp: horizon }
   const settled = { stamp: horizon, id: null }
   return { ...page, items: [...page.items, item], size: page.size + document.size, next: { ...page.next, settled } }
+}
+
+/** The deletion of a record that nobody has, as the database gives deletions. */
+const checkpointAt = (time: number): Buffer => {
+  const id = Buffer.from(`${CHECKPOINT}\0`)
+  const length = Buffer.alloc(4)
+  length.writeInt32LE(id.length)
+  const deletedAt = Buffer.alloc(8)
+  deletedAt.writeBigInt64LE(BigInt(time))
+  const text = Buffer.from('\x02_id\0')
+  const [deleted, date] = [Buffer.from('\x08deleted\0\x01'), Buffer.from(`\x09${DELETED_AT}\0`)]
+  return bsonDocument([text, length, id, deleted, date, deletedAt])
 }
 
 /** The id of a row, or undefined if no cursor can hold it. */

@@ -14,7 +14,7 @@ import { version } from '../../src/release.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp, testConfig } from '../support/app.js'
 import { getRequest, LAST, neverRead, send } from '../support/sockets.js'
-import { A, fillTenants } from '../support/tenants.js'
+import { A, a, fillTenants } from '../support/tenants.js'
 
 const logged = async () => {
   const lines: Record<string, unknown>[] = []
@@ -57,7 +57,7 @@ const service = async (t: Test) => {
     t.equal(lines.length, 1, url)
     return lines[0] as Line
   }
-  return { app, get, lines, authorization }
+  return { app, store, get, lines, authorization }
 }
 
 t.test('a request is one line with its operation, its checked parameters, its end and its release', async (t) => {
@@ -88,6 +88,14 @@ t.test('a request is one line with its operation, its checked parameters, its en
   lines.length = 0 // that it listens
   const received = await send(port, getRequest('/v1/me', { ...LAST, authorization }))
   t.match(lines, [{ operation: 'getMe', bytes: Buffer.byteLength(received), ip: '127.0.0.1' }])
+})
+
+t.test('the log has how many records a response leaves out, and nothing if there are none', async (t) => {
+  const { store, get } = await service(t)
+  t.equal((await get('/v1/entries?unreadable=skip')).skipped, undefined)
+  await store.insert('entries', [{ ...a.entry(7), answers: 5 } as never, { ...a.entry(8), status: 5 } as never])
+  t.match(await get('/v1/entries?unreadable=skip'), { statusCode: 200, skipped: 2 })
+  t.match(await get('/v1/entries?unreadable=skip&fields=status'), { statusCode: 200, skipped: 1 })
 })
 
 t.test('what was not checked is not logged: a path, parameters that are refused, those of a page', async (t) => {

@@ -60,6 +60,45 @@ t.test('a copy begins at the start, goes on by cursors, and hears of changes and
   t.same(idle.data, [])
 })
 
+t.test('a tool begins with changedSince, goes on by cursors, and keeps the newest changedAt', async (t) => {
+  const { get, store } = await testApp(t, { settings, fill: fillTenants })
+  await settle(store)
+  const feed = async (query: string) => {
+    const response = await get(`/v1/sync/entries?perPage=3&changedSince=${query}`, A)
+    t.equal(response.statusCode, 200, query)
+    return response.json<Feed>()
+  }
+  const first = await feed('1970-01-01T00:00:00Z')
+  t.same(ids(first), ['entry1-a', 'entry2-a', 'entry3-a'])
+  const last = await feed(`1970-01-01T00:00:00Z&cursor=${first._metadata.nextCursor}`)
+  t.same([ids(last), last._metadata.hasMore], [['entry9-a'], false], 'beside a cursor it counts for nothing')
+  const state = last.data.at(-1)?.changedAt
+  await settle(store)
+  await store.remove('entries', A, ['entry2-a'])
+  await settle(store)
+  const second = await feed(String(state))
+  t.same([ids(second).at(-1), second._metadata.hasMore], ['-entry2-a', false])
+
+  t.match((await get('/v1/sync/entries?changedSince=yesterday', A)).json(), {
+    code: 'invalid_parameter',
+    errors: [{ in: 'query', name: 'changedSince', message: /^must be a time with a time zone/ }],
+  })
+  t.match((await get('/v1/sync/entries?changedSince=2020-01-01T00:00:00Z', A)).json(), { code: 'cursor_expired' })
+  t.match((await get('/v1/sync/entries?changedSince=2020-01-01T00:00:00Z&cursor=x', A)).json(), {
+    code: 'invalid_cursor',
+  })
+})
+
+t.test('a walk by changedSince through a resource that rests ends with a checkpoint', async (t) => {
+  const now = Date.UTC(2026, 0, 1)
+  const store = embeddedStore({ now: () => new Date(now) })
+  const { get } = await testApp(t, { settings, store })
+  const { data } = (await get('/v1/sync/entries?changedSince=1970-01-01T00:00:00Z', A)).json<Feed>()
+  const changedAt = '2026-01-01T00:00:00.000Z'
+  t.strictSame(data, [{ id: 'checkpoint', deleted: true, deletedAt: changedAt, changedAt }])
+  t.same((await get(`/v1/sync/entries?changedSince=${changedAt}`, A)).json<Feed>().data, [])
+})
+
 t.test('every resource has a feed and a digest of its own records', async (t) => {
   const { get, store } = await testApp(t, { settings, fill: fillTenants })
   await settle(store)

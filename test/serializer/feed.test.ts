@@ -1,5 +1,6 @@
 // Feed items as JSON: each by its own schema, and one that does not fit is replaced without a trace of what was written.
 import { Type } from '@sinclair/typebox'
+import { ObjectId } from 'mongodb'
 import t from 'tap'
 import type { BsonDocument } from '../../src/bson/reader.js'
 import { compileFeedItems } from '../../src/serializer/feed.js'
@@ -122,6 +123,28 @@ t.test('a record that does not fit is named with its error, between the others',
     { id: 'c', unreadable: true, message: 'users/u: name is BSON int32, not a string' },
     { id: 'd', unreadable: true, message: 'size is missing' },
     { id: 'a', size: 1 },
+  ])
+})
+
+t.test('a record whose id is no text is unreadable, because no other operation finds it', async (t) => {
+  const broken = documentOf([
+    ['_id', 'x#'],
+    ['size', 1],
+  ])
+  broken[broken.indexOf('x#') + 1] = 0x80
+  const items = [
+    record(broken),
+    record(
+      documentOf([
+        ['_id', new ObjectId('0123456789abcdef01234567')],
+        ['size', 1],
+      ]),
+    ),
+  ]
+  const message = '_id is not a string of valid UTF-8'
+  t.same(written(items).items, [
+    { id: 'x\ufffd', unreadable: true, message },
+    { id: '0123456789abcdef01234567', unreadable: true, message },
   ])
 })
 

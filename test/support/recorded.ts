@@ -1,7 +1,7 @@
 // The responses that the OpenAPI document shows as examples, as the service sends them with the demo data.
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../../src/app.js'
-import { type BsonList, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
+import { BsonList, bsonArray, bsonDocument, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { loadDemo } from '../../src/demo.js'
 import { recordCollections } from '../../src/documents/collections.js'
 import { resources } from '../../src/pipelines/index.js'
@@ -67,6 +67,10 @@ export const recordExamples = async (): Promise<Recorded> => {
       ),
       uri_too_long: await ask(`/v1/entries?ids=${'x'.repeat(8000)}`),
       header_fields_too_large: await ask('/v1/entries', { accept: 'x'.repeat(2000) }),
+      records_without_stamp: await failing(
+        ({ collection }) => new BsonList(collection, [bsonArray([bsonDocument([])])]),
+        '/v1/sync/entries?changedSince=1970-01-01T00:00:00Z',
+      ),
       response_too_large: await failing(new ResponseTooLarge()),
       internal_error: await failing(
         new UnwritableDocument('entries', '65850cb40000050000000000', 'answers', 'is BSON string, not an array'),
