@@ -18,7 +18,7 @@ source = rest_api_source({
             "deleted": {"data_type": "bool", "hard_delete": True},
             "changedAt": {"data_type": "timestamp", "dedup_sort": "desc"},
         },
-        "max_table_nesting": 0,  # lists and objects are JSON; without this line lists become tables of their own
+        "max_table_nesting": 0,  # lists and objects are JSON in a column
         "endpoint": {
             "params": {"perPage": 1000, "unreadable": "skip"},
             "data_selector": "data",
