@@ -131,7 +131,7 @@ t.test('a record whose id is no text is unreadable, because no other operation f
     ['_id', 'x#'],
     ['size', 1],
   ])
-  broken[broken.indexOf('x#') + 1] = 0x80
+  broken.bytes[broken.bytes.indexOf('x#') + 1] = 0x80
   const items = [
     record(broken),
     record(
