@@ -20,7 +20,7 @@ const DEMO_KEY = 'fda_bRqfAWGcrTFs_kJCVgb0Tp3a1G3BmW1AqUoJR23YaFeCIj1xisfx'
 /** The name of a block in the lists below: its page and its first line. */
 const nameOf = ({ page, text }: Block): string => `${page}: ${text.split('\n')[0]}`
 
-/** Blocks that are not run here: why, the file that holds them instead, and what stands there. */
+/** Blocks that are not run here, or all of a page: why, the file that holds them instead, and what stands there. */
 const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
   'docs/contributing.md: docker run --detach --rm --name field-data-test --publish 127.0.0.1:27017:27017 mongo:8': {
     why: 'it needs Docker, and would run this test again',
@@ -61,6 +61,11 @@ const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
     why: 'it is a statement for a database',
     file: 'test/service/other-writers.test.ts',
     says: "readFileSync('docs/data.md'",
+  },
+  'docs/tools.md': {
+    why: 'it needs the tools',
+    file: 'test/service/partner-tools.test.ts',
+    says: "blocksOf('docs/tools.md')",
   },
 }
 
@@ -197,7 +202,7 @@ const walk = async (t: Test, page: string): Promise<void> => {
   const blocks = blocksOf(page)
   for (const [at, block] of blocks.entries()) {
     const { place, language, text } = block
-    const elsewhere = ELSEWHERE[nameOf(block)]
+    const elsewhere = ELSEWHERE[nameOf(block)] ?? ELSEWHERE[page]
     const held = HELD[nameOf(block)]
     isOnServer ||= /\bMONGODB_URI=mongodb/.test(text)
     const isShown = ['json', 'text', 'http'].includes(language) && block.follows && !held
@@ -231,7 +236,7 @@ const walk = async (t: Test, page: string): Promise<void> => {
 
 for (const page of pages) t.test(`every block of ${page} is true`, (t) => walk(t, page))
 
-t.test('the lists of this test name only blocks that exist', async (t) => {
-  const names = new Set(pages.flatMap((page) => blocksOf(page).map(nameOf)))
+t.test('the lists of this test name only blocks and pages that exist', async (t) => {
+  const names = new Set(pages.flatMap((page) => [page, ...blocksOf(page).map(nameOf)]))
   for (const name of [...Object.keys(ELSEWHERE), ...Object.keys(HELD)]) t.ok(names.has(name), name)
 })

@@ -1,0 +1,47 @@
+# dlt keeps a copy of all records in DuckDB: each run fetches what has changed since the last one and drops what was deleted.
+#   pip install 'dlt[duckdb]'
+#   API_URL=https://… API_KEY=fda_… python dlt_pipeline.py
+# The copy is field_data.duckdb, with a table for each resource in the schema `records`.
+import dlt
+from dlt.sources.rest_api import rest_api_source
+
+source = rest_api_source({
+    "client": {
+        "base_url": dlt.config["api_url"] + "/v1/sync/",
+        "auth": {"type": "bearer", "token": dlt.secrets["api_key"]},
+        "paginator": {"type": "cursor", "cursor_path": "_metadata.nextCursor", "has_more_path": "_metadata.hasMore"},
+    },
+    "resource_defaults": {
+        "primary_key": "id",
+        "write_disposition": "merge",
+        "columns": {
+            "deleted": {"data_type": "bool", "hard_delete": True},
+            "changedAt": {"data_type": "timestamp", "dedup_sort": "desc"},
+        },
+        "max_table_nesting": 0,  # lists and objects are JSON in a column
+        "endpoint": {
+            "params": {"perPage": 1000, "unreadable": "skip"},
+            "data_selector": "data",
+            "incremental": {
+                "cursor_path": "changedAt",
+                "start_param": "changedSince",
+                "initial_value": "1970-01-01T00:00:00Z",
+            },
+        },
+    },
+    "resources": [
+        "agents",
+        {"name": "dispatches", "columns": {"totalExpectedEntries": {"data_type": "double"}}},
+        {"name": "entries", "columns": {"duration": {"data_type": "double"}}},
+        "forms",
+        "projects",
+        "users",
+    ],
+}, name="field_data")
+
+pipeline = dlt.pipeline(
+    "field_data",
+    destination="duckdb",  # or "postgres", whose address is in DESTINATION__POSTGRES__CREDENTIALS
+    dataset_name="records",
+)
+print(pipeline.run(source))

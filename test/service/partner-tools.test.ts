@@ -1,0 +1,479 @@
+// dlt, Airbyte's CDK and a Singer tap keep copies by what is in examples/. After each of three rounds of random changes every
+// copy equals the lists, and a run transfers little more than what changed. Then docs/tools.md is run. The tools are in the
+// folder of TEST_TOOLS, which .ci/partner-tools/install prints; the data are on the server of TEST_MONGODB_URI.
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { isDeepStrictEqual, promisify } from 'node:util'
+import { type Collection, MongoClient } from 'mongodb'
+import t, { type Test } from 'tap'
+import { demoOptions, seedData } from '../../seed/index.js'
+import { createRandom, integer, pick, type Random } from '../../seed/random.js'
+import { keysOf } from '../../src/keys/keys.js'
+import { mongoStore } from '../../src/store/mongo.js'
+import { blocksOf, firstMissing } from '../support/pages.js'
+import { printed, startProgram } from '../support/process.js'
+import { Reader } from '../support/reader.js'
+import { type ResourceName, resources } from '../support/resources.js'
+import { mongoSettings, ownDatabase } from '../support/store.js'
+
+const server = process.env.TEST_MONGODB_URI
+const folder = process.env.TEST_TOOLS
+const skip = (server === undefined || folder === undefined) && 'TEST_MONGODB_URI and TEST_TOOLS are not both set'
+
+const ROUNDS = 3
+const SETTLE_MS = 1000
+const DAY_MS = 86_400_000
+/** Nobody changes these, and their stamps are old. */
+const RESTING = 'users'
+/** There are none of these before the second round. */
+const LATE = 'forms'
+const changing = (Object.keys(resources) as ResourceName[]).filter((name) => name !== RESTING)
+
+/** A record as lists show it, or as a tool stores it. */
+type Row = Record<string, unknown>
+/** The records of each resource by their ids. */
+type Copy = Record<string, Map<string, Row>>
+type Document = Row & { _id: string }
+interface Page {
+  data: Row[]
+  _metadata: { hasMore: boolean; nextCursor?: string; unreadable?: Row[] }
+}
+
+// --- the tools
+
+interface Tool {
+  run(): Promise<void>
+  copy(): Promise<Copy>
+}
+
+const execute = promisify(execFile)
+
+/** Runs a program of a tool in a folder, and returns what it prints. */
+const program = (cwd: string, url: string, key: string) => {
+  const env = {
+    ...process.env,
+    API_URL: url,
+    API_KEY: key,
+    DLT_DATA_DIR: join(cwd, 'dlt'),
+    RUNTIME__DLTHUB_TELEMETRY: 'false',
+    TAP_REST_API_MSDK_API_URL: url,
+    TAP_REST_API_MSDK_BEARER_TOKEN: key,
+  }
+  return async (tool: string, name: string, ...argv: string[]): Promise<string> => {
+    const command = join(resolve(String(folder)), tool, 'bin', name)
+    return (await execute(command, argv, { cwd, env, maxBuffer: 2 ** 28 })).stdout
+  }
+}
+type Run = ReturnType<typeof program>
+
+/** Fields that a tool may store as JSON in a text. */
+const NESTED = new Set(['answers', 'location', 'recipients', 'role'])
+/** What is in a feed and not in a list, and what dlt adds. */
+const NOT_IN_LISTS = /^(changedAt|deleted|deletedAt|_dlt.*)$/
+
+const recordOf = (row: Row): Row =>
+  Object.fromEntries(
+    Object.entries(row)
+      .filter(([field, value]) => value !== null && !NOT_IN_LISTS.test(field))
+      .map(([field, value]) => [field, NESTED.has(field) && typeof value === 'string' ? JSON.parse(value) : value]),
+  )
+
+const TABLES = `import duckdb, json, sys
+database = duckdb.connect('field_data.duckdb', read_only=True)
+database.execute("SET TimeZone = 'UTC'")
+tables = {}
+for table in sys.argv[1:]:
+    rows = database.execute(f'SELECT * FROM records.{table}')
+    names = [name for name, *_ in rows.description]
+    tables[table] = [dict(zip(names, row)) for row in rows.fetchall()]
+print(json.dumps(tables, default=lambda time: time.isoformat(timespec='milliseconds').replace('+00:00', 'Z')))`
+
+const dlt = (run: Run): Tool => ({
+  async run() {
+    await run('dlt', 'python', resolve('examples/dlt_pipeline.py'))
+  },
+  async copy() {
+    const tables = JSON.parse(await run('dlt', 'python', '-c', TABLES, ...Object.keys(resources))) as Record<
+      string,
+      Row[]
+    >
+    const named = (row: Row): Row =>
+      Object.fromEntries(
+        Object.entries(row).map(([column, value]) => [
+          column.startsWith('_dlt') ? column : column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
+          value,
+        ]),
+      )
+    return Object.fromEntries(
+      Object.entries(tables).map(([table, rows]) => [
+        table,
+        new Map(rows.map((row) => [String(row.id), recordOf(named(row))])),
+      ]),
+    )
+  },
+})
+
+/** A destination that keeps the last row of each id, and deletions as rows, and the last state. */
+const destination = () => {
+  const tables: Copy = Object.fromEntries(Object.keys(resources).map((name) => [name, new Map()]))
+  return {
+    add: (stream: string, row: Row) => tables[stream]?.set(String(row.id), row),
+    copy: async (): Promise<Copy> =>
+      Object.fromEntries(
+        Object.entries(tables).map(([stream, rows]) => [
+          stream,
+          new Map([...rows].filter(([, { deleted }]) => !deleted).map(([id, row]) => [id, recordOf(row)])),
+        ]),
+      ),
+  }
+}
+
+const linesOf = <T = Row>(output: string): T[] =>
+  output
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+const airbyte = (run: Run, cwd: string, url: string, key: string): Tool => {
+  const { add, copy } = destination()
+  const states = new Map<string, unknown>()
+  const source = (...argv: string[]) =>
+    run('airbyte', 'source-declarative-manifest', ...argv, '--manifest-path', resolve('examples/airbyte.yaml'))
+  const write = (name: string, content: unknown) => writeFileSync(join(cwd, name), JSON.stringify(content))
+  return {
+    async run() {
+      write('config.json', { api_url: url, api_key: key })
+      write('state.json', [...states.values()])
+      const found = linesOf(await source('discover', '--config', 'config.json')).find(({ type }) => type === 'CATALOG')
+      const { streams } = (found as { catalog: { streams: { source_defined_primary_key: unknown }[] } }).catalog
+      const incremental = (stream: (typeof streams)[0]) => ({
+        stream,
+        sync_mode: 'incremental',
+        destination_sync_mode: 'append_dedup',
+        primary_key: stream.source_defined_primary_key,
+      })
+      write('catalog.json', { streams: streams.map(incremental) })
+      const files = ['--config', 'config.json', '--catalog', 'catalog.json', '--state', 'state.json']
+      for (const { type, record, state } of linesOf<Message>(await source('read', ...files))) {
+        if (type === 'RECORD') add(record.stream, record.data)
+        if (type === 'STATE') states.set(state.stream.stream_descriptor.name, state)
+      }
+    },
+    copy,
+  }
+}
+interface Message {
+  type: string
+  record: { stream: string; data: Row }
+  state: { stream: { stream_descriptor: { name: string } } }
+}
+
+const singer = (run: Run, cwd: string): Tool => {
+  const { add, copy } = destination()
+  const state = join(cwd, 'state.json')
+  writeFileSync(state, '{}')
+  return {
+    async run() {
+      const argv = ['--config', resolve('examples/singer.json'), '--config', 'ENV', '--state', state]
+      for (const line of linesOf(await run('singer', 'tap-rest-api-msdk', ...argv))) {
+        if (line.type === 'RECORD') add(String(line.stream), line.record as Row)
+        if (line.type === 'STATE') writeFileSync(state, JSON.stringify(line.value))
+      }
+    },
+    copy,
+  }
+}
+
+/** Stands before the service, and counts the rows that it passes on. */
+const counting = async (t: Test, service: string) => {
+  const seen = { url: '', rows: 0, since: new Map<string, string>() }
+  const proxy = createServer(async (request, response) => {
+    const { pathname, searchParams } = new URL(String(request.url), service)
+    const sent = await fetch(service + request.url, {
+      headers: { authorization: String(request.headers.authorization) },
+    })
+    const text = await sent.text()
+    seen.rows += JSON.parse(text).data?.length ?? 0
+    seen.since.set(pathname, String(searchParams.get('changedSince')))
+    response.writeHead(sent.status, { 'content-type': String(sent.headers.get('content-type')) }).end(text)
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => proxy.close())
+  seen.url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  return seen
+}
+
+// --- the changes
+
+type Statement = [filter: Row, update: unknown, options?: { upsert: boolean } | undefined]
+
+/** A statement of docs/data.md, which add, change and delete an entry: the arguments of `updateOne`. */
+const [add, change, remove] = [...readFileSync('docs/data.md', 'utf8').matchAll(/^```js\n(.*?)^```/gms)].map(
+  ([, text]) =>
+    (): Statement => {
+      let statement: unknown
+      const updateOne = (...given: unknown[]) => {
+        statement = given
+      }
+      new Function('db', text as string)({ entries: { updateOne } })
+      return statement as Statement
+    },
+) as [() => Statement, () => Statement, () => Statement]
+
+/** Writes as docs/data.md says, to any collection and any record of an organisation. */
+const writer = (organisation: string, collectionOf: (name: ResourceName) => Collection<Document>) => {
+  const run = async (name: ResourceName, [filter, update, options]: Statement): Promise<boolean> => {
+    const { modifiedCount, upsertedCount } = await collectionOf(name).updateOne(filter, update as Row, options)
+    return modifiedCount + upsertedCount === 1
+  }
+  return {
+    add(name: ResourceName, document: Document) {
+      const [filter, update, options] = add()
+      const [{ $replaceWith }] = update as [{ $replaceWith: { $mergeObjects: { $literal: Row }[] } }]
+      Object.assign($replaceWith.$mergeObjects[0] as Row, { $literal: { ...document, organisation } })
+      return run(name, [{ ...filter, _id: document._id, deletedFrom: organisation }, update, options])
+    },
+    change(name: ResourceName, _id: string, { $set, ...others }: { $set: Row; $unset?: Row }) {
+      const [filter, update] = change() as [Row, Row]
+      return run(name, [
+        { ...filter, _id, organisation },
+        { ...update, $set, ...others },
+      ])
+    },
+    remove(name: ResourceName, _id: string) {
+      const [filter, update] = remove()
+      return run(name, [{ ...filter, _id, organisation }, update])
+    },
+  }
+}
+
+/** How a record of each resource may change. A field that goes must go from the copies too. */
+const CHANGES: Record<ResourceName, (random: Random) => readonly { $set: Row; $unset?: Row }[]> = {
+  entries: (random) => [
+    { $set: { status: `status ${random()}` } },
+    { $set: { duration: integer(random, 1, 9999) / 8 } },
+    { $set: { answers: [{ type: 'text', question: '“Why”\n{}?', answer: ['', `ọ̀ ${random()}`] }] } },
+    { $set: { status: 'rejected' }, $unset: { location: '', agent: '' } },
+  ],
+  dispatches: (random) => [
+    { $set: { name: `2025-03-14T09:26:53Z ${random()}`, totalExpectedEntries: random() } },
+    { $set: { recipients: { agents: [], agentGroups: [`group ${random()}`] } } },
+    { $set: { status: 'completed' }, $unset: { project: '', modifiedBy: '' } },
+  ],
+  projects: (random) => [{ $set: { name: `name ${random()}` } }, { $set: {}, $unset: { modifiedBy: '' } }],
+  forms: (random) => [{ $set: { dispatched: random() < 0.5 } }, { $set: { name: '' }, $unset: { reason: '' } }],
+  agents: (random) => [{ $set: { location: [], phone: `+${random()}` } }, { $set: {}, $unset: { lastLogin: '' } }],
+  users: () => [],
+}
+
+/** How often each kind of change happens to a resource in a round. */
+const timesOf = (name: ResourceName) =>
+  name === 'entries' ? { change: 60, remove: 15, add: 15, again: 10 } : { change: 5, remove: 1, add: 2, again: 1 }
+
+// --- the test
+
+t.test('the tools of partners keep exact copies by the examples', { skip, timeout: 280_000 }, async (t) => {
+  const uri = ownDatabase(t, String(server))
+  const client = new MongoClient(uri)
+  t.teardown(() => client.close())
+  const store = mongoStore(mongoSettings(uri))
+  t.teardown(() => store.close())
+  // More entries than a page holds.
+  const options = { ...demoOptions, organisations: 1, dispatches: 20, entries: 1100 }
+  const late: Document[] = []
+  for (const { collection, documents } of seedData(options)) {
+    if (collection === LATE) late.push(...documents)
+    else await store.insert(collection, documents as never)
+  }
+  await store.ensureIndexes()
+  const organisation = String((await client.db().collection<{ _id: string }>('organisations').findOne())?._id)
+  const key = await keysOf(store, () => {}).issue({ organisation, name: 'Partner' })
+  const collectionOf = (name: ResourceName) => client.db().collection<Document>(name)
+  await collectionOf(RESTING).updateMany({ organisation }, [
+    { $set: { changedAt: { $subtract: ['$$NOW', 3 * DAY_MS] } } },
+  ])
+  const settings = {
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    MONGODB_URI: uri,
+    SYNC_SETTLE_MS: String(SETTLE_MS),
+  }
+  const service = startProgram(t, 'src/server.ts', { settings })
+  const [, url = ''] = await printed(service, /field-data-api on (\S+) /)
+
+  const directory = t.testdir({ dlt: {}, airbyte: {}, singer: {} })
+  const tools = await Promise.all(
+    (['dlt', 'airbyte', 'singer'] as const).map(async (name) => {
+      const cwd = join(directory, name)
+      const seen = await counting(t, url)
+      const run = program(cwd, seen.url, key)
+      const tool = {
+        dlt: () => dlt(run),
+        airbyte: () => airbyte(run, cwd, seen.url, key),
+        singer: () => singer(run, cwd),
+      }
+      return { name, seen, ...tool[name]() }
+    }),
+  )
+
+  const pages = async function* (path: string): AsyncGenerator<Page> {
+    let cursor: string | undefined
+    do {
+      const from = cursor === undefined ? '' : `&cursor=${cursor}`
+      const sent = await fetch(`${url}${path}&perPage=1000&unreadable=skip${from}`, {
+        headers: { authorization: `Bearer ${key}` },
+      })
+      const page = (await sent.json()) as Page
+      if (!sent.ok) throw new Error(JSON.stringify(page))
+      yield page
+      cursor = page._metadata.hasMore ? page._metadata.nextCursor : undefined
+    } while (cursor !== undefined)
+  }
+  const listed = async (): Promise<Copy> => {
+    const copy: Copy = {}
+    for (const name of Object.keys(resources)) {
+      const rows = new Map<string, Row>()
+      for await (const { data } of pages(`/v1/${name}?embed=false`))
+        for (const row of data) rows.set(String(row.id), row)
+      copy[name] = rows
+    }
+    return copy
+  }
+  /** Waits until feeds show these changes. */
+  const settled = async (changed: Map<ResourceName, Set<string>>, since: Date): Promise<void> => {
+    for (const [name, ids] of changed) {
+      for (;;) {
+        const missing = new Set(ids)
+        for await (const { data, _metadata } of pages(`/v1/sync/${name}?changedSince=${since.toISOString()}`)) {
+          for (const { id } of [...data, ...(_metadata.unreadable ?? [])]) missing.delete(String(id))
+        }
+        if (missing.size === 0) break
+        await setTimeout(200)
+      }
+    }
+  }
+
+  const random = createRandom(20)
+  const write = writer(organisation, collectionOf)
+  /** A record that the service cannot show for a while. */
+  const unfit = String((await collectionOf('entries').findOne({ organisation }))?._id)
+  /** The documents of each resource that are there, and those that were deleted. */
+  const alive = new Map<ResourceName, Document[]>()
+  const deleted = new Map<ResourceName, Document[]>()
+  for (const name of changing) {
+    alive.set(
+      name,
+      await collectionOf(name)
+        .find({ organisation, _id: { $ne: unfit } })
+        .sort({ _id: 1 })
+        .toArray(),
+    )
+    deleted.set(name, [])
+  }
+  /** Changes random records, and returns their ids. */
+  const changeSome = async (round: number): Promise<Map<ResourceName, Set<string>>> => {
+    const changed = new Map<ResourceName, Set<string>>()
+    for (const name of changing.filter((name) => round > 1 || name !== LATE)) {
+      const [here, gone] = [alive.get(name) as Document[], deleted.get(name) as Document[]]
+      const ids = new Set<string>()
+      changed.set(name, ids)
+      const add = async (_id: string, { changedAt, ...document }: Document, day: number) => {
+        const added = { ...document, _id, updatedAt: new Date(Date.UTC(2020, 0, day)) }
+        here.push(added)
+        return write.add(name, added)
+      }
+      if (name === LATE)
+        for (const document of late.splice(0)) if (await add(document._id, document, 1)) ids.add(document._id)
+      const kinds = Object.entries(timesOf(name)).flatMap(([kind, times]) => Array.from({ length: times }, () => kind))
+      for (const [n, kind] of kinds.sort(() => random() - 0.5).entries()) {
+        const document = pick(random, here)
+        let { _id } = document
+        let isWritten = false
+        if (kind === 'change') {
+          isWritten = await write.change(name, _id, pick(random, CHANGES[name](random)))
+        } else if (kind === 'remove') {
+          isWritten = await write.remove(name, _id)
+          gone.push(...here.splice(here.indexOf(document), 1))
+        } else if (kind === 'add' || gone.length === 0) {
+          _id = `new ${round}, ${n}`
+          isWritten = await add(_id, document, n)
+        } else {
+          const again = gone.shift() as Document
+          _id = again._id
+          isWritten = await add(_id, again, n)
+        }
+        if (!isWritten) throw new Error(`${kind}: ${name} ${_id} was not written`)
+        ids.add(_id)
+      }
+    }
+    return changed
+  }
+
+  let kept: Row | undefined
+  for (let round = 1; round <= ROUNDS; round++) {
+    const since = new Date((await store.now()).now)
+    const changed = await changeSome(round)
+    if (round > 1) {
+      await write.change('entries', unfit, { $set: { answers: round === 2 ? 5 : [] } })
+      changed.get('entries')?.add(unfit)
+    }
+    const count = [...changed.values()].reduce((sum, { size }) => sum + size, 0)
+    await settled(changed, since)
+    const source = await listed()
+    for (const { seen } of tools) seen.rows = 0
+    await Promise.all(tools.map(({ run }) => run()))
+    if (round === 1) kept = source.entries?.get(unfit)
+    for (const { name, seen, copy } of tools) {
+      const copied = await copy()
+      if (round === 2) {
+        t.same(copied.entries?.get(unfit), kept, `${name} keeps what it had of a record that cannot be read`)
+        copied.entries?.delete(unfit)
+      }
+      for (const resource of Object.keys(resources)) {
+        const [one, other] = [source[resource] ?? new Map(), copied[resource] ?? new Map()]
+        const different = [...new Set([...one.keys(), ...other.keys()])].filter(
+          (id) => !isDeepStrictEqual(one.get(id), other.get(id)),
+        )
+        t.same(different, [], `round ${round}: ${one.size} ${resource} of ${name} are as in the list`, {
+          found: other.get(different[0]),
+          wanted: one.get(different[0]),
+        })
+      }
+      t.comment(`round ${round}: ${name} transferred ${seen.rows} rows for ${count} changed records`)
+      if (round > 1) t.ok(seen.rows <= 3 * count, `round ${round}: ${name} transfers little more than the changes`)
+    }
+  }
+  for (const { name, seen } of tools) {
+    const age = Date.now() - Date.parse(String(seen.since.get(`/v1/sync/${RESTING}`)))
+    t.ok(age < DAY_MS, `the state of ${name} goes on while a resource rests`)
+  }
+})
+
+t.test('docs/tools.md is true', { skip, timeout: 120_000 }, async (t) => {
+  const reader = new Reader(t)
+  const bins = ['dlt', 'airbyte', 'singer'].map((tool) => join(resolve(String(folder)), tool, 'bin')).join(':')
+  await reader.run(`export PATH=${bins}:$PATH DLT_DATA_DIR=$PWD/dlt RUNTIME__DLTHUB_TELEMETRY=false`)
+  let output = ''
+  const run = async (place: string, script: string): Promise<void> => {
+    const program = await reader.run(`pip() { true; }\n${script}`)
+    output = program.output()
+    t.equal(await program.code, 0, place, { output: output.slice(-2000) })
+  }
+  const python: string[] = []
+  for (const { place, language, text } of blocksOf('docs/tools.md')) {
+    if (language === 'sh') await run(place, text)
+    if (language === 'text') t.equal(firstMissing(text, output), undefined, `${place} is printed`, { output })
+    if (language === 'python') python.push(text)
+  }
+  t.match(readFileSync(join(reader.folder, 'state.json'), 'utf8'), '"replication_key":"changedAt"')
+  // They are one program, as in a notebook.
+  await run('the blocks of Python', `python3 - <<'END'\n${python.join('\n')}\nEND`)
+  t.match(output, /^accepted +\w+ +\d+$/m, 'pandas counts')
+  t.match(output, /│ accepted +┆ \d+/, 'polars counts')
+  t.match(output, /│ accepted +│ +\d+ │ +[\d.]+ │/, 'DuckDB counts')
+})
