@@ -35,6 +35,8 @@ import type { Owner, Waiting } from './waiting.js'
 const DAY_MS = 86_400_000
 /** The most bytes of BSON in a page. Written as JSON, they are still below the limit of a response. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
+/** How far ahead of the clock a stamp may be that is read, in milliseconds. No read takes longer. */
+const MAX_AHEAD_MS = 60_000
 /** How much of a longer id its error shows. */
 const SHOWN_LENGTH = 100
 /** The `changedSince` that begins a walk at the beginning. */
@@ -71,7 +73,7 @@ interface Place {
   readonly leave: () => void
 }
 
-/** The times that divide a feed, in milliseconds: rows before the horizon have settled, and none is shown after now. */
+/** The times that divide a feed, in milliseconds: rows before the horizon have settled, and now is when the read begins. */
 interface Times {
   readonly horizon: number
   readonly now: number
@@ -149,7 +151,8 @@ export class Feeds {
     const detail = `cursor is older than ${tombstoneDays} days; begin again with cursor=*`
     this.#requireKnown(Math.max(since, settled.stamp ?? since), times, detail)
     // One row more than the page shows tells whether there is a next page.
-    const { rows, limit } = await this.#firstRows(feed, rangesOf(from, times), perPage + 1, reading)
+    const { rows: read, limit } = await this.#firstRows(feed, rangesOf(from, times), perPage + 1, reading)
+    const rows = await this.#untilNow(read, times)
     const { items, next } = cutOf(rows, fitting(rows.slice(0, limit - 1)), from, times)
     const hasMore = rows.length > items.length
     const page = { items, size: sizeOf(items), hasMore, next, newFrom: newFrom(next, times) }
@@ -185,12 +188,24 @@ export class Feeds {
     }
   }
 
+  /**
+   * Rows without those whose stamps are in the future. A record that was changed while it was read has a stamp after the time
+   * of the beginning, but it belongs to the page: its earlier change is not there any more. So the clock is read once more.
+   */
+  async #untilNow(rows: FeedItem[], { now }: Times): Promise<FeedItem[]> {
+    const isAfter = (time: number) => (row: FeedItem) => row.stamp !== undefined && row.stamp > time
+    if (!rows.some(isAfter(now))) return rows
+    const end = await this.#times()
+    return rows.filter((row) => !isAfter(end.now)(row))
+  }
+
   /** The newest stamp at or after a time that a feed shows now, or undefined if it shows none. */
   async newest({ scope, resource }: Feed, from: number, isSettledOnly = false): Promise<number | undefined> {
     const times = await this.#times()
     if (from > times.now) return undefined
     const { stamp } = this.settings
-    const range = { stamp: { $gte: new Date(from), ...(isSettledOnly ? before(times) : upTo(times)) } }
+    const end = isSettledOnly ? before(times) : { $lte: new Date(times.now) }
+    const range = { stamp: { $gte: new Date(from), ...end } }
     const newest = newestIn(scope, resource.collection, stamp, range)
     const rows = rowsOf(await this.store.aggregate(newest, { isMajority: true }), stamp)
     const stamps = rows.map((row) => row.stamp as number)
@@ -230,7 +245,7 @@ export class Feeds {
 const BEFORE_ALL_STAMPS: FeedPosition = { stamp: FIRST_TIME.getTime(), id: null }
 
 const before = ({ horizon }: Times): StampBounds => ({ $lt: new Date(horizon) })
-const upTo = ({ now }: Times): StampBounds => ({ $lte: new Date(now) })
+const upTo = ({ now }: Times): StampBounds => ({ $lte: new Date(now + MAX_AHEAD_MS) })
 
 /** The last fresh row of a cursor, unless it has settled. After the clock has gone back, it counts for nothing. */
 const freshOf = ({ fresh }: Cursor, { horizon, now }: Times): FeedPosition | undefined =>

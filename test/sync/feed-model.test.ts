@@ -35,12 +35,16 @@ interface Write {
   /** How far the stamp is ahead of the clock: that of a writer with a clock of its own. Such a write has no delay. */
   readonly ahead: number
 }
-/** A reader fetches a page; if it is killed, it has neither the page nor the cursor after it. */
+/**
+ * A reader fetches a page; if it is killed, it has neither the page nor the cursor after it. It may race with a change, which
+ * then comes after the clock was read and before the rows are.
+ */
 interface Read {
   readonly kind: 'read'
   readonly perPage: number
   readonly instance: number
   readonly isKilled: boolean
+  readonly isRacing: boolean
 }
 /** A tool that keeps a time as its state runs once. */
 interface Tool {
@@ -89,6 +93,7 @@ const read: fc.Arbitrary<Read> = fc.record({
   perPage,
   instance,
   isKilled: fc.nat(9).map((n) => n === 0),
+  isRacing: fc.boolean(),
 })
 const pause: fc.Arbitrary<Pause> = fc.record({
   kind: fc.constant('pause'),
@@ -237,8 +242,12 @@ const play = async (
     const time = now + offset
     return { now: time, majority: committed.length === 0 ? time : majority + offset }
   }
-  const aggregate: Store['aggregate'] = (query, reading) => {
+  let race: (() => Promise<void>) | undefined
+  const aggregate: Store['aggregate'] = async (query, reading) => {
     if (reading?.isMajority !== true) throw new Error('A feed read what may be taken back')
+    const racing = race
+    race = undefined
+    await racing?.()
     return world.store.aggregate(query, reading)
   }
   const instances = wrongNext.map((_, i) => {
@@ -298,8 +307,27 @@ const play = async (
       }
     }
   }
-  const fetchPage = async (reader: Reader, { perPage, instance, isKilled }: Omit<Read, 'kind'>): Promise<boolean> => {
+  let versions = 0
+  const begin = ({ id, isDelete, updatedAt = 0, delay, ahead }: Omit<Write, 'kind'>): void => {
+    versions += 1
+    inFlight.push({
+      at: now + (ahead > 0 ? 0 : delay * STEP),
+      stamp: now + offset + ahead * STEP,
+      id: `${organisation}-${id}`,
+      version: isDelete ? undefined : versions,
+      updatedAt: new Date(START + updatedAt * STEP),
+    })
+  }
+  const changeHotRecord = async (): Promise<void> => {
+    await pass(now + STEP)
+    begin({ id: 0, isDelete: false, updatedAt: 0, delay: 0, ahead: 0 })
+    await pass(now)
+  }
+
+  const fetchPage = async (reader: Reader, options: Omit<Read, 'kind'>): Promise<boolean> => {
+    const { perPage, instance, isKilled, isRacing } = options
     reader.required ??= new Map([...states].map(([id, all]) => [id, all.length - 1]))
+    race = isRacing ? changeHotRecord : undefined
     const page = await (instances[instance] as Feeds).page(feed, reader.cursor, perPage)
     pages += 1
     if (isKilled) {
@@ -317,7 +345,7 @@ const play = async (
     return false
   }
   const run = async (reader: Reader, perPage: number): Promise<void> => {
-    while (await fetchPage(reader, { perPage, instance: 0, isKilled: false }));
+    while (await fetchPage(reader, { perPage, instance: 0, isKilled: false, isRacing: false }));
   }
 
   const tool = { reader: new Reader(), state: new Date(0) }
@@ -335,7 +363,7 @@ const play = async (
 
   const reader = new Reader()
   const isAlwaysRead = events.some(({ kind }) => kind === 'jump')
-  for (const [version, event] of events.entries()) {
+  for (const event of events) {
     switch (event.kind) {
       case 'pause':
         await pass(now + event.steps * STEP)
@@ -358,17 +386,9 @@ const play = async (
       case 'jump':
         offset += event.steps * STEP
         break
-      default: {
-        const { isDelete, delay, ahead } = event
-        inFlight.push({
-          at: now + (ahead > 0 ? 0 : delay * STEP),
-          stamp: now + offset + ahead * STEP,
-          id: `${organisation}-${event.id}`,
-          version: isDelete ? undefined : version,
-          updatedAt: new Date(START + (event.updatedAt ?? 0) * STEP),
-        })
+      default:
+        begin(event)
         await pass(now)
-      }
     }
     if (isAlwaysRead) await run(reader, 5)
   }
