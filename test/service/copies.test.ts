@@ -131,9 +131,10 @@ t.test(
         const page = await get(`perPage=${perPage}&wait=${isOver ? 0 : wait}&cursor=${cursor}`)
         for (const { id, duration, deleted, changedAt } of page.data) {
           reader.copy.set(id, deleted ? undefined : duration)
-          reader.newest = Math.max(reader.newest, Date.parse(changedAt ?? ''))
+          reader.newest = Math.max(reader.newest, Date.parse(changedAt ?? '1970-01-01T00:00:00Z'))
+          // A record that was added without a stamp comes once more, when the copy begins.
           const change = `${id} ${deleted ? `deleted ${changedAt}` : duration}`
-          reader.delivered.set(change, (reader.delivered.get(change) ?? 0) + 1)
+          if (changedAt !== undefined) reader.delivered.set(change, (reader.delivered.get(change) ?? 0) + 1)
         }
         reader.cursor = page._metadata.nextCursor
         hasMore = page._metadata.hasMore
@@ -201,7 +202,7 @@ t.test(
       const copy = [...reader.copy].filter(([id, version]) => version !== undefined && !unstamped.includes(id))
       t.same(copy.map((entry) => entry.join(' ')).sort(), expected, 'in the end the copy equals the source')
       const often = [...reader.delivered].filter(([, times]) => times > 2)
-      t.same(often, [], 'nothing came more than twice')
+      t.same(often, [], 'nothing with a stamp came more than twice')
     }
     t.comment(JSON.stringify(counts))
     t.ok(counts.excepted * 100 <= counts.checks, 'what the promise excepts is rare')

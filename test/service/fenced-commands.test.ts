@@ -108,6 +108,30 @@ const HELD: Record<string, (t: Test, block: Block, reader: Reader) => Promise<un
     }
     t.equal(copy.size, 1500)
   },
+  'docs/syncing.md: GET /v1/sync/entries?changedSince=1970-01-01T00:00:00Z      the first run': async (
+    t,
+    { text },
+    reader,
+  ) => {
+    const [first, later] = Array.from(text.matchAll(/GET (\S+)/g), ([, path]) => String(path))
+    const get = async (path: string) => {
+      const sent = await fetch((await reader.url()) + path, { headers: { authorization: `Bearer ${DEMO_KEY}` } })
+      t.equal(sent.status, 200, path)
+      return (await sent.json()) as { data: { id: string; changedAt: string }[]; _metadata: Record<string, unknown> }
+    }
+    const copy = new Set<string>()
+    let changedAt = ''
+    let page = await get(String(first))
+    for (; ; page = await get(`${first}&cursor=${page._metadata.nextCursor}`)) {
+      for (const item of page.data) {
+        copy.add(item.id)
+        changedAt = item.changedAt
+      }
+      if (page._metadata.hasMore === false) break
+    }
+    t.equal(copy.size, 1500)
+    t.ok((await get(String(later).replace(/[^=]*$/, changedAt))).data.length > 0)
+  },
   'docs/syncing.md: SELECT count(*), sum(updated) FROM entries WHERE id >= :from AND id < :to': async (
     t,
     block,

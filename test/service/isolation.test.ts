@@ -89,6 +89,7 @@ const sharedValues = new Set([
   'page',
   'perPage',
   'wait',
+  'changedSince',
   'fields',
   'total',
   'expand',

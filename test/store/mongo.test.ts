@@ -206,6 +206,7 @@ t.test('A read from the primary ignores the read preference, also when it needs 
   t.notOk(isFromPrimary())
   await store.aggregate(entries(), { isMajority: true })
   t.ok(isFromPrimary())
+  t.match(server.commands.at(-1), { readConcern: { level: 'majority' } }, 'it shows nothing that may be taken back')
   server.firstBatch = 1
   await store.aggregate(entries(), { isMajority: true })
   t.ok(isFromPrimary())
@@ -312,7 +313,11 @@ t.test('Records without a stamp are stamped in batches', async (t) => {
 t.test('The time by the clock of the database', async (t) => {
   const { server, store } = await start(t)
   const before = (await server.store.now()).now
-  t.ok((await store.now()).now >= before)
+  const { now, majority } = await store.now()
+  t.ok(now >= before)
+  t.equal(majority, now, 'a server that is no replica set takes nothing back')
+  server.majorityWriteDate = new Date(before - 3000)
+  t.equal((await store.now()).majority, before - 3000)
 })
 
 t.test('Leaving the loop over all documents closes its cursor on the server', async (t) => {

@@ -63,6 +63,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   readonly lateReplies: number[] = []
   /** While true, it appears as the router of a sharded cluster. The driver sends its read preference only to a router. */
   isRouter = false
+  /** When the last write was made that a majority of the replica set has. */
+  majorityWriteDate: Date | undefined
   /** After how many seconds the documents of each collection expire. */
   readonly expiries = new Map<string, number>()
   /** The maximum number of documents in a first batch, even if more are requested. */
@@ -153,6 +155,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
         ...greeting,
         localTime: new Date((await this.store.now()).now),
         ...(this.isRouter && { msg: 'isdbgrid' }),
+        ...(this.majorityWriteDate && { lastWrite: { majorityWriteDate: this.majorityWriteDate } }),
       }
     }
     this.commands.push(command)

@@ -2,7 +2,7 @@
 // meanwhile.
 import { ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'
-import { ResponseTooLarge } from '../../src/bson/reader.js'
+import { bsonDocument, ResponseTooLarge } from '../../src/bson/reader.js'
 import { fieldOf, stringOf } from '../../src/bson/values.js'
 import type { Documents } from '../../src/documents/collections.js'
 import { entries } from '../../src/pipelines/entries.js'
@@ -208,6 +208,29 @@ t.test('a position is a row: a clock that was ahead once, or goes back, loses no
   t.same((await walk(feeds, 10, fresh.next)).ids, [])
 })
 
+t.test('a place among rows of one stamp stays when the clock goes back', async (t) => {
+  const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
+  await store.insert('entries', [entry('a', new Date(5000)), entry('b', new Date(5000))])
+  const { next } = await feeds.page(feed, undefined, 1)
+  t.same(next.settled, { stamp: 5000, id: 'a' })
+  clock.now = 4000
+  const back = await walk(feeds, 1, next)
+  t.same([back.ids, back.next.settled], [[], next.settled])
+  clock.now = LATER
+  t.same((await walk(feeds, 1, back.next)).ids, ['b'])
+})
+
+t.test('what is stored after the clock went back ends a wait', async (t) => {
+  const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
+  await store.insert('entries', [entry('a', new Date(LATER - 2000))])
+  const { next } = await feeds.page(feed, undefined, 1)
+  clock.now = 10_000
+  const { items, newFrom } = await feeds.page(feed, next, 1)
+  t.same([items.length, await feeds.newest(feed, newFrom)], [0, undefined])
+  await store.insert('entries', [entry('b', new Date(9900))])
+  t.equal(await feeds.newest(feed, newFrom), 9900)
+})
+
 t.test('rows settle by what a majority has, and are read from there', async (t) => {
   const { store } = prepare(t)
   const time = { now: 9000, majority: 6000 }
@@ -227,6 +250,27 @@ t.test('rows settle by what a majority has, and are read from there', async (t) 
     ],
   )
   t.same([...new Set(readings)], [true])
+})
+
+t.test('a record that changes again while it is read is in the page, and one of the future is not', async (t) => {
+  const { store, clock } = prepare(t)
+  const change = async () => {
+    clock.now += 10
+    await store.upsert('entries', [entry('hot', new Date(clock.now))])
+  }
+  const aggregate: Store['aggregate'] = async (...query) => {
+    await change()
+    return store.aggregate(...query)
+  }
+  clock.now = 5000
+  await store.insert('entries', [entry('ahead', new Date(6000))])
+  const feeds = new Feeds({ aggregate }, clock.read, { settleMs: 1000, stamp: 'updatedAt', tombstoneDays: 90 })
+  let cursor: Cursor | undefined
+  for (let i = 0; i < 5; i++) {
+    const page = await feeds.page(feed, cursor, 1)
+    t.same([shown(page), page.hasMore], [['hot'], false])
+    cursor = page.next
+  }
 })
 
 t.test('the clock is read before the rows, so a row that is stored meanwhile is not passed', async (t) => {
@@ -292,7 +336,7 @@ t.test('an idle poll is one query', async (t) => {
   queries.length = 0
   clock.now += 1000
   await feeds.page(feed, next, 10)
-  const range = { $gte: new Date(5001), $lte: new Date(LATER + 1000) }
+  const range = { $gte: new Date(5001), $lte: new Date(LATER + 61_000) }
   const noArray = { $not: { $type: 'array' } }
   t.same(queries, [
     [
@@ -431,6 +475,75 @@ t.test('ids that are not strings stop a feed only where no cursor can go on afte
     ],
     'a page ends before them',
   )
+})
+
+t.test('a fresh page may end with an id that no cursor can hold', async (t) => {
+  const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
+  const ids = [new ObjectId('0'.repeat(24)), new ObjectId('1'.repeat(24))]
+  const stamp = new Date(5000)
+  await store.insert(
+    'entries',
+    ids.map((id) => entry(id as never, stamp)),
+  )
+  await store.insert('entries', [entry('z', new Date(5001))])
+  clock.now = 5500
+  const first = await walk(feeds, 1)
+  t.same(first.ids, ['undefined', 'z'], 'the other one of its stamp comes when it has settled')
+  clock.now = 7000
+  t.same((await walk(feeds, 3, first.next)).ids, ['undefined', 'undefined', 'z'])
+})
+
+/** A store of entries with nothing but an id of any bytes and a stamp, as no driver writes them. */
+const storeOfBytes = (ids: readonly Buffer[], stamp: Date): Pick<Store, 'aggregate'> => {
+  const documents = ids.toSorted(Buffer.compare).map((id) => {
+    const [length, time] = [Buffer.alloc(4), Buffer.alloc(8)]
+    length.writeInt32LE(id.length + 1)
+    time.writeBigInt64LE(BigInt(stamp.getTime()))
+    return bsonDocument([Buffer.from('\x02_id\0'), length, id, Buffer.from('\0\x09updatedAt\0'), time])
+  })
+  const holds = (condition: Record<string, unknown>, id: Buffer): boolean => {
+    const [field, value] = Object.entries(condition)[0] as [string, Record<string, unknown>]
+    if (field === 'updatedAt') {
+      if (value === null || value instanceof Date) return value?.getTime() === stamp.getTime()
+      const { $gt = new Date(0), $gte = stamp, $lte = stamp } = value as Record<string, Date>
+      return '$not' in value || ($gt < stamp && $gte <= stamp && $lte >= stamp)
+    }
+    if (field !== '_id') return true
+    const [[operator, bound]] = Object.entries(value) as [[string, unknown]]
+    const order = typeof bound === 'string' ? Buffer.compare(id, Buffer.from(bound)) : -1
+    return order > 0 || (order === 0 && operator === '$gte')
+  }
+  return {
+    aggregate: async ({ match, stages }) => {
+      const conditions = match.$and as Record<string, unknown>[]
+      const found = documents.filter((bytes) => {
+        const at = bytes.indexOf('_id') + 8
+        return conditions.every((condition) => holds(condition, bytes.subarray(at, bytes.indexOf('\0\x09updatedAt'))))
+      })
+      const limit = stages.find((stage) => '$limit' in stage)?.$limit as number
+      return { collection: 'entries', documents: found.slice(0, limit) } as never
+    },
+  }
+}
+
+t.test('ids that are no valid UTF-8 are neither skipped nor repeated, at every page size', async (t) => {
+  const ids = ['x\x80', 'x\xc3\xa9', 'x\xff', 'a', 'z'].map((id) => Buffer.from(id, 'latin1'))
+  const store = storeOfBytes(ids, new Date(5000))
+  const all = ids.toSorted(Buffer.compare).map((id) => id.toString('hex'))
+  for (let perPage = 1; perPage <= 6; perPage++) {
+    const { feeds } = prepare(t, {}, store as Store)
+    const seen: string[] = []
+    let cursor: Cursor | undefined
+    for (let hasMore = true; hasMore && seen.length < 10; ) {
+      const page = await feeds.page(feed, cursor, perPage)
+      for (const { document } of page.items) {
+        const { at, next } = fieldOf(document.bytes, 0, '_id') as { at: number; next: number }
+        seen.push(document.bytes.toString('hex', at + 4, next - 1))
+      }
+      ;({ hasMore, next: cursor } = page)
+    }
+    t.same(seen, all, `${perPage} a page`)
+  }
 })
 
 t.test('records without a stamp come in the order of their ids, whether it is missing or null', async (t) => {

@@ -1,4 +1,5 @@
 // Requests that wait for changes: how many look-ups they cost, and what ends them.
+import { setMaxListeners } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { Waiting } from '../../src/sync/waiting.js'
@@ -13,6 +14,7 @@ const prepare = (limits: Partial<Waiting['limits']> = {}) => {
     return feed.newest
   }
   const caller = new AbortController()
+  setMaxListeners(0, caller.signal)
   const wait = (
     from = 10,
     { key = 'key', organisation = 'org', name = 'feed', ms = 10_000, signal = caller.signal } = {},
@@ -119,6 +121,7 @@ t.test('many feeds are looked up four at once, and a wait that ends during a loo
     release = resolve
   })
   const caller = new AbortController()
+  setMaxListeners(0, caller.signal)
   const lookUp = (fails: boolean) => async () => {
     begun += 1
     await released
