@@ -32,6 +32,12 @@ const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
     file: '.ci/run',
     says: 'TEST_MONGODB_URI="$uri" npm test',
   },
+  'docs/contributing.md: FEED_HISTORIES=10000 npm test -- --timeout=600 --disable-coverage test/sync/feed-model.test.ts':
+    {
+      why: 'it takes ten minutes',
+      file: '.ci/run',
+      says: 'COPIES_SECONDS=60',
+    },
   'docs/operating.md: docker compose up --build --detach': {
     why: 'it needs Docker',
     file: 'test/rules/compose.test.ts',
