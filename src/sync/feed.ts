@@ -145,7 +145,10 @@ export class Feeds {
   async page(feed: Feed, cursor: Cursor | undefined, perPage: number, reading?: Reading): Promise<FeedPage> {
     // The clock is read before the rows: what was committed before the request began has an earlier stamp.
     const times = await this.#times()
-    const from = cursor ?? { since: times.horizon, isSettledOnly: false, settled: START, fresh: null }
+    const from = withinHorizon(
+      cursor ?? { since: times.horizon, isSettledOnly: false, settled: START, fresh: null },
+      times,
+    )
     const { since, settled, isSettledOnly } = from
     const { tombstoneDays } = this.settings
     const detail = `cursor is older than ${tombstoneDays} days; begin again with cursor=*`
@@ -155,7 +158,7 @@ export class Feeds {
     const rows = await this.#untilNow(read, times)
     const { items, next } = cutOf(rows, fitting(rows.slice(0, limit - 1)), from, times)
     const hasMore = rows.length > items.length
-    const page = { items, size: sizeOf(items), hasMore, next, newFrom: newFrom(next, times) }
+    const page = { items, size: sizeOf(items), hasMore, next, newFrom: newFrom(next) }
     return isSettledOnly && !hasMore ? withCheckpoint(feed, page, perPage, times) : page
   }
 
@@ -247,6 +250,16 @@ const BEFORE_ALL_STAMPS: FeedPosition = { stamp: FIRST_TIME.getTime(), id: null 
 const before = ({ horizon }: Times): StampBounds => ({ $lt: new Date(horizon) })
 const upTo = ({ now }: Times): StampBounds => ({ $lte: new Date(now + MAX_AHEAD_MS) })
 
+/**
+ * A cursor whose settled rows are before the horizon. Its own may be beyond it when the clock has gone back, or was ahead once.
+ * They count as fresh then: what is stored meanwhile with an earlier stamp comes when it has settled.
+ */
+const withinHorizon = (cursor: Cursor, { horizon }: Times): Cursor => {
+  const { settled, fresh, isSettledOnly } = cursor
+  if (settled.stamp === null || settled.stamp < horizon) return cursor
+  return { ...cursor, settled: { stamp: horizon, id: null }, fresh: isSettledOnly ? null : (fresh ?? settled) }
+}
+
 /** The last fresh row of a cursor, unless it has settled. After the clock has gone back, it counts for nothing. */
 const freshOf = ({ fresh }: Cursor, { horizon, now }: Times): FeedPosition | undefined =>
   fresh !== null && fresh.stamp !== null && fresh.stamp >= horizon && fresh.stamp <= now ? fresh : undefined
@@ -254,14 +267,11 @@ const freshOf = ({ fresh }: Cursor, { horizon, now }: Times): FeedPosition | und
 /** The ranges of the feed after a cursor, in order. Each is read only if those before it do not fill the page. */
 const rangesOf = (cursor: Cursor, times: Times): FeedRange[] => {
   const { settled, isSettledOnly } = cursor
-  const isPast = settled.stamp !== null && settled.stamp >= times.horizon
-  const settledRanges = isPast ? [] : rangesBehind(settled, before(times))
-  if (isSettledOnly) return settledRanges
   const fresh = freshOf(cursor, times)
-  if (fresh !== undefined) return [...settledRanges, ...rangesBehind(fresh, upTo(times))]
-  // Settled and fresh rows are one range. If the clock has gone back behind the settled ones, what comes now is fresh.
-  const isAhead = settled.stamp !== null && settled.stamp > times.now
-  return rangesBehind(isAhead ? { stamp: times.horizon, id: null } : settled, upTo(times))
+  // Without a fresh row to go on from, settled and fresh rows are one range.
+  if (fresh === undefined && !isSettledOnly) return rangesBehind(settled, upTo(times))
+  const settledRanges = rangesBehind(settled, before(times))
+  return fresh === undefined ? settledRanges : [...settledRanges, ...rangesBehind(fresh, upTo(times))]
 }
 
 const rangesBehind = ({ stamp, id, isBefore }: FeedPosition, bounds: StampBounds): FeedRange[] => {
@@ -312,7 +322,7 @@ const cutOf = (
   const next = {
     ...cursor,
     since: Math.max(cursor.since, times.horizon),
-    settled: lastSettled === undefined ? behind(cursor.settled, times) : behindAll(lastSettled.stamp ?? null),
+    settled: lastSettled === undefined ? behind(cursor.settled) : behindAll(lastSettled.stamp ?? null),
     fresh: lastFresh === undefined || hasSettled(lastFresh) ? (freshOf(cursor, times) ?? null) : freshAt(lastFresh),
   }
   return { items, next }
@@ -323,11 +333,8 @@ const behindAll = (stamp: number | null): FeedPosition =>
   stamp === null ? BEFORE_ALL_STAMPS : { stamp: stamp + 1, id: null }
 
 /** The position behind all rows that follow a position up to the horizon, which are none. */
-const behind = (position: FeedPosition, { horizon }: Times): FeedPosition => {
-  const { stamp, id } = position
-  const isDone = stamp !== null && (id === null || stamp >= horizon)
-  return isDone ? position : behindAll(stamp)
-}
+const behind = (position: FeedPosition): FeedPosition =>
+  position.stamp !== null && position.id === null ? position : behindAll(position.stamp)
 
 /** A position between two rows. If their stamps differ, it has no id, so that one range follows it instead of three. */
 const positionBetween = (last: FeedItem, next: FeedItem): FeedPosition | undefined => {
@@ -347,10 +354,9 @@ const freshAt = (row: FeedItem): FeedPosition => {
 }
 
 /** The first stamp that can be new to a copy, once a page has shown all before it. */
-const newFrom = ({ settled, fresh }: Cursor, { horizon, now }: Times): number => {
-  if (fresh !== null) return (fresh.stamp as number) + 1
-  const stamp = settled.stamp ?? FIRST_TIME.getTime()
-  return stamp > now ? horizon : stamp
+const newFrom = ({ settled, fresh }: Cursor): number => {
+  const { stamp, id } = fresh ?? settled
+  return (stamp ?? FIRST_TIME.getTime()) + Number(id !== null)
 }
 
 /**

@@ -239,8 +239,8 @@ const play = async (
   const wrongNext = [false, false]
 
   const databaseTime = (): DatabaseTime => {
-    const time = now + offset
-    return { now: time, majority: committed.length === 0 ? time : majority + offset }
+    if (committed.length === 0) majority = now
+    return { now: now + offset, majority: majority + offset }
   }
   let race: (() => Promise<void>) | undefined
   const aggregate: Store['aggregate'] = async (query, reading) => {
@@ -287,10 +287,12 @@ const play = async (
     await reachMajority()
   }
 
-  /** Whether the promise excepts a state: it was committed out of order and has not settled, or its stamp is to come. */
-  const isExcepted = ({ fresh }: Reader, id: string, state: State): boolean => {
-    const { now, majority } = databaseTime()
-    if (state.stamp > now) return true
+  /**
+   * Whether the promise excepts a state from a page that was asked for at a time: it was committed out of order and had not
+   * settled, or its stamp is to come.
+   */
+  const isExcepted = ({ fresh }: Reader, id: string, state: State, { now, majority }: DatabaseTime): boolean => {
+    if (state.stamp > databaseTime().now) return true
     const hasSettled = state.stamp < Math.min(now, majority) - settings.settleMs
     const isPassed = fresh.some(
       ({ page, ...last }) =>
@@ -298,11 +300,11 @@ const play = async (
     )
     return !hasSettled && isPassed
   }
-  const check = (reader: Reader, required: ReadonlyMap<string, number>): void => {
+  const check = (reader: Reader, required: ReadonlyMap<string, number>, time: DatabaseTime): void => {
     for (const [id, all] of states) {
       const least = required.get(id)
       if (least === undefined || all.slice(least).some(({ version }) => version === reader.copy.get(id))) continue
-      if (!isExcepted(reader, id, all.at(-1) as State)) {
+      if (!isExcepted(reader, id, all.at(-1) as State, time)) {
         throw new Error(`${id} is ${reader.copy.get(id)} in the copy, but was ${JSON.stringify(all[least])}`)
       }
     }
@@ -327,6 +329,7 @@ const play = async (
   const fetchPage = async (reader: Reader, options: Omit<Read, 'kind'>): Promise<boolean> => {
     const { perPage, instance, isKilled, isRacing } = options
     reader.required ??= new Map([...states].map(([id, all]) => [id, all.length - 1]))
+    const time = databaseTime()
     race = isRacing ? changeHotRecord : undefined
     const page = await (instances[instance] as Feeds).page(feed, reader.cursor, perPage)
     pages += 1
@@ -340,7 +343,7 @@ const play = async (
     const { fresh } = reader.cursor
     if (fresh !== null) reader.fresh.push({ page: pages, stamp: fresh.stamp as number, id: fresh.id as string })
     if (page.hasMore) return true
-    check(reader, reader.required)
+    check(reader, reader.required, time)
     reader.required = undefined
     return false
   }
