@@ -163,7 +163,7 @@ export class Share {
    */
   async count(run: () => Promise<number>): Promise<number> {
     const leave = await this.#limits.counts.enter(this.#key, this.reading.signal)
-    return run().finally(leave)
+    return run().catch(this.#limits.failAllWaiting).finally(leave)
   }
 
   /**

@@ -202,6 +202,25 @@ t.test('when one request finds that the database cannot be reached, all that wai
   t.equal(begun.length, 1, 'the handler ran only once')
 })
 
+t.test('when the database is gone, no count begins that waited for its turn', async (t) => {
+  const go = new EventEmitter()
+  let counts = 0
+  const { get } = await served(t, async ({ share }) => {
+    const counted = share.count(async () => {
+      counts += 1
+      await once(go, 'end')
+      throw new StoreUnavailable(new Error('gone'))
+    })
+    await setTimeout(20)
+    return counted
+  })
+  const all = [1, 2, 3, 4, 5].map(() => get('/a'))
+  await until(() => counts === 2)
+  go.emit('end')
+  for (const response of await Promise.all(all)) t.match(response.json(), { code: 'service_unavailable' })
+  t.equal(counts, 2)
+})
+
 t.test(
   'a key with unread responses is refused before anything is read from the store, and other keys are served',
   async (t) => {
