@@ -50,10 +50,11 @@ export interface MongoSettings {
 
 /**
  * The driver's interval between heartbeats, and its time limit for a heartbeat and for a new connection, in
- * milliseconds. After both together the driver aborts all operations on a server that no longer responds.
+ * milliseconds. After both together the driver aborts all operations on a server that no longer responds. One that waits
+ * for a new connection may wait for two in a row.
  */
 const HEARTBEAT_MS = 1500
-const CONNECT_MS = 2000
+const CONNECT_MS = 1800
 /** How often a read is tried again, and how long after it began, in milliseconds. */
 const RETRIES = 2
 const RETRY_MS = 1000
@@ -442,6 +443,8 @@ const clientOptions = (settings: MongoSettings): MongoClientOptions => {
     connectTimeoutMS: CONNECT_MS,
     waitQueueTimeoutMS: Math.max(timeoutMs, queryTimeoutMs),
     heartbeatFrequencyMS: HEARTBEAT_MS,
+    // Otherwise, a read whose new connection failed would wait for a server once more, after it had waited for long.
+    maxAdaptiveRetries: 0,
     readPreference,
   }
   const named = new Set([...new URLSearchParams(uri.replace(/^[^?]*/, '')).keys()].map((name) => name.toLowerCase()))
