@@ -41,7 +41,11 @@ app.get<{ Querystring: EntryListQuery }>(
     const pageCount = Math.ceil(total / perPage)
     const link = (page: number) => `http://${request.host}/v1/entries?page=${page}&perPage=${perPage}`
     const pageLinks = { current: link(page), next: link(page + 1), previous: link(page - 1) }
-    return { success: true, data: found.map(withId), _metadata: { total, perPage, pageCount, pageLinks } }
+    return {
+      success: true,
+      data: found.map(withId),
+      _metadata: { total, perPage, pageCount, hasMore: page < pageCount, pageLinks },
+    }
   },
 )
 
