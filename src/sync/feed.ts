@@ -95,14 +95,14 @@ export class Feeds {
   async beginAt(feed: Feed, since: Date, reading?: Reading): Promise<Cursor> {
     const times = await this.#times()
     const { horizon } = times
-    const time = since.getTime()
-    if (time > 0) {
+    const time = Math.min(since.getTime(), horizon)
+    if (time !== 0) {
       this.#requireKnown(
         time,
         times,
         `changedSince is older than ${this.settings.tombstoneDays} days; begin again with changedSince=${BEGINNING}`,
       )
-      return { since: time, isSettledOnly: true, settled: { stamp: Math.min(time, horizon), id: null }, fresh: null }
+      return { since: time, isSettledOnly: true, settled: { stamp: time, id: null }, fresh: null }
     }
     if ((await this.#rowsIn(feed, { stamp: null }, 1, reading)).length > 0) {
       const message =
