@@ -59,7 +59,8 @@ const urlProblem = (
 
 /** Whether the path of a URL leads to a route. The router finds only routes of the request's own method. */
 const leadsTo = (url: string) => {
-  const path = decodeURI(url.replace(/[?#].*/s, '')).split('/')
+  // A request to a proxy has the scheme and the host too (RFC 9112, section 3.2.2).
+  const path = decodeURI(url.replace(/^https?:\/\/[^/?#]*|[?#].*/gis, '')).split('/')
   return (route: readonly string[]): boolean =>
     route.length === path.length && route.every((part, n) => part.startsWith(':') || part === path[n])
 }

@@ -6,6 +6,7 @@ import { fromPayload, positionOf, type Start, sortValueOf, toPayload } from '../
 import { decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from '../paging/token.js'
 import { rangesAfter } from '../pipelines/keyset.js'
 import { type Listing, orderOf, type Scope, type Slice } from '../pipelines/stages.js'
+import { idOf } from '../serializer/items.js'
 
 /** The page before or after a page. It begins at a position, or if there is none, it is found by its number. */
 export interface Neighbour {
@@ -46,13 +47,17 @@ export const readPage = async (listing: Listing, start: Start | undefined, read:
       : list.upTo(last)
 
   const { field } = orderOf(listing, isBackward)
+  const following = isBackward ? undefined : rows[perPage]
   const neighbour = (isBackward: boolean): Neighbour => {
     const row = isBackward ? shown[0] : shown.at(-1)
     // The way back from an empty page begins with what is exactly at the position.
     if (row === undefined) return { start: start && { position: start.position, isBackward, isInclusive: true } }
     const position = positionOf(row, field)
-    if (position === undefined && listing.cursor !== undefined) throw unplaced(list.collection, row, field)
-    return { start: position && { position, isBackward, isInclusive: false } }
+    if (position !== undefined) return { start: { position, isBackward, isInclusive: false } }
+    if (isBackward) return { start: undefined }
+    const next = following && positionOf(following, field)
+    if (next === undefined && listing.cursor !== undefined) throw unplaced(list.collection, row, field)
+    return { start: next && { position: next, isBackward, isInclusive: true } }
   }
   // The page that led here is on the side where this page's position is, so there is always a link back to it.
   const hasNext = isBackward || hasMore
@@ -104,9 +109,8 @@ const readInOrder = async (listing: Listing, slice: Slice, read: Read): Promise<
 
 /** The error for a record from which no cursor can go on. The page can still be read by its number. */
 const unplaced = (collection: string, row: Buffer, field: string): UnwritableDocument => {
-  const id = positionOf(row, '_id')?.id
   const reason = 'has a value from which no cursor can go on'
-  return new UnwritableDocument(collection, id ?? '?', id === undefined ? '_id' : field, reason)
+  return new UnwritableDocument(collection, idOf(row), positionOf(row, '_id') === undefined ? '_id' : field, reason)
 }
 
 export interface ListTokens {

@@ -1,11 +1,9 @@
 // Writes the items of a feed, which have different schemas: records, and what stands for those that were deleted or do not
 // fit their schema. One bad record does not fail the page.
 
-import { isUtf8 } from 'node:buffer'
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
-import { Bson, type BsonDocument, reading, UnwritableDocument } from '../bson/reader.js'
-import { fieldOf } from '../bson/values.js'
-import { attempt, NO_ID, type Skipped, writeEach } from './items.js'
+import type { BsonDocument } from '../bson/reader.js'
+import { attempt, type Skipped, writeEach } from './items.js'
 import type { Output } from './output.js'
 import { isInstant, TIME_BYTES, writeTime } from './scalars.js'
 import { compileDocuments } from './writer.js'
@@ -38,10 +36,7 @@ export const compileFeedItems = ([record, deleted]: readonly TSchema[], named: R
 
   /** Writes an item. Returns false if it is to be skipped. */
   const write = ({ document, isDeleted, stamp }: FeedItem, out: Output, skipped: Skipped | undefined): boolean => {
-    const unreadable = attempt(document, () => {
-      requireText(document)
-      ;(isDeleted ? tombstones : records).document(document, out)
-    })
+    const unreadable = attempt(document, () => (isDeleted ? tombstones : records).document(document, out))
     if (unreadable !== undefined) {
       if (skipped !== undefined) {
         skipped.add(unreadable)
@@ -57,14 +52,6 @@ export const compileFeedItems = ([record, deleted]: readonly TSchema[], named: R
   /** Writes all items as a JSON array, in steps of about `size` bytes of BSON. */
   return (items: readonly FeedItem[], size: number, out: Output, skipped?: Skipped): Generator<void> =>
     writeEach(items, size, out, (item) => write(item, out, skipped))
-}
-
-/** A copy finds a record by its id, in the other operations too. They take texts alone. */
-const requireText = ({ collection, bytes }: BsonDocument): void => {
-  const id = reading(collection, () => fieldOf(bytes, 0, '_id'))
-  // Without an id it does not fit its schema.
-  if (id === undefined || (id.type === Bson.string && isUtf8(bytes.subarray(id.at + 4, id.next - 1)))) return
-  throw new UnwritableDocument(collection, NO_ID, '_id', 'is not a string of valid UTF-8')
 }
 
 /** Adds the stamp to the item that was just written, in place of the brace that ends it. */

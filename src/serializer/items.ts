@@ -1,6 +1,14 @@
 // Writes a page record by record, where one that does not fit its schema must not fail the page: in feeds, and where the
 // request wants such records left out.
-import { Bson, type BsonDocument, MAX_RESPONSE_BYTES, ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
+import { isUtf8 } from 'node:buffer'
+import {
+  Bson,
+  type BsonDocument,
+  MAX_RESPONSE_BYTES,
+  ResponseTooLarge,
+  reading,
+  UnwritableDocument,
+} from '../bson/reader.js'
 import { fieldOf, stringOf } from '../bson/values.js'
 import type { Output } from './output.js'
 
@@ -25,17 +33,26 @@ export class Skipped {
 }
 
 /** Stands for an id that cannot be shown. */
-export const NO_ID = '?'
+const NO_ID = '?'
 
 /** The id of a document as an error has it. Unlike the writer, it needs no more of the document than what is before it. */
-const idOf = (bytes: Buffer): string => {
+export const idOf = (bytes: Buffer): string => {
   const id = fieldOf(bytes, 0, '_id')
   return id?.type === Bson.objectId ? bytes.toString('hex', id.at, id.next) : (stringOf(bytes, id) ?? NO_ID)
+}
+
+/** A copy finds a record by its id, in all operations. They take texts alone. */
+const requireText = ({ collection, bytes }: BsonDocument): void => {
+  const id = reading(collection, () => fieldOf(bytes, 0, '_id'))
+  // Without an id it does not fit its schema.
+  if (id === undefined || (id.type === Bson.string && isUtf8(bytes.subarray(id.at + 4, id.next - 1)))) return
+  throw new UnwritableDocument(collection, NO_ID, '_id', 'is not a string of valid UTF-8')
 }
 
 /** Writes a document, or says why it does not fit. In that case nothing was written. */
 export const attempt = (document: BsonDocument, write: () => void): Unreadable | undefined => {
   try {
+    requireText(document)
     write()
     return undefined
   } catch (error) {

@@ -105,9 +105,12 @@ export class Feeds {
       return { since: time, isSettledOnly: true, settled: { stamp: time, id: null }, fresh: null }
     }
     if ((await this.#rowsIn(feed, { stamp: null }, 1, reading)).length > 0) {
-      const message =
-        'Records without a change stamp would be missing; `npm run db:stamp` stamps them, and cursor=* shows them'
-      throw problem('records_without_stamp', message)
+      const { stamp } = this.settings
+      const remedy = stamp === 'changedAt' ? '`npm run db:stamp` stamps them' : 'whoever writes them has to set it'
+      throw problem(
+        'records_without_stamp',
+        `Records without ${stamp} would be missing; ${remedy}. cursor=* shows them`,
+      )
     }
     return { since: horizon, isSettledOnly: true, settled: BEFORE_ALL_STAMPS, fresh: null }
   }
@@ -128,11 +131,14 @@ export class Feeds {
     const lookUp = (from: number) => this.newest(feed, from, isSettledOnly)
     for (;;) {
       const found = await this.page(feed, cursor, perPage, place.reading)
-      const ms = until - performance.now()
-      if (found.items.length > 0 || ms <= 0) return found
+      const left = until - performance.now()
+      if (found.items.length > 0 || left <= 0 || waiting.isClosed) return found
       place.leave()
       const { signal } = place.reading
-      if (!(await waiting.wait(feed.scope, name, lookUp, { from: found.newFrom, ms, signal }))) return found
+      // What was committed after a later stamp had been shown comes when it has settled. No look-up finds it.
+      const ms = found.next.fresh === null ? left : Math.min(left, this.settings.settleMs + 1)
+      if (!(await waiting.wait(feed.scope, name, lookUp, { from: found.newFrom, ms, signal })) && ms === left)
+        return found
       await place.enter()
     }
   }
@@ -159,7 +165,9 @@ export class Feeds {
     const { items, next } = cutOf(rows, fitting(rows.slice(0, limit - 1)), from, times)
     const hasMore = rows.length > items.length
     const page = { items, size: sizeOf(items), hasMore, next, newFrom: newFrom(next) }
-    return isSettledOnly && !hasMore ? withCheckpoint(feed, page, perPage, times) : page
+    if (!isSettledOnly || hasMore) return page
+    const restMs = Math.min(DAY_MS, (tombstoneDays * DAY_MS) / 2)
+    return page.newFrom > times.now - restMs ? page : withCheckpoint(feed, page, perPage, times)
   }
 
   async #times(): Promise<Times> {
@@ -360,11 +368,10 @@ const newFrom = ({ settled, fresh }: Cursor): number => {
 }
 
 /**
- * Adds an item to the last page of a walk by times that has found nothing new for a day. Its stamp is a time from which such a
+ * Adds an item to the last page of a walk by times that has found nothing new for long. Its stamp is a time from which such a
  * walk can begin later: that of the newest record would be too old one day.
  */
-const withCheckpoint = ({ resource }: Feed, page: FeedPage, perPage: number, { horizon, now }: Times): FeedPage => {
-  if (page.newFrom > now - DAY_MS) return page
+const withCheckpoint = ({ resource }: Feed, page: FeedPage, perPage: number, { horizon }: Times): FeedPage => {
   if (page.items.length === perPage) return { ...page, hasMore: true }
   const document = new BsonDocument(resource.collection, checkpointAt(horizon))
   const item: FeedItem = { document, isDeleted: true, stamp: horizon }

@@ -39,7 +39,8 @@ export class Waiting {
   readonly #feeds = new Map<string, Feed>()
   readonly #byOrganisation = new Counts()
   readonly #byKey = new Counts()
-  #isClosed = false
+  /** Whether the service closes. Then nobody waits any more. */
+  isClosed = false
   #timer: NodeJS.Timeout | undefined
 
   constructor(readonly limits: WaitingLimits) {}
@@ -57,7 +58,7 @@ export class Waiting {
     lookUp: LookUp,
     { from, ms, signal }: { from: number; ms: number; signal: AbortSignal },
   ): Promise<boolean> {
-    if (this.#isClosed) return Promise.resolve(false)
+    if (this.isClosed) return Promise.resolve(false)
     if (!this.#hasPlace(owner)) return Promise.reject(new Overloaded(REFUSAL))
     return new Promise<boolean>((resolve, reject) => {
       const over = (): void => {
@@ -87,7 +88,7 @@ export class Waiting {
 
   /** Ends all waits. A later wait ends at once. */
   close(): void {
-    this.#isClosed = true
+    this.isClosed = true
     for (const { waiters } of this.#feeds.values()) for (const { end } of waiters) end(false)
   }
 

@@ -32,6 +32,20 @@ t.test('an invalid body closes the connection after the response to its request'
   t.same(statusesIn(await send(port, `${head}garbage\r\n\r\n`)), [405])
 })
 
+t.test('a wrong method is told also to a caller who sends scheme and host', async (t) => {
+  const { app } = await testApp(t)
+  const port = await listen(app)
+  for (const [target, status] of [
+    ['http://x/v1/entries', 405],
+    ['HTTP://x:80/openapi.json?x', 405],
+    ['http://x/v1', 404],
+    ['http://x', 404],
+  ] as const) {
+    const received = await send(port, `POST ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+    t.same(statusesIn(received), [status], target)
+  }
+})
+
 t.test('a HEAD request that cannot be parsed gets no body', async (t) => {
   const { app } = await testApp(t)
   const port = await listen(app)

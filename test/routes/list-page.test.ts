@@ -145,16 +145,27 @@ t.test('the way back from an empty page begins with the record at its position',
 })
 
 t.test(
-  'a record without a position ends a walk by cursor with an error that names it, and a link has none',
+  'two records without a position end a walk by cursor with an error that names the first, and a link has none',
   async (t) => {
     const listing = { sortBy: 'duration', sortOrder: 'asc', perPage: 1 } as const
-    const store = await storeOf(t, ['s', {}, false])
+    const store = await storeOf(t, ['s', {}, {}, false])
     const read = pageReader(store, 'org', listing)
     const objects = await read((await read('*', 'cursor')).next, 'cursor').catch((error: unknown) => error)
     t.match(objects, { name: 'UnwritableDocument', collection: 'entries', id: 'e1', field: 'duration' })
     t.match(await read((await read()).next), { ids: ['e1'], next: undefined })
   },
 )
+
+t.test('behind a record without a position, a list goes on with the next one', async (t) => {
+  const store = await storeOf(t, [1, {}, true])
+  for (const way of ['cursor', 'after'] as const) {
+    const read = pageReader(store, 'org', { sortBy: 'duration', sortOrder: 'asc', perPage: 1 })
+    const ids: string[] = []
+    let page = await (way === 'cursor' ? read('*', 'cursor') : read())
+    for (; page.next !== undefined; page = await read(page.next, way)) ids.push(...page.ids)
+    t.same([...ids, ...page.ids], ['e0', 'e1', 'e2'], way)
+  }
+})
 
 t.test('a record whose id is no string is named without it', async (t) => {
   const list = listOf([[[['_id', 1]], [['_id', 2]]]], 'entries')

@@ -23,7 +23,7 @@ t.test('what is said of a record names it, and an embedded record if that one do
   const objectId = documentOf([['_id', new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17')]])
   t.same(attempt(objectId, failing('things', '665f1c2ab8d4e0a1c3f20b17')), {
     id: '665f1c2ab8d4e0a1c3f20b17',
-    message: 'name is missing',
+    message: '_id is not a string of valid UTF-8',
   })
   const error = new Error('other')
   t.throws(

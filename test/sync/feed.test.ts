@@ -10,6 +10,7 @@ import { embeddedStore } from '../../src/store/embedded.js'
 import type { Store } from '../../src/store/store.js'
 import type { Cursor } from '../../src/sync/cursor.js'
 import { type FeedPage, type FeedSettings, Feeds } from '../../src/sync/feed.js'
+import { Waiting } from '../../src/sync/waiting.js'
 import { testStore } from '../support/store.js'
 import { A, a, B, b } from '../support/tenants.js'
 
@@ -380,6 +381,32 @@ t.test('a walk by changedSince begins at a time, and shows settled rows alone', 
   }
 })
 
+t.test('a wait goes on until what was committed late has settled, unless the service closes', async (t) => {
+  const store = testStore(t)
+  const began = performance.now()
+  const read = async () => {
+    const now = 10_000 + Math.floor(performance.now() - began)
+    return { now, majority: now }
+  }
+  const feeds = new Feeds(store, read, { settleMs: 200, stamp: 'updatedAt', tombstoneDays: 90 })
+  const waiting = new Waiting({ max: 10, maxPerKey: 10, intervalMs: 10 })
+  const place = { reading: { signal: new AbortController().signal }, enter: async () => {}, leave: () => {} }
+  await store.insert('entries', [entry('b', new Date(9999))])
+  const { next } = await feeds.page(feed, undefined, 10)
+  await store.insert('entries', [entry('a', new Date(9998))])
+  const wait = (cursor: Cursor) =>
+    feeds.pageOrWait({ scope: { ...scope, keyId: 'key' }, resource: entries }, cursor, 10, {
+      place,
+      waiting,
+      waitMs: 20_000,
+    })
+  t.equal(shown(await wait(next))[0], 'a')
+  await store.insert('entries', [entry('c', new Date(10_000 + Math.floor(performance.now() - began)))])
+  const last = await walk(feeds, 10, next)
+  waiting.close()
+  t.same(shown(await wait(last.next)), [], 'at once')
+})
+
 t.test('a walk by changedSince that has rested for a day ends with a checkpoint', async (t) => {
   const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
   await store.insert('entries', [entry('a', new Date(5000)), entry('b', new Date(6000))])
@@ -402,6 +429,10 @@ t.test('a walk by changedSince that has rested for a day ends with a checkpoint'
   }
   clock.now = now - 1
   t.same((await walk(feeds, 10, await feeds.beginAt(feed, new Date(5000)))).ids, ['a', 'b'])
+  const forgetful = prepare(t, { settleMs: 1000, tombstoneDays: 1 }, store)
+  forgetful.clock.now = DAY / 2 + 6001
+  const early = await walk(forgetful.feeds, 10, await forgetful.feeds.beginAt(feed, new Date(5000)))
+  t.same(early.ids, ['a', 'b', '-checkpoint'], 'before the time of the newest record is too old')
   const empty = { scope: { organisation: B }, resource: entries }
   t.same(shown(await feeds.page(empty, await feeds.beginAt(empty, new Date(0)), 10)), ['-checkpoint'])
 })
