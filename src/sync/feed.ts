@@ -35,7 +35,7 @@ import type { Owner, Waiting } from './waiting.js'
 const DAY_MS = 86_400_000
 /** The most bytes of BSON in a page. Written as JSON, they are still below the limit of a response. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
-/** How far ahead of the clock a stamp may be that is read, in milliseconds. No read takes longer. */
+/** How far ahead of the clock a stamp may be that is read, in milliseconds: longer than a page takes to be read. */
 const MAX_AHEAD_MS = 60_000
 /** How much of a longer id its error shows. */
 const SHOWN_LENGTH = 100
@@ -135,10 +135,12 @@ export class Feeds {
       if (found.items.length > 0 || left <= 0 || waiting.isClosed) return found
       place.leave()
       const { signal } = place.reading
-      // What was committed after a later stamp had been shown comes when it has settled. No look-up finds it.
-      const ms = found.next.fresh === null ? left : Math.min(left, this.settings.settleMs + 1)
-      if (!(await waiting.wait(feed.scope, name, lookUp, { from: found.newFrom, ms, signal })) && ms === left)
-        return found
+      // What was committed after a later stamp had been shown comes when it has settled. No look-up finds it. While the
+      // majority lags behind, fresh rows settle later, so the page is read no more often than a look-up.
+      const untilSettled = Math.max(this.settings.settleMs + 1, waiting.limits.intervalMs)
+      const ms = found.next.fresh === null ? left : Math.min(left, untilSettled)
+      const hasChanged = await waiting.wait(feed.scope, name, lookUp, { from: found.newFrom, ms, signal })
+      if (!hasChanged && ms === left) return found
       await place.enter()
     }
   }
@@ -204,10 +206,11 @@ export class Feeds {
    * of the beginning, but it belongs to the page: its earlier change is not there any more. So the clock is read once more.
    */
   async #untilNow(rows: FeedItem[], { now }: Times): Promise<FeedItem[]> {
-    const isAfter = (time: number) => (row: FeedItem) => row.stamp !== undefined && row.stamp > time
-    if (!rows.some(isAfter(now))) return rows
-    const end = await this.#times()
-    return rows.filter((row) => !isAfter(end.now)(row))
+    const isUpTo =
+      (time: number) =>
+      ({ stamp }: FeedItem): boolean =>
+        stamp === undefined || stamp <= time
+    return rows.every(isUpTo(now)) ? rows : rows.filter(isUpTo((await this.#times()).now))
   }
 
   /** The newest stamp at or after a time that a feed shows now, or undefined if it shows none. */
@@ -340,7 +343,7 @@ const cutOf = (
 const behindAll = (stamp: number | null): FeedPosition =>
   stamp === null ? BEFORE_ALL_STAMPS : { stamp: stamp + 1, id: null }
 
-/** The position behind all rows that follow a position up to the horizon, which are none. */
+/** The position from which a copy goes on when no settled row follows its own: behind all rows of that stamp. */
 const behind = (position: FeedPosition): FeedPosition =>
   position.stamp !== null && position.id === null ? position : behindAll(position.stamp)
 

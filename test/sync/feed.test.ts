@@ -407,6 +407,23 @@ t.test('a wait goes on until what was committed late has settled, unless the ser
   t.same(shown(await wait(last.next)), [], 'at once')
 })
 
+t.test('while the majority lags behind, a wait reads the page no more often than it looks up the feed', async (t) => {
+  const store = testStore(t)
+  await store.insert('entries', [entry('a', new Date(9999))])
+  let pages = 0
+  const read = async () => ({ now: 10_000, majority: 9000 })
+  const feeds = new Feeds(store, read, { settleMs: 0, stamp: 'updatedAt', tombstoneDays: 90 })
+  const { next } = await feeds.page(feed, undefined, 10)
+  const waiting = new Waiting({ max: 10, maxPerKey: 10, intervalMs: 100 })
+  const enter = async () => {
+    pages += 1
+  }
+  const place = { reading: { signal: new AbortController().signal }, enter, leave: () => {} }
+  const owned = { scope: { ...scope, keyId: 'key' }, resource: entries }
+  t.same(shown(await feeds.pageOrWait(owned, next, 10, { place, waiting, waitMs: 350 })), [])
+  t.ok(pages > 0 && pages <= 4, `${pages} pages`)
+})
+
 t.test('a walk by changedSince that has rested for a day ends with a checkpoint', async (t) => {
   const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
   await store.insert('entries', [entry('a', new Date(5000)), entry('b', new Date(6000))])
