@@ -40,6 +40,7 @@ const prepare = async (uri: string, say: (text: string) => void) => {
     if ((await store.dangerouslyFind('seeds', 'attacks')) === undefined) {
       for (const { collection, documents } of seeded)
         await store.insert(collection, documents as never, { skipTaken: true })
+      // The seed has documents of all collections in one list, so the caller names the type.
       const sample = <T>(name: string): T =>
         seeded.find(({ collection }) => collection === name)?.documents[0] as unknown as T
       const agents = Array.from(

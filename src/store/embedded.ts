@@ -129,8 +129,12 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     },
     async remove(name, organisation, ids) {
       const found = [...new Set(ids)].filter((id) => table(name).find(id)?.organisation === organisation)
-      const tombstones: Tombstone[] = found.map((_id) => ({ _id, deletedFrom: organisation, deletedAt: now() }))
-      table(name).put(tombstones as unknown as Document[])
+      const tombstoneOf = (_id: string): Tombstone & Document => ({
+        _id,
+        deletedFrom: organisation,
+        deletedAt: now(),
+      })
+      table(name).put(found.map(tombstoneOf))
       return found.length
     },
     async now() {
