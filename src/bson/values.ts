@@ -12,11 +12,16 @@ export const fieldOf = (bytes: Buffer, start: number, name: string): Element | u
     const type = bytes[from] as number
     const at = cstringEnd(bytes, from + 1, last)
     const next = valueEnd(bytes, type, at, last)
-    if (at - from - 2 === name.length && bytes.toString('latin1', from + 1, at - 1) === name)
-      return { name, type, at, next }
+    if (at - from - 2 === name.length && isAt(bytes, from + 1, name)) return { name, type, at, next }
     from = next
   }
   return undefined
+}
+
+/** Whether these ASCII characters are at a place. */
+const isAt = (bytes: Buffer, place: number, text: string): boolean => {
+  for (let i = 0; i < text.length; i++) if (bytes[place + i] !== text.charCodeAt(i)) return false
+  return true
 }
 
 /** A date in milliseconds, or undefined if the element is missing or not a date. */

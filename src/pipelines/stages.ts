@@ -97,6 +97,17 @@ export class Query {
     return new Query(collection, isDigest ? counted : match, counted, stages, references)
   }
 
+  /** Like in(), for whole documents. It also finds an organisation in an array, which the caller has to look for. */
+  static withArrays(
+    { organisation }: Scope,
+    collection: RecordCollection,
+    conditions: readonly Condition[],
+    stages: readonly Stage[],
+  ): Query {
+    const match = { $and: [...conditions, { organisation }] }
+    return new Query(collection, match, match, stages, [])
+  }
+
   /** A query for the tombstones of records that were deleted from the scope's organisation. */
   static deletedFrom(
     { organisation }: Scope,

@@ -11,7 +11,7 @@ import * as conditions from 'mingo/operators/query'
 import { Query as Criteria } from 'mingo/query'
 import type { Options } from 'mingo/types'
 import { resolve } from 'mingo/util'
-import { BSON, Long } from 'mongodb'
+import { BSON, Long, ObjectId } from 'mongodb'
 import { BsonList } from '../bson/reader.js'
 import {
   CHANGED_AT,
@@ -241,6 +241,12 @@ const context = Context.init({
     $gte: ordered((order) => order >= 0),
     $lt: ordered((order) => order < 0),
     $lte: ordered((order) => order <= 0),
+    // Unlike mingo's, it knows ObjectIds.
+    $type: (path: string, types: unknown, options: Options) => {
+      const isOfType = conditions.$type(path, types, options)
+      const hasObjectId = [types].flat().includes('objectId')
+      return (document: Document) => isOfType(document) || (hasObjectId && resolve(document, path) instanceof ObjectId)
+    },
   },
   // The cast is necessary because mingo's type requires each operator to be of all operator types at once.
 } as unknown as Parameters<typeof Context.init>[0])

@@ -2,6 +2,7 @@
 // their stamps. First come the rows that are older than the horizon. No write commits before them any more, so a copy goes
 // on after them for good. Then come the younger ones, which come once more when they have settled.
 import {
+  Bson,
   BsonDocument,
   type BsonList,
   bsonDocument,
@@ -229,8 +230,14 @@ export class Feeds {
   /** The first rows of a range in their order. */
   async #rowsIn({ scope, resource }: Feed, range: FeedRange, limit: number, reading?: Reading): Promise<FeedItem[]> {
     const { stamp } = this.settings
-    const read = (range: FeedRange): Promise<BsonList> =>
-      this.store.aggregate(rowsIn(scope, resource, stamp, range, limit), { ...reading, isMajority: true })
+    const aggregate = (range: FeedRange, isWithoutArrays: boolean): Promise<BsonList> => {
+      const query = rowsIn(scope, resource, stamp, range, limit, isWithoutArrays)
+      return this.store.aggregate(query, { ...reading, isMajority: true })
+    }
+    const read = async (range: FeedRange): Promise<BsonList> => {
+      const list = await aggregate(range, false)
+      return hasArray(list, stamp) ? aggregate(range, true) : list
+    }
     const list = await read(range)
     if (!hasNoStamps(range)) return this.#inOrder(rowsOf(list, stamp)).slice(0, limit)
     const { collection, documents } = list
@@ -413,6 +420,12 @@ const rowsOf = ({ collection, documents }: BsonList, field: Stamp): FeedItem[] =
       return { document: new BsonDocument(collection, bytes), isDeleted, stamp }
     }),
   )
+
+/** Whether a document of a list has an array in place of its organisation or its stamp. */
+const hasArray = ({ collection, documents }: BsonList, stamp: Stamp): boolean => {
+  const isArray = (bytes: Buffer, field: string) => fieldOf(bytes, 0, field)?.type === Bson.array
+  return reading(collection, () => documents.some((bytes) => isArray(bytes, 'organisation') || isArray(bytes, stamp)))
+}
 
 /** A record with the field of tombstones by mistake also has an organisation, mostly as one of its first fields. */
 const isTombstone = (bytes: Buffer): boolean =>
