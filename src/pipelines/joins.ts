@@ -28,6 +28,8 @@ const isIdOrNull = (field: string): Expression => ({
 /** What a shape says of references, before a request gives them its scope. */
 export interface ReferencesTo {
   readonly fields: readonly string[]
+  /** What is shown of the documents. */
+  readonly shown: TObject
   readonly ofScope: (scope: Scope) => References
 }
 
@@ -36,9 +38,17 @@ export const referencesTo = (from: CollectionName, fields: readonly string[], sh
   const kept = pick(shown)
   return {
     fields,
+    shown,
     ofScope: (scope) => ({ fields, find: (ids) => Query.in(scope, from, [{ _id: { $in: ids } }], [kept]) }),
   }
 }
+
+/** What follows the name of a field that has an id, in the name of the one that has the record as well. */
+export const NAMED = ':named'
+
+/** The record of a field beside its id, as far as `shown` shows it. */
+export const nameOf = (from: CollectionName, field: string, shown: TObject): ReferencesTo =>
+  referencesTo(from, [`${field}${NAMED}`], shown)
 
 /** Embeds the admins who created and last changed a record. */
 export const embedAuthors = { createdBy: embed('users'), modifiedBy: embed('users') }

@@ -1,11 +1,19 @@
-// Every response is JSON, so a request whose Accept header excludes JSON fails. Sets the headers that all responses
+// Responses are JSON unless their route says otherwise, so a request whose Accept header excludes that fails. Sets the headers that all responses
 // share.
-import type { FastifyInstance, onSendHookHandler } from 'fastify'
+import type { FastifyInstance, FastifyRequest, onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { problem } from '../http/problems.js'
 
 /** The media type of all responses, in the two ways in which callers name it. */
 const TYPES = ['application/json', 'application/json;charset=utf-8']
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The media type of the response to a request, if it is not JSON. Problems always are. */
+    mediaTypeOf?: (request: FastifyRequest) => string | undefined
+  }
+}
+
 export const JSON_HEADERS = {
   'cache-control': 'private, no-cache',
   vary: 'authorization, accept, accept-encoding, origin',
@@ -16,7 +24,9 @@ export const jsonOnlyPlugin = fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', (request, reply, next) => {
       reply.headers(JSON_HEADERS)
-      next(request.accepts().type(TYPES) === false ? notAcceptable() : undefined)
+      const mediaType = request.routeOptions.config.mediaTypeOf?.(request)
+      const isAccepted = request.accepts().type(mediaType === undefined ? TYPES : [mediaType]) !== false
+      next(isAccepted ? undefined : notAcceptable(mediaType))
     })
     app.addHook('onRoute', (route) => {
       // Fastify adds the route of HEAD itself, with a hook of its own.
@@ -32,7 +42,7 @@ const withoutLengthOf304: onSendHookHandler = (_request, reply, payload, next) =
   next(null, payload)
 }
 
-const notAcceptable = () =>
-  problem('not_acceptable', 'Responses are application/json', {
-    errors: [{ in: 'header', name: 'Accept', message: 'excludes application/json', allowed: ['application/json'] }],
+const notAcceptable = (mediaType = 'application/json') =>
+  problem('not_acceptable', `Responses are ${mediaType}`, {
+    errors: [{ in: 'header', name: 'Accept', message: `excludes ${mediaType}`, allowed: [mediaType] }],
   })
