@@ -1,5 +1,5 @@
 // What the columns of a Parquet file are: from the schema of a row to a plain description, which can be sent to a thread.
-import type { TObject, TSchema } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import { isJoined, isListed } from '../../schemas/kit.js'
 
 /** What a value is. An object of a row itself has no column: its fields have, such as `location.state`. */
@@ -19,7 +19,7 @@ export interface Field {
 
 /** The fields of a schema, as the serializer reads them. `named` are the schemas that a `$ref` may name. */
 export const fieldsOf = ({ properties }: TSchema, named: ReadonlyMap<string, TSchema>): Field[] =>
-  Object.entries<TSchema>((properties as TObject['properties'] | undefined) ?? {}).map(([name, property]) => ({
+  Object.entries<TSchema>(properties).map(([name, property]) => ({
     name,
     stored: name === 'id' ? '_id' : name,
     shape: shapeOf(property, named),

@@ -14,7 +14,7 @@ export interface Description {
 }
 
 /** A group of rows is held in memory until it is written. It ends at whichever comes first: rows, or bytes of BSON. */
-const GROUP_ROWS = 4000
+const GROUP_ROWS = 2000
 const GROUP_BYTES = 8 * 1024 * 1024
 
 export class ParquetEncoder {
@@ -60,8 +60,13 @@ export class ParquetEncoder {
   }
 
   #writeGroup(): void {
-    const columnData = this.#columns.map(({ name, values }) => ({ name, data: values }))
-    if (this.#points !== undefined) columnData.push({ name: GEOMETRY, data: this.#points.take() })
+    // Least and largest values let a reader skip groups. In lists of texts and in points they help no one.
+    const columnData = this.#columns.map(({ name, shape, values }) => ({
+      name,
+      data: values,
+      statistics: shape.kind !== 'list',
+    }))
+    if (this.#points !== undefined) columnData.push({ name: GEOMETRY, data: this.#points.take(), statistics: false })
     this.#writer.write({ columnData, rowGroupSize: this.#rows })
     for (const column of this.#columns) column.values = []
     this.#rows = 0

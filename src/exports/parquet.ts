@@ -12,7 +12,10 @@ interface Waiting {
 
 /** The worker, and who waits for its replies. It keeps the process alive only while someone waits. */
 class ParquetThread {
-  readonly #worker = new Worker(new URL('./parquet-worker.js', import.meta.url))
+  readonly #worker = new Worker(new URL('./parquet-worker.js', import.meta.url), {
+    // Values live until their group of rows is written. More room for young ones would only put off collecting them.
+    resourceLimits: { maxYoungGenerationSizeMb: 6 },
+  })
   /** In the order of their tasks, which is that of the replies. */
   #waiting: Waiting[] = []
   #fault: Error | undefined

@@ -1,14 +1,24 @@
+// Whole files: what they hold, and the worker that writes them.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Worker } from 'node:worker_threads'
 import { Type } from '@sinclair/typebox'
 import fc from 'fast-check'
 import { BSON } from 'mongodb'
 import t from 'tap'
 import { DispatchListItem } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem } from '../../schemas/entries.js'
+import { namedSchemas } from '../../schemas/index.js'
 import { Project } from '../../schemas/projects.js'
+import { ParquetFile } from '../../src/exports/parquet.js'
 import { expectedJson, malformed, storedDocuments, wellFormed } from '../support/oracle.js'
-import { metadataOf, parquetOf, rowsOf } from '../support/parquet.js'
+import { parquetOf, rowsOf } from '../support/parquet.js'
 import { listOf } from '../support/stored.js'
 import { a } from '../support/tenants.js'
+
+/** The workers that were started. This file has a process of its own. */
+const workers: Worker[] = []
+process.on('worker', (worker) => workers.push(worker))
 
 const bson = (document: object) => Buffer.from(BSON.serialize(document))
 
@@ -85,20 +95,75 @@ for (const [name, schema] of Object.entries({ EntryListItem, Entry, DispatchList
         t.strictSame(present(row), present(Object.fromEntries(same)))
       }
     })
-    await fc.assert(property, { numRuns: 100 })
+    await fc.assert(property, { numRuns: 50 })
   })
 }
 
-t.test('a large file has groups of rows', async (t) => {
-  const row = Type.Object({ id: Type.String(), size: Type.Number() })
-  const documents = Array.from({ length: 9001 }, (_, i) => bson({ _id: `thing${i}`, size: i }))
-  const file = await parquetOf(row, documents, { step: 700 })
-  t.strictSame(
-    metadataOf(file).row_groups.map(({ num_rows }) => num_rows),
-    [4000n, 4000n, 1001n],
-  )
-  t.strictSame(
-    await rowsOf(file),
-    documents.map((_, i) => ({ id: `thing${i}`, size: i })),
-  )
+const Thing = Type.Object({ id: Type.String(), size: Type.Optional(Type.Number()) })
+const things = (count: number) => Array.from({ length: count }, (_, i) => bson({ _id: `thing${i}`, size: i }))
+
+t.test('documents are not taken away from the caller', async (t) => {
+  const documents = things(3)
+  await parquetOf(Thing, documents)
+  t.strictSame(documents, things(3))
+})
+
+t.test('files that are written at the same time do not mix', async (t) => {
+  const files = [1, 2, 3].map((count) => parquetOf(Thing, things(count * 1000), { step: count * 100 }))
+  for (const [i, file] of files.entries()) t.equal((await rowsOf(await file)).length, (i + 1) * 1000)
+})
+
+t.test('a file can be closed at any time, and twice', async (t) => {
+  const closed = { message: 'The Parquet file is closed' }
+  const unused = new ParquetFile(Thing, namedSchemas)
+  unused.close()
+  unused.close()
+  await t.rejects(unused.write(things(1)), closed)
+  const begun = new ParquetFile(Thing, namedSchemas)
+  const written = begun.write(things(1))
+  begun.close()
+  t.equal(String(await written), 'PAR1', 'what came before is done')
+  await t.rejects(begun.end(), closed)
+  const ended = new ParquetFile(Thing, namedSchemas)
+  await ended.end()
+  await t.rejects(ended.write(things(1)), closed)
+  ended.close()
+})
+
+t.test('an error closes its file, and no other', async (t) => {
+  const other = new ParquetFile(Thing, namedSchemas)
+  await other.write(things(1))
+  const place = new ParquetFile(Thing, namedSchemas, { geometry: true })
+  await t.rejects(place.write(things(1)), { message: 'A geometry needs the column location.coordinates.longitude' })
+  const file = new ParquetFile(Thing, namedSchemas)
+  await t.rejects(file.write([Buffer.alloc(9, 1)]), { message: 'Damaged BSON: bad document length at byte 0' })
+  await t.rejects(file.end(), { message: 'The Parquet file is closed' })
+  t.equal(String(await other.end()).slice(-4), 'PAR1')
+})
+
+t.test('when the worker dies, open files fail and others go to a new worker', async (t) => {
+  const died = { message: 'The worker that writes Parquet files has ended' }
+  const [idle, busy] = [new ParquetFile(Thing, namedSchemas), new ParquetFile(Thing, namedSchemas)]
+  await idle.write(things(1))
+  const writing = busy.write(things(20_000))
+  t.equal(workers.length, 1, 'all tests before this one had the same worker')
+  await Promise.all([workers[0]?.terminate(), t.rejects(writing, died)])
+  await t.rejects(idle.end(), died)
+  idle.close()
+  t.equal((await rowsOf(await parquetOf(Thing, things(2)))).length, 2)
+  t.equal(workers.length, 2)
+  workers[1]?.emit('error', new Error('Out of memory'))
+  await parquetOf(Thing, [])
+  t.equal(workers.length, 3)
+})
+
+t.test('a file keeps the process alive only while it is written', async (t) => {
+  const program = `
+    import { ParquetFile } from '${new URL('../../src/exports/parquet.js', import.meta.url)}'
+    const file = new ParquetFile({ properties: { id: { type: 'string' } } }, new Map())
+    process.stdout.write(await file.write([]))
+  `
+  const folder = t.testdir({ 'program.mjs': program })
+  const { stdout } = await promisify(execFile)(process.execPath, [`${folder}/program.mjs`])
+  t.equal(stdout, 'PAR1')
 })

@@ -1,6 +1,6 @@
 // Reads Parquet files back.
 import type { TObject } from '@sinclair/typebox'
-import { parquetMetadata, parquetReadObjects } from 'hyparquet'
+import { parquetReadObjects } from 'hyparquet'
 import { namedSchemas } from '../../schemas/index.js'
 import { ParquetFile } from '../../src/exports/parquet.js'
 
@@ -20,6 +20,3 @@ export const parquetOf = async (
 /** The rows of a file, as JSON has them. */
 export const rowsOf = async (file: ArrayBuffer): Promise<Record<string, unknown>[]> =>
   JSON.parse(JSON.stringify(await parquetReadObjects({ file })))
-
-/** What the end of a file says of it. */
-export const metadataOf = (file: ArrayBuffer) => parquetMetadata(file)
