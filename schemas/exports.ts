@@ -24,8 +24,7 @@ export const AnswerRow = Type.Object(
   { $id: 'AnswerRow', description: 'An answer of an entry, or one of the choices of an answer.' },
 )
 
-const trueOrFalse = (description: string) =>
-  filter(literals(['true', 'false'], { title: 'TrueOrFalse', description }))
+const trueOrFalse = (description: string) => filter(literals(['true', 'false'], { title: 'TrueOrFalse', description }))
 
 /** The parameters that only CSV has. */
 export const csvParameters = {

@@ -11,7 +11,6 @@ import { compileDocuments } from '../serializer/writer.js'
 /** Finds what does not fit. Numbers fit, as with `answers=list`. */
 const entries = compileDocuments(select(Type.Object(Entry.properties), ['id', 'answers']), listedSchemas)
 
-
 /**
  * The rows of an entry, each as the BSON of an `AnswerRow`.
  * @throws UnwritableDocument if the entry does not fit its schema
@@ -29,7 +28,8 @@ export const answersOf = (entry: BsonDocument): BsonDocument[] => {
     const place = Buffer.alloc(4)
     place.writeInt32LE(position)
     const first = [...copied(bytes, id, 'entry'), POSITION, place]
-    for (const name of ['type', 'question']) first.push(...copied(bytes, fieldOf(bytes, answer.at, name) as Element, name))
+    for (const name of ['type', 'question'])
+      first.push(...copied(bytes, fieldOf(bytes, answer.at, name) as Element, name))
     for (const word of wordsOf(bytes, fieldOf(bytes, answer.at, 'answer'))) {
       rows.push(new BsonDocument(collection, bsonDocument([...first, ...word])))
     }

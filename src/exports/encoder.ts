@@ -1,10 +1,12 @@
 // Turns the records of an export into the bytes of a file.
-import type { TSchema } from '@sinclair/typebox'
-import { type BsonDocument, type BsonList, UnwritableDocument } from '../bson/reader.js'
+import type { TObject, TSchema } from '@sinclair/typebox'
+import type { BsonDocument, BsonList, UnwritableDocument } from '../bson/reader.js'
 import { inTurns } from '../limits/work.js'
 import { described, type Skipped } from '../serializer/items.js'
-import { Output } from '../serializer/output.js'
+import { giveBack, Output } from '../serializer/output.js'
 import { type RowFormat, writeRows } from '../serializer/rows.js'
+import { compileDocuments } from '../serializer/writer.js'
+import { ParquetFile } from './parquet.js'
 
 /** Room for the output of a page, as a part of its BSON. More is taken where it is needed. */
 const OUTPUT_RATIO = 2.5
@@ -53,5 +55,43 @@ export const textEncoder = (format: RowFormat, skipped?: Skipped, trailer = () =
     },
     end: async () => Buffer.from(begin + format.end + trailer()),
     close() {},
+  }
+}
+
+interface ParquetOptions {
+  /** Whether rows have places, and the file is a layer of a map as well. */
+  readonly geometry: boolean
+  /** The rows of a record, if they are not the record itself. */
+  readonly rowsOf?: ((document: BsonDocument) => readonly BsonDocument[]) | undefined
+  readonly skipped?: Skipped | undefined
+}
+
+/** A Parquet file. Its records are written as JSON first, which finds those that do not fit. */
+export const parquetEncoder = (
+  schema: TObject,
+  named: ReadonlyMap<string, TSchema>,
+  { geometry, rowsOf, skipped }: ParquetOptions,
+): Encoder => {
+  const file = new ParquetFile(schema, named, { geometry })
+  const { document: write } = compileDocuments(schema, named)
+  return {
+    async write(list, signal) {
+      const fitting: Buffer[] = []
+      const check: RowFormat = {
+        ...{ begin: '', between: '', end: '' },
+        write(document, out) {
+          const rows = rowsOf === undefined ? [document] : rowsOf(document)
+          for (const row of rows) write(row, out)
+          fitting.push(...rows.map(({ bytes }) => bytes))
+          out.length = 0
+        },
+      }
+      const out = new Output()
+      await inTurns(writeRows(list, check, out, true, onFailure(skipped)), signal)
+      giveBack(out.take())
+      return file.write(fitting)
+    },
+    end: () => file.end(),
+    close: () => file.close(),
   }
 }

@@ -3,10 +3,10 @@ import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { AnswerRow, type ExportQuery, exportQuery, type FormatName, names } from '../../schemas/exports.js'
 import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import { joined } from '../../schemas/kit.js'
-import type { BsonDocument, BsonList } from '../bson/reader.js'
+import type { BsonDocument } from '../bson/reader.js'
 import { resources } from '../pipelines/index.js'
 import { namedBy, type Resource } from '../pipelines/resource.js'
-import type { Listing, Scope } from '../pipelines/stages.js'
+import type { Listing } from '../pipelines/stages.js'
 import { csv } from '../serializer/csv.js'
 import { geojson } from '../serializer/geojson.js'
 import type { Skipped } from '../serializer/items.js'
@@ -14,7 +14,7 @@ import { ndjson } from '../serializer/ndjson.js'
 import type { RowFormat } from '../serializer/rows.js'
 import { type Choice, selectedItem } from '../serializer/selections.js'
 import { answersOf } from './answers.js'
-import { type Encoder, textEncoder } from './encoder.js'
+import { type Encoder, parquetEncoder, textEncoder } from './encoder.js'
 
 /** The parameters of an export, checked. */
 export type ExportListing = ExportQuery & Omit<Listing, 'sortBy' | 'page' | 'perPage'>
@@ -34,7 +34,7 @@ export interface Exported {
   readonly rowsOf?: (document: BsonDocument) => readonly BsonDocument[]
 }
 
-const TABLE_FORMATS = ['ndjson', 'csv'] as const satisfies FormatName[]
+const TABLE_FORMATS = ['ndjson', 'csv', 'parquet'] as const satisfies FormatName[]
 /** The pages of a list matter to no export. */
 const NO_PAGES = { page: 1, perPage: 1, maxPerPage: 1 }
 
@@ -78,49 +78,42 @@ export const encoderOf = (
   listing: ExportListing,
   { questions, skipped }: { questions?: readonly string[] | undefined; skipped?: Skipped | undefined },
 ): Encoder => {
-  const { rowsOf } = exported
-  const schema = rowsOf === undefined ? shownBy(exported, listing, questions !== undefined) : exported.row
+  const { rowsOf, row } = exported
+  const schema = rowsOf === undefined ? shownBy(exported, listing, questions !== undefined) : row
   const named = listing.answers === 'list' ? listedSchemas : namedSchemas
-  const rows = formats[format](schema, named, listing, questions)
-  const write: RowFormat['write'] = (document, out) => {
-    for (const row of (rowsOf as NonNullable<typeof rowsOf>)(document)) rows.write(row, out)
+  if (format === 'parquet') {
+    return parquetEncoder(schema, named, { geometry: row === resources.entries.item.schema, rowsOf, skipped })
   }
+  const { bom, formulas } = listing
+  const rows = {
+    ndjson: () => ndjson(schema, named),
+    geojson: () => geojson(schema, named),
+    csv: () => csv(schema, named, { bom: bom === 'true', keepsFormulas: formulas === 'keep', questions }),
+  }[format]()
   const trailer = () =>
     format === 'ndjson' && skipped !== undefined && skipped.records.length > 0
       ? `${JSON.stringify({ unreadable: skipped.records })}\n`
       : ''
-  return textEncoder(rowsOf === undefined ? rows : { ...rows, write }, skipped, trailer)
+  return textEncoder(rowsOf === undefined ? rows : { ...rows, write: writeAll(rows, rowsOf) }, skipped, trailer)
 }
 
-type Compile = (
-  schema: TSchema,
-  named: ReadonlyMap<string, TSchema>,
-  listing: ExportListing,
-  questions: readonly string[] | undefined,
-) => RowFormat
-
-const formats: Record<FormatName, Compile> = {
-  ndjson,
-  geojson,
-  csv: (schema, named, { bom, formulas }, questions) =>
-    csv(schema, named, {
-      bom: bom === 'true',
-      keepsFormulas: formulas === 'keep',
-      ...(questions !== undefined && { questions }),
-    }),
-}
+/** Writes all rows of a record. */
+const writeAll =
+  ({ write }: RowFormat, rowsOf: NonNullable<Exported['rowsOf']>): RowFormat['write'] =>
+  (document, out) => {
+    for (const row of rowsOf(document)) write(row, out)
+  }
 
 /** The schema of a row, with the names that stand beside ids. Columns of questions stand behind all others. */
 const shownBy = ({ resource, row }: Exported, listing: ExportListing, hasQuestions: boolean): TObject => {
-  const { properties, required = [] } = selectedItem(row, listing as Choice)
+  const { properties } = selectedItem(row, listing as Choice)
   const beside = new Map(namedBy(listing, resource.item.named).map(({ id, field, to }) => [id, { field, to }]))
   const all = Object.entries(properties).flatMap(([name, property]): [string, TSchema][] => {
-    const schema = required.includes(name) ? property : Type.Optional(property)
     const found = beside.get(name)
-    if (found === undefined) return [[name, schema]]
+    if (found === undefined) return [[name, property]]
     return [
-      [name, schema],
-      [found.field, Type.Optional(joined(Type.Omit(found.to.shown, ['id'])))],
+      [name, property],
+      [found.field, Type.Optional(joined(found.to.shown))],
     ]
   })
   const isLast = ([name]: [string, TSchema]) => hasQuestions && name === 'answers'

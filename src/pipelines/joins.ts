@@ -2,6 +2,7 @@
 // belong to the caller's organisation, so that an id of another organisation's document finds nothing. The others are
 // references, whose query has the caller's scope.
 import type { TObject } from '@sinclair/typebox'
+import { NAMED } from '../../schemas/kit.js'
 import type { CollectionName } from '../documents/collections.js'
 import { type Expression, pick, Query, type References, type Scope, type Stage } from './stages.js'
 
@@ -42,9 +43,6 @@ export const referencesTo = (from: CollectionName, fields: readonly string[], sh
     ofScope: (scope) => ({ fields, find: (ids) => Query.in(scope, from, [{ _id: { $in: ids } }], [kept]) }),
   }
 }
-
-/** What follows the name of a field that has an id, in the name of the one that has the record as well. */
-export const NAMED = ':named'
 
 /** The record of a field beside its id, as far as `shown` shows it. */
 export const nameOf = (from: CollectionName, field: string, shown: TObject): ReferencesTo =>

@@ -2,9 +2,9 @@
 // document, the change feed and the tests go through that list. The queries are pure functions, without I/O.
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { CommonFilters, PageLimits } from '../../schemas/common.js'
-import { flat, isJoined } from '../../schemas/kit.js'
+import { flat, isJoined, NAMED } from '../../schemas/kit.js'
 import type { RecordCollection } from '../documents/collections.js'
-import { NAMED, type ReferencesTo } from './joins.js'
+import type { ReferencesTo } from './joins.js'
 import {
   type Condition,
   type Listing,
@@ -54,7 +54,7 @@ interface Declaration {
   readonly article: 'a' | 'an'
   /** Its part of the OpenAPI document. */
   readonly tag: { readonly name: string; readonly description: string }
-  readonly operationIds: Readonly<Record<"list" | "get" | "sync" | "digest" | "export", string>>
+  readonly operationIds: Readonly<Record<'list' | 'get' | 'sync' | 'digest' | 'export', string>>
   /** What its list and its by-id are for, and what to look out for. */
   readonly descriptions: { readonly list: string; readonly get: string }
   /** The parameters of its list. */

@@ -167,23 +167,30 @@ export class Share {
   }
 
   /**
-   * Works on one part of a response that has several. It waits in the queue of large requests, for its next part longer than
-   * for the first one, and holds no place between them: the caller asks for the next part when it has read the one before.
+   * Works in the queue of large requests. Once a response has begun, it waits longer for its turn.
    * @throws Overloaded if that takes too long
    */
-  async turn(work: (reading: Reading) => Promise<Buffer>): Promise<Buffer> {
-    clearTimeout(this.#reading)
-    const waitMs = this.#hasBegun ? LONGEST_WAIT_BETWEEN_MS : undefined
+  async inLargeQueue<T>(work: (reading: Reading) => Promise<T>): Promise<T> {
     if (this.#hasBegun) await this.#roomFor(this.#held)
-    await this.enter(this.#limits.large, waitMs)
+    await this.enter(this.#limits.large, this.#hasBegun ? LONGEST_WAIT_BETWEEN_MS : undefined)
     let read = 0
     const onBytes = async (more: number) => {
       read += more
       this.hold(read)
     }
-    const part = await work({ ...this.reading, onBytes })
+    return work({ ...this.reading, onBytes })
       .catch(this.#limits.failAllWaiting)
       .finally(() => this.leave())
+  }
+
+  /**
+   * Makes one part of a response that has several. It holds no place between them: the next part is asked for when the one
+   * before was read, for which the caller has as long as for a response of its size.
+   * @throws Overloaded if it has to wait too long
+   */
+  async turn(work: (reading: Reading) => Promise<Buffer>): Promise<Buffer> {
+    clearTimeout(this.#reading)
+    const part = await this.inLargeQueue(work)
     this.hold(part.length)
     this.#hasBegun = true
     this.#reading = this.#cutOff(part.length)

@@ -1,6 +1,6 @@
-// Responses are JSON unless their route says otherwise, so a request whose Accept header excludes that fails. Sets the headers that all responses
-// share.
-import type { FastifyInstance, FastifyRequest, onSendHookHandler } from 'fastify'
+// Responses are JSON unless their route says otherwise, so a request whose Accept header excludes that fails. Sets the
+// headers that all responses share.
+import type { FastifyInstance, onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { problem } from '../http/problems.js'
 
