@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { excludedBy } from '../../schemas/kit.js'
+import { boxOf } from './bbox.js'
 import { instantOf } from './instant.js'
 
 const isAddressOrRange = (text: string): boolean => {
@@ -32,6 +33,11 @@ const formats = {
     description:
       'a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53.589Z or 2025-03-14T10:26:53+01:00; in a URL, + is written as %2B',
     validate: (text: string) => instantOf(text) !== undefined,
+  },
+  bbox: {
+    description:
+      'minLongitude,minLatitude,maxLongitude,maxLatitude in degrees (WGS 84), such as 2.6,4.2,14.7,13.9; across the antimeridian the first longitude is the greater one',
+    validate: (text: string) => !('fault' in boxOf(text)),
   },
   'origin-list': {
     description: 'origins separated by commas, such as https://app.example.org, or *',
@@ -88,7 +94,11 @@ const messages: Readonly<Record<string, Message>> = {
   minimum: integer,
   maximum: integer,
   enum: ({ enum: allowed }) => ({ message: `must be one of ${allowed.join(', ')}`, allowed }),
-  format: ({ format }) => ({ message: `must be ${formats[format as keyof typeof formats].description}` }),
+  format: ({ format }, value) => {
+    const box = format === 'bbox' ? boxOf(value as string) : {}
+    const fault = 'fault' in box ? `${box.fault}, but ` : ''
+    return { message: `${fault}must be ${formats[format as keyof typeof formats].description}` }
+  },
   minLength: ({ minLength }) => ({
     message: minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`,
   }),
@@ -131,7 +141,8 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
     }
     if (errors.length > 0) return { errors }
     for (const [name, { format }] of given) {
-      if (format === 'date-time') value[name] = instantOf(value[name] as string) as Date
+      if (format === 'date-time') value[name] = instantOf(value[name] as string)
+      if (format === 'bbox') value[name] = boxOf(value[name] as string)
     }
     return { value }
   }
