@@ -117,7 +117,7 @@ export class Share {
 
   constructor(request: FastifyRequest, limits: Limits) {
     const { scope, routeOptions } = request
-    const { perPage = 1 } = request.query as { perPage?: number }
+    const { limit = 1, perPage = limit } = request.query as { limit?: number; perPage?: number }
     let read = 0
     this.reading = {
       signal: callerGone(request),

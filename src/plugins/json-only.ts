@@ -1,10 +1,17 @@
-// Every response is JSON, so a request whose Accept header excludes JSON fails. Sets the headers that all responses
+// Every response is JSON or a kind of it, so a request whose Accept header excludes it fails. Sets the headers that all responses
 // share.
 import type { FastifyInstance, onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { problem } from '../http/problems.js'
 
-/** The media type of all responses, in the two ways in which callers name it. */
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Set for a route whose responses have a media type of their own, besides which it takes that of JSON in Accept. */
+    mediaType?: string
+  }
+}
+
+/** The media type of all other responses, in the two ways in which callers name it. */
 const TYPES = ['application/json', 'application/json;charset=utf-8']
 export const JSON_HEADERS = {
   'cache-control': 'private, no-cache',
@@ -16,7 +23,9 @@ export const jsonOnlyPlugin = fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', (request, reply, next) => {
       reply.headers(JSON_HEADERS)
-      next(request.accepts().type(TYPES) === false ? notAcceptable() : undefined)
+      const { mediaType } = request.routeOptions.config
+      const types = mediaType === undefined ? TYPES : [mediaType, ...TYPES]
+      next(request.accepts().type(types) === false ? notAcceptable(mediaType) : undefined)
     })
     app.addHook('onRoute', (route) => {
       // Fastify adds the route of HEAD itself, with a hook of its own.
@@ -32,7 +41,7 @@ const withoutLengthOf304: onSendHookHandler = (_request, reply, payload, next) =
   next(null, payload)
 }
 
-const notAcceptable = () =>
-  problem('not_acceptable', 'Responses are application/json', {
-    errors: [{ in: 'header', name: 'Accept', message: 'excludes application/json', allowed: ['application/json'] }],
+const notAcceptable = (type = 'application/json') =>
+  problem('not_acceptable', `Responses are ${type}`, {
+    errors: [{ in: 'header', name: 'Accept', message: `excludes ${type}`, allowed: [type] }],
   })

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { resources } from '../pipelines/index.js'
 import { meRoutes } from './me.js'
+import { ogcRoutes } from './ogc.js'
 import { getOperation, listOperation } from './operations.js'
 import { syncRoutes } from './sync.js'
 
@@ -15,5 +16,6 @@ export const resourceRoutes = (app: FastifyInstance): void => {
     getOperation(app, resource)
   }
   syncRoutes(app)
+  ogcRoutes(app)
   meRoutes(app)
 }
