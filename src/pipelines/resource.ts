@@ -66,6 +66,8 @@ interface Declaration {
 }
 
 export interface Resource<Q extends Listing = never> extends Declaration {
+  /** The query of all records that its filters match, through other stages than those of its list. */
+  readonly matching: (scope: Scope, listing: Q, stages: readonly Stage[]) => Query
   /** The query of a part of its list; by default, of the page with the number `page`. */
   readonly list: (scope: Scope, listing: Q, slice?: Slice) => Query
   /** The query of a record by its id. */
@@ -84,14 +86,17 @@ export const defineResource = <Q extends Listing>({
   const itemShape: ShapeFor = (scope, choice) => (choice?.embed === 'false' ? storedShape : wholeShape)(scope, choice)
   const recordShape = shapeOf(declaration.record)
   const conditions = Object.entries<(value: never) => Condition>({ ...filters, ...commonFilterConditions })
+  const matches = (listing: Q): Condition[] =>
+    conditions.flatMap(([name, condition]) => {
+      const value = listing[name as keyof Q]
+      return value === undefined ? [] : [condition(value as never)]
+    })
   return {
     ...declaration,
     itemShape,
+    matching: (scope, listing, stages) => Query.in(scope, collection, matches(listing), stages),
     list(scope, listing, slice) {
-      const matching = conditions.flatMap(([name, condition]) => {
-        const value = listing[name as keyof Q]
-        return value === undefined ? [] : [condition(value as never)]
-      })
+      const matching = matches(listing)
       if (slice?.range !== undefined) matching.push(slice.range)
       const { stages, references, fields } = itemShape(scope, listing)
       const shaping = [...sortedPage(listing, slice), ...stages, { $project: shownPaths(fields, listing) }]

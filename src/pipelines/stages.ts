@@ -45,8 +45,10 @@ export type Stage = {
   readonly $sort?: Readonly<Record<string, 1 | -1>>
   readonly $skip?: number
   readonly $limit?: number
-  /** Makes one document of all of them. */
-  readonly $group?: { readonly _id: null; readonly [field: string]: Expression | null }
+  /** Makes a document of each item of an array. */
+  readonly $unwind?: { readonly path: `$${string}`; readonly includeArrayIndex: string }
+  /** Makes one document of all that have the same `_id`. With null, it is one of all. */
+  readonly $group?: { readonly _id: Expression | null; readonly [field: string]: Expression | null }
 }
 
 /** Fields that hold ids. The store fetches the documents with these ids, each once, and replaces the ids by them. */
@@ -93,7 +95,7 @@ export class Query {
   ): Query {
     const counted = { $and: [...conditions, { organisation }] }
     const match = { $and: [...conditions, notInArray('organisation'), { organisation }] }
-    const isDigest = stages.some(({ $group }) => $group)
+    const isDigest = stages.some(({ $group }) => $group?._id === null)
     return new Query(collection, isDigest ? counted : match, counted, stages, references)
   }
 

@@ -94,7 +94,7 @@ const rangeConditions = (field: string, { stamp, afterId, fromId, lastId, otherI
 ]
 
 /** All types that an id may have besides a string. Unlike a negated condition, this one is a range of the index everywhere. */
-const OTHER_ID_TYPES = [
+export const OTHER_ID_TYPES = [
   'minKey',
   'null',
   ...['double', 'int', 'long', 'decimal'],

@@ -49,19 +49,30 @@ const requireText = ({ collection, bytes }: BsonDocument): void => {
   throw new UnwritableDocument(collection, NO_ID, '_id', 'is not a string of valid UTF-8')
 }
 
-/** Writes a document, or says why it does not fit. In that case nothing was written. */
-export const attempt = (document: BsonDocument, write: () => void): Unreadable | undefined => {
+/** Writes a document. Returns the error if it does not fit; then nothing was written. */
+export const failureOf = (document: BsonDocument, write: () => void): UnwritableDocument | undefined => {
   try {
     requireText(document)
     write()
     return undefined
   } catch (error) {
-    if (!(error instanceof UnwritableDocument)) throw error
-    const id = idOf(document.bytes)
-    // The value may be in a record that is embedded in this one.
-    const isOwn = error.collection === document.collection && [id, NO_ID].includes(error.id)
-    return { id, message: isOwn ? error.detail : `${error.collection}/${error.id}: ${error.detail}` }
+    if (error instanceof UnwritableDocument) return error
+    throw error
   }
+}
+
+/** What is said of a document that cannot be written. */
+export const described = ({ collection, bytes }: BsonDocument, error: UnwritableDocument): Unreadable => {
+  const id = idOf(bytes)
+  // The value may be in a record that is embedded in this one.
+  const isOwn = error.collection === collection && [id, NO_ID].includes(error.id)
+  return { id, message: isOwn ? error.detail : `${error.collection}/${error.id}: ${error.detail}` }
+}
+
+/** Writes a document, or says why it does not fit. */
+export const attempt = (document: BsonDocument, write: () => void): Unreadable | undefined => {
+  const error = failureOf(document, write)
+  return error && described(document, error)
 }
 
 /**

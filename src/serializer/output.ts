@@ -34,8 +34,13 @@ const bufferOf = (size: number): Bytes => {
 /** One response while it is written. */
 export class Output {
   /** The bytes to write to. Call reserve() before writing, and set the length afterwards. */
-  target = bufferOf(FIRST_SIZE)
+  target: Bytes
   #length = 0
+
+  /** @param size how many bytes there is room for at first */
+  constructor(size = FIRST_SIZE) {
+    this.target = bufferOf(size)
+  }
 
   get length(): number {
     return this.#length

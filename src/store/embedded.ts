@@ -4,9 +4,9 @@
 import { Aggregator } from 'mingo/aggregator'
 import { Context, evalExpr } from 'mingo/core'
 import type { Iterator as LazyList } from 'mingo/lazy'
-import { $sum } from 'mingo/operators/accumulator'
+import { $avg, $sum } from 'mingo/operators/accumulator'
 import * as expressions from 'mingo/operators/expression'
-import { $group } from 'mingo/operators/pipeline'
+import { $group, $unwind } from 'mingo/operators/pipeline'
 import * as conditions from 'mingo/operators/query'
 import { Query as Criteria } from 'mingo/query'
 import type { Options } from 'mingo/types'
@@ -196,11 +196,12 @@ const kept = (value: Document | readonly Document[], tree: Document): unknown =>
   )
 }
 
-/** The operators that mingo may use: the stages $set, $project and $group with $sum, expressions and conditions. */
+/** The operators that mingo may use: the stages $set, $project, $unwind and $group, expressions and conditions. */
 const context = Context.init({
-  accumulator: { $sum },
+  accumulator: { $avg, $sum },
   pipeline: {
     $group,
+    $unwind,
     // Faster than mingo's: its time depends only on the fields that a document has. It supports only paths to keep, and
     // paths lead only into joined documents.
     $project: (documents: LazyList, paths: Document) => {

@@ -1,0 +1,87 @@
+// Compiles a writer for formats whose rows are flat: what a document has in nested objects stands in columns of its own,
+// named by their paths, such as `location.state`.
+import type { TSchema } from '@sinclair/typebox'
+import { isJoined } from '../../schemas/kit.js'
+import { Bson, type BsonDocument, Bytes } from '../bson/reader.js'
+import { CodeGenerator, type Field, ifPresent, writeText } from './generator.js'
+import type { Output } from './output.js'
+import { OVERHANG, ROOM, type Writer } from './scalars.js'
+import { runnable, writing } from './writer.js'
+
+/** How a format writes a row. Its first column is always the id. */
+export interface ColumnFormat {
+  /** What stands before the value of a column. */
+  readonly label: (path: string, isFirst: boolean) => string
+  /** What stands in place of a column whose value is missing, or nothing. */
+  readonly missing: string
+  /** The writer of a value that is no object. */
+  readonly writerOf: (schema: TSchema, generator: CodeGenerator, path: string) => Writer
+  /** The functions that these writers name. */
+  readonly functions: Readonly<Record<string, unknown>>
+  /** The names of the columns of a value that is no object, by default its path alone. */
+  readonly columnsOf?: (path: string) => readonly string[]
+}
+
+/** A writer of rows, with the names of its columns. */
+export interface RowWriter {
+  readonly columns: readonly string[]
+  /** Writes the row of a document. Nothing is written if the document does not fit its schema. */
+  readonly write: (document: BsonDocument, out: Output) => void
+}
+
+/** Which columns a field takes: one, or those of all that is in it. */
+interface Span {
+  readonly path: string
+  readonly isObject: boolean
+  readonly first: number
+  readonly end: number
+}
+
+type ColumnField = Field & Span
+
+/**
+ * Compiles the rows of a schema.
+ * @param named the schemas that a `$ref` may name
+ */
+export const compileRows = (schema: TSchema, named: ReadonlyMap<string, TSchema>, format: ColumnFormat): RowWriter => {
+  const generator = new CodeGenerator(named)
+  const columns: string[] = []
+  let labelBytes = OVERHANG
+  const resolved = (schema: TSchema): TSchema =>
+    (schema.$ref === undefined ? schema : named.get(schema.$ref)) as TSchema
+
+  /** Code that writes the columns of a field. */
+  const writeField = (field: ColumnField, i: number): string => {
+    const { path, isObject, first, end } = field
+    const label = writeText(isObject ? '' : format.label(path, first === 0))
+    const missing = writeText(format.missing.repeat(end - first))
+    labelBytes += label.length + missing.length
+    return ifPresent(field, i, label.code, label.length, `{ ${missing.code}; to += ${missing.length} }`)
+  }
+
+  const object = (schema: TSchema, prefix: string): Writer => {
+    const spans: Span[] = []
+    const fields = generator.fieldsOf(schema, (property, name) => {
+      const path = prefix + name
+      const first = columns.length
+      const found = resolved(property)
+      const isObject = found.type === 'object'
+      if (!isObject) columns.push(...(format.columnsOf?.(path) ?? [path]))
+      const writer = isObject ? object(found, `${path}.`) : format.writerOf(property, generator, path)
+      spans.push({ path, isObject, first, end: columns.length })
+      return isJoined(property) ? { ...writer, expected: 'an id', isJoined: true } : writer
+    })
+    const placed = fields.map((field, i): ColumnField => ({ ...field, ...(spans[i] as Span) }))
+    return generator.walk(fields, placed.map(writeField).join('\n'))
+  }
+
+  const write = runnable(generator, object(resolved(schema), ''), format.functions)
+  return {
+    columns,
+    write: ({ collection, bytes }, out) =>
+      writing(collection, bytes, false, () => {
+        out.reserve(ROOM * bytes.length + labelBytes)
+        out.length = write(new Bytes(bytes), Bson.document, 0, out.target, out.length)
+      }),
+  }
+}

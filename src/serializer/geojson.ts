@@ -1,0 +1,71 @@
+// GeoJSON (RFC 7946): each entry is a feature, with its place as a point and its fields as flat properties, because programs
+// for maps show them as the columns of a table.
+import type { TSchema } from '@sinclair/typebox'
+import { Bson, Bytes, type Element } from '../bson/reader.js'
+import { fieldOf } from '../bson/values.js'
+import { wrong } from './any.js'
+import { type ColumnFormat, compileRows } from './columns.js'
+import type { Output } from './output.js'
+import type { RowFormat } from './rows.js'
+import { OVERHANG, ROOM, type ScalarWriter, scalars } from './scalars.js'
+import { writing } from './writer.js'
+
+const properties: ColumnFormat = {
+  label: (path, isFirst) => `${isFirst ? '{' : ','}${JSON.stringify(path)}:`,
+  missing: '',
+  writerOf: (schema, generator) => generator.writerOf(schema),
+  functions: {},
+}
+
+/** Compiles a writer of features. */
+export const compileFeatures = (schema: TSchema, named: ReadonlyMap<string, TSchema>): RowFormat['write'] => {
+  const rows = compileRows(schema, named, properties)
+  return (document, out) => {
+    const { collection, bytes } = document
+    writing(collection, bytes, false, () => writeHead(bytes, out))
+    rows.write(document, out)
+    out.text('}}')
+  }
+}
+
+export const geojson = (schema: TSchema, named: ReadonlyMap<string, TSchema>): RowFormat => ({
+  begin: '{"type":"FeatureCollection","features":[\n',
+  between: ',\n',
+  end: '\n]}\n',
+  write: compileFeatures(schema, named),
+})
+
+/** Writes a feature up to its properties. */
+const writeHead = (bytes: Buffer, out: Output): void => {
+  const input = new Bytes(bytes)
+  const write = ({ write, bsonTypes, expected }: ScalarWriter, { type, at, next }: Element) => {
+    if (!bsonTypes.includes(type)) wrong(type, at, expected)
+    out.reserve(ROOM * (next - at) + OVERHANG)
+    out.length = write(input, type, at, out.target, out.length)
+  }
+  const id = fieldOf(bytes, 0, '_id')
+  out.text('{"type":"Feature","id":')
+  if (id !== undefined) write(scalars.string, id)
+  const [longitude, lattitude] = coordinatesOf(bytes)
+  if (longitude === undefined || lattitude === undefined) out.text(',"geometry":null')
+  else {
+    out.text(',"geometry":{"type":"Point","coordinates":[')
+    write(scalars.number, longitude)
+    out.text(',')
+    write(scalars.number, lattitude)
+    out.text(']}')
+  }
+  out.text(',"properties":')
+}
+
+/** Where the coordinates of an entry are, as far as it has them. */
+const coordinatesOf = (bytes: Buffer): (Element | undefined)[] => {
+  const coordinates = inner(bytes, inner(bytes, { at: 0, type: Bson.document }, 'location'), 'coordinates')
+  return ['longitude', 'lattitude'].map((name) => {
+    const found = inner(bytes, coordinates, name)
+    return found?.type === Bson.null ? undefined : found
+  })
+}
+
+const inner = (bytes: Buffer, outer: Pick<Element, 'at' | 'type'> | undefined, name: string): Element | undefined =>
+  outer?.type === Bson.document ? fieldOf(bytes, outer.at, name) : undefined
