@@ -69,17 +69,18 @@ export const ApiDocument = Type.Object(
   { title: 'OgcApiDocument', description: 'The operations of the collections, as OpenAPI 3.0.' },
 )
 
-const { id: _, location: __, ...flatProperties } = flat(EntryListItem)
-const { coordinates: ___, ...place } = EntryLocation.properties
+/** An entry as it is stored. */
+export const EntryRecord = Type.Object(flat(EntryListItem))
+const { location, ...own } = EntryRecord.properties
+const { coordinates, ...place } = EntryLocation.properties
+const named = (prefix: string, properties: TProperties): TProperties =>
+  Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [`${prefix}.${name}`, Type.Optional(schema as TSchema)]),
+  )
 
-/** The properties of a feature: the fields of an entry in a list, and those of its location with a dot in their names. */
+/** The fields of an entry. What is inside of its location stands beside the others, because map programs show a table. */
 const FeatureProperties = Type.Object(
-  {
-    ...flatProperties,
-    ...Object.fromEntries(
-      Object.entries<TSchema>(place).map(([name, schema]) => [`location.${name}`, Type.Optional(schema)]),
-    ),
-  },
+  { ...own, ...named('location', place), ...named('location.coordinates', coordinates.properties) },
   { title: 'EntryFeatureProperties', description: 'The fields of the entry.' },
 )
 

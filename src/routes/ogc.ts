@@ -1,7 +1,7 @@
 // OGC API - Features (https://ogcapi.ogc.org/features/), parts 1 and 3 (queryables): entries as features, for map programs
 // such as QGIS, ArcGIS and GDAL. Entries are found as their list finds them.
 import type { TSchema } from '@sinclair/typebox'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { IdParams } from '../../schemas/common.js'
 import type { EntryListQuery } from '../../schemas/entries.js'
 import {
@@ -10,6 +10,7 @@ import {
   Collection as CollectionSchema,
   Collections,
   Conformance,
+  EntryRecord,
   Feature,
   FeatureCollection,
   FeaturesQuery,
@@ -22,9 +23,11 @@ import {
   queryables,
 } from '../../schemas/ogc.js'
 import { problem } from '../http/problems.js'
+import { atOnce, inTurns } from '../limits/work.js'
 import { FIRST_CURSOR } from '../paging/token.js'
 import { entries } from '../pipelines/entries.js'
-import { features } from '../serializer/features.js'
+import { featureWriter } from '../serializer/features.js'
+import { Output } from '../serializer/output.js'
 import { readPage, tokensOf } from './list-page.js'
 import { ogcDocument } from './ogc-document.js'
 import { baseOf, linker } from './page-metadata.js'
@@ -43,6 +46,8 @@ const conformsTo = [
     (name) => `http://www.opengis.net/spec/ogcapi-features-3/1.0/conf/${name}`,
   ),
 ]
+
+const features = featureWriter(EntryRecord)
 
 /** What an operation is, besides its path. */
 interface Described {
@@ -65,19 +70,17 @@ export const ogcRoutes = (app: FastifyInstance): void => {
     { response, mediaType = 'application/json', ...described }: Described,
     body: (root: string) => object,
   ): void => {
-    app.get(
-      `/ogc${path}`,
-      {
-        config: { mediaType },
-        schema: {
-          ...described,
-          tags: ['OGC API'],
-          querystring: FormatQuery,
-          response: responses(response, commonProblems, { type: mediaType }),
-        },
-      },
-      async (request, reply) => reply.type(mediaType).send(Buffer.from(JSON.stringify(body(rootOf(request))))),
-    )
+    const schema = {
+      ...described,
+      tags: ['OGC API'],
+      querystring: FormatQuery,
+      response: responses(response, commonProblems, { type: mediaType }),
+    }
+    const send: RouteHandlerMethod = async (request, reply) =>
+      reply.type(mediaType).send(Buffer.from(JSON.stringify(body(rootOf(request)))))
+    app.get(`/ogc${path}`, { config: { mediaType }, schema }, send)
+    // Some programs add a slash to the address that they are given.
+    if (path === '') app.get('/ogc/', { config: { mediaType }, schema: { ...schema, hide: true } }, send)
   }
 
   page(
@@ -186,7 +189,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       const found = await readPage(listing, tokens.start, (slice) =>
         app.store.aggregate(entries.list(scope, listing, slice), share.reading),
       )
-      await share.claim(found.data.size)
+      const isLarge = await share.claim(found.data.size)
       const link = linker(request, baseOf(request, publicUrl))
       const next = found.next?.start && tokens.encode('cursor', found.next.start)
       const { cursor } = request.query as FeaturesQuery
@@ -198,12 +201,14 @@ export const ogcRoutes = (app: FastifyInstance): void => {
         { href: `${rootOf(request)}/collections/entries`, rel: 'collection', type: 'application/json' },
       ]
       const rest = { links, timeStamp: new Date().toISOString(), numberReturned: found.shown }
+      const out = new Output()
+      out.text('{"type":"FeatureCollection","features":')
+      const writing = features.list(found.data, out)
+      if (isLarge) await inTurns(writing, share.reading.signal)
+      else atOnce(writing)
+      out.text(`,${JSON.stringify(rest).slice('{'.length)}`)
       reply.type(GEOJSON)
-      return Buffer.concat([
-        Buffer.from('{"type":"FeatureCollection","features":'),
-        features(found.data),
-        membersOf(rest),
-      ])
+      return out.take()
     },
   )
 
@@ -234,8 +239,10 @@ export const ogcRoutes = (app: FastifyInstance): void => {
         { href: `${collection}/items/${encodeURIComponent(id)}`, rel: 'self', type: GEOJSON, title: 'This entry' },
         { href: collection, rel: 'collection', type: 'application/json' },
       ]
+      const out = new Output()
+      features.one(found.first, { links }, out)
       reply.type(GEOJSON)
-      return Buffer.concat([features(found).subarray(1, -2), membersOf({ links })])
+      return out.take()
     },
   )
 }
@@ -278,6 +285,3 @@ const rangeOf = ({ from, to }: Interval): Pick<EntryListQuery, 'createdSince' | 
   ...(from && { createdSince: from }),
   ...(to && { createdBefore: new Date(to.getTime() + 1) }),
 })
-
-/** The further members of an object of JSON, and its end. */
-const membersOf = (members: object): Buffer => Buffer.from(`,${JSON.stringify(members).slice(1)}`)

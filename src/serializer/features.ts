@@ -1,24 +1,32 @@
-// Writes entries as features of GeoJSON (RFC 7946).
-import { Type } from '@sinclair/typebox'
-import { EntryListItem } from '../../schemas/entries.js'
-import { refTo } from '../../schemas/kit.js'
-import type { BsonList } from '../bson/reader.js'
-import { compileResponse } from './compiler.js'
+// Writes entries as the features of a response of GeoJSON (RFC 7946).
+import type { TObject } from '@sinclair/typebox'
+import { namedSchemas } from '../../schemas/index.js'
+import type { BsonDocument, BsonList } from '../bson/reader.js'
+import { compileFeatures } from './geojson.js'
+import type { Output } from './output.js'
+import { writeRows } from './rows.js'
 
-const write = compileResponse(Type.Object({ data: Type.Array(refTo(EntryListItem)) }))
-
-/** A JSON array of features. */
-export const features = (data: BsonList): Buffer => {
-  const entries = JSON.parse(write({ data }).toString()).data as EntryListItem[]
-  return Buffer.from(JSON.stringify(entries.map(featureOf)))
+/**
+ * Compiles a writer of features. A record that does not fit fails the response.
+ * @param record the schema of a record as it is stored
+ */
+export const featureWriter = (record: TObject) => {
+  const write = compileFeatures(record, namedSchemas)
+  const format = { begin: '', between: ',', end: '', write }
+  return {
+    /** Writes features as a JSON array, in steps. */
+    *list(records: BsonList, out: Output): Generator<void> {
+      out.text('[')
+      yield* writeRows(records, format, out, true, (_, error) => {
+        throw error
+      })
+      out.text(']')
+    },
+    /** Writes a feature with further members. */
+    one(record: BsonDocument, members: object, out: Output): void {
+      write(record, out)
+      out.length -= '}'.length
+      out.text(`,${JSON.stringify(members).slice('{'.length)}`)
+    },
+  }
 }
-
-const featureOf = ({ id, location: { coordinates, ...place } = {}, ...fields }: EntryListItem): object => ({
-  type: 'Feature',
-  id,
-  geometry: coordinates ? { type: 'Point', coordinates: [coordinates.longitude, coordinates.lattitude] } : null,
-  properties: {
-    ...fields,
-    ...Object.fromEntries(Object.entries(place).map(([name, value]) => [`location.${name}`, value])),
-  },
-})
