@@ -169,7 +169,7 @@ export const FeaturesQuery = (maxPerPage: number) =>
             description: 'Page size: the maximum number of features on a page. A larger number stands for the largest.',
           }),
         ),
-        Math.min(DEFAULT_LIMIT, maxPerPage),
+        DEFAULT_LIMIT,
       ),
       cursor: filter(Type.String({ minLength: 1, description: 'Goes on after a page, as its link `next` has it.' })),
       ...filters,

@@ -32,6 +32,9 @@ export const ogcDocument = (described: object, prefix: string, url: string): obj
   }
 }
 
+/** The schema of a box. The standard describes it as a list of numbers. */
+const BOX = { type: 'array', minItems: 4, maxItems: 6, items: { type: 'number' } }
+
 /** The components that a part of the document refers to, also by others. */
 const partsOf = (part: object, components: Document['components']): Record<string, Record<string, unknown>> => {
   const parts: Record<string, Record<string, unknown>> = {}
@@ -55,7 +58,7 @@ const older = (value: unknown): unknown => {
   const { example, examples, ...node } = value as Node
   if (typeof node.$ref === 'string') return { $ref: node.$ref }
   if (node.in === 'query') return { ...olderMembers(node), style: 'form', explode: false }
-  if (node.format === 'bbox') return boxSchema(node)
+  if (node.format === 'bbox') return BOX
   if ('const' in node) {
     const { const: only, ...rest } = node
     return { ...olderMembers(rest), enum: [only] }
@@ -77,12 +80,3 @@ const olderMembers = (node: Node): object =>
   Object.fromEntries(Object.entries(node).map(([name, each]) => [name, older(each)]))
 
 const isNull = ({ type }: Node): boolean => type === 'null'
-
-/** The standard describes a box as a list of numbers. */
-const boxSchema = ({ description }: Node): object => ({
-  type: 'array',
-  minItems: 4,
-  maxItems: 6,
-  items: { type: 'number' },
-  ...(description !== undefined && { description }),
-})

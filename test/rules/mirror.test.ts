@@ -26,6 +26,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/release': 'plugins/request-log and cli',
   'src/routes/index': 'plugins/openapi',
   'src/routes/responses': 'routes/operations-revalidation and plugins/openapi',
+  'src/serializer/features': 'routes/ogc',
   'src/store/stuck': 'store/mongo',
   'src/validation/parameters': 'service/bad-input',
 }

@@ -32,6 +32,19 @@ const operationsOf = async (app: FastifyInstance): Promise<[string, Operation][]
     .map(([path, { get }]) => [path, { get: { parameters: parametersOf(get) } }])
 }
 
+/** The paths of OGC API - Features. */
+const ogcPaths = [
+  '',
+  '/api',
+  '/conformance',
+  '/collections',
+  '/collections/entries',
+  '/collections/entries/queryables',
+  '/collections/entries/items',
+  '/collections/entries/items/{id}',
+]
+const ITEMS = '/v1/ogc/collections/entries/items'
+
 /** The application of the tests that only read. */
 const reading = testApp(t, { fill: fillTenants })
 
@@ -44,7 +57,7 @@ t.test('the resources that tests go through are those of the service', async (t)
     `/v1/sync/${name}`,
     `/v1/sync/${name}/digest`,
   ])
-  expected.push('/v1/me')
+  expected.push('/v1/me', ...ogcPaths.map((path) => `/v1/ogc${path}`))
   t.same(paths.sort(), expected.sort(), 'src/pipelines/index.ts lists every path')
 })
 
@@ -97,10 +110,12 @@ const sharedValues = new Set([
   'embed',
   'answers',
   'unreadable',
+  'f',
+  'limit',
   ...Object.keys(widestRanges),
 ])
 /** Parameters that tests of their own are about. */
-const testedBelow = new Set(['cursor', 'after', 'from', 'to', 'bounds'])
+const testedBelow = new Set(['cursor', 'after', 'from', 'to', 'bounds', 'datetime'])
 
 t.test('every filter with another organisation’s values finds nothing', async (t) => {
   const { app, get } = await testApp(t, { fill: fillTenants })
@@ -112,9 +127,14 @@ t.test('every filter with another organisation’s values finds nothing', async 
       const isKnown = value !== undefined || sharedValues.has(name) || testedBelow.has(name)
       t.ok(isKnown, `${path}: the parameter ${name} is in foreignValues or in sharedValues of this test`)
       if (value === undefined) continue
-      const { data, _metadata } = (await get(`${path}?${name}=${encodeURIComponent(value)}`, A)).json()
+      const {
+        features,
+        data = features,
+        _metadata,
+      } = (await get(`${path}?${name}=${encodeURIComponent(value)}`, A)).json()
       const foreign = data.filter(({ id }: { id: string }) => !own.has(id))
       t.same(foreign, [], `${path} by ${name}`)
+      if (path === ITEMS) continue
       t.equal(_metadata.total, data.length, `${path} by ${name}: the total counts no more than the page shows`)
     }
   }
@@ -149,6 +169,28 @@ t.test('an organisation’s lists hold its own records alone, also of any time a
       )
     }
   }
+})
+
+t.test('features are those of the organisation alone, of any time and place, and so are their pages', async (t) => {
+  const { get } = await reading
+  for (const query of ['', '?bbox=-180,-90,180,90', '?datetime=0001-01-01T00:00:00Z/..', '?limit=1000']) {
+    const { features } = (await get(ITEMS + query, A)).json()
+    t.equal(features.length, 4, query)
+    for (const { id } of features) t.match(id, /-a$/, query)
+  }
+  const ask = (id: string) => get(`${ITEMS}/${id}`, A, { headers: { 'x-request-id': 'same' } })
+  t.equal((await ask(a.entry(1)._id)).statusCode, 200)
+  t.equal((await get(`${ITEMS}/${b.entry(1)._id}`, B)).statusCode, 200, 'the other’s exists')
+  const denied = await ask(b.entry(1)._id)
+  t.equal(denied.statusCode, 404)
+  t.equal(denied.body, (await ask('nobody')).body)
+
+  const { links } = (await get(`${ITEMS}?limit=1`, A)).json()
+  const next = links.find(({ rel }: { rel: string }) => rel === 'next').href.replace(/^https?:\/\/[^/]+/, '')
+  t.equal((await get(next, A)).statusCode, 200)
+  t.match((await get(next, B)).json(), { status: 400, code: 'invalid_cursor' })
+  const cursor = new URL(next, 'http://localhost').searchParams.get('cursor')
+  t.match((await get(`/v1/entries?cursor=${cursor}`, A)).json(), { code: 'invalid_cursor' }, 'nor is it of the list')
 })
 
 t.test('documents of another organisation that a record points at stay out of its response', async (t) => {
