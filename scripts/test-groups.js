@@ -6,7 +6,7 @@ import coverageMap from './coverage-map.js'
 /** Test files that take several seconds, or that change what others see, such as all sockets. */
 const ALONE = new RegExp(
   `^(${[
-    'log|commands/load|sync/feed-model',
+    'log|commands/load|exports/parquet|sync/feed-model',
     'plugins/(admission|openapi|response-buffers)|seed/scenarios|serializer/writer-(fuzz|oracle)',
     'service/(examples|faults|overload)|store/(mongo-large-page|store)',
   ].join('|')})$`,

@@ -22,6 +22,14 @@ export const whenOver = ({ raw }: FastifyReply, callback: () => void): void => {
 }
 
 /**
+ * Closes the connection of a request in the middle of its response. It is reset, so that no caller takes what it has for the
+ * whole: HTTP/1.0 tells the end of a response by that of the connection.
+ */
+export const cutOff = ({ socket }: Pick<FastifyRequest, 'socket'>): void => {
+  socket.resetAndDestroy()
+}
+
+/**
  * Whether the system has taken the whole response of a request that has just ended. Node says that a response is finished
  * also when its connection was closed in the middle of it.
  */

@@ -33,11 +33,12 @@ export class FairQueue {
    * Waits for the turn of a task. The task begins when the promise resolves, and ends when it calls the function that the
    * promise gives.
    * @param signal ends the wait; the promise rejects with its reason
+   * @param waitMs how long it waits at the most, by default as long as all tasks
    * @throws Overloaded if the task would wait too long or behind too many of its key, and the error of failAll()
    */
-  async enter(key: string, signal?: AbortSignal): Promise<Leave> {
+  async enter(key: string, signal?: AbortSignal, waitMs = this.limits.waitMs): Promise<Leave> {
     signal?.throwIfAborted()
-    return this.#hasPlace(key) ? this.#begin(key) : this.#wait(key, signal)
+    return this.#hasPlace(key) ? this.#begin(key) : this.#wait(key, waitMs, signal)
   }
 
   /** Fails all tasks that wait. */
@@ -45,8 +46,8 @@ export class FairQueue {
     for (const waiter of [...this.#waiting.values()].flatMap((waiters) => [...waiters])) waiter.fail(error)
   }
 
-  #wait(key: string, signal?: AbortSignal): Promise<Leave> {
-    const { waitingPerKey = Number.POSITIVE_INFINITY, waitMs, refusal } = this.limits
+  #wait(key: string, waitMs: number, signal?: AbortSignal): Promise<Leave> {
+    const { waitingPerKey = Number.POSITIVE_INFINITY, refusal } = this.limits
     const waiters = this.#waiting.get(key) ?? new Set()
     if (waiters.size >= waitingPerKey) throw new Overloaded(refusal)
     this.#waiting.set(key, waiters)

@@ -1,8 +1,11 @@
 // The resource dispatches.
 import { Agent } from '../../schemas/agents.js'
 import { Dispatch, DispatchListItem, DispatchListQuery, dispatchStatusFilter } from '../../schemas/dispatches.js'
+import { Form } from '../../schemas/forms.js'
+import { select } from '../../schemas/kit.js'
+import { DispatchProject } from '../../schemas/projects.js'
 import { DispatchUser } from '../../schemas/users.js'
-import { authorReferences, embed, embedAuthors, referencesTo } from './joins.js'
+import { authorReferences, embed, embedAuthors, nameOf, referencesTo } from './joins.js'
 import { defineResource } from './resource.js'
 import type { Expression, Stage } from './stages.js'
 
@@ -26,7 +29,13 @@ export const dispatches = defineResource<DispatchListQuery>({
   name: 'dispatch',
   article: 'a',
   tag: { name: 'Dispatches', description: 'A form sent to recipient agents' },
-  operationIds: { list: 'listDispatches', get: 'getDispatch', sync: 'syncDispatches', digest: 'digestDispatches' },
+  operationIds: {
+    list: 'listDispatches',
+    get: 'getDispatch',
+    sync: 'syncDispatches',
+    digest: 'digestDispatches',
+    export: 'exportDispatches',
+  },
   descriptions: {
     list: 'Dispatches with their recipients as ids; `totalExpectedEntries` is here and not in the dispatch by id. To find the dispatches of a project or of a form, filter by `project` or `form`. `agent` finds the dispatches that name the agent, not those that name a group of the agent.',
     get: 'A dispatch with its instructions, and with its form, its project and its recipients in full. Recipients that no longer exist are left out.',
@@ -44,6 +53,10 @@ export const dispatches = defineResource<DispatchListQuery>({
     schema: DispatchListItem,
     stages: { recipients: () => [idObjects(recipientsField), agentGroups] },
     references: [authorReferences(DispatchUser)],
+    named: [
+      nameOf('forms', 'form', select(Form, ['name'])),
+      nameOf('projects', 'project', select(DispatchProject, ['name'])),
+    ],
   },
   record: {
     schema: Dispatch,

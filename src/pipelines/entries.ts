@@ -3,8 +3,9 @@ import { EntryAgent } from '../../schemas/agents.js'
 import { EntryDispatch } from '../../schemas/dispatches.js'
 import { type Box, Entry, EntryListItem, EntryListQuery, entryParameters } from '../../schemas/entries.js'
 import { EntryForm } from '../../schemas/forms.js'
+import { select } from '../../schemas/kit.js'
 import { EntryProject } from '../../schemas/projects.js'
-import { embed, referencesTo } from './joins.js'
+import { embed, nameOf, referencesTo } from './joins.js'
 import { defineResource } from './resource.js'
 import type { Condition } from './stages.js'
 
@@ -19,7 +20,13 @@ export const entries = defineResource<EntryListQuery>({
   name: 'entry',
   article: 'an',
   tag: { name: 'Entries', description: 'Answers to the form of a dispatch' },
-  operationIds: { list: 'listEntries', get: 'getEntry', sync: 'syncEntries', digest: 'digestEntries' },
+  operationIds: {
+    list: 'listEntries',
+    get: 'getEntry',
+    sync: 'syncEntries',
+    digest: 'digestEntries',
+    export: 'exportEntries',
+  },
   descriptions: {
     list: 'Entries with all their answers. For a small response choose `fields`; for the records that an entry names, such as its agent, use `expand` instead of one request for each. To keep a copy, use the change feed.',
     get: 'An entry with its dispatch, form, project and agent in full. To read many entries, use the list with `ids` and `expand`.',
@@ -42,6 +49,12 @@ export const entries = defineResource<EntryListQuery>({
       referencesTo('forms', ['form'], EntryForm),
       referencesTo('projects', ['project'], EntryProject),
       referencesTo('agents', ['agent'], EntryAgent),
+    ],
+    named: [
+      nameOf('dispatches', 'dispatch', select(EntryDispatch, ['name'])),
+      nameOf('forms', 'form', select(EntryForm, ['name'])),
+      nameOf('projects', 'project', select(EntryProject, ['name'])),
+      nameOf('agents', 'agent', select(EntryAgent, ['firstName', 'lastName'])),
     ],
   },
   record: {

@@ -2,6 +2,7 @@
 // belong to the caller's organisation, so that an id of another organisation's document finds nothing. The others are
 // references, whose query has the caller's scope.
 import type { TObject } from '@sinclair/typebox'
+import { NAMED } from '../../schemas/kit.js'
 import type { CollectionName } from '../documents/collections.js'
 import { type Expression, pick, Query, type References, type Scope, type Stage } from './stages.js'
 
@@ -28,6 +29,8 @@ const isIdOrNull = (field: string): Expression => ({
 /** What a shape says of references, before a request gives them its scope. */
 export interface ReferencesTo {
   readonly fields: readonly string[]
+  /** What is shown of the documents. */
+  readonly shown: TObject
   readonly ofScope: (scope: Scope) => References
 }
 
@@ -36,9 +39,14 @@ export const referencesTo = (from: CollectionName, fields: readonly string[], sh
   const kept = pick(shown)
   return {
     fields,
+    shown,
     ofScope: (scope) => ({ fields, find: (ids) => Query.in(scope, from, [{ _id: { $in: ids } }], [kept]) }),
   }
 }
+
+/** The record of a field beside its id, as far as `shown` shows it. */
+export const nameOf = (from: CollectionName, field: string, shown: TObject): ReferencesTo =>
+  referencesTo(from, [`${field}${NAMED}`], shown)
 
 /** Embeds the admins who created and last changed a record. */
 export const embedAuthors = { createdBy: embed('users'), modifiedBy: embed('users') }

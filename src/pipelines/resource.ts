@@ -2,7 +2,7 @@
 // document, the change feed and the tests go through that list. The queries are pure functions, without I/O.
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { CommonFilters, PageLimits } from '../../schemas/common.js'
-import { flat, isJoined } from '../../schemas/kit.js'
+import { flat, isJoined, NAMED } from '../../schemas/kit.js'
 import type { RecordCollection } from '../documents/collections.js'
 import type { ReferencesTo } from './joins.js'
 import {
@@ -33,6 +33,8 @@ export interface Shape {
   readonly references?: readonly ReferencesTo[]
   /** Fields that hold ids, which `expand` replaces by documents. */
   readonly expandable?: readonly ReferencesTo[]
+  /** The records whose names stand beside their ids with `names=true`. */
+  readonly named?: readonly ReferencesTo[]
 }
 
 /** A shape as one request needs it. */
@@ -43,7 +45,7 @@ export interface RequestedShape {
   readonly fields: Paths
 }
 
-type ShapeFor = (scope: Scope, choice?: Pick<Listing, 'fields' | 'expand' | 'embed'>) => RequestedShape
+type ShapeFor = (scope: Scope, choice?: Pick<Listing, 'fields' | 'expand' | 'embed' | 'names'>) => RequestedShape
 
 interface Declaration {
   readonly collection: RecordCollection
@@ -52,7 +54,7 @@ interface Declaration {
   readonly article: 'a' | 'an'
   /** Its part of the OpenAPI document. */
   readonly tag: { readonly name: string; readonly description: string }
-  readonly operationIds: { readonly list: string; readonly get: string; readonly sync: string; readonly digest: string }
+  readonly operationIds: Readonly<Record<'list' | 'get' | 'sync' | 'digest' | 'export', string>>
   /** What its list and its by-id are for, and what to look out for. */
   readonly descriptions: { readonly list: string; readonly get: string }
   /** The parameters of its list. */
@@ -121,7 +123,8 @@ const commonFilterConditions: FiltersFor<CommonFilters> = {
 }
 
 /** The shape without what it shows of other records. */
-const flatShape = ({ schema, stages = {} }: Shape): Shape => ({
+const flatShape = ({ schema, stages = {}, named = [] }: Shape): Shape => ({
+  named,
   schema: Type.Object(flat(schema)),
   stages: Object.fromEntries(
     Object.entries(stages).filter(([field]) => !isJoined(schema.properties[field] as TSchema)),
@@ -129,26 +132,43 @@ const flatShape = ({ schema, stages = {} }: Shape): Shape => ({
 })
 
 /** Returns a function that gives a shape for a request. It makes nothing for fields that the request does not show. */
-const shapeOf = ({ schema, stages = {}, references = [], expandable = [] }: Shape): ShapeFor => {
+const shapeOf = ({ schema, stages = {}, references = [], expandable = [], named = [] }: Shape): ShapeFor => {
   const { $project: paths } = pick(
     schema,
     references.flatMap(({ fields }) => fields),
   )
-  return (scope, { fields: shown, expand } = {}) => {
+  return (scope, choice = {}) => {
+    const { fields: shown, expand } = choice
     const expanded = expandable.filter(({ fields }) => fields.some((field) => expand?.includes(field)))
+    const beside = namedBy(choice, named)
     return {
-      stages: Object.entries(stages).flatMap(([field, stagesOf]) =>
-        (shown?.includes(field) ?? true) ? stagesOf(scope, field) : [],
-      ),
-      references: [...references, ...expanded].map(({ ofScope }) => ofScope(scope)),
-      fields: paths,
+      stages: [
+        ...Object.entries(stages).flatMap(([field, stagesOf]) =>
+          (shown?.includes(field) ?? true) ? stagesOf(scope, field) : [],
+        ),
+        ...beside.map(({ field, id }) => ({ $set: { [field]: `$${id}` as const } })),
+      ],
+      references: [...references, ...expanded, ...beside.map(({ to }) => to)].map(({ ofScope }) => ofScope(scope)),
+      fields: { ...paths, ...Object.fromEntries(beside.map(({ field }) => [field, 1 as const])) },
     }
   }
 }
 
+/** The names that a choice shows beside ids: those of records that are not there as a whole. */
+export const namedBy = (
+  { fields, expand, names }: Pick<Listing, 'fields' | 'expand' | 'names'>,
+  named: readonly ReferencesTo[] = [],
+): { field: string; id: string; to: ReferencesTo }[] =>
+  named.flatMap((to) => {
+    const [field] = to.fields as [string]
+    const id = field.slice(0, -NAMED.length)
+    const isShown = names === 'true' && (fields?.includes(id) ?? true) && !expand?.includes(id)
+    return isShown ? [{ field, id, to }] : []
+  })
+
 /** The paths of the fields that a request shows, always with the id and the field that the list is sorted by. */
 const shownPaths = (all: Paths, { fields, sortBy }: Listing): Paths => {
   if (fields === undefined) return all
-  const names = new Set(['_id', sortBy, ...fields])
+  const names = new Set(['_id', sortBy, ...fields, ...fields.map((field) => `${field}${NAMED}`)])
   return Object.fromEntries(Object.entries(all).filter(([path]) => names.has(path.split('.')[0] as string)))
 }

@@ -141,6 +141,8 @@ export interface Listing {
   readonly expand?: readonly string[]
   /** Whether an item has other records in it, or only their ids. */
   readonly embed?: 'true' | 'false'
+  /** Whether the names of other records stand beside their ids. */
+  readonly names?: 'true' | 'false'
   /** How the answers of entries are shown, if not as they are stored. */
   readonly answers?: 'list'
   /** Whether the page leaves out the records that do not fit. By default one of them fails it. */

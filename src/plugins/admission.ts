@@ -1,11 +1,11 @@
 // Limits how much of the service one API key can use. The requests of a key run a few at a time, and its responses that
 // have not been read yet share a limited amount of memory. A request beyond these limits waits, or fails with 503
 // `overloaded`; requests with other keys are not affected. docs/decisions/0008-shares-of-a-key.md has the reasons.
-import { setImmediate } from 'node:timers/promises'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
-import { callerGone, whenOver } from '../http/caller.js'
+import { callerGone, cutOff, whenOver } from '../http/caller.js'
 import { Budget } from '../limits/budget.js'
 import { FairQueue, type Leave } from '../limits/fair-queue.js'
 import { Overloaded } from '../limits/overloaded.js'
@@ -48,6 +48,10 @@ const SEVERAL_KEYS_MS = 1000
 const LONGEST_PAUSE_MS = 1000
 /** How long a request waits for its turn before it fails. */
 const LONGEST_WAIT_MS = 5000
+/** The same for a response that has begun, which would be broken off. */
+const LONGEST_WAIT_BETWEEN_MS = 60_000
+/** How often such a response looks whether there is memory for its next part. */
+const LOOK_FOR_ROOM_MS = 100
 /** One key may use this part of the memory for responses: a quarter. */
 const SHARING_KEYS = 4
 /** Smaller responses are not counted against the memory, in bytes: a connection has at most one. */
@@ -114,8 +118,13 @@ export class Share {
   #held = 0
   /** Who still needs the memory: the handler and the response. */
   #users = 2
+  /** Cuts off a response that the caller does not read. */
+  readonly #cutOff: (bytes: number) => NodeJS.Timeout
+  #reading: NodeJS.Timeout | undefined
+  #hasBegun = false
 
-  constructor(request: FastifyRequest, limits: Limits) {
+  constructor(request: FastifyRequest, limits: Limits, cutOff: (bytes: number) => NodeJS.Timeout) {
+    this.#cutOff = cutOff
     const { scope, routeOptions } = request
     const { limit = 1, perPage = limit } = request.query as { limit?: number; perPage?: number }
     let read = 0
@@ -138,10 +147,10 @@ export class Share {
    * Waits for a place in a queue, by default again in that of the request.
    * @throws Overloaded if that takes too long
    */
-  async enter(queue = this.#queue): Promise<void> {
+  async enter(queue = this.#queue, waitMs?: number): Promise<void> {
     this.leave()
     this.#queue = queue
-    this.#leave = await queue.enter(this.#key, this.reading.signal)
+    this.#leave = await queue.enter(this.#key, this.reading.signal, waitMs)
     this.#begun = performance.now()
     // Let other connections take their turn first: large requests in a row would block them.
     if (queue === this.#limits.large) await setImmediate()
@@ -153,8 +162,48 @@ export class Share {
     if (leave === undefined) return
     this.#leave = undefined
     const isPaused = this.#queue === this.#limits.large && this.#limits.hasSeveralKeys()
-    if (isPaused) setTimeout(leave, Math.min(performance.now() - this.#begun, LONGEST_PAUSE_MS))
+    if (isPaused) globalThis.setTimeout(leave, Math.min(performance.now() - this.#begun, LONGEST_PAUSE_MS))
     else leave()
+  }
+
+  /**
+   * Works in the queue of large requests. Once a response has begun, it waits longer for its turn.
+   * @throws Overloaded if that takes too long
+   */
+  async inLargeQueue<T>(work: (reading: Reading) => Promise<T>): Promise<T> {
+    if (this.#hasBegun) await this.#roomFor(this.#held)
+    await this.enter(this.#limits.large, this.#hasBegun ? LONGEST_WAIT_BETWEEN_MS : undefined)
+    let read = 0
+    const onBytes = async (more: number) => {
+      read += more
+      this.hold(read)
+    }
+    return work({ ...this.reading, onBytes })
+      .catch(this.#limits.failAllWaiting)
+      .finally(() => this.leave())
+  }
+
+  /**
+   * Makes one part of a response that has several. It holds no place between them: the next part is asked for when the one
+   * before was read, for which the caller has as long as for a response of its size.
+   * @throws Overloaded if it has to wait too long
+   */
+  async turn(work: (reading: Reading) => Promise<Buffer>): Promise<Buffer> {
+    clearTimeout(this.#reading)
+    const part = await this.inLargeQueue(work)
+    this.hold(part.length)
+    this.#hasBegun = true
+    this.#reading = this.#cutOff(part.length)
+    return part
+  }
+
+  /** Waits until there is memory for as much as the part before. Few work at once, so it does not have to be exact. */
+  async #roomFor(bytes: number, until = performance.now() + LONGEST_WAIT_BETWEEN_MS): Promise<void> {
+    this.hold(0)
+    while (!this.#limits.budget.hasRoom(this.#key, bytes)) {
+      if (performance.now() > until) throw new Overloaded(REFUSAL)
+      await setTimeout(LOOK_FOR_ROOM_MS, undefined, { signal: this.reading.signal })
+    }
   }
 
   /**
@@ -199,7 +248,9 @@ export class Share {
   /** The handler has ended, or the response was sent or cut off. */
   end(): void {
     this.#users -= 1
-    if (this.#users === 0) this.hold(0)
+    if (this.#users > 0) return
+    clearTimeout(this.#reading)
+    this.hold(0)
   }
 }
 
@@ -219,11 +270,17 @@ export const admissionPlugin = fp(
     const limits = new Limits(memory, waitMs)
     app.decorateRequest('share')
 
+    /** Cuts a response off if the caller takes too long to read so many bytes of it. */
+    const cutOffAfter = ({ raw }: FastifyReply, bytes: number): NodeJS.Timeout => {
+      const ms = Math.ceil((readingMs + bytes / minBytesPerMs) / READING_STEP_MS) * READING_STEP_MS
+      return globalThis.setTimeout(() => cutOff(raw.req), ms)
+    }
+
     // A request has its place as long as its handler runs, also when its caller has left: its queries go on until then.
     app.addHook('onRoute', (route) => {
       const { handler } = route
       route.handler = async function (request, reply) {
-        const share = new Share(request, limits)
+        const share = new Share(request, limits, (bytes) => cutOffAfter(reply, bytes))
         request.share = share
         whenOver(reply, () => share.end())
         const work = async () => {
@@ -245,8 +302,7 @@ export const admissionPlugin = fp(
       // A request whose key or parameters are invalid has no share.
       share?.hold(bytes)
       if (bytes >= MIN_COUNTED_BYTES) {
-        const ms = Math.ceil((readingMs + bytes / minBytesPerMs) / READING_STEP_MS) * READING_STEP_MS
-        const timer = setTimeout(() => reply.raw.destroy(), ms)
+        const timer = cutOffAfter(reply, bytes)
         whenOver(reply, () => clearTimeout(timer))
       }
       next(null, payload)

@@ -1,9 +1,12 @@
 // Compresses large responses with Brotli or gzip, as the caller's Accept-Encoding allows (RFC 9110, section 12.5.3), and
 // gives the buffer of a response back to the serializer once it is compressed or sent.
+
+import { pipeline, Readable } from 'node:stream'
 import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { mediaTypes } from '../../schemas/exports.js'
 import { whenOver } from '../http/caller.js'
 import { giveBack } from '../serializer/output.js'
 
@@ -21,6 +24,11 @@ export type Coding = 'br' | 'gzip'
 export const compressionPlugin = fp(
   async (app: FastifyInstance) => {
     app.addHook('onSend', (request, reply, payload, next) => {
+      if (payload instanceof Readable) {
+        const streamed = isText(reply) ? acceptedCoding(request) : undefined
+        if (streamed !== undefined) reply.header('content-encoding', streamed)
+        return next(null, streamed === undefined ? payload : compressed(payload, streamed))
+      }
       const isCompressible = isLarge(payload) && !reply.hasHeader('content-encoding')
       const coding = isCompressible ? acceptedCoding(request) : undefined
       const done = () => payload instanceof Buffer && giveBack(payload)
@@ -36,6 +44,21 @@ export const compressionPlugin = fp(
   },
   { name: 'compression', fastify: '5.x', dependencies: ['@fastify/accepts'] },
 )
+
+/** Text in several parts. Parquet is compressed already. */
+const isText = (reply: FastifyReply): boolean => reply.getHeader('content-type') !== mediaTypes.parquet
+
+/** Each part is sent at once, and an error of the source breaks off what is compressed as well. */
+const compressed = (source: Readable, coding: Coding): Readable => {
+  const zlib =
+    coding === 'gzip'
+      ? createGzip({ level: LEVEL, flush: constants.Z_SYNC_FLUSH })
+      : createBrotliCompress({
+          params: { [constants.BROTLI_PARAM_QUALITY]: LEVEL },
+          flush: constants.BROTLI_OPERATION_FLUSH,
+        })
+  return pipeline(source, zlib, () => {})
+}
 
 export const compress = (payload: Payload, coding: Coding, level: number): Promise<Buffer> => {
   if (coding === 'gzip') return promisify(gzip)(payload, { level })

@@ -1,18 +1,19 @@
-// Every response is JSON or a kind of it, so a request whose Accept header excludes it fails. Sets the headers that all responses
-// share.
+// Responses are JSON unless their route says otherwise, so a request whose Accept header excludes that fails. Sets the
+// headers that all responses share.
 import type { FastifyInstance, onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { problem } from '../http/problems.js'
 
+/** The media type of most responses, in the two ways in which callers name it. */
+const TYPES = ['application/json', 'application/json;charset=utf-8']
+
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Set for a route whose responses have a media type of their own, besides which it takes that of JSON in Accept. */
-    mediaType?: string
+    /** The media type of the response to a request, if it is not that of JSON. Problems always are JSON. */
+    mediaTypeOf?: (request: FastifyRequest) => string | undefined
   }
 }
 
-/** The media type of all other responses, in the two ways in which callers name it. */
-const TYPES = ['application/json', 'application/json;charset=utf-8']
 export const JSON_HEADERS = {
   'cache-control': 'private, no-cache',
   vary: 'authorization, accept, accept-encoding, origin',
@@ -23,9 +24,11 @@ export const jsonOnlyPlugin = fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', (request, reply, next) => {
       reply.headers(JSON_HEADERS)
-      const { mediaType } = request.routeOptions.config
-      const types = mediaType === undefined ? TYPES : [mediaType, ...TYPES]
-      next(request.accepts().type(types) === false ? notAcceptable(mediaType) : undefined)
+      const mediaType = request.routeOptions.config.mediaTypeOf?.(request)
+      // Who asks for JSON gets what is JSON under a name of its own, too.
+      const others = mediaType === undefined || mediaType.includes('+json') ? TYPES : []
+      const isAccepted = request.accepts().type([mediaType ?? [], others].flat()) !== false
+      next(isAccepted ? undefined : notAcceptable(mediaType))
     })
     app.addHook('onRoute', (route) => {
       // Fastify adds the route of HEAD itself, with a hook of its own.
@@ -41,7 +44,7 @@ const withoutLengthOf304: onSendHookHandler = (_request, reply, payload, next) =
   next(null, payload)
 }
 
-const notAcceptable = (type = 'application/json') =>
-  problem('not_acceptable', `Responses are ${type}`, {
-    errors: [{ in: 'header', name: 'Accept', message: `excludes ${type}`, allowed: [type] }],
+const notAcceptable = (mediaType = 'application/json') =>
+  problem('not_acceptable', `Responses are ${mediaType}`, {
+    errors: [{ in: 'header', name: 'Accept', message: `excludes ${mediaType}`, allowed: [mediaType] }],
   })

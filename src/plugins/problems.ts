@@ -10,7 +10,7 @@ import { JSON_HEADERS } from './json-only.js'
 import { logWhenOver } from './request-log.js'
 
 /** The headers that are true only of the body that failed. Fastify removes its type and its length. */
-const DESCRIBE_A_BODY = ['content-encoding', 'etag', 'link']
+const DESCRIBE_A_BODY = ['content-disposition', 'content-encoding', 'etag', 'link']
 
 export const problemsPlugin = fp(
   async (app: FastifyInstance) => {

@@ -88,7 +88,7 @@ const parametersOf = ({ params, query }: FastifyRequest) => ({
 })
 
 /** A value as the log shows it. A list of values is one text. */
-const loggable = (value: unknown): unknown => {
+export const loggable = (value: unknown): unknown => {
   const text = Array.isArray(value) ? value.join() : value
   return typeof text === 'string' ? redacted(text).slice(0, MAX_LOGGED).replace(CONTROL, '?') : text
 }

@@ -1,6 +1,7 @@
 // The paths of all resources, with their paging defaults, and those of the key.
 import type { FastifyInstance } from 'fastify'
 import { resources } from '../pipelines/index.js'
+import { exportRoutes } from './exports.js'
 import { meRoutes } from './me.js'
 import { ogcRoutes } from './ogc.js'
 import { getOperation, listOperation } from './operations.js'
@@ -15,6 +16,7 @@ export const resourceRoutes = (app: FastifyInstance): void => {
     listOperation(app, resource, resource === resources.projects && projectDefaults === 'literal' ? literal : usual)
     getOperation(app, resource)
   }
+  exportRoutes(app)
   syncRoutes(app)
   ogcRoutes(app)
   meRoutes(app)

@@ -33,6 +33,7 @@ import { ogcDocument } from './ogc-document.js'
 import { baseOf, linker } from './page-metadata.js'
 import { commonProblems, responses } from './responses.js'
 
+const JSON_TYPE = 'application/json'
 const GEOJSON = 'application/geo+json'
 const JSON_SCHEMA = 'application/schema+json'
 const OPENAPI = 'application/vnd.oai.openapi+json;version=3.0'
@@ -67,20 +68,21 @@ export const ogcRoutes = (app: FastifyInstance): void => {
   /** Registers an operation whose response depends on nothing but the address of the service. */
   const page = (
     path: string,
-    { response, mediaType = 'application/json', ...described }: Described,
+    { response, mediaType, ...described }: Described,
     body: (root: string) => object,
   ): void => {
     const schema = {
       ...described,
       tags: ['OGC API'],
       querystring: FormatQuery,
-      response: responses(response, commonProblems, { type: mediaType }),
+      response: responses(response, commonProblems, mediaType === undefined ? {} : { type: mediaType }),
     }
     const send: RouteHandlerMethod = async (request, reply) =>
-      reply.type(mediaType).send(Buffer.from(JSON.stringify(body(rootOf(request)))))
-    app.get(`/ogc${path}`, { config: { mediaType }, schema }, send)
+      reply.type(mediaType ?? JSON_TYPE).send(Buffer.from(JSON.stringify(body(rootOf(request)))))
+    app.get(`/ogc${path}`, { config: { mediaTypeOf: () => mediaType }, schema }, send)
     // Some programs add a slash to the address that they are given.
-    if (path === '') app.get('/ogc/', { config: { mediaType }, schema: { ...schema, hide: true } }, send)
+    if (path === '')
+      app.get('/ogc/', { config: { mediaTypeOf: () => mediaType }, schema: { ...schema, hide: true } }, send)
   }
 
   page(
@@ -95,10 +97,10 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       title: TITLE,
       description: DESCRIPTION,
       links: [
-        { href: root, rel: 'self', type: 'application/json', title: 'This page' },
+        { href: root, rel: 'self', type: JSON_TYPE, title: 'This page' },
         { href: `${root}/api`, rel: 'service-desc', type: OPENAPI, title: 'The operations' },
-        { href: `${root}/conformance`, rel: 'conformance', type: 'application/json', title: 'What is met' },
-        { href: `${root}/collections`, rel: 'data', type: 'application/json', title: 'The collections' },
+        { href: `${root}/conformance`, rel: 'conformance', type: JSON_TYPE, title: 'What is met' },
+        { href: `${root}/collections`, rel: 'data', type: JSON_TYPE, title: 'The collections' },
       ],
     }),
   )
@@ -121,7 +123,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       response: Collections,
     },
     (root) => ({
-      links: [{ href: `${root}/collections`, rel: 'self', type: 'application/json', title: 'This page' }],
+      links: [{ href: `${root}/collections`, rel: 'self', type: JSON_TYPE, title: 'This page' }],
       collections: [collection(root)],
     }),
   )
@@ -169,7 +171,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
   app.get(
     '/ogc/collections/entries/items',
     {
-      config: { mediaType: GEOJSON },
+      config: { mediaTypeOf: () => GEOJSON },
       schema: {
         operationId,
         summary: 'Get entries as features',
@@ -198,7 +200,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
         ...(next === undefined
           ? []
           : [{ href: link({ cursor: next }), rel: 'next', type: GEOJSON, title: 'Next page' }]),
-        { href: `${rootOf(request)}/collections/entries`, rel: 'collection', type: 'application/json' },
+        { href: `${rootOf(request)}/collections/entries`, rel: 'collection', type: JSON_TYPE },
       ]
       const rest = { links, timeStamp: new Date().toISOString(), numberReturned: found.shown }
       const out = new Output()
@@ -215,7 +217,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
   app.get(
     '/ogc/collections/entries/items/:id',
     {
-      config: { mediaType: GEOJSON },
+      config: { mediaTypeOf: () => GEOJSON },
       schema: {
         operationId: 'getFeature',
         summary: 'Get an entry as a feature by its id',
@@ -237,7 +239,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       const collection = `${rootOf(request)}/collections/entries`
       const links: Link[] = [
         { href: `${collection}/items/${encodeURIComponent(id)}`, rel: 'self', type: GEOJSON, title: 'This entry' },
-        { href: collection, rel: 'collection', type: 'application/json' },
+        { href: collection, rel: 'collection', type: JSON_TYPE },
       ]
       const out = new Output()
       features.one(found.first, { links }, out)
@@ -256,7 +258,7 @@ const collection = (root: string): Collection => {
     itemType: 'feature',
     crs: [CRS84],
     links: [
-      { href: self, rel: 'self', type: 'application/json', title: 'This collection' },
+      { href: self, rel: 'self', type: JSON_TYPE, title: 'This collection' },
       { href: `${self}/items`, rel: 'items', type: GEOJSON, title: 'The entries' },
       {
         href: `${self}/queryables`,

@@ -71,7 +71,21 @@ export const responses = (
       type: 'null',
     },
   }),
-  ...Object.fromEntries(
+  ...problemsOf(codes),
+})
+
+/** The responses of an operation whose successful response is a file in one of several formats. */
+export const fileResponses = (types: readonly string[], codes: readonly ProblemCode[]) => ({
+  200: {
+    description: 'The file.',
+    headers: { 'Content-Disposition': header('The name of the file.'), ...requestId },
+    content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'string', format: 'binary' } }])),
+  },
+  ...problemsOf(codes),
+})
+
+const problemsOf = (codes: readonly ProblemCode[]) =>
+  Object.fromEntries(
     [...new Set(codes.map((code) => problems[code].status))].sort().map((status) => {
       const ofStatus = codes.filter((code) => problems[code].status === status)
       const examples = Object.fromEntries(ofStatus.map((code) => [code, {}]))
@@ -84,5 +98,4 @@ export const responses = (
         },
       ]
     }),
-  ),
-})
+  )

@@ -1,6 +1,6 @@
 // Comma-separated values (RFC 4180) for people and their spreadsheets: a header, and a row for each document.
 import type { TSchema } from '@sinclair/typebox'
-import { isJoined } from '../../schemas/kit.js'
+import { isJoined, NAMED } from '../../schemas/kit.js'
 import { Bson, Bytes, type Element, elements } from '../bson/reader.js'
 import { fieldOf, stringOf } from '../bson/values.js'
 import { compileRows } from './columns.js'
@@ -14,7 +14,7 @@ export interface CsvOptions {
   /** Keeps texts that a spreadsheet would run as formulas, for programs. */
   readonly keepsFormulas?: boolean
   /** The texts of questions, each of which gets a column in place of the column `answers`. */
-  readonly questions?: readonly string[]
+  readonly questions?: readonly string[] | undefined
 }
 
 const LINE_END = '\r\n'
@@ -43,7 +43,7 @@ export const csv = (schema: TSchema, named: ReadonlyMap<string, TSchema>, option
   const rows = compileRows(schema, named, {
     label: (path, isFirst) => (isFirst || (ofQuestions && path === ANSWERS) ? '' : ','),
     missing: ',',
-    columnsOf: (path) => (ofQuestions && path === ANSWERS ? (questions as string[]) : [path]),
+    columnsOf: (path) => (ofQuestions && path === ANSWERS ? (questions as string[]) : [path.replace(NAMED, '')]),
     writerOf: (schema, generator, path) =>
       ofQuestions && path === ANSWERS ? questionsWriter(schema, generator) : cellWriter(schema, generator),
     functions: { finish, writeRaw, writeTime, writeWords, ...(ofQuestions && { writeQuestions: ofQuestions }) },

@@ -8,32 +8,43 @@ import { compileResponse, type ResponseSerializer } from './compiler.js'
 const KEPT = 50
 
 /** What a request wants to see of each item. */
-interface Choice {
+export interface Choice {
   readonly fields?: readonly string[] | undefined
   readonly expand?: readonly string[] | undefined
   readonly embed?: 'true' | 'false'
   readonly answers?: 'list'
 }
 
+/** The schema of an item as a choice shows it. An expanded field, a union otherwise, holds only records. */
+export const selectedItem = (item: TObject, { fields, expand = [], embed }: Choice): TObject => {
+  const shape = embed === 'false' ? Type.Object(flat(item)) : item
+  const selected = select(shape, ['id', ...(fields ?? Object.keys(shape.properties))])
+  for (const name of expand) {
+    const union = selected.properties[name]
+    if (union !== undefined) selected.properties[name] = union.anyOf.find(isJoined)
+  }
+  return selected
+}
+
 /**
  * The serializers for a response whose `data` are items: one for each choice of what they show, compiled when it is first
- * used. An expanded field, which is a union of an id and a record otherwise, holds only records.
+ * used.
  * @param max how many of them are kept
  */
 export const compileSelections = (response: TObject, item: TObject, max = KEPT) => {
   const kept = new LRUCache<string, ResponseSerializer>({ max })
-  const stored = Type.Object(flat(item))
-  return ({ fields, expand: expanded = [], embed, answers }: Choice): ResponseSerializer => {
-    const shape = embed === 'false' ? stored : item
-    const selected = select(shape, ['id', ...(fields ?? Object.keys(shape.properties))])
-    const names = Object.keys(selected.properties)
-    const key = [embed, answers, ...names.map((name) => (expanded.includes(name) ? `${name}+` : name))].join()
+  const order = Object.keys(item.properties)
+  /** The same for all choices that show the same. */
+  const keyOf = ({ fields, expand = [], embed, answers }: Choice): string => {
+    const names = order.filter((name) => name === 'id' || (fields?.includes(name) ?? true))
+    return [embed, answers, ...names.map((name) => (expand.includes(name) ? `${name}+` : name))].join()
+  }
+  return (choice: Choice): ResponseSerializer => {
+    const key = keyOf(choice)
     let serialize = kept.get(key)
     if (serialize === undefined) {
-      for (const name of names.filter((name) => expanded.includes(name))) {
-        selected.properties[name] = selected.properties[name]?.anyOf.find(isJoined)
-      }
-      serialize = compileResponse(Type.Object({ ...response.properties, data: Type.Array(selected) }), answers)
+      const data = Type.Array(selectedItem(item, choice))
+      serialize = compileResponse(Type.Object({ ...response.properties, data }), choice.answers)
       kept.set(key, serialize)
     }
     return serialize

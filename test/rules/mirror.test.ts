@@ -13,6 +13,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'seed/': 'seed/index, since the parts of a data set depend on each other',
   'src/app': 'every test that builds the application',
   'src/config/open-mongo': 'server and cli, which start processes with a database',
+  'src/exports/parquet-worker': 'exports/parquet',
   'src/http/problems': 'plugins/problems',
   'src/limits/counts': 'limits/budget, limits/fair-queue and sync/waiting',
   'src/limits/overloaded': 'plugins/admission and plugins/problems',

@@ -1,0 +1,117 @@
+// Parquet files for exports, on the side of the main thread. One worker writes the files of all exports.
+import { Worker } from 'node:worker_threads'
+import type { TObject, TSchema } from '@sinclair/typebox'
+import { fieldsOf } from './parquet-columns.js'
+import type { Description } from './parquet-encoder.js'
+import type { Reply, Task } from './parquet-worker.js'
+
+interface Waiting {
+  resolve: (bytes: Buffer) => void
+  reject: (error: unknown) => void
+}
+
+/** The worker, and who waits for its replies. It keeps the process alive only while someone waits. */
+class ParquetThread {
+  readonly #worker = new Worker(new URL('./parquet-worker.js', import.meta.url), {
+    // Values live until their group of rows is written. More room for young ones would only put off collecting them.
+    resourceLimits: { maxYoungGenerationSizeMb: 6 },
+  })
+  /** In the order of their tasks, which is that of the replies. */
+  #waiting: Waiting[] = []
+  #fault: Error | undefined
+
+  constructor() {
+    this.#worker.unref()
+    this.#worker.on('message', (reply: Reply) => {
+      const waiting = this.#waiting.shift()
+      if (this.#waiting.length === 0) this.#worker.unref()
+      if ('bytes' in reply) waiting?.resolve(Buffer.from(reply.bytes))
+      else waiting?.reject(reply.error)
+    })
+    this.#worker.on('error', (cause) => this.#fail(cause))
+    this.#worker.on('exit', () => this.#fail())
+  }
+
+  get isDead(): boolean {
+    return this.#fault !== undefined
+  }
+
+  /** Sends a task without a reply. */
+  post(task: Task): void {
+    this.#worker.postMessage(task)
+  }
+
+  ask(task: Task, transferred: readonly ArrayBuffer[]): Promise<Buffer> {
+    if (this.#fault !== undefined) return Promise.reject(this.#fault)
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject })
+      this.#worker.ref()
+      this.#worker.postMessage(task, transferred)
+    })
+  }
+
+  #fail(cause?: unknown): void {
+    this.#fault ??= new Error('The worker that writes Parquet files has ended', { cause })
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#fault)
+  }
+}
+
+let current: ParquetThread | undefined
+let files = 0
+
+/** The thread of all files, which starts with the first. After its death another one starts. */
+const thread = (): ParquetThread => {
+  if (current === undefined || current.isDead) current = new ParquetThread()
+  return current
+}
+
+/** A Parquet file whose bytes come piece by piece. After an error it is closed. */
+export class ParquetFile {
+  readonly #thread = thread()
+  readonly #file = ++files
+  /** Sent with the first task. */
+  #description: Description | undefined
+
+  /**
+   * @param row the schema of a row. An object in it becomes columns, such as `location.state`
+   * @param named the schemas that a `$ref` may name
+   * @param options.geometry adds a column of points, and the metadata of a map layer
+   */
+  constructor(row: TObject, named: ReadonlyMap<string, TSchema>, { geometry = false }: { geometry?: boolean } = {}) {
+    this.#description = { fields: fieldsOf(row, named), geometry }
+  }
+
+  /**
+   * Adds rows. Returns the bytes that can be sent, which may be none.
+   * @param documents the BSON of each, which fits the schema: the caller has checked it
+   */
+  write(documents: readonly Buffer[]): Promise<Buffer> {
+    // What is transferred is gone here, so it is a copy. Each document begins with its length, so nothing separates them.
+    const copy = new Uint8Array(documents.reduce((size, { length }) => size + length, 0))
+    let at = 0
+    for (const document of documents) {
+      copy.set(document, at)
+      at += document.length
+    }
+    return this.#ask({ task: 'write', documents: copy.buffer }, [copy.buffer])
+  }
+
+  /** Returns the rest of the file. */
+  end(): Promise<Buffer> {
+    return this.#ask({ task: 'end' })
+  }
+
+  /** Drops what the worker holds of the file. It may be called at any time, and twice. */
+  close(): void {
+    this.#description = undefined
+    this.#thread.post({ file: this.#file, task: 'close' })
+  }
+
+  #ask(task: FileTask, transferred: ArrayBuffer[] = []): Promise<Buffer> {
+    const description = this.#description
+    this.#description = undefined
+    return this.#thread.ask({ ...task, file: this.#file, ...(description && { description }) }, transferred)
+  }
+}
+
+type FileTask = { task: 'write'; documents: ArrayBuffer } | { task: 'end' }

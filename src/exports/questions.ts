@@ -1,0 +1,43 @@
+// The questions of entries, for a table with a column for each of them.
+import type { FormatName } from '../../schemas/exports.js'
+import { fieldOf, stringOf } from '../bson/values.js'
+import { problem } from '../http/problems.js'
+import type { Scope, Stage } from '../pipelines/stages.js'
+import type { Exported, ExportListing } from './index.js'
+import type { Read } from './pages.js'
+
+/** The most columns for questions. Spreadsheets have 16,384 columns, and nobody reads so many. */
+export const MAX_QUESTIONS = 2000
+
+const stages: readonly Stage[] = [
+  { $project: { 'answers.question': 1 } },
+  { $unwind: { path: '$answers', includeArrayIndex: 'position' } },
+  { $group: { _id: '$answers.question', position: { $avg: '$position' } } },
+  { $sort: { position: 1, _id: 1 } },
+  { $limit: MAX_QUESTIONS + 1 },
+]
+
+/** Whether each question gets a column: in a table of the entries of one form. */
+export const hasQuestions = ({ name }: Exported, format: FormatName, { form, fields }: ExportListing): boolean =>
+  name === 'entries' && format === 'csv' && form !== undefined && (fields?.includes('answers') ?? true)
+
+/**
+ * The texts of all questions of the entries that a listing matches, in the order of their mean place in the entries.
+ * @throws the problem `invalid_parameter` if they are too many
+ */
+export const questionsOf = async (
+  { resource }: Exported,
+  scope: Scope,
+  listing: ExportListing,
+  read: Read,
+): Promise<string[]> => {
+  const all = { ...listing, sortBy: 'id', page: 1, perPage: 1 }
+  const { documents } = await read(resource.matching(scope, all, stages))
+  if (documents.length > MAX_QUESTIONS) {
+    const message = `has entries with more than ${MAX_QUESTIONS} questions, too many for a column each`
+    throw problem('invalid_parameter', `form ${message}; export the answers instead`, {
+      errors: [{ in: 'query', name: 'form', message }],
+    })
+  }
+  return documents.flatMap((bytes) => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? [])
+}
