@@ -96,4 +96,9 @@ export const exportQuery = (list: TObject, without: readonly string[], more: TOb
 
 /** The path parameter of an export. */
 export const FormatParams = (formats: readonly FormatName[]) =>
-  Type.Object({ format: literals(formats, { title: 'ExportFormat', description: 'Format of the file.' }) })
+  Type.Object({
+    format: literals(formats, {
+      title: formats.includes('geojson') ? 'LayerFormat' : 'TableFormat',
+      description: 'Format of the file.',
+    }),
+  })

@@ -106,6 +106,8 @@ export const withComponents = (described: object): Document => {
     operation.parameters = (operation.parameters as Parameter[]).map((parameter) => {
       const users = uses.filter(({ key }) => key === JSON.stringify(parameter))
       const tags = new Set(users.flatMap(({ tags }) => tags))
+      // The export of a resource and its features have the filters of its list.
+      for (const tag of ['Exports', 'OGC API']) if (tags.size > 1) tags.delete(tag)
       const prefix = tags.size === 1 ? String([...tags][0]).replaceAll(' ', '') : ''
       return users.length === 1 ? parameter : toComponent('parameters', prefix + capitalised(parameter.name), parameter)
     })

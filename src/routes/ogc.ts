@@ -171,7 +171,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
   app.get(
     '/ogc/collections/entries/items',
     {
-      config: { mediaTypeOf: () => GEOJSON },
+      config: { mediaTypeOf: () => GEOJSON, pageSize: 'limit' },
       schema: {
         operationId,
         summary: 'Get entries as features',
