@@ -11,12 +11,11 @@ interface Document {
 }
 
 /**
- * Makes the document.
+ * Makes the document, except for the address of its server.
  * @param described the OpenAPI 3.1 document of the service
- * @param prefix what the paths of the operations begin with
- * @param url the address of this prefix
+ * @param prefix what the paths of the operations begin with, which is part of that address
  */
-export const ogcDocument = (described: object, prefix: string, url: string): object => {
+export const ogcDocument = (described: object, prefix: string): object => {
   const { info, security, tags, paths, components } = described as Document
   const own = Object.entries(paths).filter(([path]) => path === prefix || path.startsWith(`${prefix}/`))
   const shown = Object.fromEntries(own.map(([path, item]) => [path.slice(prefix.length) || '/', older(item)]))
@@ -24,7 +23,6 @@ export const ogcDocument = (described: object, prefix: string, url: string): obj
   return {
     openapi: '3.0.3',
     info,
-    servers: [{ url }],
     security,
     tags: tags.filter(({ name }) => name === 'OGC API'),
     paths: shown,

@@ -62,6 +62,7 @@ interface Described {
 export const ogcRoutes = (app: FastifyInstance): void => {
   const { publicUrl, maxPerPage } = app.config
   const root = `${app.prefix}/ogc`
+  let document: object | undefined
   /** The address of the landing page. */
   const rootOf = (request: FastifyRequest): string => baseOf(request, publicUrl) + root
 
@@ -164,7 +165,10 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       response: ApiDocument,
       mediaType: OPENAPI,
     },
-    (root) => ogcDocument(app.swagger(), `${app.prefix}/ogc`, root),
+    (url) => {
+      document ??= ogcDocument(app.swagger(), root)
+      return { ...document, servers: [{ url }] }
+    },
   )
 
   const operationId = 'getFeatures'
