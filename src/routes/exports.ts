@@ -1,6 +1,7 @@
 // GET /v1/exports/<name>.<format>: a whole list as a file.
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { csvParameters, type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
 import { fileOf } from '../exports/file.js'
@@ -17,6 +18,9 @@ const EXPORT =
   'All records that match every given filter, as one file, in the order of their ids. It is sent while it is read, however large it is. If it cannot be completed, the connection breaks: a file whose transfer ended without an error is whole. Go on after a broken one with `idFrom`, the id of the last whole record.'
 /** The most bytes of JSON that tell of records that are left out. */
 const MAX_SKIPPED_BYTES = 1024 * 1024
+/** How long a broken export waits for what was sent, and how often it looks. */
+const SENDING_MS = 1000
+const SENDING_STEP_MS = 10
 /** How many of them the log names. */
 const MAX_LOGGED = 100
 
@@ -68,8 +72,11 @@ const exportOperation = (app: FastifyInstance, exported: Exported): void => {
       try {
         // An error before the first part is a usual problem. One behind it breaks the connection.
         const first = await parts.next()
-        const file = Readable.from(joined(first, parts), { objectMode: false, highWaterMark: 1 })
-        file.once('error', () => cutOff(request))
+        const file = Readable.from(joined(first, parts, request), { objectMode: false, highWaterMark: 1 })
+        file.once('error', (err) => {
+          if (!share.reading.signal.aborted) request.log.error({ err }, 'an export was broken off')
+          cutOff(request.raw)
+        })
         reply.send(file)
         await finished(file).catch(() => {})
       } finally {
@@ -85,10 +92,22 @@ const exportOperation = (app: FastifyInstance, exported: Exported): void => {
   )
 }
 
-async function* joined(first: IteratorResult<Buffer, void>, others: AsyncGenerator<Buffer, void>) {
+/** All parts of a file. Before it fails, it gives what was sent the time to leave, because a closed connection drops it. */
+async function* joined(
+  first: IteratorResult<Buffer, void>,
+  others: AsyncGenerator<Buffer, void>,
+  { socket }: FastifyRequest,
+) {
   if (first.done) return
   yield first.value
-  yield* others
+  try {
+    yield* others
+  } catch (error) {
+    const until = performance.now() + SENDING_MS
+    do await setTimeout(SENDING_STEP_MS)
+    while (socket.writableLength > 0 && performance.now() < until)
+    throw error
+  }
 }
 
 /** @throws the problem `invalid_parameter` if a parameter is not one of the format */

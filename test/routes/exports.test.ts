@@ -1,14 +1,16 @@
 // GET /v1/exports/<name>.<format>: whole lists as files that cannot end too early without an error.
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { createBrotliDecompress, createGunzip } from 'node:zlib'
 import { parquetReadObjects } from 'hyparquet'
 import t, { type Test } from 'tap'
-import type { Store } from '../../src/store/store.js'
-import { listen, testApp } from '../support/app.js'
+import { buildApp } from '../../src/app.js'
+import { keysOf } from '../../src/keys/keys.js'
+import { type Store, StoreUnavailable } from '../../src/store/store.js'
+import { listen, testApp, testConfig } from '../support/app.js'
 import { eachResource } from '../support/resources.js'
-import { getRequest, LAST, send } from '../support/sockets.js'
+import { send } from '../support/sockets.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
 
@@ -177,21 +179,18 @@ const many = async (t: Test, count = 2500): Promise<Store> => {
   return store
 }
 
-/** A store whose reads of entries, from the `from`th on, do something else first. */
-const from = (store: Store, first: number, before: () => Promise<void>): Store => {
-  let reads = 0
-  return {
-    ...store,
-    async aggregate(query, reading) {
-      if (query.collection === 'entries' && ++reads >= first) await before()
-      return store.aggregate(query, reading)
-    },
-  }
-}
+/** A store that does something else before it reads a page of entries behind the first. */
+const beforeLaterPages = (store: Store, before: () => Promise<void>): Store => ({
+  ...store,
+  async aggregate(query, reading) {
+    if (/"_id":\{"\$gt"/.test(JSON.stringify(query.match))) await before()
+    return store.aggregate(query, reading)
+  },
+})
 
 const started = async (t: Test, store: Store, settings = {}) => {
   const { app, keyOf } = await testApp(t, { store, settings })
-  const { port } = await listen(app)
+  const port = await listen(app)
   const authorization = `Bearer ${await keyOf(A)}`
   /** The response to a request, with nothing of its body read. */
   const open = async (path: string, headers = {}): Promise<IncomingMessage> => {
@@ -203,10 +202,12 @@ const started = async (t: Test, store: Store, settings = {}) => {
 
 t.test('the first bytes come before the second page is read, and the others when it is', async (t) => {
   const store = await many(t)
-  const { promise, resolve } = Promise.withResolvers<void>()
+  const go = new EventEmitter()
   const { open } = await started(
     t,
-    from(store, 2, () => promise),
+    beforeLaterPages(store, async () => {
+      await once(go, 'on')
+    }),
   )
   for (const [encoding, decoder] of [
     ['identity', undefined],
@@ -222,8 +223,95 @@ t.test('the first bytes come before the second page is read, and the others when
     })
     while (text.split('\n').length <= 1000) await setTimeout(5)
     t.equal(text.split('\n').length, 1001, `${encoding}: the first page is there`)
-    resolve()
+    const timer = setInterval(() => go.emit('on'), 1)
     await once(body, 'end')
-    t.equal(linesOf(text).length, 2500 + 9 - 0, encoding)
+    clearInterval(timer)
+    const ids = linesOf(text).map(({ id }) => id)
+    t.ok(ids.length > 2500, encoding)
+    t.same(ids, [...new Set(ids)].sort(), 'each record once, in the order of ids')
   }
+})
+
+t.test('an error in the middle breaks the connection, whatever the format and the compression', async (t) => {
+  const { open, port, authorization } = await started(
+    t,
+    beforeLaterPages(await many(t), async () => {
+      throw new Error('failed in the middle')
+    }),
+  )
+  for (const format of ['ndjson', 'csv', 'geojson', 'parquet']) {
+    for (const encoding of ['identity', 'gzip', 'br']) {
+      const path = `/v1/exports/entries.${format}`
+      const response = await open(path, { 'accept-encoding': encoding })
+      t.equal(response.statusCode, 200, `${format} ${encoding}`)
+      await t.rejects(response.toArray(), { code: 'ECONNRESET' }, `${format} ${encoding}: the caller sees an error`)
+    }
+  }
+  // HTTP/1.0 tells the end of a response by that of the connection.
+  const request = `GET /v1/exports/entries.csv HTTP/1.0\r\nauthorization: ${authorization}\r\n\r\n`
+  await t.rejects(send(port, request), { code: 'ECONNRESET' }, 'HTTP/1.0')
+})
+
+t.test('an error before the first byte is a usual problem', async (t) => {
+  const store = testStore(t)
+  await fillTenants(store)
+  const { get } = await testApp(t, {
+    store: { ...store, aggregate: () => Promise.reject(new StoreUnavailable(new Error('away'))) },
+  })
+  for (const format of ['ndjson', 'csv', 'geojson', 'parquet', 'csv?form=f']) {
+    const { headers, ...response } = await get(`/v1/exports/entries.${format}`, A)
+    t.match(response.json(), { status: 503, code: 'service_unavailable' }, format)
+    t.match(headers['content-type'], 'application/problem+json')
+    t.equal(headers['content-disposition'], undefined)
+  }
+})
+
+t.test('a record that does not fit ends an export, unless it is to be left out', async (t) => {
+  const lines: string[] = []
+  const store = await many(t, 1200)
+  await store.insert('entries', [a.entry(1, { _id: 'e001100x', answers: 'none' as never })])
+  const app = await buildApp(testConfig({ LOG_LEVEL: 'warn' }), store, { write: (line: string) => lines.push(line) })
+  t.teardown(() => app.close())
+  const port = await listen(app)
+  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Test' })
+  const headers = { authorization: `Bearer ${key}` }
+  for (const name of ['entries.ndjson', 'entries.csv', 'entries.geojson', 'entries.parquet', 'answers.csv']) {
+    const url = `http://127.0.0.1:${port}/v1/exports/${name}`
+    const file = await fetch(url, { headers })
+    await t.rejects(file.arrayBuffer(), name)
+    t.match(lines.join('\n'), 'entries e001100x: answers is BSON string, not an array', name)
+    lines.length = 0
+    const text = await (await fetch(`${url}?unreadable=skip`, { headers })).text()
+    t.notMatch(text.split('\n').slice(0, -2).join('\n'), 'e001100x')
+    const told = '{"unreadable":[{"id":"e001100x","message":"answers is BSON string, not an array"}]}'
+    t.equal(text.endsWith(`\n${told}\n`), name.endsWith('ndjson'), `${name}: the last line of NDJSON tells of it`)
+    t.match(
+      lines.join('\n'),
+      '"records":["e001100x: answers is BSON string, not an array"],"msg":"left out of an export"',
+    )
+    lines.length = 0
+    const response = await fetch(`${url}?idFrom=e001100x`, { headers })
+    t.equal(response.status, 500, `${name}: a problem if it is on the first page`)
+  }
+})
+
+t.test('nothing is read for a caller who does not read, and no more when the caller leaves', async (t) => {
+  const store = await many(t, 20_000)
+  let reads = 0
+  const { open } = await started(
+    t,
+    beforeLaterPages(store, async () => {
+      reads += 1
+    }),
+  )
+  const response = await open('/v1/exports/entries.ndjson')
+  await setTimeout(500)
+  const unread = reads
+  t.ok(unread < 15, `${unread} of 20 pages`)
+  response.destroy()
+  await setTimeout(200)
+  const left = reads
+  await setTimeout(200)
+  t.equal(reads, left)
+  t.ok(left <= unread + 1)
 })
