@@ -19,6 +19,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Set for a route that has a queue of its own. */
     queue?: 'digests'
+    /** The name of the parameter with the page size, if it has another. */
+    pageSize?: string
   }
 }
 
@@ -126,7 +128,8 @@ export class Share {
   constructor(request: FastifyRequest, limits: Limits, cutOff: (bytes: number) => NodeJS.Timeout) {
     this.#cutOff = cutOff
     const { scope, routeOptions } = request
-    const { perPage = 1 } = request.query as { perPage?: number }
+    const { pageSize = 'perPage' } = routeOptions.config
+    const { [pageSize]: perPage = 1 } = request.query as Readonly<Record<string, number>>
     let read = 0
     this.reading = {
       signal: callerGone(request),

@@ -43,6 +43,11 @@ const served = async (
     begun.push(request.url)
     return handler(request)
   })
+  const limited = { type: 'object', properties: { limit: { type: 'integer' } } }
+  app.get('/limited/:key', { config: { pageSize: 'limit' }, schema: { querystring: limited } }, (request) => {
+    begun.push(request.url)
+    return handler(request)
+  })
   for (const path of ['/:key', '/other/:key']) {
     app.get(
       path,
@@ -83,6 +88,19 @@ t.test(
     for (const response of await Promise.all(all)) t.equal(response.statusCode, 200)
   },
 )
+
+t.test('a route may have a page size of another name', async (t) => {
+  const go = new EventEmitter()
+  const { begun, get } = await served(t, ({ url }) => (url.includes('1000') ? once(go, 'end') : {}))
+  const all = [get('/limited/a?limit=1000'), get('/limited/a?limit=1000')]
+  await until(() => begun.length === 1)
+  t.equal((await get('/limited/a?limit=50')).statusCode, 200)
+  t.same(begun, ['/limited/a?limit=1000', '/limited/a?limit=50'])
+  go.emit('end')
+  await until(() => begun.length === 3)
+  go.emit('end')
+  for (const response of await Promise.all(all)) t.equal(response.statusCode, 200)
+})
 
 t.test('large pages of a key run one after the other, and do not block its small ones', async (t) => {
   const go = new EventEmitter()
