@@ -409,3 +409,50 @@ t.test('the connection of a caller that reads too slowly is closed', async (t) =
   await once(connection, 'close')
   t.ok(socket.bytesRead < 20 * MB, 'the response was not read')
 })
+
+t.test('a response in several parts holds no place between them, and waits for memory before the next', async (t) => {
+  const go = new EventEmitter()
+  const steps: string[] = []
+  const parts = async ({ share, url }: FastifyRequest): Promise<string> => {
+    for (const part of ['first', 'second']) {
+      steps.push(`${url} ${part}`)
+      await share.turn(async ({ onBytes }) => {
+        await onBytes?.(MB)
+        return Buffer.alloc(MB)
+      })
+      steps.push(`${url} has its ${part}`)
+      if (part === 'first') await once(go, url)
+    }
+    return 'whole'
+  }
+  const full = async (request: FastifyRequest): Promise<string> => {
+    request.share.hold(2 * MB)
+    await once(go, request.url)
+    return 'done'
+  }
+  const { get } = await served(t, (request) => (request.url.includes('full') ? full(request) : parts(request)), {
+    waitBetweenMs: 150,
+  })
+  const [one, two] = [get('/a?1'), get('/a?2')]
+  await until(() => steps.filter((step) => step.endsWith('has its first')).length === 2)
+  go.emit('/a?1')
+  t.equal((await one).body, 'whole', 'while the other one has not gone on')
+
+  const holder = get('/a?full')
+  await setTimeout(20)
+  go.emit('/a?2')
+  await setTimeout(20)
+  t.notOk(steps.includes('/a?2 has its second'), 'it waits for memory')
+  go.emit('/a?full')
+  t.equal((await holder).body, 'done')
+  t.equal((await two).body, 'whole')
+
+  const three = get('/a?3')
+  await until(() => steps.includes('/a?3 has its first'))
+  const another = get('/a?full')
+  await setTimeout(20)
+  go.emit('/a?3')
+  t.equal((await three).statusCode, 503, 'and not for ever')
+  go.emit('/a?full')
+  await another
+})
