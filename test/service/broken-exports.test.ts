@@ -22,7 +22,7 @@ const CALL_MS = 30_000
 const random = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)] as T
 
 /** Passes bytes on until it is cut. */
-class Proxy {
+class Cable {
   readonly #sockets = new Set<Socket>()
   readonly #server: Server
   isOpen = true
@@ -137,7 +137,7 @@ t.test(
     t.teardown(() => store.close())
 
     const { hostname, port: databasePort } = new URL(uri)
-    const database = new Proxy(() => [Number(databasePort || 27017), hostname])
+    const database = new Cable(() => [Number(databasePort || 27017), hostname])
     const proxied = new URL(uri)
     proxied.host = `127.0.0.1:${await database.listen(t)}`
     const port = await freePort()
@@ -148,7 +148,7 @@ t.test(
       return child
     }
     let service = await start()
-    const front = new Proxy(() => [port, '127.0.0.1'])
+    const front = new Cable(() => [port, '127.0.0.1'])
     const base = `http://127.0.0.1:${await front.listen(t)}/v1/exports/entries`
 
     const clients: Record<string, Client> = { curl, fetch: nodeFetch }
