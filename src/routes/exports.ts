@@ -1,6 +1,7 @@
 // GET /v1/exports/<name>.<format>: a whole list as a file.
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
 import { openFile } from '../exports/file.js'
@@ -12,6 +13,9 @@ import { commonProblems, fileResponses } from './responses.js'
 
 const EXPORT =
   'All records that match every given filter, as one file, in the order of their ids. It is sent while it is read, however large it is. If it cannot be completed, the connection breaks: a file whose transfer ended without an error is whole. Go on after a broken one with `idFrom`, the id of the last whole record.'
+/** How long a broken export waits for what was sent, and how often it looks. */
+const SENDING_MS = 1000
+const SENDING_STEP_MS = 10
 /** How many records that were left out the log names. */
 const MAX_LOGGED = 100
 
@@ -60,8 +64,11 @@ const exportOperation = (app: FastifyInstance, exported: Exported): void => {
       try {
         // An error before the first part is a usual problem. One behind it breaks the connection.
         const first = await parts.next()
-        const file = Readable.from(joined(first, parts), { objectMode: false, highWaterMark: 1 })
-        file.once('error', () => cutOff(request))
+        const file = Readable.from(joined(first, parts, request), { objectMode: false, highWaterMark: 1 })
+        file.once('error', (err) => {
+          if (!share.reading.signal.aborted) request.log.error({ err }, 'an export was broken off')
+          cutOff(request.raw)
+        })
         reply.send(file)
         await finished(file).catch(() => {})
       } finally {
@@ -77,10 +84,22 @@ const exportOperation = (app: FastifyInstance, exported: Exported): void => {
   )
 }
 
-async function* joined(first: IteratorResult<Buffer, void>, others: AsyncGenerator<Buffer, void>) {
+/** All parts of a file. Before it fails, it gives what was sent the time to leave, because a closed connection drops it. */
+async function* joined(
+  first: IteratorResult<Buffer, void>,
+  others: AsyncGenerator<Buffer, void>,
+  { socket }: FastifyRequest,
+) {
   if (first.done) return
   yield first.value
-  yield* others
+  try {
+    yield* others
+  } catch (error) {
+    const until = performance.now() + SENDING_MS
+    do await setTimeout(SENDING_STEP_MS)
+    while (socket.writableLength > 0 && performance.now() < until)
+    throw error
+  }
 }
 
 /** @throws the problem `invalid_parameter` if a parameter is not one of the format */

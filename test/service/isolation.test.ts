@@ -39,12 +39,13 @@ t.test('the resources that tests go through are those of the service', async (t)
   const { app } = await testApp(t)
   const paths = (await operationsOf(app)).map(([path]) => path)
   const expected = eachResource.flatMap(([name]) => [
+    `/v1/exports/${name}.{format}`,
     `/v1/${name}`,
     `/v1/${name}/{id}`,
     `/v1/sync/${name}`,
     `/v1/sync/${name}/digest`,
   ])
-  expected.push('/v1/me')
+  expected.push('/v1/me', '/v1/exports/answers.{format}')
   t.same(paths.sort(), expected.sort(), 'src/pipelines/index.ts lists every path')
 })
 
@@ -61,6 +62,13 @@ t.test('another organisation’s id gets the same response as an unknown one, by
     t.same({ ...denied.headers, date: '' }, { ...unknown.headers, date: '' }, name)
   }
 })
+
+/** The rows of an export. */
+const linesOf = (body: string): Record<string, unknown>[] =>
+  body
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
 
 /** What the other organisation has, by the parameters that filter by it. */
 const foreignValues: Record<string, string> = {
@@ -96,6 +104,11 @@ const sharedValues = new Set([
   'embed',
   'answers',
   'unreadable',
+  'format',
+  'limit',
+  'bom',
+  'formulas',
+  'names',
   ...Object.keys(widestRanges),
 ])
 /** Parameters that tests of their own are about. */
@@ -105,13 +118,20 @@ t.test('every filter with another organisation’s values finds nothing', async 
   const { app, get } = await testApp(t, { fill: fillTenants })
   // Documents of A that point at B’s, by which A may filter.
   const own = new Set([stolen.dispatch._id, stolen.entry._id])
-  for (const [path, operation] of (await operationsOf(app)).filter(([path]) => !path.includes('{id}'))) {
+  for (const [template, operation] of (await operationsOf(app)).filter(([path]) => !path.includes('{id}'))) {
+    const path = template.replace('{format}', 'ndjson')
     for (const { name } of operation.get.parameters) {
       const value = foreignValues[name]
       const isKnown = value !== undefined || sharedValues.has(name) || testedBelow.has(name)
       t.ok(isKnown, `${path}: the parameter ${name} is in foreignValues or in sharedValues of this test`)
       if (value === undefined) continue
-      const { data, _metadata } = (await get(`${path}?${name}=${encodeURIComponent(value)}`, A)).json()
+      const response = await get(`${path}?${name}=${encodeURIComponent(value)}`, A)
+      if (path.startsWith('/v1/exports/')) {
+        const foreign = linesOf(response.body).filter(({ id, entry }) => !own.has((id ?? entry) as string))
+        t.same([response.statusCode, foreign], [200, []], `${path} by ${name}`)
+        continue
+      }
+      const { data, _metadata } = response.json()
       const foreign = data.filter(({ id }: { id: string }) => !own.has(id))
       t.same(foreign, [], `${path} by ${name}`)
       t.equal(_metadata.total, data.length, `${path} by ${name}: the total counts no more than the page shows`)
@@ -147,6 +167,23 @@ t.test('an organisation’s lists hold its own records alone, also of any time',
       )
     }
   }
+})
+
+t.test('an organisation’s exports hold its own records alone', async (t) => {
+  const { get } = await reading
+  for (const name of [...eachResource.map(([name]) => name), 'answers']) {
+    const rows = linesOf((await get(`/v1/exports/${name}.ndjson`, A)).body)
+    t.ok(rows.length > 0, name)
+    t.same(
+      rows.filter(({ id, entry }) => !String(id ?? entry).endsWith('-a')),
+      [],
+      name,
+    )
+  }
+  const { body } = await get(`/v1/exports/entries.csv?ids=${stolen.entry._id}&names=true`, A)
+  const [header, row] = body.split('\r\n').map((line) => line.split(','))
+  const named = header?.flatMap((column, i) => (/\.(name|firstName|lastName)$/.test(column) ? [row?.[i]] : []))
+  t.same(named, Array(5).fill(''), 'names of another organisation stay out')
 })
 
 t.test('documents of another organisation that a record points at stay out of its response', async (t) => {
@@ -263,6 +300,7 @@ t.test('a record of several organisations in an array is served to none of them'
           `${organisation}: ${path}`,
         )
       }
+      t.notMatch((await get(`/v1/exports/${name}.ndjson`, organisation)).body, /^\{"id":"of-both"/m, name)
     }
   }
   const expanded = (await get(`/v1/entries?ids=entry7-a&expand=${expandable}`, A)).json().data[0]
