@@ -79,7 +79,8 @@ export const withComponents = (described: object): Document => {
         response.headers[name] = toComponent('headers', name, header)
       }
       for (const [type, media] of Object.entries(response.content ?? {})) {
-        if (type === PROBLEM_TYPE) continue
+        // A file has no example.
+        if (type === PROBLEM_TYPE || media.schema.format === 'binary') continue
         media.schema = withReferences(media.schema) as Node
         media.example = examples.responses[operationId]
       }

@@ -119,7 +119,10 @@ export const recordExamples = async (): Promise<Recorded> => {
 
 /** The operations with their paths. */
 const pathsOf = (app: FastifyInstance): [string, string][] =>
-  Object.entries(app.swagger().paths ?? {}).map(([path, item]) => [item?.get?.operationId as string, path])
+  Object.entries(app.swagger().paths ?? {}).flatMap(([path, item]): [string, string][] =>
+    // A file has no example.
+    path.endsWith('{format}') ? [] : [[item?.get?.operationId as string, path]],
+  )
 
 /** A response without the time when it was made. Of a description of operations, it has what stands before them. */
 const withoutChance = (body: unknown): unknown => {
