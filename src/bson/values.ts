@@ -2,20 +2,31 @@
 import { Bson, cstringEnd, DamagedBson, documentEnd, type Element, valueEnd } from './reader.js'
 
 /**
- * The element with this name, in the document that begins at `start`. It creates an object only for what it finds, because
- * a feed looks into every row.
+ * The first element with this name, in the document that begins at `start`. It creates an object only for what it finds,
+ * because a feed looks into every row.
  * @param name of ASCII characters
  */
-export const fieldOf = (bytes: Buffer, start: number, name: string): Element | undefined => {
+export const fieldOf = (bytes: Buffer, start: number, name: string): Element | undefined =>
+  find(bytes, start, name, false)
+
+/** The last element with this name. Where several have it, this is the one that the serializer writes. */
+export const lastFieldOf = (bytes: Buffer, start: number, name: string): Element | undefined =>
+  find(bytes, start, name, true)
+
+const find = (bytes: Buffer, start: number, name: string, isLast: boolean): Element | undefined => {
   const last = documentEnd(bytes, start) - 1
+  let found: Element | undefined
   for (let from = start + 4; from < last; ) {
     const type = bytes[from] as number
     const at = cstringEnd(bytes, from + 1, last)
     const next = valueEnd(bytes, type, at, last)
-    if (at - from - 2 === name.length && isAt(bytes, from + 1, name)) return { name, type, at, next }
+    if (at - from - 2 === name.length && isAt(bytes, from + 1, name)) {
+      found = { name, type, at, next }
+      if (!isLast) break
+    }
     from = next
   }
-  return undefined
+  return found
 }
 
 /** Whether these ASCII characters are at a place. */

@@ -4,7 +4,7 @@ import { Entry } from '../../schemas/entries.js'
 import { listedSchemas } from '../../schemas/index.js'
 import { select } from '../../schemas/kit.js'
 import { Bson, BsonDocument, bsonDocument, type Element, elements } from '../bson/reader.js'
-import { fieldOf, integerOf } from '../bson/values.js'
+import { integerOf, lastFieldOf } from '../bson/values.js'
 import { ndjson } from '../serializer/ndjson.js'
 import { giveBack, Output } from '../serializer/output.js'
 
@@ -20,17 +20,17 @@ export const answersOf = (entry: BsonDocument): BsonDocument[] => {
   const checked = new Output(bytes.length)
   entries.write(entry, checked)
   giveBack(checked.take())
-  const id = fieldOf(bytes, 0, '_id') as Element
+  const id = lastFieldOf(bytes, 0, '_id') as Element
   const rows: BsonDocument[] = []
   let position = 0
-  for (const answer of elements(bytes, (fieldOf(bytes, 0, 'answers') as Element).at)) {
+  for (const answer of elements(bytes, (lastFieldOf(bytes, 0, 'answers') as Element).at)) {
     position += 1
     const place = Buffer.alloc(4)
     place.writeInt32LE(position)
     const first = [...copied(bytes, id, 'entry'), POSITION, place]
     for (const name of ['type', 'question'])
-      first.push(...copied(bytes, fieldOf(bytes, answer.at, name) as Element, name))
-    for (const word of wordsOf(bytes, fieldOf(bytes, answer.at, 'answer'))) {
+      first.push(...copied(bytes, lastFieldOf(bytes, answer.at, name) as Element, name))
+    for (const word of wordsOf(bytes, lastFieldOf(bytes, answer.at, 'answer'))) {
       rows.push(new BsonDocument(collection, bsonDocument([...first, ...word])))
     }
   }

@@ -42,7 +42,7 @@ export const onFailure =
  * A file of text.
  * @param trailer what stands behind the end of the format
  */
-export const textEncoder = (format: RowFormat, skipped?: Skipped, trailer = () => ''): Encoder => {
+export const textEncoder = (format: RowFormat, skipped: Skipped | undefined, trailer: () => string): Encoder => {
   let isFirst = true
   let begin = format.begin
   return {

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { setTimeout } from 'node:timers/promises'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
 import { openFile } from '../exports/file.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from '../exports/index.js'
@@ -64,7 +64,7 @@ const exportOperation = (app: FastifyInstance, exported: Exported): void => {
       try {
         // An error before the first part is a usual problem. One behind it breaks the connection.
         const first = await parts.next()
-        const file = Readable.from(joined(first, parts, request), { objectMode: false, highWaterMark: 1 })
+        const file = Readable.from(joined(first, parts, reply), { objectMode: false, highWaterMark: 1 })
         file.once('error', (err) => {
           if (!share.reading.signal.aborted) request.log.error({ err }, 'an export was broken off')
           cutOff(request.raw)
@@ -88,16 +88,17 @@ const exportOperation = (app: FastifyInstance, exported: Exported): void => {
 async function* joined(
   first: IteratorResult<Buffer, void>,
   others: AsyncGenerator<Buffer, void>,
-  { socket }: FastifyRequest,
+  { raw, request }: FastifyReply,
 ) {
   if (first.done) return
   yield first.value
   try {
     yield* others
   } catch (error) {
-    const until = performance.now() + SENDING_MS
-    do await setTimeout(SENDING_STEP_MS)
-    while (socket.writableLength > 0 && performance.now() < until)
+    const isSending = () => !raw.headersSent || request.socket.writableLength > 0
+    for (let ms = 0; ms < SENDING_MS && (ms === 0 || isSending()); ms += SENDING_STEP_MS) {
+      await setTimeout(SENDING_STEP_MS)
+    }
     throw error
   }
 }

@@ -2,7 +2,7 @@
 // named by their paths, such as `location.state`.
 import type { TSchema } from '@sinclair/typebox'
 import { isJoined } from '../../schemas/kit.js'
-import { Bson, type BsonDocument, Bytes } from '../bson/reader.js'
+import { Bson, type BsonDocument, Bytes, documentEnd } from '../bson/reader.js'
 import { CodeGenerator, type Field, ifPresent, writeText } from './generator.js'
 import type { Output } from './output.js'
 import { OVERHANG, ROOM, type Writer } from './scalars.js'
@@ -69,7 +69,7 @@ export const compileRows = (schema: TSchema, named: ReadonlyMap<string, TSchema>
       if (!isObject) columns.push(...(format.columnsOf?.(path) ?? [path]))
       const writer = isObject ? object(found, `${path}.`) : format.writerOf(property, generator, path)
       spans.push({ path, isObject, first, end: columns.length })
-      return isJoined(property) ? { ...writer, expected: 'an id', isJoined: true } : writer
+      return isObject && isJoined(property) ? { ...writer, expected: 'an id', isJoined: true } : writer
     })
     const placed = fields.map((field, i): ColumnField => ({ ...field, ...(spans[i] as Span) }))
     return generator.walk(fields, placed.map(writeField).join('\n'))
@@ -80,7 +80,7 @@ export const compileRows = (schema: TSchema, named: ReadonlyMap<string, TSchema>
     columns,
     write: ({ collection, bytes }, out) =>
       writing(collection, bytes, false, () => {
-        out.reserve(ROOM * bytes.length + labelBytes)
+        out.reserve(ROOM * documentEnd(bytes, 0) + labelBytes)
         out.length = write(new Bytes(bytes), Bson.document, 0, out.target, out.length)
       }),
   }

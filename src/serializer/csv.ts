@@ -2,7 +2,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { isJoined, NAMED } from '../../schemas/kit.js'
 import { Bson, Bytes, type Element, elements } from '../bson/reader.js'
-import { fieldOf, stringOf } from '../bson/values.js'
+import { lastFieldOf, stringOf } from '../bson/values.js'
 import { compileRows } from './columns.js'
 import type { CodeGenerator } from './generator.js'
 import type { RowFormat } from './rows.js'
@@ -64,7 +64,8 @@ const ANSWERS = 'answers'
 /** The writer of a cell. What is neither a single value nor a list of words or ids is JSON. */
 const cellWriter = (schema: TSchema, generator: CodeGenerator): Writer => {
   const resolve = (schema: TSchema): TSchema => generator.named.get(schema.$ref) ?? schema
-  const [stored = schema] = schema.anyOf?.filter((branch: TSchema) => !isJoined(branch)) ?? []
+  const branches: TSchema[] = schema.anyOf?.filter((branch: TSchema) => !isJoined(branch)) ?? []
+  const stored = branches.length === 1 ? (branches[0] as TSchema) : schema
   const writer = generator.writerOf(stored)
   if (writer === scalars.instant) return { ...writer, name: 'writeTime' }
   if (writer !== scalars.string && writer.bsonTypes.every((type) => PLAIN.has(type))) return writer
@@ -107,40 +108,49 @@ const writeRaw: Write = (input, type, at, output, to) => {
   return to + input.bytes.copy(output.bytes, to, at + 4, at + 3 + input.view.getInt32(at, true))
 }
 
-/** Writes the words of an array, or the ids of what is in it, or a single value. */
-const writeWords: Write = (input, type, at, output, begin) => {
-  if (type !== Bson.array) return writeRaw(input, type, at, output, begin)
-  let to = begin
-  for (const item of elements(input.bytes, at)) {
-    if (to > begin) to += SEPARATOR.copy(output.bytes, to)
-    const word = item.type === Bson.document ? (fieldOf(input.bytes, item.at, '_id') as Element) : item
-    to = writeRaw(input, word.type, word.at, output, to)
+/** Where a word is. */
+type Word = Pick<Element, 'type' | 'at'>
+
+/** The words of an array, or the ids of what is in it, or a single value. */
+function* wordsOf(bytes: Buffer, value: Word): Generator<Word> {
+  if (value.type !== Bson.array) yield value
+  else {
+    for (const item of elements(bytes, value.at))
+      yield item.type === Bson.document ? (lastFieldOf(bytes, item.at, '_id') as Element) : item
+  }
+}
+
+const writeJoined = (input: Bytes, words: Iterable<Word>, output: Bytes, begin: number): number => {
+  let [to, isFirst] = [begin, true]
+  for (const { type, at } of words) {
+    if (!isFirst) to += SEPARATOR.copy(output.bytes, to)
+    isFirst = false
+    to = writeRaw(input, type, at, output, to)
   }
   return to
 }
+
+const writeWords: Write = (input, type, at, output, to) =>
+  writeJoined(input, wordsOf(input.bytes, { type, at }), output, to)
 
 /** Writes a cell for each question. The answers have been checked. */
 const writeQuestions = (questions: readonly string[], finish: Finish): Write => {
   const columns = new Map(questions.map((question, i) => [question, i]))
   return (input, _type, at, output, begin) => {
     const { bytes } = input
-    const found: Element[][] = []
+    const found: Word[][] = []
     for (const answer of elements(bytes, at)) {
-      const value = fieldOf(bytes, answer.at, 'answer')
+      const value = lastFieldOf(bytes, answer.at, 'answer')
       if (value === undefined || value.type === Bson.null || value.type === Bson.undefined) continue
-      const column = columns.get(stringOf(bytes, fieldOf(bytes, answer.at, 'question')) as string)
+      const column = columns.get(stringOf(bytes, lastFieldOf(bytes, answer.at, 'question')) as string)
       if (column === undefined) throw new WrongValue('has a question that came while the export was made', answer.at)
-      found[column] = [...(found[column] ?? []), value]
+      found[column] = [...(found[column] ?? []), ...wordsOf(bytes, value)]
     }
     let to = begin
     for (let i = 0; i < questions.length; i++) {
       output.bytes[to++] = comma
-      const from = to
-      for (const value of found[i] ?? []) {
-        if (to > from) to += SEPARATOR.copy(output.bytes, to)
-        to = writeWords(input, value.type, value.at, output, to)
-      }
-      if (found[i] !== undefined) to = finish(output, from, to)
+      const words = found[i]
+      if (words !== undefined) to = finish(output, to, writeJoined(input, words, output, to))
     }
     return to
   }

@@ -1,8 +1,8 @@
-// GeoJSON (RFC 7946): each entry is a feature, with its place as a point and its fields as flat properties, because programs
-// for maps show them as the columns of a table.
+// GeoJSON (RFC 7946): each entry is a feature, with its place as a point and its fields as flat properties, because
+// programs for maps show them as the columns of a table.
 import type { TSchema } from '@sinclair/typebox'
 import { Bson, Bytes, type Element } from '../bson/reader.js'
-import { fieldOf } from '../bson/values.js'
+import { lastFieldOf } from '../bson/values.js'
 import { wrong } from './any.js'
 import { type ColumnFormat, compileRows } from './columns.js'
 import type { Output } from './output.js'
@@ -22,9 +22,10 @@ export const compileFeatures = (schema: TSchema, named: ReadonlyMap<string, TSch
   const rows = compileRows(schema, named, properties)
   return (document, out) => {
     const { collection, bytes } = document
-    writing(collection, bytes, false, () => writeHead(bytes, out))
+    // The properties come first, because writing them finds what does not fit.
+    out.text('{"type":"Feature","properties":')
     rows.write(document, out)
-    out.text('}}')
+    writing(collection, bytes, false, () => writePlace(bytes, out))
   }
 }
 
@@ -35,27 +36,25 @@ export const geojson = (schema: TSchema, named: ReadonlyMap<string, TSchema>): R
   write: compileFeatures(schema, named),
 })
 
-/** Writes a feature up to its properties. */
-const writeHead = (bytes: Buffer, out: Output): void => {
+/** Writes what follows the properties of a feature. */
+const writePlace = (bytes: Buffer, out: Output): void => {
   const input = new Bytes(bytes)
   const write = ({ write, bsonTypes, expected }: ScalarWriter, { type, at, next }: Element) => {
     if (!bsonTypes.includes(type)) wrong(type, at, expected)
     out.reserve(ROOM * (next - at) + OVERHANG)
     out.length = write(input, type, at, out.target, out.length)
   }
-  const id = fieldOf(bytes, 0, '_id')
-  out.text('{"type":"Feature","id":')
-  if (id !== undefined) write(scalars.string, id)
+  out.text('},"id":')
+  write(scalars.string, lastFieldOf(bytes, 0, '_id') as Element)
   const [longitude, lattitude] = coordinatesOf(bytes)
-  if (longitude === undefined || lattitude === undefined) out.text(',"geometry":null')
+  if (longitude === undefined || lattitude === undefined) out.text(',"geometry":null}')
   else {
     out.text(',"geometry":{"type":"Point","coordinates":[')
     write(scalars.number, longitude)
     out.text(',')
     write(scalars.number, lattitude)
-    out.text(']}')
+    out.text(']}}')
   }
-  out.text(',"properties":')
 }
 
 /** Where the coordinates of an entry are, as far as it has them. */
@@ -63,9 +62,9 @@ const coordinatesOf = (bytes: Buffer): (Element | undefined)[] => {
   const coordinates = inner(bytes, inner(bytes, { at: 0, type: Bson.document }, 'location'), 'coordinates')
   return ['longitude', 'lattitude'].map((name) => {
     const found = inner(bytes, coordinates, name)
-    return found?.type === Bson.null ? undefined : found
+    return found?.type === Bson.null || found?.type === Bson.undefined ? undefined : found
   })
 }
 
 const inner = (bytes: Buffer, outer: Pick<Element, 'at' | 'type'> | undefined, name: string): Element | undefined =>
-  outer?.type === Bson.document ? fieldOf(bytes, outer.at, name) : undefined
+  outer?.type === Bson.document ? lastFieldOf(bytes, outer.at, name) : undefined

@@ -137,12 +137,24 @@ t.test('CSV of a form has a column for each question, in the order of their mean
   ])
   t.match((await get(`${url}&formulas=keep&bom=true`, A)).body, /^\ufeffid,status,Name\?,Age\?,"=Why, ""so""\?"\r\n/)
   t.match((await get('/v1/exports/entries.csv?form=f&fields=status', A)).body, /^id,status\r\n/)
+  await store.insert('entries', [a.entry(24, { form: 'h', answers: [{ type: 'text', answer: 'x' }] as never })])
+  const { statusCode, body: problem } = await get('/v1/exports/entries.csv?form=h', A)
+  t.equal(statusCode, 500)
+  t.match(problem, 'answers.0.question is missing', 'an answer without a question has no column')
   const many = Array.from({ length: 2001 }, (_, i) => answer(`Question ${i}`, 'x'))
   await store.insert('entries', [a.entry(23, { form: 'g', answers: many as never })])
   t.match((await get('/v1/exports/entries.csv?form=g', A)).json(), {
     status: 400,
     errors: [{ in: 'query', name: 'form', message: /^has entries with more than 2000 questions/ }],
   })
+})
+
+t.test('a feature has its place whatever fields are chosen', async (t) => {
+  const { get } = await reading
+  const { features } = (await get('/v1/exports/entries.geojson?ids=entry1-a&fields=status', A)).json()
+  const { longitude, lattitude } = a.entry(1).location?.coordinates ?? {}
+  const geometry = { type: 'Point', coordinates: [longitude, lattitude] }
+  t.same(features, [{ type: 'Feature', id: 'entry1-a', geometry, properties: { id: 'entry1-a', status: 'accepted' } }])
 })
 
 t.test('answers are rows of their own, one for each choice', async (t) => {

@@ -32,6 +32,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/routes/index': 'plugins/openapi',
   'src/routes/responses': 'routes/operations-revalidation and plugins/openapi',
   'src/serializer/any': 'serializer/writer',
+  'src/serializer/features': 'routes/ogc',
   'src/serializer/generator': 'serializer/writer',
   'src/store/stuck': 'store/mongo',
   'src/validation/parameters': 'service/bad-input',

@@ -32,6 +32,19 @@ const operationsOf = async (app: FastifyInstance): Promise<[string, Operation][]
     .map(([path, { get }]) => [path, { get: { parameters: parametersOf(get) } }])
 }
 
+/** The paths of OGC API - Features. */
+const ogcPaths = [
+  '',
+  '/api',
+  '/conformance',
+  '/collections',
+  '/collections/entries',
+  '/collections/entries/queryables',
+  '/collections/entries/items',
+  '/collections/entries/items/{id}',
+]
+const ITEMS = '/v1/ogc/collections/entries/items'
+
 /** The application of the tests that only read. */
 const reading = testApp(t, { fill: fillTenants })
 
@@ -45,7 +58,7 @@ t.test('the resources that tests go through are those of the service', async (t)
     `/v1/sync/${name}`,
     `/v1/sync/${name}/digest`,
   ])
-  expected.push('/v1/me', '/v1/exports/answers.{format}')
+  expected.push('/v1/me', '/v1/exports/answers.{format}', ...ogcPaths.map((path) => `/v1/ogc${path}`))
   t.same(paths.sort(), expected.sort(), 'src/pipelines/index.ts lists every path')
 })
 
@@ -87,6 +100,7 @@ const widestRanges: Record<string, string> = {
   updatedBefore: '9999-12-31T23:59:59Z',
   createdSince: '0001-01-01T00:00:00Z',
   createdBefore: '9999-12-31T23:59:59Z',
+  bbox: '-180,-90,180,90',
 }
 /** Parameters whose values are words and numbers that belong to no organisation. */
 const sharedValues = new Set([
@@ -104,6 +118,7 @@ const sharedValues = new Set([
   'embed',
   'answers',
   'unreadable',
+  'f',
   'format',
   'limit',
   'bom',
@@ -112,7 +127,7 @@ const sharedValues = new Set([
   ...Object.keys(widestRanges),
 ])
 /** Parameters that tests of their own are about. */
-const testedBelow = new Set(['cursor', 'after', 'from', 'to', 'bounds'])
+const testedBelow = new Set(['cursor', 'after', 'from', 'to', 'bounds', 'datetime'])
 
 t.test('every filter with another organisation’s values finds nothing', async (t) => {
   const { app, get } = await testApp(t, { fill: fillTenants })
@@ -131,9 +146,10 @@ t.test('every filter with another organisation’s values finds nothing', async 
         t.same([response.statusCode, foreign], [200, []], `${path} by ${name}`)
         continue
       }
-      const { data, _metadata } = response.json()
+      const { features, data = features, _metadata } = response.json()
       const foreign = data.filter(({ id }: { id: string }) => !own.has(id))
       t.same(foreign, [], `${path} by ${name}`)
+      if (path === ITEMS) continue
       t.equal(_metadata.total, data.length, `${path} by ${name}: the total counts no more than the page shows`)
     }
   }
@@ -154,10 +170,11 @@ t.test('a position of another organisation is refused in every list', async (t) 
   }
 })
 
-t.test('an organisation’s lists hold its own records alone, also of any time', async (t) => {
+t.test('an organisation’s lists hold its own records alone, also of any time and place', async (t) => {
   const { get } = await reading
-  for (const [resource] of eachResource) {
-    for (const query of ['', ...Object.entries(widestRanges).map(([name, time]) => `?${name}=${time}`)]) {
+  for (const [resource, { query: schema }] of eachResource) {
+    const ranges = Object.entries(widestRanges).filter(([name]) => name in schema.properties)
+    for (const query of ['', ...ranges.map(([name, value]) => `?${name}=${value}`)]) {
       const { data, _metadata } = (await get(`/v1/${resource}${query}`, A)).json()
       t.ok(data.length > 0, resource + query)
       t.equal(_metadata.total, data.length, `${resource}${query}: the total`)
@@ -167,6 +184,28 @@ t.test('an organisation’s lists hold its own records alone, also of any time',
       )
     }
   }
+})
+
+t.test('features are those of the organisation alone, of any time and place, and so are their pages', async (t) => {
+  const { get } = await reading
+  for (const query of ['', '?bbox=-180,-90,180,90', '?datetime=0001-01-01T00:00:00Z/..', '?limit=1000']) {
+    const { features } = (await get(ITEMS + query, A)).json()
+    t.equal(features.length, 4, query)
+    for (const { id } of features) t.match(id, /-a$/, query)
+  }
+  const ask = (id: string) => get(`${ITEMS}/${id}`, A, { headers: { 'x-request-id': 'same' } })
+  t.equal((await ask(a.entry(1)._id)).statusCode, 200)
+  t.equal((await get(`${ITEMS}/${b.entry(1)._id}`, B)).statusCode, 200, 'the other’s exists')
+  const denied = await ask(b.entry(1)._id)
+  t.equal(denied.statusCode, 404)
+  t.equal(denied.body, (await ask('nobody')).body)
+
+  const { links } = (await get(`${ITEMS}?limit=1`, A)).json()
+  const next = links.find(({ rel }: { rel: string }) => rel === 'next').href.replace(/^https?:\/\/[^/]+/, '')
+  t.equal((await get(next, A)).statusCode, 200)
+  t.match((await get(next, B)).json(), { status: 400, code: 'invalid_cursor' })
+  const cursor = new URL(next, 'http://localhost').searchParams.get('cursor')
+  t.match((await get(`/v1/entries?cursor=${cursor}`, A)).json(), { code: 'invalid_cursor' }, 'nor is it of the list')
 })
 
 t.test('an organisation’s exports hold its own records alone', async (t) => {

@@ -15,11 +15,14 @@ import { demoOptions, seedData } from '../../seed/index.js'
 import { createRandom, integer, pick, type Random } from '../../seed/random.js'
 import { keysOf } from '../../src/keys/keys.js'
 import { mongoStore } from '../../src/store/mongo.js'
+import { testApp } from '../support/app.js'
+import { answerRows, fillHostile, foundRow, wantedRow } from '../support/exported.js'
 import { blocksOf, firstMissing } from '../support/pages.js'
 import { printed, startProgram } from '../support/process.js'
 import { Reader } from '../support/reader.js'
 import { type ResourceName, resources } from '../support/resources.js'
 import { mongoSettings, ownDatabase } from '../support/store.js'
+import { A } from '../support/tenants.js'
 
 const server = process.env.TEST_MONGODB_URI
 const folder = process.env.TEST_TOOLS
@@ -451,6 +454,58 @@ t.test('the tools of partners keep exact copies by the examples', { skip, timeou
   for (const { name, seen } of tools) {
     const age = Date.now() - Date.parse(String(seen.since.get(`/v1/sync/${RESTING}`)))
     t.ok(age < DAY_MS, `the state of ${name} goes on while a resource rests`)
+  }
+})
+
+/** The exports that are read, each with its parameters. */
+const EXPORTS = {
+  'entries.csv': '?formulas=keep&answers=list',
+  ...{ 'entries.ndjson': '?answers=list', 'entries.geojson': '?answers=list', 'entries.parquet': '?answers=list' },
+  ...{ 'answers.csv': '?formulas=keep', 'answers.ndjson': '', 'answers.parquet': '' },
+  ...{ 'agents.csv': '?formulas=keep', 'agents.parquet': '' },
+  ...{ 'dispatches.csv': '?formulas=keep', 'dispatches.parquet': '' },
+}
+
+/** What a program has read. */
+interface ReadBack {
+  file: keyof typeof EXPORTS
+  reader: string
+  rows: Row[]
+  error?: string
+}
+
+t.test('programs read from exports what the lists say', { skip, timeout: 120_000 }, async (t) => {
+  const { get } = await testApp(t, { fill: fillHostile })
+  const read = async (url: string) => {
+    const response = await get(url, A)
+    if (response.statusCode !== 200) throw new Error(`${url}: ${response.body}`)
+    return response
+  }
+  const directory = t.testdir({})
+  for (const [file, query] of Object.entries(EXPORTS))
+    writeFileSync(join(directory, file), (await read(`/v1/exports/${file}${query}`)).rawPayload)
+  const listOf = async (name: string): Promise<Row[]> =>
+    (await read(`/v1/${name}?perPage=1000${name === 'entries' ? '&answers=list' : ''}`)).json<Page>().data
+  const entries = await listOf('entries')
+  const lists: Record<string, Row[]> = {
+    ...{ entries, answers: answerRows(entries) },
+    ...{ agents: await listOf('agents'), dispatches: await listOf('dispatches') },
+  }
+  const run = program(directory, '', '')
+  const results = linesOf<ReadBack>(await run('files', 'python', resolve('test/support/read_exports.py')))
+  t.equal(results.length, 3 * 10 + 2, 'three readers of each table, and one of each layer')
+  for (const { file, reader, rows, error } of results) {
+    t.equal(error, undefined, `${reader} reads ${file}`, { error })
+    const [name = '', format = ''] = file.split('.')
+    const keyOf = ({ id, entry, position, answer }: Row) => JSON.stringify([id, entry, Number(position), answer])
+    const sorted = (rows: Row[]) => rows.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))
+    const wanted = sorted((lists[name] ?? []).map((item) => wantedRow(name, format, reader, item)))
+    const found = sorted(rows.map((row) => foundRow(name, format, reader, row)))
+    const different = wanted.flatMap((row, i) =>
+      isDeepStrictEqual(row, found[i]) ? [] : [{ wanted: row, found: found[i] }],
+    )
+    t.equal(found.length, wanted.length, `${reader} has all rows of ${file}`)
+    t.same(different.slice(0, 1), [], `${wanted.length} rows of ${file} in ${reader} are as in the list`)
   }
 })
 

@@ -1,0 +1,103 @@
+// The rows of answers of any entries, compared with the answers in JSON of the same entries.
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { BSON } from 'mongodb'
+import t from 'tap'
+import { EntryListItem } from '../../schemas/entries.js'
+import { AnswerRow } from '../../schemas/exports.js'
+import { listedSchemas } from '../../schemas/index.js'
+import { select } from '../../schemas/kit.js'
+import { answersOf } from '../../src/exports/answers.js'
+import { ndjson } from '../../src/serializer/ndjson.js'
+import type { RowFormat } from '../../src/serializer/rows.js'
+import { fileOf, hostileTexts, type Item, itemsOf, misfits } from '../support/formats.js'
+import { type Elements, listOf, plain, stored } from '../support/stored.js'
+
+const Answered = select(EntryListItem, ['id', 'answers'])
+const lines = ndjson(AnswerRow, listedSchemas)
+const format: RowFormat = {
+  ...lines,
+  write(document, out) {
+    for (const row of answersOf(document)) lines.write(row, out)
+  },
+}
+
+/** The rows of a list, and what the same rows are by its JSON. */
+const rowsOf = (list: ReturnType<typeof listOf>) => {
+  const { text, failures } = fileOf(format, list)
+  const rows = text.split('\n').slice(0, -1)
+  return { rows: rows.map((line) => JSON.parse(line) as Item), failures }
+}
+
+const wantedOf = (list: ReturnType<typeof listOf>) => {
+  const { items, failures } = itemsOf(Answered, list, listedSchemas)
+  const rows = items.flatMap(({ id, answers }) =>
+    (answers as Item[]).flatMap(({ type, question, answer = [] }, i) => {
+      const row = { entry: id, position: i + 1, type, question }
+      const words = answer as string[]
+      return words.length === 0 ? [row] : words.map((answer) => ({ ...row, answer }))
+    }),
+  )
+  return { rows, failures }
+}
+
+const words = fc.oneof(
+  hostileTexts,
+  fc.integer(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.constantFrom(new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17'), stored.int64(-(2n ** 63n)), stored.int64(5n)),
+)
+const values = fc.oneof(words, fc.array(words, { maxLength: 3 }), fc.constantFrom(null, stored.undefined))
+const entries = fc
+  .array(
+    fc
+      .record({ type: hostileTexts, question: hostileTexts, answer: values }, { requiredKeys: ['type', 'question'] })
+      .map((answer) => stored.document(plain(answer))),
+    { maxLength: 4 },
+  )
+  .map((answers) => plain({ _id: 'x', answers }))
+
+t.test('each word has a row, and a question without one has a row too', async (t) => {
+  const documents = fc.array(fc.oneof<fc.Arbitrary<Elements>[]>(entries, misfits(Answered)), { maxLength: 5 })
+  fc.assert(
+    fc.property(documents, (documents) => {
+      const list = listOf([documents], 'entries')
+      assert.deepEqual(rowsOf(list), wantedOf(list))
+    }),
+    { numRuns: 200 },
+  )
+  const answers = [
+    { type: 'text', question: 'A?', answer: -0 },
+    { type: 'text', question: 'B?', answer: ['x', 1e21] },
+    { type: 'text', question: 'C?', answer: [] },
+  ]
+  const { rows } = rowsOf(listOf([[plain({ _id: 'x', answers })]]))
+  t.strictSame(
+    rows.map(({ position, answer }) => [position, answer]),
+    [
+      [1, '0'],
+      [2, 'x'],
+      [2, '1e+21'],
+      [3, undefined],
+    ],
+  )
+})
+
+t.test('of two values with one name the last counts, as in JSON', async (t) => {
+  const answer = stored.document([
+    ['question', 5],
+    ['answer', true],
+    ['type', null],
+    ...plain({ type: 'text', question: 'Q?', answer: 'x' }),
+  ])
+  const list = listOf([
+    [
+      [
+        ['_id', 'x'],
+        ['answers', 7],
+        ['answers', [answer]],
+      ],
+    ],
+  ])
+  t.strictSame(rowsOf(list).rows, [{ entry: 'x', position: 1, type: 'text', question: 'Q?', answer: 'x' }])
+})

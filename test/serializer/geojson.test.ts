@@ -1,0 +1,91 @@
+// GeoJSON of any entries, read back and compared with JSON of the same entries.
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { EntryListItem } from '../../schemas/entries.js'
+import { namedSchemas } from '../../schemas/index.js'
+import { select } from '../../schemas/kit.js'
+import { geojson } from '../../src/serializer/geojson.js'
+import { fileOf, flattened, type Item, itemsOf, mixedLists } from '../support/formats.js'
+import { listOf, plain, stored } from '../support/stored.js'
+import { a } from '../support/tenants.js'
+
+/** The place of an item as a geometry. */
+const geometryOf = ({ location }: Item) => {
+  const { coordinates } = (location ?? {}) as { coordinates?: { longitude: number; lattitude: number } }
+  return coordinates === undefined
+    ? null
+    : { type: 'Point', coordinates: [coordinates.longitude, coordinates.lattitude] }
+}
+
+t.test('a feature has the fields of the entry, and its place', async (t) => {
+  fc.assert(
+    fc.property(mixedLists(EntryListItem, 'entries'), (list) => {
+      const { items, failures } = itemsOf(EntryListItem, list)
+      const found = fileOf(geojson(EntryListItem, namedSchemas), list)
+      const features = items.map((item) => ({
+        type: 'Feature',
+        properties: Object.fromEntries(flattened(EntryListItem, item).filter(([, value]) => value !== undefined)),
+        id: item.id,
+        geometry: geometryOf(item),
+      }))
+      assert.deepEqual(JSON.parse(found.text), { type: 'FeatureCollection', features })
+      assert.deepEqual(found.failures, failures)
+    }),
+    { numRuns: 80 },
+  )
+  t.pass()
+})
+
+const places = select(EntryListItem, ['id', 'status'])
+const fileWith = (location: unknown) =>
+  fileOf(geojson(places, namedSchemas), listOf([[plain({ _id: 'x', status: '', location })]], 'entries'))
+const geometry = (location: unknown) => JSON.parse(fileWith(location).text).features[0].geometry
+
+t.test('a place is written also where no property shows it', async (t) => {
+  t.strictSame(geometry({ coordinates: { longitude: 8.5, lattitude: -1 } }), { type: 'Point', coordinates: [8.5, -1] })
+  for (const location of [
+    ...[undefined, null, 'Kano', [], {}, { coordinates: null }, { coordinates: [8, 9] }],
+    ...[{ coordinates: {} }, { coordinates: { longitude: 8.5 } }, { coordinates: { longitude: 8.5, lattitude: null } }],
+    {
+      coordinates: stored.document([
+        ['longitude', 1],
+        ['lattitude', stored.undefined],
+      ]),
+    },
+  ])
+    t.equal(geometry(location instanceof Object && 'coordinates' in location ? asStored(location) : location), null)
+  const twice = stored.document([
+    ['longitude', 'east'],
+    ['longitude', 5],
+    ['lattitude', 6],
+  ])
+  t.strictSame(geometry(stored.document([['coordinates', twice]])).coordinates, [5, 6], 'of two values the last counts')
+})
+
+/** An object whose values may be made element by element. */
+const asStored = (object: object) => stored.document(plain(object))
+
+t.test('a place that is no number leaves the record out', async (t) => {
+  for (const [longitude, reason] of [
+    ['8', 'is BSON string, not a number'],
+    [Number.NaN, 'is NaN, which JSON cannot represent'],
+  ]) {
+    const { text, failures } = fileWith({ coordinates: { longitude, lattitude: 1 } })
+    t.strictSame(JSON.parse(text).features, [])
+    const field = 'location.coordinates.longitude'
+    t.strictSame(failures, [{ collection: 'entries', id: 'x', field, message: `entries x: ${field} ${reason}` }])
+  }
+})
+
+t.test('each feature stands on a line of its own', async (t) => {
+  const { text } = fileOf(geojson(places, namedSchemas), listOf([[a.entry(1), a.entry(2)].map(plain)], 'entries'))
+  t.equal(
+    text,
+    `{"type":"FeatureCollection","features":[
+{"type":"Feature","properties":{"id":"entry1-a","status":"accepted"},"id":"entry1-a","geometry":{"type":"Point","coordinates":[8.5387,11.9805]}},
+{"type":"Feature","properties":{"id":"entry2-a","status":"accepted"},"id":"entry2-a","geometry":{"type":"Point","coordinates":[8.5387,11.9805]}}
+]}
+`,
+  )
+})
