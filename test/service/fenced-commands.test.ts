@@ -68,6 +68,21 @@ const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
     file: 'test/service/other-writers.test.ts',
     says: "readFileSync('docs/data.md'",
   },
+  'docs/exporting.md: Table.PromoteHeaders(Csv.Document(': {
+    why: 'it needs Excel or Power BI, as the page says',
+    file: 'docs/exporting.md',
+    says: 'tried in Excel or Power BI',
+  },
+  ...Object.fromEntries(
+    ['pandas', 'polars', 'duckdb', 'geopandas'].map((name) => [
+      `docs/exporting.md: import ${name}`,
+      {
+        why: 'it needs packages',
+        file: 'test/service/partner-tools.test.ts',
+        says: "blocksOf('docs/exporting.md')",
+      },
+    ]),
+  ),
   'docs/tools.md': {
     why: 'it needs the tools',
     file: 'test/service/partner-tools.test.ts',

@@ -532,3 +532,22 @@ t.test('docs/tools.md is true', { skip, timeout: 120_000 }, async (t) => {
   t.match(output, /│ accepted +┆ \d+/, 'polars counts')
   t.match(output, /│ accepted +│ +\d+ │ +[\d.]+ │/, 'DuckDB counts')
 })
+
+t.test('the Python of docs/exporting.md is true', { skip, timeout: 120_000 }, async (t) => {
+  const reader = new Reader(t)
+  await reader.run(`export PATH=${join(resolve(String(folder)), 'files/bin')}:$PATH`)
+  const blocks = blocksOf('docs/exporting.md')
+  const run = async (script: string): Promise<string> => {
+    const program = await reader.run(script)
+    t.equal(await program.code, 0, script.split('\n')[0] as string, { output: program.output().slice(-2000) })
+    return program.output()
+  }
+  for (const { language, text } of blocks) if (language === 'sh' && !text.includes('ogr2ogr')) await run(text)
+  const python = blocks.filter(({ language }) => language === 'python').map(({ text }) => text)
+  const output = await run(`python3 - <<'END'\n${python.join('\n')}\nEND`)
+  t.match(output, /^accepted +\w+ +\d+$/m, 'pandas counts')
+  t.match(output, /│ accepted +┆ 1283/, 'polars counts')
+  t.match(output, /│ accepted +│ +1283 │/, 'DuckDB counts')
+  t.match(output, /│ +1500 │/, 'DuckDB counts lines')
+  t.match(output, /^\[ *\d+\.\d+ /m, 'geopandas has places')
+})
