@@ -37,6 +37,10 @@ def layer(read, name):
 TEXTS = "all_varchar = true, allow_quoted_nulls = false"
 
 
+# By default pandas rounds numbers, and makes times and numbers of texts.
+AS_WRITTEN = {"lines": True, "dtype": False, "convert_dates": False, "precise_float": True}
+
+
 def csv_by_pyarrow(name):
     with open(name, encoding="utf-8") as file:
         columns = file.readline().strip().split(",")
@@ -60,7 +64,7 @@ READERS = {
     },
     "ndjson": {
         "duckdb": lambda name: by_duckdb(f"FROM read_json('{name}', format = 'newline_delimited')"),
-        "pandas": lambda name: by_pandas(pandas.read_json(name, lines=True, dtype=False, convert_dates=False, precise_float=True)),
+        "pandas": lambda name: by_pandas(pandas.read_json(name, **AS_WRITTEN)),
         "pyarrow": lambda name: pyarrow.json.read_json(name).to_pylist(),
     },
     "parquet": {
