@@ -7,13 +7,16 @@ import { attacks } from './attacks.js'
 import { compare, compareNodes } from './compare.js'
 import { type Database, describeServer, isReachable, prepareDatabase, prepareNeighbours } from './databases.js'
 import { benchEmbedded } from './embedded.js'
+import { besideExports, exportMethod, exportsOf } from './exports.js'
 import { fresh } from './fresh.js'
 import { growth } from './growth.js'
 import { PROCESSES } from './limits.js'
 import { neighbour, neighbourMethod } from './neighbour.js'
 import { pinned, stopAll } from './processes.js'
 import {
+  besideText,
   comparisonTables,
+  exportTable,
   growthPlots,
   growthTables,
   neighbourTable,
@@ -28,7 +31,7 @@ import { COMPARED, type Ratios, ROUNDS } from './rounds.js'
 import { sync, syncMethod } from './sync.js'
 
 const usage = `Usage:
-  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
+  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh | --exports] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
   npm run bench -- --store embedded [--entries 10000]
 
 Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs the MongoDB server of
@@ -42,6 +45,7 @@ and bench-neighbours there, and keeps them. Without options and without a server
                report, and needs the database bench-attacks besides
   --fresh      measures only how soon and at what cost changes reach a copy; writes no report, and makes the database
                bench-fresh anew
+  --exports    measures only what exports of the largest database cost; writes no report
   --sync       measures only what keeping a copy of the largest database costs; writes no report
   --json       writes the ratios that have a goal to a file
   --store      mongo or embedded
@@ -81,6 +85,7 @@ const options = () => {
         sync: { type: 'boolean' },
         attacks: { type: 'boolean' },
         fresh: { type: 'boolean' },
+        exports: { type: 'boolean' },
         json: { type: 'string' },
         store: { type: 'string' },
         entries: { type: 'string' },
@@ -100,9 +105,11 @@ const options = () => {
     }
     if (!(ms > 0)) throw new Error('--seconds must be a number above 0')
     for (const node of values.node ?? []) versionOf(node)
-    const parts = (['quick', 'growth', 'neighbour', 'sync', 'attacks', 'fresh'] as const).filter((name) => values[name])
+    const parts = (['quick', 'growth', 'neighbour', 'sync', 'attacks', 'fresh', 'exports'] as const).filter(
+      (name) => values[name],
+    )
     if (parts.length > 1)
-      throw new Error('Only one of --quick, --growth, --neighbour, --sync, --attacks and --fresh is allowed')
+      throw new Error('Only one of --quick, --growth, --neighbour, --sync, --attacks, --fresh and --exports is allowed')
     if (values.store !== undefined && !['mongo', 'embedded'].includes(values.store)) {
       throw new Error('--store must be mongo or embedded')
     }
@@ -183,7 +190,7 @@ const run = async (): Promise<Ratios> => {
     )
     return ratio
   }
-  if (only !== 'growth' && only !== 'sync') {
+  if (only !== 'growth' && only !== 'sync' && only !== 'exports') {
     const beside = await neighbour(await prepareNeighbours(server, say), BESIDE * ms, say)
     await stopAll()
     Object.assign(ratios, beside.ratios)
@@ -213,6 +220,15 @@ const run = async (): Promise<Ratios> => {
     await stopAll()
     Object.assign(ratios, synced.ratios)
     print('## Keeping a copy', syncMethod, syncTable(synced))
+  }
+
+  if (only === undefined || only === 'exports') {
+    const exported = await exportsOf(await prepare(entries ?? 1_000_000), say)
+    await stopAll()
+    const beside = await besideExports(await prepareNeighbours(server, say), 10 * ms)
+    await stopAll()
+    Object.assign(ratios, exported.ratios, { 'export.besideP99': beside.ratio })
+    print('## Exports', exportMethod, exportTable(exported), besideText(beside))
   }
 
   const about = surroundings(await describeServer(server), pinned())

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { type Backend, caseName, concurrencies } from './compare.js'
+import type { BesideExports, Exports } from './exports.js'
 import {
   countedNames,
   countingCase,
@@ -85,6 +86,20 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
     title: 'polls each second beside 100 writes a second: bytes against those of the changes',
     goal: { most: 3 },
   },
+  'export.ndjsonVsRawDriver': {
+    title: 'export as NDJSON: time of the driver reading the same documents against the export',
+    goal: { least: 0.6 },
+  },
+  'export.csvVsRawDriver': { title: 'the same as CSV', goal: { least: 0.5 } },
+  'export.geojsonVsRawDriver': { title: 'the same as GeoJSON', goal: { least: 0.5 } },
+  'export.parquetVsRawDriver': { title: 'the same as Parquet' },
+  'export.parquetCpu': { title: 'processor time of an export as Parquet against NDJSON', goal: { most: 4 } },
+  'export.memory': { title: 'most memory of an export above the idle service, in MiB', goal: { most: 200 } },
+  'export.firstByte': { title: 'time to the first byte of an export against a page of 1,000', goal: { most: 2 } },
+  'export.besideP99': {
+    title: 'entry by id beside twenty exports of another organisation, four of them unread: p99 against alone',
+    goal: { most: 3 },
+  },
   'sync.digestSeconds': { title: 'digest of all entries in 101 ranges, in seconds', goal: { most: 8 } },
 }
 
@@ -123,6 +138,29 @@ export const ratioTable = (ratios: Ratios): string =>
       return [[name, value.toFixed(2), ...spread, wanted, reached, title]]
     }),
   )
+
+export const exportTable = ({ entries, byFormat, driverSeconds, firstByte, firstPage }: Exports): string =>
+  table(
+    [
+      `${entries.toLocaleString('en')} entries`,
+      'seconds',
+      'processor seconds',
+      'MiB above idle',
+      'MB',
+      'first byte, ms',
+    ],
+    [
+      ...Object.entries(byFormat).map(([format, { seconds, cpu, memory, megabytes }]) => [
+        format,
+        ...[seconds, cpu, memory, megabytes, firstByte[format as keyof typeof firstByte]].map(digits),
+      ]),
+      ['the driver reading the same', digits(driverSeconds), '', '', '', ''],
+      ['first page of 1,000', '', '', '', '', digits(firstPage)],
+    ],
+  )
+
+export const besideText = ({ alone, beside, memory }: BesideExports): string =>
+  `An entry by id alone: p50 ${digits(alone.p50)}, p99 ${digits(alone.p99)} ms; beside twenty exports: p50 ${digits(beside.p50)}, p99 ${digits(beside.p99)} ms, with ${digits(memory)} MiB more.`
 
 /** One table for each request, with every peer at every concurrency. */
 export const comparisonTables = (results: Results, backend: Backend): string => {

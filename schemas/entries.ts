@@ -126,25 +126,38 @@ export const Entry = Type.Object(
   { $id: 'Entry', description: 'An entry with the records that it refers to embedded.' },
 )
 
+/** A box on the map, in degrees. It crosses the antimeridian if its western side is greater than its eastern one. */
+export interface Box {
+  readonly west: number
+  readonly south: number
+  readonly east: number
+  readonly north: number
+}
+
+/** The filter by a box, and those by what an entry names. */
+export const entryFilters = {
+  dispatch: IdFilter('Id of the dispatch.'),
+  form: IdFilter('Id of the form.'),
+  project: IdFilter('Id of the project.'),
+  agent: IdFilter('Id of the agent.'),
+  status: StatusFilter('entry', 'accepted'),
+  bbox: filter(
+    Type.Unsafe<Box>(
+      Type.String({
+        format: 'bbox',
+        description:
+          'Only entries whose coordinates are in this box or on its edge: `minLongitude,minLatitude,maxLongitude,maxLatitude` in degrees (WGS 84), such as `2.6,4.2,14.7,13.9`. A box whose first longitude is greater than the other one crosses the antimeridian. Six numbers, with a height behind each latitude, are taken too; heights are ignored. An entry without coordinates is in no box.',
+      }),
+    ),
+  ),
+}
+
 export type EntryListQuery = Static<ReturnType<typeof EntryListQuery>>
 export const EntryListQuery = (limits: PageLimits) =>
-  listQuery(
-    'Entry',
-    EntryListItem,
-    limits,
-    ['createdAt', 'updatedAt', 'duration'],
-    {
-      dispatch: IdFilter('Id of the dispatch.'),
-      form: IdFilter('Id of the form.'),
-      project: IdFilter('Id of the project.'),
-      agent: IdFilter('Id of the agent.'),
-      status: StatusFilter('entry', 'accepted'),
-    },
-    {
-      ...entryParameters,
-      expand: several(literals(expandable, { title: 'EntryExpansion', description: 'A field that can be expanded.' }), {
-        description:
-          'Embeds the records that these fields refer to, as in an entry by id. Separated by commas, such as `form,agent`.',
-      }),
-    },
-  )
+  listQuery('Entry', EntryListItem, limits, ['createdAt', 'updatedAt', 'duration'], entryFilters, {
+    ...entryParameters,
+    expand: several(literals(expandable, { title: 'EntryExpansion', description: 'A field that can be expanded.' }), {
+      description:
+        'Embeds the records that these fields refer to, as in an entry by id. Separated by commas, such as `form,agent`.',
+    }),
+  })

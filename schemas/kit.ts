@@ -82,6 +82,15 @@ export const flat = ({ properties, required = [] }: TObject): TProperties =>
     }),
   )
 
+/** Marks a number that may be given too large. It is a symbol for the same reason. */
+const cappedMark = Symbol('capped')
+
+/** A number for which a larger one than its maximum stands, too. */
+export const capped = <T extends TSchema>(schema: T): T => ({ ...schema, [cappedMark]: true })
+
+/** Whether a number that is too large stands for the maximum. */
+export const isCapped = (schema: TSchema): boolean => cappedMark in schema
+
 /** The parameters that a parameter must not stand beside. It is a symbol for the same reason. */
 const excluded = Symbol('excluded')
 

@@ -1,6 +1,7 @@
 // The command line: `npx field-data-api` and the npm scripts. All commands but serve and openapi work on the database that
 // MONGODB_URI names.
 import { checkCommand } from './commands/check.js'
+import { exportCommand } from './commands/export.js'
 import { indexesCommand } from './commands/indexes.js'
 import { keysCommand } from './commands/keys.js'
 import { loadCommand } from './commands/load.js'
@@ -46,6 +47,7 @@ const program: MakeCommand = (session) => {
     organisationsCommand,
     keysCommand,
     loadCommand,
+    exportCommand,
     indexesCommand,
     checkCommand,
     stampCommand,

@@ -38,10 +38,10 @@ export const print = (stream: NodeJS.WritableStream, ...lines: readonly string[]
 /** Writes a line of a long output, and waits until the reader has taken it, so that lines do not gather in memory. */
 export const printed = (stream: NodeJS.WritableStream, line: string) => written(stream, `${visible(line)}\n`)
 
-/** Writes a text, and waits until it and all before it has been taken, for example by a disk that may be full. */
-const written = (stream: NodeJS.WritableStream, text: string): Promise<void> =>
+/** Writes as it is, and waits until it and all before it has been taken, for example by a disk that may be full. */
+export const written = (stream: NodeJS.WritableStream, content: string | Buffer): Promise<void> =>
   new Promise((done, fail) => {
-    stream.write(text, (error) => (error ? fail(error) : done()))
+    stream.write(content, (error) => (error ? fail(error) : done()))
   })
 
 /** Writes a result: as indented JSON if --json was given, otherwise as lines. */

@@ -174,11 +174,17 @@ export interface Collection {
  * with the organisation and ends with the id. So every page is read in its order from the range of the filter, however
  * many documents match, and with two filters in the order of ids. Sorting by the id needs no other field; `updatedAt`
  * follows, so that the digest reads only this index. Two further indexes give the change feed its order.
+ * A further index serves a filter by a range of several fields, in no order of the list.
  * @param filters from the one that leaves the most records to the one that leaves the fewest. Where several indexes look
  * equally good to DocumentDB, it takes the one that was created last.
  */
-const byOrganisation = (sorts: readonly string[], filters: readonly string[]): Index[] => {
+const byOrganisation = (
+  sorts: readonly string[],
+  filters: readonly string[],
+  further: readonly Index[] = [],
+): Index[] => {
   const keys = [
+    ...further,
     ...[...sorts, ...filters].map((field) => [field]),
     ...filters.flatMap((filter) => sorts.map((sort) => [...new Set([filter, sort])])),
     // A filter that is also a sort has an index with every other filter already.
@@ -210,7 +216,11 @@ export const collections = {
   },
   entries: {
     schema: EntryDocument,
-    indexes: byOrganisation(['createdAt', 'updatedAt', 'duration'], ['status', 'form', 'agent', 'project', 'dispatch']),
+    indexes: byOrganisation(
+      ['createdAt', 'updatedAt', 'duration'],
+      ['status', 'form', 'agent', 'project', 'dispatch'],
+      [['location.coordinates.longitude', 'location.coordinates.lattitude']],
+    ),
   },
   apiKeys: { schema: ApiKeyDocument, indexes: [['organisation', '_id']] },
   seeds: { schema: SeedDocument, indexes: [] },

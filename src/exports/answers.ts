@@ -5,11 +5,11 @@ import { listedSchemas } from '../../schemas/index.js'
 import { select } from '../../schemas/kit.js'
 import { Bson, BsonDocument, bsonDocument, type Element, elements } from '../bson/reader.js'
 import { integerOf, lastFieldOf } from '../bson/values.js'
+import { ndjson } from '../serializer/ndjson.js'
 import { giveBack, Output } from '../serializer/output.js'
-import { compileDocuments } from '../serializer/writer.js'
 
 /** Finds what does not fit. Numbers fit, as with `answers=list`. */
-const entries = compileDocuments(select(Type.Object(Entry.properties), ['id', 'answers']), listedSchemas)
+const entries = ndjson(select(Type.Object(Entry.properties), ['id', 'answers']), listedSchemas)
 
 /**
  * The rows of an entry, each as the BSON of an `AnswerRow`.
@@ -18,7 +18,7 @@ const entries = compileDocuments(select(Type.Object(Entry.properties), ['id', 'a
 export const answersOf = (entry: BsonDocument): BsonDocument[] => {
   const { collection, bytes } = entry
   const checked = new Output(bytes.length)
-  entries.document(entry, checked)
+  entries.write(entry, checked)
   giveBack(checked.take())
   const id = lastFieldOf(bytes, 0, '_id') as Element
   const rows: BsonDocument[] = []

@@ -3,9 +3,9 @@ import type { TObject, TSchema } from '@sinclair/typebox'
 import type { BsonDocument, BsonList, UnwritableDocument } from '../bson/reader.js'
 import { inTurns } from '../limits/work.js'
 import { described, type Skipped } from '../serializer/items.js'
+import { ndjson } from '../serializer/ndjson.js'
 import { giveBack, Output } from '../serializer/output.js'
 import { type RowFormat, writeRows } from '../serializer/rows.js'
-import { compileDocuments } from '../serializer/writer.js'
 import { ParquetFile } from './parquet.js'
 
 /** Room for the output of a page, as a part of its BSON. More is taken where it is needed. */
@@ -42,7 +42,7 @@ export const onFailure =
  * A file of text.
  * @param trailer what stands behind the end of the format
  */
-export const textEncoder = (format: RowFormat, skipped?: Skipped, trailer = () => ''): Encoder => {
+export const textEncoder = (format: RowFormat, skipped: Skipped | undefined, trailer: () => string): Encoder => {
   let isFirst = true
   let begin = format.begin
   return {
@@ -73,7 +73,7 @@ export const parquetEncoder = (
   { geometry, rowsOf, skipped }: ParquetOptions,
 ): Encoder => {
   const file = new ParquetFile(schema, named, { geometry })
-  const { document: write } = compileDocuments(schema, named)
+  const { write } = ndjson(schema, named)
   return {
     async write(list, signal) {
       const fitting: Buffer[] = []

@@ -1,6 +1,13 @@
 // What can be exported: the records of each resource, and the answers of entries. Each becomes a file in a format.
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
-import { AnswerRow, type ExportQuery, exportQuery, type FormatName, names } from '../../schemas/exports.js'
+import {
+  AnswerRow,
+  csvParameters,
+  type ExportQuery,
+  exportQuery,
+  type FormatName,
+  names,
+} from '../../schemas/exports.js'
 import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import { joined } from '../../schemas/kit.js'
 import type { BsonDocument } from '../bson/reader.js'
@@ -60,6 +67,12 @@ export const allExported: readonly Exported[] = [
     rowsOf: answersOf,
   },
 ]
+
+/** What is wrong with parameters that the format does not have. */
+export const wrongFor = (format: FormatName, listing: ExportListing): { name: string; message: string }[] =>
+  [...Object.keys(csvParameters), 'names']
+    .filter((name) => format !== 'csv' && listing[name as keyof ExportListing] !== undefined)
+    .map((name) => ({ name, message: 'must be left out: only csv has it' }))
 
 /** What is read of each record for an export. */
 export const selectionOf = ({ rowsOf }: Exported, format: FormatName, listing: ExportListing): ExportListing => {

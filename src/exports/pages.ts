@@ -44,10 +44,9 @@ export class Pages {
    */
   async next(read: Read): Promise<BsonList | undefined> {
     if (this.#isOver || this.#left === 0) return undefined
-    const wanted = Math.min(this.#rows, this.#left)
-    const list = await this.#first(wanted, read)
+    const { list, limit } = await this.#first(Math.min(this.#rows, this.#left), read)
     const { documents, size } = list
-    if (documents.length < wanted) {
+    if (documents.length < limit) {
       this.#isOver = true
       const others = await this.#others(read)
       const found = [...list.batches, ...others.batches]
@@ -64,10 +63,10 @@ export class Pages {
   }
 
   /** The next rows. If they are too large to be read at once, they are fewer. */
-  async #first(limit: number, read: Read): Promise<BsonList> {
+  async #first(limit: number, read: Read): Promise<{ list: BsonList; limit: number }> {
     const slice: Slice = { range: this.#range(), isBackward: false, skip: 0, limit }
     try {
-      return await read(this.resource.list(this.scope, this.#listing, slice))
+      return { list: await read(this.resource.list(this.scope, this.#listing, slice)), limit }
     } catch (error) {
       if (!(error instanceof ResponseTooLarge) || limit === 1) throw error
       return this.#first(Math.floor(limit / 2), read)

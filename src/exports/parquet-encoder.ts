@@ -60,11 +60,11 @@ export class ParquetEncoder {
   }
 
   #writeGroup(): void {
-    // Least and largest values let a reader skip groups. In lists of texts and in points they help no one.
+    // The least and largest values let a reader skip groups. Those of texts hardly do, and are held until the end.
     const columnData = this.#columns.map(({ name, shape, values }) => ({
       name,
       data: values,
-      statistics: shape.kind !== 'list',
+      statistics: shape.kind === 'number' || shape.kind === 'time',
     }))
     if (this.#points !== undefined) columnData.push({ name: GEOMETRY, data: this.#points.take(), statistics: false })
     this.#writer.write({ columnData, rowGroupSize: this.#rows })

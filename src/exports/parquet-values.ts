@@ -2,6 +2,7 @@
 // because the Parquet writer takes lists of objects.
 import { Bson, type Bytes, cstringEnd, documentEnd, elements, valueEnd } from '../bson/reader.js'
 import type { Field, Shape } from './parquet-columns.js'
+import { decode } from './parquet-texts.js'
 
 /** A column, with the values of the rows that were added. A missing value is null. */
 export interface Column {
@@ -132,7 +133,7 @@ const objectReader = (fields: readonly Field[]): Read => {
 /** A string, an ObjectId as its hexadecimal digits, or a number as the text that JSON has for it. */
 const text = (input: Bytes, type: number, at: number): string => {
   const { bytes, view } = input
-  if (type === Bson.string) return bytes.toString('utf8', at + 4, at + 3 + view.getInt32(at, true))
+  if (type === Bson.string) return decode(bytes, at + 4, at + 3 + view.getInt32(at, true))
   if (type === Bson.objectId) return bytes.toString('hex', at, at + 12)
   return String(type === Bson.int64 ? view.getBigInt64(at, true) : number(input, type, at))
 }

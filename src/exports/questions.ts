@@ -10,7 +10,6 @@ import type { Read } from './pages.js'
 export const MAX_QUESTIONS = 2000
 
 const stages: readonly Stage[] = [
-  { $project: { 'answers.question': 1 } },
   { $unwind: { path: '$answers', includeArrayIndex: 'position' } },
   { $group: { _id: '$answers.question', position: { $avg: '$position' } } },
   { $sort: { position: 1, _id: 1 } },

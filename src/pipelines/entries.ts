@@ -1,12 +1,19 @@
 // The resource entries.
 import { EntryAgent } from '../../schemas/agents.js'
 import { EntryDispatch } from '../../schemas/dispatches.js'
-import { Entry, EntryListItem, EntryListQuery, entryParameters } from '../../schemas/entries.js'
+import { type Box, Entry, EntryListItem, EntryListQuery, entryParameters } from '../../schemas/entries.js'
 import { EntryForm } from '../../schemas/forms.js'
 import { select } from '../../schemas/kit.js'
 import { EntryProject } from '../../schemas/projects.js'
 import { embed, nameOf, referencesTo } from './joins.js'
 import { defineResource } from './resource.js'
+import type { Condition } from './stages.js'
+
+/** The entries whose coordinates are in a box or on its edge. */
+const inBox = ({ west, south, east, north }: Box): Condition => ({
+  'location.coordinates.longitude': { $gte: west, $lte: east },
+  'location.coordinates.lattitude': { $gte: south, $lte: north },
+})
 
 export const entries = defineResource<EntryListQuery>({
   collection: 'entries',
@@ -32,6 +39,8 @@ export const entries = defineResource<EntryListQuery>({
     project: (project) => ({ project }),
     agent: (agent) => ({ agent }),
     status: (status) => ({ status }),
+    bbox: (box) =>
+      box.west <= box.east ? inBox(box) : { $or: [inBox({ ...box, east: 180 }), inBox({ ...box, west: -180 })] },
   },
   item: {
     schema: EntryListItem,

@@ -19,6 +19,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Set for a route that has a queue of its own. */
     queue?: 'digests'
+    /** The name of the parameter with the page size, if it has another. */
+    pageSize?: string
   }
 }
 
@@ -76,7 +78,11 @@ class Limits {
   #lastKey: string | undefined
   #severalKeysAt = Number.NEGATIVE_INFINITY
 
-  constructor(memory: number, waitMs: number) {
+  constructor(
+    memory: number,
+    waitMs: number,
+    readonly waitBetweenMs: number,
+  ) {
     const queue = (atOnce: number, atOncePerKey: () => number) =>
       new FairQueue({ atOnce, atOncePerKey, waitMs, refusal: REFUSAL })
     this.budget = new Budget(memory, memory / SHARING_KEYS)
@@ -126,7 +132,8 @@ export class Share {
   constructor(request: FastifyRequest, limits: Limits, cutOff: (bytes: number) => NodeJS.Timeout) {
     this.#cutOff = cutOff
     const { scope, routeOptions } = request
-    const { perPage = 1 } = request.query as { perPage?: number }
+    const { pageSize = 'perPage' } = routeOptions.config
+    const { [pageSize]: perPage = 1 } = request.query as Readonly<Record<string, number>>
     let read = 0
     this.reading = {
       signal: callerGone(request),
@@ -172,7 +179,7 @@ export class Share {
    */
   async inLargeQueue<T>(work: (reading: Reading) => Promise<T>): Promise<T> {
     if (this.#hasBegun) await this.#roomFor(this.#held)
-    await this.enter(this.#limits.large, this.#hasBegun ? LONGEST_WAIT_BETWEEN_MS : undefined)
+    await this.enter(this.#limits.large, this.#hasBegun ? this.#limits.waitBetweenMs : undefined)
     let read = 0
     const onBytes = async (more: number) => {
       read += more
@@ -198,7 +205,8 @@ export class Share {
   }
 
   /** Waits until there is memory for as much as the part before. Few work at once, so it does not have to be exact. */
-  async #roomFor(bytes: number, until = performance.now() + LONGEST_WAIT_BETWEEN_MS): Promise<void> {
+  async #roomFor(bytes: number): Promise<void> {
+    const until = performance.now() + this.#limits.waitBetweenMs
     this.hold(0)
     while (!this.#limits.budget.hasRoom(this.#key, bytes)) {
       if (performance.now() > until) throw new Overloaded(REFUSAL)
@@ -258,6 +266,7 @@ interface Options {
   /** How many bytes all responses together may hold. */
   memory: number
   waitMs?: number
+  waitBetweenMs?: number
   readingMs?: number
   minBytesPerMs?: number
 }
@@ -265,9 +274,15 @@ interface Options {
 export const admissionPlugin = fp(
   async (
     app: FastifyInstance,
-    { memory, waitMs = LONGEST_WAIT_MS, readingMs = READING_MS, minBytesPerMs = MIN_BYTES_PER_MS }: Options,
+    {
+      memory,
+      waitMs = LONGEST_WAIT_MS,
+      waitBetweenMs = LONGEST_WAIT_BETWEEN_MS,
+      readingMs = READING_MS,
+      minBytesPerMs = MIN_BYTES_PER_MS,
+    }: Options,
   ) => {
-    const limits = new Limits(memory, waitMs)
+    const limits = new Limits(memory, waitMs, waitBetweenMs)
     app.decorateRequest('share')
 
     /** Cuts a response off if the caller takes too long to read so many bytes of it. */

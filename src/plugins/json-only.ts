@@ -4,12 +4,12 @@ import type { FastifyInstance, onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { problem } from '../http/problems.js'
 
-/** The media type of all responses, in the two ways in which callers name it. */
+/** The media type of most responses, in the two ways in which callers name it. */
 const TYPES = ['application/json', 'application/json;charset=utf-8']
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The media type of the response to a request, if it is not JSON. Problems always are. */
+    /** The media type of the response to a request, if it is not that of JSON. Problems always are JSON. */
     mediaTypeOf?: (request: FastifyRequest) => string | undefined
   }
 }
@@ -25,7 +25,9 @@ export const jsonOnlyPlugin = fp(
     app.addHook('onRequest', (request, reply, next) => {
       reply.headers(JSON_HEADERS)
       const mediaType = request.routeOptions.config.mediaTypeOf?.(request)
-      const isAccepted = request.accepts().type(mediaType === undefined ? TYPES : [mediaType]) !== false
+      // Who asks for JSON gets what is JSON under a name of its own, too.
+      const others = mediaType === undefined || mediaType.includes('+json') ? TYPES : []
+      const isAccepted = request.accepts().type([mediaType ?? [], others].flat()) !== false
       next(isAccepted ? undefined : notAcceptable(mediaType))
     })
     app.addHook('onRoute', (route) => {

@@ -78,8 +78,8 @@ export const withComponents = (described: object): Document => {
       for (const [name, header] of Object.entries(response.headers)) {
         response.headers[name] = toComponent('headers', name, header)
       }
-      const media = response.content?.['application/json']
-      if (media !== undefined) {
+      for (const [type, media] of Object.entries(response.content ?? {})) {
+        if (type === PROBLEM_TYPE) continue
         media.schema = withReferences(media.schema) as Node
         media.example = examples.responses[operationId]
       }
@@ -106,9 +106,9 @@ export const withComponents = (described: object): Document => {
     operation.parameters = (operation.parameters as Parameter[]).map((parameter) => {
       const users = uses.filter(({ key }) => key === JSON.stringify(parameter))
       const tags = new Set(users.flatMap(({ tags }) => tags))
-      // The export of a resource has the filters of its list.
-      if (tags.size > 1) tags.delete('Exports')
-      const prefix = tags.size === 1 ? [...tags][0] : ''
+      // The export of a resource and its features have the filters of its list.
+      for (const tag of ['Exports', 'OGC API']) if (tags.size > 1) tags.delete(tag)
+      const prefix = tags.size === 1 ? String([...tags][0]).replaceAll(' ', '') : ''
       return users.length === 1 ? parameter : toComponent('parameters', prefix + capitalised(parameter.name), parameter)
     })
   }

@@ -60,6 +60,7 @@ export const openapiPlugin = fp(
           ...resources.map(({ tag }) => tag),
           { name: 'Exports', description: 'Whole lists as files: NDJSON, CSV, GeoJSON and Parquet' },
           { name: 'Sync', description: 'Changes since the last run, and digests to check a copy' },
+          { name: 'OGC API', description: 'Entries as features, for map programs such as QGIS, ArcGIS and GDAL' },
           { name: 'Key', description: 'What the key of a request may read' },
           { name: 'Health', description: 'For load balancers and orchestrators; no key is needed' },
         ],

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { resources } from '../pipelines/index.js'
 import { exportRoutes } from './exports.js'
 import { meRoutes } from './me.js'
+import { ogcRoutes } from './ogc.js'
 import { getOperation, listOperation } from './operations.js'
 import { syncRoutes } from './sync.js'
 
@@ -17,5 +18,6 @@ export const resourceRoutes = (app: FastifyInstance): void => {
   }
   exportRoutes(app)
   syncRoutes(app)
+  ogcRoutes(app)
   meRoutes(app)
 }

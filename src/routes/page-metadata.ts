@@ -45,7 +45,7 @@ export const pageMetadata = (
   total: number | undefined,
   { encode }: Pick<ListTokens, 'encode'>,
 ): PageMetadata => {
-  const link = linker(request, publicUrl ?? origin(request))
+  const link = linker(request, baseOf(request, publicUrl))
   const withTotal = total !== undefined && { total }
   const nextCursor = next?.start && encode('cursor', next.start)
   // A page with a number has them too, for programs that begin without a cursor and then go on by this one.
@@ -90,15 +90,18 @@ export const linkHeader = ({ pageLinks: { next, previous } }: PageMetadata): str
 }
 
 /** Makes links that repeat the parameters of the request, except those that say which page it is. */
-const linker = ({ url }: FastifyRequest, base: string) => {
+export const linker = ({ url }: FastifyRequest, base: string) => {
   const { pathname, searchParams } = new URL(url, 'http://localhost')
   const repeated = [...searchParams].filter(([name]) => !['page', 'perPage', 'cursor', 'after'].includes(name))
   return (place: Readonly<Record<string, string | number | undefined>>): string => {
     const placed = Object.entries(place).filter(([, value]) => value !== undefined)
     const parameters = [...repeated, ...placed].map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
-    return `${base}${pathname}?${parameters.join('&')}`
+    return [`${base}${pathname}`, ...(parameters.length > 0 ? [parameters.join('&')] : [])].join('?')
   }
 }
+
+/** What links begin with: the public URL, or protocol and host of the request. */
+export const baseOf = (request: FastifyRequest, publicUrl: string | undefined): string => publicUrl ?? origin(request)
 
 /** Protocol and host as the caller addressed them. A request without a Host header gets the address of its socket. */
 const origin = ({ protocol, host, socket: { localAddress, localPort } }: FastifyRequest): string => {

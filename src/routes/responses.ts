@@ -51,14 +51,19 @@ export const commonProblems: ProblemCode[] = [
 /**
  * The responses of an operation, by status.
  * @param schema that of its successful response
+ * @param type its media type
  * @param headers those of a successful response, besides that of every response
  */
 export const responses = (
   schema: TSchema,
   codes: readonly ProblemCode[],
-  { description = schema.description, headers = {} }: { description?: string; headers?: { ETag?: object } } = {},
+  {
+    description = schema.description,
+    headers = {},
+    type = 'application/json',
+  }: { description?: string; headers?: { ETag?: object }; type?: string } = {},
 ) => ({
-  200: { description, headers: { ...headers, ...requestId }, content: { 'application/json': { schema } } },
+  200: { description, headers: { ...headers, ...requestId }, content: { [type]: { schema } } },
   ...(headers.ETag && {
     304: {
       description: 'The caller already has this response: If-None-Match names its entity tag. There is no body.',

@@ -37,9 +37,9 @@ export class Output {
   target: Bytes
   #length = 0
 
-  /** @param size how many bytes there is room for at first */
-  constructor(size = FIRST_SIZE) {
-    this.target = bufferOf(size)
+  /** @param size about how many bytes it will have, if that is known */
+  constructor(size = 0) {
+    this.target = bufferOf(Math.max(size, FIRST_SIZE))
   }
 
   get length(): number {

@@ -21,7 +21,7 @@ export const selectedItem = (item: TObject, { fields, expand = [], embed }: Choi
   const selected = select(shape, ['id', ...(fields ?? Object.keys(shape.properties))])
   for (const name of expand) {
     const union = selected.properties[name]
-    if (union !== undefined) selected.properties[name] = union.anyOf.find(isJoined)
+    if (union !== undefined) selected.properties[name] = Type.Optional(union.anyOf.find(isJoined))
   }
   return selected
 }

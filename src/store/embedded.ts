@@ -6,7 +6,7 @@ import { Context, evalExpr } from 'mingo/core'
 import type { Iterator as LazyList } from 'mingo/lazy'
 import { $avg, $sum } from 'mingo/operators/accumulator'
 import * as expressions from 'mingo/operators/expression'
-import { $group, $unwind } from 'mingo/operators/pipeline'
+import { $group, $limit, $sort, $unwind } from 'mingo/operators/pipeline'
 import * as conditions from 'mingo/operators/query'
 import { Query as Criteria } from 'mingo/query'
 import type { Options } from 'mingo/types'
@@ -201,6 +201,8 @@ const context = Context.init({
   accumulator: { $avg, $sum },
   pipeline: {
     $group,
+    $limit,
+    $sort,
     $unwind,
     // Faster than mingo's: its time depends only on the fields that a document has. It supports only paths to keep, and
     // paths lead only into joined documents.

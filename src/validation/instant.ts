@@ -1,4 +1,5 @@
-// Reads points in time as RFC 3339 writes them.
+// Reads points in time as RFC 3339 writes them, and intervals as OGC API - Features does.
+import type { Interval } from '../../schemas/ogc.js'
 
 const INSTANT = /^(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d+))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i
 
@@ -16,4 +17,14 @@ export const instantOf = (text: string): Date | undefined => {
 export const isDay = (text: string): boolean => {
   const midnight = new Date(`${text}T00:00:00Z`)
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(`${text}T`)
+}
+
+/** The interval that a text names, or undefined if it names none. A single time is an interval that begins and ends then. */
+export const intervalOf = (text: string): Interval | undefined => {
+  const [first = '', second = first, ...rest] = text.split('/')
+  const ends = [first, second].map((end) => (['', '..'].includes(end) ? undefined : (instantOf(end) ?? 'invalid')))
+  const [from, to] = ends
+  const isOpen = from === undefined && to === undefined
+  if (rest.length > 0 || from === 'invalid' || to === 'invalid' || isOpen) return undefined
+  return { ...(from && { from }), ...(to && { to }) }
 }

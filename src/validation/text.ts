@@ -3,8 +3,9 @@
 import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { excludedBy } from '../../schemas/kit.js'
-import { instantOf } from './instant.js'
+import { excludedBy, isCapped } from '../../schemas/kit.js'
+import { boxOf } from './bbox.js'
+import { instantOf, intervalOf } from './instant.js'
 
 const isAddressOrRange = (text: string): boolean => {
   const [address, bits, ...rest] = text.split('/') as [string, ...string[]]
@@ -33,6 +34,16 @@ const formats = {
       'a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53.589Z or 2025-03-14T10:26:53+01:00; in a URL, + is written as %2B',
     validate: (text: string) => instantOf(text) !== undefined,
   },
+  bbox: {
+    description:
+      'minLongitude,minLatitude,maxLongitude,maxLatitude in degrees (WGS 84), such as 2.6,4.2,14.7,13.9; across the antimeridian the first longitude is the greater one',
+    validate: (text: string) => !('fault' in boxOf(text)),
+  },
+  interval: {
+    description:
+      'a time with a time zone (RFC 3339), or two of them with / between them, of which one may be .. or nothing, such as 2025-03-14T09:26:53Z, 2025-03-01T00:00:00Z/2025-03-31T23:59:59Z or 2025-03-01T00:00:00Z/..; in a URL, + is written as %2B',
+    validate: (text: string) => intervalOf(text) !== undefined,
+  },
   'origin-list': {
     description: 'origins separated by commas, such as https://app.example.org, or *',
     validate: (text: string) => text === '*' || text.split(/\s*,\s*/).every(isOrigin),
@@ -41,6 +52,13 @@ const formats = {
     description: 'a list of IP addresses or CIDR ranges, separated by commas',
     validate: (text: string) => text.split(/\s*,\s*/).every(isAddressOrRange),
   },
+}
+
+/** The formats whose texts become values of another type. */
+const readers: Readonly<Record<string, (text: string) => unknown>> = {
+  'date-time': instantOf,
+  bbox: boxOf,
+  interval: intervalOf,
 }
 
 // The schemas are our own, so they need no check against the one for schemas. That and the tidying of the generated code
@@ -88,7 +106,11 @@ const messages: Readonly<Record<string, Message>> = {
   minimum: integer,
   maximum: integer,
   enum: ({ enum: allowed }) => ({ message: `must be one of ${allowed.join(', ')}`, allowed }),
-  format: ({ format }) => ({ message: `must be ${formats[format as keyof typeof formats].description}` }),
+  format: ({ format }, value) => {
+    const box = format === 'bbox' ? boxOf(value as string) : {}
+    const fault = 'fault' in box ? `${box.fault}, but ` : ''
+    return { message: `${fault}must be ${formats[format as keyof typeof formats].description}` }
+  },
   minLength: ({ minLength }) => ({
     message: minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`,
   }),
@@ -120,8 +142,10 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
   return (input) => {
     const given = properties.filter(([name]) => Object.hasOwn(input, name))
     const value = { ...input }
-    for (const [name, { type }] of given) {
+    for (const [name, property] of given) {
+      const { type, maximum } = property
       if (type === 'integer') value[name] = asInteger(value[name])
+      if (isCapped(property) && Number(value[name]) > maximum) value[name] = maximum
       if (type === 'array') value[name] = asList(value[name])
     }
     const errors = validate(value) ? [] : firstErrors(validate.errors as ErrorObject[], schema)
@@ -131,7 +155,7 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
     }
     if (errors.length > 0) return { errors }
     for (const [name, { format }] of given) {
-      if (format === 'date-time') value[name] = instantOf(value[name] as string) as Date
+      if (format in readers) value[name] = readers[format]?.(value[name] as string)
     }
     return { value }
   }

@@ -51,6 +51,16 @@ t.test('a file without rows has its columns', async (t) => {
   )
 })
 
+t.test('numbers and times have their least and largest values in each group, and nothing else has', async (t) => {
+  const encoder = new ParquetEncoder({ fields: fieldsOf(EntryListItem, namedSchemas), geometry: true })
+  const [group] = parquetMetadata(whole(encoder.write(bson(a.entry(1), a.entry(2))), encoder.end())).row_groups
+  const bounded = group?.columns.filter(({ meta_data }) => meta_data?.statistics?.min_value !== undefined)
+  t.strictSame(
+    bounded?.map(({ meta_data }) => meta_data?.path_in_schema.join('/')),
+    ['location.coordinates.longitude', 'location.coordinates.lattitude', 'duration', 'createdAt', 'updatedAt'],
+  )
+})
+
 t.test('a file with points is a map layer', async (t) => {
   const encoder = new ParquetEncoder({ fields: fieldsOf(EntryListItem, namedSchemas), geometry: true })
   const { location, ...nowhere } = a.entry(2)

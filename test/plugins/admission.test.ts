@@ -43,6 +43,11 @@ const served = async (
     begun.push(request.url)
     return handler(request)
   })
+  const limited = { type: 'object', properties: { limit: { type: 'integer' } } }
+  app.get('/limited/:key', { config: { pageSize: 'limit' }, schema: { querystring: limited } }, (request) => {
+    begun.push(request.url)
+    return handler(request)
+  })
   for (const path of ['/:key', '/other/:key']) {
     app.get(
       path,
@@ -83,6 +88,19 @@ t.test(
     for (const response of await Promise.all(all)) t.equal(response.statusCode, 200)
   },
 )
+
+t.test('a route may have a page size of another name', async (t) => {
+  const go = new EventEmitter()
+  const { begun, get } = await served(t, ({ url }) => (url.includes('1000') ? once(go, 'end') : {}))
+  const all = [get('/limited/a?limit=1000'), get('/limited/a?limit=1000')]
+  await until(() => begun.length === 1)
+  t.equal((await get('/limited/a?limit=50')).statusCode, 200)
+  t.same(begun, ['/limited/a?limit=1000', '/limited/a?limit=50'])
+  go.emit('end')
+  await until(() => begun.length === 3)
+  go.emit('end')
+  for (const response of await Promise.all(all)) t.equal(response.statusCode, 200)
+})
 
 t.test('large pages of a key run one after the other, and do not block its small ones', async (t) => {
   const go = new EventEmitter()
@@ -390,4 +408,51 @@ t.test('the connection of a caller that reads too slowly is closed', async (t) =
   const [connection] = await connected
   await once(connection, 'close')
   t.ok(socket.bytesRead < 20 * MB, 'the response was not read')
+})
+
+t.test('a response in several parts holds no place between them, and waits for memory before the next', async (t) => {
+  const go = new EventEmitter()
+  const steps: string[] = []
+  const parts = async ({ share, url }: FastifyRequest): Promise<string> => {
+    for (const part of ['first', 'second']) {
+      steps.push(`${url} ${part}`)
+      await share.turn(async ({ onBytes }) => {
+        await onBytes?.(MB)
+        return Buffer.alloc(MB)
+      })
+      steps.push(`${url} has its ${part}`)
+      if (part === 'first') await once(go, url)
+    }
+    return 'whole'
+  }
+  const full = async (request: FastifyRequest): Promise<string> => {
+    request.share.hold(2 * MB)
+    await once(go, request.url)
+    return 'done'
+  }
+  const { get } = await served(t, (request) => (request.url.includes('full') ? full(request) : parts(request)), {
+    waitBetweenMs: 150,
+  })
+  const [one, two] = [get('/a?1'), get('/a?2')]
+  await until(() => steps.filter((step) => step.endsWith('has its first')).length === 2)
+  go.emit('/a?1')
+  t.equal((await one).body, 'whole', 'while the other one has not gone on')
+
+  const holder = get('/a?full')
+  await setTimeout(20)
+  go.emit('/a?2')
+  await setTimeout(20)
+  t.notOk(steps.includes('/a?2 has its second'), 'it waits for memory')
+  go.emit('/a?full')
+  t.equal((await holder).body, 'done')
+  t.equal((await two).body, 'whole')
+
+  const three = get('/a?3')
+  await until(() => steps.includes('/a?3 has its first'))
+  const another = get('/a?full')
+  await setTimeout(20)
+  go.emit('/a?3')
+  t.equal((await three).statusCode, 503, 'and not for ever')
+  go.emit('/a?full')
+  await another
 })

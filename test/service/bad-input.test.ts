@@ -72,6 +72,20 @@ const cases: [string, { name: string; message: string; allowed?: string[] }[]][]
       ],
     ]),
   ),
+  ...[
+    ['2.6,4.2', 'has 2 numbers'],
+    ['4.2,2.6,13.9,north', 'has a value that is not a number'],
+    ['4.2,102.6,13.9,114.7', 'has a latitude beyond 90 degrees'],
+  ].map(([value, fault]): (typeof cases)[number] => [
+    `/v1/entries?bbox=${value}`,
+    [
+      {
+        name: 'bbox',
+        message: `${fault}, but must be minLongitude,minLatitude,maxLongitude,maxLatitude in degrees (WGS 84), such as 2.6,4.2,14.7,13.9; across the antimeridian the first longitude is the greater one`,
+      },
+    ],
+  ]),
+  ['/v1/entries?bbox=1,2,3,4&bbox=1,2,3,4', [{ name: 'bbox', message: 'must be given only once' }]],
   ...['', ',', 'a,', 'a,,b'].map((value): (typeof cases)[number] => [
     `/v1/forms?ids=${value}`,
     [{ name: 'ids', message: 'must be values separated by commas, none of them empty' }],

@@ -195,7 +195,9 @@ const hasTool = (name: string): boolean => PATH.split(':').some((folder) => exis
 
 /** What a block needs and this machine does not have. */
 const missingFor = ({ language, text }: Block): string | undefined => {
-  const tools = ['bash', 'curl', 'openssl', 'python3'].filter((tool) => tool === 'bash' || text.includes(`${tool} `))
+  const tools = ['bash', 'curl', 'openssl', 'python3', 'ogrinfo', 'ogr2ogr'].filter(
+    (tool) => tool === 'bash' || text.includes(`${tool} `),
+  )
   const missing = [...tools, ...(language === 'sql' ? ['python3'] : [])].find((tool) => !hasTool(tool))
   return missing && `there is no ${missing} on this machine`
 }

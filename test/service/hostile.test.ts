@@ -47,7 +47,7 @@ const listing = (filters: Record<string, unknown> = {}) =>
 /** The filters of a list that accept any text, each with a function that selects by a text. */
 const textFilters = ({ query }: Pick<Resource, 'query'>): [string, (text: string) => Record<string, unknown>][] =>
   filtersOf(query).flatMap(([name, schema]) =>
-    schema.enum === undefined && !isRange(name, schema)
+    schema.enum === undefined && name !== 'bbox' && !isRange(name, schema)
       ? [[name, (text: string) => ({ [name]: filterValue(schema, text) })]]
       : [],
   )

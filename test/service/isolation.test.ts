@@ -32,6 +32,19 @@ const operationsOf = async (app: FastifyInstance): Promise<[string, Operation][]
     .map(([path, { get }]) => [path, { get: { parameters: parametersOf(get) } }])
 }
 
+/** The paths of OGC API - Features. */
+const ogcPaths = [
+  '',
+  '/api',
+  '/conformance',
+  '/collections',
+  '/collections/entries',
+  '/collections/entries/queryables',
+  '/collections/entries/items',
+  '/collections/entries/items/{id}',
+]
+const ITEMS = '/v1/ogc/collections/entries/items'
+
 /** The application of the tests that only read. */
 const reading = testApp(t, { fill: fillTenants })
 
@@ -39,12 +52,13 @@ t.test('the resources that tests go through are those of the service', async (t)
   const { app } = await testApp(t)
   const paths = (await operationsOf(app)).map(([path]) => path)
   const expected = eachResource.flatMap(([name]) => [
+    `/v1/exports/${name}.{format}`,
     `/v1/${name}`,
     `/v1/${name}/{id}`,
     `/v1/sync/${name}`,
     `/v1/sync/${name}/digest`,
   ])
-  expected.push('/v1/me')
+  expected.push('/v1/me', '/v1/exports/answers.{format}', ...ogcPaths.map((path) => `/v1/ogc${path}`))
   t.same(paths.sort(), expected.sort(), 'src/pipelines/index.ts lists every path')
 })
 
@@ -61,6 +75,13 @@ t.test('another organisation’s id gets the same response as an unknown one, by
     t.same({ ...denied.headers, date: '' }, { ...unknown.headers, date: '' }, name)
   }
 })
+
+/** The rows of an export. */
+const linesOf = (body: string): Record<string, unknown>[] =>
+  body
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
 
 /** What the other organisation has, by the parameters that filter by it. */
 const foreignValues: Record<string, string> = {
@@ -79,6 +100,7 @@ const widestRanges: Record<string, string> = {
   updatedBefore: '9999-12-31T23:59:59Z',
   createdSince: '0001-01-01T00:00:00Z',
   createdBefore: '9999-12-31T23:59:59Z',
+  bbox: '-180,-90,180,90',
 }
 /** Parameters whose values are words and numbers that belong to no organisation. */
 const sharedValues = new Set([
@@ -96,24 +118,38 @@ const sharedValues = new Set([
   'embed',
   'answers',
   'unreadable',
+  'f',
+  'format',
+  'limit',
+  'bom',
+  'formulas',
+  'names',
   ...Object.keys(widestRanges),
 ])
 /** Parameters that tests of their own are about. */
-const testedBelow = new Set(['cursor', 'after', 'from', 'to', 'bounds'])
+const testedBelow = new Set(['cursor', 'after', 'from', 'to', 'bounds', 'datetime'])
 
 t.test('every filter with another organisation’s values finds nothing', async (t) => {
   const { app, get } = await testApp(t, { fill: fillTenants })
   // Documents of A that point at B’s, by which A may filter.
   const own = new Set([stolen.dispatch._id, stolen.entry._id])
-  for (const [path, operation] of (await operationsOf(app)).filter(([path]) => !path.includes('{id}'))) {
+  for (const [template, operation] of (await operationsOf(app)).filter(([path]) => !path.includes('{id}'))) {
+    const path = template.replace('{format}', 'ndjson')
     for (const { name } of operation.get.parameters) {
       const value = foreignValues[name]
       const isKnown = value !== undefined || sharedValues.has(name) || testedBelow.has(name)
       t.ok(isKnown, `${path}: the parameter ${name} is in foreignValues or in sharedValues of this test`)
       if (value === undefined) continue
-      const { data, _metadata } = (await get(`${path}?${name}=${encodeURIComponent(value)}`, A)).json()
+      const response = await get(`${path}?${name}=${encodeURIComponent(value)}`, A)
+      if (path.startsWith('/v1/exports/')) {
+        const foreign = linesOf(response.body).filter(({ id, entry }) => !own.has((id ?? entry) as string))
+        t.same([response.statusCode, foreign], [200, []], `${path} by ${name}`)
+        continue
+      }
+      const { features, data = features, _metadata } = response.json()
       const foreign = data.filter(({ id }: { id: string }) => !own.has(id))
       t.same(foreign, [], `${path} by ${name}`)
+      if (path === ITEMS) continue
       t.equal(_metadata.total, data.length, `${path} by ${name}: the total counts no more than the page shows`)
     }
   }
@@ -134,10 +170,11 @@ t.test('a position of another organisation is refused in every list', async (t) 
   }
 })
 
-t.test('an organisation’s lists hold its own records alone, also of any time', async (t) => {
+t.test('an organisation’s lists hold its own records alone, also of any time and place', async (t) => {
   const { get } = await reading
-  for (const [resource] of eachResource) {
-    for (const query of ['', ...Object.entries(widestRanges).map(([name, time]) => `?${name}=${time}`)]) {
+  for (const [resource, { query: schema }] of eachResource) {
+    const ranges = Object.entries(widestRanges).filter(([name]) => name in schema.properties)
+    for (const query of ['', ...ranges.map(([name, value]) => `?${name}=${value}`)]) {
       const { data, _metadata } = (await get(`/v1/${resource}${query}`, A)).json()
       t.ok(data.length > 0, resource + query)
       t.equal(_metadata.total, data.length, `${resource}${query}: the total`)
@@ -147,6 +184,45 @@ t.test('an organisation’s lists hold its own records alone, also of any time',
       )
     }
   }
+})
+
+t.test('features are those of the organisation alone, of any time and place, and so are their pages', async (t) => {
+  const { get } = await reading
+  for (const query of ['', '?bbox=-180,-90,180,90', '?datetime=0001-01-01T00:00:00Z/..', '?limit=1000']) {
+    const { features } = (await get(ITEMS + query, A)).json()
+    t.equal(features.length, 4, query)
+    for (const { id } of features) t.match(id, /-a$/, query)
+  }
+  const ask = (id: string) => get(`${ITEMS}/${id}`, A, { headers: { 'x-request-id': 'same' } })
+  t.equal((await ask(a.entry(1)._id)).statusCode, 200)
+  t.equal((await get(`${ITEMS}/${b.entry(1)._id}`, B)).statusCode, 200, 'the other’s exists')
+  const denied = await ask(b.entry(1)._id)
+  t.equal(denied.statusCode, 404)
+  t.equal(denied.body, (await ask('nobody')).body)
+
+  const { links } = (await get(`${ITEMS}?limit=1`, A)).json()
+  const next = links.find(({ rel }: { rel: string }) => rel === 'next').href.replace(/^https?:\/\/[^/]+/, '')
+  t.equal((await get(next, A)).statusCode, 200)
+  t.match((await get(next, B)).json(), { status: 400, code: 'invalid_cursor' })
+  const cursor = new URL(next, 'http://localhost').searchParams.get('cursor')
+  t.match((await get(`/v1/entries?cursor=${cursor}`, A)).json(), { code: 'invalid_cursor' }, 'nor is it of the list')
+})
+
+t.test('an organisation’s exports hold its own records alone', async (t) => {
+  const { get } = await reading
+  for (const name of [...eachResource.map(([name]) => name), 'answers']) {
+    const rows = linesOf((await get(`/v1/exports/${name}.ndjson`, A)).body)
+    t.ok(rows.length > 0, name)
+    t.same(
+      rows.filter(({ id, entry }) => !String(id ?? entry).endsWith('-a')),
+      [],
+      name,
+    )
+  }
+  const { body } = await get(`/v1/exports/entries.csv?ids=${stolen.entry._id}&names=true`, A)
+  const [header, row] = body.split('\r\n').map((line) => line.split(','))
+  const named = header?.flatMap((column, i) => (/\.(name|firstName|lastName)$/.test(column) ? [row?.[i]] : []))
+  t.same(named, Array(5).fill(''), 'names of another organisation stay out')
 })
 
 t.test('documents of another organisation that a record points at stay out of its response', async (t) => {
@@ -263,6 +339,7 @@ t.test('a record of several organisations in an array is served to none of them'
           `${organisation}: ${path}`,
         )
       }
+      t.notMatch((await get(`/v1/exports/${name}.ndjson`, organisation)).body, /^\{"id":"of-both"/m, name)
     }
   }
   const expanded = (await get(`/v1/entries?ids=entry7-a&expand=${expandable}`, A)).json().data[0]

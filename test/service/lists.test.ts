@@ -102,6 +102,49 @@ t.test('a range has what is at or after its beginning, and before its end', asyn
   }
 })
 
+t.test('a box has the entries inside of it and on its edge, also across the antimeridian', async (t) => {
+  const at = (number: number, coordinates: { longitude: number; lattitude: number }) =>
+    a.entry(number, { location: { coordinates } })
+  const { location, ...nowhere } = a.entry(5)
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert('entries', [
+        at(1, { longitude: 8.5, lattitude: 12 }),
+        at(2, { longitude: 3.4, lattitude: 6.5 }),
+        at(3, { longitude: 179.5, lattitude: -17 }),
+        at(4, { longitude: -180, lattitude: -16.5 }),
+        nowhere,
+        a.entry(6, { location: {} }),
+      ]),
+  })
+  const cases: [string, number[]][] = [
+    ['-180,-90,180,90', [1, 2, 3, 4]],
+    ['3.4,6.5,8.5,12', [1, 2]],
+    ['3.41,6.5,8.5,12', [1]],
+    ['3.4,6.5,8.5,11.99', [2]],
+    ['3.4,6.5,0,8.5,12,9000', [1, 2]],
+    ['179,-20,-179,-10', [3, 4]],
+    ['179,-20,-179,-17', [3]],
+    ['4,-90,3.4,90', [1, 2, 3, 4]],
+    ['0,0,0,0', []],
+  ]
+  for (const [box, numbers] of cases) {
+    for (const sort of ['', '&sortBy=createdAt&sortOrder=desc']) {
+      const body: Body = (await get(`/v1/entries?bbox=${box}${sort}`, A)).json()
+      const expected = numbers.map((number) => a.entry(number)._id)
+      t.same(ids(body).sort(), expected, box + sort)
+      t.equal(body._metadata.total, expected.length, `${box}${sort}: the total`)
+    }
+  }
+  const walked: string[] = []
+  for (let query = 'cursor=*'; query !== ''; ) {
+    const { data, _metadata } = (await get(`/v1/entries?bbox=179,-20,-179,-10&perPage=1&${query}`, A)).json()
+    walked.push(data[0].id)
+    query = _metadata.hasMore ? `cursor=${_metadata.nextCursor}` : ''
+  }
+  t.same(walked, ['entry3-a', 'entry4-a'], 'and can be walked')
+})
+
 t.test('a list shows only the fields that a request names, and the id', async (t) => {
   const { get } = await reading
   const data = async (url: string) => (await get(url, A)).json<Body>().data

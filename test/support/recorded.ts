@@ -80,7 +80,9 @@ export const recordExamples = async (): Promise<Recorded> => {
       query_timeout: await failing(new QueryTimeout(new Error('slow'))),
     }
     const responses: Record<string, unknown> = {}
-    for (const [operationId, path] of pathsOf(app)) responses[operationId] = await ask(await requestOf(path, ask))
+    for (const [operationId, path] of pathsOf(app)) {
+      responses[operationId] = withoutChance(await ask(await requestOf(path, ask)))
+    }
     // In each feed, after a copy was complete, a record is changed, another one is deleted, and one gets a value that cannot
     // be sent.
     const feeds = await buildApp(testConfig({ SYNC_SETTLE_MS: '0' }), store)
@@ -119,9 +121,21 @@ export const recordExamples = async (): Promise<Recorded> => {
 const pathsOf = (app: FastifyInstance): [string, string][] =>
   Object.entries(app.swagger().paths ?? {}).map(([path, item]) => [item?.get?.operationId as string, path])
 
+/** A response without the time when it was made. Of a description of operations, it has what stands before them. */
+const withoutChance = (body: unknown): unknown => {
+  const { timeStamp, openapi, info, ...rest } = body as { timeStamp?: string; openapi?: string; info?: object }
+  if (openapi !== undefined) return { openapi, info, paths: {} }
+  return timeStamp === undefined ? rest : { ...rest, timeStamp: NOW.toISOString() }
+}
+
 /** The request that gives the example of a path: the first record, or a page with one. */
 const requestOf = async (path: string, ask: (url: string) => Promise<unknown>): Promise<string> => {
-  if (!path.includes('{id}')) return /health|digest|me$/.test(path) ? path : `${path}?perPage=1`
+  if (path.endsWith('/items')) return `${path}?limit=1`
+  if (path.endsWith('/items/{id}')) {
+    const { features } = (await ask(path.replace('/{id}', '?limit=1'))) as { features: { id: string }[] }
+    return path.replace('{id}', String(features[0]?.id))
+  }
+  if (!path.includes('{id}')) return /health|digest|me$|\/ogc/.test(path) ? path : `${path}?perPage=1`
   const { data } = (await ask(path.replace('/{id}', '?perPage=1'))) as { data: { id: string }[] }
   return path.replace('{id}', String(data[0]?.id))
 }

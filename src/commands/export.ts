@@ -1,0 +1,161 @@
+// The command `export NAME --output FILE`: writes what GET /v1/exports sends. There is a file only when it is complete.
+import { Argument, InvalidArgumentError, Option } from '@commander-js/extra-typings'
+import { Presets, SingleBar } from 'cli-progress'
+import { type FormatName, mediaTypes } from '../../schemas/exports.js'
+import { ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
+import { openFile, type Turn, type Wanted } from '../exports/file.js'
+import { allExported, type Exported, type ExportListing, wrongFor } from '../exports/index.js'
+import { ProblemError } from '../http/problems.js'
+import type { Unreadable } from '../serializer/items.js'
+import { QueryTimeout, type Store } from '../store/store.js'
+import { type InputError, textChecker } from '../validation/text.js'
+import { requireFree, writeNew } from './new-file.js'
+import {
+  CommandError,
+  type MakeCommand,
+  newCommand,
+  organisationId,
+  PROGRAM,
+  print,
+  printResult,
+  requireOrganisation,
+  type Terminal,
+  written,
+} from './run-command.js'
+
+const details = `
+A name of --where is a parameter of GET /v1/exports/NAME.FORMAT, as /docs of the
+service describes it. It may be repeated:
+
+  --where form=ID        the entries of a form, in CSV a column for each question
+  --where status=accepted --where createdSince=2025-06-01T00:00:00Z
+  --where bom=true       for Excel
+  --where unreadable=skip
+                         leaves out records that do not fit, and lists them
+
+While it is written, the file is called FILE.part. If the export fails or is
+interrupted, neither of the two is left. On standard output, only the exit code
+tells whether the file is complete.`
+
+/** Stands for standard output. */
+const STANDARD_OUTPUT = '-'
+/** How many records that were left out are listed. */
+const MAX_LISTED = 100
+
+export const exportCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
+  newCommand(
+    'export',
+    'Export a whole list to a file',
+    'export entries --organisation savannah --where status=accepted --output entries.csv',
+    details,
+  )
+    .addArgument(new Argument('<NAME>', 'what to export').choices(allExported.map(({ name }) => name)))
+    .addOption(
+      new Option('--format <FORMAT>', 'format of the file')
+        .choices(Object.keys(mediaTypes) as FormatName[])
+        .default('csv' as const),
+    )
+    .requiredOption('--organisation <ID>', 'whose records they are; it must exist', organisationId)
+    .requiredOption('--output <FILE>', 'file to write; - is standard output')
+    .option('--where <NAME=VALUE>', 'a filter or another parameter', parameter, {})
+    .option('--force', 'replace the file if it exists')
+    .option('--json', 'print the result as JSON')
+    .action((name, { format, organisation, output, where, force = false, json = false }, command) => {
+      const exported = allExported.find((each) => each.name === name) as Exported
+      const fail = (messages: readonly string[]) => command.error(`error: ${messages.join('; ')}`)
+      if (!exported.formats.includes(format))
+        fail([`--format of ${name} must be one of ${exported.formats.join(', ')}`])
+      if (json && output === STANDARD_OUTPUT) fail(['--json must be left out where the file is on standard output'])
+      const checked = textChecker(exported.query)(where)
+      if ('errors' in checked) return fail(checked.errors.map(messageOf))
+      const listing = checked.value as ExportListing
+      const wrong = wrongFor(format, listing)
+      if (wrong.length > 0) fail(wrong.map(messageOf))
+      return onStore(async (store) => {
+        const isFile = output !== STANDARD_OUTPUT
+        if (isFile) await requireFree(output, force)
+        await requireOrganisation(store, organisation)
+        const wanted: Wanted = { exported, format, scope: { organisation }, listing }
+        // Without a file there is nothing to remove, so the process may end at once.
+        const signal = isFile ? stopped() : new AbortController().signal
+        try {
+          const { parts, skipped } = await openShown(store, wanted, err, signal)
+          if (isFile) {
+            const bytes = await writeNew(output, parts)
+            const line = `Wrote ${output}: ${bytes} bytes`
+            printResult(out, json, { file: output, bytes, unreadable: skipped }, [line])
+          } else for await (const part of parts) await written(out, part)
+          tellOf(skipped, err)
+        } catch (error) {
+          throw signal.aborted ? new CommandError('Interrupted: nothing was written') : explained(error)
+        }
+      })
+    })
+
+/** Parameters as those of a URL are given: one that is repeated has all its values. */
+type Parameters = Readonly<Record<string, string | string[]>>
+
+/** Reads --where. */
+const parameter = (text: string, others: Parameters): Parameters => {
+  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  if (name === undefined) throw new InvalidArgumentError('it must be NAME=VALUE, such as status=accepted')
+  const before = others[name]
+  return { ...others, [name]: before === undefined ? (value as string) : [before, value as string].flat() }
+}
+
+/** What is wrong with a parameter. The message about an unknown name does not list those that are allowed. */
+const messageOf = ({ name, message, allowed }: InputError): string =>
+  `--where ${name} ${message}${message.startsWith('is not') ? `; allowed are ${allowed?.join(', ')}` : ''}`
+
+/** Opens the file of an export. On a terminal, reading its parts shows how many records were read. */
+const openShown = async (store: Store, wanted: Wanted, stream: Terminal['err'], signal: AbortSignal) => {
+  const { exported, scope, listing } = wanted
+  const options = { stream, etaBuffer: 50, gracefulExit: false }
+  // The export goes on if the records cannot be counted in time.
+  const all = exported.resource.matching(scope, { ...listing, sortBy: 'id', page: 1, perPage: 1 }, [])
+  const count = stream.isTTY && (await store.count(all).catch(() => false))
+  const format = count
+    ? 'Records [{bar}] {percentage}% | {value} of {total} | {eta_formatted} left'
+    : 'Records {value} | {duration_formatted}'
+  const bar = new SingleBar({ ...options, format }, Presets.legacy)
+  const counting: Pick<Store, 'aggregate'> = {
+    async aggregate(query, reading) {
+      const list = await store.aggregate(query, reading)
+      bar.increment(list.documents.length)
+      return list
+    },
+  }
+  const turn: Turn = async (work) => {
+    signal.throwIfAborted()
+    return work({ signal })
+  }
+  const { parts, skipped } = await openFile(counting, wanted, (work) => work({ signal }), turn)
+  return { parts: shown(bar, Math.min(Number(count), listing.limit ?? Number.POSITIVE_INFINITY), parts), skipped }
+}
+
+async function* shown(bar: SingleBar, total: number, parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  bar.start(total, 0)
+  try {
+    yield* parts
+  } finally {
+    bar.stop()
+  }
+}
+
+const tellOf = (skipped: readonly Unreadable[], err: Terminal['err']): void => {
+  if (skipped.length === 0) return
+  print(err, ...skipped.slice(0, MAX_LISTED).map(({ id, message }) => `${id}: ${message}`))
+  print(err, `Records left out: ${skipped.length}`)
+}
+
+/** What the user is told of an error that is no bug. */
+const explained = (error: unknown): unknown => {
+  if (error instanceof UnwritableDocument) {
+    return new CommandError(`A record does not fit: ${error.message}`, [
+      'Leave out such records with: --where unreadable=skip',
+      `List them all with: npx ${PROGRAM} check`,
+    ])
+  }
+  const isKnown = [ProblemError, QueryTimeout, ResponseTooLarge].some((known) => error instanceof known)
+  return isKnown ? new CommandError((error as Error).message) : error
+}

@@ -1,0 +1,37 @@
+// Writes a file that is complete, or is not there at all.
+import { lstat, open, rename, rm, writeFile } from 'node:fs/promises'
+import { CommandError } from './run-command.js'
+
+/** Fails if the name of a file is taken. A file that exists is replaced with --force, anything else never. */
+export const requireFree = async (file: string, force: boolean): Promise<void> => {
+  const found = await lstat(file).catch(() => undefined)
+  if (found === undefined) return
+  if (!found.isFile()) throw new CommandError(`${file} exists and is not a regular file: name another file`)
+  if (!force) throw new CommandError(`${file} exists: name another file, or use --force to replace it`)
+}
+
+/** Writes the parts of a file. It gets its name when all of them are on the disk. Returns its size in bytes. */
+export const writeNew = async (file: string, parts: AsyncIterable<Buffer>): Promise<number> => {
+  const unfinished = `${file}.part`
+  const failed = (error: NodeJS.ErrnoException): never => {
+    if (error.syscall === undefined) throw error
+    throw new CommandError(
+      error.code === 'EEXIST'
+        ? `${unfinished} exists: another export writes it now, or was killed before it could delete it`
+        : `${file} cannot be written: ${error.message}`,
+    )
+  }
+  const handle = await open(unfinished, 'wx').catch(failed)
+  try {
+    await writeFile(handle, parts)
+    await handle.sync()
+    const { size } = await handle.stat()
+    await handle.close()
+    await rename(unfinished, file)
+    return size
+  } catch (error) {
+    await handle.close()
+    await rm(unfinished, { force: true })
+    return failed(error as Error)
+  }
+}

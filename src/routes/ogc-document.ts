@@ -1,0 +1,80 @@
+// The OpenAPI 3.0 document of OGC API - Features, made of the operations in the document of the service. Map programs and
+// the standard's tests read it without a network, so it refers to nothing outside of itself.
+
+type Node = Readonly<Record<string, unknown>>
+interface Document {
+  readonly info: object
+  readonly security: unknown
+  readonly tags: readonly { readonly name: string }[]
+  readonly paths: Readonly<Record<string, Node>>
+  readonly components: Readonly<Record<string, Node>>
+}
+
+/**
+ * Makes the document, except for the address of its server.
+ * @param described the OpenAPI 3.1 document of the service
+ * @param prefix what the paths of the operations begin with, which is part of that address
+ */
+export const ogcDocument = (described: object, prefix: string): object => {
+  const { info, security, tags, paths, components } = described as Document
+  const own = Object.entries(paths).filter(([path]) => path === prefix || path.startsWith(`${prefix}/`))
+  const shown = Object.fromEntries(own.map(([path, item]) => [path.slice(prefix.length) || '/', older(item)]))
+  const { securitySchemes } = components
+  return {
+    openapi: '3.0.3',
+    info,
+    security,
+    tags: tags.filter(({ name }) => name === 'OGC API'),
+    paths: shown,
+    components: { securitySchemes, ...partsOf(shown, components) },
+  }
+}
+
+/** The schema of a box. The standard describes it as a list of numbers. */
+const BOX = { type: 'array', minItems: 4, maxItems: 6, items: { type: 'number' } }
+
+/** The components that a part of the document refers to, also by others. */
+const partsOf = (part: object, components: Document['components']): Record<string, Record<string, unknown>> => {
+  const parts: Record<string, Record<string, unknown>> = {}
+  const add = (text: string): void => {
+    for (const [, kind = '', name = ''] of text.matchAll(/"#\/components\/(\w+)\/([\w.-]+)"/g)) {
+      const ofKind = parts[kind] ?? {}
+      parts[kind] = ofKind
+      if (name in ofKind) continue
+      ofKind[name] = older(components[kind]?.[name])
+      add(JSON.stringify(ofKind[name]))
+    }
+  }
+  add(JSON.stringify(part))
+  return parts
+}
+
+/** A part of a document of OpenAPI 3.1 as 3.0 has it, without examples. */
+const older = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(older)
+  if (typeof value !== 'object' || value === null) return value
+  const { example, examples, ...node } = value as Node
+  if (typeof node.$ref === 'string') return { $ref: node.$ref }
+  if (node.in === 'query') return { ...olderMembers(node), style: 'form', explode: false }
+  if (node.format === 'bbox') return BOX
+  if ('const' in node) {
+    const { const: only, ...rest } = node
+    return { ...olderMembers(rest), enum: [only] }
+  }
+  const branches = node.anyOf
+  if (Array.isArray(branches) && branches.some(isNull)) {
+    const { anyOf, ...rest } = node
+    return {
+      ...olderMembers(rest),
+      nullable: true,
+      type: 'object',
+      allOf: older(branches.filter((each) => !isNull(each))),
+    }
+  }
+  return olderMembers(node)
+}
+
+const olderMembers = (node: Node): object =>
+  Object.fromEntries(Object.entries(node).map(([name, each]) => [name, older(each)]))
+
+const isNull = ({ type }: Node): boolean => type === 'null'

@@ -1,0 +1,293 @@
+// OGC API - Features (https://ogcapi.ogc.org/features/), parts 1 and 3 (queryables): entries as features, for map programs
+// such as QGIS, ArcGIS and GDAL. Entries are found as their list finds them.
+import type { TSchema } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { IdParams } from '../../schemas/common.js'
+import type { EntryListQuery } from '../../schemas/entries.js'
+import {
+  ApiDocument,
+  type Collection,
+  Collection as CollectionSchema,
+  Collections,
+  Conformance,
+  EntryRecord,
+  Feature,
+  FeatureCollection,
+  FeaturesQuery,
+  FormatQuery,
+  type Interval,
+  type LandingPage,
+  LandingPage as LandingPageSchema,
+  type Link,
+  Queryables,
+  queryables,
+} from '../../schemas/ogc.js'
+import { problem } from '../http/problems.js'
+import { atOnce, inTurns } from '../limits/work.js'
+import { FIRST_CURSOR } from '../paging/token.js'
+import { entries } from '../pipelines/entries.js'
+import { featureWriter } from '../serializer/features.js'
+import { Output } from '../serializer/output.js'
+import { readPage, tokensOf } from './list-page.js'
+import { ogcDocument } from './ogc-document.js'
+import { baseOf, linker } from './page-metadata.js'
+import { commonProblems, responses } from './responses.js'
+
+const JSON_TYPE = 'application/json'
+const GEOJSON = 'application/geo+json'
+const JSON_SCHEMA = 'application/schema+json'
+const OPENAPI = 'application/vnd.oai.openapi+json;version=3.0'
+const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
+const TITLE = 'Field data'
+const DESCRIPTION = 'Entries of your organisation, each with the answers that an agent gave to a form.'
+
+const conformsTo = [
+  ...['core', 'geojson', 'oas30'].map((name) => `http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/${name}`),
+  ...['queryables', 'queryables-query-parameters'].map(
+    (name) => `http://www.opengis.net/spec/ogcapi-features-3/1.0/conf/${name}`,
+  ),
+]
+
+const features = featureWriter(EntryRecord)
+
+/** What an operation is, besides its path. */
+interface Described {
+  readonly operationId: string
+  readonly summary: string
+  readonly description: string
+  readonly response: TSchema
+  readonly mediaType?: string
+}
+
+export const ogcRoutes = (app: FastifyInstance): void => {
+  const { publicUrl, maxPerPage } = app.config
+  const root = `${app.prefix}/ogc`
+  let document: object | undefined
+  /** The address of the landing page. */
+  const rootOf = (request: FastifyRequest): string => baseOf(request, publicUrl) + root
+
+  /** Registers an operation whose response depends on nothing but the address of the service. */
+  const page = (
+    path: string,
+    { response, mediaType, ...described }: Described,
+    body: (root: string) => object,
+  ): void => {
+    const schema = {
+      ...described,
+      tags: ['OGC API'],
+      querystring: FormatQuery,
+      response: responses(response, commonProblems, mediaType === undefined ? {} : { type: mediaType }),
+    }
+    const send: RouteHandlerMethod = async (request, reply) =>
+      reply.type(mediaType ?? JSON_TYPE).send(Buffer.from(JSON.stringify(body(rootOf(request)))))
+    app.get(`/ogc${path}`, { config: { mediaTypeOf: () => mediaType }, schema }, send)
+    // Some programs add a slash to the address that they are given.
+    if (path === '')
+      app.get('/ogc/', { config: { mediaTypeOf: () => mediaType }, schema: { ...schema, hide: true } }, send)
+  }
+
+  page(
+    '',
+    {
+      operationId: 'getOgcLandingPage',
+      summary: 'Begin with a map program',
+      description: 'Give the address of this page to QGIS, ArcGIS or GDAL, with the API key as the password.',
+      response: LandingPageSchema,
+    },
+    (root): LandingPage => ({
+      title: TITLE,
+      description: DESCRIPTION,
+      links: [
+        { href: root, rel: 'self', type: JSON_TYPE, title: 'This page' },
+        { href: `${root}/api`, rel: 'service-desc', type: OPENAPI, title: 'The operations' },
+        { href: `${root}/conformance`, rel: 'conformance', type: JSON_TYPE, title: 'What is met' },
+        { href: `${root}/collections`, rel: 'data', type: JSON_TYPE, title: 'The collections' },
+      ],
+    }),
+  )
+  page(
+    '/conformance',
+    {
+      operationId: 'getOgcConformance',
+      summary: 'Get the standards that the map service meets',
+      description: 'The classes of requirements of OGC API - Features that the service meets.',
+      response: Conformance,
+    },
+    () => ({ conformsTo }),
+  )
+  page(
+    '/collections',
+    {
+      operationId: 'getOgcCollections',
+      summary: 'Get the collections of features',
+      description: 'There is one collection: entries.',
+      response: Collections,
+    },
+    (root) => ({
+      links: [{ href: `${root}/collections`, rel: 'self', type: JSON_TYPE, title: 'This page' }],
+      collections: [collection(root)],
+    }),
+  )
+  page(
+    '/collections/entries',
+    {
+      operationId: 'getOgcCollection',
+      summary: 'Get the collection of entries',
+      description: 'What the collection has, and where its items are.',
+      response: CollectionSchema,
+    },
+    collection,
+  )
+  page(
+    '/collections/entries/queryables',
+    {
+      operationId: 'getOgcQueryables',
+      summary: 'Get the filters of the collection of entries',
+      description: 'The parameters that filter items by a property, as JSON Schema.',
+      response: Queryables,
+      mediaType: JSON_SCHEMA,
+    },
+    (root) => ({
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      $id: `${root}/collections/entries/queryables`,
+      title: 'Entries',
+      type: 'object',
+      properties: queryables,
+      additionalProperties: false,
+    }),
+  )
+  page(
+    '/api',
+    {
+      operationId: 'getOgcApi',
+      summary: 'Get the description of the map service',
+      description: 'These operations as OpenAPI 3.0, which map programs read. It refers to nothing outside of itself.',
+      response: ApiDocument,
+      mediaType: OPENAPI,
+    },
+    (url) => {
+      document ??= ogcDocument(app.swagger(), root)
+      return { ...document, servers: [{ url }] }
+    },
+  )
+
+  const operationId = 'getFeatures'
+  app.get(
+    '/ogc/collections/entries/items',
+    {
+      config: { mediaTypeOf: () => GEOJSON, pageSize: 'limit' },
+      schema: {
+        operationId,
+        summary: 'Get entries as features',
+        description:
+          'A page of the entries that match every given filter, as GeoJSON. With `datetime` they are in the order of `createdAt`, else in that of their ids. The link `next` goes on.',
+        tags: ['OGC API'],
+        querystring: FeaturesQuery(maxPerPage),
+        response: responses(FeatureCollection, [...commonProblems, 'invalid_cursor', 'response_too_large'], {
+          type: GEOJSON,
+        }),
+      },
+    },
+    async (request, reply) => {
+      const { scope, share } = request
+      const listing = listingOf(request.query as FeaturesQuery)
+      const tokens = tokensOf(scope, operationId, listing)
+      const found = await readPage(listing, tokens.start, (slice) =>
+        app.store.aggregate(entries.list(scope, listing, slice), share.reading),
+      )
+      const isLarge = await share.claim(found.data.size)
+      const link = linker(request, baseOf(request, publicUrl))
+      const next = found.next?.start && tokens.encode('cursor', found.next.start)
+      const { cursor } = request.query as FeaturesQuery
+      const links: Link[] = [
+        { href: link({ cursor }), rel: 'self', type: GEOJSON, title: 'This page' },
+        ...(next === undefined
+          ? []
+          : [{ href: link({ cursor: next }), rel: 'next', type: GEOJSON, title: 'Next page' }]),
+        { href: `${rootOf(request)}/collections/entries`, rel: 'collection', type: JSON_TYPE },
+      ]
+      const rest = { links, timeStamp: new Date().toISOString(), numberReturned: found.shown }
+      const out = new Output()
+      out.text('{"type":"FeatureCollection","features":')
+      const writing = features.list(found.data, out)
+      if (isLarge) await inTurns(writing, share.reading.signal)
+      else atOnce(writing)
+      out.text(`,${JSON.stringify(rest).slice('{'.length)}`)
+      reply.type(GEOJSON)
+      return out.take()
+    },
+  )
+
+  app.get(
+    '/ogc/collections/entries/items/:id',
+    {
+      config: { mediaTypeOf: () => GEOJSON },
+      schema: {
+        operationId: 'getFeature',
+        summary: 'Get an entry as a feature by its id',
+        description:
+          'An entry as GeoJSON. An id that another organisation has gets the same response as one that nobody has.',
+        tags: ['OGC API'],
+        params: IdParams('entry'),
+        querystring: FormatQuery,
+        response: responses(Feature, [...commonProblems, 'not_found'], { type: GEOJSON }),
+      },
+    },
+    async (request, reply) => {
+      const { scope, share } = request
+      const { id } = request.params as { id: string }
+      const listing = { ...FIRST, perPage: 1, ids: [id] }
+      const found = await app.store.aggregate(entries.list(scope, listing), share.reading)
+      if (found.first === undefined) throw problem('not_found', 'No entry has this id')
+      await share.claim(found.size)
+      const collection = `${rootOf(request)}/collections/entries`
+      const links: Link[] = [
+        { href: `${collection}/items/${encodeURIComponent(id)}`, rel: 'self', type: GEOJSON, title: 'This entry' },
+        { href: collection, rel: 'collection', type: JSON_TYPE },
+      ]
+      const out = new Output()
+      features.one(found.first, { links }, out)
+      reply.type(GEOJSON)
+      return out.take()
+    },
+  )
+}
+
+const collection = (root: string): Collection => {
+  const self = `${root}/collections/entries`
+  return {
+    id: 'entries',
+    title: 'Entries',
+    description: DESCRIPTION,
+    itemType: 'feature',
+    crs: [CRS84],
+    links: [
+      { href: self, rel: 'self', type: JSON_TYPE, title: 'This collection' },
+      { href: `${self}/items`, rel: 'items', type: GEOJSON, title: 'The entries' },
+      {
+        href: `${self}/queryables`,
+        rel: 'http://www.opengis.net/def/rel/ogc/1.0/queryables',
+        type: JSON_SCHEMA,
+        title: 'The filters',
+      },
+    ],
+  }
+}
+
+/** The first page of a list in the order of ids. */
+const FIRST = { sortBy: 'id', sortOrder: 'asc', page: 1 } as const
+
+/** The list of entries that a request asks for. */
+const listingOf = ({ f, limit, cursor = FIRST_CURSOR, datetime, ...filters }: FeaturesQuery): EntryListQuery => ({
+  ...FIRST,
+  ...(datetime && { sortBy: 'createdAt', ...rangeOf(datetime) }),
+  ...filters,
+  perPage: limit,
+  cursor,
+})
+
+/** The end of an interval belongs to it, and that of a list's filter does not. The database has whole milliseconds. */
+const rangeOf = ({ from, to }: Interval): Pick<EntryListQuery, 'createdSince' | 'createdBefore'> => ({
+  ...(from && { createdSince: from }),
+  ...(to && { createdBefore: new Date(to.getTime() + 1) }),
+})

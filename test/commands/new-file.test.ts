@@ -1,0 +1,60 @@
+// Files that are complete or not there at all.
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import t from 'tap'
+import { requireFree, writeNew } from '../../src/commands/new-file.js'
+import { CommandError } from '../../src/commands/run-command.js'
+
+async function* partsOf(texts: readonly string[], end = async () => {}): AsyncGenerator<Buffer> {
+  for (const text of texts) yield Buffer.from(text)
+  await end()
+}
+
+t.test('a file has its name when it is complete', async (t) => {
+  const folder = t.testdir({ file: 'old' })
+  const file = `${folder}/file`
+  const look = async () => {
+    t.equal(readFileSync(file, 'utf8'), 'old')
+    t.equal(readFileSync(`${file}.part`, 'utf8'), 'ab')
+  }
+  t.equal(await writeNew(file, partsOf(['a', 'b'], look)), 2)
+  t.equal(readFileSync(file, 'utf8'), 'ab')
+  t.same(readdirSync(folder), ['file'])
+})
+
+t.test('a name is free, or its file may be replaced', async (t) => {
+  const folder = t.testdir({ file: '' })
+  mkdirSync(`${folder}/folder`)
+  symlinkSync('file', `${folder}/link`)
+  await requireFree(`${folder}/none`, false)
+  await requireFree(`${folder}/file`, true)
+  await t.rejects(requireFree(`${folder}/file`, false), /file exists: name another file, or use --force/)
+  for (const name of ['folder', 'link']) {
+    const message = new RegExp(`${name} exists and is not a regular file`)
+    await t.rejects(requireFree(`${folder}/${name}`, true), message)
+  }
+})
+
+t.test('what goes wrong leaves the folder as it was', async (t) => {
+  const folder = t.testdir({ file: 'old', 'other.part': '' })
+  const file = `${folder}/file`
+  const full = () => Promise.reject(Object.assign(new Error('ENOSPC: no space left'), { syscall: 'write' }))
+  await t.rejects(
+    writeNew(file, partsOf(['a'], full)),
+    new CommandError(`${file} cannot be written: ENOSPC: no space left`),
+  )
+  const bug = () => Promise.reject(new Error('a bug'))
+  await t.rejects(writeNew(file, partsOf(['a'], bug)), new Error('a bug'))
+  await t.rejects(writeNew(`${folder}/none/file`, partsOf([])), /none\/file cannot be written: ENOENT/)
+  await t.rejects(
+    writeNew(`${folder}/other`, partsOf([])),
+    /other.part exists: another export writes it now, or was killed/,
+  )
+  t.same(readdirSync(folder), ['file', 'other.part'])
+  t.equal(readFileSync(file, 'utf8'), 'old')
+})
+
+t.test('a file cannot take the name of a folder', async (t) => {
+  const folder = t.testdir({ folder: { file: '' } })
+  await t.rejects(writeNew(`${folder}/folder`, partsOf(['a'])), /folder cannot be written: /)
+  t.same(readdirSync(folder), ['folder'])
+})
