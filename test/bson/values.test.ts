@@ -1,7 +1,7 @@
 // Single values of documents, whatever their types are.
 import t from 'tap'
 import { DamagedBson } from '../../src/bson/reader.js'
-import { dateOf, fieldOf, integerOf, stringOf } from '../../src/bson/values.js'
+import { dateOf, fieldOf, integerOf, lastFieldOf, stringOf } from '../../src/bson/values.js'
 import { documentOf, stored } from '../support/stored.js'
 
 const { bytes } = documentOf([
@@ -27,4 +27,16 @@ t.test('a whole number is read exactly from each type of number', async (t) => {
   t.equal(integer('int64'), 2n ** 60n)
   t.equal(integer('double'), 2n ** 60n)
   t.throws(() => integer('flag'), DamagedBson)
+})
+
+t.test('of several elements with a name the first or the last is found', async (t) => {
+  const { bytes } = documentOf([
+    ['name', 'first'],
+    ['names', 'other'],
+    ['name', 'last'],
+    ['other', 5],
+  ])
+  t.equal(stringOf(bytes, fieldOf(bytes, 0, 'name')), 'first')
+  t.equal(stringOf(bytes, lastFieldOf(bytes, 0, 'name')), 'last')
+  for (const find of [fieldOf, lastFieldOf]) t.equal(find(bytes, 0, 'nothing'), undefined)
 })

@@ -1,6 +1,7 @@
 // dlt, Airbyte's CDK and a Singer tap keep copies by what is in examples/. After each of three rounds of random changes every
-// copy equals the lists, and a run transfers little more than what changed. Then docs/tools.md is run. The tools are in the
-// folder of TEST_TOOLS, which .ci/partner-tools/install prints; the data are on the server of TEST_MONGODB_URI.
+// copy equals the lists, and a run transfers little more than what changed. Programs for tables and maps read exports, and
+// have what the lists have. Then docs/tools.md is run. The tools are in the folder of TEST_TOOLS, which
+// .ci/partner-tools/install prints; the data are on the server of TEST_MONGODB_URI.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -7,28 +7,10 @@ import { type ResourceName, resources } from './resources.js'
 import { a } from './tenants.js'
 
 const TEXTS = [
-  ...[
-    '',
-    ' ',
-    '"',
-    '""',
-    ',',
-    ';',
-    "'",
-    '\\',
-    '\\N',
-    '\n',
-    '\r',
-    '\r\n',
-    'a\r\nb',
-    '"a","b"',
-    'a\tb',
-    '#',
-    '-- x',
-    '%',
-  ],
-  ...['=1+1', '+1', '-1', '@a', 'null', 'NULL', 'NA', 'NaN', 'true', '007', '1e5', '2025-03-14', '{"a":1}', '[]'],
-  ...['ọ̀kọ́', 'שלום', '\u202eabc', '😀', '\u2028\u2029', '\ufeff', '\x01\x1f\x7f', '\ufffd', 'x'.repeat(5000)],
+  ...['', '\0', 'a\0b', ' ', '"', '""', ',', ';', "'", '\\', '\\N', '\n', '\r', '\r\n', 'a\r\nb', 'a\tb'],
+  ...['"a","b"', '#', '-- x', '%', '=1+1', '+1', '-1', '@a', 'null', 'NULL', 'NA', 'NaN', 'true', '007'],
+  ...['1e5', '2025-03-14', '{"a":1}', '[]', 'ọ̀kọ́', 'שלום', '\u202eabc', '😀', '\u2028\u2029', '\ufeff'],
+  ...['\x01\x1f\x7f', '\ufffd', 'x'.repeat(5000)],
 ]
 
 /** Writes entries, agents and dispatches with these texts. As many have no field that may be missing. */
@@ -88,12 +70,19 @@ const cellOf = (path: string, value: unknown): string => {
 const withValues = (pairs: readonly [string, unknown][]): Item =>
   Object.fromEntries(pairs.filter(([, value]) => value !== undefined && value !== null))
 
+/** In GDAL a text of GeoJSON ends at a zero byte. */
+const cutAtZero = (row: Item): Item =>
+  Object.fromEntries(
+    Object.entries(row).map(([path, value]) => [path, typeof value === 'string' ? value.split('\0')[0] : value]),
+  )
+
 /** A row of an export as a program must read it, in columns, given the item of the list. */
 export const wantedRow = (name: string, format: string, reader: string, item: Item): Item => {
   const row = withValues(flattened(schemaOf(name), item))
   if (reader === 'geopandas') {
     const { 'location.coordinates.longitude': longitude, 'location.coordinates.lattitude': latitude } = row
-    return longitude === undefined ? row : { ...row, geometry: [longitude, latitude] }
+    const geometry = longitude === undefined ? undefined : [longitude, latitude]
+    return withValues(Object.entries({ ...(format === 'geojson' ? cutAtZero(row) : row), geometry }))
   }
   if (format !== 'csv') return row
   const cells = Object.entries(row).map(([path, value]): [string, string] => [path, cellOf(path, value)])

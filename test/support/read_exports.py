@@ -27,32 +27,44 @@ def by_pandas(frame):
     return frame.to_dict("records")
 
 
+def layer(read, name):
+    frame = read(name)
+    assert frame.crs.to_string() in ("EPSG:4326", "OGC:CRS84"), frame.crs
+    return by_pandas(frame)
+
+
+# Every column of CSV is text here. An empty text is in quotes, a missing value is not.
 TEXTS = "all_varchar = true, allow_quoted_nulls = false"
-# Empty texts are in quotes, missing values are not. pandas does not tell them apart.
-PYARROW_CSV = {
-    "parse_options": pyarrow.csv.ParseOptions(newlines_in_values=True),
-    "convert_options": pyarrow.csv.ConvertOptions(
-        null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
-    ),
-}
 
 
-def pyarrow_csv(name):
-    with open(name, encoding="utf-8", newline="") as file:
+# By default pandas rounds numbers, and makes times and numbers of texts.
+AS_WRITTEN = {"lines": True, "dtype": False, "convert_dates": False, "precise_float": True}
+
+
+def csv_by_pyarrow(name):
+    with open(name, encoding="utf-8") as file:
         columns = file.readline().strip().split(",")
-    PYARROW_CSV["convert_options"].column_types = {column: pyarrow.string() for column in columns}
-    return pyarrow.csv.read_csv(name, **PYARROW_CSV).to_pylist()
+    return pyarrow.csv.read_csv(
+        name,
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types={column: pyarrow.string() for column in columns},
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    ).to_pylist()
 
 
 READERS = {
     "csv": {
         "duckdb": lambda name: by_duckdb(f"FROM read_csv('{name}', {TEXTS})"),
         "pandas": lambda name: by_pandas(pandas.read_csv(name, dtype=str, keep_default_na=False)),
-        "pyarrow": pyarrow_csv,
+        "pyarrow": csv_by_pyarrow,
     },
     "ndjson": {
         "duckdb": lambda name: by_duckdb(f"FROM read_json('{name}', format = 'newline_delimited')"),
-        "pandas": lambda name: by_pandas(pandas.read_json(name, lines=True, dtype=False, convert_dates=False, precise_float=True)),
+        "pandas": lambda name: by_pandas(pandas.read_json(name, **AS_WRITTEN)),
         "pyarrow": lambda name: pyarrow.json.read_json(name).to_pylist(),
     },
     "parquet": {
@@ -60,15 +72,11 @@ READERS = {
         "pandas": lambda name: by_pandas(pandas.read_parquet(name)),
         "pyarrow": lambda name: pyarrow.parquet.read_table(name).to_pylist(),
     },
-    "layer": {"geopandas": lambda name: by_pandas(layer(name))},
 }
-
-
-def layer(name):
-    read = geopandas.read_parquet if name.endswith("parquet") else geopandas.read_file
-    frame = read(name)
-    assert frame.crs.to_epsg() == 4326 or frame.crs.to_string() == "OGC:CRS84", frame.crs
-    return frame
+LAYERS = {
+    "entries.geojson": {"geopandas": lambda name: layer(geopandas.read_file, name)},
+    "entries.parquet": {"geopandas": lambda name: layer(geopandas.read_parquet, name)},
+}
 
 
 def plain(value):
@@ -91,13 +99,11 @@ def is_missing(value):
 
 
 for name in sorted(glob("*.*")):
-    kind = name.rpartition(".")[2]
-    readers = dict(READERS.get(kind, {}))
-    if name in ("entries.geojson", "entries.parquet"):
-        readers.update(READERS["layer"])
+    readers = {**READERS.get(name.rpartition(".")[2], {}), **LAYERS.get(name, {})}
     for reader, read in readers.items():
+        result = {"file": name, "reader": reader, "rows": []}
         try:
-            result = {"rows": [plain(row) for row in read(name)]}
+            result["rows"] = [plain(row) for row in read(name)]
         except Exception as error:
-            result = {"error": repr(error), "rows": []}
-        print(json.dumps({"file": name, "reader": reader, **result}))
+            result["error"] = repr(error)
+        print(json.dumps(result))
