@@ -98,6 +98,9 @@ interface Service extends Program {
 /** Services with demo data, by the command that starts them. They only read, so that all pages use them. */
 const services = new Map<string, Promise<Service>>()
 
+/** The test of all pages. Pages share a service, which needs the folder in which it was started. */
+const whole = t
+
 /** A reader who follows a page with a terminal, in a folder like a clone in which everything is compiled. */
 export class Reader {
   readonly folder = mkdtempSync(join(tmpdir(), 'reader-'))
@@ -114,7 +117,7 @@ export class Reader {
     writeFileSync(join(this.folder, '.curlrc'), 'silent\nshow-error\nfail-with-body\n')
     for (const name of ['package.json', 'bin', 'examples']) cpSync(name, join(this.folder, name), { recursive: true })
     symlinkSync(join(REPOSITORY, 'dist'), join(this.folder, 'dist'))
-    t.teardown(() => rmSync(this.folder, { recursive: true, force: true }))
+    whole.teardown(() => rmSync(this.folder, { recursive: true, force: true }))
   }
 
   /** The address of the service that was started last, or of one with demo data. */
