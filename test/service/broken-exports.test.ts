@@ -109,7 +109,7 @@ print(len(read(url, storage_options={'Authorization': 'Basic ' + base64.b64encod
 
 /** Pandas says how many rows it has, not what they are. */
 const pandas: Client = async (url, key) =>
-  run(`${tools}/python`, ['-c', PANDAS, url, key], options).then(
+  run(`${tools}/files/bin/python`, ['-c', PANDAS, url, key], options).then(
     ({ stdout }) => ({ isWhole: Number(stdout.toString()) === ENTRIES, got: undefined }),
     () => ({ isWhole: false, got: undefined }),
   )
@@ -213,7 +213,10 @@ t.test(
       if (isWhole) t.ok(got === undefined || got.equals(file), `${label}: it is whole`)
       counts[isWhole ? 'whole' : 'broken'] += 1
 
-      if (what === 'service') service = await start()
+      if (what === 'service') {
+        if (service.killed && service.exitCode === null && service.signalCode === null) await once(service, 'exit')
+        if (service.killed) service = await start()
+      }
       database.isOpen = true
       front.begin()
       if (isWhole || got === undefined || !['ndjson', 'csv'].includes(format)) continue
