@@ -5,11 +5,11 @@ import { listedSchemas } from '../../schemas/index.js'
 import { select } from '../../schemas/kit.js'
 import { Bson, BsonDocument, bsonDocument, type Element, elements } from '../bson/reader.js'
 import { integerOf, lastFieldOf } from '../bson/values.js'
-import { ndjson } from '../serializer/ndjson.js'
 import { giveBack, Output } from '../serializer/output.js'
+import { compileCheck } from '../serializer/rows.js'
 
 /** Finds what does not fit. Numbers fit, as with `answers=list`. */
-const entries = ndjson(select(Type.Object(Entry.properties), ['id', 'answers']), listedSchemas)
+const entries = compileCheck(select(Type.Object(Entry.properties), ['id', 'answers']), listedSchemas)
 
 /**
  * The rows of an entry, each as the BSON of an `AnswerRow`.

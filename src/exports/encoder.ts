@@ -3,9 +3,8 @@ import type { TObject, TSchema } from '@sinclair/typebox'
 import type { BsonDocument, BsonList, UnwritableDocument } from '../bson/reader.js'
 import { inTurns } from '../limits/work.js'
 import { described, type Skipped } from '../serializer/items.js'
-import { ndjson } from '../serializer/ndjson.js'
 import { giveBack, Output } from '../serializer/output.js'
-import { type RowFormat, writeRows } from '../serializer/rows.js'
+import { compileCheck, type RowFormat, writeRows } from '../serializer/rows.js'
 import { ParquetFile } from './parquet.js'
 
 /** Room for the output of a page, as a part of its BSON. More is taken where it is needed. */
@@ -66,28 +65,24 @@ interface ParquetOptions {
   readonly skipped?: Skipped | undefined
 }
 
-/** A Parquet file. Its records are written as JSON first, which finds those that do not fit. */
+/** A Parquet file. Its records are checked first, as those of every format. */
 export const parquetEncoder = (
   schema: TObject,
   named: ReadonlyMap<string, TSchema>,
   { geometry, rowsOf, skipped }: ParquetOptions,
 ): Encoder => {
   const file = new ParquetFile(schema, named, { geometry })
-  const { write } = ndjson(schema, named)
+  const check = compileCheck(schema, named)
   return {
     async write(list, signal) {
       const fitting: Buffer[] = []
-      const check: RowFormat = {
-        ...{ begin: '', between: '', end: '' },
-        write(document, out) {
-          const rows = rowsOf === undefined ? [document] : rowsOf(document)
-          for (const row of rows) write(row, out)
-          fitting.push(...rows.map(({ bytes }) => bytes))
-          out.length = 0
-        },
+      const write: RowFormat['write'] = (document, out) => {
+        const rows = rowsOf === undefined ? [document] : rowsOf(document)
+        for (const row of rows) check.write(row, out)
+        fitting.push(...rows.map(({ bytes }) => bytes))
       }
       const out = new Output()
-      await inTurns(writeRows(list, check, out, true, onFailure(skipped)), signal)
+      await inTurns(writeRows(list, { ...check, write }, out, true, onFailure(skipped)), signal)
       giveBack(out.take())
       return file.write(fitting)
     },

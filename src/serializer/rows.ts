@@ -1,7 +1,9 @@
 // What the formats of exports have in common: a beginning, rows and an end.
+import type { TSchema } from '@sinclair/typebox'
 import { BsonDocument, type BsonList, type UnwritableDocument } from '../bson/reader.js'
 import { failureOf } from './items.js'
 import type { Output } from './output.js'
+import { compileDocuments } from './writer.js'
 
 /** How a table is written as text. */
 export interface RowFormat {
@@ -47,4 +49,17 @@ export function* writeRows(
     yield
   }
   return isStillFirst
+}
+
+/** A format that writes nothing of use, only to find the documents that do not fit. Every text fits, so none is copied. */
+export const compileCheck = (schema: TSchema, named: ReadonlyMap<string, TSchema>): RowFormat => {
+  const documents = compileDocuments(schema, named, { writeString: (_input, _type, _at, _output, to) => to })
+  return {
+    ...{ begin: '', between: '', end: '' },
+    write(document, out) {
+      const { length } = out
+      documents.document(document, out)
+      out.length = length
+    },
+  }
 }

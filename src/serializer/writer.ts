@@ -24,9 +24,19 @@ import { OVERHANG, ROOM, scalars, type Write, type Writer, WrongValue } from './
 
 const comma = 0x2c
 
-/** Compiles a writer for the documents of a schema. `named` are the schemas that a `$ref` may name. */
-export const compileDocuments = (schema: TSchema, named: ReadonlyMap<string, TSchema>) => {
-  const { bsonTypes, expected, write } = compile(schema, named)
+/**
+ * Compiles a writer for the documents of a schema. `named` are the schemas that a `$ref` may name.
+ * @param replaced the writers of scalars that it has in place of the usual ones, by their names
+ */
+export const compileDocuments = (
+  schema: TSchema,
+  named: ReadonlyMap<string, TSchema>,
+  replaced: Readonly<Record<string, Write>> = {},
+) => {
+  const generator = new CodeGenerator(named)
+  const writer = generator.writerOf(schema)
+  const { bsonTypes, expected } = writer
+  const write = runnable(generator, writer, replaced)
 
   /** Writes the value from `at` to `end`. */
   const writeRoot = (input: Bytes, type: number, at: number, end: number, out: Output): void => {
@@ -85,12 +95,6 @@ export const writing = <T>(collection: string, bytes: Buffer, isList: boolean, w
       throw error instanceof WrongValue ? located(error, collection, bytes, isList) : error
     }
   })
-
-const compile = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Writer & { write: Write } => {
-  const generator = new CodeGenerator(named)
-  const writer = generator.writerOf(schema)
-  return { ...writer, write: runnable(generator, writer) }
-}
 
 /**
  * The function of a writer, from the code that was generated for it.
