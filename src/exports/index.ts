@@ -95,7 +95,8 @@ export const encoderOf = (
   const schema = rowsOf === undefined ? shownBy(exported, listing, questions !== undefined) : row
   const named = listing.answers === 'list' ? listedSchemas : namedSchemas
   if (format === 'parquet') {
-    return parquetEncoder(schema, named, { geometry: row === resources.entries.item.schema, rowsOf, skipped })
+    const geometry = row === resources.entries.item.schema && 'location' in schema.properties
+    return parquetEncoder(schema, named, { geometry, rowsOf, skipped })
   }
   const { bom, formulas } = listing
   const rows = {

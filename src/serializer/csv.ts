@@ -28,8 +28,8 @@ const comma = 0x2c
 const minus = 0x2d
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
-/** The first characters of texts that a spreadsheet runs as formulas (OWASP, CSV injection): = + - @, tab, CR and NUL. */
-const FORMULA = new Set([0x3d, 0x2b, minus, 0x40, 0x09, carriageReturn, 0x00])
+/** The first characters of texts that a spreadsheet runs as formulas (OWASP, CSV injection): = + - @, tab, LF, CR and NUL. */
+const FORMULA = new Set([0x3d, 0x2b, minus, 0x40, 0x09, lineFeed, carriageReturn, 0x00])
 const NUMBER = /^-\d+(\.\d+)?(e[+-]?\d+)?$/i
 
 /** Ends a cell whose raw text is in the output. Returns the place behind it. */

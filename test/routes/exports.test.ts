@@ -157,6 +157,17 @@ t.test('a feature has its place whatever fields are chosen', async (t) => {
   t.same(features, [{ type: 'Feature', id: 'entry1-a', geometry, properties: { id: 'entry1-a', status: 'accepted' } }])
 })
 
+t.test('Parquet has the chosen fields, with the place of an entry if it is among them', async (t) => {
+  const { get } = await reading
+  const columnsOf = async (query: string) => {
+    const { rawPayload: bytes } = await get(`/v1/exports/entries.parquet?ids=entry1-a&${query}`, A)
+    const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) as ArrayBuffer
+    return Object.keys((await parquetReadObjects({ file }))[0] as object)
+  }
+  t.same(await columnsOf('fields=status'), ['id', 'status'])
+  t.ok((await columnsOf('fields=location')).includes('geometry'))
+})
+
 t.test('answers are rows of their own, one for each choice', async (t) => {
   const { get } = await reading
   const rows = linesOf((await get('/v1/exports/answers.ndjson?ids=entry1-a', A)).body)

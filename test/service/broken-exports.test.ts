@@ -1,8 +1,9 @@
 // Exports that are broken off at random points: the service is killed, its database is cut off, or a proxy before it. No
 // program takes what it got for the whole, and parts that were gone on with make the whole. EXPORT_BREAKS says how often.
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { keysOf } from '../../src/keys/keys.js'
@@ -148,7 +149,20 @@ t.test(
       return child
     }
     let service = await start()
-    const front = new Cable(() => [port, '127.0.0.1'])
+    /** The proxy of compose.yaml, if it is installed. Half of the exports go through it. */
+    const proxyPort = await freePort()
+    const argv = ['reverse-proxy', '--from', `http://:${proxyPort}`, '--to', `127.0.0.1:${port}`]
+    const caddy = spawn('caddy', argv, { stdio: 'ignore' })
+    const hasProxy = await Promise.race([once(caddy, 'error').then(() => false), once(caddy, 'spawn').then(() => true)])
+    t.teardown(() => caddy.kill('SIGKILL'))
+    const isServing = () =>
+      fetch(`http://127.0.0.1:${proxyPort}/health/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    while (hasProxy && !(await isServing())) await setTimeout(50)
+    let target = port
+    const front = new Cable(() => [target, '127.0.0.1'])
     const base = `http://127.0.0.1:${await front.listen(t)}/v1/exports/entries`
 
     const clients: Record<string, Client> = { curl, fetch: nodeFetch }
@@ -188,7 +202,7 @@ t.test(
       return whole
     }
 
-    const counts = { broken: 0, whole: 0, resumed: 0 }
+    const counts = { broken: 0, whole: 0, resumed: 0, throughProxy: 0 }
     for (let n = 0; n < BREAKS; n++) {
       const format = random(['ndjson', 'csv', 'geojson', 'parquet'])
       const coding = random(['identity', 'gzip', 'br'])
@@ -196,6 +210,7 @@ t.test(
         Object.keys(clients).filter((each) => each !== 'pandas' || (coding === 'identity' && format !== 'geojson')),
       )
       const what = random(['service', 'database', 'proxy'])
+      target = hasProxy && Math.random() < 0.5 ? proxyPort : port
       const { file, bytes } = await wholeOf(format, coding)
       const at = Math.ceil(Math.random() * bytes * 0.7)
       front.begin()
@@ -208,10 +223,12 @@ t.test(
       }
       const url = `${base}.${format}`
       const { isWhole, got } = await (clients[name] as Client)(url, key, coding)
-      const label = `${format} ${coding}, ${name}, the ${what} at byte ${at} of ${bytes}`
+      const through = target === port ? '' : ' through a proxy'
+      const label = `${format} ${coding}, ${name}${through}, the ${what} at byte ${at} of ${bytes}`
       // What was sent already may have been all.
       if (isWhole) t.ok(got === undefined || got.equals(file), `${label}: it is whole`)
       counts[isWhole ? 'whole' : 'broken'] += 1
+      counts.throughProxy += Number(target !== port)
 
       if (what === 'service') {
         if (service.killed && service.exitCode === null && service.signalCode === null) await once(service, 'exit')
@@ -227,7 +244,7 @@ t.test(
       const first = lines.length > 0 && id !== 'id' ? `?idFrom=${id}` : ''
       let rest = await nodeFetch(url + first, key, 'identity')
       for (let tries = 0; !rest.isWhole && tries < 50; tries++) {
-        await new Promise((resolve) => setTimeout(resolve, 200))
+        await setTimeout(200)
         rest = await nodeFetch(url + first, key, 'identity')
       }
       const others = (rest.got as Buffer).toString().split(end)
