@@ -7,7 +7,7 @@ import coverageMap from './coverage-map.js'
 const ALONE = new RegExp(
   `^(${[
     'log|commands/load|exports/parquet|sync/feed-model',
-    'plugins/(admission|openapi|response-buffers)|seed/scenarios|serializer/writer-(fuzz|oracle)',
+    'plugins/(admission|openapi|response-buffers)|seed/scenarios|serializer/(output|writer-(fuzz|oracle))',
     'service/(examples|faults|overload)|store/(mongo-large-page|store)',
   ].join('|')})$`,
 )

@@ -189,14 +189,14 @@ t.test('answers are rows of their own, one for each choice', async (t) => {
 })
 
 /** A store with more entries than a page has. */
-const many = async (t: Test, count = 2500): Promise<Store> => {
+const many = async (t: Test, count = 1500, changes = {}): Promise<Store> => {
   const store = testStore(t)
   await fillTenants(store)
   const ids = Array.from({ length: count }, (_, i) => `e${String(i).padStart(6, '0')}`)
   for (let i = 0; i < count; i += 500) {
     await store.insert(
       'entries',
-      ids.slice(i, i + 500).map((_id) => a.entry(1, { _id })),
+      ids.slice(i, i + 500).map((_id) => a.entry(1, { _id, ...changes })),
     )
   }
   return store
@@ -250,7 +250,7 @@ t.test('the first bytes come before the second page is read, and the others when
     await once(body, 'end')
     clearInterval(timer)
     const ids = linesOf(text).map(({ id }) => id)
-    t.ok(ids.length > 2500, encoding)
+    t.ok(ids.length > 1500, encoding)
     t.same(ids, [...new Set(ids)].sort(), 'each record once, in the order of ids')
   }
 })
@@ -319,7 +319,8 @@ t.test('a record that does not fit ends an export, unless it is to be left out',
 })
 
 t.test('nothing is read for a caller who does not read, and no more when the caller leaves', async (t) => {
-  const store = await many(t, 20_000)
+  // A page is 2 MiB, so most of them are more than a connection holds.
+  const store = await many(t, 6000, { answers: [{ type: 'text', question: 'What?', answer: 'x'.repeat(5000) }] })
   let reads = 0
   const { open } = await started(
     t,
@@ -330,7 +331,7 @@ t.test('nothing is read for a caller who does not read, and no more when the cal
   const response = await open('/v1/exports/entries.ndjson')
   await setTimeout(500)
   const unread = reads
-  t.ok(unread < 15, `${unread} of 20 pages`)
+  t.ok(unread < 10, `${unread} of 15 pages`)
   response.destroy()
   await setTimeout(200)
   const left = reads
