@@ -20,17 +20,11 @@ export interface Encoder {
   readonly close: () => void
 }
 
-/** What is exported: documents of a schema, and the schemas that a `$ref` may name. */
-export interface Table {
-  readonly schema: TSchema
-  readonly named: ReadonlyMap<string, TSchema>
-}
-
 /**
  * What happens to a record that does not fit its schema: it is left out if there is a list of those, otherwise it ends the
  * export.
  */
-export const onFailure =
+const onFailure =
   (skipped: Skipped | undefined) =>
   (document: BsonDocument, error: UnwritableDocument): void => {
     if (skipped === undefined) throw error

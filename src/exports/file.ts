@@ -30,7 +30,7 @@ export interface OpenFile {
 export type Turn = (work: (reading: Reading) => Promise<Buffer>) => Promise<Buffer>
 
 /** The parts of a file. Each is made when it is asked for. */
-export async function* fileOf(
+async function* fileOf(
   store: Pick<Store, 'aggregate'>,
   pages: Pages,
   encoder: Encoder,

@@ -1,9 +1,9 @@
 // Reads a whole list in the order of ids, page by page.
 import { BsonList, ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
 import { MAX_ID_BYTES, positionOf } from '../paging/position.js'
+import { OTHER_ID_TYPES } from '../pipelines/keyset.js'
 import type { Resource } from '../pipelines/resource.js'
 import type { Condition, Listing, Query, Scope, Slice } from '../pipelines/stages.js'
-import { OTHER_ID_TYPES } from '../pipelines/sync.js'
 import { idOf } from '../serializer/items.js'
 
 const MOST_ROWS = 1000
@@ -28,7 +28,7 @@ export class Pages {
 
   /** @param limit the most records that are read */
   constructor(
-    readonly resource: Pick<Resource<Listing>, 'list' | 'matching' | 'collection'>,
+    readonly resource: Pick<Resource<Listing>, 'list'>,
     readonly scope: Scope,
     selection: Selection,
     limit = Number.POSITIVE_INFINITY,
@@ -48,7 +48,7 @@ export class Pages {
     const { documents, size } = list
     if (documents.length < limit) {
       this.#isOver = true
-      const others = await this.#others(read)
+      const others = await this.#others(this.#left - documents.length, read)
       const found = [...list.batches, ...others.batches]
       return documents.length + others.documents.length === 0 ? undefined : new BsonList(list.collection, found)
     }
@@ -80,8 +80,9 @@ export class Pages {
   }
 
   /** Records whose ids are no texts, which are in no page. An export must not end as if they did not exist. */
-  async #others(read: Read): Promise<BsonList> {
-    const slice = { range: { _id: { $type: OTHER_ID_TYPES } }, isBackward: false, skip: 0, limit: MOST_ROWS }
+  async #others(left: number, read: Read): Promise<BsonList> {
+    const limit = Math.min(MOST_ROWS, left)
+    const slice = { range: { _id: { $type: OTHER_ID_TYPES } }, isBackward: false, skip: 0, limit }
     const others = await read(this.resource.list(this.scope, this.#listing, slice))
     const { collection, documents } = others
     if (documents.length === MOST_ROWS) throw unplaced(collection, documents.at(-1) as Buffer)

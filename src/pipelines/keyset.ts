@@ -17,6 +17,23 @@ export type NoValue = { readonly $exists: false } | { readonly $type: 'null' }
 
 export type Direction = 1 | -1
 
+/** All types that an id may have besides a string. Unlike a negated condition, this one is a range of the index everywhere. */
+export const OTHER_ID_TYPES = [
+  'minKey',
+  'null',
+  ...['double', 'int', 'long', 'decimal'],
+  'symbol',
+  'object',
+  'binData',
+  'objectId',
+  'bool',
+  'date',
+  'timestamp',
+  'dbPointer',
+  ...['javascript', 'javascriptWithScope'],
+  'maxKey',
+]
+
 /** The first point in time that a Date can hold. */
 export const FIRST_TIME = new Date(-8.64e15)
 

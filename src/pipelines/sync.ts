@@ -1,6 +1,6 @@
 // The queries of the change feed and of the digest. They are pure functions, without I/O.
 import { DELETED_AT, DELETED_FROM, type RecordCollection } from '../documents/collections.js'
-import type { NoValue } from './keyset.js'
+import { type NoValue, OTHER_ID_TYPES } from './keyset.js'
 import type { Resource } from './resource.js'
 import { type Condition, type Expression, Query, type Scope, type Stage } from './stages.js'
 
@@ -91,23 +91,6 @@ const rangeConditions = (field: string, { stamp, afterId, fromId, lastId, otherI
   ...(fromId === undefined ? [] : [{ _id: { $gte: fromId } }]),
   ...(lastId === undefined ? [] : [{ _id: { $lte: lastId } }]),
   ...(otherIds === undefined ? [] : [{ _id: { $type: OTHER_ID_TYPES } }]),
-]
-
-/** All types that an id may have besides a string. Unlike a negated condition, this one is a range of the index everywhere. */
-export const OTHER_ID_TYPES = [
-  'minKey',
-  'null',
-  ...['double', 'int', 'long', 'decimal'],
-  'symbol',
-  'object',
-  'binData',
-  'objectId',
-  'bool',
-  'date',
-  'timestamp',
-  'dbPointer',
-  ...['javascript', 'javascriptWithScope'],
-  'maxKey',
 ]
 
 /** A sum that is too large to be exact is taken in two parts: millions of milliseconds, and the rest. */

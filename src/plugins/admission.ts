@@ -1,7 +1,7 @@
 // Limits how much of the service one API key can use. The requests of a key run a few at a time, and its responses that
 // have not been read yet share a limited amount of memory. A request beyond these limits waits, or fails with 503
 // `overloaded`; requests with other keys are not affected. docs/decisions/0008-shares-of-a-key.md has the reasons.
-import { setImmediate, setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
@@ -169,7 +169,7 @@ export class Share {
     if (leave === undefined) return
     this.#leave = undefined
     const isPaused = this.#queue === this.#limits.large && this.#limits.hasSeveralKeys()
-    if (isPaused) globalThis.setTimeout(leave, Math.min(performance.now() - this.#begun, LONGEST_PAUSE_MS))
+    if (isPaused) setTimeout(leave, Math.min(performance.now() - this.#begun, LONGEST_PAUSE_MS))
     else leave()
   }
 
@@ -210,7 +210,7 @@ export class Share {
     this.hold(0)
     while (!this.#limits.budget.hasRoom(this.#key, bytes)) {
       if (performance.now() > until) throw new Overloaded(REFUSAL)
-      await setTimeout(LOOK_FOR_ROOM_MS, undefined, { signal: this.reading.signal })
+      await sleep(LOOK_FOR_ROOM_MS, undefined, { signal: this.reading.signal })
     }
   }
 
@@ -288,7 +288,7 @@ export const admissionPlugin = fp(
     /** Cuts a response off if the caller takes too long to read so many bytes of it. */
     const cutOffAfter = ({ raw }: FastifyReply, bytes: number): NodeJS.Timeout => {
       const ms = Math.ceil((readingMs + bytes / minBytesPerMs) / READING_STEP_MS) * READING_STEP_MS
-      return globalThis.setTimeout(() => cutOff(raw.req), ms)
+      return setTimeout(() => cutOff(raw.req), ms)
     }
 
     // A request has its place as long as its handler runs, also when its caller has left: its queries go on until then.

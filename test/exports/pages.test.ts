@@ -89,6 +89,13 @@ t.test('records whose ids are no texts come last', async (t) => {
   const store = await fill(t, ['a', id, 'b'])
   const read = (query: Query) => store.aggregate(query)
   t.same(await walk(new Pages(resource, scope, { sortOrder: 'asc' }), read), [['a', 'b', id.toHexString()]])
+  const other = new ObjectId('1'.repeat(24))
+  await store.insert('entries', [a.entry(1, { _id: other as never })])
+  t.same(
+    await walk(new Pages(resource, scope, { sortOrder: 'asc' }, 3), read),
+    [['a', 'b', id.toHexString()]],
+    'a limit',
+  )
   const only = await fill(t, [id])
   t.same(await walk(new Pages(resource, scope, { sortOrder: 'asc' }), (query) => only.aggregate(query)), [
     [id.toHexString()],
