@@ -7,10 +7,9 @@ import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { keysOf } from '../../src/keys/keys.js'
-import { mongoStore } from '../../src/store/mongo.js'
 import { isWithoutBrowser, startBrowser } from '../support/browser.js'
 import { freePort, printed, type Started, startProgram } from '../support/process.js'
-import { mongoSettings, ownDatabase } from '../support/store.js'
+import { databaseOn } from '../support/store.js'
 import { A, a } from '../support/tenants.js'
 
 const server = process.env.TEST_MONGODB_URI
@@ -122,9 +121,7 @@ t.test(
     timeout: 3_000_000,
   },
   async (t) => {
-    const uri = ownDatabase(t, String(server))
-    const store = mongoStore(mongoSettings(uri))
-    await store.ensureIndexes()
+    const { uri, store } = await databaseOn(t, String(server))
     const now = new Date()
     await store.insert('organisations', [{ _id: A, name: 'A', createdAt: now, updatedAt: now }])
     for (let i = 0; i < ENTRIES; i += 1000) {
@@ -135,7 +132,6 @@ t.test(
       )
     }
     const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Test' })
-    t.teardown(() => store.close())
 
     const { hostname, port: databasePort } = new URL(uri)
     const database = new Cable(() => [Number(databasePort || 27017), hostname])

@@ -4,12 +4,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
-import { MongoClient } from 'mongodb'
 import t from 'tap'
 import { keysOf } from '../../src/keys/keys.js'
-import { mongoStore } from '../../src/store/mongo.js'
 import { freePort, printed, type Started, startProgram } from '../support/process.js'
-import { mongoSettings, ownDatabase } from '../support/store.js'
+import { databaseOn } from '../support/store.js'
 import { A } from '../support/tenants.js'
 import type { Report } from '../support/writer.js'
 
@@ -40,17 +38,10 @@ t.test(
     timeout: (SECONDS + 90) * 1000,
   },
   async (t) => {
-    const uri = ownDatabase(t, String(server))
-    const store = mongoStore(mongoSettings(uri))
-    await store.ensureIndexes()
+    const { uri, store, client } = await databaseOn(t, String(server))
     const now = new Date()
     await store.insert('organisations', [{ _id: A, name: 'A', createdAt: now, updatedAt: now }])
     const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Test' })
-    const client = new MongoClient(uri)
-    t.teardown(async () => {
-      await client.close()
-      await store.close()
-    })
     const stored = client
       .db()
       .collection<{ _id: string; duration?: number; changedAt?: Date; deletedAt?: Date }>('entries')

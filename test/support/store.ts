@@ -33,15 +33,18 @@ export const testStore = (t: Test): Store => {
   return store
 }
 
-/** A new database on a server with its indexes: its store, and a client for what the store does not do. */
-export const databaseOn = async (t: Test, server: string): Promise<{ store: Store; client: MongoClient }> => {
+/** A new database on a server with its indexes: its URI, its store, and a client for what the store does not do. */
+export const databaseOn = async (
+  t: Test,
+  server: string,
+): Promise<{ uri: string; store: Store; client: MongoClient }> => {
   const uri = ownDatabase(t, server)
   const client = new MongoClient(uri)
   t.teardown(() => client.close())
   const store = mongoStore(mongoSettings(uri))
   t.teardown(() => store.close())
   await store.ensureIndexes()
-  return { store, client }
+  return { uri, store, client }
 }
 
 /** The store without updates: they run in the background, such as the one that records when a key was last used. */
