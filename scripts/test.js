@@ -4,7 +4,11 @@ import { spawnSync } from 'node:child_process'
 import { testGroups } from './test-groups.js'
 
 const argv = process.argv.slice(2).map((argument) => argument.replace(/^test\//, 'dist/test/').replace(/\.ts$/, '.js'))
-const run = (command, env = process.env) => spawnSync(process.execPath, command, { stdio: 'inherit', env }).status ?? 1
+const run = (command, env = process.env) => {
+  const { status, signal } = spawnSync(process.execPath, command, { stdio: 'inherit', env })
+  if (signal) console.error(`${command[0]} was ended by ${signal}`)
+  return status ?? 1
+}
 const NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('no-loaders.js', import.meta.url)}`
 // A server is slower than a process is to start, and a group of files must not take longer than tap lets one process run.
 const isGrouped = !process.env.TEST_MONGODB_URI && argv.every((argument) => argument.startsWith('-'))

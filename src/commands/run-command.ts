@@ -129,7 +129,7 @@ export const runCommand = async (
 
 const stopSignal = (): AbortSignal => {
   const controller = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort())
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) process.once(name, () => controller.abort())
   return controller.signal
 }
 

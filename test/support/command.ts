@@ -20,6 +20,8 @@ export const tryCommand = async (command: MakeCommand, store: Store, argv: reado
     },
   })
   const open = () => ({ ...store, close: async () => {} })
-  const code = await runCommand(command, argv, open, { out, err })
+  // The signals of this process are not for a command.
+  const stopped = () => new AbortController().signal
+  const code = await runCommand(command, argv, open, { out, err }, stopped)
   return { code, stdout, output }
 }

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import type { Test } from 'tap'
 
 export interface Started extends ChildProcess {
@@ -57,13 +57,21 @@ export const startProgram = (
   return Object.assign(child, { output: () => output })
 }
 
-/** A port that nothing listens on. */
+/**
+ * A port that nothing listens on. It lies below those that the system gives to connections and to whoever asks for any port,
+ * so that none of them takes it before the program of the test does.
+ */
 export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
+  const port = 20_000 + Math.floor(Math.random() * 12_000)
+  const server = createServer()
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening')
+    return port
+  } catch {
+    return freePort()
+  } finally {
+    server.close()
+  }
 }
 
 /** Whether a program has exited and everything was read that it has printed. */
