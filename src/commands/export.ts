@@ -37,6 +37,7 @@ While it is written, the file is called FILE.part. If the export fails or is
 interrupted, neither of the two is left. On standard output, only the exit code
 tells whether the file is complete.`
 
+const formatNames = Object.keys(mediaTypes) as FormatName[]
 /** Stands for standard output. */
 const STANDARD_OUTPUT = '-'
 /** How many records that were left out are listed. */
@@ -51,16 +52,16 @@ export const exportCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
   )
     .addArgument(new Argument('<NAME>', 'what to export').choices(allExported.map(({ name }) => name)))
     .addOption(
-      new Option('--format <FORMAT>', 'format of the file')
-        .choices(Object.keys(mediaTypes) as FormatName[])
-        .default('csv' as const),
+      new Option('--format <FORMAT>', 'format of the file; by default its ending, or csv').choices(formatNames),
     )
     .requiredOption('--organisation <ID>', 'whose records they are; it must exist', organisationId)
     .requiredOption('--output <FILE>', 'file to write; - is standard output')
     .option('--where <NAME=VALUE>', 'a filter or another parameter', parameter, {})
     .option('--force', 'replace the file if it exists')
     .option('--json', 'print the result as JSON')
-    .action((name, { format, organisation, output, where, force = false, json = false }, command) => {
+    .action((name, options, command) => {
+      const { organisation, output, where, force = false, json = false } = options
+      const format = options.format ?? formatNames.find((each) => output.endsWith(`.${each}`)) ?? 'csv'
       const exported = allExported.find((each) => each.name === name) as Exported
       const fail = (messages: readonly string[]) => command.error(`error: ${messages.join('; ')}`)
       if (!exported.formats.includes(format))
@@ -81,7 +82,7 @@ export const exportCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
         try {
           const { parts, skipped } = await openShown(store, wanted, err, signal)
           if (isFile) {
-            const bytes = await writeNew(output, parts)
+            const bytes = await writeNew(output, force, parts)
             const line = `Wrote ${output}: ${bytes} bytes`
             printResult(out, json, { file: output, bytes, unreadable: skipped }, [line])
           } else for await (const part of parts) await written(out, part)

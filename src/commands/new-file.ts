@@ -10,8 +10,11 @@ export const requireFree = async (file: string, force: boolean): Promise<void> =
   if (!force) throw new CommandError(`${file} exists: name another file, or use --force to replace it`)
 }
 
-/** Writes the parts of a file. It gets its name when all of them are on the disk. Returns its size in bytes. */
-export const writeNew = async (file: string, parts: AsyncIterable<Buffer>): Promise<number> => {
+/**
+ * Writes the parts of a file. It gets its name when all of them are on the disk, if that is still free.
+ * @returns its size in bytes
+ */
+export const writeNew = async (file: string, force: boolean, parts: AsyncIterable<Buffer>): Promise<number> => {
   const unfinished = `${file}.part`
   const failed = (error: NodeJS.ErrnoException): never => {
     if (error.syscall === undefined) throw error
@@ -27,6 +30,7 @@ export const writeNew = async (file: string, parts: AsyncIterable<Buffer>): Prom
     await handle.sync()
     const { size } = await handle.stat()
     await handle.close()
+    await requireFree(file, force)
     await rename(unfinished, file)
     return size
   } catch (error) {

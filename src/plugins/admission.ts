@@ -40,6 +40,8 @@ const EXPECTED_LARGE = 10_000
  */
 const SMALL = { atOnce: 64, alone: 16, beside: 4 }
 const HEAVY = { atOnce: 2, perKey: 1 }
+/** While a Parquet file is written, it holds up to 8 MiB in the worker. */
+const PARQUET_FILES = { atOnce: 32, perKey: 8 }
 /** A count may read all records of an organisation, and goes on in the database when its caller has left. */
 const COUNTS = { atOnce: 16, perKey: 2 }
 /**
@@ -73,6 +75,7 @@ class Limits {
   readonly large: FairQueue
   readonly digests: FairQueue
   readonly counts: FairQueue
+  readonly parquetFiles: FairQueue
   /** The keys with operations of theirs. */
   readonly expectedLarge = new LRUCache<string, true>({ max: EXPECTED_LARGE, ttl: EXPECTED_LARGE_MS })
   #lastKey: string | undefined
@@ -90,6 +93,7 @@ class Limits {
     this.large = queue(HEAVY.atOnce, () => HEAVY.perKey)
     this.digests = queue(HEAVY.atOnce, () => HEAVY.perKey)
     this.counts = queue(COUNTS.atOnce, () => COUNTS.perKey)
+    this.parquetFiles = queue(PARQUET_FILES.atOnce, () => PARQUET_FILES.perKey)
   }
 
   isUsedBy(key: string): void {
@@ -202,6 +206,14 @@ export class Share {
     this.#hasBegun = true
     this.#reading = this.#cutOff(part.length)
     return part
+  }
+
+  /**
+   * Waits for a place among the Parquet files that are written.
+   * @throws Overloaded if that takes too long
+   */
+  parquetFile(): Promise<Leave> {
+    return this.#limits.parquetFiles.enter(this.#key, this.reading.signal)
   }
 
   /** Waits until there is memory for as much as the part before. Few work at once, so it does not have to be exact. */

@@ -4,11 +4,12 @@ import { finished } from 'node:stream/promises'
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
-import { openFile } from '../exports/file.js'
+import { openFile, type Wanted } from '../exports/file.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from '../exports/index.js'
 import { cutOff } from '../http/caller.js'
 import { problem } from '../http/problems.js'
 import { loggable } from '../plugins/request-log.js'
+import type { Store } from '../store/store.js'
 import { commonProblems, fileResponses } from './responses.js'
 
 const EXPORT =
@@ -54,26 +55,13 @@ const exportOperation = (app: FastifyInstance, exported: Exported): void => {
         )
       if (request.method === 'HEAD') return reply.send(Readable.from([]))
 
-      const { scope, share } = request
-      const { parts, skipped } = await openFile(
+      const leave = format === 'parquet' ? await request.share.parquetFile() : () => {}
+      const skipped = await send(
         app.store,
-        { exported, format, scope, listing },
-        (work) => share.inLargeQueue(work),
-        (work) => share.turn(work),
-      )
-      try {
-        // An error before the first part is a usual problem. One behind it breaks the connection.
-        const first = await parts.next()
-        const file = Readable.from(joined(first, parts, reply), { objectMode: false, highWaterMark: 1 })
-        file.once('error', (err) => {
-          if (!share.reading.signal.aborted) request.log.error({ err }, 'an export was broken off')
-          cutOff(request.raw)
-        })
-        reply.send(file)
-        await finished(file).catch(() => {})
-      } finally {
-        await parts.return()
-      }
+        { exported, format, scope: request.scope, listing },
+        request,
+        reply,
+      ).finally(leave)
       if (skipped.length > 0) {
         reply.skipped = skipped.length
         const records = skipped.slice(0, MAX_LOGGED).map(({ id, message }) => loggable(`${id}: ${message}`))
@@ -82,6 +70,31 @@ const exportOperation = (app: FastifyInstance, exported: Exported): void => {
       return reply
     },
   )
+}
+
+/** Sends a file until all of it was sent, or it was broken off. Returns the records that were left out. */
+const send = async (store: Store, wanted: Wanted, request: FastifyRequest, reply: FastifyReply) => {
+  const { share } = request
+  const { parts, skipped } = await openFile(
+    store,
+    wanted,
+    (work) => share.inLargeQueue(work),
+    (work) => share.turn(work),
+  )
+  try {
+    // An error before the first part is a usual problem. One behind it breaks the connection.
+    const first = await parts.next()
+    const file = Readable.from(joined(first, parts, reply), { objectMode: false, highWaterMark: 1 })
+    file.once('error', (err) => {
+      if (!share.reading.signal.aborted) request.log.error({ err }, 'an export was broken off')
+      cutOff(request.raw)
+    })
+    reply.send(file)
+    await finished(file).catch(() => {})
+  } finally {
+    await parts.return()
+  }
+  return skipped
 }
 
 /** All parts of a file. Before it fails, it gives what was sent the time to leave, because a closed connection drops it. */

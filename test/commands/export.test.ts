@@ -31,7 +31,7 @@ t.test('every file is what the service sends', async (t) => {
   for (const { name, formats } of allExported) {
     for (const format of formats) {
       const file = `${folder}/${name}.${format}`
-      const { code, stdout } = await run(name, '--format', format, '--output', file)
+      const { code, stdout } = await run(name, '--output', file)
       const { rawPayload } = await get(`/v1/exports/${name}.${format}`, A)
       t.equal(code, 0)
       t.equal(stdout, `Wrote ${file}: ${rawPayload.length} bytes\n`)

@@ -1,5 +1,5 @@
 // Files that are complete or not there at all.
-import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { requireFree, writeNew } from '../../src/commands/new-file.js'
 import { CommandError } from '../../src/commands/run-command.js'
@@ -16,7 +16,7 @@ t.test('a file has its name when it is complete', async (t) => {
     t.equal(readFileSync(file, 'utf8'), 'old')
     t.equal(readFileSync(`${file}.part`, 'utf8'), 'ab')
   }
-  t.equal(await writeNew(file, partsOf(['a', 'b'], look)), 2)
+  t.equal(await writeNew(file, true, partsOf(['a', 'b'], look)), 2)
   t.equal(readFileSync(file, 'utf8'), 'ab')
   t.same(readdirSync(folder), ['file'])
 })
@@ -39,22 +39,37 @@ t.test('what goes wrong leaves the folder as it was', async (t) => {
   const file = `${folder}/file`
   const full = () => Promise.reject(Object.assign(new Error('ENOSPC: no space left'), { syscall: 'write' }))
   await t.rejects(
-    writeNew(file, partsOf(['a'], full)),
+    writeNew(file, true, partsOf(['a'], full)),
     new CommandError(`${file} cannot be written: ENOSPC: no space left`),
   )
   const bug = () => Promise.reject(new Error('a bug'))
-  await t.rejects(writeNew(file, partsOf(['a'], bug)), new Error('a bug'))
-  await t.rejects(writeNew(`${folder}/none/file`, partsOf([])), /none\/file cannot be written: ENOENT/)
+  await t.rejects(writeNew(file, true, partsOf(['a'], bug)), new Error('a bug'))
+  await t.rejects(writeNew(`${folder}/none/file`, false, partsOf([])), /none\/file cannot be written: ENOENT/)
   await t.rejects(
-    writeNew(`${folder}/other`, partsOf([])),
+    writeNew(`${folder}/other`, false, partsOf([])),
     /other.part exists: another export writes it now, or was killed/,
   )
   t.same(readdirSync(folder), ['file', 'other.part'])
   t.equal(readFileSync(file, 'utf8'), 'old')
 })
 
+t.test('a file that came meanwhile is not replaced', async (t) => {
+  const folder = t.testdir({})
+  const file = `${folder}/file`
+  await t.rejects(
+    writeNew(
+      file,
+      false,
+      partsOf(['a'], async () => writeFileSync(file, 'other')),
+    ),
+    /file exists: name another file/,
+  )
+  t.equal(readFileSync(file, 'utf8'), 'other')
+  t.same(readdirSync(folder), ['file'])
+})
+
 t.test('a file cannot take the name of a folder', async (t) => {
   const folder = t.testdir({ folder: { file: '' } })
-  await t.rejects(writeNew(`${folder}/folder`, partsOf(['a'])), /folder cannot be written: /)
+  await t.rejects(writeNew(`${folder}/folder`, true, partsOf(['a'])), /folder exists and is not a regular file/)
   t.same(readdirSync(folder), ['folder'])
 })

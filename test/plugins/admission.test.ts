@@ -241,6 +241,32 @@ t.test('when the database is gone, no count begins that waited for its turn', as
   t.equal(counts, 2)
 })
 
+t.test('a key writes eight Parquet files at once, and other keys their own', async (t) => {
+  const go = new EventEmitter()
+  let files = 0
+  const { get } = await served(
+    t,
+    async ({ share }) => {
+      const leave = await share.parquetFile()
+      files += 1
+      await once(go, 'end').finally(leave)
+      return {}
+    },
+    { waitMs: 100 },
+  )
+  const eight = Array.from({ length: 8 }, () => get('/a'))
+  await until(() => files === 8)
+  t.match((await get('/a')).json(), { code: 'overloaded' })
+  const others = get('/b')
+  await until(() => files === 9)
+  go.emit('end')
+  for (const { statusCode } of await Promise.all([...eight, others])) t.equal(statusCode, 200)
+  const last = get('/a')
+  await until(() => files === 10)
+  go.emit('end')
+  t.equal((await last).statusCode, 200)
+})
+
 t.test(
   'a key with unread responses is refused before anything is read from the store, and other keys are served',
   async (t) => {
