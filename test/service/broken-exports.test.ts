@@ -181,6 +181,17 @@ t.test(
       }
     }
 
+    /** Asks until all of a file comes: for a while after a break, there is no database. */
+    const wholeFrom = async (url: string, coding: string, begin = () => {}): Promise<Buffer> => {
+      for (let tries = 0; tries < 50; tries++) {
+        begin()
+        const { isWhole, got } = await nodeFetch(url, key, coding)
+        if (isWhole && got !== undefined) return got
+        await setTimeout(200)
+      }
+      throw new Error(`${url} did not come whole, as ${coding}`)
+    }
+
     /** The whole file, and how many bytes it has on the wire. */
     const wholes = new Map<string, { file: Buffer; bytes: number }>()
     const wholeOf = async (format: string, coding: string) => {
@@ -188,13 +199,13 @@ t.test(
       const known = wholes.get(name)
       if (known !== undefined) return known
       let bytes = 0
-      front.begin()
-      front.onBytes = (count) => {
-        bytes = count
-      }
-      const { isWhole, got } = await nodeFetch(`${base}.${format}`, key, coding)
-      if (!isWhole || got === undefined) throw new Error(`${name} is not whole: ${got}`)
-      const whole = { file: got, bytes }
+      const file = await wholeFrom(`${base}.${format}`, coding, () => {
+        front.begin()
+        front.onBytes = (count) => {
+          bytes = count
+        }
+      })
+      const whole = { file, bytes }
       front.onBytes = () => {}
       wholes.set(name, whole)
       return whole
@@ -240,12 +251,7 @@ t.test(
       const id =
         format === 'csv' ? lines.at(-1)?.split(',')[0] : lines.length > 0 && JSON.parse(lines.at(-1) as string).id
       const first = lines.length > 0 && id !== 'id' ? `?idFrom=${id}` : ''
-      let rest = await nodeFetch(url + first, key, 'identity')
-      for (let tries = 0; !rest.isWhole && tries < 50; tries++) {
-        await setTimeout(200)
-        rest = await nodeFetch(url + first, key, 'identity')
-      }
-      const others = (rest.got as Buffer).toString().split(end)
+      const others = (await wholeFrom(url + first, 'identity')).toString().split(end)
       // The record that the second part begins with is the last of the first part. In CSV the header comes before it.
       const joined = first === '' ? others : [...lines, ...others.slice(format === 'csv' ? 2 : 1)]
       t.ok(joined.join(end) === file.toString(), `${label}: gone on with, it is the whole`)
