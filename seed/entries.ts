@@ -32,6 +32,9 @@ function answer(
   return { type, question, answer: options.filter((option) => option === chosen || also(option)) }
 }
 
+/** Gives the most common option of a question, and no other beside it. */
+const alike: Random = () => 0.3
+
 const statuses = [...Array<string>(18).fill('accepted'), 'pending', 'rejected']
 const recent = ['accepted', 'pending', 'pending']
 const doubted = ['accepted', 'rejected', 'rejected']
@@ -107,6 +110,7 @@ export function* makeEntries(
     const agent = pick(random, dispatch.agents)
     const place = pick(random, agent.places)
     const shift = shifts[place.zone] ?? 0
+    const chance = agent.invents ? alike : random
     const reviewed = createdAt.getTime() < UNTIL - REVIEW
     const entry: Complete = {
       _id: createId(createdAt, number, 'entries', n),
@@ -124,7 +128,7 @@ export function* makeEntries(
         city: place.city,
         coordinates: { longitude: near(random, place.longitude), lattitude: near(random, place.latitude) },
       },
-      answers: dispatch.survey.questions.map((question) => answer(agent.invents ? () => 0.3 : random, question, shift)),
+      answers: dispatch.survey.questions.map((question) => answer(chance, question, shift)),
       duration: agent.invents ? integer(random, 20, 50) : integer(random, 180, 900) + integer(random, 0, 900),
       createdAt,
       updatedAt: imported || random() < 0.7 ? createdAt : after(random, createdAt, 5),

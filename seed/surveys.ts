@@ -117,7 +117,7 @@ export const surveys: readonly Survey[] = [
     name: 'Crop yield survey',
     sector: 'Agriculture',
     reason: 'Estimate of the main season’s harvest',
-    season: [10, 11, 12],
+    season: [11, 12, 1],
     questions: [
       one('What is the main crop on this plot?', 'Maize', 'Cassava', 'Sorghum', 'Rice', 'Yam', 'Millet', 'Cowpea'),
       many('Which crops are grown beside it?', 'Cowpea', 'Groundnut', 'Vegetables', 'Melon', 'None'),
