@@ -17,7 +17,7 @@ const near = (random: Random, degrees: number) =>
   Math.round((degrees + (random() - random()) * JITTER) * 100_000) / 100_000
 
 /** By how many options the answers differ in the zones that are unlike the others. */
-export const shifts: { readonly [zone: string]: number } = { 'South South': 1, 'North East': 2 }
+const shifts: { readonly [zone: string]: number } = { 'South South': 1, 'North East': 2 }
 
 function answer(
   random: Random,
