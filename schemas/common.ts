@@ -6,7 +6,7 @@ import { defaulted, excluding, filter, literals, several, strict } from './kit.j
 export const exampleIds = {
   agent: '64e235dd0000020000000020',
   dispatch: '65850cb40000050000000000',
-  entry: '6592571b0000060000000000',
+  entry: '659256e80000060000000000',
   form: '650442070000030000000000',
   project: '6545af600000040000000003',
   user: '649963030000010000000000',

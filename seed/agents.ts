@@ -11,14 +11,19 @@ import { after, DAY, moment, UNTIL } from './timeline.js'
 export interface Agent {
   document: AgentDocument
   places: readonly Place[]
+  /** Whether the agent invents the answers. */
+  invents: boolean
 }
+
+/** Most agents live around the two largest cities. */
+const homes = places.flatMap((place) => Array<Place>(['Kano', 'Lagos'].includes(place.state) ? 5 : 1).fill(place))
 
 /** The agents of an organisation, from 36 to 300 depending on its number of dispatches. */
 export function makeAgents({ number, random, document }: Tenant, dispatches: number): Agent[] {
   const count = Math.min(300, 36 + Math.floor(dispatches / 4))
   return Array.from({ length: count }, (_, n) => {
     const createdAt = moment(random, 180, 60, n, count)
-    const home = pick(random, places)
+    const home = pick(random, homes)
     const near = places.filter(({ state, lga }) => state === home.state && lga !== home.lga)
     const works = random() < 0.4 ? [home, pick(random, near)] : [home]
     return {
@@ -35,6 +40,7 @@ export function makeAgents({ number, random, document }: Tenant, dispatches: num
         lastLogin: after(random, new Date(UNTIL - 30 * DAY), 30),
       },
       places: works,
+      invents: n === 1,
     }
   })
 }

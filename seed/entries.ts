@@ -7,49 +7,88 @@ import type { Tenant } from './organisations.js'
 import { streets } from './places.js'
 import { integer, pick, type Random } from './random.js'
 import type { Question } from './surveys.js'
-import { after, DAY, FROM, HOUR, UNTIL } from './timeline.js'
+import { after, DAY, progress, UNTIL } from './timeline.js'
 
 /** The maximum distance of an entry from the centre of its town, in degrees. */
 export const JITTER = 0.03
 
+/** A coordinate. Most entries are made near the centre. */
 const near = (random: Random, degrees: number) =>
-  Math.round((degrees + (random() * 2 - 1) * JITTER) * 100_000) / 100_000
+  Math.round((degrees + (random() - random()) * JITTER) * 100_000) / 100_000
 
-function answer(random: Random, { type, question, options, none }: Question): EntryDocument['answers'][number] {
+/** By how many options the answers differ in the zones that are unlike the others. */
+const shifts: { readonly [zone: string]: number } = { 'South South': 1, 'North East': 2 }
+
+function answer(
+  random: Random,
+  { type, question, options, none }: Question,
+  shift: number,
+): EntryDocument['answers'][number] {
   // Earlier options are more likely.
-  const chosen = options[Math.floor(random() * random() * options.length)] as string
+  const chosen = options[(Math.floor(random() * random() * options.length) + shift) % options.length] as string
   if (type !== 'multiChoice') return { type, question, answer: chosen }
   if (chosen === none) return { type, question, answer: [chosen] }
   const also = (option: string) => option !== none && random() < 0.25
   return { type, question, answer: options.filter((option) => option === chosen || also(option)) }
 }
 
-const statuses = [...Array<string>(17).fill('accepted'), 'pending', 'pending', 'rejected']
+/** Gives the most common option of a question, and no other beside it. */
+const alike: Random = () => 0.3
 
-/** The time at which a part (0 to 1) of all entries has been made. Entries are made from 7 to 18 hours in Nigeria. */
-function progress(part: number): Date {
-  const days = part * ((UNTIL - FROM) / DAY)
-  const day = Math.floor(days)
-  return new Date(FROM + day * DAY + Math.floor(6 * HOUR + (days - day) * 11 * HOUR))
-}
+const statuses = [...Array<string>(18).fill('accepted'), 'pending', 'rejected']
+const recent = ['accepted', 'pending', 'pending']
+const doubted = ['accepted', 'rejected', 'rejected']
+/** For so long, an entry is recent. */
+const REVIEW = 45 * DAY
 
-/** Returns a function that finds a dispatch that is open at a time. The times must increase from call to call. */
-function openDispatches(random: Random, dispatches: readonly Dispatch[]): (time: number) => Dispatch {
+/** How often a dispatch whose form is out of season is passed over. */
+const PASSES = 4
+
+/**
+ * Returns a function that finds a dispatch that is open at a time, and in season if it can. The times must increase
+ * from call to call.
+ */
+function openDispatches(random: Random, dispatches: readonly Dispatch[]): (date: Date) => Dispatch {
   const upcoming = dispatches.filter(({ answered }) => answered).reverse()
   const open: Dispatch[] = []
-  return (time) => {
+  return (date) => {
+    const time = date.getTime()
+    const month = 1 + date.getUTCMonth()
     for (let next = upcoming.at(-1); next !== undefined && next.opens <= time; next = upcoming.at(-1)) {
       open.push(next)
       upcoming.pop()
     }
     let dispatch = pick(random, open)
-    while (dispatch.closes < time && open.length > 1) {
-      open.splice(open.indexOf(dispatch), 1)
-      dispatch = pick(random, open)
+    for (let passes = 0; open.length > 1; dispatch = pick(random, open)) {
+      if (dispatch.closes < time) open.splice(open.indexOf(dispatch), 1)
+      else if (passes++ === PASSES || dispatch.survey.season?.includes(month) !== false) break
     }
     return dispatch
   }
 }
+
+type Complete = Required<EntryDocument> & { location: { coordinates: object } }
+
+const placed = (entry: Complete, longitude: number, lattitude: number): EntryDocument => ({
+  ...entry,
+  location: { ...entry.location, coordinates: { longitude, lattitude } },
+})
+
+/** What is odd about a few entries, by what remains of their number divided by ODD. */
+const oddities: { readonly [remainder: number]: (entry: Complete) => EntryDocument } = {
+  60: ({ location, ...entry }) => entry,
+  120: ({ location: { coordinates, ...location }, ...entry }) => ({ ...entry, location }),
+  180: ({ agent, ...entry }) => entry,
+  240: ({ duration, ...entry }) => entry,
+  // The interview was broken off.
+  300: (entry) => ({ ...entry, answers: entry.answers.slice(0, 2) }),
+  // The form was left open over night.
+  360: (entry) => ({ ...entry, duration: entry.duration + 14 * 3600 }),
+  420: (entry) => placed(entry, 0, 0),
+  // Longitude and latitude are exchanged.
+  480: (entry) => placed(entry, entry.location.coordinates.lattitude, entry.location.coordinates.longitude),
+}
+const ODD = 500
 
 /** The entries of an organisation, from the first to the last. It must have at least one dispatch. */
 export function* makeEntries(
@@ -58,20 +97,25 @@ export function* makeEntries(
   dispatches: readonly Dispatch[],
 ): Generator<EntryDocument> {
   const openAt = openDispatches(random, dispatches)
+  const timeOf = progress()
   // The first organisation has a bulk import: entries with the same timestamps, to show that paging still works.
-  const imports = number > 0 ? 0 : count < 1000 ? Math.floor(count / 10) : 500
-  const firstImport = Math.floor((count - imports) / 2)
+  const imports = number > 0 ? 0 : Math.min(500, Math.floor(count / 10))
+  const others = count - imports
+  const firstImport = Math.floor(others / 2)
 
   for (let n = 0; n < count; n++) {
     const imported = n >= firstImport && n < firstImport + imports
-    const createdAt = progress((imported ? firstImport + 0.5 : n + random()) / count)
-    const dispatch = openAt(createdAt.getTime())
+    const createdAt = timeOf((imported ? firstImport : (n < firstImport ? n : n - imports) + random()) / others)
+    const dispatch = openAt(createdAt)
     const agent = pick(random, dispatch.agents)
     const place = pick(random, agent.places)
-    yield {
+    const shift = shifts[place.zone] ?? 0
+    const chance = agent.invents ? alike : random
+    const reviewed = createdAt.getTime() < UNTIL - REVIEW
+    const entry: Complete = {
       _id: createId(createdAt, number, 'entries', n),
       organisation: document._id,
-      status: pick(random, statuses),
+      status: pick(random, agent.invents ? doubted : reviewed ? statuses : recent),
       dispatch: dispatch.document._id,
       form: dispatch.document.form as string,
       project: dispatch.document.project as string,
@@ -84,10 +128,11 @@ export function* makeEntries(
         city: place.city,
         coordinates: { longitude: near(random, place.longitude), lattitude: near(random, place.latitude) },
       },
-      answers: dispatch.survey.questions.map((question) => answer(random, question)),
-      duration: integer(random, 180, 900) + integer(random, 0, 900),
+      answers: dispatch.survey.questions.map((question) => answer(chance, question, shift)),
+      duration: agent.invents ? integer(random, 20, 50) : integer(random, 180, 900) + integer(random, 0, 900),
       createdAt,
       updatedAt: imported || random() < 0.7 ? createdAt : after(random, createdAt, 5),
     }
+    yield oddities[n % ODD]?.(entry) ?? entry
   }
 }

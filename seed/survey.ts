@@ -28,7 +28,8 @@ const open = [
     'مدرسة قريبة',
     'Better roads 🛣️\nand light',
   ),
-  of('number', 'How many people live in the household?', ...Array.from({ length: 15 }, (_, n) => String(n + 1))),
+  // A few write 150 for 15.
+  of('number', 'How many people live in the household?', ...Array.from({ length: 15 }, (_, n) => String(n + 1)), '150'),
   of('decimal', 'How large is the plot, in hectares?', '0.5', '1.25', '2.75', '10'),
   of('date', 'When was the house built?', '2019-03-01', '1998-11-30', '2024-02-29'),
   of('time', 'When do you get up?', '05:30', '06:00', '04:45'),

@@ -5,7 +5,7 @@ export interface Question {
   /** `multiChoice` has an array of its options as the answer, any other type one of them. */
   type: string
   question: string
-  /** At least two, the most common first. */
+  /** At least two, in most zones the most common first. */
   options: readonly string[]
   /** The option of a multiChoice question that excludes all others. */
   none: string | undefined
@@ -17,6 +17,8 @@ export interface Survey {
   nameAbroad?: string
   sector: string
   reason: string
+  /** The months in which most of its entries are made, from 1 to 12. Without it, there are as many in all months. */
+  season?: readonly number[]
   questions: readonly Question[]
 }
 
@@ -43,6 +45,7 @@ export const surveys: readonly Survey[] = [
     nameAbroad: 'Enquête sur l’eau des ménages',
     sector: 'Water and sanitation',
     reason: 'Baseline study',
+    season: [2, 3, 4],
     questions: [
       one(
         'What is your main source of drinking water?',
@@ -114,6 +117,7 @@ export const surveys: readonly Survey[] = [
     name: 'Crop yield survey',
     sector: 'Agriculture',
     reason: 'Estimate of the main season’s harvest',
+    season: [11, 12, 1],
     questions: [
       one('What is the main crop on this plot?', 'Maize', 'Cassava', 'Sorghum', 'Rice', 'Yam', 'Millet', 'Cowpea'),
       many('Which crops are grown beside it?', 'Cowpea', 'Groundnut', 'Vegetables', 'Melon', 'None'),
@@ -184,6 +188,7 @@ export const surveys: readonly Survey[] = [
     name: 'Road condition survey',
     sector: 'Transport',
     reason: 'Order of repairs before the rains',
+    season: [1, 2, 3],
     questions: [
       one('What is the surface?', 'Laterite', 'Asphalt', 'Earth', 'Gravel', 'Concrete'),
       one('In what condition is it?', 'Poor', 'Fair', 'Good', 'Impassable'),
