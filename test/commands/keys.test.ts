@@ -26,7 +26,7 @@ t.test('a key is issued, works, is listed without its secret, and is revoked', a
   t.notMatch(list.output, key.slice(17))
 
   t.match(await keys('revoke', shown.keyId), { code: 0, stdout: `Revoked ${shown.keyId}` })
-  t.equal(await verify(key), undefined)
+  t.match(await verify(key), { refused: 'revoked' })
   const [first] = JSON.parse((await keys('list', '--organisation', 'org', '--json')).stdout)
   t.match(await keys('revoke', shown.keyId, '--json'), { code: 0, stdout: '"revoked": true' })
   const [second] = JSON.parse((await keys('list', '--organisation', 'org', '--json')).stdout)
@@ -140,7 +140,7 @@ t.test('an invalid stored key is listed with its error, and can be revoked', asy
   )
   t.match(await keys('revoke', keyId), { code: 0 })
   t.type((await store.dangerouslyFind('apiKeys', keyId))?.revokedAt, Date)
-  t.equal(await verify(key), undefined)
+  t.match(await verify(key), { refused: 'unknown' })
 })
 
 t.test('names that other programs stored are listed without control characters', async (t) => {
