@@ -1,5 +1,5 @@
-// Issues, lists, revokes and verifies API keys. A key belongs to one organisation, and only its SHA-256 is stored. Other
-// programs may write to the database too, so a stored key that does not match its schema is refused.
+// Issues, lists, rotates, revokes and verifies API keys. A key belongs to one organisation, and only its SHA-256 is
+// stored. Other programs may write to the database too, so a stored key that does not match its schema is refused.
 import { Value, type ValueError } from '@sinclair/typebox/value'
 import { LRUCache } from 'lru-cache'
 import { type ApiKeyDocument, collections, type OrganisationDocument } from '../documents/collections.js'
@@ -49,6 +49,14 @@ export interface StoredKey {
   readonly document: Readonly<Record<string, unknown>>
   /** The field that does not match the schema, and why. A key with an error is refused. */
   readonly error: string | undefined
+}
+
+/** What a key is issued with. */
+interface NewKey {
+  readonly organisation: string
+  readonly name: string
+  readonly expiresAt?: Date | undefined
+  readonly issuedBy?: string | undefined
 }
 
 export type Keys = ReturnType<typeof keysOf>
@@ -126,30 +134,33 @@ export const keysOf = (
       .catch((error) => onError(error, 'the last use of a key was not written'))
   }
 
+  /**
+   * Issues a key and returns it; it cannot be read again later. A key that was tried before it was issued is accepted
+   * after a few seconds (see verify).
+   * @param randomInteger only for the demo, whose keys are always the same
+   */
+  const issue = async (
+    { organisation, name, expiresAt, issuedBy }: NewKey,
+    randomInteger?: RandomInteger,
+  ): Promise<string> => {
+    const key = makeKey(randomInteger)
+    const document: ApiKeyDocument = {
+      _id: keyIdOf(key) as string,
+      organisation,
+      name,
+      hash: hashOf(key),
+      createdAt: new Date(now()),
+      ...(expiresAt && { expiresAt }),
+      ...(issuedBy !== undefined && { issuedBy }),
+    }
+    const error = errorIn(document)
+    if (error !== undefined) throw new InvalidKey(document._id, error)
+    await store.insert('apiKeys', [document])
+    return key
+  }
+
   return {
-    /**
-     * Issues a key and returns it; it cannot be read again later. A key that was tried before it was issued is accepted
-     * after a few seconds (see verify).
-     * @param randomInteger only for the demo, whose keys are always the same
-     */
-    async issue(
-      { organisation, name, expiresAt }: Pick<ApiKeyDocument, 'organisation' | 'name' | 'expiresAt'>,
-      randomInteger?: RandomInteger,
-    ): Promise<string> {
-      const key = makeKey(randomInteger)
-      const document: ApiKeyDocument = {
-        _id: keyIdOf(key) as string,
-        organisation,
-        name,
-        hash: hashOf(key),
-        createdAt: new Date(now()),
-        ...(expiresAt && { expiresAt }),
-      }
-      const error = errorIn(document)
-      if (error !== undefined) throw new InvalidKey(document._id, error)
-      await store.insert('apiKeys', [document])
-      return key
-    },
+    issue,
 
     /** Lists the keys of an organisation, or of all, in the order in which they were issued. */
     async list(organisation?: string): Promise<StoredKey[]> {
@@ -159,11 +170,43 @@ export const keysOf = (
         .map((document) => ({ document, error: errorIn(document) }))
     },
 
-    /** Revokes a key permanently. The time of the first revocation is kept. Resolves to whether the key exists. */
-    async revoke(keyId: string): Promise<boolean> {
+    /** Finds a key by its id. */
+    async find(keyId: string): Promise<StoredKey | undefined> {
+      const document = await store.dangerouslyFind('apiKeys', keyId)
+      return document && { document, error: errorIn(document) }
+    },
+
+    /**
+     * Issues a key with the organisation and the name of another. That one then ends after `overlapMs`, or when it was
+     * to end anyway. If this is interrupted, the old key is as it was, and there may be a new one that nobody has.
+     * @param lifetimeMs how long the new key lives; by default as long as the old one was to
+     * @returns the new key, and when the old one ends
+     */
+    async rotate(
+      { _id, organisation, name, createdAt, expiresAt }: ApiKeyDocument,
+      {
+        overlapMs,
+        lifetimeMs = expiresAt ? expiresAt.getTime() - createdAt.getTime() : undefined,
+        issuedBy,
+      }: { overlapMs: number; lifetimeMs?: number | undefined; issuedBy?: string | undefined },
+    ): Promise<{ key: string; end: Date }> {
+      const newEnd = lifetimeMs === undefined ? undefined : new Date(now() + lifetimeMs)
+      const key = await issue({ organisation, name, expiresAt: newEnd, issuedBy })
+      const end = new Date(Math.min(now() + overlapMs, expiresAt?.getTime() ?? Infinity))
+      await store.update('apiKeys', _id, { expiresAt: end, successor: keyIdOf(key) as string })
+      return { key, end }
+    },
+
+    /** Revokes a key permanently. What is kept is the first revocation. Resolves to whether the key exists. */
+    async revoke(keyId: string, revokedBy?: string): Promise<boolean> {
       const document = await store.dangerouslyFind('apiKeys', keyId)
       if (document === undefined) return false
-      if (!(document.revokedAt instanceof Date)) await store.update('apiKeys', keyId, { revokedAt: new Date(now()) })
+      if (!(document.revokedAt instanceof Date)) {
+        await store.update('apiKeys', keyId, {
+          revokedAt: new Date(now()),
+          ...(revokedBy !== undefined && { revokedBy }),
+        })
+      }
       return true
     },
 
