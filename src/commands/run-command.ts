@@ -56,7 +56,7 @@ export const printAudit = (err: Terminal['err'], action: string, by: string | un
   print(err, JSON.stringify({ level: 30, time: Date.now(), msg: 'audit', action, by, ...details }))
 
 /** Asks for a line on the terminal. Fails if there is none, or if the answer does not come. */
-export const ask = async ({ input, err }: Terminal, question: string): Promise<string> => {
+export const ask = async ({ input, err }: Pick<Terminal, 'input' | 'err'>, question: string): Promise<string> => {
   const stream = input()
   if (!stream.isTTY || !err.isTTY) throw new CommandError('There is no terminal to ask on: use --yes')
   const lines = createInterface({ input: stream, output: err, terminal: false })
