@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { keysOf } from '../src/keys/keys.js'
 import { printed, runProgram, startProgram } from './support/process.js'
 import { getRequest, neverRead, send, statusesIn } from './support/sockets.js'
-import { A } from './support/tenants.js'
+import { A, fillTenants } from './support/tenants.js'
 import { WireServer } from './support/wire-server.js'
 
 // Most of the time goes by in waiting for processes to start and to end.
@@ -37,6 +37,7 @@ t.test('the demo starts, its banner’s curl line works, and SIGTERM shuts it do
 
 t.test('told to stop, it finishes what runs, and ends by itself whatever its callers do', async (t) => {
   const server = await WireServer.for(t)
+  await fillTenants(server.store)
   const authorization = `Bearer ${await keysOf(server.store, () => {}).issue({ organisation: A, name: 'Test' })}`
   const child = start(t, { MONGODB_URI: server.uri })
   const [, port] = await printed(child, /field-data-api on http:\/\/127\.0\.0\.1:(\d+)/)

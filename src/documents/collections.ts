@@ -152,6 +152,11 @@ const ApiKeyDocument = strict({
   expiresAt: dateOrNone,
   revokedAt: dateOrNone,
   lastUsedAt: dateOrNone,
+  /** Who issued and who revoked it, as the command was told. */
+  issuedBy: optionalText,
+  revokedBy: optionalText,
+  /** The id of the key that was issued in its place. */
+  successor: optionalText,
 })
 
 export type SeedDocument = Static<typeof SeedDocument>

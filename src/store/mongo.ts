@@ -397,6 +397,15 @@ export const mongoStore = (settings: MongoSettings): Store => {
       const removeAll = () => collection(name).updateMany(found, [{ $project: tombstone }])
       return (await inTime(name, ids, removed, DELETED_AT, removeAll)).modifiedCount
     },
+    async *dangerouslyErase(name, condition) {
+      const erase = async (some: Condition) => (await run(() => collection(name).deleteMany(some))).deletedCount
+      for await (const documents of buffers({ collection: name, match: condition }, [{ $project: { _id: 1 } }])) {
+        const ids = documents.map((bytes) => BSON.deserialize(bytes, { validation: { utf8: false } })._id)
+        yield await erase({ $and: [{ _id: { $in: ids } }, condition] })
+      }
+      // What was written meanwhile, and ids that cannot be sent back as they are.
+      yield await erase(condition)
+    },
     async now() {
       const { localTime, lastWrite } = await runRead(() => send({ hello: 1 }, { readPreference: 'primary' }))
       const now = localTime.getTime()

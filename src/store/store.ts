@@ -45,6 +45,11 @@ export interface Store {
   stamp(collection: RecordCollection): AsyncIterable<number>
   /** Replaces records of an organisation by tombstones. Returns how many of them existed. */
   remove(collection: RecordCollection, organisation: string, ids: readonly string[]): Promise<number>
+  /**
+   * Deletes documents for good, in batches, without tombstones. Yields how many after each batch. If it is interrupted, it
+   * can be called again.
+   */
+  dangerouslyErase(collection: CollectionName, condition: Condition): AsyncIterable<number>
   /** The time by the clock of the database, as it was when the call began or later. */
   now(): Promise<DatabaseTime>
   /** Creates missing indexes, and sets how long tombstones are kept. With `keepExpiry`, a time already set stays. */

@@ -58,6 +58,7 @@ const calls: Record<string, (store: Store) => Promise<unknown>> = {
   upsert: (store) => store.upsert('users', [a.user]),
   remove: (store) => store.remove('users', A, ['user-new']),
   stamp: (store) => all(store.stamp('users')),
+  dangerouslyErase: (store) => all(store.dangerouslyErase('users', { organisation: A })),
   dangerouslyReadAll: (store) => all(store.dangerouslyReadAll('users')),
   ping: (store) => store.ping(),
 }
@@ -90,6 +91,17 @@ t.test('A page that does not fit into one reply is fetched completely, and no cu
   t.same(sizes(await store.aggregate(entries(1, 10_000))), [3, 1000, 1000, 501])
   t.same(commands(server), ['aggregate', 'killCursors', 'aggregate', 'getMore', 'getMore', 'getMore'])
   t.equal(server.cursors, 0)
+})
+
+t.test('Documents are erased in batches, and at last what was written meanwhile', async (t) => {
+  const { server, store } = await start(t)
+  await addEntries(server, 1500)
+  const counts: number[] = []
+  for await (const count of store.dangerouslyErase('entries', { organisation: A })) {
+    if (counts.push(count) === 1) await server.store.insert('entries', [{ ...a.entry(0), _id: 'late' }])
+  }
+  t.same(counts, [1000, 504, 1])
+  t.same(await server.store.dangerouslyFindAll('entries', { organisation: A }), [])
 })
 
 t.test('An aborted read ends with the command that is running, and sends no further one', async (t) => {
