@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-FROM node:24-slim AS build
+FROM node:24.21.0-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci
@@ -11,7 +11,7 @@ COPY pages pages
 COPY examples examples
 RUN npm run build && npm prune --omit=dev && chmod -R a+rX pages examples
 
-FROM node:24-slim
+FROM node:24.21.0-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
 WORKDIR /app
 # All of it belongs to root, so that the service cannot change itself. The first file has the mode of the machine that

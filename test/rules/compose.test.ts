@@ -123,3 +123,13 @@ t.test('.dockerignore lets in what the Dockerfile copies, and nothing else', asy
   t.equal(everything, '*')
   t.same(allowed.toSorted(), copied.map((path) => `!${path}`).toSorted())
 })
+
+t.test('every image has a fixed version', async (t) => {
+  const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => `${image}`)
+  const images = [...bases, ...services.flatMap(([, { image }]) => image ?? [])]
+  t.equal(images.length, 7)
+  for (const image of images) t.match(image, /^\w+:\d+\.\d+\.\d+(-slim)?$/)
+  t.equal(new Set(images).size, 3, 'images of the same program have the same version')
+  const [, caddy] = /caddy@v(\S+)/.exec(readFileSync('.ci/run', 'utf8')) ?? []
+  t.ok(images.includes(`caddy:${caddy}`), 'the proxy is the one that is tested')
+})
