@@ -21,11 +21,14 @@ const CONTROL = /\p{Cc}/u
 export const keyAuthPlugin = fp(
   async (app: FastifyInstance, { keys }: { keys: Keys }) => {
     app.decorateRequest('scope')
+    for (const reason of ['missing', 'invalid']) app.metrics?.record('field_data.keys.refused', 0, { reason })
     app.addHook('onRequest', async (request: FastifyRequest, reply) => {
       const key = keyIn(request.headers.authorization ?? '')
       const scope = key === undefined ? undefined : await keys.verify(key, request.ip)
       // The response is the same whatever is wrong, so that it reveals nothing about a key.
       if (scope === undefined) {
+        const reason = key === undefined ? 'missing' : 'invalid'
+        app.metrics?.record('field_data.keys.refused', 1, { reason })
         reply.header('www-authenticate', challenges(request))
         throw problem(
           'unauthorized',

@@ -20,10 +20,12 @@ const SENDING_STEP_MS = 10
 const MAX_LOGGED = 100
 
 export const exportRoutes = (app: FastifyInstance): void => {
-  for (const exported of allExported) exportOperation(app, exported)
+  const running = { exports: 0 }
+  app.metrics?.observe('field_data.exports.running', () => running.exports)
+  for (const exported of allExported) exportOperation(app, exported, running)
 }
 
-const exportOperation = (app: FastifyInstance, exported: Exported): void => {
+const exportOperation = (app: FastifyInstance, exported: Exported, running: { exports: number }): void => {
   const { name, formats, query, operationId } = exported
   app.get(
     `/exports/${name}.:format`,
@@ -61,6 +63,7 @@ const exportOperation = (app: FastifyInstance, exported: Exported): void => {
         (work) => share.inLargeQueue(work),
         (work) => share.turn(work),
       )
+      running.exports += 1
       try {
         // An error before the first part is a usual problem. One behind it breaks the connection.
         const first = await parts.next()
@@ -72,6 +75,7 @@ const exportOperation = (app: FastifyInstance, exported: Exported): void => {
         reply.send(file)
         await finished(file).catch(() => {})
       } finally {
+        running.exports -= 1
         await parts.return()
       }
       if (skipped.length > 0) {
