@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { wasSent, whenOver } from '../http/caller.js'
 import type { Metrics } from '../metrics/catalogue.js'
-import type { KeptTotals } from '../store/totals.js'
+import type { KeptTotals } from '../store/store.js'
 
 /** Callers choose the method, so others have one name together. */
 const METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])

@@ -57,6 +57,11 @@ export interface Store {
   close(): Promise<void>
 }
 
+/** How many totals are kept, and the age of the oldest in milliseconds, undefined without any. */
+export interface KeptTotals {
+  keptTotals(): { kept: number; oldestMs: number | undefined }
+}
+
 /** The clock of the database, in milliseconds. */
 export interface DatabaseTime {
   readonly now: number

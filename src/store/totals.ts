@@ -3,15 +3,10 @@
 // which are quick to count, stay exact.
 import { LRUCache } from 'lru-cache'
 import type { Query } from '../pipelines/stages.js'
-import type { Store } from './store.js'
+import type { KeptTotals, Store } from './store.js'
 
 const AGE_PER_COST = 20
 const KEPT_TOTALS = 10_000
-
-/** How many totals are kept, and the age of the oldest in milliseconds, undefined without any. */
-export interface KeptTotals {
-  keptTotals(): { kept: number; oldestMs: number | undefined }
-}
 
 /**
  * A store that caches its counts. Equal counts at the same time run once.

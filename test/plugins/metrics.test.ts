@@ -1,6 +1,6 @@
 // What is measured of requests, through the whole application.
 import { once } from 'node:events'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp } from '../support/app.js'
@@ -89,8 +89,12 @@ t.test('a request whose caller has left is aborted, and keeps its place until it
   while (!(await running()).endsWith(' 0')) await setImmediate()
 })
 
-t.test('refused keys and exports are counted', async (t) => {
-  const { app, get, lines } = await service(t)
+t.test('refused keys, kept totals and exports are counted', async (t) => {
+  const count = async () => {
+    await setTimeout(100)
+    return 4
+  }
+  const { app, get, lines } = await service(t, { ...embeddedStore(), count })
   t.same(await lines('field_data_keys_refused_total'), [
     'field_data_keys_refused_total{reason="missing"} 0',
     'field_data_keys_refused_total{reason="invalid"} 0',
@@ -102,6 +106,11 @@ t.test('refused keys and exports are counted', async (t) => {
     'field_data_keys_refused_total{reason="missing"} 1',
     'field_data_keys_refused_total{reason="invalid"} 2',
   ])
+  t.same(await lines('field_data_totals'), ['field_data_totals_kept 0'])
+  await get('/v1/entries', A)
+  const [kept, age] = await lines('field_data_totals')
+  t.equal(kept, 'field_data_totals_kept 1')
+  t.match(age, /^field_data_totals_age_seconds 0\.\d/)
   await get('/v1/exports/entries.csv', A)
   while ((await lines('field_data_exports_running')).join() !== 'field_data_exports_running 0') await setImmediate()
   t.same(await lines('field_data_feed_waiting'), ['field_data_feed_waiting 0'])
