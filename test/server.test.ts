@@ -117,6 +117,22 @@ t.test('a port in use stops it with a message', async (t) => {
   t.notMatch(child.output(), /\n +at /)
 })
 
+t.test('with METRICS_PORT it serves metrics until it has closed, and says if it cannot', async (t) => {
+  const child = start(t, { METRICS_PORT: '0' }, { covered: true })
+  const [, port] = await printed(child, /"port":(\d+),"msg":"metrics"/)
+  await printed(child, /^ {2}Docs/m)
+  t.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^field_data_build_info\{/m)
+  const other = start(t, { METRICS_PORT: String(port) }, { covered: true })
+  t.same(await once(other, 'close'), [1, null])
+  t.match(other.output(), new RegExp(`METRICS_HOST 127.0.0.1, METRICS_PORT ${port}: listen EADDRINUSE`))
+  t.notMatch(other.output(), /\n +at /)
+  // Its reader keeps a connection, which does not keep the process.
+  const silent = await neverRead(Number(port), '')
+  child.kill('SIGTERM')
+  t.same(await once(child, 'close'), [0, null])
+  silent.destroy()
+})
+
 t.test(
   'without its database it starts, and creates the indexes once it can be reached; the outage and its end are one line each',
   async (t) => {

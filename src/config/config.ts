@@ -112,6 +112,17 @@ const settings = {
   logLevel: oneOf('LOG_LEVEL', 'info', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).about(
     'Lowest level that is logged.',
   ),
+  metrics: {
+    host: setting<string>('METRICS_HOST', defaulted(Type.String(), '127.0.0.1')).about(
+      'Address to listen on for `/metrics`.',
+    ),
+    port: setting<number | undefined>(
+      'METRICS_PORT',
+      Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
+    ).about(
+      'Port of [`/metrics`](#metrics). If it is not set, nothing is measured. With 0 the system chooses a free port.',
+    ),
+  },
   isProduction: oneOf('NODE_ENV', 'development', ['production', 'development', 'test'])
     .about(
       'With `production` the service does not start without MONGODB_URI, so that it never serves demo data, nor without PUBLIC_URL, so that no caller can choose where page links lead.',

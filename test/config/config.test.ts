@@ -17,6 +17,7 @@ t.test('without any setting the service serves the demo on loopback', async (t) 
     sync: { settleMs: 10_000, stamp: 'changedAt', tombstoneDays: 90 },
     projectDefaults: 'usual',
     logLevel: 'info',
+    metrics: { host: '127.0.0.1', port: undefined },
     isProduction: false,
   })
 })
@@ -46,6 +47,8 @@ t.test('every setting is read from the environment', async (t) => {
       TOMBSTONE_DAYS: '30',
       PROJECT_DEFAULTS: 'literal',
       LOG_LEVEL: 'warn',
+      METRICS_HOST: '0.0.0.0',
+      METRICS_PORT: '9464',
       NODE_ENV: 'production',
       SHELL: '/bin/sh',
     }),
@@ -74,6 +77,7 @@ t.test('every setting is read from the environment', async (t) => {
       sync: { settleMs: 0, stamp: 'updatedAt', tombstoneDays: 30 },
       projectDefaults: 'literal',
       logLevel: 'warn',
+      metrics: { host: '0.0.0.0', port: 9464 },
       isProduction: true,
     },
   )
@@ -131,6 +135,7 @@ t.test('all invalid settings are named, each with what is allowed', async (t) =>
     TOMBSTONE_DAYS: '0',
     PROJECT_DEFAULTS: 'both',
     LOG_LEVEL: 'loud',
+    METRICS_PORT: '-1',
     NODE_ENV: 'prod',
   }
   try {
@@ -145,6 +150,7 @@ t.test('all invalid settings are named, each with what is allowed', async (t) =>
       '  LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
       '  MAX_CONNECTIONS must be an integer from 16 to 100000',
       '  MAX_PER_PAGE must be an integer from 50 to 10000',
+      '  METRICS_PORT must be an integer from 0 to 65535',
       '  MONGODB_POOL_SIZE must be an integer from 1 to 10000',
       '  MONGODB_READ_PREFERENCE must be one of primary, primaryPreferred, secondary, secondaryPreferred, nearest',
       '  MONGODB_TIMEOUT_MS must be an integer from 1 to 600000',

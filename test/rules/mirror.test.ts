@@ -21,6 +21,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/http/problems': 'plugins/problems',
   'src/limits/counts': 'limits/budget, limits/fair-queue and sync/waiting',
   'src/limits/overloaded': 'plugins/admission and plugins/problems',
+  'src/metrics/catalogue': 'rules/metrics',
   'src/pipelines/<resource>': 'service/contract, lists, isolation, hostile and plans',
   'src/pipelines/index': 'every test that goes through all resources',
   'src/pipelines/joins': 'service/contract, lists, isolation, hostile and plans',
@@ -34,6 +35,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/serializer/any': 'serializer/writer',
   'src/serializer/features': 'routes/ogc',
   'src/serializer/generator': 'serializer/writer',
+  'src/store/connections': 'store/mongo',
   'src/store/stuck': 'store/mongo',
   'src/validation/parameters': 'service/bad-input',
 }
