@@ -1,0 +1,56 @@
+// The bars by status, form, project, dispatch, agent and state.
+import { barList } from './bars.js'
+import { byId, digits } from './dom.js'
+import { dimensions } from './entries.js'
+import { choices } from './filters.js'
+
+/** @typedef {import('./entries.js').Entries} Entries */
+/** @typedef {import('./filters.js').Choice} Choice */
+
+const titles = {
+  status: 'Status',
+  form: 'Form',
+  project: 'Project',
+  dispatch: 'Dispatch',
+  agent: 'Agent',
+  state: 'State',
+}
+
+/** @param {(dimension: Choice, value: string) => void} onPick */
+export const dimensionBars = (onPick) => {
+  const lists = dimensions.map((dimension) => {
+    const choice = choices.find((name) => name === dimension)
+    const list = barList(titles[dimension], dimension, choice && ((value) => onPick(choice, value)))
+    byId('bars').append(list.section)
+    return { dimension, choice, list }
+  })
+  return {
+    /** @param {Entries} entries @param {import('./selection.js').Selection} selection @param {import('./filters.js').Filters} filters */
+    draw(entries, { counts }, filters) {
+      for (const { dimension, choice, list } of lists) {
+        const { values, totals } = entries.columns[dimension]
+        // By the totals, so that no bar moves while others are selected.
+        const codes = d3.range(values.length).filter((code) => totals[code] > 0)
+        codes.sort((a, b) => totals[b] - totals[a])
+        const bars = codes.map((code) => {
+          const value = values[code]
+          return {
+            value,
+            label: dimension === 'state' && value !== '' ? value : entries.labelOf(value),
+            count: counts[dimension][code],
+          }
+        })
+        const chosen = choice && filters[choice]
+        const isUnknown = chosen !== undefined && !bars.some(({ value }) => value === chosen)
+        if (isUnknown)
+          bars.unshift({
+            value: /** @type {string} */ (chosen),
+            label: entries.labelOf(/** @type {string} */ (chosen)),
+            count: 0,
+          })
+        const left = bars.filter(({ count }) => count > 0).length
+        list.draw(bars, chosen, `${digits(left)} of ${digits(bars.length)} have entries.`)
+      }
+    },
+  }
+}
