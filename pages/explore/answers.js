@@ -84,8 +84,12 @@ export const formAnswers = (onChange) => {
         }
         const counts = question.count(selection.fails)
         const codes = d3.range(counts.length).filter((code) => question.totals[code] > 0)
-        codes.sort((a, b) => question.totals[b] - question.totals[a])
-        const bars = codes.map((code) => ({ value: '', label: question.values[code], count: counts[code] }))
+        codes.sort((a, b) => counts[b] - counts[a] || question.totals[b] - question.totals[a])
+        const bars = codes.map((code) => ({
+          value: '',
+          label: question.values[code] || '(empty)',
+          count: counts[code],
+        }))
         lists[index].draw(bars, undefined, `${digits(d3.sum(counts))} answers.`)
       }
     },

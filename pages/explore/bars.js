@@ -51,7 +51,7 @@ export const barList = (title, name, onPick) => {
   })
 
   /**
-   * @param {readonly Bar[]} bars in their order, in which a bar should keep its place
+   * @param {readonly Bar[]} bars in their order
    * @param {string | undefined} chosen the value that is selected
    * @param {string} text what a screen reader says of all
    */

@@ -55,5 +55,33 @@ export const clustersIn = ({ size, xs, ys }, fails, transform, width, height) =>
     cluster.x = (cluster.x / count) * transform.k + transform.x
     cluster.y = (cluster.y / count) * transform.k + transform.y
   }
-  return [...found.values()]
+  return merged([...found.values()])
+}
+
+/** How large a cluster is drawn, in pixels. @param {Cluster} cluster @param {number} most entries in any of them */
+export const radiusOf = ({ all, selected }, most) => {
+  const count = selected || all
+  return count === 1 ? 4 : 6 + 16 * Math.sqrt(count / most)
+}
+
+/** Puts a cluster into a larger one that would cover it. @param {Cluster[]} clusters @returns {Cluster[]} the largest first */
+const merged = (clusters) => {
+  const most = d3.max(clusters, ({ all }) => all) ?? 1
+  /** @type {Cluster[]} */
+  const kept = []
+  for (const cluster of clusters.sort((a, b) => b.all - a.all)) {
+    const radius = radiusOf(cluster, most)
+    const larger = kept.find(
+      ({ x, y, ...other }) =>
+        Math.hypot(x - cluster.x, y - cluster.y) < Math.max(radius, radiusOf({ x, y, ...other }, most)),
+    )
+    if (larger === undefined) {
+      kept.push(cluster)
+      continue
+    }
+    if (larger.selected === 0) larger.row = cluster.row
+    larger.all += cluster.all
+    larger.selected += cluster.selected
+  }
+  return kept
 }

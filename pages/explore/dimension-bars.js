@@ -29,15 +29,16 @@ export const dimensionBars = (onPick) => {
     draw(entries, { counts }, filters) {
       for (const { dimension, choice, list } of lists) {
         const { values, totals } = entries.columns[dimension]
-        // By the totals, so that no bar moves while others are selected.
+        // The counts are those of the other filters, so no bar moves when one beside it is selected.
+        const count = counts[dimension]
         const codes = d3.range(values.length).filter((code) => totals[code] > 0)
-        codes.sort((a, b) => totals[b] - totals[a])
+        codes.sort((a, b) => count[b] - count[a] || totals[b] - totals[a])
         const bars = codes.map((code) => {
           const value = values[code]
           return {
             value,
             label: dimension === 'state' && value !== '' ? value : entries.labelOf(value),
-            count: counts[dimension][code],
+            count: count[code],
           }
         })
         const chosen = choice && filters[choice]

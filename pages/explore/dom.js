@@ -35,6 +35,9 @@ export const entriesIn = (count) => `${digits(count)} ${count === 1 ? 'entry' : 
 /** @param {string} text */
 export const short = (text) => (text.length > MAX_LABEL ? `${text.slice(0, MAX_LABEL)}…` : text)
 
+/** A text that cannot change the direction of what stands beside it. @param {string} text */
+export const isolated = (text) => `\u2068${text}\u2069`
+
 /** A point in time as date and time in UTC. @param {number | string} time milliseconds or ISO 8601 */
 export const utc = (time) => {
   const date = new Date(time)

@@ -96,7 +96,9 @@ export class Entries {
 
   /** A value as people call it. @param {string} value */
   labelOf(value) {
-    return value === '' ? '(none)' : (this.names.get(value) ?? value)
+    if (value === '') return '(none)'
+    const label = this.names.get(value) ?? value
+    return label.trim() === '' ? `“${label}”` : label
   }
 
   /** @param {Dimension} dimension @param {number} row */

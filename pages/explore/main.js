@@ -5,7 +5,7 @@ import { formAnswers } from './answers.js'
 import { Refused, setKey } from './api.js'
 import { entryDetail } from './detail.js'
 import { dimensionBars } from './dimension-bars.js'
-import { byId, digits, element, inputById } from './dom.js'
+import { byId, digits, element, inputById, setText } from './dom.js'
 import { downloads } from './downloads.js'
 import { Entries, LIMIT } from './entries.js'
 import { filtersIn, rounded, writeAddress } from './filters.js'
@@ -73,7 +73,7 @@ const redraw = () => {
     ...(isCut && { idFrom: entries.ids[LIMIT - 1] }),
     ...(entries.unreadable > 0 && { unreadable: 'skip' }),
   })
-  byId('count').textContent = `${digits(selection.size)} of ${digits(entries.size)} entries`
+  setText(byId('count'), `${digits(selection.size)} of ${digits(entries.size)} entries`)
   byId('notes').textContent = [
     isCut && `These are the newest ${digits(LIMIT)}${total === undefined ? '' : ` of ${digits(total)}`} entries.`,
     entries.unreadable > 0 &&

@@ -1,6 +1,6 @@
 // The map: outlines, clusters of entries, zoom, pan, and a box that selects.
-import { clustersIn } from './clusters.js'
-import { byId, digits, entriesIn, setText } from './dom.js'
+import { clustersIn, radiusOf } from './clusters.js'
+import { byId, digits, entriesIn, isolated, setText } from './dom.js'
 import { toLatitude, toX, toY } from './entries.js'
 import { mapBox } from './map-box.js'
 import { loadOutlines } from './outlines.js'
@@ -9,8 +9,12 @@ import { loadOutlines } from './outlines.js'
 /** @typedef {import('./selection.js').Selection} Selection */
 /** @typedef {import('./filters.js').Box} Box */
 
+/** The widths of the world in pixels, at most. */
 const MAX_SCALE = 2 ** 21
+/** How far an arrow key moves the map, in pixels. */
 const STEP = 80
+/** The narrowest part of the world that is shown at first, so that an outline is in it. */
+const LEAST_VIEW = 0.008
 /** How much of the entries on each side may be left out of the first view, so that a few outliers do not decide it. */
 const OUTLIERS = 0.01
 
@@ -104,12 +108,14 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
     }
     const [[left, right], [top, bottom]] = [range(xs), range(ys)]
     const { clientWidth, clientHeight } = canvas
-    const k = 0.8 * Math.min(clientWidth / Math.max(right - left, 1e-4), clientHeight / Math.max(bottom - top, 1e-4))
+    const k =
+      0.8 *
+      Math.min(clientWidth / Math.max(right - left, LEAST_VIEW), clientHeight / Math.max(bottom - top, LEAST_VIEW))
     zoom.transform(
       /** @type {any} */ (selected),
       d3.zoomIdentity
         .translate(clientWidth / 2, clientHeight / 2)
-        .scale(Math.min(Math.max(k, clientWidth), MAX_SCALE))
+        .scale(Math.min(Math.max(k, Math.min(clientWidth, clientHeight)), MAX_SCALE))
         .translate(-(left + right) / 2, -(top + bottom) / 2),
     )
   }
@@ -128,7 +134,7 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
       if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
         canvas.width = Math.round(width * ratio)
         canvas.height = Math.round(height * ratio)
-        zoom.scaleExtent([width, MAX_SCALE])
+        zoom.scaleExtent([Math.min(width, height), MAX_SCALE])
       }
       const style = getComputedStyle(view)
       /** @param {string} name */
@@ -152,9 +158,9 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
       context.font = '600 11px system-ui, sans-serif'
       context.textAlign = 'center'
       context.textBaseline = 'middle'
-      for (const cluster of clusters.sort((a, b) => b.all - a.all)) {
+      for (const cluster of clusters) {
         const count = cluster.selected || cluster.all
-        const radius = count === 1 ? 4 : 6 + 16 * Math.sqrt(count / most)
+        const radius = radiusOf(cluster, most)
         context.beginPath()
         context.arc(cluster.x, cluster.y, radius, 0, 2 * Math.PI)
         context.fillStyle = colour(cluster.selected > 0 ? 'mark' : 'faded')
@@ -196,7 +202,7 @@ const wordsOf = (entries, { size, placed, counts }) => {
   const { values } = entries.columns.state
   const states = d3.range(1, values.length).filter((code) => counts.state[code] > 0)
   const most = states.sort((a, b) => counts.state[b] - counts.state[a]).slice(0, 3)
-  const where = most.map((code) => `${values[code].slice(0, 40)} ${digits(counts.state[code])}`).join(', ')
+  const where = most.map((code) => `${isolated(values[code].slice(0, 40))} ${digits(counts.state[code])}`).join(', ')
   const without = size > placed ? ` ${entriesIn(size - placed)} without a place.` : ''
   return `${entriesIn(placed)} on the map.${where === '' ? '' : ` The most: ${where}.`}${without}`
 }

@@ -1,5 +1,5 @@
 // The time line: how many entries were made in each day, week or longer, and a brush that selects some of it.
-import { byId, dayOf, entriesIn, inputById, setText } from './dom.js'
+import { byId, dayOf, digits, entriesIn, inputById, setText } from './dom.js'
 
 /** @typedef {import('./entries.js').Entries} Entries */
 /** @typedef {import('./selection.js').Selection} Selection */
@@ -143,7 +143,6 @@ const wordsOf = ({ name, starts }, { size, selectedBins }) => {
   if (first === -1) return 'No entries in this time.'
   const last = counts.findLastIndex((count) => count > 0)
   const most = d3.maxIndex(counts)
-  return `${entriesIn(size)}, by ${name} from ${dayOf(starts[first])} to ${dayOf(starts[last])} (UTC). The most, ${entriesIn(
-    counts[most],
-  )}, in the ${name} of ${dayOf(starts[most])}.`
+  const span = `from ${dayOf(starts[first])} to ${dayOf(starts[last])} (UTC)`
+  return `${entriesIn(size)}, by ${name}, ${span}. The ${name} of ${dayOf(starts[most])} has the most: ${digits(counts[most])}.`
 }
