@@ -20,6 +20,7 @@ t.test('the demo starts, its banner’s curl line works, and SIGTERM shuts it do
   const child = start(t, {}, { covered: true })
   const [, key, url] = await printed(child, /curl -H 'Authorization: Bearer (\S+)' '(\S+)'/)
   t.match(child.output(), /Docs {2}http:\/\/127\.0\.0\.1:\d+\/docs/)
+  t.match(child.output(), new RegExp(`  Look  http://127\\.0\\.0\\.1:\\d+/explore#key=${key}\n`))
   t.equal(child.output().match(/^ {2}Key {3}fda_/gm)?.length, 2)
 
   const response = await fetch(url as string, { headers: { authorization: `Bearer ${key}` } })
@@ -151,6 +152,7 @@ t.test('on MongoDB the banner says how to issue a key, and a failure to create i
   server.errors.set('createIndexes', 85)
   const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
   const [, url] = await printed(child, /field-data-api on (\S+) \(MongoDB database test\)/)
+  t.match(child.output(), `  Look  ${url}/explore\n`)
   t.match(child.output(), /^ {2}Key {3}npx field-data-api keys issue --organisation ID --name NAME$/m)
   await printed(child, /missing indexes were not created/)
   t.equal((await fetch(`${url}/health/live`)).status, 200)
@@ -171,10 +173,11 @@ t.test('a stop while it makes indexes, or asks whether the database is there, is
   }
 })
 
-t.test('no index is created if the settings say so', async (t) => {
+t.test('no index is created and no page is named if the settings say so', async (t) => {
   const server = await WireServer.for(t)
-  const child = start(t, { MONGODB_URI: server.uri, ENSURE_INDEXES: 'false' }, { covered: true })
+  const child = start(t, { MONGODB_URI: server.uri, ENSURE_INDEXES: 'false', EXPLORE: 'false' }, { covered: true })
   const [, url] = await printed(child, /field-data-api on (\S+) /)
+  t.notMatch(child.output(), '/explore')
   t.equal((await fetch(`${url}/health/ready`)).status, 200)
   t.notOk(server.commands.some((command) => 'createIndexes' in command))
 })

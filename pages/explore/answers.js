@@ -1,5 +1,5 @@
 // The answers to the chosen form: loaded when it is chosen, and drawn as bars for each question.
-import { records } from './api.js'
+import { Refused, records } from './api.js'
 import { barList } from './bars.js'
 import { byId, digits, element, entriesIn, setText } from './dom.js'
 import { LIMIT } from './entries.js'
@@ -56,7 +56,7 @@ export const formAnswers = (onChange) => {
       words.textContent = `The answers of the selected entries to this form. They show, and do not filter.${left}`
     } catch (error) {
       words.textContent = `The answers could not all be loaded: ${digits(count)} of ${entriesIn(rowOf.size)} are here. ${
-        error instanceof TypeError ? 'The connection broke.' : /** @type {Error} */ (error).message
+        error instanceof Refused ? error.message : 'The connection broke.'
       }`
       again.hidden = false
     }

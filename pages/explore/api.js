@@ -72,7 +72,7 @@ const pause = () =>
  * @param {string} name of the export
  * @param {URLSearchParams} parameters
  * @returns {AsyncGenerator<any[], void>}
- * @throws {Refused} at its beginning, {TypeError} if the connection breaks
+ * @throws {Refused} at its beginning, {TypeError} or {SyntaxError} if the connection breaks
  */
 export async function* records(name, parameters) {
   const { body } = await request(`exports/${name}.ndjson`, parameters)
@@ -95,6 +95,8 @@ export async function* records(name, parameters) {
       pausedAt = performance.now()
     }
     yield parsed
-    if (done) return
+    if (!done) continue
+    if (rest !== '') throw new TypeError('The last line was cut off')
+    return
   }
 }

@@ -75,6 +75,7 @@ const redraw = () => {
   })
   setText(byId('count'), `${digits(selection.size)} of ${digits(entries.size)} entries`)
   byId('notes').textContent = [
+    isLoading && total !== undefined && `Loading ${digits(Math.min(total, LIMIT))} entries…`,
     isCut && `These are the newest ${digits(LIMIT)}${total === undefined ? '' : ` of ${digits(total)}`} entries.`,
     entries.unreadable > 0 &&
       `${digits(entries.unreadable)} more cannot be shown, because they do not fit the contract.`,
@@ -113,13 +114,16 @@ const load = async () => {
     await loadEntries(entries, onMore)
     isLoading = false
     say(entries.size === 0 ? 'This organisation has no entries yet.' : '')
+    byId('explorer').hidden = entries.size === 0
     map.fitUnlessMoved(entries)
     redraw()
     performance.mark('explore:complete')
   } catch (error) {
     const goOn = element('button', { type: 'button', id: 'go-on', textContent: 'Go on' })
     goOn.addEventListener('click', load)
-    say(`${/** @type {Error} */ (error).message} ${digits(entries.size)} entries are here, and more are missing.`, goOn)
+    const missing =
+      total === undefined ? 'entries are here, and more are missing' : `of ${digits(total)} entries are here`
+    say(`${/** @type {Error} */ (error).message} ${digits(entries.size)} ${missing}.`, goOn)
     schedule()
   } finally {
     isLoading = false

@@ -1,8 +1,9 @@
 // The map: outlines, clusters of entries, zoom, pan, and a box that selects.
-import { clustersIn, radiusOf } from './clusters.js'
+import { clustersIn } from './clusters.js'
 import { byId, digits, entriesIn, isolated, setText } from './dom.js'
 import { toLatitude, toX, toY } from './entries.js'
 import { mapBox } from './map-box.js'
+import { drawPicture } from './map-picture.js'
 import { loadOutlines } from './outlines.js'
 
 /** @typedef {import('./entries.js').Entries} Entries */
@@ -23,7 +24,6 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
   const view = byId('map-view')
   view.tabIndex = 0
   const canvas = /** @type {HTMLCanvasElement} */ (byId('map-canvas'))
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'))
   const selected = d3.select(canvas)
   /** @type {Awaited<ReturnType<typeof loadOutlines>> | undefined} */
   let outlines
@@ -94,6 +94,21 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
     else zoom.scaleBy(/** @type {any} */ (selected), 3, [nearest.x, nearest.y])
   })
 
+  /** The boxes to draw: that which is being drawn, or the one that selects. @param {Box | undefined} bbox */
+  const boxes = (bbox) => {
+    const drawn = box.drawn()
+    if (drawn !== undefined) return [drawn]
+    if (bbox === undefined) return []
+    const [west, south, east, north] = bbox
+    const [top, bottom] = [north, south].map((latitude) => transform.applyY(toY(latitude)))
+    // A box across the 180th meridian goes on at the other side.
+    const ranges = west <= east ? [[west, east]] : [[west, 180]].concat([[-180, east]])
+    return ranges.map((range) => {
+      const [left, right] = range.map((longitude) => transform.applyX(toX(longitude)))
+      return /** @type {import('./map-box.js').Pixels} */ ([left, top, right, bottom])
+    })
+  }
+
   /** Shows the entries, or all of the world if there are none. @param {Entries} entries @param {number} outliers the part on each side that may be left out */
   const fit = ({ xs, ys, size }, outliers) => {
     /** @param {Float64Array} places */
@@ -136,61 +151,8 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
         canvas.height = Math.round(height * ratio)
         zoom.scaleExtent([Math.min(width, height), MAX_SCALE])
       }
-      const style = getComputedStyle(view)
-      /** @param {string} name */
-      const colour = (name) => style.getPropertyValue(`--${name}`)
-      const { k, x, y } = transform
-      context.setTransform(1, 0, 0, 1, 0, 0)
-      context.clearRect(0, 0, canvas.width, canvas.height)
-      if (outlines !== undefined) {
-        context.setTransform(ratio * k, 0, 0, ratio * k, ratio * x, ratio * y)
-        context.fillStyle = colour('land')
-        context.fill(outlines.land)
-        context.strokeStyle = colour('border')
-        context.lineWidth = 0.6 / k
-        context.stroke(outlines.states)
-        context.lineWidth = 1.4 / k
-        context.stroke(outlines.countries)
-      }
-      context.setTransform(ratio, 0, 0, ratio, 0, 0)
       clusters = clustersIn(entries, selection.fails, transform, width, height)
-      const most = Math.max(d3.max(clusters, ({ all }) => all) ?? 1, 2)
-      context.font = '600 11px system-ui, sans-serif'
-      context.textAlign = 'center'
-      context.textBaseline = 'middle'
-      for (const cluster of clusters) {
-        const count = cluster.selected || cluster.all
-        const radius = radiusOf(cluster, most)
-        context.beginPath()
-        context.arc(cluster.x, cluster.y, radius, 0, 2 * Math.PI)
-        context.fillStyle = colour(cluster.selected > 0 ? 'mark' : 'faded')
-        context.globalAlpha = 0.82
-        context.fill()
-        context.globalAlpha = 1
-        if (radius < 9) continue
-        context.fillStyle = colour(cluster.selected > 0 ? 'on-mark' : 'text')
-        context.fillText(count < 1000 ? String(count) : d3.format('.2~s')(count), cluster.x, cluster.y)
-      }
-      context.strokeStyle = colour('text')
-      context.lineWidth = 1.5
-      context.setLineDash([5, 3])
-      const drawn = box.drawn()
-      if (drawn !== undefined) context.strokeRect(drawn[0], drawn[1], drawn[2] - drawn[0], drawn[3] - drawn[1])
-      else if (bbox !== undefined) {
-        const [west, south, east, north] = bbox
-        // A box across the 180th meridian goes on at the other side.
-        for (const [from, to] of west <= east
-          ? [[west, east]]
-          : [
-              [west, 180],
-              [-180, east],
-            ]) {
-          const [left, right] = [transform.applyX(toX(from)), transform.applyX(toX(to))]
-          const [top, bottom] = [transform.applyY(toY(north)), transform.applyY(toY(south))]
-          context.strokeRect(left, top, right - left, bottom - top)
-        }
-      }
-      context.setLineDash([])
+      drawPicture(canvas, { outlines, clusters, transform, ratio, boxes: boxes(bbox) })
       byId('box-clear').hidden = bbox === undefined
       setText(byId('map-words'), wordsOf(entries, selection))
     },

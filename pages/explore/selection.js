@@ -16,7 +16,6 @@ export const bits = { status: 1, form: 2, project: 4, dispatch: 8, agent: 16, st
  * @property {number} size how many entries pass all filters
  * @property {number} placed how many of them have a place on the map
  * @property {Record<import('./entries.js').Dimension, Uint32Array>} counts of each value, by the other filters
- * @property {Uint32Array} states of each state, by all filters
  * @property {Uint32Array} bins of each bin of the time line, by the other filters
  * @property {Uint32Array} selectedBins of each bin, by all filters
  */
@@ -68,7 +67,7 @@ export const select = (entries, filters, bins, fails) => {
     if (longitudes[row] >= -180) placed += 1
     selected += 1
   }
-  return { fails, size: selected, placed, counts, states: counts.state, bins: allBins, selectedBins }
+  return { fails, size: selected, placed, counts, bins: allBins, selectedBins }
 }
 
 /** Some rows of a selection, from a position on. @param {Selection} selection @param {number} size of all entries @param {number} from @param {number} count */
