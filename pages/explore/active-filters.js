@@ -21,7 +21,7 @@ export const activeFilters = (change) => {
       const active = choices.flatMap((name) => {
         const value = filters[name]
         if (value === undefined) return []
-        return [[`${name}: ${short(entries.labelOf(value))}`, { [name]: undefined }]]
+        return [[`${name}: ${short(entries.labelOf(name, value))}`, { [name]: undefined }]]
       })
       const { createdSince, createdBefore, bbox } = filters
       if (createdSince !== undefined || createdBefore !== undefined) {

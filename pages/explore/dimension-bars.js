@@ -33,22 +33,12 @@ export const dimensionBars = (onPick) => {
         const count = counts[dimension]
         const codes = d3.range(values.length).filter((code) => totals[code] > 0)
         codes.sort((a, b) => count[b] - count[a] || totals[b] - totals[a])
-        const bars = codes.map((code) => {
-          const value = values[code]
-          return {
-            value,
-            label: dimension === 'state' && value !== '' ? value : entries.labelOf(value),
-            count: count[code],
-          }
-        })
+        /** @param {string} value @param {number} count */
+        const bar = (value, count) => ({ value, label: entries.labelOf(dimension, value), count })
+        const bars = codes.map((code) => bar(values[code], count[code]))
         const chosen = choice && filters[choice]
-        const isUnknown = chosen !== undefined && !bars.some(({ value }) => value === chosen)
-        if (isUnknown)
-          bars.unshift({
-            value: /** @type {string} */ (chosen),
-            label: entries.labelOf(/** @type {string} */ (chosen)),
-            count: 0,
-          })
+        // An address may name what no entry has.
+        if (chosen !== undefined && !bars.some(({ value }) => value === chosen)) bars.unshift(bar(chosen, 0))
         const left = bars.filter(({ count }) => count > 0).length
         list.draw(bars, chosen, `${digits(left)} of ${digits(bars.length)} have entries.`)
       }

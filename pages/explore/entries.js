@@ -69,8 +69,10 @@ export class Entries {
   placed = 0
   /** How many records the service could not show. */
   unreadable = 0
-  /** The names of other records, by their ids. @type {Map<string, string>} */
-  names = new Map()
+  /** The names of records by their ids, which may be the same in two lists. */
+  names = /** @type {Record<Dimension, Map<string, string>>} */ (
+    Object.fromEntries(dimensions.map((name) => [name, new Map()]))
+  )
 
   /** @param {any} record a line of the export */
   add(record) {
@@ -94,16 +96,16 @@ export class Entries {
     if (isPlaced) this.placed += 1
   }
 
-  /** A value as people call it. @param {string} value */
-  labelOf(value) {
+  /** A value as people call it. @param {Dimension} dimension @param {string} value */
+  labelOf(dimension, value) {
     if (value === '') return '(none)'
-    const label = this.names.get(value) ?? value
+    const label = this.names[dimension].get(value) ?? value
     return label.trim() === '' ? `“${label}”` : label
   }
 
   /** @param {Dimension} dimension @param {number} row */
   labelAt(dimension, row) {
     const { codes, values } = this.columns[dimension]
-    return this.labelOf(values[codes[row]])
+    return this.labelOf(dimension, values[codes[row]])
   }
 }

@@ -5,8 +5,13 @@ import { LIMIT } from './entries.js'
 /** @typedef {import('./entries.js').Entries} Entries */
 
 const FIELDS = 'status,form,project,dispatch,agent,location,createdAt'
-/** The lists whose records have names, with the fields that make them. */
-const NAMED = { forms: 'name', projects: 'name', dispatches: 'name', agents: 'firstName,lastName' }
+/** The lists whose records have names, with what entries call them and the fields that make the name. */
+const NAMED = /** @type {const} */ ([
+  ['forms', 'form', 'name'],
+  ['projects', 'project', 'name'],
+  ['dispatches', 'dispatch', 'name'],
+  ['agents', 'agent', 'firstName,lastName'],
+])
 
 /** How many entries the organisation has. */
 export const totalOfEntries = async () => {
@@ -23,12 +28,12 @@ export const organisationName = async () => {
 /** Names are a convenience: without them there are ids. @param {Entries} entries */
 export const loadNames = (entries) =>
   Promise.allSettled(
-    Object.entries(NAMED).map(async ([list, fields]) => {
+    NAMED.map(async ([list, dimension, fields]) => {
       const parameters = new URLSearchParams({ fields, sortOrder: 'desc', limit: String(LIMIT), unreadable: 'skip' })
       for await (const some of records(list, parameters)) {
         for (const { id, name, firstName = '', lastName = '' } of some) {
           const label = name ?? `${firstName} ${lastName}`.trim()
-          if (label) entries.names.set(id, label)
+          if (label) entries.names[dimension].set(id, label)
         }
       }
     }),

@@ -49,6 +49,8 @@ export const mapBox = (canvas, select, redraw) => {
     setTimeout(setActive, 0, false) // after the click that this is, too
     select(box)
   })
+  // Otherwise a quick drag by touch goes on as a swipe, and the browser takes the next tap for its end.
+  canvas.addEventListener('touchmove', (event) => drag && event.preventDefault(), { passive: false })
   canvas.addEventListener('pointercancel', () => {
     drag = undefined
     redraw()
