@@ -39,19 +39,15 @@ export const protectPages = (app: FastifyInstance, contentSecurityPolicy: readon
 
 /** Serves a file from memory. It is compressed when somebody first asks for it. */
 export const serve = (app: FastifyInstance, path: string, body: Buffer, cacheControl = 'no-cache'): void => {
-  const compressed: { [coding in Coding]?: Promise<Buffer> } = {}
+  const compressed: { [coding in Coding]?: Buffer } = {}
   const headers = { 'content-type': TYPES[extname(path)], 'cache-control': cacheControl, vary: 'accept-encoding' }
   app.get(path, { schema: { hide: true } }, async (request, reply) => {
     reply.headers(headers)
     const coding = acceptedCoding(request)
     if (coding === undefined) return body
-    compressed[coding] ??= compress(body, coding, LEVEL).catch((error) => {
-      delete compressed[coding] // the next request tries again
-      throw error
-    })
-    const bytes = await compressed[coding]
+    compressed[coding] ??= await compress(body, coding, LEVEL)
     reply.header('content-encoding', coding)
-    return bytes
+    return compressed[coding]
   })
 }
 
