@@ -16,6 +16,7 @@ import { compressionPlugin } from './plugins/compression.js'
 import { corsPlugin } from './plugins/cors.js'
 import { deprecationPlugin } from './plugins/deprecation.js'
 import { docsPagePlugin } from './plugins/docs-page.js'
+import { explorePagePlugin } from './plugins/explore-page.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { keyAuthPlugin } from './plugins/key-auth.js'
 import { metricsPlugin } from './plugins/metrics.js'
@@ -90,6 +91,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(deprecationPlugin)
   await app.register(openapiPlugin, { resources: Object.values(resources) })
   await app.register(docsPagePlugin)
+  if (config.explore) await app.register(explorePagePlugin)
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)

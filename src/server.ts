@@ -129,6 +129,7 @@ const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey
     '',
     `field-data-api on ${url} (${app.store.description}${isReachable ? '' : ', which cannot be reached'})`,
     `  Docs  ${url}/docs`,
+    ...(config.explore ? [`  Look  ${url}/explore${first ? `#key=${first.key}` : ''}`] : []),
     ...(first ? [`  Try   curl -H 'Authorization: Bearer ${first.key}' '${url}/v1/entries?perPage=1'`] : []),
     ...demoKeys.map(({ organisation, key }) => `  Key   ${key}  ${organisation.name}`),
     ...(config.mongo ? ['  Key   npx field-data-api keys issue --organisation ID --name NAME'] : []),

@@ -20,6 +20,7 @@ t.test('the demo starts, its banner’s curl line works, and SIGTERM shuts it do
   const child = start(t, {}, { covered: true })
   const [, key, url] = await printed(child, /curl -H 'Authorization: Bearer (\S+)' '(\S+)'/)
   t.match(child.output(), /Docs {2}http:\/\/127\.0\.0\.1:\d+\/docs/)
+  t.match(child.output(), new RegExp(`  Look  http://127\\.0\\.0\\.1:\\d+/explore#key=${key}\n`))
   t.equal(child.output().match(/^ {2}Key {3}fda_/gm)?.length, 2)
 
   const response = await fetch(url as string, { headers: { authorization: `Bearer ${key}` } })
@@ -141,6 +142,7 @@ t.test(
     const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
     const [, url] = await printed(child, /field-data-api on (\S+) \(MongoDB database test, which cannot be reached\)/)
     t.notMatch(child.output(), /fda_/)
+    t.match(child.output(), `  Look  ${url}/explore\n`)
     t.equal((await fetch(`${url}/health/live`)).status, 200)
     await printed(child, /"reason":"connect ECONNREFUSED/)
     // The next try comes 2 s later, and fails too.
@@ -166,8 +168,9 @@ t.test(
 t.test('on MongoDB the banner says how to issue a key, and a failure to create indexes stops nothing', async (t) => {
   const server = await WireServer.for(t)
   server.errors.set('createIndexes', 85)
-  const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
+  const child = start(t, { MONGODB_URI: server.uri, EXPLORE: 'false' }, { covered: true })
   const [, url] = await printed(child, /field-data-api on (\S+) \(MongoDB database test\)/)
+  t.notMatch(child.output(), '/explore')
   t.match(child.output(), /^ {2}Key {3}npx field-data-api keys issue --organisation ID --name NAME$/m)
   await printed(child, /missing indexes were not created/)
   t.equal((await fetch(`${url}/health/live`)).status, 200)

@@ -106,6 +106,11 @@ const settings = {
       'How long the change feed tells of a deletion, in days. An older cursor gets a 410. The service sets it in the database when it starts; commands use it only where nothing is set yet.',
     ),
   },
+  explore: oneOf('EXPLORE', 'true', ['true', 'false'])
+    .about(
+      'Whether the service has the page `/explore`, which shows the entries of an organisation to who has its key.',
+    )
+    .as((word) => word === 'true'),
   projectDefaults: oneOf('PROJECT_DEFAULTS', 'usual', ['usual', 'literal']).about(
     'Paging defaults of the project list: `usual` is page 1 with 50 records, `literal` is page 50 with 1 record, as the contract states them.',
   ),

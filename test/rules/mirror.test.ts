@@ -29,6 +29,7 @@ const COVERED_ELSEWHERE: Record<string, string> = {
   'src/pipelines/sync': 'sync/feed, sync/digest and service/plans',
   'src/plugins/json-only': 'plugins/problems',
   'src/plugins/openapi-components': 'plugins/openapi',
+  'src/plugins/page-files': 'plugins/docs-page and plugins/explore-page',
   'src/release': 'plugins/request-log and cli',
   'src/routes/index': 'plugins/openapi',
   'src/routes/responses': 'routes/operations-revalidation and plugins/openapi',
