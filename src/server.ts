@@ -1,7 +1,7 @@
 // The process: reads the settings, opens the store, starts the application, and shuts down on signals.
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import closeWithGrace from 'close-with-grace'
+import closeWithGrace, { type Signals } from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
 import { type Config, ConfigError, loadConfig } from './config/config.js'
@@ -42,11 +42,14 @@ const start = async (settings: Config): Promise<void> => {
     // An error of the system is caused by the settings, such as a port in use. Any other error is a bug.
     throw error.syscall ? new ConfigError([`HOST ${config.host}, PORT ${config.port}: ${error.message}`]) : error
   })
-  closeWithGrace({ delay: GRACE_MS, logger: app.log }, async ({ err, signal }) => {
+  const { shutdownDelayMs } = config
+  const skip: Signals[] = shutdownDelayMs > 0 ? ['SIGTERM'] : []
+  const grace = closeWithGrace({ delay: GRACE_MS, logger: app.log, skip }, async ({ err, signal }) => {
     app.log.info({ err, signal }, 'closing')
     await app.close()
     await app.store.close()
   })
+  if (shutdownDelayMs > 0) closeAfterDelay(app, shutdownDelayMs, grace.close)
   // The service already responds while the banner waits for the database, for MONGODB_TIMEOUT_MS if it cannot be
   // reached.
   const isReachable = await app.store.ping().then(
@@ -57,6 +60,21 @@ const start = async (settings: Config): Promise<void> => {
   process.stdout.write(banner(config, app, demoKeys, isReachable))
   app.log.info({ connections: config.maxConnections }, 'the largest number of connections from callers')
   prepareDatabase(app.store, config.mongo?.ensureIndexes === true, app.log)
+}
+
+/** On SIGTERM the service is no longer ready, and closes after a delay or at the second SIGTERM. The third one ends it at once. */
+const closeAfterDelay = (app: FastifyInstance, ms: number, close: () => void): void => {
+  process.once('SIGTERM', () => {
+    app.isLeaving = true
+    app.log.info({ ms }, 'closing after a delay')
+    const end = (): void => {
+      clearTimeout(timer)
+      process.off('SIGTERM', end)
+      close()
+    }
+    const timer = setTimeout(end, ms)
+    process.on('SIGTERM', end)
+  })
 }
 
 /** How many files are left for callers, if the system limits how many the process may open. */
@@ -95,7 +113,7 @@ const prepareDatabase = async (store: Store, ensureIndexes: boolean, log: Fastif
           'the database failed: missing indexes were not created, so filters and sorts may be slow',
         )
       }
-      await setTimeout(RETRY_MS, undefined, { ref: false })
+      await sleep(RETRY_MS, undefined, { ref: false })
     }
   }
 }

@@ -51,7 +51,10 @@ export const problems = {
     status: 503,
     when: 'Too many requests with this key, or of its organisation, are running or waiting, too many of its responses have not been read yet, or too many unknown keys are being looked up; Retry-After says when to try again',
   },
-  service_unavailable: { status: 503, when: 'The database cannot be reached; Retry-After says when to try again' },
+  service_unavailable: {
+    status: 503,
+    when: 'The database cannot be reached, or, for `/health/ready`, the service is about to stop; Retry-After says when to try again',
+  },
   query_timeout: { status: 503, when: 'The database took too long; a narrower filter may help' },
   http_version_not_supported: { status: 505, when: 'The request is neither HTTP/1.0 nor HTTP/1.1' },
 } as const satisfies Record<string, { status: number; when: string }>

@@ -1,7 +1,8 @@
 // The HTTP server under the application. It handles one request of a connection at a time, in the order in which they
 // arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read.
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { Server as Listener, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /** A connection on which nothing moves for this long is closed: no request arrives, or the caller does not read. */
 const IDLE_MS = 10_000
@@ -15,6 +16,9 @@ const REQUEST_MS = 30_000
 const CHECK_INTERVAL_MS = 5000
 /** How many pipelined requests of a connection may wait. It is closed after the response to the last of them. */
 const MAX_WAITING = 100
+/** A server stops listening after this many turns of the event loop without a new connection, or after this long. */
+const QUIET_TURNS = 3
+const LONGEST_STOP_MS = 1000
 
 /** What is going on on one connection. */
 interface Connection {
@@ -104,4 +108,32 @@ const connectionOf = (socket: Socket): Connection => {
   const connection = connections.get(socket) ?? { responses: [] }
   connections.set(socket, connection)
   return connection
+}
+
+/**
+ * Stops listening, and resets no connection that the system has accepted already. Node takes over one of them in each turn of
+ * the event loop, so requests wait meanwhile: that keeps the turns short, and callers who wait open no further connections.
+ */
+export const stopListening = async (server: Server): Promise<void> => {
+  if (!server.listening) return
+  let accepted = 0
+  server.on('connection', () => {
+    accepted += 1
+  })
+  const listeners = server.listeners('request') as RequestListener[]
+  const waiting: Parameters<RequestListener>[] = []
+  server.removeAllListeners('request').on('request', (...request) => waiting.push(request))
+  const end = performance.now() + LONGEST_STOP_MS
+  for (let quiet = 0; quiet < QUIET_TURNS && performance.now() < end; quiet++) {
+    const before = accepted
+    await nextTurn()
+    if (accepted > before) quiet = -1
+  }
+  // The server's own close() would end connections whose requests are still on their way.
+  Listener.prototype.close.call(server)
+  server.removeAllListeners('request')
+  for (const listener of listeners) {
+    server.on('request', listener)
+    for (const request of waiting) listener(...request)
+  }
 }

@@ -1,26 +1,30 @@
 // Graceful shutdown: running requests get their responses, then every connection is closed. That includes connections
 // on which a caller has sent nothing or half a request: they would keep the process alive for as long as the caller
 // likes.
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { whenOver } from '../http/caller.js'
+import { stopListening } from '../http/server.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
     /** Aborts as soon as the service begins to close, so that requests which wait for something can end. */
     closing: AbortSignal
+    /** Whether the service stops or will stop soon, so that no new callers should come. It still serves those that do. */
+    isLeaving: boolean
   }
 }
 
 const CHECK_INTERVAL_MS = 50
-/** After this many checks the service stops listening even if requests still arrive. */
+/** After this many checks the service goes on to close even if requests still arrive. */
 const MAX_CHECKS = 20
 
 export const closingPlugin = fp(
   async (app: FastifyInstance) => {
     const closing = new AbortController()
     app.decorate('closing', closing.signal)
+    app.decorate('isLeaving', false)
     let running = 0
     let received = 0
     app.addHook('onRequest', (_request, reply, next) => {
@@ -31,15 +35,23 @@ export const closingPlugin = fp(
       })
       next()
     })
-    app.addHook('preClose', async () => {
-      closing.abort()
-      // Requests that have arrived but are not read yet are lost when listening stops, so wait until none comes any
-      // more.
+    /** Waits until no request runs and none comes any more. */
+    const quiet = async (): Promise<void> => {
       let receivedBefore = -1
       for (let checks = 0; checks < MAX_CHECKS && (running > 0 || received > receivedBefore); checks++) {
         receivedBefore = received
         await setTimeout(CHECK_INTERVAL_MS)
       }
+    }
+    app.addHook('preClose', async () => {
+      app.isLeaving = true
+      closing.abort()
+      // Each response now ends its connection. New callers are served until those that know the service have gone.
+      await quiet()
+      await stopListening(app.server)
+      await quiet()
+      // What has arrived by now is read first, because idle connections are closed next.
+      await setImmediate()
       const timer = setInterval(() => {
         if (running > 0) return
         app.server.closeAllConnections()

@@ -53,7 +53,9 @@ t.test('what waits for something is told that the service closes while its conne
   const listening: boolean[] = []
   app.closing.addEventListener('abort', () => listening.push(app.server.listening))
   t.notOk(app.closing.aborted)
+  t.notOk(app.isLeaving)
   await app.close()
+  t.ok(app.isLeaving)
   t.same(listening, [true])
 })
 
