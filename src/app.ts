@@ -18,6 +18,7 @@ import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { keyAuthPlugin } from './plugins/key-auth.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
+import { rateLimitPlugin } from './plugins/rate-limit.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
 import { requestChecksPlugin } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
@@ -87,6 +88,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     await json.register(
       async (v1) => {
         await v1.register(keyAuthPlugin, { keys })
+        if (config.rateLimit !== undefined) await v1.register(rateLimitPlugin, { quota: config.rateLimit })
         await v1.register(admissionPlugin, { memory: config.responseMemory })
         resourceRoutes(v1)
       },

@@ -91,6 +91,12 @@ const settings = {
       'Memory for responses that their callers have not read yet, in MiB. One key may use a quarter of it. Requests beyond it fail with 503.',
     )
     .as((mib) => mib * 1024 * 1024),
+  rateLimit: setting<number | undefined>(
+    'RATE_LIMIT',
+    Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  ).about(
+    'How many requests a minute one key may send to this instance. Further ones fail with 429. If it is not set, there is no such limit.',
+  ),
   maxPerPage: integer('MAX_PER_PAGE', 1000, [50, 10_000]).about('Largest page size that a request may ask for.'),
   totalMaxAgeMs: integer('TOTAL_MAX_AGE_MS', 30_000, [0, 600_000]).about(
     'How old the `total` of a list may be, in milliseconds. With 0 it is counted for every request. Whatever the setting, no total is older than twenty times the time that counting it took.',

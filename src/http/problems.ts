@@ -39,6 +39,10 @@ export const problems = {
     when: 'A cursor or a changedSince is older than the deletions that the service remembers; begin again with cursor=* or changedSince=1970-01-01T00:00:00Z',
   },
   uri_too_long: { status: 414, when: 'The URL is longer than 8000 bytes' },
+  rate_limited: {
+    status: 429,
+    when: 'The key has sent as many requests as it may in a minute; Retry-After says when to try again',
+  },
   header_fields_too_large: {
     status: 431,
     when: 'A header is longer than its limit, or all headers together are larger than 16 KiB',
