@@ -18,7 +18,7 @@ export const rateLimitPlugin = fp(
       if (limit.use(scope.keyId, COST)) return next()
       const { seconds } = limit.state(scope.keyId)
       next(
-        problem('rate_limited', `A key may send ${quota} requests in ${WINDOW_S} s`, {
+        problem('rate_limited', `The rate limit of a key is ${quota} in ${WINDOW_S} s`, {
           headers: { 'retry-after': String(seconds) },
         }),
       )

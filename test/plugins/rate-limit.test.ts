@@ -17,7 +17,7 @@ t.test('responses say how many requests are left, and further ones are refused b
   const refused = await get('/v1/entries', A)
   t.match([refused.statusCode, refused.headers.ratelimit], [429, /^"default";r=0;t=(59|60)$/])
   t.match(refused.headers['retry-after'], /^(59|60)$/)
-  t.match(refused.json(), { code: 'rate_limited', detail: 'A key may send 3 requests in 60 s' })
+  t.match(refused.json(), { code: 'rate_limited', detail: 'The rate limit of a key is 3 in 60 s' })
 
   t.match((await get('/v1/entries', B)).headers.ratelimit, /^"default";r=2;/)
   const unknown = await get('/v1/entries')
