@@ -52,7 +52,8 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     trustProxy: config.trustProxy,
-    serverFactory: (listener) => httpServer(listener, { maxConnections: config.maxConnections }),
+    serverFactory: (listener) =>
+      httpServer(listener, { maxConnections: config.maxConnections, urgentPath: '/health/' }),
     // While the service closes, it still serves requests that arrive, and then closes their connections.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_URL_BYTES },

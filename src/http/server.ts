@@ -1,5 +1,7 @@
 // The HTTP server under the application. It handles one request of a connection at a time, in the order in which they
-// arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read.
+// arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read. However many
+// callers there are, it takes over new connections soon: Node takes one in each turn of the event loop, so the turns are
+// kept short.
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { Server as Listener, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -16,6 +18,10 @@ const REQUEST_MS = 30_000
 const CHECK_INTERVAL_MS = 5000
 /** How many pipelined requests of a connection may wait. It is closed after the response to the last of them. */
 const MAX_WAITING = 100
+/** How many requests begin in one turn of the event loop. */
+const BEGIN_PER_TURN = 8
+/** For how many turns in a row no request begins because connections arrive. */
+const MOST_TURNS = 16
 /** A server stops listening after this many turns of the event loop without a new connection, or after this long. */
 const QUIET_TURNS = 3
 const LONGEST_STOP_MS = 1000
@@ -31,13 +37,19 @@ interface Connection {
 const connections = new WeakMap<Socket, Connection>()
 
 interface Options {
+  /** Requests for a path that begins with this begin at once. */
+  urgentPath?: string
   /** Connections beyond this number are closed as soon as they are opened. */
   maxConnections: number
   idleMs?: number
 }
 
 /** @param listener handles a request */
-export const httpServer = (listener: RequestListener, { maxConnections, idleMs = IDLE_MS }: Options): Server => {
+export const httpServer = (
+  listener: RequestListener,
+  { urgentPath, maxConnections, idleMs = IDLE_MS }: Options,
+): Server => {
+  const entrance = new Entrance(listener)
   const server = createServer(
     {
       // HTTP/1.0 requests need no Host header. For HTTP/1.1 the request checks respond with a problem.
@@ -47,13 +59,14 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
-    oneAtATime(listener),
+    oneAtATime(entrance, urgentPath),
   )
   server.maxConnections = maxConnections
   // By default Node drops headers beyond a number, so that no check sees them. Their size has a limit of its own.
   server.maxHeadersCount = 0
   // At the limit, connections without a request are closed to make room for new callers.
   server.on('connection', () => {
+    entrance.isBusy = true
     server.getConnections((_error, count) => {
       if (count >= maxConnections) server.closeIdleConnections()
     })
@@ -68,7 +81,7 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
 
 /** Calls the listener with a request once the response before it is written. */
 const oneAtATime =
-  (listener: RequestListener): RequestListener =>
+  (entrance: Entrance, urgentPath?: string): RequestListener =>
   (request, response) => {
     const connection = connectionOf(request.socket)
     const { responses, afterLast } = connection
@@ -77,20 +90,44 @@ const oneAtATime =
     if (responses.length > 0 && (responses.length > MAX_WAITING || afterLast !== undefined)) return
     responses.push(response)
     if (responses.length > MAX_WAITING) response.setHeader('connection', 'close')
-    if (responses.length === 1) start(response, connection, listener)
+    response.once('close', () => {
+      responses.shift()
+      const [next] = responses
+      if (request.socket.destroyed) return
+      if (next === undefined) connection.afterLast?.()
+      else entrance.enter(next)
+    })
+    if (responses.length > 1) return
+    if (urgentPath !== undefined && request.url?.startsWith(urgentPath)) entrance.begin(response)
+    else entrance.enter(response)
   }
 
-const start = (response: ServerResponse, connection: Connection, listener: RequestListener): void => {
-  const { req: request } = response
-  response.once('close', () => {
-    connection.responses.shift()
-    const [next] = connection.responses
-    if (request.socket.destroyed) return
-    if (next === undefined) connection.afterLast?.()
-    // Let other connections take their turn first.
-    else setImmediate(start, next, connection, listener)
-  })
-  listener(request, response)
+/** Where requests wait for the event loop: a few begin in each turn, and none while connections arrive. */
+class Entrance {
+  /** Whether a connection has arrived in this turn. */
+  isBusy = false
+  #busyTurns = 0
+  #waiting: ServerResponse[] = []
+
+  constructor(readonly listener: RequestListener) {}
+
+  enter(response: ServerResponse): void {
+    if (this.#waiting.push(response) === 1) setImmediate(this.#next)
+  }
+
+  begin(response: ServerResponse): void {
+    if (!response.req.socket.destroyed) this.listener(response.req, response)
+  }
+
+  #next = (): void => {
+    if (this.isBusy && this.#busyTurns < MOST_TURNS) this.#busyTurns += 1
+    else {
+      this.#busyTurns = 0
+      for (const response of this.#waiting.splice(0, BEGIN_PER_TURN)) this.begin(response)
+    }
+    this.isBusy = false
+    if (this.#waiting.length > 0) setImmediate(this.#next)
+  }
 }
 
 /**
@@ -110,19 +147,13 @@ const connectionOf = (socket: Socket): Connection => {
   return connection
 }
 
-/**
- * Stops listening, and resets no connection that the system has accepted already. Node takes over one of them in each turn of
- * the event loop, so requests wait meanwhile: that keeps the turns short, and callers who wait open no further connections.
- */
+/** Stops listening, and resets no connection that the system has accepted already: no request begins while they arrive. */
 export const stopListening = async (server: Server): Promise<void> => {
   if (!server.listening) return
   let accepted = 0
   server.on('connection', () => {
     accepted += 1
   })
-  const listeners = server.listeners('request') as RequestListener[]
-  const waiting: Parameters<RequestListener>[] = []
-  server.removeAllListeners('request').on('request', (...request) => waiting.push(request))
   const end = performance.now() + LONGEST_STOP_MS
   for (let quiet = 0; quiet < QUIET_TURNS && performance.now() < end; quiet++) {
     const before = accepted
@@ -131,9 +162,4 @@ export const stopListening = async (server: Server): Promise<void> => {
   }
   // The server's own close() would end connections whose requests are still on their way.
   Listener.prototype.close.call(server)
-  server.removeAllListeners('request')
-  for (const listener of listeners) {
-    server.on('request', listener)
-    for (const request of waiting) listener(...request)
-  }
 }
