@@ -67,8 +67,12 @@ export type ProblemCode = keyof typeof problems
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
-/** The header of every 503: when to try again, in seconds. */
+/** The header of a 503 that has nothing to do with how many callers there are: when to try again, in seconds. */
 export const RETRY_LATER = { 'retry-after': '2' }
+const LONGEST_RETRY_S = 5
+
+/** The same for a request too many. It differs, so that callers who are refused together do not come back together. */
+export const retryLater = () => ({ 'retry-after': String(1 + Math.floor(Math.random() * LONGEST_RETRY_S)) })
 
 /** A problem that is thrown to become the response. */
 export class ProblemError extends Error {

@@ -21,7 +21,7 @@ const MAX_WAITING = 100
 /** How many requests begin in one turn of the event loop. */
 const BEGIN_PER_TURN = 8
 /** For how many turns in a row no request begins because connections arrive. */
-const MOST_TURNS = 16
+const MOST_TURNS = 64
 /** A server stops listening after this many turns of the event loop without a new connection, or after this long. */
 const QUIET_TURNS = 3
 const LONGEST_STOP_MS = 1000
