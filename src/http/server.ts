@@ -19,7 +19,7 @@ const CHECK_INTERVAL_MS = 5000
 /** How many pipelined requests of a connection may wait. It is closed after the response to the last of them. */
 const MAX_WAITING = 100
 /** How many requests begin in one turn of the event loop. */
-const BEGIN_PER_TURN = 8
+const BEGIN_PER_TURN = 4
 /** For how many turns in a row no request begins because connections arrive. */
 const MOST_TURNS = 64
 /** A server stops listening after this many turns of the event loop without a new connection, or after this long. */
