@@ -10,7 +10,7 @@ import { getRequest, LAST, neverRead, send, statusesIn } from '../support/socket
 const serve = async (
   t: Test,
   listener: RequestListener,
-  options: { maxConnections?: number; idleMs?: number } = {},
+  options: { maxConnections?: number; idleMs?: number; urgentPath?: string } = {},
 ) => {
   const server = httpServer(listener, { maxConnections: 100, ...options })
   server.listen(0, '127.0.0.1')
@@ -112,6 +112,34 @@ t.test('at the limit, connections without a request are closed', async (t) => {
   await closed
   t.same(statusesIn(await send(port, getRequest('/', LAST))), [200], 'a new caller is served')
   half.destroy()
+})
+
+t.test('a few requests begin in each turn of the event loop, and urgent ones before them', async (t) => {
+  const begun: { url: string | undefined; turn: number }[] = []
+  let turn = 0
+  const { server, port } = await serve(
+    t,
+    ({ url }, response) => {
+      begun.push({ url, turn })
+      response.end()
+    },
+    { urgentPath: '/urgent' },
+  )
+  const sockets = Array.from({ length: 21 }, () => connect(port, '127.0.0.1'))
+  for (const _ of sockets) await once(server, 'connection')
+  const ended = sockets.map((socket) => once(socket.resume(), 'close'))
+  const nextTurn = () => {
+    turn += 1
+    immediate = setImmediate(nextTurn)
+  }
+  let immediate = setImmediate(nextTurn)
+  for (const [n, socket] of sockets.entries()) socket.write(getRequest(n < 20 ? '/' : '/urgent', LAST))
+  await Promise.all(ended)
+  clearImmediate(immediate)
+  t.equal(begun.length, 21)
+  t.not(begun.at(-1)?.url, '/urgent')
+  const others = begun.filter(({ url }) => url === '/')
+  for (const each of others) t.ok(others.filter(({ turn }) => turn === each.turn).length <= 4, `turn ${each.turn}`)
 })
 
 t.test('when it stops listening, it serves every connection that the system has accepted', async (t) => {
