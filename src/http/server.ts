@@ -22,8 +22,8 @@ const MAX_WAITING = 100
 const BEGIN_PER_TURN = 4
 /** For how many turns in a row no request begins because connections arrive. */
 const MOST_TURNS = 64
-/** A server stops listening after this many turns of the event loop without a new connection, or after this long. */
-const QUIET_TURNS = 3
+/** A server stops listening when no new connection has come for so long, or after LONGEST_STOP_MS. */
+const QUIET_MS = 10
 const LONGEST_STOP_MS = 1000
 
 /** What is going on on one connection. */
@@ -35,6 +35,7 @@ interface Connection {
 }
 
 const connections = new WeakMap<Socket, Connection>()
+const entrances = new WeakMap<Server, Entrance>()
 
 interface Options {
   /** Requests for a path that begins with this begin at once. */
@@ -61,6 +62,7 @@ export const httpServer = (
     },
     oneAtATime(entrance, urgentPath),
   )
+  entrances.set(server, entrance)
   server.maxConnections = maxConnections
   // By default Node drops headers beyond a number, so that no check sees them. Their size has a limit of its own.
   server.maxHeadersCount = 0
@@ -106,6 +108,8 @@ const oneAtATime =
 class Entrance {
   /** Whether a connection has arrived in this turn. */
   isBusy = false
+  /** Whether no request begins at all. */
+  isHeld = false
   #busyTurns = 0
   #waiting: ServerResponse[] = []
 
@@ -120,7 +124,7 @@ class Entrance {
   }
 
   #next = (): void => {
-    if (this.isBusy && this.#busyTurns < MOST_TURNS) this.#busyTurns += 1
+    if (this.isHeld || (this.isBusy && this.#busyTurns < MOST_TURNS)) this.#busyTurns += 1
     else {
       this.#busyTurns = 0
       for (const response of this.#waiting.splice(0, BEGIN_PER_TURN)) this.begin(response)
@@ -147,19 +151,22 @@ const connectionOf = (socket: Socket): Connection => {
   return connection
 }
 
-/** Stops listening, and resets no connection that the system has accepted already: no request begins while they arrive. */
+/**
+ * Stops listening, and resets no connection that the system has accepted already. No request begins meanwhile, so that callers
+ * who wait open no further connections.
+ */
 export const stopListening = async (server: Server): Promise<void> => {
-  if (!server.listening) return
-  let accepted = 0
+  const entrance = entrances.get(server)
+  if (!server.listening || entrance === undefined) return
+  const begun = performance.now()
+  let last = begun
   server.on('connection', () => {
-    accepted += 1
+    last = performance.now()
   })
-  const end = performance.now() + LONGEST_STOP_MS
-  for (let quiet = 0; quiet < QUIET_TURNS && performance.now() < end; quiet++) {
-    const before = accepted
-    await nextTurn()
-    if (accepted > before) quiet = -1
-  }
+  entrance.isHeld = true
+  do await nextTurn()
+  while (performance.now() < Math.min(last + QUIET_MS, begun + LONGEST_STOP_MS))
+  entrance.isHeld = false
   // The server's own close() would end connections whose requests are still on their way.
   Listener.prototype.close.call(server)
 }

@@ -17,8 +17,10 @@ declare module 'fastify' {
 }
 
 const CHECK_INTERVAL_MS = 50
-/** After this many checks the service goes on to close even if requests still arrive. */
+/** After this many checks the service stops listening even if requests still arrive. */
 const MAX_CHECKS = 20
+/** After this many more it closes idle connections. Those that were opened last have sent their request by then. */
+const MAX_LAST_CHECKS = 5
 
 export const closingPlugin = fp(
   async (app: FastifyInstance) => {
@@ -35,10 +37,10 @@ export const closingPlugin = fp(
       })
       next()
     })
-    /** Waits until no request runs and none comes any more. */
-    const quiet = async (): Promise<void> => {
+    /** Waits until no request runs and none comes any more, or until so many checks have found some. */
+    const quiet = async (maxChecks: number): Promise<void> => {
       let receivedBefore = -1
-      for (let checks = 0; checks < MAX_CHECKS && (running > 0 || received > receivedBefore); checks++) {
+      for (let checks = 0; checks < maxChecks && (running > 0 || received > receivedBefore); checks++) {
         receivedBefore = received
         await setTimeout(CHECK_INTERVAL_MS)
       }
@@ -47,9 +49,9 @@ export const closingPlugin = fp(
       app.isLeaving = true
       closing.abort()
       // Each response now ends its connection. New callers are served until those that know the service have gone.
-      await quiet()
+      await quiet(MAX_CHECKS)
       await stopListening(app.server)
-      await quiet()
+      await quiet(MAX_LAST_CHECKS)
       // What has arrived by now is read first, because idle connections are closed next.
       await setImmediate()
       const timer = setInterval(() => {
