@@ -22,8 +22,9 @@ const MAX_WAITING = 100
 const BEGIN_PER_TURN = 4
 /** For how many turns in a row no request begins because connections arrive. */
 const MOST_TURNS = 64
-/** A server stops listening when no new connection has come for so long, or after LONGEST_STOP_MS. */
+/** A server stops listening when no new connection has come for so long and so many turns, or after LONGEST_STOP_MS. */
 const QUIET_MS = 10
+const QUIET_TURNS = 3
 const LONGEST_STOP_MS = 1000
 
 /** What is going on on one connection. */
@@ -160,12 +161,17 @@ export const stopListening = async (server: Server): Promise<void> => {
   if (!server.listening || entrance === undefined) return
   const begun = performance.now()
   let last = begun
+  let turns = 0
   server.on('connection', () => {
     last = performance.now()
+    turns = 0
   })
   entrance.isHeld = true
-  do await nextTurn()
-  while (performance.now() < Math.min(last + QUIET_MS, begun + LONGEST_STOP_MS))
+  for (let now = begun; now < begun + LONGEST_STOP_MS; now = performance.now()) {
+    if (turns >= QUIET_TURNS && now > last + QUIET_MS) break
+    turns += 1
+    await nextTurn()
+  }
   entrance.isHeld = false
   // The server's own close() would end connections whose requests are still on their way.
   Listener.prototype.close.call(server)

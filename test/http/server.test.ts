@@ -125,8 +125,12 @@ t.test('a few requests begin in each turn of the event loop, and urgent ones bef
     },
     { urgentPath: '/urgent' },
   )
+  let accepted = 0
+  server.on('connection', () => {
+    accepted += 1
+  })
   const sockets = Array.from({ length: 21 }, () => connect(port, '127.0.0.1'))
-  for (const _ of sockets) await once(server, 'connection')
+  while (accepted < sockets.length) await setTimeout(1)
   const ended = sockets.map((socket) => once(socket.resume(), 'close'))
   const nextTurn = () => {
     turn += 1
