@@ -7,6 +7,8 @@ import { MAX_URL_BYTES } from './http/problems.js'
 import { httpServer } from './http/server.js'
 import { keysOf } from './keys/keys.js'
 import type { LogStream } from './log.js'
+import type { Metrics } from './metrics/catalogue.js'
+import { measuredStore } from './metrics/measured-store.js'
 import { resources } from './pipelines/index.js'
 import { admissionPlugin } from './plugins/admission.js'
 import { closingPlugin } from './plugins/closing.js'
@@ -14,10 +16,13 @@ import { compressionPlugin } from './plugins/compression.js'
 import { corsPlugin } from './plugins/cors.js'
 import { deprecationPlugin } from './plugins/deprecation.js'
 import { docsPagePlugin } from './plugins/docs-page.js'
+import { explorePagePlugin } from './plugins/explore-page.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { keyAuthPlugin } from './plugins/key-auth.js'
+import { metricsPlugin } from './plugins/metrics.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
+import { rateLimitPlugin } from './plugins/rate-limit.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
 import { requestChecksPlugin } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
@@ -34,6 +39,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     config: Config
     store: Store
+    /** Undefined without METRICS_PORT. */
+    metrics: Metrics | undefined
   }
 }
 
@@ -51,7 +58,8 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     trustProxy: config.trustProxy,
-    serverFactory: (listener) => httpServer(listener, { maxConnections: config.maxConnections }),
+    serverFactory: (listener) =>
+      httpServer(listener, { maxConnections: config.maxConnections, urgentPath: '/health/' }),
     // While the service closes, it still serves requests that arrive, and then closes their connections.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_URL_BYTES },
@@ -59,8 +67,12 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     clientErrorHandler,
   })
 
+  const metrics = await metricsOf(config)
+  const measured = metrics === undefined ? store : measuredStore(store, metrics, config.sync.settleMs)
+  const counting = keepTotals(logOutages(measured, app.log), config.totalMaxAgeMs)
   app.decorate('config', config)
-  app.decorate('store', keepTotals(logOutages(store, app.log), config.totalMaxAgeMs))
+  app.decorate('store', counting)
+  app.decorate('metrics', metrics)
   const keys = keysOf(app.store, (err, what) => {
     if (!(err instanceof StoreUnavailable)) app.log.warn({ err }, what)
   })
@@ -71,6 +83,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   // applies to the routes in it alone.
   await app.register(accepts)
   await app.register(requestLogPlugin)
+  if (metrics !== undefined) await app.register(metricsPlugin, { metrics, ...counting })
   await app.register(closingPlugin)
   // Before the checks, so that a page can read the problems that they give too.
   if (config.corsOrigins !== undefined) await app.register(corsPlugin, { origins: config.corsOrigins })
@@ -80,6 +93,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(deprecationPlugin)
   await app.register(openapiPlugin, { resources: Object.values(resources) })
   await app.register(docsPagePlugin)
+  if (config.explore) await app.register(explorePagePlugin)
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)
@@ -87,6 +101,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     await json.register(
       async (v1) => {
         await v1.register(keyAuthPlugin, { keys })
+        if (config.rateLimit !== undefined) await v1.register(rateLimitPlugin, { quota: config.rateLimit })
         await v1.register(admissionPlugin, { memory: config.responseMemory })
         resourceRoutes(v1)
       },
@@ -95,3 +110,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   })
   return app
 }
+
+/** The SDK of OpenTelemetry is imported only when needed. */
+const metricsOf = async ({ metrics: { port } }: Config): Promise<Metrics | undefined> =>
+  port === undefined ? undefined : (await import('./metrics/metrics.js')).openMetrics(version)

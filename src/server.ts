@@ -1,13 +1,17 @@
 // The process: reads the settings, opens the store, starts the application, and shuts down on signals.
-import { setTimeout } from 'node:timers/promises'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import closeWithGrace from 'close-with-grace'
+import closeWithGrace, { type Signals } from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
 import { type Config, ConfigError, loadConfig } from './config/config.js'
 import { openMongo } from './config/open-mongo.js'
 import type { DemoKey } from './demo.js'
+import { metricsServer } from './http/metrics-server.js'
 import { openLog } from './log.js'
+import type { Metrics } from './metrics/catalogue.js'
 import { type Store, StoreUnavailable } from './store/store.js'
 
 /**
@@ -38,15 +42,16 @@ const start = async (settings: Config): Promise<void> => {
     config.mongo === undefined ? await openDemo(config) : { store: openMongo(config.mongo), demoKeys: [] }
   const app = await buildApp(config, store, openLog())
 
-  await app.listen({ host: config.host, port: config.port }).catch((error) => {
-    // An error of the system is caused by the settings, such as a port in use. Any other error is a bug.
-    throw error.syscall ? new ConfigError([`HOST ${config.host}, PORT ${config.port}: ${error.message}`]) : error
-  })
-  closeWithGrace({ delay: GRACE_MS, logger: app.log }, async ({ err, signal }) => {
+  if (app.metrics !== undefined) await listenForMetrics(app, app.metrics, config.metrics)
+  const { host, port, shutdownDelayMs } = config
+  await app.listen({ host, port }).catch(cannotListen(`HOST ${host}, PORT ${port}`))
+  const skip: Signals[] = shutdownDelayMs > 0 ? ['SIGTERM'] : []
+  const grace = closeWithGrace({ delay: GRACE_MS, logger: app.log, skip }, async ({ err, signal }) => {
     app.log.info({ err, signal }, 'closing')
     await app.close()
     await app.store.close()
   })
+  if (shutdownDelayMs > 0) closeAfterDelay(app, shutdownDelayMs, grace.close)
   // The service already responds while the banner waits for the database, for MONGODB_TIMEOUT_MS if it cannot be
   // reached.
   const isReachable = await app.store.ping().then(
@@ -57,6 +62,40 @@ const start = async (settings: Config): Promise<void> => {
   process.stdout.write(banner(config, app, demoKeys, isReachable))
   app.log.info({ connections: config.maxConnections }, 'the largest number of connections from callers')
   prepareDatabase(app.store, config.mongo?.ensureIndexes === true, app.log)
+}
+
+/** An error of the system is caused by the settings, such as a port in use. Any other error is a bug. */
+const cannotListen = (settings: string) => (error: NodeJS.ErrnoException) => {
+  throw error.syscall ? new ConfigError([`${settings}: ${error.message}`]) : error
+}
+
+/** Serves the metrics until the service has closed. */
+const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, port }: Config['metrics']) => {
+  const server = metricsServer(metrics.text)
+  app.addHook('onClose', async () => {
+    server.close()
+    server.closeAllConnections()
+  })
+  await once(server.listen({ host, port }), 'listening').catch(
+    cannotListen(`METRICS_HOST ${host}, METRICS_PORT ${port}`),
+  )
+  const { address, port: opened } = server.address() as AddressInfo
+  app.log.info({ host: address, port: opened }, 'metrics')
+}
+
+/** On SIGTERM the service is no longer ready, and closes after a delay or at the second SIGTERM. The third one ends it at once. */
+const closeAfterDelay = (app: FastifyInstance, ms: number, close: () => void): void => {
+  process.once('SIGTERM', () => {
+    app.isLeaving = true
+    app.log.info({ ms }, 'closing after a delay')
+    const end = (): void => {
+      clearTimeout(timer)
+      process.off('SIGTERM', end)
+      close()
+    }
+    const timer = setTimeout(end, ms)
+    process.on('SIGTERM', end)
+  })
 }
 
 /** How many files are left for callers, if the system limits how many the process may open. */
@@ -95,7 +134,7 @@ const prepareDatabase = async (store: Store, ensureIndexes: boolean, log: Fastif
           'the database failed: missing indexes were not created, so filters and sorts may be slow',
         )
       }
-      await setTimeout(RETRY_MS, undefined, { ref: false })
+      await sleep(RETRY_MS, undefined, { ref: false })
     }
   }
 }
@@ -107,6 +146,7 @@ const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey
     '',
     `field-data-api on ${url} (${app.store.description}${isReachable ? '' : ', which cannot be reached'})`,
     `  Docs  ${url}/docs`,
+    ...(config.explore ? [`  Look  ${url}/explore${first ? `#key=${first.key}` : ''}`] : []),
     ...(first ? [`  Try   curl -H 'Authorization: Bearer ${first.key}' '${url}/v1/entries?perPage=1'`] : []),
     ...demoKeys.map(({ organisation, key }) => `  Key   ${key}  ${organisation.name}`),
     ...(config.mongo ? ['  Key   npx field-data-api keys issue --organisation ID --name NAME'] : []),

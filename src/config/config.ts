@@ -91,6 +91,12 @@ const settings = {
       'Memory for responses that their callers have not read yet, in MiB. One key may use a quarter of it. Requests beyond it fail with 503.',
     )
     .as((mib) => mib * 1024 * 1024),
+  rateLimit: setting<number | undefined>(
+    'RATE_LIMIT',
+    Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  ).about(
+    'How many requests a minute one key may send to this instance. Further ones fail with 429. If it is not set, there is no such limit.',
+  ),
   maxPerPage: integer('MAX_PER_PAGE', 1000, [50, 10_000]).about('Largest page size that a request may ask for.'),
   totalMaxAgeMs: integer('TOTAL_MAX_AGE_MS', 30_000, [0, 600_000]).about(
     'How old the `total` of a list may be, in milliseconds. With 0 it is counted for every request. Whatever the setting, no total is older than twenty times the time that counting it took.',
@@ -106,12 +112,31 @@ const settings = {
       'How long the change feed tells of a deletion, in days. An older cursor gets a 410. The service sets it in the database when it starts; commands use it only where nothing is set yet.',
     ),
   },
+  explore: oneOf('EXPLORE', 'true', ['true', 'false'])
+    .about(
+      'Whether the service has the page `/explore`, which shows the entries of an organisation to who has its key.',
+    )
+    .as((word) => word === 'true'),
+  shutdownDelayMs: integer('SHUTDOWN_DELAY_MS', 0, [0, 600_000]).about(
+    'How long the service goes on as before after a SIGTERM, in milliseconds. Meanwhile only `/health/ready` fails, so that proxies stop sending requests. A second SIGTERM ends it.',
+  ),
   projectDefaults: oneOf('PROJECT_DEFAULTS', 'usual', ['usual', 'literal']).about(
     'Paging defaults of the project list: `usual` is page 1 with 50 records, `literal` is page 50 with 1 record, as the contract states them.',
   ),
   logLevel: oneOf('LOG_LEVEL', 'info', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).about(
     'Lowest level that is logged.',
   ),
+  metrics: {
+    host: setting<string>('METRICS_HOST', defaulted(Type.String(), '127.0.0.1')).about(
+      'Address to listen on for `/metrics`.',
+    ),
+    port: setting<number | undefined>(
+      'METRICS_PORT',
+      Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
+    ).about(
+      'Port of [`/metrics`](#metrics). If it is not set, nothing is measured. With 0 the system chooses a free port.',
+    ),
+  },
   isProduction: oneOf('NODE_ENV', 'development', ['production', 'development', 'test'])
     .about(
       'With `production` the service does not start without MONGODB_URI, so that it never serves demo data, nor without PUBLIC_URL, so that no caller can choose where page links lead.',

@@ -29,7 +29,8 @@ export interface KeyScope extends Scope {
 }
 
 /** Why a key is refused. A stored key that does not match its schema is unknown. */
-export type Refusal = 'malformed' | 'unknown' | 'organisation_gone' | 'revoked' | 'expired'
+export const REFUSALS = ['malformed', 'unknown', 'organisation_gone', 'revoked', 'expired'] as const
+export type Refusal = (typeof REFUSALS)[number]
 
 /** A key that is refused. Only of one that was valid once it is known which it is and whose. */
 export interface RefusedKey {

@@ -12,12 +12,15 @@ export interface Limits {
   readonly waitMs: number
   /** What a caller is told whose task cannot wait any longer. */
   readonly refusal: string
+  /** Told how long a task has waited, in milliseconds, also of one that fails. */
+  readonly onWaited?: ((ms: number) => void) | undefined
 }
 
 /** Ends a task, so that the next one can start. Only the first call counts. */
 export type Leave = () => void
 
 interface Waiter {
+  readonly since: number
   begin(leave: Leave): void
   fail(reason: unknown): void
 }
@@ -28,6 +31,16 @@ export class FairQueue {
   readonly #waiting = new Map<string, Set<Waiter>>()
 
   constructor(readonly limits: Limits) {}
+
+  /** How many tasks run. */
+  get running(): number {
+    return this.#running.total
+  }
+
+  /** How many tasks wait. */
+  get waiting(): number {
+    return [...this.#waiting.values()].reduce((sum, waiters) => sum + waiters.size, 0)
+  }
 
   /**
    * Waits for the turn of a task. The task begins when the promise resolves, and ends when it calls the function that the
@@ -41,6 +54,12 @@ export class FairQueue {
     return this.#hasPlace(key) ? this.#begin(key) : this.#wait(key, waitMs, signal)
   }
 
+  /** For how long the first task of a key has waited, in milliseconds. */
+  waitOf(key: string): number {
+    const [first] = this.#waiting.get(key) ?? []
+    return first === undefined ? 0 : performance.now() - first.since
+  }
+
   /** Fails all tasks that wait. */
   failAll(error: unknown): void {
     for (const waiter of [...this.#waiting.values()].flatMap((waiters) => [...waiters])) waiter.fail(error)
@@ -51,14 +70,17 @@ export class FairQueue {
     const waiters = this.#waiting.get(key) ?? new Set()
     if (waiters.size >= waitingPerKey) throw new Overloaded(refusal)
     this.#waiting.set(key, waiters)
+    const began = performance.now()
     return new Promise((resolve, reject) => {
       const end = (): void => {
+        this.limits.onWaited?.(performance.now() - began)
         clearTimeout(timer)
         signal?.removeEventListener('abort', leave)
         waiters.delete(waiter)
         if (waiters.size === 0) this.#waiting.delete(key)
       }
       const waiter: Waiter = {
+        since: performance.now(),
         begin(leave) {
           end()
           resolve(leave)

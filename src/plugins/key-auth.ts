@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import { problem } from '../http/problems.js'
-import type { KeyScope, Keys, RefusedKey } from '../keys/keys.js'
+import { type KeyScope, type Keys, REFUSALS, type RefusedKey } from '../keys/keys.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -37,11 +37,13 @@ export const keyAuthPlugin = fp(
       log.warn({ refused, keyId, organisation }, 'a key was refused')
     }
 
+    for (const reason of REFUSALS) app.metrics?.record('field_data.keys.refused', 0, { reason })
     app.addHook('onRequest', async (request: FastifyRequest, reply) => {
       const found = await keys.verify(keyIn(request.headers.authorization ?? ''), request.ip)
       // The response is the same whatever is wrong, so that it reveals nothing about a key.
       if ('refused' in found) {
         logRefused(request, found)
+        app.metrics?.record('field_data.keys.refused', 1, { reason: found.refused })
         reply.header('www-authenticate', challenges(request))
         throw problem(
           'unauthorized',

@@ -7,6 +7,7 @@ import { Bson, type BsonList } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
 import type { CollectionName, Documents, RecordCollection } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
+import type { Connections } from './connections.js'
 
 export interface Store {
   /** A name for the database, for the log and the start message. */
@@ -54,9 +55,16 @@ export interface Store {
   now(): Promise<DatabaseTime>
   /** Creates missing indexes, and sets how long tombstones are kept. With `keepExpiry`, a time already set stays. */
   ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
+  /** Begins to count the connections to the database, if there are any. To be called before the first use. */
+  watchConnections?(): Connections
   /** Rejects unless the database responds. */
   ping(): Promise<void>
   close(): Promise<void>
+}
+
+/** How many totals are kept, and the age of the oldest in milliseconds, undefined without any. */
+export interface KeptTotals {
+  keptTotals(): { kept: number; oldestMs: number | undefined }
 }
 
 /** The clock of the database, in milliseconds. */

@@ -1,5 +1,5 @@
 // How many tasks run at once, in all and for each key, in which order keys take turns, and what ends a wait.
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { FairQueue, type Limits } from '../../src/limits/fair-queue.js'
 import { Overloaded } from '../../src/limits/overloaded.js'
@@ -34,6 +34,21 @@ t.test('a key starts as many tasks as it may at once, and the others as those en
   await leave('a1')
   await leave('a1')
   t.same(begun, ['a1', 'a2', 'a3'], 'a task ends only once')
+})
+
+t.test('it knows how many tasks run and wait, and tells how long each has waited, also one that leaves', async (t) => {
+  const waited: number[] = []
+  const { queue, enter, enterAll, leave } = queueOf(2, 1, { onWaited: (ms) => waited.push(ms) })
+  const gone = new AbortController()
+  await enterAll('a1', 'a2', 'b1', 'c1')
+  const left = enter('c2', gone.signal)
+  t.same([queue.running, queue.waiting], [2, 3])
+  gone.abort(new Error('gone'))
+  await t.rejects(left, { message: 'gone' })
+  await leave('a1')
+  t.same([queue.running, queue.waiting], [2, 1])
+  t.equal(waited.length, 2)
+  for (const ms of waited) t.ok(ms >= 0 && ms < 1000)
 })
 
 t.test('keys that wait take turns, however many tasks one of them has', async (t) => {
@@ -99,4 +114,16 @@ t.test('when the limit of a key rises, all tasks within it start', async (t) => 
   limit.perKey = 2
   await leave('a1')
   t.same(begun, ['a1', 'a2', 'a3'])
+})
+
+t.test('the wait of a key is that of its first task that waits', async (t) => {
+  const { queue, enterAll, leave } = queueOf(1, 1)
+  await enterAll('a1')
+  t.equal(queue.waitOf('a'), 0)
+  await enterAll('a2')
+  await setTimeout(20)
+  t.ok(queue.waitOf('a') > 15)
+  t.equal(queue.waitOf('b'), 0)
+  await leave('a1')
+  t.equal(queue.waitOf('a'), 0)
 })

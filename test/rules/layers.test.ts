@@ -42,7 +42,7 @@ const NOTHING = /(?!)/
 const allowed: Record<string, RegExp> = {
   schemas: /^@sinclair\/typebox$/,
   'src/bson': NOTHING,
-  'src/limits': /^node:timers/,
+  'src/limits': /^(node:timers|lru-cache$)/,
   'src/documents': /^(schemas\/|@sinclair\/typebox$)/,
   'src/pipelines': /^(schemas\/|src\/documents\/|@sinclair\/typebox$)/,
   'src/store': /^(schemas\/|src\/(bson|documents|limits)\/|src\/pipelines\/stages|node:|lru-cache$|mongodb$|mingo\/)/,
@@ -67,6 +67,7 @@ const restricted: { name: RegExp; rooms: RegExp }[] = [
   { name: /^src\/store\/(?!store\.)/, rooms: /^src(\/(store|config))?$/ },
   { name: /^src\/serializer\/(writer|scalars)/, rooms: /^src\/serializer$/ },
   { name: /^hyparquet/, rooms: /^src\/exports$/ },
+  { name: /^@opentelemetry/, rooms: /^src\/metrics$/ },
   { name: /^@?fastify/, rooms: /^src(\/(http|plugins|routes|serializer|validation))?$/ },
   { name: /^node:(fs|net|http)/, rooms: /^src(\/(http|plugins|store|commands|validation|config))?$/ },
 ]

@@ -3,12 +3,14 @@
 import { setServers } from 'node:dns'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
 import { type BsonList, elements } from '../../src/bson/reader.js'
 import { CHANGED_AT } from '../../src/documents/collections.js'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
 import { Query } from '../../src/pipelines/stages.js'
+import type { Connections } from '../../src/store/connections.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { mongoSettings } from '../support/store.js'
@@ -137,18 +139,27 @@ t.test('A read tells how many bytes it has read before it reads more', async (t)
   )
 })
 
-t.test('An operation that gets no free connection in time fails', async (t) => {
+t.test('An operation that gets no free connection in time fails, and the connections are counted', async (t) => {
   const { server, store } = await start(t, {
     MONGODB_POOL_SIZE: '1',
     MONGODB_TIMEOUT_MS: '1500',
     QUERY_TIMEOUT_MS: '1500',
   })
+  const connections = store.watchConnections?.() as Connections
+  const state = () => [connections.open, connections.used, connections.pending]
+  t.same([connections.max, ...state()], [1, 0, 0, 0])
   await store.ping()
+  t.same(state(), [1, 0, 0])
   server.silent = true
   const failed = t.rejects(store.aggregate(entries()), StoreUnavailable, 'holds the only connection')
   await once(server, 'ignored')
-  await t.rejects(store.count(entries()), StoreUnavailable, 'waits for it')
+  t.same(state(), [1, 1, 0])
+  const waiting = t.rejects(store.count(entries()), StoreUnavailable, 'waits for it')
+  while (connections.pending === 0) await setImmediate()
+  await waiting
   await failed
+  await store.close()
+  t.same(state(), [0, 0, 0])
 })
 
 t.test('A union is one command', async (t) => {
