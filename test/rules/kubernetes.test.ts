@@ -3,17 +3,22 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
-import { loadConfig } from '../../src/config/config.js'
+import { loadConfig, Settings } from '../../src/config/config.js'
 import { testApp } from '../support/app.js'
 
 interface Probe {
   httpGet: { path: string; port: string }
 }
 
+interface Port {
+  name: string
+  containerPort: number
+}
+
 interface Container {
   image: string
   env: { name: string; value?: string; valueFrom?: object }[]
-  ports: { name: string; containerPort: number }[]
+  ports: [Port, Port]
   livenessProbe: Probe
   readinessProbe: Probe
   lifecycle?: object
@@ -95,6 +100,7 @@ t.test('the settings start the service in production, and the database is not am
   const env = Object.fromEntries(
     container.env.map(({ name, value = 'mongodb://127.0.0.1/field-data' }) => [name, value]),
   )
+  for (const name of Object.keys(env)) t.ok(name in Settings.properties, name)
   t.match(loadConfig({ NODE_ENV: 'production', ...env }), { publicUrl: /^https:/, trustProxy: Array })
 })
 
@@ -105,7 +111,7 @@ t.test('requests under way have as long to end as docs/scaling.md says, after th
 })
 
 t.test('the probes and the network lead to the port of the image, and to paths that exist', async (t) => {
-  const [{ name, containerPort }] = container.ports as [Container['ports'][0]]
+  const [{ name, containerPort }, metrics] = container.ports
   t.match(dockerfile, new RegExp(`PORT=${containerPort}\\b[^]*^EXPOSE ${containerPort}$`, 'm'))
   const { app } = await testApp(t)
   for (const { httpGet } of [container.livenessProbe, container.readinessProbe]) {
@@ -115,7 +121,11 @@ t.test('the probes and the network lead to the port of the image, and to paths t
   t.match(specOf('Service'), { ports: [{ targetPort: name }] })
   const { policyTypes, ingress, egress } = specOf<NetworkPolicy>('NetworkPolicy')
   t.same(policyTypes, ['Ingress', 'Egress'])
-  t.match(ingress, [{ from: [Object], ports: [{ port: name }] }])
+  t.match(ingress, [
+    { from: [Object], ports: [{ port: name }] },
+    { from: [Object], ports: [{ port: metrics.name }] },
+  ])
+  t.equal(String(metrics.containerPort), settingOf('METRICS_PORT'))
   const ports = egress.flatMap(({ ports }) => ports.map(({ port }) => port))
   t.same(ports, [53, 53, 27017])
 })

@@ -95,6 +95,22 @@ t.test('docs/errors.md lists every error with its status', async (t) => {
   t.same(tableOf('docs/errors.md', 'Codes'), rows)
 })
 
+t.test('docs/incidents.md names messages, codes and settings that there are', async (t) => {
+  const code = readdirSync('src', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => read(join('src', name)))
+    .join()
+  const page = read('docs/incidents.md')
+  const messages = [...page.matchAll(/`([^`]+)` in the log/g)].map(([, message]) => `${message}`)
+  t.equal(messages.length, 8)
+  for (const message of messages) t.ok(code.includes(message), message)
+  const codes = [...page.matchAll(/\b([45]\d\d) `(\w+)`/g)]
+  t.equal(codes.length, 10)
+  for (const [, status, code = ''] of codes)
+    t.equal(problems[code as keyof typeof problems]?.status, Number(status), code)
+  for (const [, name = ''] of page.matchAll(/`([A-Z]+_[A-Z_]+)\b/g)) t.ok(name in Settings.properties, name)
+})
+
 t.test('docs/operating.md lists every setting with its default and its values', async (t) => {
   const rows = Object.entries<TSchema>(Settings.properties).map(([name, schema]) => {
     const { description, enum: allowed, minimum, maximum } = schema

@@ -1,7 +1,7 @@
 // Runs every fenced block of README.md and docs/ as a reader would: page by page, in order, in a folder like a clone. What a
 // page shows below a command must be what the command prints. Commands on a database run on the server of TEST_MONGODB_URI.
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Type } from '@sinclair/typebox'
 import t, { type Test } from 'tap'
@@ -53,6 +53,32 @@ const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
     file: '.ci/metrics',
     says: 'OTEL_NODE_ENABLED_INSTRUMENTATIONS=http,mongodb,pino',
   },
+  ...Object.fromEntries(
+    [
+      ['kubectl create namespace field-data', 'rules/kubernetes', 'deploy/kubernetes', 'a cluster'],
+      [
+        'mongodump --config=mongodump.yaml --gzip --archive="field-data-$(date +%F).gz"',
+        'service/restore',
+        'restore',
+        'mongodump',
+      ],
+      [
+        'mongorestore --config=mongodump.yaml --gzip --archive=field-data-2025-03-14.gz \\',
+        'service/restore',
+        'restore',
+        'mongorestore',
+      ],
+      [
+        "for (const name of ['users', 'agents', 'forms', 'projects', 'dispatches', 'entries']) {",
+        'service/restore',
+        "blocksOf('docs/deploying.md')",
+        'a database',
+      ],
+    ].map(([line, file, says, what]) => [
+      `docs/deploying.md: ${line}`,
+      { why: `it needs ${what}`, file: `test/${file}.test.ts`, says: says as string },
+    ]),
+  ),
   'docs/reading-data.md: npm install openapi-fetch openapi-typescript': {
     why: 'it needs the network',
     file: 'clients/run',
@@ -105,6 +131,16 @@ const HELD: Record<string, (t: Test, block: Block, reader: Reader) => Promise<un
     t.same(shown, problem)
     t.equal(shownId.length, requestId.length)
   },
+  'docs/incidents.md: jq -cR \'fromjson? | select(.reqId == "55ed663a-3f81-4703-ae46-722a1ee9230e")\' service.log':
+    async (t, { text }, reader) => {
+      const request = '{"msg":"request","reqId":"55ed663a-3f81-4703-ae46-722a1ee9230e","statusCode":200}'
+      const refused =
+        '{"msg":"request","reqId":"b","statusCode":503,"code":"overloaded","organisation":"o","keyId":"k"}'
+      writeFileSync(join(reader.folder, 'service.log'), `the start\n${[request, refused, refused].join('\n')}\n`)
+      const program = await reader.run(text)
+      t.equal(await program.code, 0)
+      t.equal(program.stdout().replace(/^ +/gm, ''), `${request}\n2 overloaded\n2 o k\n`)
+    },
   "docs/scaling.md: sh.shardCollection('field-data.entries', { organisation: 1, _id: 1 })": async (t, { text }) => {
     const sh = {
       shardCollection(name: string, key: Record<string, number>) {
@@ -215,7 +251,7 @@ const hasTool = (name: string): boolean => PATH.split(':').some((folder) => exis
 
 /** What a block needs and this machine does not have. */
 const missingFor = ({ language, text }: Block): string | undefined => {
-  const tools = ['bash', 'curl', 'openssl', 'python3', 'ogrinfo', 'ogr2ogr'].filter(
+  const tools = ['bash', 'curl', 'openssl', 'python3', 'ogrinfo', 'ogr2ogr', 'jq'].filter(
     (tool) => tool === 'bash' || text.includes(`${tool} `),
   )
   const missing = [...tools, ...(language === 'sql' ? ['python3'] : [])].find((tool) => !hasTool(tool))
