@@ -78,6 +78,11 @@ const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
     file: 'clients/run',
     says: 'openapi-typescript "$DOCUMENT" --output',
   },
+  'docs/scaling.md: defaults': {
+    why: 'it needs HAProxy',
+    file: 'docs/scaling.md',
+    says: 'two instances, HAProxy',
+  },
   'docs/architecture.md: src': {
     why: 'it is a drawing of the rooms',
     file: 'test/rules/layers.test.ts',
