@@ -14,6 +14,7 @@ import { compressionPlugin } from './plugins/compression.js'
 import { corsPlugin } from './plugins/cors.js'
 import { deprecationPlugin } from './plugins/deprecation.js'
 import { docsPagePlugin } from './plugins/docs-page.js'
+import { hiddenParametersPlugin } from './plugins/hidden-parameters.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { keyAuthPlugin } from './plugins/key-auth.js'
 import { openapiPlugin } from './plugins/openapi.js'
@@ -87,6 +88,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     await json.register(
       async (v1) => {
         await v1.register(keyAuthPlugin, { keys })
+        await v1.register(hiddenParametersPlugin)
         await v1.register(admissionPlugin, { memory: config.responseMemory })
         resourceRoutes(v1)
       },

@@ -1,5 +1,6 @@
 // The command `keys`: issues, lists and revokes API keys. A key is shown only once, when it is issued.
 import { InvalidArgumentError } from '@commander-js/extra-typings'
+import { type Hidden, hideable } from '../../schemas/kit.js'
 import { keyIdOf, redacted } from '../keys/format.js'
 import { keysOf, type StoredKey } from '../keys/keys.js'
 import {
@@ -23,12 +24,18 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
         .requiredOption('--organisation <ID>', 'an organisation that exists', organisationId)
         .requiredOption('--name <NAME>', 'what the key is for', nameOf)
         .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', timeAfter)
+        .option('--without <WHAT>', 'what the key does not see: personal, places, or both with a comma', hiddenOf)
         .option('--json', 'print the key as JSON')
-        .action(({ organisation, name, expiresIn: expiresAt, json = false }) =>
+        .action(({ organisation, name, expiresIn: expiresAt, without, json = false }) =>
           onStore(async (store) => {
             const keys = keysOf(store, () => {})
             await requireOrganisation(store, organisation)
-            const key = await keys.issue({ organisation, name, ...(expiresAt && { expiresAt }) })
+            const key = await keys.issue({
+              organisation,
+              name,
+              ...(expiresAt && { expiresAt }),
+              ...(without && { without }),
+            })
             const issued = (await keys.list(organisation)).map(rowOf).find(({ keyId }) => keyId === keyIdOf(key))
             printResult(out, json, { ...issued, key }, [key])
             // Not on stdout, so that a script can take the key from there.
@@ -75,12 +82,31 @@ const timeAfter = (duration: string): Date => {
   return new Date(Date.now() + Number(count) * units[unit as keyof typeof units])
 }
 
-const columns = ['keyId', 'organisation', 'name', 'createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'] as const
+/** Reads --without. */
+const hiddenOf = (text: string): Hidden[] => {
+  const words = text.split(',')
+  const found = hideable.filter((kind) => words.includes(kind))
+  if (found.length !== words.length) throw new InvalidArgumentError(`it must be one or both of ${hideable.join(',')}`)
+  return found
+}
+
+const columns = [
+  'keyId',
+  'organisation',
+  'name',
+  'createdAt',
+  'expiresAt',
+  'revokedAt',
+  'lastUsedAt',
+  'without',
+] as const
 
 type Row = Record<(typeof columns)[number], ReturnType<typeof cellOf>> & { error?: string }
 
 /** A key as it is listed, with the error if it does not match its schema. */
 const rowOf = ({ document, error }: StoredKey): Row => {
   const cells = Object.fromEntries(columns.map((column) => [column, cellOf(document[column])])) as Row
-  return { ...cells, keyId: String(document._id), ...(error !== undefined && { error }) }
+  // As --without takes it.
+  const without = Array.isArray(document.without) ? document.without.join() : null
+  return { ...cells, without, keyId: String(document._id), ...(error !== undefined && { error }) }
 }

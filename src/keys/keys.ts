@@ -19,7 +19,7 @@ const LAST_USED_MS = 60_000
 /** The schema of a stored key. Fields that other programs added are allowed. */
 const STORED_KEY = { ...collections.apiKeys.schema, additionalProperties: true }
 
-/** The organisation whose data a request may read, and the key that allows it. */
+/** What a request may read, and the key that allows it. */
 export interface KeyScope extends Scope {
   readonly keyId: string
   readonly keyName: string
@@ -107,7 +107,12 @@ export const keysOf = (
      * @param randomInteger only for the demo, whose keys are always the same
      */
     async issue(
-      { organisation, name, expiresAt }: Pick<ApiKeyDocument, 'organisation' | 'name' | 'expiresAt'>,
+      {
+        organisation,
+        name,
+        expiresAt,
+        without,
+      }: Pick<ApiKeyDocument, 'organisation' | 'name' | 'expiresAt' | 'without'>,
       randomInteger?: RandomInteger,
     ): Promise<string> {
       const key = makeKey(randomInteger)
@@ -118,6 +123,7 @@ export const keysOf = (
         hash: hashOf(key),
         createdAt: new Date(now()),
         ...(expiresAt && { expiresAt }),
+        ...(without && { without }),
       }
       const error = errorIn(document)
       if (error !== undefined) throw new InvalidKey(document._id, error)
@@ -160,8 +166,8 @@ export const keysOf = (
       if (document?.hash !== hash) return undefined
       if (document.revokedAt || (document.expiresAt?.getTime() ?? Infinity) <= now()) return undefined
       recordUse(document)
-      const { _id, organisation, name, expiresAt } = document
-      return { organisation, keyId: _id, keyName: name, expiresAt: expiresAt ?? undefined }
+      const { _id, organisation, name, expiresAt, without } = document
+      return { organisation, without, keyId: _id, keyName: name, expiresAt: expiresAt ?? undefined }
     },
   }
 }

@@ -25,12 +25,17 @@ export const meRoutes = (app: FastifyInstance): void => {
         response: responses(one(Me), commonProblems),
       },
     },
-    async ({ scope: { organisation: id, keyId, keyName, expiresAt } }) => {
+    async ({ scope: { organisation: id, keyId, keyName, expiresAt, without } }) => {
       // The id is that of the caller's own organisation.
       const organisation = await app.store.dangerouslyFind('organisations', id)
       const data: Me = {
         organisation: { id, ...(organisation && { name: organisation.name }) },
-        key: { id: keyId, name: keyName, ...(expiresAt && { expiresAt: expiresAt.toISOString() }) },
+        key: {
+          id: keyId,
+          name: keyName,
+          ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
+          ...(without && { without: [...without] }),
+        },
         limits,
       }
       return { success: true, data }

@@ -41,7 +41,7 @@ t.test('without --json, keys are a table and a new key comes with a warning to k
   t.match(issued.stdout, /^fda_\w+\n$/, 'a script can take the key')
   await keys('issue', '--organisation', 'org', '--name', 'Second')
   const { stdout } = await keys('list')
-  t.match(stdout, /^keyId +organisation +name .*\n\w{12} +org +First +\S+Z +- +- +-\n\w{12} +org +Second /)
+  t.match(stdout, /^keyId +organisation +name .*\n\w{12} +org +First +\S+Z +- +- +- +-\n\w{12} +org +Second /)
   t.match(await keys('list', '--organisation', 'other'), { code: 1, output: /^Organisation other does not exist\n/ })
 })
 
@@ -136,7 +136,7 @@ t.test('an invalid stored key is listed with its error, and can be revoked', asy
   t.equal('error' in good, false)
   t.match(
     (await keys('list')).stdout,
-    /lastUsedAt +error\n\w{12} +- +Sync +once +- +soon +- +organisation: expected string\n/,
+    /lastUsedAt +without +error\n\w{12} +- +Sync +once +- +soon +- +- +organisation: expected string\n/,
   )
   t.match(await keys('revoke', keyId), { code: 0 })
   t.type((await store.dangerouslyFind('apiKeys', keyId))?.revokedAt, Date)
