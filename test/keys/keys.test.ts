@@ -18,6 +18,21 @@ t.test('only the hash of a key is stored', async (t) => {
   t.notMatch(JSON.stringify(kept), key.slice(17))
 })
 
+t.test('what a key does not see is stored with it, and a key with a word that nobody knows is refused', async (t) => {
+  const store = testStore(t)
+  const errors: unknown[] = []
+  const keys = keysOf(withoutUpdates(store), (error) => errors.push(error))
+  const key = await keys.issue({ organisation: 'org', name: 'Sync', without: ['personal'] })
+  t.same((await keys.verify(key))?.without, ['personal'])
+  t.equal((await keys.verify(await keys.issue({ organisation: 'org', name: 'Sync' })))?.without, undefined)
+  for (const without of [['phones'], ['personal', 'phones'], [], 'personal', null, ['personal', 'personal']]) {
+    await store.update('apiKeys', keyIdOf(key) as string, { without } as object)
+    t.equal(await keysOf(store, (error) => errors.push(error)).verify(key), undefined, JSON.stringify(without))
+  }
+  t.equal(errors.length, 6)
+  t.match(String(errors[0]), `Key ${keyIdOf(key)} is invalid: without`)
+})
+
 /** A store that counts the look-ups and updates of keys. */
 const counting = (store: Store) => {
   const count = { finds: 0, updates: 0 }
