@@ -1,4 +1,4 @@
-// Writes the pictures of /docs with the demo data to docs/images/. Usage: npm run screenshots. It needs Chromium.
+// Writes the pictures of /docs and /explore with the demo data to docs/images/. Usage: npm run screenshots. It needs Chromium.
 import { spawnSync } from 'node:child_process'
 
 const compiled = spawnSync(process.execPath, ['scripts/compile.js', 'tsconfig.json'], { stdio: 'inherit' })
@@ -13,17 +13,22 @@ const { screens, startBrowser } = await import('../dist/test/support/browser.js'
 const ADDRESS = 'http://127.0.0.1:3000'
 
 const store = embeddedStore()
-await loadDemo(store)
+const [demo] = await loadDemo(store)
 const app = await buildApp(loadConfig({ LOG_LEVEL: 'silent' }), store)
 const browser = await startBrowser()
-for (const { name, ...options } of screens) {
-  const page = await browser.newPage(options)
-  // The pictures show the usual address, wherever the service listens.
-  await page.route(`${ADDRESS}/**`, async (route) => {
-    const { pathname } = new URL(route.request().url())
-    const { statusCode, headers, rawPayload } = await app.inject(pathname)
+
+/** The pictures show the usual address, wherever the service listens. */
+const showUsualAddress = (page) =>
+  page.route(`${ADDRESS}/**`, async (route) => {
+    const url = route.request().url().slice(ADDRESS.length)
+    const { authorization } = route.request().headers()
+    const { statusCode, headers, rawPayload } = await app.inject({ url, headers: authorization && { authorization } })
     await route.fulfill({ status: statusCode, headers, body: rawPayload })
   })
+
+for (const { name, ...options } of screens) {
+  const page = await browser.newPage(options)
+  await showUsualAddress(page)
   await page.goto(`${ADDRESS}/docs`)
   await page.locator('.opblock').first().waitFor()
   await page.screenshot({ path: `docs/images/docs-${name}.png` })
@@ -31,6 +36,15 @@ for (const { name, ...options } of screens) {
   await page.locator('tr[data-param-name="perPage"]').waitFor()
   await page.locator('#operations-Entries-listEntries').evaluate((block) => block.scrollIntoView())
   await page.screenshot({ path: `docs/images/operation-${name}.png` })
+  await page.close()
+}
+for (const { viewport, colorScheme } of screens.filter(({ colorScheme }) => colorScheme === 'light')) {
+  const page = await browser.newPage({ viewport, colorScheme })
+  await showUsualAddress(page)
+  await page.goto(`${ADDRESS}/explore?status=accepted#key=${demo.key}`)
+  await page.waitForFunction(() => performance.getEntriesByName('explore:complete').length > 0)
+  await page.waitForLoadState('networkidle')
+  await page.screenshot({ path: `docs/images/explore-${viewport.width}.png` })
   await page.close()
 }
 await browser.close()

@@ -7,6 +7,8 @@ import { MAX_URL_BYTES } from './http/problems.js'
 import { httpServer } from './http/server.js'
 import { keysOf } from './keys/keys.js'
 import type { LogStream } from './log.js'
+import type { Metrics } from './metrics/catalogue.js'
+import { measuredStore } from './metrics/measured-store.js'
 import { resources } from './pipelines/index.js'
 import { admissionPlugin } from './plugins/admission.js'
 import { closingPlugin } from './plugins/closing.js'
@@ -14,9 +16,11 @@ import { compressionPlugin } from './plugins/compression.js'
 import { corsPlugin } from './plugins/cors.js'
 import { deprecationPlugin } from './plugins/deprecation.js'
 import { docsPagePlugin } from './plugins/docs-page.js'
+import { explorePagePlugin } from './plugins/explore-page.js'
 import { hiddenParametersPlugin } from './plugins/hidden-parameters.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { keyAuthPlugin } from './plugins/key-auth.js'
+import { metricsPlugin } from './plugins/metrics.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
@@ -35,6 +39,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     config: Config
     store: Store
+    /** Undefined without METRICS_PORT. */
+    metrics: Metrics | undefined
   }
 }
 
@@ -60,8 +66,12 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     clientErrorHandler,
   })
 
+  const metrics = await metricsOf(config)
+  const measured = metrics === undefined ? store : measuredStore(store, metrics, config.sync.settleMs)
+  const counting = keepTotals(logOutages(measured, app.log), config.totalMaxAgeMs)
   app.decorate('config', config)
-  app.decorate('store', keepTotals(logOutages(store, app.log), config.totalMaxAgeMs))
+  app.decorate('store', counting)
+  app.decorate('metrics', metrics)
   const keys = keysOf(app.store, (err, what) => {
     if (!(err instanceof StoreUnavailable)) app.log.warn({ err }, what)
   })
@@ -72,6 +82,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   // applies to the routes in it alone.
   await app.register(accepts)
   await app.register(requestLogPlugin)
+  if (metrics !== undefined) await app.register(metricsPlugin, { metrics, ...counting })
   await app.register(closingPlugin)
   // Before the checks, so that a page can read the problems that they give too.
   if (config.corsOrigins !== undefined) await app.register(corsPlugin, { origins: config.corsOrigins })
@@ -81,6 +92,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(deprecationPlugin)
   await app.register(openapiPlugin, { resources: Object.values(resources) })
   await app.register(docsPagePlugin)
+  if (config.explore) await app.register(explorePagePlugin)
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)
@@ -97,3 +109,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   })
   return app
 }
+
+/** The SDK of OpenTelemetry is imported only when needed. */
+const metricsOf = async ({ metrics: { port } }: Config): Promise<Metrics | undefined> =>
+  port === undefined ? undefined : (await import('./metrics/metrics.js')).openMetrics(version)

@@ -64,6 +64,7 @@ const open = () => {
   return openMongo(mongo)
 }
 
-const code = await runCommand(program, process.argv.slice(2), open, { out: process.stdout, err: process.stderr })
+const terminal = { input: () => process.stdin, out: process.stdout, err: process.stderr }
+const code = await runCommand(program, process.argv.slice(2), open, terminal)
 // serve sets an exit code itself.
 if (code !== 0) process.exitCode = code

@@ -1,4 +1,6 @@
 // The process: reads the settings, opens the store, starts the application, and shuts down on signals.
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import closeWithGrace from 'close-with-grace'
@@ -7,7 +9,9 @@ import { buildApp } from './app.js'
 import { type Config, ConfigError, loadConfig } from './config/config.js'
 import { openMongo } from './config/open-mongo.js'
 import type { DemoKey } from './demo.js'
+import { metricsServer } from './http/metrics-server.js'
 import { openLog } from './log.js'
+import type { Metrics } from './metrics/catalogue.js'
 import { type Store, StoreUnavailable } from './store/store.js'
 
 /**
@@ -38,10 +42,9 @@ const start = async (settings: Config): Promise<void> => {
     config.mongo === undefined ? await openDemo(config) : { store: openMongo(config.mongo), demoKeys: [] }
   const app = await buildApp(config, store, openLog())
 
-  await app.listen({ host: config.host, port: config.port }).catch((error) => {
-    // An error of the system is caused by the settings, such as a port in use. Any other error is a bug.
-    throw error.syscall ? new ConfigError([`HOST ${config.host}, PORT ${config.port}: ${error.message}`]) : error
-  })
+  if (app.metrics !== undefined) await listenForMetrics(app, app.metrics, config.metrics)
+  const { host, port } = config
+  await app.listen({ host, port }).catch(cannotListen(`HOST ${host}, PORT ${port}`))
   closeWithGrace({ delay: GRACE_MS, logger: app.log }, async ({ err, signal }) => {
     app.log.info({ err, signal }, 'closing')
     await app.close()
@@ -57,6 +60,25 @@ const start = async (settings: Config): Promise<void> => {
   process.stdout.write(banner(config, app, demoKeys, isReachable))
   app.log.info({ connections: config.maxConnections }, 'the largest number of connections from callers')
   prepareDatabase(app.store, config.mongo?.ensureIndexes === true, app.log)
+}
+
+/** An error of the system is caused by the settings, such as a port in use. Any other error is a bug. */
+const cannotListen = (settings: string) => (error: NodeJS.ErrnoException) => {
+  throw error.syscall ? new ConfigError([`${settings}: ${error.message}`]) : error
+}
+
+/** Serves the metrics until the service has closed. */
+const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, port }: Config['metrics']) => {
+  const server = metricsServer(metrics.text)
+  app.addHook('onClose', async () => {
+    server.close()
+    server.closeAllConnections()
+  })
+  await once(server.listen({ host, port }), 'listening').catch(
+    cannotListen(`METRICS_HOST ${host}, METRICS_PORT ${port}`),
+  )
+  const { address, port: opened } = server.address() as AddressInfo
+  app.log.info({ host: address, port: opened }, 'metrics')
 }
 
 /** How many files are left for callers, if the system limits how many the process may open. */
@@ -107,6 +129,7 @@ const banner = (config: Config, app: FastifyInstance, demoKeys: readonly DemoKey
     '',
     `field-data-api on ${url} (${app.store.description}${isReachable ? '' : ', which cannot be reached'})`,
     `  Docs  ${url}/docs`,
+    ...(config.explore ? [`  Look  ${url}/explore${first ? `#key=${first.key}` : ''}`] : []),
     ...(first ? [`  Try   curl -H 'Authorization: Bearer ${first.key}' '${url}/v1/entries?perPage=1'`] : []),
     ...demoKeys.map(({ organisation, key }) => `  Key   ${key}  ${organisation.name}`),
     ...(config.mongo ? ['  Key   npx field-data-api keys issue --organisation ID --name NAME'] : []),

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { keysOf } from '../src/keys/keys.js'
 import { printed, runProgram, startProgram } from './support/process.js'
 import { getRequest, neverRead, send, statusesIn } from './support/sockets.js'
-import { A } from './support/tenants.js'
+import { A, fillTenants } from './support/tenants.js'
 import { WireServer } from './support/wire-server.js'
 
 // Most of the time goes by in waiting for processes to start and to end.
@@ -20,6 +20,7 @@ t.test('the demo starts, its banner’s curl line works, and SIGTERM shuts it do
   const child = start(t, {}, { covered: true })
   const [, key, url] = await printed(child, /curl -H 'Authorization: Bearer (\S+)' '(\S+)'/)
   t.match(child.output(), /Docs {2}http:\/\/127\.0\.0\.1:\d+\/docs/)
+  t.match(child.output(), new RegExp(`  Look  http://127\\.0\\.0\\.1:\\d+/explore#key=${key}\n`))
   t.equal(child.output().match(/^ {2}Key {3}fda_/gm)?.length, 2)
 
   const response = await fetch(url as string, { headers: { authorization: `Bearer ${key}` } })
@@ -37,6 +38,7 @@ t.test('the demo starts, its banner’s curl line works, and SIGTERM shuts it do
 
 t.test('told to stop, it finishes what runs, and ends by itself whatever its callers do', async (t) => {
   const server = await WireServer.for(t)
+  await fillTenants(server.store)
   const authorization = `Bearer ${await keysOf(server.store, () => {}).issue({ organisation: A, name: 'Test' })}`
   const child = start(t, { MONGODB_URI: server.uri })
   const [, port] = await printed(child, /field-data-api on http:\/\/127\.0\.0\.1:(\d+)/)
@@ -116,6 +118,22 @@ t.test('a port in use stops it with a message', async (t) => {
   t.notMatch(child.output(), /\n +at /)
 })
 
+t.test('with METRICS_PORT it serves metrics until it has closed, and says if it cannot', async (t) => {
+  const child = start(t, { METRICS_PORT: '0' }, { covered: true })
+  const [, port] = await printed(child, /"port":(\d+),"msg":"metrics"/)
+  await printed(child, /^ {2}Docs/m)
+  t.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^field_data_build_info\{/m)
+  const other = start(t, { METRICS_PORT: String(port) }, { covered: true })
+  t.same(await once(other, 'close'), [1, null])
+  t.match(other.output(), new RegExp(`METRICS_HOST 127.0.0.1, METRICS_PORT ${port}: listen EADDRINUSE`))
+  t.notMatch(other.output(), /\n +at /)
+  // Its reader keeps a connection, which does not keep the process.
+  const silent = await neverRead(Number(port), '')
+  child.kill('SIGTERM')
+  t.same(await once(child, 'close'), [0, null])
+  silent.destroy()
+})
+
 t.test(
   'without its database it starts, and creates the indexes once it can be reached; the outage and its end are one line each',
   async (t) => {
@@ -124,6 +142,7 @@ t.test(
     const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
     const [, url] = await printed(child, /field-data-api on (\S+) \(MongoDB database test, which cannot be reached\)/)
     t.notMatch(child.output(), /fda_/)
+    t.match(child.output(), `  Look  ${url}/explore\n`)
     t.equal((await fetch(`${url}/health/live`)).status, 200)
     await printed(child, /"reason":"connect ECONNREFUSED/)
     // The next try comes 2 s later, and fails too.
@@ -149,8 +168,9 @@ t.test(
 t.test('on MongoDB the banner says how to issue a key, and a failure to create indexes stops nothing', async (t) => {
   const server = await WireServer.for(t)
   server.errors.set('createIndexes', 85)
-  const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
+  const child = start(t, { MONGODB_URI: server.uri, EXPLORE: 'false' }, { covered: true })
   const [, url] = await printed(child, /field-data-api on (\S+) \(MongoDB database test\)/)
+  t.notMatch(child.output(), '/explore')
   t.match(child.output(), /^ {2}Key {3}npx field-data-api keys issue --organisation ID --name NAME$/m)
   await printed(child, /missing indexes were not created/)
   t.equal((await fetch(`${url}/health/live`)).status, 200)

@@ -1,11 +1,12 @@
-// The command `check`: lists the stored documents that do not fit, as newline-delimited JSON. It reads all
-// collections in constant memory and changes nothing.
+// The command `check`: lists the stored documents that do not fit, or whose organisation does not exist, as
+// newline-delimited JSON. It reads all collections in constant memory and changes nothing.
 import { KindGuard, type TObject, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/value'
+import { LRUCache } from 'lru-cache'
 import { strict } from '../../schemas/kit.js'
 import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
-import type { Stored } from '../store/store.js'
+import type { Store, Stored } from '../store/store.js'
 import { messagesOf } from './load-lines.js'
 import { CommandError, type MakeCommand, newCommand, print, printed } from './run-command.js'
 
@@ -25,6 +26,20 @@ const isHarmless = ({ type, value, schema }: ValueError): boolean =>
   type === ValueErrorType.ObjectAdditionalProperties || (value === null && KindGuard.IsOptional(schema))
 
 const checkTombstone = checkOf(strict({ _id: Type.String(), deletedFrom: Type.String(), deletedAt: Type.Date() }))
+
+const ORPHAN = 'organisation: does not exist'
+
+const KNOWN_ORGANISATIONS = 10_000
+
+/** Gives a function that tells whether an organisation exists, by its id, which may be anything. */
+const organisationsIn = (store: Store) => {
+  const known = new LRUCache<string, boolean>({ max: KNOWN_ORGANISATIONS })
+  return async (id: string): Promise<boolean> => {
+    const exists = known.get(id) ?? (await store.dangerouslyFind('organisations', id)) !== undefined
+    known.set(id, exists)
+    return exists
+  }
+}
 
 /** What identifies a document, as text, because any writer may have stored anything there. */
 const nameOf = (stored: Stored): object => {
@@ -48,6 +63,7 @@ export const checkCommand: MakeCommand = ({ out, err, onStore }) =>
         let count = 0
         let unfit = 0
         let clock = 0
+        const exists = organisationsIn(store)
         /** Whether a time has not come yet by the database's clock. The clock is read again only if it may matter. */
         const isAhead = async (time: unknown): Promise<boolean> => {
           if (Number(time) > clock) clock = (await store.now()).now
@@ -62,10 +78,16 @@ export const checkCommand: MakeCommand = ({ out, err, onStore }) =>
             if ('error' in stored) return [`cannot be read: ${stored.error}`]
             const { document } = stored
             const isMarked = isRecord && 'deletedFrom' in document
-            const broken = stored.isIdBroken ? ['id: is not valid UTF-8'] : []
-            if (isMarked && !('organisation' in document)) return [...broken, ...checkTombstone(document)]
+            const owner = document.organisation ?? document.deletedFrom
+            // The revoked keys of an organisation that was removed are kept.
+            const isOwned = isRecord || (name === 'apiKeys' && !document.revokedAt)
+            const common = [
+              ...(stored.isIdBroken ? ['id: is not valid UTF-8'] : []),
+              ...(isOwned && typeof owner === 'string' && !(await exists(owner)) ? [ORPHAN] : []),
+            ]
+            if (isMarked && !('organisation' in document)) return [...common, ...checkTombstone(document)]
             const errors = [
-              ...broken,
+              ...common,
               ...(isMarked ? ['deletedFrom: must not be in a record'] : []),
               ...checkRecord(document),
             ]

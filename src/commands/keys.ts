@@ -1,45 +1,47 @@
-// The command `keys`: issues, lists and revokes API keys. A key is shown only once, when it is issued.
-import { InvalidArgumentError } from '@commander-js/extra-typings'
+// The command `keys`: issues, lists, rotates and revokes API keys. A key is shown only once, when it is issued.
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { type Hidden, hideable } from '../../schemas/kit.js'
+import type { ApiKeyDocument } from '../documents/collections.js'
 import { keyIdOf, redacted } from '../keys/format.js'
 import { keysOf, type StoredKey } from '../keys/keys.js'
 import {
+  BY,
   CommandError,
   type MakeCommand,
   nameOf,
   newCommand,
   organisationId,
+  PROGRAM,
   print,
+  printAudit,
   printResult,
   requireOrganisation,
 } from './run-command.js'
-import { cellOf, table } from './table.js'
+import { type Cell, cellOf, table } from './table.js'
 
 const issueExample = "keys issue --organisation savannah --name 'Dashboard'"
 
 export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
-  newCommand('keys', 'Issue, list and revoke API keys', issueExample)
+  newCommand('keys', 'Issue, list, rotate and revoke API keys', issueExample)
     .addCommand(
       newCommand('issue', 'Issue a key and show it, once', issueExample)
         .requiredOption('--organisation <ID>', 'an organisation that exists', organisationId)
         .requiredOption('--name <NAME>', 'what the key is for', nameOf)
-        .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', timeAfter)
+        .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', durationOf)
         .option('--without <WHAT>', 'what the key does not see: personal, places, or both with a comma', hiddenOf)
+        .option(...BY)
         .option('--json', 'print the key as JSON')
-        .action(({ organisation, name, expiresIn: expiresAt, without, json = false }) =>
+        .action(({ organisation, name, expiresIn, without, by, json = false }) =>
           onStore(async (store) => {
             const keys = keysOf(store, () => {})
             await requireOrganisation(store, organisation)
-            const key = await keys.issue({
-              organisation,
-              name,
-              ...(expiresAt && { expiresAt }),
-              ...(without && { without }),
-            })
-            const issued = (await keys.list(organisation)).map(rowOf).find(({ keyId }) => keyId === keyIdOf(key))
-            printResult(out, json, { ...issued, key }, [key])
+            const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + expiresIn)
+            const key = await keys.issue({ organisation, name, expiresAt, without, issuedBy: by })
+            const keyId = keyIdOf(key) as string
+            printResult(out, json, { ...rowOf((await keys.find(keyId)) as StoredKey), key }, [key])
             // Not on stdout, so that a script can take the key from there.
-            if (!json) print(err, `Keep it now: it is not shown again. Its id is ${issued?.keyId}.`)
+            if (!json) print(err, `Keep it now: it is not shown again. Its id is ${keyId}.`)
+            printAudit(err, 'keys issue', by, { keyId, organisation })
           }),
         ),
     )
@@ -51,35 +53,84 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
           onStore(async (store) => {
             if (organisation !== undefined) await requireOrganisation(store, organisation)
             const rows = (await keysOf(store, () => {}).list(organisation)).map(rowOf)
-            const hasErrors = rows.some(({ error }) => error !== undefined)
-            printResult(out, json, rows, table(hasErrors ? [...columns, 'error'] : columns, rows))
+            const rare = rareColumns.filter((column) => rows.some((row) => row[column]))
+            printResult(out, json, rows, table([...columns, ...rare], rows))
+          }),
+        ),
+    )
+    .addCommand(
+      newCommand('rotate', 'Issue a key in the place of another and show it, once', 'keys rotate bRqfAWGcrTFs')
+        .argument('<KEYID>', 'the id of the old key, as list shows it')
+        .addOption(
+          new Option('--overlap <TIME>', 'how long the old key still works')
+            .argParser(durationOf)
+            .default(units.d, '24h'),
+        )
+        .option('--expires-in <TIME>', 'of the new key; by default it lives as long as the old one', durationOf)
+        .option(...BY)
+        .option('--json', 'print the new key as JSON')
+        .action((old, { overlap: overlapMs, expiresIn: lifetimeMs, by, json = false }) =>
+          onStore(async (store) => {
+            const keys = keysOf(store, () => {})
+            const oldId = idIn(old)
+            const document = rotatable(oldId, await keys.find(oldId))
+            const { organisation } = document
+            await requireOrganisation(store, organisation)
+            const { key, end } = await keys.rotate(document, { overlapMs, lifetimeMs, issuedBy: by })
+            const keyId = keyIdOf(key) as string
+            const row = rowOf((await keys.find(keyId)) as StoredKey)
+            printResult(out, json, { ...row, key, rotated: { keyId: oldId, expiresAt: end } }, [key])
+            if (!json) {
+              print(err, `Keep it now: it is not shown again. Its id is ${keyId}.`)
+              print(err, `The old key ${oldId} works until ${end.toISOString()}.`)
+            }
+            printAudit(err, 'keys rotate', by, { keyId, organisation, rotated: oldId })
           }),
         ),
     )
     .addCommand(
       newCommand('revoke', 'Revoke a key', 'keys revoke bRqfAWGcrTFs')
         .argument('<KEYID>', 'the id of the key, as list shows it')
+        .option(...BY)
         .option('--json', 'print the result as JSON')
-        .action((key, { json = false }) =>
+        .action((key, { by, json = false }) =>
           onStore(async (store) => {
-            // A whole key is accepted in place of its id. Its secret must not appear in the output.
-            const keyId = keyIdOf(key) ?? redacted(key)
-            if (!(await keysOf(store, () => {}).revoke(keyId))) throw new CommandError(`Key ${keyId} does not exist`)
+            const keyId = idIn(key)
+            const isRevoked = await keysOf(store, () => {}).revoke(keyId, by)
+            if (!isRevoked) throw new CommandError(`Key ${keyId} does not exist`)
             printResult(out, json, { keyId, revoked: true }, [
               `Revoked ${keyId}: within 30 seconds every instance refuses it`,
             ])
+            printAudit(err, 'keys revoke', by, { keyId })
           }),
         ),
     )
 
+/** The id of a key. A whole key is accepted in its place, whose secret must not appear in the output. */
+const idIn = (key: string): string => keyIdOf(key) ?? redacted(key)
+
+/** The key, if a new one may take its place. */
+const rotatable = (keyId: string, stored: StoredKey | undefined): ApiKeyDocument => {
+  if (stored === undefined) throw new CommandError(`Key ${keyId} does not exist`)
+  if (stored.error !== undefined) throw new CommandError(`Key ${keyId} is invalid: ${stored.error}`)
+  const document = stored.document as ApiKeyDocument
+  const { organisation, successor, revokedAt, expiresAt } = document
+  if (successor) throw new CommandError(`Key ${keyId} has been rotated: its successor is ${successor}`)
+  const isOver = revokedAt ? 'is revoked' : expiresAt && expiresAt <= new Date() ? 'has expired' : undefined
+  if (isOver === undefined) return document
+  throw new CommandError(`Key ${keyId} ${isOver}`, [
+    `Issue another one with: npx ${PROGRAM} keys issue --organisation ${organisation} --name NAME`,
+  ])
+}
+
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Reads --expires-in. */
-const timeAfter = (duration: string): Date => {
+/** Reads a duration, in milliseconds. */
+const durationOf = (duration: string): number => {
   const [, count, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(duration) ?? []
   if (unit === undefined)
     throw new InvalidArgumentError('it must be a duration from 1m to 999999d, such as 30m, 12h or 90d')
-  return new Date(Date.now() + Number(count) * units[unit as keyof typeof units])
+  return Number(count) * units[unit as keyof typeof units]
 }
 
 /** Reads --without. */
@@ -90,22 +141,16 @@ const hiddenOf = (text: string): Hidden[] => {
   return found
 }
 
-const columns = [
-  'keyId',
-  'organisation',
-  'name',
-  'createdAt',
-  'expiresAt',
-  'revokedAt',
-  'lastUsedAt',
-  'without',
-] as const
+const columns = ['keyId', 'organisation', 'name', 'createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'] as const
+/** The columns that a table has only if a key does. */
+const rareColumns = ['without', 'issuedBy', 'revokedBy', 'successor', 'error'] as const
 
-type Row = Record<(typeof columns)[number], ReturnType<typeof cellOf>> & { error?: string }
+type Row = Record<Exclude<(typeof columns | typeof rareColumns)[number], 'error'>, Cell> & { error?: string }
 
 /** A key as it is listed, with the error if it does not match its schema. */
 const rowOf = ({ document, error }: StoredKey): Row => {
-  const cells = Object.fromEntries(columns.map((column) => [column, cellOf(document[column])])) as Row
+  const names = [...columns, 'issuedBy', 'revokedBy', 'successor'] as const
+  const cells = Object.fromEntries(names.map((name) => [name, cellOf(document[name])])) as Row
   // As --without takes it.
   const without = Array.isArray(document.without) ? document.without.join() : null
   return { ...cells, without, keyId: String(document._id), ...(error !== undefined && { error }) }

@@ -1,5 +1,6 @@
 // What all commands share: how they are called, how output is written, and the exit codes. A command exits with 0 when it is
 // done, 1 when it failed, also because of a setting, and 2 when it was called wrongly. Error messages go to standard error.
+import { createInterface } from 'node:readline'
 import { Command, CommanderError, type CommandUnknownOpts, InvalidArgumentError } from '@commander-js/extra-typings'
 import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID } from '../documents/collections.js'
@@ -19,6 +20,8 @@ export interface Session extends Terminal {
 
 /** The streams that a command writes to, through print(): its result to `out`, everything else to `err`. */
 export interface Terminal {
+  /** What ask() reads. */
+  readonly input: () => NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly out: NodeJS.WritableStream
   readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean }
 }
@@ -47,6 +50,21 @@ export const written = (stream: NodeJS.WritableStream, content: string | Buffer)
 /** Writes a result: as indented JSON if --json was given, otherwise as lines. */
 export const printResult = (out: Terminal['out'], json: boolean, value: unknown, lines: readonly string[]) =>
   print(out, ...(json ? JSON.stringify(value, null, 2).split('\n') : lines))
+
+/** Writes an audit line in the form of the service's log: who did what, after it was done. */
+export const printAudit = (err: Terminal['err'], action: string, by: string | undefined, details: object) =>
+  print(err, JSON.stringify({ level: 30, time: Date.now(), msg: 'audit', action, by, ...details }))
+
+/** Asks for a line on the terminal. Fails if there is none, or if the answer does not come. */
+export const ask = async ({ input, err }: Pick<Terminal, 'input' | 'err'>, question: string): Promise<string> => {
+  const stream = input()
+  if (!stream.isTTY || !err.isTTY) throw new CommandError('There is no terminal to ask on: use --yes')
+  const lines = createInterface({ input: stream, output: err, terminal: false })
+  return new Promise<string>((resolve, reject) => {
+    lines.once('close', () => reject(new CommandError('There was no answer')))
+    lines.question(visible(question), resolve)
+  }).finally(() => lines.close())
+}
 
 /** The command failed. The message says why; `more` holds further lines, such as what to do about it. */
 export class CommandError extends Error {
@@ -170,6 +188,8 @@ export const nameOf = (name: string): string => {
     'it must be 1 to 100 characters without control characters, not only spaces and no dash at the beginning',
   )
 }
+
+export const BY = ['--by <NAME>', 'who does it, for the audit line', nameOf] as const
 
 /** Fails unless the organisation exists: a mistyped id would otherwise get keys or records that nobody can find. */
 export const requireOrganisation = async (store: Store, organisation: string): Promise<void> => {

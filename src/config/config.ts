@@ -106,12 +106,28 @@ const settings = {
       'How long the change feed tells of a deletion, in days. An older cursor gets a 410. The service sets it in the database when it starts; commands use it only where nothing is set yet.',
     ),
   },
+  explore: oneOf('EXPLORE', 'true', ['true', 'false'])
+    .about(
+      'Whether the service has the page `/explore`, which shows the entries of an organisation to who has its key.',
+    )
+    .as((word) => word === 'true'),
   projectDefaults: oneOf('PROJECT_DEFAULTS', 'usual', ['usual', 'literal']).about(
     'Paging defaults of the project list: `usual` is page 1 with 50 records, `literal` is page 50 with 1 record, as the contract states them.',
   ),
   logLevel: oneOf('LOG_LEVEL', 'info', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).about(
     'Lowest level that is logged.',
   ),
+  metrics: {
+    host: setting<string>('METRICS_HOST', defaulted(Type.String(), '127.0.0.1')).about(
+      'Address to listen on for `/metrics`.',
+    ),
+    port: setting<number | undefined>(
+      'METRICS_PORT',
+      Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
+    ).about(
+      'Port of [`/metrics`](#metrics). If it is not set, nothing is measured. With 0 the system chooses a free port.',
+    ),
+  },
   isProduction: oneOf('NODE_ENV', 'development', ['production', 'development', 'test'])
     .about(
       'With `production` the service does not start without MONGODB_URI, so that it never serves demo data, nor without PUBLIC_URL, so that no caller can choose where page links lead.',

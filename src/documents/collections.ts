@@ -154,6 +154,11 @@ const ApiKeyDocument = strict({
   lastUsedAt: dateOrNone,
   /** What the key does not see. */
   without: Type.Optional(Type.Array(oneOf(hideable), { minItems: 1, uniqueItems: true })),
+  /** Who issued and who revoked it, as the command was told. */
+  issuedBy: optionalText,
+  revokedBy: optionalText,
+  /** The id of the key that was issued in its place. */
+  successor: optionalText,
 })
 
 export type SeedDocument = Static<typeof SeedDocument>

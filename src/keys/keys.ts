@@ -1,8 +1,8 @@
-// Issues, lists, revokes and verifies API keys. A key belongs to one organisation, and only its SHA-256 is stored. Other
-// programs may write to the database too, so a stored key that does not match its schema is refused.
+// Issues, lists, rotates, revokes and verifies API keys. A key belongs to one organisation, and only its SHA-256 is
+// stored. Other programs may write to the database too, so a stored key that does not match its schema is refused.
 import { Value, type ValueError } from '@sinclair/typebox/value'
 import { LRUCache } from 'lru-cache'
-import { type ApiKeyDocument, collections } from '../documents/collections.js'
+import { type ApiKeyDocument, collections, type OrganisationDocument } from '../documents/collections.js'
 import type { Scope } from '../pipelines/stages.js'
 import type { Store } from '../store/store.js'
 import { hashOf, keyIdOf, makeKey, type RandomInteger } from './format.js'
@@ -21,10 +21,28 @@ const STORED_KEY = { ...collections.apiKeys.schema, additionalProperties: true }
 
 /** What a request may read, and the key that allows it. */
 export interface KeyScope extends Scope {
+  readonly organisationName: string
   readonly keyId: string
   readonly keyName: string
   /** Undefined for a key that does not expire. */
   readonly expiresAt: Date | undefined
+}
+
+/** Why a key is refused. A stored key that does not match its schema is unknown. */
+export const REFUSALS = ['malformed', 'unknown', 'organisation_gone', 'revoked', 'expired'] as const
+export type Refusal = (typeof REFUSALS)[number]
+
+/** A key that is refused. Only of one that was valid once it is known which it is and whose. */
+export interface RefusedKey {
+  readonly refused: Refusal
+  readonly keyId?: string
+  readonly organisation?: string
+}
+
+/** A stored key that matches its schema, and the organisation that it belongs to, if that exists. */
+interface FoundKey {
+  readonly document: ApiKeyDocument
+  readonly organisation: OrganisationDocument | undefined
 }
 
 /** A key as it is stored. It need not match its schema. */
@@ -32,6 +50,16 @@ export interface StoredKey {
   readonly document: Readonly<Record<string, unknown>>
   /** The field that does not match the schema, and why. A key with an error is refused. */
   readonly error: string | undefined
+}
+
+/** What a key is issued with. */
+interface NewKey {
+  readonly organisation: string
+  readonly name: string
+  readonly expiresAt?: Date | undefined
+  readonly issuedBy?: string | undefined
+  /** What it does not see. */
+  readonly without?: Scope['without']
 }
 
 export type Keys = ReturnType<typeof keysOf>
@@ -59,35 +87,44 @@ export const keysOf = (
   now: () => number = Date.now,
   elapsed: () => number = () => performance.now(),
 ) => {
-  const verified = new LRUCache<string, { document: ApiKeyDocument; until: number }>({ max: CACHED_KEYS })
+  const verified = new LRUCache<string, FoundKey & { until: number }>({ max: CACHED_KEYS })
   /** Key ids that were refused. If the id exists and only the secret was wrong, `hash` lets the right key through. */
   const unknown = new LRUCache<string, { hash: string | undefined; until: number }>({ max: CACHED_KEYS })
 
   const lookUp = limitedLookUp(async (keyId) => {
     const queriedAt = elapsed()
-    const stored = await store.dangerouslyFind('apiKeys', keyId)
-    const error = stored && errorIn(stored)
-    if (error === undefined) return { document: stored, queriedAt }
+    const document = await store.dangerouslyFind('apiKeys', keyId)
+    if (document === undefined) return { found: undefined, queriedAt }
+    const error = errorIn(document)
+    if (error === undefined) {
+      const organisation = await store.dangerouslyFind('organisations', document.organisation)
+      return { found: { document, organisation }, queriedAt }
+    }
     onError(new InvalidKey(keyId, error), 'a stored key is invalid and is refused')
-    return { document: undefined, queriedAt }
+    return { found: undefined, queriedAt }
   })
 
   /**
-   * Finds the stored key with this id, and updates the caches.
+   * Finds the stored key with this id and its organisation, and updates the caches.
    * @param wasVerified whether a key with this id was verified before. It then stays cached even if this request has the
    * wrong secret.
    */
-  const find = async (keyId: string, hash: string, wasVerified: boolean, address: string) => {
+  const find = async (
+    keyId: string,
+    hash: string,
+    wasVerified: boolean,
+    address: string,
+  ): Promise<FoundKey | undefined> => {
     const refused = unknown.get(keyId)
     if (refused !== undefined && refused.hash !== hash && elapsed() < refused.until) return undefined
-    const { document, queriedAt } = await lookUp(keyId, wasVerified ? undefined : address)
-    if (document !== undefined && (wasVerified || document.hash === hash)) {
-      verified.set(keyId, { document, until: queriedAt + VERIFIED_MS })
+    const { found, queriedAt } = await lookUp(keyId, wasVerified ? undefined : address)
+    if (found !== undefined && (wasVerified || found.document.hash === hash)) {
+      verified.set(keyId, { ...found, until: queriedAt + VERIFIED_MS })
     } else {
       verified.delete(keyId)
-      unknown.set(keyId, { hash: document?.hash, until: queriedAt + UNKNOWN_MS })
+      unknown.set(keyId, { hash: found?.document.hash, until: queriedAt + UNKNOWN_MS })
     }
-    return document
+    return found
   }
 
   /** Writes the last use of a key, at most once a minute. No request waits for this. */
@@ -100,36 +137,34 @@ export const keysOf = (
       .catch((error) => onError(error, 'the last use of a key was not written'))
   }
 
+  /**
+   * Issues a key and returns it; it cannot be read again later. A key that was tried before it was issued is accepted
+   * after a few seconds (see verify).
+   * @param randomInteger only for the demo, whose keys are always the same
+   */
+  const issue = async (
+    { organisation, name, expiresAt, issuedBy, without }: NewKey,
+    randomInteger?: RandomInteger,
+  ): Promise<string> => {
+    const key = makeKey(randomInteger)
+    const document: ApiKeyDocument = {
+      _id: keyIdOf(key) as string,
+      organisation,
+      name,
+      hash: hashOf(key),
+      createdAt: new Date(now()),
+      ...(expiresAt && { expiresAt }),
+      ...(issuedBy !== undefined && { issuedBy }),
+      ...(without && { without: [...without] }),
+    }
+    const error = errorIn(document)
+    if (error !== undefined) throw new InvalidKey(document._id, error)
+    await store.insert('apiKeys', [document])
+    return key
+  }
+
   return {
-    /**
-     * Issues a key and returns it; it cannot be read again later. A key that was tried before it was issued is accepted
-     * after a few seconds (see verify).
-     * @param randomInteger only for the demo, whose keys are always the same
-     */
-    async issue(
-      {
-        organisation,
-        name,
-        expiresAt,
-        without,
-      }: Pick<ApiKeyDocument, 'organisation' | 'name' | 'expiresAt' | 'without'>,
-      randomInteger?: RandomInteger,
-    ): Promise<string> {
-      const key = makeKey(randomInteger)
-      const document: ApiKeyDocument = {
-        _id: keyIdOf(key) as string,
-        organisation,
-        name,
-        hash: hashOf(key),
-        createdAt: new Date(now()),
-        ...(expiresAt && { expiresAt }),
-        ...(without && { without }),
-      }
-      const error = errorIn(document)
-      if (error !== undefined) throw new InvalidKey(document._id, error)
-      await store.insert('apiKeys', [document])
-      return key
-    },
+    issue,
 
     /** Lists the keys of an organisation, or of all, in the order in which they were issued. */
     async list(organisation?: string): Promise<StoredKey[]> {
@@ -139,35 +174,70 @@ export const keysOf = (
         .map((document) => ({ document, error: errorIn(document) }))
     },
 
-    /** Revokes a key permanently. The time of the first revocation is kept. Resolves to whether the key exists. */
-    async revoke(keyId: string): Promise<boolean> {
+    /** Finds a key by its id. */
+    async find(keyId: string): Promise<StoredKey | undefined> {
+      const document = await store.dangerouslyFind('apiKeys', keyId)
+      return document && { document, error: errorIn(document) }
+    },
+
+    /**
+     * Issues a key with the organisation and the name of another, which sees as much. That one then ends after `overlapMs`, or when it was
+     * to end anyway. If this is interrupted, the old key is as it was, and there may be a new one that nobody has.
+     * @param lifetimeMs how long the new key lives; by default as long as the old one was to
+     * @returns the new key, and when the old one ends
+     */
+    async rotate(
+      { _id, organisation, name, createdAt, expiresAt, without }: ApiKeyDocument,
+      {
+        overlapMs,
+        lifetimeMs = expiresAt ? expiresAt.getTime() - createdAt.getTime() : undefined,
+        issuedBy,
+      }: { overlapMs: number; lifetimeMs?: number | undefined; issuedBy?: string | undefined },
+    ): Promise<{ key: string; end: Date }> {
+      const newEnd = lifetimeMs === undefined ? undefined : new Date(now() + lifetimeMs)
+      const key = await issue({ organisation, name, expiresAt: newEnd, issuedBy, without })
+      const end = new Date(Math.min(now() + overlapMs, expiresAt?.getTime() ?? Infinity))
+      await store.update('apiKeys', _id, { expiresAt: end, successor: keyIdOf(key) as string })
+      return { key, end }
+    },
+
+    /** Revokes a key permanently. What is kept is the first revocation. Resolves to whether the key exists. */
+    async revoke(keyId: string, revokedBy?: string): Promise<boolean> {
       const document = await store.dangerouslyFind('apiKeys', keyId)
       if (document === undefined) return false
-      if (!(document.revokedAt instanceof Date)) await store.update('apiKeys', keyId, { revokedAt: new Date(now()) })
+      if (!(document.revokedAt instanceof Date)) {
+        await store.update('apiKeys', keyId, {
+          revokedAt: new Date(now()),
+          ...(revokedBy !== undefined && { revokedBy }),
+        })
+      }
       return true
     },
 
     /**
-     * Returns the scope of a key, or undefined if the key is malformed, unknown, expired or revoked. An unknown key is
-     * remembered for five seconds.
+     * Returns the scope of a key, or why it is refused. An unknown key is remembered for five seconds.
      * @param address of the caller
      * @throws Overloaded if too many keys from this address, not verified recently, are being looked up
      */
-    async verify(key: string, address = ''): Promise<KeyScope | undefined> {
+    async verify(key: string, address = ''): Promise<KeyScope | RefusedKey> {
       const keyId = keyIdOf(key)
-      if (keyId === undefined) return undefined
+      if (keyId === undefined) return { refused: 'malformed' }
       const hash = hashOf(key)
       const cached = verified.get(keyId)
-      const document =
+      const found =
         cached !== undefined && elapsed() < cached.until
-          ? cached.document
+          ? cached
           : await find(keyId, hash, cached !== undefined, address)
       // The duration of this comparison can reveal only the hash, from which a key of 196 random bits cannot be derived.
-      if (document?.hash !== hash) return undefined
-      if (document.revokedAt || (document.expiresAt?.getTime() ?? Infinity) <= now()) return undefined
-      recordUse(document)
-      const { _id, organisation, name, expiresAt, without } = document
-      return { organisation, without, keyId: _id, keyName: name, expiresAt: expiresAt ?? undefined }
+      if (found?.document.hash !== hash) return { refused: 'unknown' }
+      const { organisation, name, expiresAt, revokedAt, without } = found.document
+      const refuse = (refused: Refusal): RefusedKey => ({ refused, keyId, organisation })
+      if (found.organisation === undefined) return refuse('organisation_gone')
+      if (revokedAt) return refuse('revoked')
+      if ((expiresAt?.getTime() ?? Infinity) <= now()) return refuse('expired')
+      recordUse(found.document)
+      const organisationName = found.organisation.name
+      return { organisation, without, organisationName, keyId, keyName: name, expiresAt: expiresAt ?? undefined }
     },
   }
 }

@@ -9,6 +9,11 @@ export class Budget {
     readonly maxPerKey: number,
   ) {}
 
+  /** How much all keys have taken. */
+  get taken(): number {
+    return this.#taken.total
+  }
+
   /**
    * Whether a key may take this much more. Each limit applies only once something is taken: so a key that holds nothing may
    * take more than its part, and while nobody holds anything, even more than the whole.

@@ -12,6 +12,8 @@ export interface Limits {
   readonly waitMs: number
   /** What a caller is told whose task cannot wait any longer. */
   readonly refusal: string
+  /** Told how long a task has waited, in milliseconds, also of one that fails. */
+  readonly onWaited?: ((ms: number) => void) | undefined
 }
 
 /** Ends a task, so that the next one can start. Only the first call counts. */
@@ -28,6 +30,16 @@ export class FairQueue {
   readonly #waiting = new Map<string, Set<Waiter>>()
 
   constructor(readonly limits: Limits) {}
+
+  /** How many tasks run. */
+  get running(): number {
+    return this.#running.total
+  }
+
+  /** How many tasks wait. */
+  get waiting(): number {
+    return [...this.#waiting.values()].reduce((sum, waiters) => sum + waiters.size, 0)
+  }
 
   /**
    * Waits for the turn of a task. The task begins when the promise resolves, and ends when it calls the function that the
@@ -51,8 +63,10 @@ export class FairQueue {
     const waiters = this.#waiting.get(key) ?? new Set()
     if (waiters.size >= waitingPerKey) throw new Overloaded(refusal)
     this.#waiting.set(key, waiters)
+    const began = performance.now()
     return new Promise((resolve, reject) => {
       const end = (): void => {
+        this.limits.onWaited?.(performance.now() - began)
         clearTimeout(timer)
         signal?.removeEventListener('abort', leave)
         waiters.delete(waiter)

@@ -9,6 +9,7 @@ import { callerGone, cutOff, whenOver } from '../http/caller.js'
 import { Budget } from '../limits/budget.js'
 import { FairQueue, type Leave } from '../limits/fair-queue.js'
 import { Overloaded } from '../limits/overloaded.js'
+import type { Metrics } from '../metrics/catalogue.js'
 import { type Reading, StoreUnavailable } from '../store/store.js'
 
 declare module 'fastify' {
@@ -68,6 +69,9 @@ const READING_STEP_MS = 1000
 
 const REFUSAL = 'Too many requests with this key are running, or too many of its responses have not been read yet'
 
+const QUEUES = ['small', 'large', 'digests', 'counts', 'parquetFiles'] as const
+type QueueName = (typeof QUEUES)[number]
+
 /** What all requests share. */
 class Limits {
   readonly budget: Budget
@@ -85,15 +89,30 @@ class Limits {
     memory: number,
     waitMs: number,
     readonly waitBetweenMs: number,
+    metrics?: Metrics,
   ) {
-    const queue = (atOnce: number, atOncePerKey: () => number) =>
-      new FairQueue({ atOnce, atOncePerKey, waitMs, refusal: REFUSAL })
+    const queue = (name: QueueName, atOnce: number, atOncePerKey: () => number) => {
+      const onWaited = metrics && ((ms: number) => metrics.record('field_data.queue.wait', ms / 1000, { queue: name }))
+      return new FairQueue({ atOnce, atOncePerKey, waitMs, refusal: REFUSAL, onWaited })
+    }
     this.budget = new Budget(memory, memory / SHARING_KEYS)
-    this.small = queue(SMALL.atOnce, () => (this.hasSeveralKeys() ? SMALL.beside : SMALL.alone))
-    this.large = queue(HEAVY.atOnce, () => HEAVY.perKey)
-    this.digests = queue(HEAVY.atOnce, () => HEAVY.perKey)
-    this.counts = queue(COUNTS.atOnce, () => COUNTS.perKey)
-    this.parquetFiles = queue(PARQUET_FILES.atOnce, () => PARQUET_FILES.perKey)
+    this.small = queue('small', SMALL.atOnce, () => (this.hasSeveralKeys() ? SMALL.beside : SMALL.alone))
+    this.large = queue('large', HEAVY.atOnce, () => HEAVY.perKey)
+    this.digests = queue('digests', HEAVY.atOnce, () => HEAVY.perKey)
+    this.counts = queue('counts', COUNTS.atOnce, () => COUNTS.perKey)
+    this.parquetFiles = queue('parquetFiles', PARQUET_FILES.atOnce, () => PARQUET_FILES.perKey)
+    const ofEach = (count: (queue: FairQueue) => number) => () =>
+      QUEUES.map((queue) => [count(this[queue]), { queue }] as const)
+    metrics?.observe(
+      'field_data.queue.running',
+      ofEach((queue) => queue.running),
+    )
+    metrics?.observe(
+      'field_data.queue.waiting',
+      ofEach((queue) => queue.waiting),
+    )
+    metrics?.observe('field_data.response.memory', () => this.budget.taken)
+    metrics?.observe('field_data.response.memory.limit', () => memory)
   }
 
   isUsedBy(key: string): void {
@@ -107,8 +126,7 @@ class Limits {
 
   /** When the database cannot be reached, all waiting requests fail now instead of one after the other. */
   failAllWaiting = (error: unknown): never => {
-    if (error instanceof StoreUnavailable)
-      for (const queue of [this.small, this.large, this.digests, this.counts]) queue.failAll(error)
+    if (error instanceof StoreUnavailable) for (const queue of QUEUES) this[queue].failAll(error)
     throw error
   }
 }
@@ -294,7 +312,7 @@ export const admissionPlugin = fp(
       minBytesPerMs = MIN_BYTES_PER_MS,
     }: Options,
   ) => {
-    const limits = new Limits(memory, waitMs, waitBetweenMs)
+    const limits = new Limits(memory, waitMs, waitBetweenMs, app.metrics)
     app.decorateRequest('share')
 
     /** Cuts a response off if the caller takes too long to read so many bytes of it. */

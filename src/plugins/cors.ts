@@ -8,6 +8,7 @@ const PREFLIGHT_MAX_AGE_S = 86_400
 
 /** What a page may read of a response besides its body. The service has no rate limit, but a proxy before it may have one. */
 const EXPOSED_HEADERS = [
+  'API-Key-Expires',
   'Deprecation',
   'ETag',
   'Link',

@@ -2,8 +2,9 @@
 // 2.1), or the password of HTTP Basic (RFC 7617), for programs that have a safe place for a password alone.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { LRUCache } from 'lru-cache'
 import { problem } from '../http/problems.js'
-import type { KeyScope, Keys } from '../keys/keys.js'
+import { type KeyScope, type Keys, REFUSALS, type RefusedKey } from '../keys/keys.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -11,6 +12,12 @@ declare module 'fastify' {
     scope: KeyScope
   }
 }
+
+/** How long before its end the responses to a key say when it ends, in milliseconds. */
+const WARNING_MS = 14 * 86_400_000
+/** How often a refused key is logged, in milliseconds, and for how many keys this is remembered. */
+const REFUSAL_MS = 60_000
+const REFUSED_KEYS = 10_000
 
 const BEARER = /^Bearer +(\S+)$/i
 const BASIC = /^Basic +([A-Za-z\d+/]+={0,2})$/i
@@ -21,26 +28,43 @@ const CONTROL = /\p{Cc}/u
 export const keyAuthPlugin = fp(
   async (app: FastifyInstance, { keys }: { keys: Keys }) => {
     app.decorateRequest('scope')
+    const logged = new LRUCache<string, true>({ max: REFUSED_KEYS, ttl: REFUSAL_MS })
+
+    /** Logs a key that was valid once, so that an operator sees which program still uses it. */
+    const logRefused = ({ log }: FastifyRequest, { refused, keyId, organisation }: RefusedKey): void => {
+      if (keyId === undefined || logged.has(keyId)) return
+      logged.set(keyId, true)
+      log.warn({ refused, keyId, organisation }, 'a key was refused')
+    }
+
+    for (const reason of REFUSALS) app.metrics?.record('field_data.keys.refused', 0, { reason })
     app.addHook('onRequest', async (request: FastifyRequest, reply) => {
-      const key = keyIn(request.headers.authorization ?? '')
-      const scope = key === undefined ? undefined : await keys.verify(key, request.ip)
+      const found = await keys.verify(keyIn(request.headers.authorization ?? ''), request.ip)
       // The response is the same whatever is wrong, so that it reveals nothing about a key.
-      if (scope === undefined) {
+      if ('refused' in found) {
+        logRefused(request, found)
+        app.metrics?.record('field_data.keys.refused', 1, { reason: found.refused })
         reply.header('www-authenticate', challenges(request))
         throw problem(
           'unauthorized',
           'A valid API key is needed: Authorization: Bearer <API_KEY>, or HTTP Basic with the key as the password',
         )
       }
-      request.scope = scope
+      const ends = found.expiresAt?.getTime()
+      // A date of structured fields (RFC 9651), as in Deprecation.
+      if (ends !== undefined && ends - Date.now() < WARNING_MS) {
+        reply.header('api-key-expires', `@${Math.floor(ends / 1000)}`)
+      }
+      request.scope = found
     })
   },
   { name: 'key-auth', fastify: '5.x' },
 )
 
-const keyIn = (authorization: string): string | undefined => {
+/** What is given as a key; empty if there is nothing. */
+const keyIn = (authorization: string): string => {
   const credentials = BASIC.exec(authorization)?.[1]
-  return credentials === undefined ? BEARER.exec(authorization)?.[1] : keyInBasic(credentials)
+  return (credentials === undefined ? BEARER.exec(authorization)?.[1] : keyInBasic(credentials)) ?? ''
 }
 
 /** The password, whatever the user name is, or the user name if the password is empty. */

@@ -24,6 +24,8 @@ declare module 'fastify' {
 /** A longer value is cut in the log, in characters. */
 const MAX_LOGGED = 500
 const REQUEST_ID = /^[\w.:-]{1,64}$/
+/** The id of a trace in a `traceparent` (W3C Trace Context). Later versions may have more fields than version 00. */
+const TRACE = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|(?<!^00.{53})-)/
 /** A key or the secret part of one. The usual kinds of request ids have no such long runs of letters and digits. */
 const KEY = /fda_|[0-9a-z]{33}/i
 /** Characters that control a terminal or the direction of text, or that some readers of lines take for their end. */
@@ -61,6 +63,7 @@ export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void 
     const { problem } = reply
     request.log.info(
       {
+        traceId: TRACE.exec(String(request.headers.traceparent))?.[1],
         method: request.method,
         operation: schema?.operationId ?? url,
         ...(request.isChecked && schema?.querystring !== undefined && parametersOf(request)),

@@ -21,10 +21,12 @@ const SENDING_STEP_MS = 10
 const MAX_LOGGED = 100
 
 export const exportRoutes = (app: FastifyInstance): void => {
-  for (const exported of allExported) exportOperation(app, exported)
+  const running = { exports: 0 }
+  app.metrics?.observe('field_data.exports.running', () => running.exports)
+  for (const exported of allExported) exportOperation(app, exported, running)
 }
 
-const exportOperation = (app: FastifyInstance, exported: Exported): void => {
+const exportOperation = (app: FastifyInstance, exported: Exported, running: { exports: number }): void => {
   const { name, formats, query, operationId } = exported
   app.get(
     `/exports/${name}.:format`,
@@ -56,12 +58,16 @@ const exportOperation = (app: FastifyInstance, exported: Exported): void => {
       if (request.method === 'HEAD') return reply.send(Readable.from([]))
 
       const leave = format === 'parquet' ? await request.share.parquetFile() : () => {}
+      running.exports += 1
       const skipped = await send(
         app.store,
         { exported, format, scope: request.scope, listing },
         request,
         reply,
-      ).finally(leave)
+      ).finally(() => {
+        running.exports -= 1
+        leave()
+      })
       if (skipped.length > 0) {
         reply.skipped = skipped.length
         const records = skipped.slice(0, MAX_LOGGED).map(({ id, message }) => loggable(`${id}: ${message}`))

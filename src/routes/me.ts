@@ -25,11 +25,9 @@ export const meRoutes = (app: FastifyInstance): void => {
         response: responses(one(Me), commonProblems),
       },
     },
-    async ({ scope: { organisation: id, keyId, keyName, expiresAt, without } }) => {
-      // The id is that of the caller's own organisation.
-      const organisation = await app.store.dangerouslyFind('organisations', id)
+    async ({ scope: { organisation, organisationName, keyId, keyName, expiresAt, without } }) => {
       const data: Me = {
-        organisation: { id, ...(organisation && { name: organisation.name }) },
+        organisation: { id: organisation, name: organisationName },
         key: {
           id: keyId,
           name: keyName,

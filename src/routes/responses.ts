@@ -11,6 +11,15 @@ const requestId = {
     'The id of the request in the log: the caller’s own, if it sent one of at most 64 letters, digits and `_.:-`.',
   ),
 }
+/** The headers of a successful response, if the operation needs a key. */
+const commonHeaders = (codes: readonly ProblemCode[]) => ({
+  ...(codes.includes('unauthorized') && {
+    'API-Key-Expires': header(
+      'When the key ends, as `@` and the seconds since 1970. Only in the last 14 days before it ends.',
+    ),
+  }),
+  ...requestId,
+})
 const ETag = header('The entity tag of the response, for the If-None-Match header of the next request.')
 /** The headers of a response that can be revalidated, and those of a page of a list. */
 export const tagged = { ETag }
@@ -63,11 +72,11 @@ export const responses = (
     type = 'application/json',
   }: { description?: string; headers?: { ETag?: object }; type?: string } = {},
 ) => ({
-  200: { description, headers: { ...headers, ...requestId }, content: { [type]: { schema } } },
+  200: { description, headers: { ...headers, ...commonHeaders(codes) }, content: { [type]: { schema } } },
   ...(headers.ETag && {
     304: {
       description: 'The caller already has this response: If-None-Match names its entity tag. There is no body.',
-      headers: { ...tagged, ...requestId },
+      headers: { ...tagged, ...commonHeaders(codes) },
       type: 'null',
     },
   }),
@@ -78,7 +87,7 @@ export const responses = (
 export const fileResponses = (types: readonly string[], codes: readonly ProblemCode[]) => ({
   200: {
     description: 'The file.',
-    headers: { 'Content-Disposition': header('The name of the file.'), ...requestId },
+    headers: { 'Content-Disposition': header('The name of the file.'), ...commonHeaders(codes) },
     content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'string', format: 'binary' } }])),
   },
   ...problemsOf(codes),

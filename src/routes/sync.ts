@@ -34,6 +34,7 @@ export const syncRoutes = (app: FastifyInstance): void => {
   const max = Math.floor(maxConnections / WAITING_SHARE)
   const waiting = new Waiting({ max, maxPerKey: WAITING_PER_KEY, intervalMs: INTERVAL_MS })
   app.closing.addEventListener('abort', () => waiting.close())
+  app.metrics?.observe('field_data.feed.waiting', () => waiting.size)
 
   // Most copies are of entries, so they stand first in the documentation.
   const { entries, ...others } = resources

@@ -137,6 +137,11 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
       table(name).put(found.map(tombstoneOf))
       return found.length
     },
+    async *dangerouslyErase(name, condition) {
+      const found = table(name).matching({ $and: [condition] })
+      table(name).erase(found)
+      yield found.length
+    },
     async now() {
       const time = now().getTime()
       return { now: time, majority: time }
@@ -291,6 +296,15 @@ class Table {
     const stored = BSON.deserialize(bytes)
     const keys = Object.fromEntries([...this.indexed].map((field) => [field, at(stored, field)]))
     this.#rows.set(id, { id, bytes, keys })
+    this.#dropIndexes()
+  }
+
+  erase(rows: readonly Indexed[]): void {
+    for (const { id } of rows) this.#rows.delete(id)
+    this.#dropIndexes()
+  }
+
+  #dropIndexes(): void {
     this.#orders.clear()
     this.#equals.clear()
   }

@@ -28,6 +28,7 @@ import {
   UNSTAMPED,
 } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
+import { Connections } from './connections.js'
 import { withReferences } from './references.js'
 import { QueryTimeout, type Reading, type Store, StoreUnavailable, storedOf } from './store.js'
 import { whenStuck, withTimeLimit } from './stuck.js'
@@ -134,6 +135,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
   /** A read may wait for a server, for a connection of the pool, for a new connection, and for the reply. */
   const longestReadMs = serverSelectionTimeoutMS + waitQueueTimeoutMS + connectTimeoutMS + settings.queryTimeoutMs
 
+  let connections: Connections | undefined
   let connected: Promise<unknown> | undefined
   /** Connects the client. If its first try fails, the client stays closed until connect() is called again. */
   const connect = (): Promise<unknown> => {
@@ -154,6 +156,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
       client = new MongoClient(settings.uri, clientOptions(settings))
       db = client.db()
       connected = undefined
+      connections?.watch(client)
       watch()
     })
   watch()
@@ -397,6 +400,15 @@ export const mongoStore = (settings: MongoSettings): Store => {
       const removeAll = () => collection(name).updateMany(found, [{ $project: tombstone }])
       return (await inTime(name, ids, removed, DELETED_AT, removeAll)).modifiedCount
     },
+    async *dangerouslyErase(name, condition) {
+      const erase = async (some: Condition) => (await run(() => collection(name).deleteMany(some))).deletedCount
+      for await (const documents of buffers({ collection: name, match: condition }, [{ $project: { _id: 1 } }])) {
+        const ids = documents.map((bytes) => BSON.deserialize(bytes, { validation: { utf8: false } })._id)
+        yield await erase({ $and: [{ _id: { $in: ids } }, condition] })
+      }
+      // What was written meanwhile, and ids that cannot be sent back as they are.
+      yield await erase(condition)
+    },
     async now() {
       const { localTime, lastWrite } = await runRead(() => send({ hello: 1 }, { readPreference: 'primary' }))
       const now = localTime.getTime()
@@ -416,6 +428,11 @@ export const mongoStore = (settings: MongoSettings): Store => {
         ]
         if (specs.length > 0) await run(() => collection(name).createIndexes(specs))
       }
+    },
+    watchConnections() {
+      connections = new Connections(maxPoolSize)
+      connections.watch(client)
+      return connections
     },
     async ping() {
       await runRead(() => send({ ping: 1 }))

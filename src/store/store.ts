@@ -7,6 +7,7 @@ import { Bson, type BsonList } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
 import type { CollectionName, Documents, RecordCollection } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
+import type { Connections } from './connections.js'
 
 export interface Store {
   /** A name for the database, for the log and the start message. */
@@ -45,13 +46,25 @@ export interface Store {
   stamp(collection: RecordCollection): AsyncIterable<number>
   /** Replaces records of an organisation by tombstones. Returns how many of them existed. */
   remove(collection: RecordCollection, organisation: string, ids: readonly string[]): Promise<number>
+  /**
+   * Deletes documents for good, in batches, without tombstones. Yields how many after each batch. If it is interrupted, it
+   * can be called again.
+   */
+  dangerouslyErase(collection: CollectionName, condition: Condition): AsyncIterable<number>
   /** The time by the clock of the database, as it was when the call began or later. */
   now(): Promise<DatabaseTime>
   /** Creates missing indexes, and sets how long tombstones are kept. With `keepExpiry`, a time already set stays. */
   ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
+  /** Begins to count the connections to the database, if there are any. To be called before the first use. */
+  watchConnections?(): Connections
   /** Rejects unless the database responds. */
   ping(): Promise<void>
   close(): Promise<void>
+}
+
+/** How many totals are kept, and the age of the oldest in milliseconds, undefined without any. */
+export interface KeptTotals {
+  keptTotals(): { kept: number; oldestMs: number | undefined }
 }
 
 /** The clock of the database, in milliseconds. */

@@ -3,7 +3,7 @@
 // which are quick to count, stay exact.
 import { LRUCache } from 'lru-cache'
 import type { Query } from '../pipelines/stages.js'
-import type { Store } from './store.js'
+import type { KeptTotals, Store } from './store.js'
 
 const AGE_PER_COST = 20
 const KEPT_TOTALS = 10_000
@@ -13,8 +13,8 @@ const KEPT_TOTALS = 10_000
  * @param maxAgeMs the maximum age of a total in milliseconds; 0 turns the cache off
  * @param now a clock in milliseconds
  */
-export const keepTotals = (store: Store, maxAgeMs: number, now = () => performance.now()): Store => {
-  const totals = new LRUCache<string, number, Query>({
+export const keepTotals = (store: Store, maxAgeMs: number, now = () => performance.now()): Store & KeptTotals => {
+  const totals = new LRUCache<string, { total: number; at: number }, Query>({
     max: KEPT_TOTALS,
     ttl: 1,
     ttlResolution: 0,
@@ -25,13 +25,23 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
       const start = now()
       const total = await store.count(query)
       options.ttl = Math.min(maxAgeMs, Math.ceil(AGE_PER_COST * (now() - start)))
-      return total
+      return { total, at: start }
     },
   })
   const count = async (query: Query): Promise<number> => {
     // The organisation is part of the match, so organisations never share a total.
     const key = JSON.stringify([query.collection, query.match])
-    return (await totals.fetch(key, { context: query })) as number
+    const { total } = (await totals.fetch(key, { context: query })) as { total: number }
+    return total
   }
-  return maxAgeMs === 0 ? store : { ...store, count }
+  const keptTotals = () => {
+    let kept = 0
+    let oldest: number | undefined
+    for (const { at } of totals.values()) {
+      kept += 1
+      oldest = Math.min(oldest ?? at, at)
+    }
+    return { kept, oldestMs: oldest === undefined ? undefined : now() - oldest }
+  }
+  return { ...store, ...(maxAgeMs > 0 && { count }), keptTotals }
 }

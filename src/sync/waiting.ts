@@ -45,6 +45,11 @@ export class Waiting {
 
   constructor(readonly limits: WaitingLimits) {}
 
+  /** How many requests wait. */
+  get size(): number {
+    return this.#byKey.total
+  }
+
   /**
    * Waits until a feed has a stamp at or after a time, for at most `ms` milliseconds.
    * @param feed identifies the feed; `lookUp` is that of the first request which waits for it

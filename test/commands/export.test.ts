@@ -135,7 +135,7 @@ const onTerminal = async (store: Store, argv: readonly string[], stops: boolean)
     }),
     { isTTY: true },
   )
-  const terminal = { out: err, err }
+  const terminal = { input: () => process.stdin, out: err, err }
   const code = await runCommand(
     exportCommand,
     argv,

@@ -1,4 +1,4 @@
-// The command that issues, lists and revokes keys.
+// The command that issues, lists, rotates and revokes keys.
 import t, { type Test } from 'tap'
 import { keysCommand } from '../../src/commands/keys.js'
 import { keysOf } from '../../src/keys/keys.js'
@@ -26,12 +26,96 @@ t.test('a key is issued, works, is listed without its secret, and is revoked', a
   t.notMatch(list.output, key.slice(17))
 
   t.match(await keys('revoke', shown.keyId), { code: 0, stdout: `Revoked ${shown.keyId}` })
-  t.equal(await verify(key), undefined)
+  t.match(await verify(key), { refused: 'revoked' })
   const [first] = JSON.parse((await keys('list', '--organisation', 'org', '--json')).stdout)
   t.match(await keys('revoke', shown.keyId, '--json'), { code: 0, stdout: '"revoked": true' })
   const [second] = JSON.parse((await keys('list', '--organisation', 'org', '--json')).stdout)
   t.ok(first.revokedAt)
   t.equal(second.revokedAt, first.revokedAt, 'the time of the first revocation is kept')
+})
+
+const DAY = 86_400_000
+
+/** The audit lines of a command, without their times. */
+const auditIn = (output: string): object[] =>
+  output
+    .split('\n')
+    .filter((line) => line.startsWith('{"level":30,'))
+    .map((line) => {
+      const { time, ...audit } = JSON.parse(line)
+      return audit
+    })
+
+t.test('who issued, rotated and revoked a key is kept and told in a line for the log', async (t) => {
+  const { keys } = await prepare(t)
+  const issued = await keys('issue', '--organisation', 'org', '--name', 'Sync', '--by', 'Ana')
+  const { keyId } = JSON.parse((await keys('list', '--json')).stdout)[0]
+  const line = { level: 30, msg: 'audit' }
+  t.same(auditIn(issued.output), [{ ...line, action: 'keys issue', by: 'Ana', keyId, organisation: 'org' }])
+  t.match((await keys('list')).stdout, /lastUsedAt +issuedBy\n\w{12} +org .* Ana\n$/)
+  const rotated = await keys('rotate', keyId, '--by', 'Ben', '--json')
+  const [old, next] = JSON.parse((await keys('list', '--json')).stdout)
+  const what = { keyId: next.keyId, organisation: 'org', rotated: keyId }
+  t.same(auditIn(rotated.output), [{ ...line, action: 'keys rotate', by: 'Ben', ...what }])
+  t.same(auditIn((await keys('revoke', keyId)).output), [{ ...line, action: 'keys revoke', keyId }])
+  await keys('revoke', next.keyId, '--by', 'Cai')
+  await keys('revoke', next.keyId, '--by', 'Dan')
+  t.match(old, { issuedBy: 'Ana', revokedBy: null, successor: next.keyId })
+  t.match(JSON.parse((await keys('list', '--json')).stdout), [
+    { issuedBy: 'Ana', revokedBy: null },
+    { issuedBy: 'Ben', revokedBy: 'Cai', successor: null },
+  ])
+  t.match((await keys('list')).stdout, /lastUsedAt +issuedBy +revokedBy +successor\n/)
+})
+
+t.test('a key is rotated: both work for a while, and the new one lives as long as the old one was to', async (t) => {
+  const { keys, store, verify } = await prepare(t)
+  const issue = async (...argv: string[]) =>
+    JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json', ...argv)).stdout)
+  const old = await issue('--expires-in', '90d')
+  const before = Date.now()
+  const { stdout } = await keys('rotate', old.key, '--json')
+  t.notMatch(stdout, old.key.slice(17))
+  const { key, rotated, ...shown } = JSON.parse(stdout)
+  t.match(await verify(key), { organisation: 'org', keyName: 'Sync' })
+  t.match(await verify(old.key), { expiresAt: new Date(rotated.expiresAt) })
+  t.equal(rotated.keyId, old.keyId)
+  t.ok(Math.abs(Date.parse(rotated.expiresAt) - before - DAY) < 60_000, '24 hours')
+  t.ok(Math.abs(Date.parse(shown.expiresAt) - before - 90 * DAY) < 60_000, '90 days')
+
+  const again = await keys('rotate', old.keyId)
+  t.match(again, { code: 1, output: `Key ${old.keyId} has been rotated: its successor is ${shown.keyId}\n` })
+  await store.update('apiKeys', shown.keyId, { expiresAt: new Date(before + 60_000) })
+  const early = JSON.parse((await keys('rotate', shown.keyId, '--expires-in', '2d', '--json')).stdout)
+  t.equal(Date.parse(early.rotated.expiresAt), before + 60_000, 'an old key that ends before still does')
+  t.ok(Math.abs(Date.parse(early.expiresAt) - before - 2 * DAY) < 60_000, '2 days')
+
+  const endless = await issue()
+  const { output, stdout: secret } = await keys('rotate', endless.keyId, '--overlap', '30m')
+  t.match(secret, /^fda_\w+\n$/, 'a script can take the key')
+  t.match(output, /^fda_\w+\nKeep it now.*\nThe old key \w{12} works until \S+Z\.\n\{/)
+  t.match(await verify(secret.trim()), { keyName: 'Sync', expiresAt: undefined })
+  const { expiresAt } = (await verify(endless.key)) as { expiresAt: Date }
+  t.ok(Math.abs(Number(expiresAt) - before - 1_800_000) < 60_000, '30 minutes')
+})
+
+t.test('a key that is over, invalid or of no organisation is not rotated', async (t) => {
+  const { keys, store } = await prepare(t)
+  const { keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
+  const hint = 'Issue another one with: npx field-data-api keys issue --organisation org --name NAME\n'
+  for (const [fields, message] of [
+    [{ organisation: 'gone' }, 'Organisation gone does not exist\n'],
+    [{ organisation: 'org', expiresAt: new Date() }, `Key ${keyId} has expired\n${hint}`],
+    [{ revokedAt: new Date() }, `Key ${keyId} is revoked\n${hint}`],
+    [{ hash: 'x' }, `Key ${keyId} is invalid: hash: expected string to match`],
+  ] as const) {
+    await store.update('apiKeys', keyId, fields)
+    const { code, output } = await keys('rotate', keyId)
+    t.equal(code, 1)
+    t.equal(output.slice(0, message.length), message)
+  }
+  t.match(await keys('rotate', 'nobody'), { code: 1, output: /^Key nobody does not exist$/m })
+  t.equal((await store.dangerouslyFindAll('apiKeys', {})).length, 1)
 })
 
 t.test('without --json, keys are a table and a new key comes with a warning to keep it', async (t) => {
@@ -41,7 +125,7 @@ t.test('without --json, keys are a table and a new key comes with a warning to k
   t.match(issued.stdout, /^fda_\w+\n$/, 'a script can take the key')
   await keys('issue', '--organisation', 'org', '--name', 'Second')
   const { stdout } = await keys('list')
-  t.match(stdout, /^keyId +organisation +name .*\n\w{12} +org +First +\S+Z +- +- +- +-\n\w{12} +org +Second /)
+  t.match(stdout, /^keyId +organisation +name .*\n\w{12} +org +First +\S+Z +- +- +-\n\w{12} +org +Second /)
   t.match(await keys('list', '--organisation', 'other'), { code: 1, output: /^Organisation other does not exist\n/ })
 })
 
@@ -55,9 +139,15 @@ t.test('a key is issued without personal data or places, and listed so', async (
     const issued = await keys('issue', '--organisation', 'org', '--name', given, '--without', given, '--json')
     const { key, ...shown } = JSON.parse(issued.stdout)
     t.equal(shown.without, without.join())
-    t.same((await verify(key))?.without, without)
+    t.match(await verify(key), { without })
+    const rotated = JSON.parse((await keys('rotate', shown.keyId, '--json')).stdout)
+    t.equal(rotated.without, shown.without, 'its successor sees as much')
+    t.match(await verify(rotated.key), { without })
   }
-  t.match((await keys('list')).stdout, / +personal\n.+ +places\n.+ +personal,places\n$/)
+  t.match(
+    (await keys('list')).stdout,
+    /lastUsedAt +without +successor\n.+ +personal +\w{12}\n.+ +personal +-\n.+ +places /,
+  )
   for (const given of ['', 'names', 'personal,', 'personal,personal', 'personal, places']) {
     const refused = await keys('issue', '--organisation', 'org', '--name', 'x', '--without', given)
     t.match(refused, { code: 2, output: /it must be one or both of personal,places/ }, given)
@@ -110,6 +200,8 @@ t.test('a wrong call says what is wrong and shows the usage', async (t) => {
       ['issue', '--organisation', 'x', '--name', 'x', '--expires-in', 'soon'],
       "'soon' is invalid: it must be a duration from 1m to 999999d, such as 30m, 12h or 90d",
     ],
+    [['rotate', 'x', '--overlap', '0h'], "'0h' is invalid: it must be a duration from 1m to 999999d"],
+    [['issue', '--organisation', 'x', '--name', 'x', '--by', ''], 'is invalid: it must be 1 to 100 characters'],
     [['revoke'], "Missing required argument 'KEYID'"],
     [['revoke', 'a', 'b'], "Too many arguments for 'revoke'. Expected 1 argument but got 2"],
     [['revoke', 'a', '--organisation', 'x'], "Unknown option '--organisation'"],
@@ -155,11 +247,11 @@ t.test('an invalid stored key is listed with its error, and can be revoked', asy
   t.equal('error' in good, false)
   t.match(
     (await keys('list')).stdout,
-    /lastUsedAt +without +error\n\w{12} +- +Sync +once +- +soon +- +- +organisation: expected string\n/,
+    /lastUsedAt +error\n\w{12} +- +Sync +once +- +soon +- +organisation: expected string\n/,
   )
   t.match(await keys('revoke', keyId), { code: 0 })
   t.type((await store.dangerouslyFind('apiKeys', keyId))?.revokedAt, Date)
-  t.equal(await verify(key), undefined)
+  t.match(await verify(key), { refused: 'unknown' })
 })
 
 t.test('names that other programs stored are listed without control characters', async (t) => {

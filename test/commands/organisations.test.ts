@@ -1,9 +1,14 @@
-// The command that adds and lists organisations.
+// The command that adds, lists, renames and removes organisations.
 import t, { type Test } from 'tap'
+import { checkCommand } from '../../src/commands/check.js'
 import { keysCommand } from '../../src/commands/keys.js'
 import { organisationsCommand } from '../../src/commands/organisations.js'
+import { recordCollections } from '../../src/documents/collections.js'
+import { keysOf } from '../../src/keys/keys.js'
+import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { tryCommand } from '../support/command.js'
-import { testStore } from '../support/store.js'
+import { testStore, withoutUpdates } from '../support/store.js'
+import { A, a, B, fillTenants } from '../support/tenants.js'
 
 const prepare = (t: Test) => {
   const store = testStore(t)
@@ -52,7 +57,7 @@ t.test('a wrong call says what is wrong', async (t) => {
   const { store, organisations } = prepare(t)
   for (const [argv, message] of [
     [[], 'Usage: organisations [options] [command]'],
-    [['remove'], "Unknown command 'remove'"],
+    [['delete'], "Unknown command 'delete'"],
     [['add'], "Required option '--name <NAME>' not specified"],
     [['add', '--name', 'a\u0007'], 'must be 1 to 100 characters'],
     [['add', '--name', 'x', '--id', '$x'], 'must be 1 to 100 letters'],
@@ -65,4 +70,115 @@ t.test('a wrong call says what is wrong', async (t) => {
     t.match(output, 'Usage: organisations')
   }
   t.same(await store.dangerouslyFindAll('organisations', {}), [])
+})
+
+t.test('an organisation is renamed and keeps its id', async (t) => {
+  const { store, organisations } = prepare(t)
+  await organisations('add', '--name', 'Water', '--id', 'w')
+  const renamed = await organisations('rename', 'w', '--name', 'Rural Water', '--by', 'Ana', '--json')
+  t.match(renamed.output, /"action":"organisations rename","by":"Ana","organisation":"w","name":"Rural Water"\}\n$/)
+  t.same(JSON.parse(renamed.stdout), { id: 'w', name: 'Rural Water' })
+  const found = await store.dangerouslyFind('organisations', 'w')
+  t.match(found, { _id: 'w', name: 'Rural Water', updatedAt: Date })
+  t.ok(Number(found?.updatedAt) >= Number(found?.createdAt))
+  t.match(await organisations('rename', 'x', '--name', 'X'), { code: 1, output: 'Organisation x does not exist\n' })
+  t.same(await store.dangerouslyFind('organisations', 'x'), undefined)
+})
+
+/** The organisations A and B, each with a key that works, and A with a revoked key and two deletions. */
+const filled = async (t: Test) => {
+  const store = testStore(t)
+  await fillTenants(store)
+  await store.remove('entries', A, [a.entry(1)._id, a.entry(2)._id])
+  const keys = keysOf(withoutUpdates(store), () => {})
+  const issue = (organisation: string) => keys.issue({ organisation, name: 'Test' })
+  const [ofA, ofB, revoked] = [await issue(A), await issue(B), await issue(A)]
+  await tryCommand(keysCommand, store, ['revoke', revoked, '--by', 'Ben'])
+  const verify = async (key: string) => (await keysOf(withoutUpdates(store), () => {}).verify(key)) as object
+  return { store, ofA, ofB, verify }
+}
+
+/** How many documents of an organisation there are, of all kinds. */
+const left = async (store: Store, organisation: string): Promise<number> => {
+  let count = (await store.dangerouslyFindAll('organisations', { _id: organisation })).length
+  for (const name of recordCollections) {
+    for (const field of ['organisation', 'deletedFrom']) {
+      count += (await store.dangerouslyFindAll(name, { [field]: organisation })).length
+    }
+  }
+  return count
+}
+
+t.test('an organisation is removed once its name is typed, with its records, and nothing of another one', async (t) => {
+  const { store, ofA, ofB, verify } = await filled(t)
+  const ofBefore = await left(store, B)
+  await store.insert('users', [{ ...a.user, _id: 'shared', organisation: [A, B] as never }])
+  const remove = (answer?: string) => tryCommand(organisationsCommand, store, ['remove', A, '--by', 'Ana'], answer)
+  const asked =
+    /^Organisation \S+ has:\n {2}users: 2\n(?:.*\n)* {2}deletions: 2\n {2}keys: 1\nType Organisation A to remove/
+  t.match(await remove('Organisation B\n'), { code: 1, output: asked })
+  t.match((await remove('Organisation B\n')).output, 'That is another name: nothing was removed\n')
+  t.match((await remove('')).output, 'There was no answer\n')
+  t.match(await remove(), { code: 1, output: 'There is no terminal to ask on: use --yes\n' })
+  t.match(await verify(ofA), { organisation: A })
+
+  const { code, output, stdout } = await remove('Organisation A\n')
+  t.equal(code, 0)
+  t.match(
+    stdout,
+    /^Deleted 4 from entries\n(?:.*\n)*Deleted 1 from users\nRevoked 1 keys: .*\nRemoved organisation \S+\n$/,
+  )
+  t.match(output, /"action":"organisations remove","by":"Ana","organisation":/)
+  t.match(await verify(ofA), { refused: 'organisation_gone' })
+  t.match(await verify(ofB), { organisation: B })
+  t.equal(await left(store, A), 1, 'but for the record of nobody')
+  t.equal(await left(store, B), ofBefore + 1)
+  t.same((await store.dangerouslyFindAll('apiKeys', { organisation: A })).map(({ revokedBy }) => revokedBy).sort(), [
+    'Ana',
+    'Ben',
+  ])
+  t.match(await tryCommand(checkCommand, store, []), { stdout: /^\{"collection":"users","id":"shared",.*\}\n$/ })
+})
+
+t.test('a removal that was interrupted goes on when it is run again', async (t) => {
+  const { store, ofA, verify } = await filled(t)
+  const away: Store = {
+    ...store,
+    dangerouslyErase: (name, condition) => {
+      if (name === 'forms') throw new StoreUnavailable(new Error('away'))
+      return store.dangerouslyErase(name, condition)
+    },
+  }
+  t.match(await tryCommand(organisationsCommand, away, ['remove', A, '--yes']), { code: 1, output: 'away' })
+  t.match(await verify(ofA), { refused: 'revoked' })
+  t.match((await tryCommand(organisationsCommand, store, ['list'])).stdout, A)
+  const again = await tryCommand(organisationsCommand, store, ['remove', A, '--yes', '--json'])
+  t.match(JSON.parse(again.stdout), { id: A, deleted: { entries: 0, forms: 1 }, keysRevoked: 0 })
+  t.equal(await left(store, A), 0)
+  t.match(await tryCommand(organisationsCommand, store, ['remove', A, '--yes']), {
+    code: 1,
+    output: `Organisation ${A} does not exist, and nothing is left of it\n`,
+  })
+})
+
+t.test('what is written after a removal is found, and removed by its id', async (t) => {
+  const { store } = await filled(t)
+  await tryCommand(organisationsCommand, store, ['remove', A, '--yes'])
+  await store.insert('forms', [a.form])
+  await store.insert('users', [a.user])
+  await store.remove('users', A, [a.user._id])
+  await keysOf(store, () => {}).issue({ organisation: A, name: 'Late' })
+  const { stdout } = await tryCommand(checkCommand, store, [])
+  const lines = stdout.trim().split('\n')
+  t.match(
+    lines.map((line) => JSON.parse(line)),
+    ['users', 'forms', 'apiKeys'].map((collection) => ({
+      ...{ collection, organisation: A },
+      errors: ['organisation: does not exist'],
+    })),
+  )
+  t.equal(lines.length, 3)
+  const removed = await tryCommand(organisationsCommand, store, ['remove', A], `${A}\n`)
+  t.match(removed, { code: 0, output: `  forms: 1\n  deletions: 1\n  keys: 1\nType ${A} to remove all of it: ` })
+  t.match(await tryCommand(checkCommand, store, []), { code: 0 })
 })

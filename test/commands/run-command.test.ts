@@ -122,8 +122,16 @@ t.test(
         // Like a connection, the store takes a while to close.
         const open = () => ({ ...store, close: () => new Promise<void>((done) => setImmediate(done)) })
         const command = commandOf(({ out }) => write(out))
-        t.equal(await runCommand(command, [], open, { out: failing(), err }), 1)
-        t.equal(await runCommand(command, ['--help'], open, { out: failing(), err: new PassThrough() }), 1, 'help')
+        t.equal(await runCommand(command, [], open, { input: () => process.stdin, out: failing(), err }), 1)
+        t.equal(
+          await runCommand(command, ['--help'], open, {
+            input: () => process.stdin,
+            out: failing(),
+            err: new PassThrough(),
+          }),
+          1,
+          'help',
+        )
         t.match(errors, shown)
       }
     }

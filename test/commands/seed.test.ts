@@ -137,7 +137,13 @@ const live = async (store: Store, operations: number, ...argv: string[]) => {
     begun = true
     return controller.signal
   }
-  const code = await runCommand(seedCommand, argv, () => target, { out: stream, err: stream }, stopped)
+  const code = await runCommand(
+    seedCommand,
+    argv,
+    () => target,
+    { input: () => process.stdin, out: stream, err: stream },
+    stopped,
+  )
   t.ok(begun)
   return { code, output }
 }

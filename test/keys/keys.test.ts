@@ -7,10 +7,19 @@ import { embeddedStore } from '../../src/store/embedded.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { testStore, withoutUpdates } from '../support/store.js'
 
+/** A store with the organisation `org`. */
+const withOrganisation = async (store: Store): Promise<Store> => {
+  await store.insert('organisations', [{ _id: 'org', name: 'Org', createdAt: new Date(), updatedAt: new Date() }])
+  return store
+}
+
+const unknown = { refused: 'unknown' }
+const accepted = { organisation: 'org', keyName: String }
+
 const failing = (t: { fail(message: string): unknown }) => (error: unknown) => t.fail(String(error))
 
 t.test('only the hash of a key is stored', async (t) => {
-  const store = testStore(t)
+  const store = await withOrganisation(testStore(t))
   const key = await keysOf(store, failing(t)).issue({ organisation: 'org', name: 'Sync' })
   const kept = await store.dangerouslyFind('apiKeys', keyIdOf(key) as string)
   t.match(kept, { organisation: 'org', name: 'Sync', hash: hashOf(key), createdAt: Date })
@@ -19,21 +28,24 @@ t.test('only the hash of a key is stored', async (t) => {
 })
 
 t.test('what a key does not see is stored with it, and a key with a word that nobody knows is refused', async (t) => {
-  const store = testStore(t)
+  const store = await withOrganisation(testStore(t))
   const errors: unknown[] = []
   const keys = keysOf(withoutUpdates(store), (error) => errors.push(error))
   const key = await keys.issue({ organisation: 'org', name: 'Sync', without: ['personal'] })
-  t.same((await keys.verify(key))?.without, ['personal'])
-  t.equal((await keys.verify(await keys.issue({ organisation: 'org', name: 'Sync' })))?.without, undefined)
+  t.match(await keys.verify(key), { ...accepted, without: ['personal'] })
+  t.match(await keys.verify(await keys.issue({ organisation: 'org', name: 'Sync' })), {
+    ...accepted,
+    without: undefined,
+  })
   for (const without of [['phones'], ['personal', 'phones'], [], 'personal', null, ['personal', 'personal']]) {
     await store.update('apiKeys', keyIdOf(key) as string, { without } as object)
-    t.equal(await keysOf(store, (error) => errors.push(error)).verify(key), undefined, JSON.stringify(without))
+    t.same(await keysOf(store, (error) => errors.push(error)).verify(key), unknown, JSON.stringify(without))
   }
   t.equal(errors.length, 6)
   t.match(String(errors[0]), `Key ${keyIdOf(key)} is invalid: without`)
 })
 
-/** A store that counts the look-ups and updates of keys. */
+/** A store that counts the updates of keys, and the reads: a look-up reads a key and then its organisation. */
 const counting = (store: Store) => {
   const count = { finds: 0, updates: 0 }
   const writes: Promise<unknown>[] = []
@@ -58,7 +70,7 @@ const counting = (store: Store) => {
 t.test(
   'a verified key is not looked up again for a while, and a revocation takes effect within 30 seconds',
   async (t) => {
-    const store = testStore(t)
+    const store = await withOrganisation(testStore(t))
     const { count, counted, written } = counting(store)
     let now = 1_750_000_000_000
     let elapsed = 1000
@@ -69,58 +81,83 @@ t.test(
       () => elapsed,
     )
     const key = await keys.issue({ organisation: 'org', name: 'Sync' })
-    const scope = { organisation: 'org', keyId: keyIdOf(key), keyName: 'Sync', expiresAt: undefined }
+    const scope = {
+      organisation: 'org',
+      organisationName: 'Org',
+      keyId: keyIdOf(key),
+      keyName: 'Sync',
+      expiresAt: undefined,
+    }
 
     for (let i = 0; i < 5; i++) t.same(await keys.verify(key), scope)
-    t.equal(count.finds, 1)
+    t.equal(count.finds, 2)
     await store.update('apiKeys', scope.keyId as string, { revokedAt: new Date(now) })
     now -= 3_600_000 // the system clock is set back
     elapsed += 30_000
-    t.equal(await keys.verify(key), undefined)
-    t.equal(count.finds, 2)
+    const { organisation, keyId } = scope
+    t.same(await keys.verify(key), { refused: 'revoked', keyId, organisation })
+    t.equal(count.finds, 4)
+    t.same(await keys.verify(key), { refused: 'revoked', keyId, organisation })
+    t.equal(count.finds, 4, 'a refused key is not looked up again either')
     await written()
   },
 )
 
 t.test('a key that expires while it is cached is refused from then on', async (t) => {
-  const { counted, written } = counting(testStore(t))
+  const { counted, written } = counting(await withOrganisation(testStore(t)))
   let now = 1_750_000_000_000
   const keys = keysOf(counted, failing(t), () => now)
   const key = await keys.issue({ organisation: 'org', name: 'Short', expiresAt: new Date(now + 3000) })
   now += 2999
-  t.ok(await keys.verify(key))
+  t.match(await keys.verify(key), accepted)
   now += 1
-  t.equal(await keys.verify(key), undefined)
+  t.match(await keys.verify(key), { refused: 'expired', keyId: keyIdOf(key) })
   await written()
 })
 
 t.test('a key whose expiry is stored as null does not expire', async (t) => {
-  const store = testStore(t)
+  const store = await withOrganisation(testStore(t))
   const { counted, written } = counting(store)
   const keys = keysOf(counted, failing(t))
   const key = await keys.issue({ organisation: 'org', name: 'Sync' })
   await store.update('apiKeys', keyIdOf(key) as string, { revokedAt: null, expiresAt: null } as object)
-  t.ok(await keys.verify(key))
+  t.match(await keys.verify(key), accepted)
+  await written()
+})
+
+t.test('a key whose organisation is gone is refused, without a look-up for each request', async (t) => {
+  const store = testStore(t)
+  const { count, counted, written } = counting(store)
+  let elapsed = 1000
+  const keys = keysOf(counted, failing(t), Date.now, () => elapsed)
+  const key = await keys.issue({ organisation: 'org', name: 'Sync' })
+  const gone = { refused: 'organisation_gone', keyId: keyIdOf(key), organisation: 'org' }
+  for (let i = 0; i < 5; i++) t.same(await keys.verify(key), gone)
+  t.equal(count.finds, 2)
+  await withOrganisation(store)
+  elapsed += 30_000
+  t.match(await keys.verify(key), accepted)
   await written()
 })
 
 t.test('a malformed key is refused without a look-up', async (t) => {
-  const { count, counted } = counting(testStore(t))
-  for (const key of ['', 'fda_', `${makeKey()}x`]) t.equal(await keysOf(counted, failing(t)).verify(key), undefined)
+  const { count, counted } = counting(await withOrganisation(testStore(t)))
+  for (const key of ['', 'fda_', `${makeKey()}x`])
+    t.same(await keysOf(counted, failing(t)).verify(key), { refused: 'malformed' })
   t.equal(count.finds, 0)
 })
 
 t.test('many simultaneous requests with one key look it up once', async (t) => {
-  const { count, counted, written } = counting(testStore(t))
+  const { count, counted, written } = counting(await withOrganisation(testStore(t)))
   const keys = keysOf(counted, failing(t))
   const key = await keys.issue({ organisation: 'org', name: 'Sync' })
   await Promise.all(Array.from({ length: 20 }, () => keys.verify(key)))
-  t.equal(count.finds, 1)
+  t.equal(count.finds, 2)
   await written()
 })
 
 t.test('the last use of a key is written once a minute', async (t) => {
-  const store = testStore(t)
+  const store = await withOrganisation(testStore(t))
   const { count, counted, written } = counting(store)
   let now = 1_750_000_000_000
   const keys = keysOf(counted, failing(t), () => now)
@@ -136,17 +173,17 @@ t.test('the last use of a key is written once a minute', async (t) => {
 })
 
 t.test('a last use that cannot be written is reported, and the request does not fail', async (t) => {
-  const store = testStore(t)
+  const store = await withOrganisation(testStore(t))
   const errors: unknown[] = []
   const broken: Store = { ...store, update: () => Promise.reject(new Error('read-only')) }
   const keys = keysOf(broken, (error) => errors.push(error))
   const key = await keys.issue({ organisation: 'org', name: 'Sync' })
-  t.ok(await keys.verify(key))
+  t.match(await keys.verify(key), accepted)
   t.match(errors, [{ message: 'read-only' }])
 })
 
 t.test('an error of the store while a key is looked up does not make the key unknown', async (t) => {
-  const { counted, written } = counting(testStore(t))
+  const { counted, written } = counting(await withOrganisation(testStore(t)))
   let down = true
   const keys = keysOf(
     {
@@ -159,12 +196,12 @@ t.test('an error of the store while a key is looked up does not make the key unk
   const key = await keys.issue({ organisation: 'org', name: 'Sync' })
   await t.rejects(keys.verify(key), { message: 'down' })
   down = false
-  t.ok(await keys.verify(key), 'the error is not cached')
+  t.match(await keys.verify(key), accepted, 'the error is not cached')
   await written()
 })
 
 t.test('a key that does not match the schema is not issued', async (t) => {
-  const store = testStore(t)
+  const store = await withOrganisation(testStore(t))
   const keys = keysOf(store, failing(t))
   for (const organisation of ['', ' ', 'a b', '$org', 'org\n', 'org\u202e', 'x'.repeat(101)]) {
     await t.rejects(keys.issue({ organisation, name: 'Sync' }), {
@@ -176,7 +213,7 @@ t.test('a key that does not match the schema is not issued', async (t) => {
 })
 
 t.test('an invalid stored key is refused, and reported once for each look-up', async (t) => {
-  const store = testStore(t)
+  const store = await withOrganisation(testStore(t))
   for (const [fields, error] of [
     [{ organisation: { $ne: 'x' } }, 'organisation: expected string'],
     [{ organisation: { $gt: '' } }, 'organisation: expected string'],
@@ -194,8 +231,8 @@ t.test('an invalid stored key is refused, and reported once for each look-up', a
     await store.insert('apiKeys', [document as never])
     const reports: [unknown, string][] = []
     const keys = keysOf(store, (...report) => reports.push(report))
-    t.same(await Promise.all([keys.verify(key), keys.verify(key)]), [undefined, undefined], error)
-    t.equal(await keys.verify(key), undefined)
+    t.same(await Promise.all([keys.verify(key), keys.verify(key)]), [unknown, unknown], error)
+    t.same(await keys.verify(key), unknown)
     t.match(reports, [[{ keyId: _id, message: `Key ${_id} is invalid: ${error}` }, /^a stored key is invalid/]])
     t.notMatch(String(reports), hash)
     const [listed] = (await keys.list()).filter(({ document }) => document._id === _id)
@@ -204,7 +241,7 @@ t.test('an invalid stored key is refused, and reported once for each look-up', a
 })
 
 t.test('a stored key may have fields that other programs added', async (t) => {
-  const store = testStore(t)
+  const store = await withOrganisation(testStore(t))
   const keys = keysOf(withoutUpdates(store), failing(t))
   const key = await keys.issue({ organisation: 'org', name: 'Sync' })
   await store.update('apiKeys', keyIdOf(key) as string, { note: 'For the nightly job' } as object)
@@ -212,19 +249,19 @@ t.test('a stored key may have fields that other programs added', async (t) => {
 })
 
 t.test('an unknown key is cached for five seconds, and accepted afterwards if it was issued meanwhile', async (t) => {
-  const { count, counted, written } = counting(testStore(t))
+  const { count, counted, written } = counting(await withOrganisation(testStore(t)))
   let elapsed = 1000
   const keys = keysOf(counted, failing(t), Date.now, () => elapsed)
   const randomInteger = () => 7
   const key = makeKey(randomInteger)
-  for (let i = 0; i < 5; i++) t.equal(await keys.verify(key), undefined)
+  for (let i = 0; i < 5; i++) t.same(await keys.verify(key), unknown)
   t.equal(count.finds, 1)
   await keys.issue({ organisation: 'org', name: 'Late' }, randomInteger)
   elapsed += 4999
-  t.equal(await keys.verify(key), undefined)
+  t.same(await keys.verify(key), unknown)
   t.equal(count.finds, 1)
   elapsed += 1
-  t.ok(await keys.verify(key))
+  t.match(await keys.verify(key), accepted)
   await written()
 })
 
@@ -237,7 +274,7 @@ const withIdOf = (key: string): string => {
 }
 
 t.test('a key with the right id and a wrong secret is refused, and does not affect the right key', async (t) => {
-  const store = testStore(t)
+  const store = await withOrganisation(testStore(t))
   const { count, counted, written } = counting(store)
   let elapsed = 1000
   const keys = keysOf(counted, failing(t), Date.now, () => elapsed)
@@ -246,28 +283,28 @@ t.test('a key with the right id and a wrong secret is refused, and does not affe
   t.equal(keyIdOf(wrong), keyIdOf(key))
   const both = async (first: string, second: string) => {
     const scopes = await Promise.all([keys.verify(first), keys.verify(second)])
-    return scopes.map((scope) => scope !== undefined)
+    return scopes.map((scope) => !('refused' in scope))
   }
 
-  for (let i = 0; i < 3; i++) t.equal(await keys.verify(wrong), undefined)
-  t.equal(count.finds, 1, 'the wrong secret is looked up once')
+  for (let i = 0; i < 3; i++) t.same(await keys.verify(wrong), unknown)
+  t.equal(count.finds, 2, 'the wrong secret is looked up once')
   t.same(await both(wrong, key), [false, true])
-  t.equal(count.finds, 2)
+  t.equal(count.finds, 4)
   t.same(await both(key, wrong), [true, false])
-  t.equal(count.finds, 2)
+  t.equal(count.finds, 4)
   elapsed += 30_000
   t.same(await both(wrong, key), [false, true])
-  t.equal(count.finds, 3, 'both share one look-up')
+  t.equal(count.finds, 6, 'both share one look-up')
 
   elapsed += 30_000
-  t.equal(await keys.verify(wrong), undefined)
-  t.ok(await keys.verify(key))
-  t.equal(count.finds, 4, 'a key that was verified before stays cached')
+  t.same(await keys.verify(wrong), unknown)
+  t.match(await keys.verify(key), accepted)
+  t.equal(count.finds, 8, 'a key that was verified before stays cached')
   await written()
 })
 
 t.test('a key that is deleted from the database is refused within 30 seconds', async (t) => {
-  const store = testStore(t)
+  const store = await withOrganisation(testStore(t))
   let elapsed = 1000
   let isGone = false
   const gone: Store = {
@@ -276,20 +313,20 @@ t.test('a key that is deleted from the database is refused within 30 seconds', a
   }
   const keys = keysOf(gone, failing(t), Date.now, () => elapsed)
   const key = await keys.issue({ organisation: 'org', name: 'Sync' })
-  t.ok(await keys.verify(key))
+  t.match(await keys.verify(key), accepted)
   isGone = true
   elapsed += 30_000
-  t.equal(await keys.verify(key), undefined)
+  t.same(await keys.verify(key), unknown)
 })
 
 t.test('unknown keys do not displace verified keys from the cache', async (t) => {
-  const { count, counted, written } = counting(embeddedStore())
+  const { count, counted, written } = counting(await withOrganisation(embeddedStore()))
   const keys = keysOf(counted, failing(t))
   const key = await keys.issue({ organisation: 'org', name: 'Sync' })
-  t.ok(await keys.verify(key))
+  t.match(await keys.verify(key), accepted)
   await Promise.allSettled(Array.from({ length: 12_000 }, () => keys.verify(makeKey())))
   const { finds } = count
-  t.ok(await keys.verify(key))
+  t.match(await keys.verify(key), accepted)
   t.equal(count.finds, finds)
   await written()
 })

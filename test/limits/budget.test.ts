@@ -19,4 +19,6 @@ t.test('a key cannot take what others hold', async (t) => {
   t.notOk(budget.hasRoom('b', 11))
   budget.take('a', 20)
   t.notOk(budget.hasRoom('b', 0))
+  budget.take('b', 1)
+  t.equal(budget.taken, 111)
 })

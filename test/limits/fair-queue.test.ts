@@ -36,6 +36,21 @@ t.test('a key starts as many tasks as it may at once, and the others as those en
   t.same(begun, ['a1', 'a2', 'a3'], 'a task ends only once')
 })
 
+t.test('it knows how many tasks run and wait, and tells how long each has waited, also one that leaves', async (t) => {
+  const waited: number[] = []
+  const { queue, enter, enterAll, leave } = queueOf(2, 1, { onWaited: (ms) => waited.push(ms) })
+  const gone = new AbortController()
+  await enterAll('a1', 'a2', 'b1', 'c1')
+  const left = enter('c2', gone.signal)
+  t.same([queue.running, queue.waiting], [2, 3])
+  gone.abort(new Error('gone'))
+  await t.rejects(left, { message: 'gone' })
+  await leave('a1')
+  t.same([queue.running, queue.waiting], [2, 1])
+  t.equal(waited.length, 2)
+  for (const ms of waited) t.ok(ms >= 0 && ms < 1000)
+})
+
 t.test('keys that wait take turns, however many tasks one of them has', async (t) => {
   const { begun, enterAll, leave } = queueOf(2, 2)
   await enterAll('a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2', 'c1')

@@ -31,7 +31,7 @@ const served = async (
   const auth = async () => {
     app.addHook('onRequest', async (request) => {
       const { key } = request.params as { key: string }
-      request.scope = { keyName: 'Test', expiresAt: undefined, keyId: key, organisation: key }
+      request.scope = { organisationName: 'Test', keyName: 'Test', expiresAt: undefined, keyId: key, organisation: key }
       await authenticate()
     })
   }

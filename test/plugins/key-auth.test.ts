@@ -1,7 +1,10 @@
-// API keys on requests: which are accepted, and that all others get the same response.
+// API keys on requests: which are accepted, that all others get the same response, and who is told of them.
 import t from 'tap'
+import { buildApp } from '../../src/app.js'
+import { keyIdOf, makeKey } from '../../src/keys/format.js'
 import { keysOf } from '../../src/keys/keys.js'
-import { testApp } from '../support/app.js'
+import { testApp, testConfig } from '../support/app.js'
+import { testStore } from '../support/store.js'
 import { A, B, fillTenants } from '../support/tenants.js'
 
 const BOTH = ['Bearer', 'Basic realm="field-data-api", charset="UTF-8"']
@@ -23,6 +26,7 @@ t.test('every operation needs a key, and the response is the same whatever is wr
   const expired = await keys.issue({ organisation: A, name: 'Old', expiresAt: new Date(Date.now() - 1) })
   const revoked = await keys.issue({ organisation: A, name: 'Gone' })
   await store.update('apiKeys', revoked.split('_')[1] as string, { revokedAt: new Date() })
+  const orphaned = await keys.issue({ organisation: 'gone', name: 'Orphaned' })
   const unfit = await keys.issue({ organisation: A, name: 'Everything' })
   await store.update('apiKeys', unfit.split('_')[1] as string, { organisation: { $ne: '' } } as object)
   const unknown = await keysOf((await testApp(t)).store, () => {}).issue({ organisation: A, name: 'Elsewhere' })
@@ -44,6 +48,7 @@ t.test('every operation needs a key, and the response is the same whatever is wr
     expired: `Bearer ${expired}`,
     revoked: `Bearer ${revoked}`,
     unfit: `Bearer ${unfit}`,
+    'of an organisation that is gone': `Bearer ${orphaned}`,
     'Basic, but not encoded': `Basic ${good}`,
     'Basic, but not Base64': `${basic(`x:${good}`)}~`,
     'Basic with bits that mean nothing': basic(`x:${good}`).replace(/.==$|.=$|.$/, (end) => `_${end}`),
@@ -104,4 +109,51 @@ t.test('a key in the query string is not accepted', async (t) => {
   const { app, keyOf } = await testApp(t)
   const key = await keyOf(A)
   t.match((await app.inject(`/v1/entries?access_token=${key}`)).json(), { status: 401, code: 'unauthorized' })
+})
+
+t.test('the responses to a key say when it ends in its last 14 days, whatever they are', async (t) => {
+  const { app, store } = await testApp(t, { fill: fillTenants })
+  const keys = keysOf(store, (error) => t.fail(String(error)))
+  const shownFor = async (end: { expiresAt?: Date }) => {
+    const key = await keys.issue({ organisation: A, name: 'Sync', ...end })
+    const headers = { authorization: `Bearer ${key}` }
+    const urls = ['/v1/me', '/v1/forms', '/v1/forms/x', '/v1/forms?page=0', '/v1/exports/forms.csv']
+    const responses = await Promise.all(urls.map((url) => app.inject({ url, headers })))
+    t.same(
+      responses.map(({ statusCode }) => statusCode),
+      [200, 200, 404, 400, 200],
+    )
+    return [...new Set(responses.map(({ headers }) => headers['api-key-expires']))]
+  }
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
+  const soon = inDays(13.9)
+  t.same(await shownFor({ expiresAt: soon }), [`@${Math.floor(soon.getTime() / 1000)}`])
+  t.same(await shownFor({ expiresAt: inDays(14.1) }), [undefined])
+  t.same(await shownFor({}), [undefined])
+})
+
+t.test('a refused key that was valid once is logged with its id and why, at most once a minute', async (t) => {
+  const store = testStore(t)
+  await fillTenants(store)
+  const lines: string[] = []
+  const app = await buildApp(testConfig({ LOG_LEVEL: 'warn' }), store, { write: (line) => lines.push(line) })
+  t.teardown(() => app.close())
+  const keys = keysOf(store, (error) => t.fail(String(error)))
+  const expired = await keys.issue({ organisation: A, name: 'Old', expiresAt: new Date(Date.now() - 1) })
+  const revoked = await keys.issue({ organisation: A, name: 'Gone' })
+  await keys.revoke(keyIdOf(revoked) as string)
+  const orphaned = await keys.issue({ organisation: 'gone', name: 'Orphaned' })
+  for (const key of [expired, revoked, orphaned, makeKey(), 'fda_x', expired, revoked, orphaned]) {
+    await app.inject({ url: '/v1/me', headers: { authorization: `Bearer ${key}`, 'x-request-id': 'the-request' } })
+  }
+  const line = { level: 40, reqId: 'the-request', msg: 'a key was refused' }
+  t.match(
+    lines.map((line) => JSON.parse(line)),
+    [
+      { ...line, refused: 'expired', keyId: keyIdOf(expired), organisation: A },
+      { ...line, refused: 'revoked', keyId: keyIdOf(revoked), organisation: A },
+      { ...line, refused: 'organisation_gone', keyId: keyIdOf(orphaned), organisation: 'gone' },
+    ],
+  )
+  t.equal(lines.length, 3)
 })

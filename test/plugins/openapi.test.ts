@@ -253,7 +253,8 @@ t.test('a response has exactly those headers, of the ones that matter, that the 
     t.equal(response.statusCode, status, path)
     const named = Object.keys(document.paths[path]?.get?.responses[status]?.headers ?? {})
     t.same(
-      named.sort(),
+      // The key of this test does not end.
+      named.filter((name) => name !== 'API-Key-Expires').sort(),
       known.filter((name) => name.toLowerCase() in response.headers),
       `${path} ${status}`,
     )

@@ -90,6 +90,26 @@ t.test('a request is one line with its operation, its checked parameters, its en
   t.match(lines, [{ operation: 'getMe', bytes: Buffer.byteLength(received), ip: '127.0.0.1' }])
 })
 
+t.test('the log has the id of a trace from a valid traceparent alone', async (t) => {
+  const { get } = await service(t)
+  const id = '4bf92f3577b34da6a3ce929d0e0e4736'
+  for (const [traceparent, traceId] of [
+    [`00-${id}-00f067aa0ba902b7-01`, id],
+    [`cc-${id}-00f067aa0ba902b7-01-what-a-later-version-adds`, id],
+    [`00-${id}-00f067aa0ba902b7-01-more`, undefined],
+    [`cc-${id}-00f067aa0ba902b7-01.more`, undefined],
+    [`ff-${id}-00f067aa0ba902b7-01`, undefined],
+    [`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, undefined],
+    [`00-${id}-0000000000000000-01`, undefined],
+    [`00-${id.toUpperCase()}-00f067aa0ba902b7-01`, undefined],
+    [`00-${id}-00f067aa0ba902b7-01, 00-${id}-00f067aa0ba902b7-01`, undefined],
+    [id, undefined],
+  ] as const) {
+    t.equal((await get('/health/live', { traceparent })).traceId, traceId, traceparent)
+  }
+  t.notOk('traceId' in (await get('/health/live')))
+})
+
 t.test('the log has how many records a response leaves out, and nothing if there are none', async (t) => {
   const { store, get } = await service(t)
   t.equal((await get('/v1/entries?unreadable=skip')).skipped, undefined)

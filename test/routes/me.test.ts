@@ -28,8 +28,3 @@ t.test('a key learns its organisation, its name, when it expires, what it does n
     t.notMatch(response.body, key, 'the key itself is not shown')
   }
 })
-
-t.test('an organisation that is not recorded has no name', async (t) => {
-  const { get } = await testApp(t)
-  t.same((await get('/v1/me', 'nameless')).json().data.organisation, { id: 'nameless' })
-})

@@ -67,6 +67,7 @@ const restricted: { name: RegExp; rooms: RegExp }[] = [
   { name: /^src\/store\/(?!store\.)/, rooms: /^src(\/(store|config))?$/ },
   { name: /^src\/serializer\/(writer|scalars)/, rooms: /^src\/serializer$/ },
   { name: /^hyparquet/, rooms: /^src\/exports$/ },
+  { name: /^@opentelemetry/, rooms: /^src\/metrics$/ },
   { name: /^@?fastify/, rooms: /^src(\/(http|plugins|routes|serializer|validation))?$/ },
   { name: /^node:(fs|net|http)/, rooms: /^src(\/(http|plugins|store|commands|validation|config))?$/ },
 ]

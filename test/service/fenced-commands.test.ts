@@ -48,6 +48,11 @@ const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
     file: '.ci/packed',
     says: 'npm install --offline',
   },
+  'docs/operating.md: npm install --no-save @opentelemetry/api @opentelemetry/auto-instrumentations-node': {
+    why: 'it needs the network',
+    file: '.ci/metrics',
+    says: 'OTEL_NODE_ENABLED_INSTRUMENTATIONS=http,mongodb,pino',
+  },
   'docs/reading-data.md: npm install openapi-fetch openapi-typescript': {
     why: 'it needs the network',
     file: 'clients/run',

@@ -3,12 +3,14 @@
 import { setServers } from 'node:dns'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
 import { type BsonList, elements } from '../../src/bson/reader.js'
 import { CHANGED_AT } from '../../src/documents/collections.js'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
 import { Query } from '../../src/pipelines/stages.js'
+import type { Connections } from '../../src/store/connections.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { mongoSettings } from '../support/store.js'
@@ -58,6 +60,7 @@ const calls: Record<string, (store: Store) => Promise<unknown>> = {
   upsert: (store) => store.upsert('users', [a.user]),
   remove: (store) => store.remove('users', A, ['user-new']),
   stamp: (store) => all(store.stamp('users')),
+  dangerouslyErase: (store) => all(store.dangerouslyErase('users', { organisation: A })),
   dangerouslyReadAll: (store) => all(store.dangerouslyReadAll('users')),
   ping: (store) => store.ping(),
 }
@@ -90,6 +93,17 @@ t.test('A page that does not fit into one reply is fetched completely, and no cu
   t.same(sizes(await store.aggregate(entries(1, 10_000))), [3, 1000, 1000, 501])
   t.same(commands(server), ['aggregate', 'killCursors', 'aggregate', 'getMore', 'getMore', 'getMore'])
   t.equal(server.cursors, 0)
+})
+
+t.test('Documents are erased in batches, and at last what was written meanwhile', async (t) => {
+  const { server, store } = await start(t)
+  await addEntries(server, 1500)
+  const counts: number[] = []
+  for await (const count of store.dangerouslyErase('entries', { organisation: A })) {
+    if (counts.push(count) === 1) await server.store.insert('entries', [{ ...a.entry(0), _id: 'late' }])
+  }
+  t.same(counts, [1000, 504, 1])
+  t.same(await server.store.dangerouslyFindAll('entries', { organisation: A }), [])
 })
 
 t.test('An aborted read ends with the command that is running, and sends no further one', async (t) => {
@@ -125,18 +139,27 @@ t.test('A read tells how many bytes it has read before it reads more', async (t)
   )
 })
 
-t.test('An operation that gets no free connection in time fails', async (t) => {
+t.test('An operation that gets no free connection in time fails, and the connections are counted', async (t) => {
   const { server, store } = await start(t, {
     MONGODB_POOL_SIZE: '1',
     MONGODB_TIMEOUT_MS: '1500',
     QUERY_TIMEOUT_MS: '1500',
   })
+  const connections = store.watchConnections?.() as Connections
+  const state = () => [connections.open, connections.used, connections.pending]
+  t.same([connections.max, ...state()], [1, 0, 0, 0])
   await store.ping()
+  t.same(state(), [1, 0, 0])
   server.silent = true
   const failed = t.rejects(store.aggregate(entries()), StoreUnavailable, 'holds the only connection')
   await once(server, 'ignored')
-  await t.rejects(store.count(entries()), StoreUnavailable, 'waits for it')
+  t.same(state(), [1, 1, 0])
+  const waiting = t.rejects(store.count(entries()), StoreUnavailable, 'waits for it')
+  while (connections.pending === 0) await setImmediate()
+  await waiting
   await failed
+  await store.close()
+  t.same(state(), [0, 0, 0])
 })
 
 t.test('A union is one command', async (t) => {

@@ -10,7 +10,7 @@ import { EntryListItem, expandable } from '../../schemas/entries.js'
 import { one, page } from '../../schemas/envelope.js'
 import type { CollectionName } from '../../src/documents/collections.js'
 import { entries } from '../../src/pipelines/entries.js'
-import { type Listing, Query, type Scope } from '../../src/pipelines/stages.js'
+import { type Condition, type Listing, Query, type Scope } from '../../src/pipelines/stages.js'
 import { compileResponse } from '../../src/serializer/compiler.js'
 import { compileSelections } from '../../src/serializer/selections.js'
 import { embeddedStore } from '../../src/store/embedded.js'
@@ -258,6 +258,11 @@ t.test(title, async (t) => {
     }
     const form = (id: string, name: string, owner = a) => ({ ...owner.form, _id: `w-${id}`, name })
     const ids = (...names: string[]) => names.map((name) => `w-${name}`)
+    const erased = async (store: Store, condition: Condition): Promise<number> => {
+      let count = 0
+      for await (const more of store.dangerouslyErase('forms', condition)) count += more
+      return count
+    }
     /** Each has its result, and the names of the forms that are stored then; of a deleted one a dash. */
     const steps: [title: string, step: (store: Store) => Promise<unknown>, result: unknown, names: string][] = [
       [
@@ -342,6 +347,22 @@ t.test(title, async (t) => {
         },
         1,
         'reborn - b reborn five',
+      ],
+      [
+        'records are erased',
+        (store) => erased(store, { organisation: { $eq: A, $not: { $type: 'array' } }, _id: /^w-[123]/ }),
+        1,
+        '- b reborn five',
+      ],
+      [
+        'and tombstones, whose ids are free then',
+        async (store) => {
+          const count = await erased(store, { deletedFrom: A, organisation: { $exists: false }, _id: /^w-/ })
+          await store.insert('forms', [form('2', 'free', b)])
+          return count
+        },
+        1,
+        'free b reborn five',
       ],
     ]
     for (const [title, step, result, names] of steps) {

@@ -15,7 +15,7 @@ export const testConfig = (settings: Record<string, string> = {}): Config =>
 export interface TestApp {
   app: FastifyInstance
   store: Store
-  /** An API key of the organisation, the same at every call. */
+  /** An API key of the organisation, which is added if it does not exist. The key is the same at every call. */
   keyOf(organisation: string): Promise<string>
   /** Sends a GET request with a key of the organisation, or without a key if `organisation` is undefined. */
   get(url: string, organisation?: string, options?: InjectOptions): Promise<LightMyRequestResponse>
@@ -40,8 +40,14 @@ export const testApp = async (
   requireDeclaredProblems(app)
   const issued = new Map<string, Promise<string>>()
   const keys = keysOf(store, (error) => t.fail(String(error)))
+  const issue = async (organisation: string) => {
+    const now = new Date()
+    const recorded = { _id: organisation, name: 'Organisation', createdAt: now, updatedAt: now }
+    await store.insert('organisations', [recorded], { skipTaken: true })
+    return keys.issue({ organisation, name: 'Test' })
+  }
   const keyOf = (organisation: string) => {
-    const key = issued.get(organisation) ?? keys.issue({ organisation, name: 'Test' })
+    const key = issued.get(organisation) ?? issue(organisation)
     issued.set(organisation, key)
     return key
   }

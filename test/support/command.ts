@@ -1,9 +1,10 @@
 // Runs a command in this process, on a store that it does not close, and returns what it writes.
-import { Writable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import { type MakeCommand, runCommand } from '../../src/commands/run-command.js'
 import type { Store } from '../../src/store/store.js'
 
-export const tryCommand = async (command: MakeCommand, store: Store, argv: readonly string[]) => {
+/** @param answer what somebody types on the terminal. Without it there is no terminal. */
+export const tryCommand = async (command: MakeCommand, store: Store, argv: readonly string[], answer?: string) => {
   let stdout = ''
   let output = ''
   const out = new Writable({
@@ -13,15 +14,18 @@ export const tryCommand = async (command: MakeCommand, store: Store, argv: reado
       done()
     },
   })
-  const err = new Writable({
+  const isTTY = answer !== undefined
+  const sink = new Writable({
     write(chunk, _encoding, done) {
       output += chunk
       done()
     },
   })
+  const err = Object.assign(sink, { isTTY })
+  const input = () => Object.assign(Readable.from([answer]), { isTTY })
   const open = () => ({ ...store, close: async () => {} })
   // The signals of this process are not for a command.
   const stopped = () => new AbortController().signal
-  const code = await runCommand(command, argv, open, { out, err }, stopped)
+  const code = await runCommand(command, argv, open, { input, out, err }, stopped)
   return { code, stdout, output }
 }

@@ -29,6 +29,7 @@ interface Command extends Document {
   readonly documents: readonly never[]
   readonly indexes: readonly { readonly key: object; readonly expireAfterSeconds?: number }[]
   readonly index: { readonly expireAfterSeconds: number }
+  readonly deletes: readonly { q: Condition }[]
   readonly updates: readonly {
     q: Document
     u:
@@ -189,6 +190,12 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
         return this.#each(command.updates, command.ordered, (update) =>
           this.#update(target as RecordCollection, update),
         ).finally(() => setTimeout(this.lateReplies.shift() ?? 0))
+      case 'delete':
+        return this.#each(command.deletes, command.ordered, async ({ q }) => {
+          let erased = 0
+          for await (const count of this.store.dangerouslyErase(target, q)) erased += count
+          return erased
+        })
       default:
         throw new Error(`There is no command ${name}`)
     }

@@ -26,7 +26,7 @@ const overloaded = { name: 'Overloaded' }
 const owner = { keyId: 'key', organisation: 'org' }
 
 t.test('all that wait for a feed share its look-ups, and end when it has what they lack', async (t) => {
-  const { feed, wait } = prepare()
+  const { waiting, feed, wait } = prepare()
   const ended: string[] = []
   const waits = [
     ...Array.from({ length: 50 }, () => wait(10)),
@@ -36,6 +36,7 @@ t.test('all that wait for a feed share its look-ups, and end when it has what th
     }),
   ]
   while (feed.asked.length < 3) await setTimeout(1)
+  t.equal(waiting.size, 51)
   t.same(new Set(feed.asked), new Set([10]), 'each look-up is for all of them')
   feed.newest = 10
   t.same(await Promise.all(waits.slice(0, 50)), Array(50).fill(true))

@@ -1,0 +1,48 @@
+// The filters that apply, each with a button that takes it away.
+import { byId, dayOf, element, short } from './dom.js'
+import { choices } from './filters.js'
+
+/** @typedef {import('./filters.js').Filters} Filters */
+
+/** @param {(changes: Filters) => void} change */
+export const activeFilters = (change) => {
+  const list = byId('filters')
+  const clear = byId('clear')
+  const none = { createdSince: undefined, createdBefore: undefined, bbox: undefined }
+  clear.addEventListener('click', () => {
+    change({ ...none, ...Object.fromEntries(choices.map((name) => [name, undefined])) })
+    byId('count').focus()
+  })
+  let shown = ''
+  return {
+    /** @param {import('./entries.js').Entries} entries @param {Filters} filters */
+    draw(entries, filters) {
+      /** @type {[text: string, without: Filters][]} */
+      const active = choices.flatMap((name) => {
+        const value = filters[name]
+        if (value === undefined) return []
+        return [[`${name}: ${short(entries.labelOf(name, value))}`, { [name]: undefined }]]
+      })
+      const { createdSince, createdBefore, bbox } = filters
+      if (createdSince !== undefined || createdBefore !== undefined) {
+        const from = createdSince === undefined ? '' : ` from ${dayOf(createdSince)}`
+        const to = createdBefore === undefined ? '' : ` to ${dayOf(createdBefore - 1)}`
+        active.push([`created${from}${to}`, { createdSince: undefined, createdBefore: undefined }])
+      }
+      if (bbox !== undefined)
+        active.push([`box: ${bbox.map((degrees) => degrees.toFixed(2)).join(', ')}`, { bbox: undefined }])
+      const now = JSON.stringify(active)
+      if (now === shown) return
+      shown = now
+      clear.hidden = active.length === 0
+      list.replaceChildren(
+        ...active.map(([text, without]) => {
+          const button = element('button', { type: 'button', textContent: '×' })
+          button.setAttribute('aria-label', `Remove the filter ${text}`)
+          button.addEventListener('click', () => change(without))
+          return element('li', {}, element('span', { textContent: text, dir: 'auto' }), button)
+        }),
+      )
+    },
+  }
+}

@@ -1,0 +1,48 @@
+// Small helpers for the document. Text gets into it as text alone, never as HTML.
+
+/** Longer texts are cut where there is little room. */
+const MAX_LABEL = 120
+
+/** An element of the page, which must exist. @param {string} id */
+export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
+
+/** @param {string} id */
+export const inputById = (id) => /** @type {HTMLInputElement} */ (byId(id))
+
+/**
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Partial<HTMLElementTagNameMap[T]>} [properties]
+ * @param {(Node | string)[]} children
+ */
+export const element = (tag, properties = {}, ...children) => {
+  const made = Object.assign(document.createElement(tag), properties)
+  made.append(...children)
+  return made
+}
+
+/** Sets a text if it is another one, because each change costs layout. @param {Node} node @param {string} text */
+export const setText = (node, text) => {
+  if (node.textContent !== text) node.textContent = text
+}
+
+/** @param {number} number */
+export const digits = (number) => number.toLocaleString('en')
+
+/** `1 entry` or `2,000 entries`. @param {number} count */
+export const entriesIn = (count) => `${digits(count)} ${count === 1 ? 'entry' : 'entries'}`
+
+/** @param {string} text */
+export const short = (text) => (text.length > MAX_LABEL ? `${text.slice(0, MAX_LABEL)}…` : text)
+
+/** A text that cannot change the direction of what stands beside it. @param {string} text */
+export const isolated = (text) => `\u2068${text}\u2069`
+
+/** A point in time as date and time in UTC. @param {number | string} time milliseconds or ISO 8601 */
+export const utc = (time) => {
+  const date = new Date(time)
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString().slice(0, 16).replace('T', ' ')
+}
+
+/** @param {number} time milliseconds */
+export const dayOf = (time) => new Date(time).toISOString().slice(0, 10)

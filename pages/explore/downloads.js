@@ -1,0 +1,101 @@
+// What is selected, as a file, as a curl line and as a link.
+import { addressOf, Refused, request } from './api.js'
+import { byId, digits, setText } from './dom.js'
+import { parametersOf } from './filters.js'
+
+/** How long the browser has to save a file, in milliseconds. */
+const SAVING_MS = 60_000
+
+/** @param {number} bytes */
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`
+
+/** @param {Response} response */
+const nameOf = (response, otherwise = 'entries') =>
+  /filename="([^"/\\]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1] ?? otherwise
+
+/** @param {Blob} file @param {string} name */
+const save = (file, name) => {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(file)
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), SAVING_MS)
+}
+
+/** @param {string} text @param {HTMLElement} button */
+const copy = async (text, button) => {
+  const before = button.textContent
+  const isCopied = await navigator.clipboard.writeText(text).then(
+    () => true,
+    () => false,
+  )
+  button.textContent = isCopied ? 'Copied' : 'Not allowed'
+  setTimeout(() => {
+    button.textContent = before
+  }, 2000)
+}
+
+export const downloads = () => {
+  const status = byId('download-status')
+  const buttons = /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll('#take [data-format]'))
+  let parameters = new URLSearchParams()
+
+  /** @param {string} format */
+  const parametersFor = (format) => {
+    const all = new URLSearchParams(parameters)
+    if (format === 'csv') for (const name of ['names', 'bom']) all.set(name, 'true')
+    return all
+  }
+
+  /** @param {string} format */
+  const download = async (format) => {
+    for (const button of buttons) button.disabled = true
+    status.className = ''
+    status.textContent = 'The download begins…'
+    let bytes = 0
+    try {
+      const response = await request(`exports/entries.${format}`, parametersFor(format))
+      const reader = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body).getReader()
+      const parts = []
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) break
+        parts.push(value)
+        bytes += value.length
+        status.textContent = `${megabytes(bytes)} so far…`
+      }
+      const name = nameOf(response, `entries.${format}`)
+      save(new Blob(parts, { type: response.headers.get('content-type') ?? '' }), name)
+      status.textContent = `${name} is complete: ${digits(bytes)} bytes.`
+    } catch (error) {
+      status.className = 'bad'
+      status.textContent =
+        error instanceof Refused
+          ? `There is no file. ${error.message}`
+          : `The download broke after ${megabytes(bytes)}, so nothing was saved. Try again.`
+    } finally {
+      for (const button of buttons) button.disabled = false
+    }
+  }
+  for (const button of buttons)
+    button.addEventListener('click', () => download(/** @type {string} */ (button.dataset.format)))
+
+  const [link, curl] = [byId('copy-link'), byId('copy-curl')]
+  // Browsers have a clipboard only on https and on the machine itself.
+  for (const button of [link, curl]) button.hidden = navigator.clipboard === undefined
+  link.addEventListener('click', () => copy(location.href, link))
+  curl.addEventListener('click', () => copy(byId('curl').textContent ?? '', curl))
+
+  return {
+    /** @param {import('./filters.js').Filters} filters @param {Record<string, string>} more parameters that make the file what is shown */
+    draw(filters, more) {
+      parameters = parametersOf(filters)
+      for (const [name, value] of Object.entries(more)) parameters.set(name, value)
+      const address = addressOf('exports/entries.csv', parametersFor('csv'))
+      setText(
+        byId('curl'),
+        `curl --fail-with-body -H "Authorization: Bearer $API_KEY" -o entries.csv '${address.replaceAll("'", '%27')}'`,
+      )
+    },
+  }
+}

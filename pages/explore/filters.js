@@ -1,0 +1,64 @@
+// The filters: what the API filters by, under the same names. They stand in the address of the page.
+
+/** The filters by one value. */
+export const choices = /** @type {const} */ (['status', 'form', 'project', 'dispatch', 'agent'])
+/** @typedef {typeof choices[number]} Choice */
+
+/** @typedef {[west: number, south: number, east: number, north: number]} Box in degrees */
+
+/**
+ * @typedef {{ [C in Choice]?: string } & {
+ *   createdSince?: number, createdBefore?: number, bbox?: Box
+ * }} Filters times in milliseconds
+ */
+
+/** Digits of degrees that a box has: a metre. */
+const DIGITS = 5
+
+/** The box, so rounded that the API selects by the same numbers. @param {Box} box @returns {Box} */
+export const rounded = (box) => /** @type {Box} */ (box.map((degrees) => Number(degrees.toFixed(DIGITS))))
+
+/** @param {string | null} text @returns {number | undefined} */
+const timeIn = (text) => {
+  const time = Date.parse(text ?? '')
+  const isInRange = time >= Date.UTC(0) && time < Date.UTC(10_000)
+  return isInRange ? time : undefined
+}
+
+/** @param {string | null} text @returns {Box | undefined} */
+const boxIn = (text) => {
+  const numbers = (text ?? '').split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)))
+  if (numbers.length !== 4) return
+  const [west, south, east, north] = numbers
+  const isValid = Math.abs(west) <= 180 && Math.abs(east) <= 180 && south >= -90 && south <= north && north <= 90
+  return isValid ? rounded([west, south, east, north]) : undefined
+}
+
+/** What an address says. What is no filter, or no valid one, is ignored. @param {string} search @returns {Filters} */
+export const filtersIn = (search) => {
+  const parameters = new URLSearchParams(search)
+  /** @type {Filters} */
+  const filters = {
+    createdSince: timeIn(parameters.get('createdSince')),
+    createdBefore: timeIn(parameters.get('createdBefore')),
+    bbox: boxIn(parameters.get('bbox')),
+  }
+  for (const name of choices) filters[name] = parameters.get(name) || undefined
+  return filters
+}
+
+/** The filters as parameters of the API. @param {Filters} filters */
+export const parametersOf = ({ createdSince, createdBefore, bbox, ...chosen }) => {
+  const parameters = new URLSearchParams()
+  for (const name of choices) if (chosen[name] !== undefined) parameters.set(name, chosen[name])
+  if (createdSince !== undefined) parameters.set('createdSince', new Date(createdSince).toISOString())
+  if (createdBefore !== undefined) parameters.set('createdBefore', new Date(createdBefore).toISOString())
+  if (bbox !== undefined) parameters.set('bbox', bbox.join())
+  return parameters
+}
+
+/** @param {Filters} filters */
+export const writeAddress = (filters) => {
+  const parameters = parametersOf(filters)
+  history.replaceState(null, '', `${location.pathname}${parameters.size > 0 ? `?${parameters}` : ''}`)
+}

@@ -1,0 +1,61 @@
+// Loads the entries by one stream, the newest first, and the names of what they refer to.
+import { Refused, records, request } from './api.js'
+import { LIMIT } from './entries.js'
+
+/** @typedef {import('./entries.js').Entries} Entries */
+
+const FIELDS = 'status,form,project,dispatch,agent,location,createdAt'
+/** The lists whose records have names, with what entries call them and the fields that make the name. */
+const NAMED = /** @type {const} */ ([
+  ['forms', 'form', 'name'],
+  ['projects', 'project', 'name'],
+  ['dispatches', 'dispatch', 'name'],
+  ['agents', 'agent', 'firstName,lastName'],
+])
+
+/** How many entries the organisation has. */
+export const totalOfEntries = async () => {
+  const response = await request('entries', new URLSearchParams({ perPage: '1', fields: 'id', unreadable: 'skip' }))
+  return /** @type {number} */ ((await response.json())._metadata.total)
+}
+
+/** The name of the organisation whose key it is. @throws {Refused} if it is none */
+export const organisationName = async () => {
+  const { data } = await (await request('me')).json()
+  return /** @type {string} */ (data.organisation.name)
+}
+
+/** Names are a convenience: without them there are ids. @param {Entries} entries */
+export const loadNames = (entries) =>
+  Promise.allSettled(
+    NAMED.map(async ([list, dimension, fields]) => {
+      const parameters = new URLSearchParams({ fields, sortOrder: 'desc', limit: String(LIMIT), unreadable: 'skip' })
+      for await (const some of records(list, parameters)) {
+        for (const { id, name, firstName = '', lastName = '' } of some) {
+          const label = name ?? `${firstName} ${lastName}`.trim()
+          if (label) entries.names[dimension].set(id, label)
+        }
+      }
+    }),
+  )
+
+/**
+ * Loads what is missing. A stream that broke is gone on with: ids in their order go down, and `idTo` excludes its own.
+ * @param {Entries} entries
+ * @param {() => void} onMore
+ * @throws {Error} with words for people
+ */
+export const loadEntries = async (entries, onMore) => {
+  const parameters = new URLSearchParams({ fields: FIELDS, sortOrder: 'desc', unreadable: 'skip' })
+  const last = entries.ids.at(-1)
+  if (last !== undefined) parameters.set('idTo', last)
+  parameters.set('limit', String(LIMIT - entries.size))
+  try {
+    for await (const some of records('entries', parameters)) {
+      for (const record of some) entries.add(record)
+      onMore()
+    }
+  } catch (error) {
+    throw error instanceof Refused ? error : new Error('The connection broke.', { cause: error })
+  }
+}

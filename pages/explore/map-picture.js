@@ -1,0 +1,60 @@
+// Draws the map: outlines, clusters with their numbers, and boxes. Its colours are those of the style sheet.
+import { radiusOf } from './clusters.js'
+
+/** Narrower clusters have no room for a number. In pixels. */
+const LEAST_RADIUS = 9
+
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {object} picture
+ * @param {Awaited<ReturnType<typeof import('./outlines.js').loadOutlines>> | undefined} picture.outlines
+ * @param {import('./clusters.js').Cluster[]} picture.clusters the largest first
+ * @param {d3.ZoomTransform} picture.transform from the map, which is one unit wide, to pixels
+ * @param {number} picture.ratio of the screen's pixels to those of the page
+ * @param {import('./map-box.js').Pixels[]} picture.boxes
+ */
+export const drawPicture = (canvas, { outlines, clusters, transform, ratio, boxes }) => {
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'))
+  const style = getComputedStyle(canvas)
+  /** @param {string} name */
+  const colour = (name) => style.getPropertyValue(`--${name}`)
+  const { k, x, y } = transform
+  context.setTransform(1, 0, 0, 1, 0, 0)
+  context.clearRect(0, 0, canvas.width, canvas.height)
+  if (outlines !== undefined) {
+    context.setTransform(ratio * k, 0, 0, ratio * k, ratio * x, ratio * y)
+    context.fillStyle = colour('land')
+    context.fill(outlines.land)
+    context.strokeStyle = colour('border')
+    context.lineWidth = 0.6 / k
+    context.stroke(outlines.states)
+    context.lineWidth = 1.4 / k
+    context.stroke(outlines.countries)
+  }
+
+  context.setTransform(ratio, 0, 0, ratio, 0, 0)
+  context.font = '600 11px system-ui, sans-serif'
+  context.textAlign = 'center'
+  context.textBaseline = 'middle'
+  const most = d3.max(clusters, ({ all }) => all) ?? 1
+  for (const cluster of clusters) {
+    const { all, selected } = cluster
+    const radius = radiusOf(cluster, most)
+    context.beginPath()
+    context.arc(cluster.x, cluster.y, radius, 0, 2 * Math.PI)
+    context.fillStyle = colour(selected > 0 ? 'mark' : 'faded')
+    context.globalAlpha = 0.82
+    context.fill()
+    context.globalAlpha = 1
+    if (radius < LEAST_RADIUS) continue
+    const count = selected || all
+    context.fillStyle = colour(selected > 0 ? 'on-mark' : 'text')
+    context.fillText(count < 1000 ? String(count) : d3.format('.2~s')(count), cluster.x, cluster.y)
+  }
+
+  context.strokeStyle = colour('text')
+  context.lineWidth = 1.5
+  context.setLineDash([5, 3])
+  for (const [left, top, right, bottom] of boxes) context.strokeRect(left, top, right - left, bottom - top)
+  context.setLineDash([])
+}

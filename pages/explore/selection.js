@@ -1,0 +1,82 @@
+// One pass over all entries: which filters each of them fails, and what is counted of those that are left. A view shows what
+// passes the filters of all other views, so that it can be chosen again.
+import { dimensions } from './entries.js'
+import { choices } from './filters.js'
+
+/** @typedef {import('./entries.js').Entries} Entries */
+/** @typedef {import('./filters.js').Filters} Filters */
+/** @typedef {import('./timeline.js').Bins} Bins */
+
+/** The bit of each filter. An entry that passes all of them has none. */
+export const bits = { status: 1, form: 2, project: 4, dispatch: 8, agent: 16, state: 0, time: 32, box: 64 }
+
+/**
+ * @typedef {object} Selection
+ * @property {Uint8Array} fails the bits of the filters that each entry fails
+ * @property {number} size how many entries pass all filters
+ * @property {number} placed how many of them have a place on the map
+ * @property {Record<import('./entries.js').Dimension, Uint32Array>} counts of each value, by the other filters
+ * @property {Uint32Array} bins of each bin of the time line, by the other filters
+ * @property {Uint32Array} selectedBins of each bin, by all filters
+ */
+
+/** @param {Entries} entries @param {Filters} filters @param {Bins} bins @param {Uint8Array} fails is written @returns {Selection} */
+export const select = (entries, filters, bins, fails) => {
+  const { size, times, longitudes, latitudes, columns } = entries
+  fails.fill(0, 0, size)
+  for (const name of choices) {
+    const value = filters[name]
+    if (value === undefined) continue
+    const { codes } = columns[name]
+    const code = columns[name].codeOf(value) ?? -1
+    for (let row = 0; row < size; row++) if (codes[row] !== code) fails[row] |= bits[name]
+  }
+  const { createdSince = -Infinity, createdBefore = Infinity, bbox } = filters
+  if (createdSince > -Infinity || createdBefore < Infinity) {
+    for (let row = 0; row < size; row++) {
+      if (!(times[row] >= createdSince && times[row] < createdBefore)) fails[row] |= bits.time
+    }
+  }
+  if (bbox !== undefined) {
+    const [west, south, east, north] = bbox
+    for (let row = 0; row < size; row++) {
+      const x = longitudes[row]
+      const isBetween = west <= east ? x >= west && x <= east : x >= west || x <= east
+      if (!(isBetween && latitudes[row] >= south && latitudes[row] <= north)) fails[row] |= bits.box
+    }
+  }
+
+  const counts = /** @type {Selection['counts']} */ ({})
+  for (const name of dimensions) {
+    const { codes, values } = columns[name]
+    const others = ~bits[name]
+    const count = new Uint32Array(values.length)
+    for (let row = 0; row < size; row++) if ((fails[row] & others) === 0) count[codes[row]] += 1
+    counts[name] = count
+  }
+  const selectedBins = new Uint32Array(bins.starts.length)
+  const allBins = new Uint32Array(bins.starts.length)
+  let selected = 0
+  let placed = 0
+  for (let row = 0; row < size; row++) {
+    if ((fails[row] & ~bits.time) !== 0) continue
+    const isTimed = times[row] >= 0 || times[row] < 0
+    if (isTimed) allBins[bins.of[row]] += 1
+    if (fails[row] !== 0) continue
+    if (isTimed) selectedBins[bins.of[row]] += 1
+    if (longitudes[row] >= -180) placed += 1
+    selected += 1
+  }
+  return { fails, size: selected, placed, counts, bins: allBins, selectedBins }
+}
+
+/** Some rows of a selection, from a position on. @param {Selection} selection @param {number} size of all entries @param {number} from @param {number} count */
+export const rowsOf = ({ fails }, size, from, count) => {
+  const rows = []
+  for (let row = 0, position = 0; row < size && rows.length < count; row++) {
+    if (fails[row] !== 0) continue
+    if (position >= from) rows.push(row)
+    position += 1
+  }
+  return rows
+}

@@ -1,0 +1,84 @@
+// The metrics of this process, by the SDK of OpenTelemetry. This file is imported only when METRICS_PORT is set.
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
+import { MeterProvider } from '@opentelemetry/sdk-metrics'
+import { catalogue, type Metric, type Metrics, printedName } from './catalogue.js'
+
+/** How often the delay of the event loop is measured. Node counts this time as delay. */
+const RESOLUTION_MS = 20
+const NS_PER_MS = 1e6
+const NS_PER_S = 1e9
+
+/** @param version of the service */
+export const openMetrics = (version: string): Metrics => {
+  // It reads the instruments and starts no server: the service has its own.
+  const reader = new PrometheusExporter({ preventServerStart: true })
+  const meter = new MeterProvider({ readers: [reader] }).getMeter('field-data-api')
+  const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
+
+  const optionsOf = ({ unit, meaning }: Metric) => ({ unit, description: meaning })
+  const recorders = new Map(
+    Object.entries<Metric>(catalogue).flatMap(([name, metric]): [string, Metrics['record']][] => {
+      const options = optionsOf(metric)
+      if (metric.kind === 'counter') {
+        const counter = meter.createCounter(name, options)
+        return [[name, (_name, value, labels) => counter.add(value, labels)]]
+      }
+      if (metric.bounds === undefined) return []
+      const advice = { explicitBucketBoundaries: [...metric.bounds] }
+      const histogram = meter.createHistogram(name, { ...options, advice })
+      return [[name, (_name, value, labels) => histogram.record(value, labels)]]
+    }),
+  )
+
+  const metrics: Metrics = {
+    record: (name, value, labels) => recorders.get(name)?.(name, value, labels),
+    observe(name, read) {
+      meter.createObservableGauge(name, optionsOf(catalogue[name])).addCallback((result) => {
+        const observed = read()
+        if (typeof observed === 'number') result.observe(observed)
+        else for (const [value, labels] of observed ?? []) result.observe(value, labels)
+      })
+    },
+    async text() {
+      const { resourceMetrics } = await reader.collect()
+      return serializer.serialize({ ...resourceMetrics, scopeMetrics: resourceMetrics.scopeMetrics.map(named) })
+    },
+  }
+  observeProcess(metrics)
+  metrics.observe('field_data.build.info', () => [[1, { version, node: process.version }]])
+  return metrics
+}
+
+type Scope = Awaited<ReturnType<PrometheusExporter['collect']>>['resourceMetrics']['scopeMetrics'][number]
+
+/** The serializer leaves the unit out of the name, which the rules of OpenTelemetry for Prometheus put there. */
+const named = ({ scope, metrics }: Scope): Scope => ({
+  scope,
+  metrics: metrics.map((data) => {
+    const { name, unit } = data.descriptor
+    return { ...data, descriptor: { ...data.descriptor, name: printedName(name, unit), unit: '' } }
+  }),
+})
+
+const observeProcess = ({ observe }: Metrics): void => {
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  delay.enable()
+  const seconds = (ns: number) => Math.max(0, ns - RESOLUTION_MS * NS_PER_MS) / NS_PER_S
+  observe('nodejs.eventloop.delay.p50', () => seconds(delay.percentile(50)))
+  observe('nodejs.eventloop.delay.p99', () => seconds(delay.percentile(99)))
+  observe('nodejs.eventloop.delay.max', () => {
+    const longest = seconds(delay.max)
+    // It is the last of the three that is read.
+    delay.reset()
+    return longest
+  })
+  let before = performance.eventLoopUtilization()
+  observe('nodejs.eventloop.utilization', () => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, before)
+    before = now
+    return utilization
+  })
+  observe('process.memory.usage', () => process.memoryUsage.rss())
+}

@@ -1,0 +1,48 @@
+// Measures the requests, and what the store of the application keeps. It is registered only with METRICS_PORT.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { wasSent, whenOver } from '../http/caller.js'
+import type { Metrics } from '../metrics/catalogue.js'
+import type { KeptTotals } from '../store/store.js'
+
+/** Callers choose the method, so others have one name together. */
+const METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
+const NOT_MODIFIED = 304
+
+export const metricsPlugin = fp(
+  async (app: FastifyInstance, { metrics, keptTotals }: { metrics: Metrics } & KeptTotals) => {
+    let active = 0
+    metrics.observe('http.server.active_requests', () => active)
+    metrics.observe('field_data.totals.kept', () => keptTotals().kept)
+    metrics.observe('field_data.totals.age', () => seconds(keptTotals().oldestMs))
+
+    app.addHook('onRequest', (request, reply, next) => {
+      active += 1
+      const before = request.socket.bytesWritten
+      whenOver(reply, () => {
+        active -= 1
+        measure(metrics, request, reply, before)
+      })
+      next()
+    })
+  },
+  { name: 'metrics', fastify: '5.x' },
+)
+
+const measure = (metrics: Metrics, request: FastifyRequest, reply: FastifyReply, before: number): void => {
+  const { method, routeOptions, socket } = request
+  const route = routeOptions.url !== undefined && { 'http.route': routeOptions.url }
+  const isSent = wasSent(reply)
+  const error = isSent ? reply.problem?.code : 'aborted'
+  metrics.record('http.server.request.duration', reply.elapsedTime / 1000, {
+    'http.request.method': METHODS.has(method) ? method : '_OTHER',
+    ...route,
+    ...(isSent && { 'http.response.status_code': reply.statusCode }),
+    ...(error !== undefined && { 'error.type': error }),
+  })
+  if (!isSent || method === 'HEAD' || reply.statusCode === NOT_MODIFIED) return
+  const size = reply.getHeader('content-length') ?? socket.bytesWritten - before
+  metrics.record('http.server.response.body.size', Number(size), { ...route })
+}
+
+const seconds = (ms: number | undefined): number | undefined => ms && ms / 1000

@@ -1,0 +1,46 @@
+// The server of /metrics: what it answers, and that its readers share the work.
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { metricsServer } from '../../src/http/metrics-server.js'
+
+const served = async (t: Test, text: () => Promise<string>): Promise<string> => {
+  const server = metricsServer(text)
+  t.teardown(() => server.close().closeAllConnections())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+t.test('it answers GET and HEAD of /metrics, and nothing else', async (t) => {
+  const url = await served(t, async () => 'up 1\n')
+  const got = await fetch(`${url}/metrics?x=1`)
+  t.equal(got.status, 200)
+  t.equal(got.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
+  t.equal(await got.text(), 'up 1\n')
+  const head = await fetch(`${url}/metrics`, { method: 'HEAD' })
+  t.same([head.status, await head.text()], [200, ''])
+  const post = await fetch(`${url}/metrics`, { method: 'POST', body: 'x' })
+  t.same([post.status, post.headers.get('allow')], [405, 'GET, HEAD'])
+  for (const path of ['/', '/metrics/', '/v1/me', '//metrics']) t.equal((await fetch(url + path)).status, 404, path)
+})
+
+t.test('readers at the same time share one reading, and a failure is a 500', async (t) => {
+  let readings = 0
+  let end = (_error?: Error) => {}
+  const url = await served(t, () => {
+    readings += 1
+    return new Promise((resolve, reject) => {
+      end = (error) => (error ? reject(error) : resolve(''))
+    })
+  })
+  const [first, second] = [fetch(`${url}/metrics`), fetch(`${url}/metrics`)]
+  const finish = setInterval(() => readings > 0 && end(), 50)
+  t.teardown(() => clearInterval(finish))
+  t.same([(await first).status, (await second).status], [200, 200])
+  t.equal(readings, 1)
+  clearInterval(finish)
+  const third = fetch(`${url}/metrics`)
+  while (readings < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+  end(new Error('secret'))
+  t.same([(await third).status, await (await third).text()], [500, ''])
+})

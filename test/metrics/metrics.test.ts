@@ -1,0 +1,46 @@
+// What OpenTelemetry makes of values: names and lines of Prometheus. test/rules/metrics.test.ts goes through all metrics.
+import { setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import { openMetrics } from '../../src/metrics/metrics.js'
+
+const linesOf = (text: string, name: string): string[] => text.split('\n').filter((line) => line.startsWith(name))
+
+t.test('a value has its unit in its name, and a histogram its own bounds', async (t) => {
+  const metrics = openMetrics('1.2.3')
+  metrics.record('field_data.queue.wait', 0.06, { queue: 'small' })
+  metrics.record('field_data.read', 3, { 'db.collection.name': 'a"\n' })
+  metrics.record('field_data.read', 4, { 'db.collection.name': 'a"\n' })
+  metrics.observe('field_data.feed.lag', () => 1.5)
+  metrics.observe('field_data.totals.age', () => undefined)
+  metrics.observe('field_data.queue.running', () => [
+    [1, { queue: 'small' }],
+    [2, { queue: 'large' }],
+  ])
+  const text = await metrics.text()
+  t.same(linesOf(text, 'field_data_read'), ['field_data_read_bytes_total{db_collection_name="a\\"\\n"} 7'])
+  t.same(linesOf(text, 'field_data_feed'), ['field_data_feed_lag_seconds 1.5'])
+  t.same(linesOf(text, 'field_data_totals'), [], 'there is no value yet')
+  t.same(linesOf(text, 'field_data_queue_running'), [
+    'field_data_queue_running{queue="small"} 1',
+    'field_data_queue_running{queue="large"} 2',
+  ])
+  const wait = linesOf(text, 'field_data_queue_wait_seconds')
+  t.ok(wait.includes('field_data_queue_wait_seconds_bucket{queue="small",le="0.05"} 0'))
+  t.ok(wait.includes('field_data_queue_wait_seconds_bucket{queue="small",le="0.075"} 1'))
+  t.same(linesOf(text, 'field_data_build_info'), [`field_data_build_info{version="1.2.3",node="${process.version}"} 1`])
+})
+
+t.test('a reading tells how late the event loop was since the one before', async (t) => {
+  const metrics = openMetrics('1.2.3')
+  const longest = async () =>
+    Number(linesOf(await metrics.text(), 'nodejs_eventloop_delay_max_seconds')[0]?.split(' ')[1])
+  await setTimeout(50)
+  const end = performance.now() + 300
+  while (performance.now() < end);
+  await setTimeout(50)
+  const late = await longest()
+  t.ok(late >= 0.25, `${late}`)
+  await setTimeout(50)
+  const next = await longest()
+  t.ok(next < late, `${next}`)
+})

@@ -1,0 +1,120 @@
+// What is measured of requests, through the whole application.
+import { once } from 'node:events'
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { makeKey } from '../../src/keys/format.js'
+import { REFUSALS } from '../../src/keys/keys.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { listen, testApp } from '../support/app.js'
+import { getRequest, LAST, neverRead, send } from '../support/sockets.js'
+import { A, fillTenants } from '../support/tenants.js'
+
+const service = async (t: Test, store = embeddedStore()) => {
+  const tested = await testApp(t, { store, fill: fillTenants, settings: { METRICS_PORT: '0' } })
+  /** The lines of a metric, without its buckets. */
+  const lines = async (name: string): Promise<string[]> =>
+    `${await tested.app.metrics?.text()}`
+      .split('\n')
+      .filter((line) => line.startsWith(name) && !line.includes('_bucket') && !line.includes('_sum'))
+  return { ...tested, lines }
+}
+
+t.test('without METRICS_PORT nothing is measured', async (t) => {
+  const { app } = await testApp(t)
+  t.equal(app.metrics, undefined)
+})
+
+t.test(
+  'a request counts with its method, its pattern, its status and its problem, and nothing of its own',
+  async (t) => {
+    const { app, get, lines } = await service(t)
+    await get('/v1/entries/entry1-a', A)
+    await get('/v1/entries/secret', A)
+    await get('/v1/entries/secret')
+    await get('/secret/path')
+    await app.inject({ method: 'DELETE', url: '/v1/entries' })
+    t.same(await lines('http_server_request_duration_seconds'), [
+      'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/v1/entries/:id",http_response_status_code="200"} 1',
+      'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/v1/entries/:id",http_response_status_code="404",error_type="not_found"} 1',
+      'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/v1/entries/:id",http_response_status_code="401",error_type="unauthorized"} 1',
+      'http_server_request_duration_seconds_count{http_request_method="GET",http_response_status_code="404",error_type="route_not_found"} 1',
+      'http_server_request_duration_seconds_count{http_request_method="_OTHER",http_response_status_code="405",error_type="method_not_allowed"} 1',
+    ])
+  },
+)
+
+t.test('a body counts with its size, and a response without one does not', async (t) => {
+  const { app, keyOf, lines } = await service(t)
+  const authorization = `Bearer ${await keyOf(A)}`
+  const first = await app.inject({ url: '/v1/entries', headers: { authorization } })
+  const headers = { authorization, 'if-none-match': String(first.headers.etag) }
+  t.equal((await app.inject({ url: '/v1/entries', headers })).statusCode, 304)
+  await app.inject({ method: 'HEAD', url: '/v1/entries', headers: { authorization } })
+  const size = `http_server_response_body_size_bytes_sum{http_route="/v1/entries"} ${first.rawPayload.length}\n`
+  t.ok((await app.metrics?.text())?.includes(size))
+  t.same(await lines('http_server_response_body_size_bytes_count{http_route="/v1/entries"}'), [
+    'http_server_response_body_size_bytes_count{http_route="/v1/entries"} 1',
+  ])
+  const port = await listen(app)
+  const received = await send(port, getRequest('/v1/exports/entries.csv', { ...LAST, authorization }))
+  const streamed = `http_server_response_body_size_bytes_sum{http_route="/v1/exports/entries.:format"} ${Buffer.byteLength(received)}\n`
+  t.ok((await app.metrics?.text())?.includes(streamed))
+})
+
+t.test('a request whose caller has left is aborted, and keeps its place until its query has ended', async (t) => {
+  const inner = embeddedStore()
+  let release = () => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  const aggregate: typeof inner.aggregate = async (...args) => {
+    await held
+    return inner.aggregate(...args)
+  }
+  const { app, get, keyOf, lines } = await service(t, { ...inner, aggregate })
+  const port = await listen(app)
+  const seen = once(app.server, 'request')
+  const socket = await neverRead(port, getRequest('/v1/entries/x', { authorization: `Bearer ${await keyOf(A)}` }))
+  await seen
+  const running = async () => (await lines('field_data_queue_running{queue="small"}')).join()
+  while (!(await running()).endsWith(' 1')) await setImmediate()
+  t.same(await lines('http_server_active_requests '), ['http_server_active_requests 1'])
+  socket.destroy()
+  while ((await lines('http_server_active_requests ')).join() !== 'http_server_active_requests 0') await setImmediate()
+  t.same(await lines('http_server_request_duration_seconds'), [
+    'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/v1/entries/:id",error_type="aborted"} 1',
+  ])
+  t.ok((await running()).endsWith(' 1'), 'its query goes on')
+  const others = Array.from({ length: 16 }, () => get('/v1/entries/x', A))
+  while ((await lines('field_data_queue_waiting{queue="small"}')).join().endsWith(' 0')) await setImmediate()
+  release()
+  await Promise.all(others)
+  t.same(await lines('field_data_queue_wait_seconds'), ['field_data_queue_wait_seconds_count{queue="small"} 1'])
+  while (!(await running()).endsWith(' 0')) await setImmediate()
+})
+
+t.test('refused keys, kept totals and exports are counted', async (t) => {
+  const count = async () => {
+    await setTimeout(100)
+    return 4
+  }
+  const { app, get, lines } = await service(t, { ...embeddedStore(), count })
+  const refused = async () =>
+    Object.fromEntries((await lines('field_data_keys_refused_total')).map((line) => line.split(' ')))
+  const of = (reason: string) => `field_data_keys_refused_total{reason="${reason}"}`
+  const none = Object.fromEntries(REFUSALS.map((reason) => [of(reason), '0']))
+  t.same(await refused(), none)
+  await get('/v1/me')
+  const unknown = { authorization: `Bearer ${makeKey()}` }
+  await get('/v1/me', undefined, { headers: unknown })
+  await get('/v1/me', undefined, { headers: unknown })
+  t.same(await refused(), { ...none, [of('malformed')]: '1', [of('unknown')]: '2' })
+  t.same(await lines('field_data_totals'), ['field_data_totals_kept 0'])
+  await get('/v1/entries', A)
+  const [kept, age] = await lines('field_data_totals')
+  t.equal(kept, 'field_data_totals_kept 1')
+  t.match(age, /^field_data_totals_age_seconds 0\.\d/)
+  await get('/v1/exports/entries.csv', A)
+  while ((await lines('field_data_exports_running')).join() !== 'field_data_exports_running 0') await setImmediate()
+  t.same(await lines('field_data_feed_waiting'), ['field_data_feed_waiting 0'])
+  t.same(await lines('field_data_response_memory_limit'), ['field_data_response_memory_limit_bytes 268435456'])
+  t.notMatch(await app.metrics?.text(), 'secret')
+})

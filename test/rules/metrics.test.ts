@@ -1,0 +1,92 @@
+// The metrics that a running service prints are those of the catalogue, and docs/operating.md, the dashboard and the alerts
+// know no others. promtool, in .ci/metrics, checks their form.
+import { readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import { parse } from 'yaml'
+import { catalogue, type Metric, printedName } from '../../src/metrics/catalogue.js'
+import { mongoStore } from '../../src/store/mongo.js'
+import { testApp } from '../support/app.js'
+import { mongoSettings } from '../support/store.js'
+import { A, fillTenants } from '../support/tenants.js'
+import { WireServer } from '../support/wire-server.js'
+
+const page = readFileSync('docs/operating.md', 'utf8')
+const printed = Object.entries<Metric>(catalogue).map(([name, metric]) => ({
+  ...metric,
+  name: printedName(name, metric.unit) + (metric.kind === 'counter' ? '_total' : ''),
+}))
+
+t.test('docs/operating.md lists every metric as Prometheus shows it', async (t) => {
+  const rows = printed.map(({ name, kind, meaning, labels = [] }) => {
+    const names = labels.map((label) => `\`${label.replaceAll('.', '_')}\``).join(', ')
+    return `| \`${name}\` | ${kind} | ${names === '' ? '' : `${names} `}| ${meaning} |`
+  })
+  const [, table = ''] = /\n\| Metric \|.*\n.*\n((?:\|.*\n)+)/.exec(page) ?? []
+  t.same(table.trimEnd().split('\n'), rows)
+})
+
+t.test('a running service prints every metric with its labels, and no other', async (t) => {
+  const server = await WireServer.for(t)
+  await fillTenants(server.store)
+  const store = mongoStore(mongoSettings(server.uri))
+  t.teardown(() => store.close())
+  const { app, get } = await testApp(t, { store, settings: { METRICS_PORT: '0', SYNC_SETTLE_MS: '0' } })
+  for (const url of ['/v1/sync/entries', '/v1/exports/entries.csv', '/v1/nothing']) await get(url, A)
+  // The last of them has to wait for its place.
+  let release = () => {}
+  server.held.set('aggregate', new Promise((resolve) => (release = resolve)))
+  const responses = Array.from({ length: 17 }, () => get('/v1/entries', A))
+  while (!/field_data_queue_waiting\{queue="small"\} 1/.test(`${await app.metrics?.text()}`)) await setTimeout(5)
+  release()
+  await Promise.all(responses)
+  const text = `${await app.metrics?.text()}`
+  const types = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name, type])
+  t.same(types.toSorted(), printed.map(({ name, kind }) => [name, kind]).toSorted())
+  for (const { name, labels = [], kind } of printed) {
+    const lines = [...text.matchAll(new RegExp(`^${name}(?:_bucket|_sum|_count)?(?:\\{(.*)\\})? `, 'gm'))]
+    const found = new Set(lines.flatMap(([, pairs = '']) => [...pairs.matchAll(/(\w+)="/g)].map(([, label]) => label)))
+    if (kind === 'histogram') found.delete('le')
+    t.same([...found].toSorted(), labels.map((label) => label.replaceAll('.', '_')).toSorted(), name)
+  }
+})
+
+/** The metrics in an expression of Prometheus: what is no label, function, duration or keyword. */
+const metricsIn = (expression: string): string[] =>
+  expression
+    .replace(/\{[^}]*\}|\[[^\]]*\]|\b(by|on|without|ignoring)\s*\([^)]*\)/g, '')
+    .replace(/\b[a-z_]+(?=\s*\()/g, '')
+    .match(/[a-z_]\w*/g) ?? []
+
+const series = printed.flatMap(({ name, kind }) =>
+  kind === 'histogram' ? ['_bucket', '_sum', '_count'].map((ending) => name + ending) : [name],
+)
+
+t.test('the dashboard shows metrics that the service has, and every one of them', async (t) => {
+  const { panels } = JSON.parse(readFileSync('deploy/grafana/dashboard.json', 'utf8')) as {
+    panels: { title: string; targets: { expr: string }[] }[]
+  }
+  const shown = panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => metricsIn(expr)))
+  for (const name of shown) t.ok(series.includes(name), name)
+  for (const { name } of printed)
+    t.ok(
+      shown.some((each) => each.startsWith(name)),
+      name,
+    )
+})
+
+t.test('the alerts ask for metrics that the service has, and each says where to read on', async (t) => {
+  const { groups } = parse(readFileSync('deploy/prometheus/alerts.yaml', 'utf8')) as {
+    groups: { rules: { alert: string; expr: string; annotations: { runbook: string } }[] }[]
+  }
+  const rules = groups.flatMap((group) => group.rules)
+  t.ok(rules.length > 0)
+  for (const { alert, expr, annotations } of rules) {
+    const names = metricsIn(expr)
+    t.ok(names.length > 0, alert)
+    // Prometheus itself says whether a service is up.
+    for (const name of names) t.ok(name === 'up' || series.includes(name), `${alert}: ${name}`)
+    const [, heading = ''] = /; see docs\/operating\.md#([\w-]+)$/.exec(annotations.runbook) ?? []
+    t.match(page.toLowerCase().replaceAll(' ', '-'), new RegExp(`^##+-${heading}$`, 'm'), alert)
+  }
+})
