@@ -23,6 +23,7 @@ import { keyAuthPlugin } from './plugins/key-auth.js'
 import { metricsPlugin } from './plugins/metrics.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
+import { rateLimitPlugin } from './plugins/rate-limit.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
 import { requestChecksPlugin } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
@@ -58,7 +59,8 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     trustProxy: config.trustProxy,
-    serverFactory: (listener) => httpServer(listener, { maxConnections: config.maxConnections }),
+    serverFactory: (listener) =>
+      httpServer(listener, { maxConnections: config.maxConnections, urgentPath: '/health/' }),
     // While the service closes, it still serves requests that arrive, and then closes their connections.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_URL_BYTES },
@@ -100,6 +102,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     await json.register(
       async (v1) => {
         await v1.register(keyAuthPlugin, { keys })
+        if (config.rateLimit !== undefined) await v1.register(rateLimitPlugin, { quota: config.rateLimit })
         await v1.register(hiddenParametersPlugin)
         await v1.register(admissionPlugin, { memory: config.responseMemory })
         resourceRoutes(v1)

@@ -1,9 +1,9 @@
 // The process: reads the settings, opens the store, starts the application, and shuts down on signals.
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import closeWithGrace from 'close-with-grace'
+import closeWithGrace, { type Signals } from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
 import { type Config, ConfigError, loadConfig } from './config/config.js'
@@ -43,13 +43,15 @@ const start = async (settings: Config): Promise<void> => {
   const app = await buildApp(config, store, openLog())
 
   if (app.metrics !== undefined) await listenForMetrics(app, app.metrics, config.metrics)
-  const { host, port } = config
+  const { host, port, shutdownDelayMs } = config
   await app.listen({ host, port }).catch(cannotListen(`HOST ${host}, PORT ${port}`))
-  closeWithGrace({ delay: GRACE_MS, logger: app.log }, async ({ err, signal }) => {
+  const skip: Signals[] = shutdownDelayMs > 0 ? ['SIGTERM'] : []
+  const grace = closeWithGrace({ delay: GRACE_MS, logger: app.log, skip }, async ({ err, signal }) => {
     app.log.info({ err, signal }, 'closing')
     await app.close()
     await app.store.close()
   })
+  if (shutdownDelayMs > 0) closeAfterDelay(app, shutdownDelayMs, grace.close)
   // The service already responds while the banner waits for the database, for MONGODB_TIMEOUT_MS if it cannot be
   // reached.
   const isReachable = await app.store.ping().then(
@@ -79,6 +81,21 @@ const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, 
   )
   const { address, port: opened } = server.address() as AddressInfo
   app.log.info({ host: address, port: opened }, 'metrics')
+}
+
+/** On SIGTERM the service is no longer ready, and closes after a delay or at the second SIGTERM. The third one ends it at once. */
+const closeAfterDelay = (app: FastifyInstance, ms: number, close: () => void): void => {
+  process.once('SIGTERM', () => {
+    app.isLeaving = true
+    app.log.info({ ms }, 'closing after a delay')
+    const end = (): void => {
+      clearTimeout(timer)
+      process.off('SIGTERM', end)
+      close()
+    }
+    const timer = setTimeout(end, ms)
+    process.on('SIGTERM', end)
+  })
 }
 
 /** How many files are left for callers, if the system limits how many the process may open. */
@@ -117,7 +134,7 @@ const prepareDatabase = async (store: Store, ensureIndexes: boolean, log: Fastif
           'the database failed: missing indexes were not created, so filters and sorts may be slow',
         )
       }
-      await setTimeout(RETRY_MS, undefined, { ref: false })
+      await sleep(RETRY_MS, undefined, { ref: false })
     }
   }
 }

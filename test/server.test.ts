@@ -36,6 +36,26 @@ t.test('the demo starts, its banner’s curl line works, and SIGTERM shuts it do
   t.notMatch(log.join(), key, 'the log has no key')
 })
 
+t.test('with a delay, it goes on after a SIGTERM without being ready, until the second one or the end', async (t) => {
+  const child = start(t, { SHUTDOWN_DELAY_MS: '60000' }, { covered: true })
+  const short = start(t, { SHUTDOWN_DELAY_MS: '1' })
+  const [, key, url] = await printed(child, /curl -H 'Authorization: Bearer (\S+)' '(\S+)'/)
+  const { origin } = new URL(url as string)
+  child.kill('SIGTERM')
+  await printed(child, /"msg":"closing after a delay"/)
+  t.equal((await fetch(`${origin}/health/ready`)).status, 503)
+  const response = await fetch(url as string, { headers: { authorization: `Bearer ${key}` } })
+  t.equal(response.status, 200)
+  t.not(response.headers.get('connection'), 'close')
+  child.kill('SIGTERM')
+  t.same(await once(child, 'close'), [0, null])
+
+  await printed(short, /Key /)
+  short.kill('SIGTERM')
+  t.same(await once(short, 'close'), [0, null])
+  t.match(short.output(), '"msg":"closing after a delay"')
+})
+
 t.test('told to stop, it finishes what runs, and ends by itself whatever its callers do', async (t) => {
   const server = await WireServer.for(t)
   await fillTenants(server.store)

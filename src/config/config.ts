@@ -91,6 +91,12 @@ const settings = {
       'Memory for responses that their callers have not read yet, in MiB. One key may use a quarter of it. Requests beyond it fail with 503.',
     )
     .as((mib) => mib * 1024 * 1024),
+  rateLimit: setting<number | undefined>(
+    'RATE_LIMIT',
+    Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  ).about(
+    'How many requests a minute one key may send to this instance. Further ones fail with 429. If it is not set, there is no such limit.',
+  ),
   maxPerPage: integer('MAX_PER_PAGE', 1000, [50, 10_000]).about('Largest page size that a request may ask for.'),
   totalMaxAgeMs: integer('TOTAL_MAX_AGE_MS', 30_000, [0, 600_000]).about(
     'How old the `total` of a list may be, in milliseconds. With 0 it is counted for every request. Whatever the setting, no total is older than twenty times the time that counting it took.',
@@ -111,6 +117,9 @@ const settings = {
       'Whether the service has the page `/explore`, which shows the entries of an organisation to who has its key.',
     )
     .as((word) => word === 'true'),
+  shutdownDelayMs: integer('SHUTDOWN_DELAY_MS', 0, [0, 600_000]).about(
+    'How long the service goes on as before after a SIGTERM, in milliseconds. Meanwhile only `/health/ready` fails, so that proxies stop sending requests. A second SIGTERM ends it.',
+  ),
   projectDefaults: oneOf('PROJECT_DEFAULTS', 'usual', ['usual', 'literal']).about(
     'Paging defaults of the project list: `usual` is page 1 with 50 records, `literal` is page 50 with 1 record, as the contract states them.',
   ),

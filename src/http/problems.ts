@@ -39,6 +39,10 @@ export const problems = {
     when: 'A cursor or a changedSince is older than the deletions that the service remembers; begin again with cursor=* or changedSince=1970-01-01T00:00:00Z',
   },
   uri_too_long: { status: 414, when: 'The URL is longer than 8000 bytes' },
+  rate_limited: {
+    status: 429,
+    when: 'The key has sent as many requests as it may in a minute; Retry-After says when to try again',
+  },
   header_fields_too_large: {
     status: 431,
     when: 'A header is longer than its limit, or all headers together are larger than 16 KiB',
@@ -51,7 +55,10 @@ export const problems = {
     status: 503,
     when: 'Too many requests with this key, or of its organisation, are running or waiting, too many of its responses have not been read yet, or too many unknown keys are being looked up; Retry-After says when to try again',
   },
-  service_unavailable: { status: 503, when: 'The database cannot be reached; Retry-After says when to try again' },
+  service_unavailable: {
+    status: 503,
+    when: 'The database cannot be reached, or, for `/health/ready`, the service is about to stop; Retry-After says when to try again',
+  },
   query_timeout: { status: 503, when: 'The database took too long; a narrower filter may help' },
   http_version_not_supported: { status: 505, when: 'The request is neither HTTP/1.0 nor HTTP/1.1' },
 } as const satisfies Record<string, { status: number; when: string }>
@@ -60,8 +67,12 @@ export type ProblemCode = keyof typeof problems
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
-/** The header of every 503: when to try again, in seconds. */
+/** The header of a 503 that has nothing to do with how many callers there are: when to try again, in seconds. */
 export const RETRY_LATER = { 'retry-after': '2' }
+const LONGEST_RETRY_S = 5
+
+/** The same for a request too many. It differs, so that callers who are refused together do not come back together. */
+export const retryLater = () => ({ 'retry-after': String(1 + Math.floor(Math.random() * LONGEST_RETRY_S)) })
 
 /** A problem that is thrown to become the response. */
 export class ProblemError extends Error {

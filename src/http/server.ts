@@ -1,7 +1,10 @@
 // The HTTP server under the application. It handles one request of a connection at a time, in the order in which they
-// arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read.
+// arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read. However many
+// callers there are, it takes over new connections soon: Node takes one in each turn of the event loop, so the turns are
+// kept short.
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { Server as Listener, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /** A connection on which nothing moves for this long is closed: no request arrives, or the caller does not read. */
 const IDLE_MS = 10_000
@@ -15,6 +18,14 @@ const REQUEST_MS = 30_000
 const CHECK_INTERVAL_MS = 5000
 /** How many pipelined requests of a connection may wait. It is closed after the response to the last of them. */
 const MAX_WAITING = 100
+/** How many requests begin in one turn of the event loop. */
+const BEGIN_PER_TURN = 4
+/** For how many turns in a row no request begins because connections arrive. */
+const MOST_TURNS = 64
+/** A server stops listening when no new connection has come for so long and so many turns, or after LONGEST_STOP_MS. */
+const QUIET_MS = 10
+const QUIET_TURNS = 3
+const LONGEST_STOP_MS = 1000
 
 /** What is going on on one connection. */
 interface Connection {
@@ -25,15 +36,22 @@ interface Connection {
 }
 
 const connections = new WeakMap<Socket, Connection>()
+const entrances = new WeakMap<Server, Entrance>()
 
 interface Options {
+  /** Requests for a path that begins with this begin at once. */
+  urgentPath?: string
   /** Connections beyond this number are closed as soon as they are opened. */
   maxConnections: number
   idleMs?: number
 }
 
 /** @param listener handles a request */
-export const httpServer = (listener: RequestListener, { maxConnections, idleMs = IDLE_MS }: Options): Server => {
+export const httpServer = (
+  listener: RequestListener,
+  { urgentPath, maxConnections, idleMs = IDLE_MS }: Options,
+): Server => {
+  const entrance = new Entrance(listener)
   const server = createServer(
     {
       // HTTP/1.0 requests need no Host header. For HTTP/1.1 the request checks respond with a problem.
@@ -43,13 +61,15 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
-    oneAtATime(listener),
+    oneAtATime(entrance, urgentPath),
   )
+  entrances.set(server, entrance)
   server.maxConnections = maxConnections
   // By default Node drops headers beyond a number, so that no check sees them. Their size has a limit of its own.
   server.maxHeadersCount = 0
   // At the limit, connections without a request are closed to make room for new callers.
   server.on('connection', () => {
+    entrance.isBusy = true
     server.getConnections((_error, count) => {
       if (count >= maxConnections) server.closeIdleConnections()
     })
@@ -64,7 +84,7 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
 
 /** Calls the listener with a request once the response before it is written. */
 const oneAtATime =
-  (listener: RequestListener): RequestListener =>
+  (entrance: Entrance, urgentPath?: string): RequestListener =>
   (request, response) => {
     const connection = connectionOf(request.socket)
     const { responses, afterLast } = connection
@@ -73,20 +93,46 @@ const oneAtATime =
     if (responses.length > 0 && (responses.length > MAX_WAITING || afterLast !== undefined)) return
     responses.push(response)
     if (responses.length > MAX_WAITING) response.setHeader('connection', 'close')
-    if (responses.length === 1) start(response, connection, listener)
+    response.once('close', () => {
+      responses.shift()
+      const [next] = responses
+      if (request.socket.destroyed) return
+      if (next === undefined) connection.afterLast?.()
+      else entrance.enter(next)
+    })
+    if (responses.length > 1) return
+    if (urgentPath !== undefined && request.url?.startsWith(urgentPath)) entrance.begin(response)
+    else entrance.enter(response)
   }
 
-const start = (response: ServerResponse, connection: Connection, listener: RequestListener): void => {
-  const { req: request } = response
-  response.once('close', () => {
-    connection.responses.shift()
-    const [next] = connection.responses
-    if (request.socket.destroyed) return
-    if (next === undefined) connection.afterLast?.()
-    // Let other connections take their turn first.
-    else setImmediate(start, next, connection, listener)
-  })
-  listener(request, response)
+/** Where requests wait for the event loop: a few begin in each turn, and none while connections arrive. */
+class Entrance {
+  /** Whether a connection has arrived in this turn. */
+  isBusy = false
+  /** Whether no request begins at all. */
+  isHeld = false
+  #busyTurns = 0
+  #waiting: ServerResponse[] = []
+
+  constructor(readonly listener: RequestListener) {}
+
+  enter(response: ServerResponse): void {
+    if (this.#waiting.push(response) === 1) setImmediate(this.#next)
+  }
+
+  begin(response: ServerResponse): void {
+    if (!response.req.socket.destroyed) this.listener(response.req, response)
+  }
+
+  #next = (): void => {
+    if (this.isHeld || (this.isBusy && this.#busyTurns < MOST_TURNS)) this.#busyTurns += 1
+    else {
+      this.#busyTurns = 0
+      for (const response of this.#waiting.splice(0, BEGIN_PER_TURN)) this.begin(response)
+    }
+    this.isBusy = false
+    if (this.#waiting.length > 0) setImmediate(this.#next)
+  }
 }
 
 /**
@@ -104,4 +150,29 @@ const connectionOf = (socket: Socket): Connection => {
   const connection = connections.get(socket) ?? { responses: [] }
   connections.set(socket, connection)
   return connection
+}
+
+/**
+ * Stops listening, and resets no connection that the system has accepted already. No request begins meanwhile, so that callers
+ * who wait open no further connections.
+ */
+export const stopListening = async (server: Server): Promise<void> => {
+  const entrance = entrances.get(server)
+  if (!server.listening || entrance === undefined) return
+  const begun = performance.now()
+  let last = begun
+  let turns = 0
+  server.on('connection', () => {
+    last = performance.now()
+    turns = 0
+  })
+  entrance.isHeld = true
+  for (let now = begun; now < begun + LONGEST_STOP_MS; now = performance.now()) {
+    if (turns >= QUIET_TURNS && now > last + QUIET_MS) break
+    turns += 1
+    await nextTurn()
+  }
+  entrance.isHeld = false
+  // The server's own close() would end connections whose requests are still on their way.
+  Listener.prototype.close.call(server)
 }

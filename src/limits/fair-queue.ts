@@ -20,6 +20,7 @@ export interface Limits {
 export type Leave = () => void
 
 interface Waiter {
+  readonly since: number
   begin(leave: Leave): void
   fail(reason: unknown): void
 }
@@ -53,6 +54,12 @@ export class FairQueue {
     return this.#hasPlace(key) ? this.#begin(key) : this.#wait(key, waitMs, signal)
   }
 
+  /** For how long the first task of a key has waited, in milliseconds. */
+  waitOf(key: string): number {
+    const [first] = this.#waiting.get(key) ?? []
+    return first === undefined ? 0 : performance.now() - first.since
+  }
+
   /** Fails all tasks that wait. */
   failAll(error: unknown): void {
     for (const waiter of [...this.#waiting.values()].flatMap((waiters) => [...waiters])) waiter.fail(error)
@@ -73,6 +80,7 @@ export class FairQueue {
         if (waiters.size === 0) this.#waiting.delete(key)
       }
       const waiter: Waiter = {
+        since: performance.now(),
         begin(leave) {
           end()
           resolve(leave)

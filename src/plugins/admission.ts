@@ -6,9 +6,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import { callerGone, cutOff, whenOver } from '../http/caller.js'
+import { problem, retryLater } from '../http/problems.js'
 import { Budget } from '../limits/budget.js'
 import { FairQueue, type Leave } from '../limits/fair-queue.js'
 import { Overloaded } from '../limits/overloaded.js'
+import { Turns } from '../limits/turns.js'
 import type { Metrics } from '../metrics/catalogue.js'
 import { type Reading, StoreUnavailable } from '../store/store.js'
 
@@ -53,6 +55,8 @@ const SEVERAL_KEYS_MS = 1000
 const LONGEST_PAUSE_MS = 1000
 /** How long a request waits for its turn before it fails. */
 const LONGEST_WAIT_MS = 5000
+/** A key whose first request has waited for this part of it already gets no further ones into the queue. */
+const PART_OF_WAIT = 0.2
 /** The same for a response that has begun, which would be broken off. */
 const LONGEST_WAIT_BETWEEN_MS = 60_000
 /** How often such a response looks whether there is memory for its next part. */
@@ -67,6 +71,9 @@ const MIN_BYTES_PER_MS = 128
 /** The time to read is rounded up to this, so that most responses share a timer of Node. */
 const READING_STEP_MS = 1000
 
+/** How many responses are written in one turn of the event loop. */
+const WRITTEN_PER_TURN = 2
+
 const REFUSAL = 'Too many requests with this key are running, or too many of its responses have not been read yet'
 
 const QUEUES = ['small', 'large', 'digests', 'counts', 'parquetFiles'] as const
@@ -80,6 +87,7 @@ class Limits {
   readonly digests: FairQueue
   readonly counts: FairQueue
   readonly parquetFiles: FairQueue
+  readonly turns = new Turns(WRITTEN_PER_TURN)
   /** The keys with operations of theirs. */
   readonly expectedLarge = new LRUCache<string, true>({ max: EXPECTED_LARGE, ttl: EXPECTED_LARGE_MS })
   #lastKey: string | undefined
@@ -261,6 +269,7 @@ export class Share {
    */
   async claim(bytes: number): Promise<boolean> {
     const { small, large, expectedLarge } = this.#limits
+    await this.#limits.turns.pass()
     const isLarge = bytes > LARGE_BYTES
     if (isLarge) expectedLarge.set(this.#operation, true)
     this.reading.signal.throwIfAborted()
@@ -320,6 +329,13 @@ export const admissionPlugin = fp(
       const ms = Math.ceil((readingMs + bytes / minBytesPerMs) / READING_STEP_MS) * READING_STEP_MS
       return setTimeout(() => cutOff(raw.req), ms)
     }
+
+    // Whatever makes the service slow, such as the database, makes requests wait. A key of which they wait for long is refused
+    // before anything is done for it. The connection is kept: it costs more to make a new one.
+    app.addHook('onRequest', ({ scope }, _reply, next) => {
+      const isLong = limits.small.waitOf(scope.keyId) > waitMs * PART_OF_WAIT
+      next(isLong ? problem('overloaded', REFUSAL, { headers: retryLater() }) : undefined)
+    })
 
     // A request has its place as long as its handler runs, also when its caller has left: its queries go on until then.
     app.addHook('onRoute', (route) => {

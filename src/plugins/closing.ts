@@ -1,26 +1,32 @@
 // Graceful shutdown: running requests get their responses, then every connection is closed. That includes connections
 // on which a caller has sent nothing or half a request: they would keep the process alive for as long as the caller
 // likes.
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { whenOver } from '../http/caller.js'
+import { stopListening } from '../http/server.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
     /** Aborts as soon as the service begins to close, so that requests which wait for something can end. */
     closing: AbortSignal
+    /** Whether the service stops or will stop soon, so that no new callers should come. It still serves those that do. */
+    isLeaving: boolean
   }
 }
 
 const CHECK_INTERVAL_MS = 50
 /** After this many checks the service stops listening even if requests still arrive. */
 const MAX_CHECKS = 20
+/** After this many more it closes idle connections. Those that were opened last have sent their request by then. */
+const MAX_LAST_CHECKS = 5
 
 export const closingPlugin = fp(
   async (app: FastifyInstance) => {
     const closing = new AbortController()
     app.decorate('closing', closing.signal)
+    app.decorate('isLeaving', false)
     let running = 0
     let received = 0
     app.addHook('onRequest', (_request, reply, next) => {
@@ -31,15 +37,23 @@ export const closingPlugin = fp(
       })
       next()
     })
-    app.addHook('preClose', async () => {
-      closing.abort()
-      // Requests that have arrived but are not read yet are lost when listening stops, so wait until none comes any
-      // more.
+    /** Waits until no request runs and none comes any more, or until so many checks have found some. */
+    const quiet = async (maxChecks: number): Promise<void> => {
       let receivedBefore = -1
-      for (let checks = 0; checks < MAX_CHECKS && (running > 0 || received > receivedBefore); checks++) {
+      for (let checks = 0; checks < maxChecks && (running > 0 || received > receivedBefore); checks++) {
         receivedBefore = received
         await setTimeout(CHECK_INTERVAL_MS)
       }
+    }
+    app.addHook('preClose', async () => {
+      app.isLeaving = true
+      closing.abort()
+      // Each response now ends its connection. New callers are served until those that know the service have gone.
+      await quiet(MAX_CHECKS)
+      await stopListening(app.server)
+      await quiet(MAX_LAST_CHECKS)
+      // What has arrived by now is read first, because idle connections are closed next.
+      await setImmediate()
       const timer = setInterval(() => {
         if (running > 0) return
         app.server.closeAllConnections()

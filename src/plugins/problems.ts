@@ -3,7 +3,15 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import fp from 'fastify-plugin'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
 import { callerGone } from '../http/caller.js'
-import { badEncoding, PROBLEM_TYPE, ProblemError, problem, RETRY_LATER, urlTooLong } from '../http/problems.js'
+import {
+  badEncoding,
+  PROBLEM_TYPE,
+  ProblemError,
+  problem,
+  RETRY_LATER,
+  retryLater,
+  urlTooLong,
+} from '../http/problems.js'
 import { Overloaded } from '../limits/overloaded.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { JSON_HEADERS } from './json-only.js'
@@ -36,7 +44,7 @@ const toProblem = (error: unknown): ProblemError => {
   }
   // The response closes the connection, so that requests that wait behind this one on it are dropped too.
   if (error instanceof Overloaded) {
-    return problem('overloaded', error.message, { headers: { ...RETRY_LATER, connection: 'close' } })
+    return problem('overloaded', error.message, { headers: { ...retryLater(), connection: 'close' } })
   }
   if (error instanceof QueryTimeout) {
     return problem('query_timeout', 'The database took too long', { headers: RETRY_LATER })

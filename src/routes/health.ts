@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { success } from '../../schemas/envelope.js'
 import { word } from '../../schemas/kit.js'
+import { problem, RETRY_LATER } from '../http/problems.js'
 import { databaseProblems, requestProblems, responses } from './responses.js'
 
 const Health = Type.Object(
@@ -42,14 +43,16 @@ export const healthRoutes = (app: FastifyInstance): void => {
       schema: {
         ...common,
         operationId: 'getReady',
-        summary: 'Whether the database responds',
-        description: 'Pings the database. Requests at the same time share one ping.',
+        summary: 'Whether the service takes requests',
+        description:
+          'Fails when the service is about to stop. Otherwise pings the database. Requests at the same time share one ping.',
         response: responses(Health, [...requestProblems, ...databaseProblems], {
           description: 'The database responds.',
         }),
       },
     },
     async () => {
+      if (app.isLeaving) throw problem('service_unavailable', 'The service is about to stop', { headers: RETRY_LATER })
       ping ??= app.store.ping().finally(() => {
         ping = undefined
       })

@@ -35,6 +35,15 @@ const headersOf: Record<number, object> = {
       'How to give the key: `Bearer`, and `Basic` too, except to a script in a browser, where it would open a dialog.',
     ),
   },
+  429: {
+    'Retry-After': header('When to try again, in seconds.'),
+    RateLimit: header(
+      'How many requests are left (`r`), and in how many seconds the key has all of them again (`t`). Every response has it, if the service has a rate limit.',
+    ),
+    'RateLimit-Policy': header(
+      'How many requests (`q`) a key may send in how many seconds (`w`). Every response has it too.',
+    ),
+  },
   503: { 'Retry-After': header('When to try again, in seconds.') },
 }
 
@@ -52,6 +61,7 @@ export const databaseProblems: ProblemCode[] = ['internal_error', 'service_unava
 export const commonProblems: ProblemCode[] = [
   'invalid_parameter',
   'unauthorized',
+  'rate_limited',
   'overloaded',
   ...requestProblems,
   ...databaseProblems,

@@ -1,16 +1,16 @@
 // The HTTP server alone: one request of a connection at a time, and idle connections are closed.
 import { EventEmitter, once } from 'node:events'
 import type { RequestListener } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { httpServer } from '../../src/http/server.js'
+import { httpServer, stopListening } from '../../src/http/server.js'
 import { getRequest, LAST, neverRead, send, statusesIn } from '../support/sockets.js'
 
 const serve = async (
   t: Test,
   listener: RequestListener,
-  options: { maxConnections?: number; idleMs?: number } = {},
+  options: { maxConnections?: number; idleMs?: number; urgentPath?: string } = {},
 ) => {
   const server = httpServer(listener, { maxConnections: 100, ...options })
   server.listen(0, '127.0.0.1')
@@ -112,4 +112,56 @@ t.test('at the limit, connections without a request are closed', async (t) => {
   await closed
   t.same(statusesIn(await send(port, getRequest('/', LAST))), [200], 'a new caller is served')
   half.destroy()
+})
+
+t.test('a few requests begin in each turn of the event loop, and urgent ones before them', async (t) => {
+  const begun: { url: string | undefined; turn: number }[] = []
+  let turn = 0
+  const { server, port } = await serve(
+    t,
+    ({ url }, response) => {
+      begun.push({ url, turn })
+      response.end()
+    },
+    { urgentPath: '/urgent' },
+  )
+  let accepted = 0
+  server.on('connection', () => {
+    accepted += 1
+  })
+  const sockets = Array.from({ length: 21 }, () => connect(port, '127.0.0.1'))
+  while (accepted < sockets.length) await setTimeout(1)
+  const ended = sockets.map((socket) => once(socket.resume(), 'close'))
+  const nextTurn = () => {
+    turn += 1
+    immediate = setImmediate(nextTurn)
+  }
+  let immediate = setImmediate(nextTurn)
+  for (const [n, socket] of sockets.entries()) socket.write(getRequest(n < 20 ? '/' : '/urgent', LAST))
+  await Promise.all(ended)
+  clearImmediate(immediate)
+  t.equal(begun.length, 21)
+  t.not(begun.at(-1)?.url, '/urgent')
+  const others = begun.filter(({ url }) => url === '/')
+  for (const each of others) t.ok(others.filter(({ turn }) => turn === each.turn).length <= 4, `turn ${each.turn}`)
+})
+
+t.test('when it stops listening, it serves every connection that the system has accepted', async (t) => {
+  const { server, port } = await serve(t, (_request, response) => void response.end())
+  const sockets = Array.from({ length: 50 }, () => connect(port, '127.0.0.1'))
+  const received = sockets.map(async (socket) => {
+    socket.write(getRequest('/', LAST))
+    return String((await once(socket, 'data'))[0])
+  })
+  await once(sockets[0] as Socket, 'connect')
+  const accepted = await new Promise((resolve) => server.getConnections((_error, count) => resolve(count)))
+  t.ok(Number(accepted) < sockets.length, 'some are not taken over yet')
+  const stopped = stopListening(server)
+  t.same(
+    statusesIn((await Promise.all(received)).join()),
+    sockets.map(() => 200),
+  )
+  await stopped
+  t.notOk(server.listening)
+  await t.rejects(send(port, getRequest('/', LAST)), { code: 'ECONNREFUSED' })
 })

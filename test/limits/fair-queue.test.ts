@@ -1,5 +1,5 @@
 // How many tasks run at once, in all and for each key, in which order keys take turns, and what ends a wait.
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { FairQueue, type Limits } from '../../src/limits/fair-queue.js'
 import { Overloaded } from '../../src/limits/overloaded.js'
@@ -114,4 +114,16 @@ t.test('when the limit of a key rises, all tasks within it start', async (t) => 
   limit.perKey = 2
   await leave('a1')
   t.same(begun, ['a1', 'a2', 'a3'])
+})
+
+t.test('the wait of a key is that of its first task that waits', async (t) => {
+  const { queue, enterAll, leave } = queueOf(1, 1)
+  await enterAll('a1')
+  t.equal(queue.waitOf('a'), 0)
+  await enterAll('a2')
+  await setTimeout(20)
+  t.ok(queue.waitOf('a') > 15)
+  t.equal(queue.waitOf('b'), 0)
+  await leave('a1')
+  t.equal(queue.waitOf('a'), 0)
 })

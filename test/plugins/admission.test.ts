@@ -201,11 +201,30 @@ t.test('a request that waits too long fails with 503 and Retry-After', async (t)
   const late = await get('/a?perPage=1000')
   t.equal(late.statusCode, 503)
   t.match(late.json(), { success: false, code: 'overloaded' })
-  t.equal(late.headers['retry-after'], '2')
+  t.match(late.headers['retry-after'], /^[1-5]$/)
   go.emit('end')
   t.equal((await first).statusCode, 200)
   t.equal(begun.length, 1, 'its handler has not run')
 })
+
+t.test(
+  'a key whose requests wait for long is refused at once and keeps its connection, and no other key is',
+  async (t) => {
+    const go = new EventEmitter().setMaxListeners(0)
+    const { begun, get } = await served(t, ({ url }) => (url.startsWith('/a') ? once(go, 'end') : {}), { waitMs: 3000 })
+    const all = Array.from({ length: 17 }, () => get('/a'))
+    await until(() => begun.length === 16)
+    await setTimeout(700)
+    const refused = await get('/a')
+    t.equal(refused.statusCode, 503)
+    t.match(refused.json(), { code: 'overloaded' })
+    t.match(refused.headers, { 'retry-after': /^[1-5]$/, connection: 'keep-alive' })
+    t.equal((await get('/b')).statusCode, 200)
+    const end = setInterval(() => go.emit('end'), 5)
+    for (const { statusCode } of await Promise.all(all)) t.equal(statusCode, 200)
+    clearInterval(end)
+  },
+)
 
 t.test('when one request finds that the database cannot be reached, all that wait fail', async (t) => {
   const go = new EventEmitter()

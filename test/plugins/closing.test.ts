@@ -40,7 +40,7 @@ t.test(
     await once(other.socket, 'data')
     t.match(other.text(), /^HTTP\/1.1 200 .*connection: close/is)
     // Longer than the service waits for further requests.
-    await new Promise((resolve) => setTimeout(resolve, 1300))
+    await new Promise((resolve) => setTimeout(resolve, 1600))
     query.emit('finish')
     await Promise.all([closed, slow.ended, other.ended])
     t.match(slow.text(), /^HTTP\/1.1 200 .*"data":\[\]/s)
@@ -53,7 +53,9 @@ t.test('what waits for something is told that the service closes while its conne
   const listening: boolean[] = []
   app.closing.addEventListener('abort', () => listening.push(app.server.listening))
   t.notOk(app.closing.aborted)
+  t.notOk(app.isLeaving)
   await app.close()
+  t.ok(app.isLeaving)
   t.same(listening, [true])
 })
 

@@ -105,6 +105,7 @@ t.test('every operation is described, with each parameter and response', async (
       '401',
       '406',
       '414',
+      '429',
       '431',
       '500',
       '503',

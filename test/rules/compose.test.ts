@@ -23,6 +23,7 @@ interface Service {
   init?: boolean
   environment?: Record<string, string>
   command?: string[]
+  deploy?: { replicas: number }
   healthcheck?: { test: string[] }
 }
 
@@ -102,6 +103,17 @@ t.test('the log has the address of the caller that the proxy names, and not that
     await app.inject({ url: '/health/live', remoteAddress, headers })
     t.match(lines.at(-1), { msg: 'request', ip }, remoteAddress)
   }
+})
+
+t.test('the proxy asks every instance whether it is ready', async (t) => {
+  const { proxy, api } = Object.fromEntries(services)
+  const config = proxy?.command?.at(-1) ?? ''
+  const replicas = Array.from(
+    { length: api?.deploy?.replicas ?? 0 },
+    (_, n) => `\${COMPOSE_PROJECT_NAME}-api-${n + 1}:3000`,
+  )
+  t.match(config, `reverse_proxy ${replicas.join(' ')} {`)
+  t.match(config, 'health_uri /health/ready')
 })
 
 t.test('the health check of a service that does not respond can kill it', async (t) => {

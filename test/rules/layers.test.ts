@@ -42,7 +42,7 @@ const NOTHING = /(?!)/
 const allowed: Record<string, RegExp> = {
   schemas: /^@sinclair\/typebox$/,
   'src/bson': NOTHING,
-  'src/limits': /^node:timers/,
+  'src/limits': /^(node:timers|lru-cache$)/,
   'src/documents': /^(schemas\/|@sinclair\/typebox$)/,
   'src/pipelines': /^(schemas\/|src\/documents\/|@sinclair\/typebox$)/,
   'src/store': /^(schemas\/|src\/(bson|documents|limits)\/|src\/pipelines\/stages|node:|lru-cache$|mongodb$|mingo\/)/,

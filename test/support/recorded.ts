@@ -54,6 +54,8 @@ export const recordExamples = async (): Promise<Recorded> => {
     // Two responses at once that are larger than a key may have: the second one is refused.
     const large = (list: BsonList) => Object.defineProperty(list, 'size', { value: 2 ** 30 })
     const [, overloaded] = await Promise.all([failing(large, '/v1/forms'), failing(large, '/v1/forms')])
+    const limited = await buildApp(testConfig({ RATE_LIMIT: '1' }), demo)
+    const [, rate_limited] = [0, 1].map(() => limited.inject({ url: '/v1/me', headers }))
     const binding = [organisation._id, 'syncEntries', 'changedAt']
     const problems = {
       invalid_parameter: await ask('/v1/entries?sortOrder=up'),
@@ -66,6 +68,7 @@ export const recordExamples = async (): Promise<Recorded> => {
         `/v1/sync/entries?cursor=${encodeCursor(binding, { since: 0, isSettledOnly: false, settled: START, fresh: null })}`,
       ),
       uri_too_long: await ask(`/v1/entries?ids=${'x'.repeat(8000)}`),
+      rate_limited: (await rate_limited)?.json(),
       header_fields_too_large: await ask('/v1/entries', { accept: 'x'.repeat(2000) }),
       records_without_stamp: await failing(
         ({ collection }) => new BsonList(collection, [bsonArray([bsonDocument([])])]),
@@ -108,6 +111,7 @@ export const recordExamples = async (): Promise<Recorded> => {
       await demo.upsert(collection, [third] as never)
     }
     await feeds.close()
+    await limited.close()
     // Only a socket can speak another version of HTTP.
     const text = await send(await listen(app), getRequest('/v1/entries', { ...LAST, ...headers }).replace('1.1', '2.0'))
     const http_version_not_supported = JSON.parse(text.slice(text.indexOf('\r\n\r\n')))
