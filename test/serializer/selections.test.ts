@@ -85,7 +85,9 @@ t.test(
     const write = (choice: object, without: Hidden[]) =>
       JSON.parse(serializerOf(choice, without)({ success: true, data: agents }).toString()).data
     const fields = ['status', 'email', 'location']
-    t.same(write({ fields }, ['personal', 'places']), [{ id: 'a', status: 'active' }])
+    for (const choice of [{ fields }, { fields, answers: 'list' }, { fields, embed: 'false' }]) {
+      t.same(write(choice, ['personal', 'places']), [{ id: 'a', status: 'active' }])
+    }
     t.throws(() => write({ fields }, ['personal']), { message: 'agents a: location is BSON int32, not an array' })
     t.equal(serializerOf({ fields }, ['personal']), serializerOf({ fields }, ['personal']))
     t.not(serializerOf({ fields }, ['places']), serializerOf({ fields }))
