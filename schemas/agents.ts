@@ -1,6 +1,7 @@
 // Agents: the people who receive dispatches and submit entries.
 import { type Static, Type } from '@sinclair/typebox'
 import { exampleIds, Id, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
+import { personal, place } from './kit.js'
 
 const AgentLocation = Type.Object(
   {
@@ -15,11 +16,11 @@ const AgentLocation = Type.Object(
 const fields = {
   id: Id('Id of the agent.', exampleIds.agent),
   status: Text('Status of the agent’s account.', 'active'),
-  firstName: Text('Given name.', 'Chidi'),
-  lastName: Text('Family name.', 'Okafor'),
-  email: Type.Optional(Text('Email address.', 'chidi.okafor@example.org')),
-  phone: Type.Optional(Text('Telephone number.', '+2348030000000')),
-  location: Type.Array(AgentLocation, { description: 'Places where the agent works.' }),
+  firstName: personal(Text('Given name.', 'Chidi')),
+  lastName: personal(Text('Family name.', 'Okafor')),
+  email: Type.Optional(personal(Text('Email address.', 'chidi.okafor@example.org'))),
+  phone: Type.Optional(personal(Text('Telephone number.', '+2348030000000'))),
+  location: place(Type.Array(AgentLocation, { description: 'Places where the agent works.' })),
   createdAt: Timestamp('When the agent was created.'),
   updatedAt: Timestamp('When the agent was last changed.'),
 }

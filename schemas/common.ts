@@ -1,6 +1,6 @@
 // What all resources share: identifiers, timestamps, and the parameters of lists.
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
-import { defaulted, excluding, filter, literals, several, strict } from './kit.js'
+import { defaulted, excluding, filter, literals, naming, several, strict } from './kit.js'
 
 /** The ids in examples: those of records of the demo data. */
 export const exampleIds = {
@@ -88,14 +88,20 @@ export const paging = (limits: PageLimits) => ({
   ),
 })
 
-/** The parameters `sortBy` and `sortOrder`. The id is always the last sort key, in the same direction. */
-export const sorting = <const F extends readonly string[]>(resource: string, fields: F) => ({
-  sortBy: defaulted(
-    literals(['id', ...fields], {
-      title: `${resource}SortBy`,
-      description: 'Field to sort by. Records with the same value are sorted by their ids.',
-    }),
-    'id',
+/**
+ * The parameters `sortBy` and `sortOrder`. The id is always the last sort key, in the same direction.
+ * @param item what the list shows of each record
+ */
+export const sorting = <const F extends readonly string[]>(resource: string, item: TObject, fields: F) => ({
+  sortBy: naming(
+    item,
+    defaulted(
+      literals(['id', ...fields], {
+        title: `${resource}SortBy`,
+        description: 'Field to sort by. Records with the same value are sorted by their ids.',
+      }),
+      'id',
+    ),
   ),
   sortOrder: defaulted(
     literals(['asc', 'desc'], { title: 'SortDirection', description: 'Direction of the sort.' }),
@@ -150,12 +156,15 @@ export type CommonFilters = { [F in keyof typeof commonFilters]?: Static<(typeof
 
 /** The parameter `fields`, which chooses among the fields of a list's items. */
 const fieldsOf = (resource: string, item: TObject) =>
-  several(
-    literals(Object.keys(item.properties), { title: `${resource}Field`, description: 'A field of the record.' }),
-    {
-      description:
-        'Only these fields of each record, separated by commas, such as `id,updatedAt`. `id` is always among them.',
-    },
+  naming(
+    item,
+    several(
+      literals(Object.keys(item.properties), { title: `${resource}Field`, description: 'A field of the record.' }),
+      {
+        description:
+          'Only these fields of each record, separated by commas, such as `id,updatedAt`. `id` is always among them.',
+      },
+    ),
   )
 
 const embed = filter(
@@ -197,7 +206,7 @@ export const listQuery = <
 ) =>
   strict(
     {
-      ...sorting(resource, sorts),
+      ...sorting(resource, item, sorts),
       ...paging(limits),
       ...filters,
       ...commonFilters,

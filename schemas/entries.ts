@@ -4,7 +4,7 @@ import { EntryAgent } from './agents.js'
 import { exampleIds, Id, IdFilter, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 import { EntryDispatch } from './dispatches.js'
 import { EntryForm } from './forms.js'
-import { filter, joined, listed, literals, refTo, several, word } from './kit.js'
+import { filter, joined, listed, literals, place, refTo, several, word } from './kit.js'
 import { EntryProject } from './projects.js'
 
 export const EntryLocation = Type.Object(
@@ -27,7 +27,7 @@ export const EntryLocation = Type.Object(
       ),
     ),
   },
-  { $id: 'EntryLocation', description: 'Where the entry was made.' },
+  { $id: 'EntryLocation', description: 'Where the entry was made. Not visible to a key without places.' },
 )
 
 const question = {
@@ -69,7 +69,7 @@ export const entryParameters = {
 
 const id = Id('Id of the entry.', exampleIds.entry)
 const status = Text('Status of the entry.', 'accepted')
-const location = Type.Optional(refTo(EntryLocation, 'Where the entry was made.'))
+const location = Type.Optional(place(refTo(EntryLocation, 'Where the entry was made.')))
 const answers = Type.Array(refTo(Answer), { description: 'Answers, in the order of the questions.' })
 const duration = Type.Optional(
   Type.Number({ description: 'How long the agent took. The contract does not name the unit.', examples: [412] }),
@@ -141,13 +141,15 @@ export const entryFilters = {
   project: IdFilter('Id of the project.'),
   agent: IdFilter('Id of the agent.'),
   status: StatusFilter('entry', 'accepted'),
-  bbox: filter(
-    Type.Unsafe<Box>(
-      Type.String({
-        format: 'bbox',
-        description:
-          'Only entries whose coordinates are in this box or on its edge: `minLongitude,minLatitude,maxLongitude,maxLatitude` in degrees (WGS 84), such as `2.6,4.2,14.7,13.9`. A box whose first longitude is greater than the other one crosses the antimeridian. Six numbers, with a height behind each latitude, are taken too; heights are ignored. An entry without coordinates is in no box.',
-      }),
+  bbox: place(
+    filter(
+      Type.Unsafe<Box>(
+        Type.String({
+          format: 'bbox',
+          description:
+            'Only entries whose coordinates are in this box or on its edge: `minLongitude,minLatitude,maxLongitude,maxLatitude` in degrees (WGS 84), such as `2.6,4.2,14.7,13.9`. A box whose first longitude is greater than the other one crosses the antimeridian. Six numbers, with a height behind each latitude, are taken too; heights are ignored. An entry without coordinates is in no box.',
+        }),
+      ),
     ),
   ),
 }

@@ -104,6 +104,47 @@ export const excluding = <T extends TSchema>(names: readonly string[], schema: T
 export const excludedBy = (schema: TSchema): readonly string[] =>
   excluded in schema ? (schema[excluded] as readonly string[]) : []
 
+/** What a key may be issued without. */
+export const hideable = ['personal', 'places'] as const
+export type Hidden = (typeof hideable)[number]
+
+const spelled: Readonly<Record<Hidden, string>> = { personal: 'personal data', places: 'places' }
+
+/** Marks what some keys do not see. It is a symbol for the same reason. */
+const hiddenMark = Symbol('hidden')
+
+/** A property of a record, or a parameter by which it could be guessed, that a key may be issued without. */
+const hiddenAs =
+  (kind: Hidden) =>
+  <T extends TSchema>(schema: T): T => ({
+    ...schema,
+    description: `${schema.description} Not visible to a key without ${spelled[kind]}.`,
+    [hiddenMark]: kind,
+  })
+
+/** Who somebody is, and how to reach them. */
+export const personal = hiddenAs('personal')
+
+/** Where something is. */
+export const place = hiddenAs('places')
+
+/** Whether a property or a parameter is one of those that a key was issued without. */
+export const isHidden = (schema: TSchema, without: readonly Hidden[]): boolean =>
+  hiddenMark in schema && without.includes(schema[hiddenMark] as Hidden)
+
+/** The record whose properties the values of a parameter name. It is a symbol for the same reason. */
+const namedMark = Symbol('named')
+
+/** A parameter whose values name properties of a record. */
+export const naming = <T extends TSchema>({ properties }: TObject, schema: T): T => ({
+  ...schema,
+  [namedMark]: properties,
+})
+
+/** The properties that the values of a parameter may name. */
+export const namedProperties = (schema: TSchema): TProperties =>
+  (schema[namedMark as never] as TProperties | undefined) ?? {}
+
 /**
  * A schema with a title is a component of that name in the OpenAPI document, so that generated clients call it so. Objects
  * and enums have one, unless an `$id` names them already.

@@ -1,6 +1,7 @@
 // GET /v1/me: what a key may read, and within which limits.
 import { type Static, Type } from '@sinclair/typebox'
 import { Id, Text, Timestamp } from './common.js'
+import { hideable, word } from './kit.js'
 
 export type Me = Static<typeof Me>
 export const Me = Type.Object(
@@ -17,6 +18,12 @@ export const Me = Type.Object(
         id: Text('Id of the key, which is its public part.', 'bRqfAWGcrTFs'),
         name: Text('Name that the key got when it was issued.', 'Dashboard'),
         expiresAt: Type.Optional(Timestamp('When the key expires. Left out if it does not.')),
+        without: Type.Optional(
+          Type.Array(word(hideable, { title: 'Hidden', description: 'What the key does not see.' }), {
+            description:
+              'What the key was issued without: such fields are left out of every response. Left out if it sees everything.',
+          }),
+        ),
       },
       { title: 'Key', description: 'The key of this request.' },
     ),

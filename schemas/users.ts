@@ -1,13 +1,14 @@
 // Users: the admins of an organisation, who create its dispatches and projects.
 import { type Static, Type } from '@sinclair/typebox'
 import { exampleIds, Id, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
+import { personal } from './kit.js'
 
 const { id, ...fields } = {
   id: Id('Id of the user.', exampleIds.user),
   status: Text('Status of the user’s account.', 'active'),
-  firstName: Text('Given name.', 'Amina'),
-  lastName: Text('Family name.', 'Bello'),
-  email: Type.Optional(Text('Email address.', 'amina.bello@example.org')),
+  firstName: personal(Text('Given name.', 'Amina')),
+  lastName: personal(Text('Family name.', 'Bello')),
+  email: Type.Optional(personal(Text('Email address.', 'amina.bello@example.org'))),
   createdAt: Timestamp('When the user was created.'),
   updatedAt: Timestamp('When the user was last changed.'),
   lastLogin: Type.Optional(Timestamp('When the user last logged in. Left out before the first login.')),

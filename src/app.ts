@@ -17,6 +17,7 @@ import { corsPlugin } from './plugins/cors.js'
 import { deprecationPlugin } from './plugins/deprecation.js'
 import { docsPagePlugin } from './plugins/docs-page.js'
 import { explorePagePlugin } from './plugins/explore-page.js'
+import { hiddenParametersPlugin } from './plugins/hidden-parameters.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { keyAuthPlugin } from './plugins/key-auth.js'
 import { metricsPlugin } from './plugins/metrics.js'
@@ -102,6 +103,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
       async (v1) => {
         await v1.register(keyAuthPlugin, { keys })
         if (config.rateLimit !== undefined) await v1.register(rateLimitPlugin, { quota: config.rateLimit })
+        await v1.register(hiddenParametersPlugin)
         await v1.register(admissionPlugin, { memory: config.responseMemory })
         resourceRoutes(v1)
       },

@@ -4,7 +4,7 @@ import { LIMIT } from './entries.js'
 
 /** @typedef {import('./entries.js').Entries} Entries */
 
-const FIELDS = 'status,form,project,dispatch,agent,location,createdAt'
+const FIELDS = 'status,form,project,dispatch,agent,createdAt'
 /** The lists whose records have names, with what entries call them and the fields that make the name. */
 const NAMED = /** @type {const} */ ([
   ['forms', 'form', 'name'],
@@ -19,10 +19,13 @@ export const totalOfEntries = async () => {
   return /** @type {number} */ ((await response.json())._metadata.total)
 }
 
-/** The name of the organisation whose key it is. @throws {Refused} if it is none */
-export const organisationName = async () => {
+/** The name of the organisation whose key it is, and what the key does not see. @throws {Refused} if it is none */
+export const readKey = async () => {
   const { data } = await (await request('me')).json()
-  return /** @type {string} */ (data.organisation.name)
+  return {
+    name: /** @type {string} */ (data.organisation.name),
+    without: /** @type {string[]} */ (data.key.without ?? []),
+  }
 }
 
 /** Names are a convenience: without them there are ids. @param {Entries} entries */
@@ -42,11 +45,13 @@ export const loadNames = (entries) =>
 /**
  * Loads what is missing. A stream that broke is gone on with: ids in their order go down, and `idTo` excludes its own.
  * @param {Entries} entries
+ * @param {readonly string[]} without what the key does not see
  * @param {() => void} onMore
  * @throws {Error} with words for people
  */
-export const loadEntries = async (entries, onMore) => {
-  const parameters = new URLSearchParams({ fields: FIELDS, sortOrder: 'desc', unreadable: 'skip' })
+export const loadEntries = async (entries, without, onMore) => {
+  const fields = without.includes('places') ? FIELDS : `${FIELDS},location`
+  const parameters = new URLSearchParams({ fields, sortOrder: 'desc', unreadable: 'skip' })
   const last = entries.ids.at(-1)
   if (last !== undefined) parameters.set('idTo', last)
   parameters.set('limit', String(LIMIT - entries.size))

@@ -9,7 +9,7 @@ import { byId, digits, element, inputById, setText } from './dom.js'
 import { downloads } from './downloads.js'
 import { Entries, LIMIT } from './entries.js'
 import { filtersIn, rounded, writeAddress } from './filters.js'
-import { loadEntries, loadNames, organisationName, totalOfEntries } from './loader.js'
+import { loadEntries, loadNames, readKey, totalOfEntries } from './loader.js'
 import { entryMap } from './map.js'
 import { select } from './selection.js'
 import { entryTable } from './table.js'
@@ -19,6 +19,8 @@ import { binsOf, timeline } from './timeline.js'
 const DRAW_MS = 400
 
 let entries = new Entries()
+/** What the key does not see. @type {readonly string[]} */
+let hidden = []
 let filters = filtersIn(location.search)
 const fails = new Uint8Array(LIMIT)
 let bins = binsOf(entries)
@@ -111,7 +113,7 @@ const load = async () => {
   isLoading = true
   progress.hidden = false
   try {
-    await loadEntries(entries, onMore)
+    await loadEntries(entries, hidden, onMore)
     isLoading = false
     say(entries.size === 0 ? 'This organisation has no entries yet.' : '')
     byId('explorer').hidden = entries.size === 0
@@ -139,7 +141,8 @@ const begin = async (key) => {
   submit.disabled = true
   say('Asking the service…')
   try {
-    const name = await organisationName()
+    const { name, without } = await readKey()
+    hidden = without
     byId('title').textContent = name
     document.title = `Explore entries: ${name}`
   } catch (error) {

@@ -1,5 +1,6 @@
 // The command `keys`: issues, lists, rotates and revokes API keys. A key is shown only once, when it is issued.
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
+import { type Hidden, hideable } from '../../schemas/kit.js'
 import type { ApiKeyDocument } from '../documents/collections.js'
 import { keyIdOf, redacted } from '../keys/format.js'
 import { keysOf, type StoredKey } from '../keys/keys.js'
@@ -27,14 +28,15 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
         .requiredOption('--organisation <ID>', 'an organisation that exists', organisationId)
         .requiredOption('--name <NAME>', 'what the key is for', nameOf)
         .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', durationOf)
+        .option('--without <WHAT>', 'what the key does not see: personal, places, or both with a comma', hiddenOf)
         .option(...BY)
         .option('--json', 'print the key as JSON')
-        .action(({ organisation, name, expiresIn, by, json = false }) =>
+        .action(({ organisation, name, expiresIn, without, by, json = false }) =>
           onStore(async (store) => {
             const keys = keysOf(store, () => {})
             await requireOrganisation(store, organisation)
             const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + expiresIn)
-            const key = await keys.issue({ organisation, name, expiresAt, issuedBy: by })
+            const key = await keys.issue({ organisation, name, expiresAt, without, issuedBy: by })
             const keyId = keyIdOf(key) as string
             printResult(out, json, { ...rowOf((await keys.find(keyId)) as StoredKey), key }, [key])
             // Not on stdout, so that a script can take the key from there.
@@ -131,9 +133,17 @@ const durationOf = (duration: string): number => {
   return Number(count) * units[unit as keyof typeof units]
 }
 
+/** Reads --without. */
+const hiddenOf = (text: string): Hidden[] => {
+  const words = text.split(',')
+  const found = hideable.filter((kind) => words.includes(kind))
+  if (found.length !== words.length) throw new InvalidArgumentError(`it must be one or both of ${hideable.join(',')}`)
+  return found
+}
+
 const columns = ['keyId', 'organisation', 'name', 'createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'] as const
 /** The columns that a table has only if a key does. */
-const rareColumns = ['issuedBy', 'revokedBy', 'successor', 'error'] as const
+const rareColumns = ['without', 'issuedBy', 'revokedBy', 'successor', 'error'] as const
 
 type Row = Record<Exclude<(typeof columns | typeof rareColumns)[number], 'error'>, Cell> & { error?: string }
 
@@ -141,5 +151,7 @@ type Row = Record<Exclude<(typeof columns | typeof rareColumns)[number], 'error'
 const rowOf = ({ document, error }: StoredKey): Row => {
   const names = [...columns, 'issuedBy', 'revokedBy', 'successor'] as const
   const cells = Object.fromEntries(names.map((name) => [name, cellOf(document[name])])) as Row
-  return { ...cells, keyId: String(document._id), ...(error !== undefined && { error }) }
+  // As --without takes it.
+  const without = Array.isArray(document.without) ? document.without.join() : null
+  return { ...cells, without, keyId: String(document._id), ...(error !== undefined && { error }) }
 }

@@ -5,7 +5,7 @@
 // clock of the database, so they are in no schema. docs/data.md tells other writers how to write them.
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
-import { strict } from '../../schemas/kit.js'
+import { hideable, strict } from '../../schemas/kit.js'
 
 /**
  * An identifier. The limit makes sure that it fits into a URL, even if every character is percent-encoded. Control
@@ -152,6 +152,8 @@ const ApiKeyDocument = strict({
   expiresAt: dateOrNone,
   revokedAt: dateOrNone,
   lastUsedAt: dateOrNone,
+  /** What the key does not see. */
+  without: Type.Optional(Type.Array(oneOf(hideable), { minItems: 1, uniqueItems: true })),
   /** Who issued and who revoked it, as the command was told. */
   issuedBy: optionalText,
   revokedBy: optionalText,

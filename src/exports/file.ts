@@ -66,7 +66,7 @@ export const openFile = async (
   const questions = hasQuestions(exported, format, listing)
     ? await ask((reading) => questionsOf(exported, scope, listing, (query) => store.aggregate(query, reading)))
     : undefined
-  const encoder = encoderOf(exported, format, listing, { questions, skipped })
+  const encoder = encoderOf(exported, format, listing, { questions, skipped, without: scope.without })
   const pages = new Pages(exported.resource, scope, selectionOf(exported, format, listing), listing.limit)
   return { parts: fileOf(store, pages, encoder, turn), skipped: skipped?.records ?? [] }
 }

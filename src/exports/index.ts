@@ -8,11 +8,11 @@ import {
   type FormatName,
   names,
 } from '../../schemas/exports.js'
-import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import { joined } from '../../schemas/kit.js'
+import { viewOf, type Without } from '../../schemas/views.js'
 import type { BsonDocument } from '../bson/reader.js'
 import { resources } from '../pipelines/index.js'
-import { namedBy, type Resource } from '../pipelines/resource.js'
+import { namedBy, type Resource, type Shape } from '../pipelines/resource.js'
 import type { Listing } from '../pipelines/stages.js'
 import { csv } from '../serializer/csv.js'
 import { geojson } from '../serializer/geojson.js'
@@ -35,8 +35,6 @@ export interface Exported {
   readonly formats: readonly FormatName[]
   /** The parameters. */
   readonly query: TObject
-  /** What a row has. */
-  readonly row: TObject
   /** The rows of a record, if they are not the record itself. */
   readonly rowsOf?: (document: BsonDocument) => readonly BsonDocument[]
 }
@@ -51,7 +49,6 @@ const ofResource = (resource: Resource<Listing>): Exported => ({
   resource,
   formats: resource.collection === 'entries' ? [...TABLE_FORMATS, 'geojson'] : TABLE_FORMATS,
   query: exportQuery(resource.query(NO_PAGES), [], resource.item.named === undefined ? {} : { names }),
-  row: resource.item.schema,
 })
 
 /** Everything that can be exported. */
@@ -63,7 +60,6 @@ export const allExported: readonly Exported[] = [
     resource: resources.entries as unknown as Resource<Listing>,
     formats: TABLE_FORMATS,
     query: exportQuery(resources.entries.query(NO_PAGES), ['fields', 'expand', 'embed', 'answers'], {}),
-    row: AnswerRow,
     rowsOf: answersOf,
   },
 ]
@@ -81,21 +77,27 @@ export const selectionOf = ({ rowsOf }: Exported, format: FormatName, listing: E
   return format === 'geojson' && fields !== undefined ? { ...listing, fields: [...fields, 'location'] } : listing
 }
 
-/**
- * The file of an export.
- * @param questions the questions that get a column of their own
- */
+interface EncoderOptions {
+  /** The questions that get a column of their own. */
+  readonly questions?: readonly string[] | undefined
+  readonly skipped?: Skipped | undefined
+  /** What the caller does not see. */
+  readonly without?: Without
+}
+
+/** The file of an export. */
 export const encoderOf = (
   exported: Exported,
   format: FormatName,
   listing: ExportListing,
-  { questions, skipped }: { questions?: readonly string[] | undefined; skipped?: Skipped | undefined },
+  { questions, skipped, without }: EncoderOptions,
 ): Encoder => {
-  const { rowsOf, row } = exported
-  const schema = rowsOf === undefined ? shownBy(exported, listing, questions !== undefined) : row
-  const named = listing.answers === 'list' ? listedSchemas : namedSchemas
+  const { rowsOf, resource } = exported
+  const item = resource.itemSeen(without)
+  const schema = rowsOf === undefined ? shownBy(item, listing, questions !== undefined) : AnswerRow
+  const named = viewOf(without).named(listing.answers)
   if (format === 'parquet') {
-    const geometry = row === resources.entries.item.schema && 'location' in schema.properties
+    const geometry = resource.collection === 'entries' && 'location' in schema.properties
     return parquetEncoder(schema, named, { geometry, rowsOf, skipped })
   }
   const { bom, formulas } = listing
@@ -119,9 +121,9 @@ const writeAll =
   }
 
 /** The schema of a row, with the names that stand beside ids. Columns of questions stand behind all others. */
-const shownBy = ({ resource, row }: Exported, listing: ExportListing, hasQuestions: boolean): TObject => {
-  const { properties } = selectedItem(row, listing as Choice)
-  const beside = new Map(namedBy(listing, resource.item.named).map(({ id, field, to }) => [id, { field, to }]))
+const shownBy = ({ schema, named }: Shape, listing: ExportListing, hasQuestions: boolean): TObject => {
+  const { properties } = selectedItem(schema, listing as Choice)
+  const beside = new Map(namedBy(listing, named).map(({ id, field, to }) => [id, { field, to }]))
   const all = Object.entries(properties).flatMap(([name, property]): [string, TSchema][] => {
     const found = beside.get(name)
     if (found === undefined) return [[name, property]]

@@ -19,7 +19,7 @@ const LAST_USED_MS = 60_000
 /** The schema of a stored key. Fields that other programs added are allowed. */
 const STORED_KEY = { ...collections.apiKeys.schema, additionalProperties: true }
 
-/** The organisation whose data a request may read, and the key that allows it. */
+/** What a request may read, and the key that allows it. */
 export interface KeyScope extends Scope {
   readonly organisationName: string
   readonly keyId: string
@@ -58,6 +58,8 @@ interface NewKey {
   readonly name: string
   readonly expiresAt?: Date | undefined
   readonly issuedBy?: string | undefined
+  /** What it does not see. */
+  readonly without?: Scope['without']
 }
 
 export type Keys = ReturnType<typeof keysOf>
@@ -141,7 +143,7 @@ export const keysOf = (
    * @param randomInteger only for the demo, whose keys are always the same
    */
   const issue = async (
-    { organisation, name, expiresAt, issuedBy }: NewKey,
+    { organisation, name, expiresAt, issuedBy, without }: NewKey,
     randomInteger?: RandomInteger,
   ): Promise<string> => {
     const key = makeKey(randomInteger)
@@ -153,6 +155,7 @@ export const keysOf = (
       createdAt: new Date(now()),
       ...(expiresAt && { expiresAt }),
       ...(issuedBy !== undefined && { issuedBy }),
+      ...(without && { without: [...without] }),
     }
     const error = errorIn(document)
     if (error !== undefined) throw new InvalidKey(document._id, error)
@@ -178,13 +181,13 @@ export const keysOf = (
     },
 
     /**
-     * Issues a key with the organisation and the name of another. That one then ends after `overlapMs`, or when it was
+     * Issues a key with the organisation and the name of another, which sees as much. That one then ends after `overlapMs`, or when it was
      * to end anyway. If this is interrupted, the old key is as it was, and there may be a new one that nobody has.
      * @param lifetimeMs how long the new key lives; by default as long as the old one was to
      * @returns the new key, and when the old one ends
      */
     async rotate(
-      { _id, organisation, name, createdAt, expiresAt }: ApiKeyDocument,
+      { _id, organisation, name, createdAt, expiresAt, without }: ApiKeyDocument,
       {
         overlapMs,
         lifetimeMs = expiresAt ? expiresAt.getTime() - createdAt.getTime() : undefined,
@@ -192,7 +195,7 @@ export const keysOf = (
       }: { overlapMs: number; lifetimeMs?: number | undefined; issuedBy?: string | undefined },
     ): Promise<{ key: string; end: Date }> {
       const newEnd = lifetimeMs === undefined ? undefined : new Date(now() + lifetimeMs)
-      const key = await issue({ organisation, name, expiresAt: newEnd, issuedBy })
+      const key = await issue({ organisation, name, expiresAt: newEnd, issuedBy, without })
       const end = new Date(Math.min(now() + overlapMs, expiresAt?.getTime() ?? Infinity))
       await store.update('apiKeys', _id, { expiresAt: end, successor: keyIdOf(key) as string })
       return { key, end }
@@ -227,14 +230,14 @@ export const keysOf = (
           : await find(keyId, hash, cached !== undefined, address)
       // The duration of this comparison can reveal only the hash, from which a key of 196 random bits cannot be derived.
       if (found?.document.hash !== hash) return { refused: 'unknown' }
-      const { organisation, name, expiresAt, revokedAt } = found.document
+      const { organisation, name, expiresAt, revokedAt, without } = found.document
       const refuse = (refused: Refusal): RefusedKey => ({ refused, keyId, organisation })
       if (found.organisation === undefined) return refuse('organisation_gone')
       if (revokedAt) return refuse('revoked')
       if ((expiresAt?.getTime() ?? Infinity) <= now()) return refuse('expired')
       recordUse(found.document)
       const organisationName = found.organisation.name
-      return { organisation, organisationName, keyId, keyName: name, expiresAt: expiresAt ?? undefined }
+      return { organisation, without, organisationName, keyId, keyName: name, expiresAt: expiresAt ?? undefined }
     },
   }
 }

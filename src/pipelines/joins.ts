@@ -3,6 +3,7 @@
 // references, whose query has the caller's scope.
 import type { TObject } from '@sinclair/typebox'
 import { NAMED } from '../../schemas/kit.js'
+import type { View } from '../../schemas/views.js'
 import type { CollectionName } from '../documents/collections.js'
 import { type Expression, pick, Query, type References, type Scope, type Stage } from './stages.js'
 
@@ -32,6 +33,8 @@ export interface ReferencesTo {
   /** What is shown of the documents. */
   readonly shown: TObject
   readonly ofScope: (scope: Scope) => References
+  /** The same as a key sees it. */
+  readonly seenIn: (view: View) => ReferencesTo
 }
 
 /** Replaces the ids in some fields by what `shown` shows of their documents, each of which is fetched once. */
@@ -41,6 +44,7 @@ export const referencesTo = (from: CollectionName, fields: readonly string[], sh
     fields,
     shown,
     ofScope: (scope) => ({ fields, find: (ids) => Query.in(scope, from, [{ _id: { $in: ids } }], [kept]) }),
+    seenIn: (view) => referencesTo(from, fields, view.shown(shown)),
   }
 }
 

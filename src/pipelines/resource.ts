@@ -3,6 +3,7 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { CommonFilters, PageLimits } from '../../schemas/common.js'
 import { flat, isJoined, NAMED } from '../../schemas/kit.js'
+import { forEachView, type View, type Without } from '../../schemas/views.js'
 import type { RecordCollection } from '../documents/collections.js'
 import type { ReferencesTo } from './joins.js'
 import {
@@ -76,6 +77,8 @@ export interface Resource<Q extends Listing = never> extends Declaration {
   readonly get: (scope: Scope, id: string) => Query
   /** The shape of an item for a request; by default with all its fields, and nothing expanded. */
   readonly itemShape: ShapeFor
+  /** What its list shows of a record to a key. */
+  readonly itemSeen: (without: Without) => Shape
 }
 
 /** Makes a resource of its declaration and of the conditions of its filters, besides those that every list has. */
@@ -84,9 +87,19 @@ export const defineResource = <Q extends Listing>({
   ...declaration
 }: Declaration & { readonly filters: FiltersFor<Omit<Q, keyof CommonFilters>> }): Resource<Q> => {
   const { collection } = declaration
-  const [wholeShape, storedShape] = [shapeOf(declaration.item), shapeOf(flatShape(declaration.item))]
-  const itemShape: ShapeFor = (scope, choice) => (choice?.embed === 'false' ? storedShape : wholeShape)(scope, choice)
-  const recordShape = shapeOf(declaration.record)
+  const shapes = forEachView((view) => {
+    const item = seenIn(view, declaration.item)
+    return {
+      item,
+      whole: shapeOf(item, view),
+      stored: shapeOf(flatShape(item), view),
+      record: shapeOf(seenIn(view, declaration.record), view),
+    }
+  })
+  const itemShape: ShapeFor = (scope, choice) => {
+    const { stored, whole } = shapes(scope.without)
+    return (choice?.embed === 'false' ? stored : whole)(scope, choice)
+  }
   const conditions = Object.entries<(value: never) => Condition>({ ...filters, ...commonFilterConditions })
   const matches = (listing: Q): Condition[] =>
     conditions.flatMap(([name, condition]) => {
@@ -96,6 +109,7 @@ export const defineResource = <Q extends Listing>({
   return {
     ...declaration,
     itemShape,
+    itemSeen: (without) => shapes(without).item,
     matching: (scope, listing, stages) => Query.in(scope, collection, matches(listing), stages),
     list(scope, listing, slice) {
       const matching = matches(listing)
@@ -105,7 +119,7 @@ export const defineResource = <Q extends Listing>({
       return Query.in(scope, collection, matching, shaping, references)
     },
     get(scope, id) {
-      const { stages, references, fields } = recordShape(scope)
+      const { stages, references, fields } = shapes(scope.without).record(scope)
       return Query.in(scope, collection, [{ _id: id }], [...stages, { $project: fields }], references)
     },
   }
@@ -122,6 +136,20 @@ const commonFilterConditions: FiltersFor<CommonFilters> = {
   createdBefore: (time) => ({ createdAt: { $lt: time } }),
 }
 
+/** The shape as a key sees it. */
+const seenIn = (view: View, shape: Shape): Shape => {
+  const seen = (references: readonly ReferencesTo[] = []) =>
+    references.map((to) => to.seenIn(view)).filter(({ shown }) => Object.keys(shown.properties).length > 0)
+  const { schema, references, expandable, named } = shape
+  return {
+    ...shape,
+    schema: view.shown(schema),
+    references: seen(references),
+    expandable: seen(expandable),
+    named: seen(named),
+  }
+}
+
 /** The shape without what it shows of other records. */
 const flatShape = ({ schema, stages = {}, named = [] }: Shape): Shape => ({
   named,
@@ -132,10 +160,14 @@ const flatShape = ({ schema, stages = {}, named = [] }: Shape): Shape => ({
 })
 
 /** Returns a function that gives a shape for a request. It makes nothing for fields that the request does not show. */
-const shapeOf = ({ schema, stages = {}, references = [], expandable = [], named = [] }: Shape): ShapeFor => {
+const shapeOf = (
+  { schema, stages = {}, references = [], expandable = [], named = [] }: Shape,
+  view: View,
+): ShapeFor => {
   const { $project: paths } = pick(
     schema,
     references.flatMap(({ fields }) => fields),
+    view.named(),
   )
   return (scope, choice = {}) => {
     const { fields: shown, expand } = choice

@@ -1,13 +1,16 @@
 // The building blocks of pipelines, and the class Query. A query always has the caller's organisation as its last
 // condition, so a filter can only narrow what it reads.
-import type { TObject } from '@sinclair/typebox'
+import type { TObject, TSchema } from '@sinclair/typebox'
 import { namedSchemas } from '../../schemas/index.js'
 import { joinedDocument } from '../../schemas/kit.js'
+import type { Without } from '../../schemas/views.js'
 import type { CollectionName, RecordCollection } from '../documents/collections.js'
 
-/** The organisation whose data a request may read. It always comes from the API key. */
+/** The organisation whose data a request may read, and what it does not see of them. Both come from the API key. */
 export interface Scope {
   readonly organisation: string
+  /** Undefined if it sees everything. */
+  readonly without?: Without
 }
 
 /**
@@ -190,14 +193,24 @@ export const sortedPage = (
  * belongs to the document itself is kept whole: the serializer selects its fields and reports values that do not fit.
  * Call it once for each pipeline, not for each query.
  * @param references joined fields that still hold ids, which are kept as they are
+ * @param named the schemas that a `$ref` may name
  */
-export const pick = (schema: TObject, references: readonly string[] = []): Required<Pick<Stage, '$project'>> => ({
-  $project: Object.fromEntries(paths(schema, '', references)),
+export const pick = (
+  schema: TObject,
+  references: readonly string[] = [],
+  named: ReadonlyMap<string, TSchema> = namedSchemas,
+): Required<Pick<Stage, '$project'>> => ({
+  $project: Object.fromEntries(paths(schema, '', references, named)),
 })
 
-const paths = (schema: TObject, prefix: string, references: readonly string[] = []): [string, 1][] =>
+const paths = (
+  schema: TObject,
+  prefix: string,
+  references: readonly string[],
+  named: ReadonlyMap<string, TSchema>,
+): [string, 1][] =>
   Object.entries(schema.properties).flatMap(([name, property]): [string, 1][] => {
     const path = prefix + (name === 'id' ? '_id' : name)
-    const document = references.includes(name) ? undefined : joinedDocument(property, namedSchemas)
-    return document === undefined ? [[path, 1]] : paths(document, `${path}.`)
+    const document = references.includes(name) ? undefined : joinedDocument(property, named)
+    return document === undefined ? [[path, 1]] : paths(document, `${path}.`, [], named)
   })

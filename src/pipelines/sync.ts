@@ -45,10 +45,10 @@ export const rowsIn = (
   isWithoutArrays = true,
 ): Query => {
   const { stages, references, fields } = itemShape(scope, { embed: 'false' })
-  // The serializer writes only the fields of the schema. So without joins, the database need not select any fields. The
-  // stamp is always kept, because it says where the record stands.
-  const shaping =
-    stages.length + references.length > 0 ? [...stages, { $project: { ...fields, [stamp]: 1 as const } }] : []
+  // The serializer writes only the fields of the schema. So without joins, the database need not select any fields, unless
+  // the caller may not see all. The stamp is always kept, because it says where the record stands.
+  const isSelected = stages.length + references.length > 0 || scope.without !== undefined
+  const shaping = isSelected ? [...stages, { $project: { ...fields, [stamp]: 1 as const } }] : []
   const first = (field: string): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
   const changed = [...first(stamp), ...shaping]
   const changes =

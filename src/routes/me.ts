@@ -19,16 +19,21 @@ export const meRoutes = (app: FastifyInstance): void => {
         operationId: 'getMe',
         summary: 'Get the organisation and the limits of the key',
         description:
-          'For a first request: whose data the key reads, when the key expires, and the largest page, number of ids, wait and URL that the service accepts. For change feeds, it tells how long changes are held back and deletions are remembered. It costs almost nothing.',
+          'For a first request: whose data the key reads, what it does not see of them, when it expires, and the largest page, number of ids, wait and URL that the service accepts. For change feeds, it tells how long changes are held back and deletions are remembered. It costs almost nothing.',
         tags: ['Key'],
         querystring: strict({}),
         response: responses(one(Me), commonProblems),
       },
     },
-    async ({ scope: { organisation, organisationName, keyId, keyName, expiresAt } }) => {
+    async ({ scope: { organisation, organisationName, keyId, keyName, expiresAt, without } }) => {
       const data: Me = {
         organisation: { id: organisation, name: organisationName },
-        key: { id: keyId, name: keyName, ...(expiresAt && { expiresAt: expiresAt.toISOString() }) },
+        key: {
+          id: keyId,
+          name: keyName,
+          ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
+          ...(without && { without: [...without] }),
+        },
         limits,
       }
       return { success: true, data }

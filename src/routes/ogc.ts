@@ -22,6 +22,7 @@ import {
   Queryables,
   queryables,
 } from '../../schemas/ogc.js'
+import { forEachView } from '../../schemas/views.js'
 import { problem } from '../http/problems.js'
 import { atOnce, inTurns } from '../limits/work.js'
 import { FIRST_CURSOR } from '../paging/token.js'
@@ -48,7 +49,7 @@ const conformsTo = [
   ),
 ]
 
-const features = featureWriter(EntryRecord)
+const featuresFor = forEachView((view) => featureWriter(EntryRecord, view))
 
 /** What an operation is, besides its path. */
 interface Described {
@@ -209,7 +210,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       const rest = { links, timeStamp: new Date().toISOString(), numberReturned: found.shown }
       const out = new Output()
       out.text('{"type":"FeatureCollection","features":')
-      const writing = features.list(found.data, out)
+      const writing = featuresFor(scope.without).list(found.data, out)
       if (isLarge) await inTurns(writing, share.reading.signal)
       else atOnce(writing)
       out.text(`,${JSON.stringify(rest).slice('{'.length)}`)
@@ -246,7 +247,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
         { href: collection, rel: 'collection', type: JSON_TYPE },
       ]
       const out = new Output()
-      features.one(found.first, { links }, out)
+      featuresFor(scope.without).one(found.first, { links }, out)
       reply.type(GEOJSON)
       return out.take()
     },

@@ -63,7 +63,8 @@ export const listOperation = <Q extends Listing>(
         ...pageMetadata(request, app.config.publicUrl, listing, found, total, tokens),
         ...(skipped && { unreadable: skipped.records }),
       }
-      const serialize = (fields ?? expand ?? embed ?? answers) === undefined ? serializeAll : serializerOf(listing)
+      const isWhole = (fields ?? expand ?? embed ?? answers ?? scope.without) === undefined
+      const serialize = isWhole ? serializeAll : serializerOf(listing, scope.without)
       return sendDocuments(request, reply, { data: found.data, _metadata }, serialize, skipped)
     },
   )
@@ -93,7 +94,7 @@ export const getOperation = (
       const { first } = await app.store.aggregate(get(request.scope, id), request.share.reading)
       if (first === undefined) throw problem('not_found', `No ${name} has this id`)
       const { answers } = request.query as Pick<Listing, 'answers'>
-      return sendDocuments(request, reply, { data: first }, compileResponse(response, answers))
+      return sendDocuments(request, reply, { data: first }, compileResponse(response, answers, request.scope.without))
     },
   )
 }
@@ -106,13 +107,13 @@ const sendDocuments = async (
   serialize: ResponseSerializer,
   skipped?: Skipped,
 ): Promise<FastifyReply> => {
-  const { share } = request
+  const { share, scope } = request
   const query = request.query as object
   const { data, _metadata } = content
   const isLarge = await share.claim(data.size)
   const { signal } = share.reading
   // The links of a page have all parameters. A record has but those that say how it is shown.
-  const tag = etagOf(data, _metadata ?? (Object.keys(query).length > 0 ? query : undefined))
+  const tag = etagOf(data, _metadata ?? (Object.keys(query).length > 0 ? query : undefined), scope.without)
   const etag = isLarge ? await inTurns(tag, signal) : atOnce(tag)
   reply.header('etag', etag)
   // The caller's Cache-Control is meant for caches, and browsers' `fetch` sends `no-cache` with every If-None-Match.

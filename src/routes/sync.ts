@@ -87,7 +87,7 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
       const place = { perPage, hasMore: found.hasMore, nextCursor: encodeCursor(binding, found.next) }
       const _metadata = { ...place, ...(skipped && { unreadable: skipped.records }) }
       const envelope = { success: true, data: found.items, _metadata }
-      const serialize = compileResponse(page, answers)
+      const serialize = compileResponse(page, answers, scope.without)
       reply.type('application/json; charset=utf-8')
       const body = isLarge
         ? await serialize.inSteps(envelope, share.reading.signal, skipped)

@@ -1,7 +1,7 @@
 // Fastify's serializer compiler for this service. Its responses are objects whose documents are still BSON.
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifySerializerCompiler } from 'fastify'
-import { listedSchemas, namedSchemas } from '../../schemas/index.js'
+import { viewOf, type Without } from '../../schemas/views.js'
 import { BsonDocument, BsonList } from '../bson/reader.js'
 import { atOnce, inTurns } from '../limits/work.js'
 import { compileFeedItems, type FeedItem } from './feed.js'
@@ -22,24 +22,28 @@ export interface ResponseSerializer {
   inSteps(payload: Envelope, signal?: AbortSignal, skipped?: Skipped): Promise<Buffer>
 }
 
-/** The serializers that were compiled. Many responses have the same schema, such as those of errors. */
-const compiled = new WeakMap<TSchema, ResponseSerializer>()
-const compiledWithLists = new WeakMap<TSchema, ResponseSerializer>()
+type Named = ReadonlyMap<string, TSchema>
+
+/** The serializers that were compiled, by what a `$ref` means. Many responses have the same schema, such as errors. */
+const compiled = new Map<Named, WeakMap<TSchema, ResponseSerializer>>()
 
 /**
  * Compiles the schema of a response, unless it was compiled before. The serializer writes only the properties of the schema,
  * in its order: documents through a writer that is compiled from their schema, other values through JSON.stringify.
  * @param answers how the answers of entries are written: as they are stored, or each as a list
+ * @param without what the caller does not see
  */
-export const compileResponse = (unresolved: TSchema, answers?: 'list'): ResponseSerializer => {
-  const [known, named] = answers === 'list' ? [compiledWithLists, listedSchemas] : [compiled, namedSchemas]
+export const compileResponse = (unresolved: TSchema, answers?: 'list', without?: Without): ResponseSerializer => {
+  const named = viewOf(without).named(answers)
+  const known = compiled.get(named) ?? new WeakMap<TSchema, ResponseSerializer>()
+  compiled.set(named, known)
   const schema = unresolved.$ref === undefined ? unresolved : (named.get(unresolved.$ref) as TSchema)
   const serializer = known.get(schema) ?? compile(schema, named)
   known.set(schema, serializer)
   return serializer
 }
 
-const compile = ({ properties = {} }: TSchema, named: ReadonlyMap<string, TSchema>): ResponseSerializer => {
+const compile = ({ properties = {} }: TSchema, named: Named): ResponseSerializer => {
   const parts = Object.entries<TSchema>(properties).map(([name, property]) => ({
     name,
     label: `${JSON.stringify(name)}:`,
@@ -75,7 +79,7 @@ export const serializerCompiler = (({ schema }: { schema: TSchema }) =>
 
 type PartWriter = (value: unknown, size: number, out: Output, skipped?: Skipped) => Generator<void>
 
-const partWriter = (schema: TSchema, named: ReadonlyMap<string, TSchema>): PartWriter => {
+const partWriter = (schema: TSchema, named: Named): PartWriter => {
   if (schema.items?.anyOf !== undefined) {
     const write = compileFeedItems(schema.items.anyOf, named)
     return (value, size, out, skipped) => write(value as readonly FeedItem[], size, out, skipped)

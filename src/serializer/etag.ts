@@ -2,6 +2,7 @@
 // sent without writing any JSON.
 import { hash } from 'node:crypto'
 import { listedSchemas, namedSchemas } from '../../schemas/index.js'
+import type { Without } from '../../schemas/views.js'
 import { BsonDocument, type BsonList } from '../bson/reader.js'
 
 /** How many bytes are hashed before other requests may have their turn: about half a millisecond. */
@@ -23,8 +24,9 @@ const sha1 = (part: Buffer | string): string => hash('sha1', part, 'base64url')
  * The entity tag of a response. It is weak, because the same tag is used for every content coding. It yields between its
  * steps (see src/limits/work.ts).
  * @param metadata what a page contains besides its documents
+ * @param without what the caller does not see: its tags are never those of a caller that sees more
  */
-export function* etagOf(data: BsonDocument | BsonList, metadata?: object): Generator<void, string> {
+export function* etagOf(data: BsonDocument | BsonList, metadata?: object, without?: Without): Generator<void, string> {
   const parts: string[] = []
   for (const batch of data instanceof BsonDocument ? [data.bytes] : data.batches) {
     for (let start = 0; start < batch.length; start += STEP_BYTES) {
@@ -33,5 +35,6 @@ export function* etagOf(data: BsonDocument | BsonList, metadata?: object): Gener
     }
   }
   if (metadata !== undefined) parts.push(JSON.stringify(metadata))
+  if (without !== undefined) parts.push(without.join())
   return `W/"${VERSION}.${parts.length === 1 ? parts[0] : sha1(parts.join())}"`
 }

@@ -1,6 +1,6 @@
 // Writes entries as the features of a response of GeoJSON (RFC 7946).
 import type { TObject } from '@sinclair/typebox'
-import { namedSchemas } from '../../schemas/index.js'
+import type { View } from '../../schemas/views.js'
 import type { BsonDocument, BsonList } from '../bson/reader.js'
 import { compileFeatures } from './geojson.js'
 import type { Output } from './output.js'
@@ -9,9 +9,10 @@ import { writeRows } from './rows.js'
 /**
  * Compiles a writer of features. A record that does not fit fails the response.
  * @param record the schema of a record as it is stored
+ * @param view what the caller sees of it
  */
-export const featureWriter = (record: TObject) => {
-  const write = compileFeatures(record, namedSchemas)
+export const featureWriter = (record: TObject, view: View) => {
+  const write = compileFeatures(view.shown(record), view.named())
   const format = { begin: '', between: ',', end: '', write }
   return {
     /** Writes features as a JSON array, in steps. */

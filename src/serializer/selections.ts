@@ -2,6 +2,7 @@
 import { type TObject, Type } from '@sinclair/typebox'
 import { LRUCache } from 'lru-cache'
 import { flat, isJoined, select } from '../../schemas/kit.js'
+import { viewOf, type Without } from '../../schemas/views.js'
 import { compileResponse, type ResponseSerializer } from './compiler.js'
 
 /** Callers use few sets of fields, and a forgotten serializer is compiled again in about a millisecond. */
@@ -27,24 +28,24 @@ export const selectedItem = (item: TObject, { fields, expand = [], embed }: Choi
 }
 
 /**
- * The serializers for a response whose `data` are items: one for each choice of what they show, compiled when it is first
- * used.
+ * The serializers for a response whose `data` are items: one for each choice of what they show and for what a key does not
+ * see, compiled when it is first used.
  * @param max how many of them are kept
  */
 export const compileSelections = (response: TObject, item: TObject, max = KEPT) => {
   const kept = new LRUCache<string, ResponseSerializer>({ max })
   const order = Object.keys(item.properties)
   /** The same for all choices that show the same. */
-  const keyOf = ({ fields, expand = [], embed, answers }: Choice): string => {
+  const keyOf = ({ fields, expand = [], embed, answers }: Choice, without: Without): string => {
     const names = order.filter((name) => name === 'id' || (fields?.includes(name) ?? true))
-    return [embed, answers, ...names.map((name) => (expand.includes(name) ? `${name}+` : name))].join()
+    return [without, embed, answers, ...names.map((name) => (expand.includes(name) ? `${name}+` : name))].join()
   }
-  return (choice: Choice): ResponseSerializer => {
-    const key = keyOf(choice)
+  return (choice: Choice, without?: Without): ResponseSerializer => {
+    const key = keyOf(choice, without)
     let serialize = kept.get(key)
     if (serialize === undefined) {
-      const data = Type.Array(selectedItem(item, choice))
-      serialize = compileResponse(Type.Object({ ...response.properties, data }), choice.answers)
+      const data = Type.Array(selectedItem(viewOf(without).shown(item), choice))
+      serialize = compileResponse(Type.Object({ ...response.properties, data }), choice.answers, without)
       kept.set(key, serialize)
     }
     return serialize

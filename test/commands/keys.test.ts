@@ -129,6 +129,31 @@ t.test('without --json, keys are a table and a new key comes with a warning to k
   t.match(await keys('list', '--organisation', 'other'), { code: 1, output: /^Organisation other does not exist\n/ })
 })
 
+t.test('a key is issued without personal data or places, and listed so', async (t) => {
+  const { keys, verify } = await prepare(t)
+  for (const [given, without] of [
+    ['personal', ['personal']],
+    ['places', ['places']],
+    ['places,personal', ['personal', 'places']],
+  ] as const) {
+    const issued = await keys('issue', '--organisation', 'org', '--name', given, '--without', given, '--json')
+    const { key, ...shown } = JSON.parse(issued.stdout)
+    t.equal(shown.without, without.join())
+    t.match(await verify(key), { without })
+    const rotated = JSON.parse((await keys('rotate', shown.keyId, '--json')).stdout)
+    t.equal(rotated.without, shown.without, 'its successor sees as much')
+    t.match(await verify(rotated.key), { without })
+  }
+  t.match(
+    (await keys('list')).stdout,
+    /lastUsedAt +without +successor\n.+ +personal +\w{12}\n.+ +personal +-\n.+ +places /,
+  )
+  for (const given of ['', 'names', 'personal,', 'personal,personal', 'personal, places']) {
+    const refused = await keys('issue', '--organisation', 'org', '--name', 'x', '--without', given)
+    t.match(refused, { code: 2, output: /it must be one or both of personal,places/ }, given)
+  }
+})
+
 t.test('a key cannot be issued for an organisation that does not exist', async (t) => {
   const { keys, store } = await prepare(t)
   const { code, output } = await keys('issue', '--organisation', 'other', '--name', 'Sync')

@@ -27,6 +27,24 @@ t.test('only the hash of a key is stored', async (t) => {
   t.notMatch(JSON.stringify(kept), key.slice(17))
 })
 
+t.test('what a key does not see is stored with it, and a key with a word that nobody knows is refused', async (t) => {
+  const store = await withOrganisation(testStore(t))
+  const errors: unknown[] = []
+  const keys = keysOf(withoutUpdates(store), (error) => errors.push(error))
+  const key = await keys.issue({ organisation: 'org', name: 'Sync', without: ['personal'] })
+  t.match(await keys.verify(key), { ...accepted, without: ['personal'] })
+  t.match(await keys.verify(await keys.issue({ organisation: 'org', name: 'Sync' })), {
+    ...accepted,
+    without: undefined,
+  })
+  for (const without of [['phones'], ['personal', 'phones'], [], 'personal', null, ['personal', 'personal']]) {
+    await store.update('apiKeys', keyIdOf(key) as string, { without } as object)
+    t.same(await keysOf(store, (error) => errors.push(error)).verify(key), unknown, JSON.stringify(without))
+  }
+  t.equal(errors.length, 6)
+  t.match(String(errors[0]), `Key ${keyIdOf(key)} is invalid: without`)
+})
+
 /** A store that counts the updates of keys, and the reads: a look-up reads a key and then its organisation. */
 const counting = (store: Store) => {
   const count = { finds: 0, updates: 0 }

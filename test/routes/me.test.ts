@@ -6,7 +6,7 @@ import { A, fillTenants } from '../support/tenants.js'
 
 const limits = { perPage: 200, ids: 100, wait: 60, urlBytes: 8000, settleMs: 10_000, tombstoneDays: 90 }
 
-t.test('a key learns its organisation, its name, when it expires, and its limits', async (t) => {
+t.test('a key learns its organisation, its name, when it expires, what it does not see, and its limits', async (t) => {
   const { app, store } = await testApp(t, { fill: fillTenants, settings: { MAX_PER_PAGE: '200' } })
   const [organisation] = await store.dangerouslyFindAll('organisations', { _id: A })
   const keys = keysOf(store, (error) => t.fail(String(error)))
@@ -14,6 +14,7 @@ t.test('a key learns its organisation, its name, when it expires, and its limits
   for (const [key, expiry] of [
     [await keys.issue({ organisation: A, name: 'Sync', expiresAt }), { expiresAt: expiresAt.toISOString() }],
     [await keys.issue({ organisation: A, name: 'Sync' }), {}],
+    [await keys.issue({ organisation: A, name: 'Sync', without: ['personal'] }), { without: ['personal'] }],
   ] as const) {
     const response = await app.inject({ url: '/v1/me', headers: { authorization: `Bearer ${key}` } })
     t.same(response.json(), {

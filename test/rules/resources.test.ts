@@ -3,7 +3,7 @@ import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import t from 'tap'
 import { expandable } from '../../schemas/entries.js'
 import { namedSchemas } from '../../schemas/index.js'
-import { flat, joinedDocument } from '../../schemas/kit.js'
+import { flat, hideable, isHidden, joinedDocument } from '../../schemas/kit.js'
 import { type CollectionName, collections } from '../../src/documents/collections.js'
 import { type Condition, pick, type Query, type Scope } from '../../src/pipelines/stages.js'
 import { eachResource, filtersOf, filterValue, isRange, isUnordered, resources } from '../support/resources.js'
@@ -96,6 +96,25 @@ t.test('`expand` embeds in the list of entries what an entry by id embeds', asyn
     const kept = expanded.references.find(({ fields }) => fields.includes(field))?.find([]).stages
     t.same(kept, [pick(namedSchemas.get(shape?.$ref) as TObject)], field)
   }
+})
+
+t.test('A filter by a field that a key may not see is marked as the field is', async (t) => {
+  const marked: string[] = []
+  for (const [, { collection, query, list, item, record }] of eachResource) {
+    const fields = { ...record.schema.properties, ...item.schema.properties }
+    for (const [name, schema] of filtersOf(query)) {
+      const used = fieldsOf(list(scope, listing({ [name]: filterValue(schema) }))).map((path) => path.split('.')[0])
+      const shown = used.flatMap((field) => fields[field as string] ?? [])
+      const kinds = hideable.filter((kind) => shown.some((property) => isHidden(property, [kind])))
+      t.same(
+        hideable.filter((kind) => isHidden(schema, [kind])),
+        kinds,
+        `${collection}: ${name}`,
+      )
+      if (kinds.length > 0) marked.push(`${collection}.${name}`)
+    }
+  }
+  t.same(marked, ['entries.bbox'])
 })
 
 /** The paths of the properties that a response schema marks as joined. */

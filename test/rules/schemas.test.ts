@@ -8,6 +8,8 @@ import {
   excluding,
   filter,
   flat,
+  hideable,
+  isHidden,
   joined,
   literals,
   refTo,
@@ -16,6 +18,7 @@ import {
   strict,
   word,
 } from '../../schemas/kit.js'
+import { viewOf } from '../../schemas/views.js'
 import { eachResource } from '../support/resources.js'
 
 const queries: Record<string, TSchema> = Object.fromEntries(eachResource.map(([name, { query }]) => [name, query]))
@@ -48,6 +51,35 @@ t.test('No response but that of /v1/me shows the organisation, and none shows an
   for (const [name, schema] of namedSchemas) {
     if (name === 'Me') continue
     for (const [path] of properties(schema, name)) t.notMatch(path, /organisation|\._id|hash/)
+  }
+})
+
+t.test('Who somebody is and where something is are marked as such, wherever a response shows them', async (t) => {
+  const kinds = {
+    firstName: 'personal',
+    lastName: 'personal',
+    email: 'personal',
+    phone: 'personal',
+    location: 'places',
+  }
+  const found = new Set<string>()
+  for (const [name, schema] of namedSchemas) {
+    for (const [path, property] of properties(schema, name)) {
+      const last = path.split('.').at(-1) as keyof typeof kinds
+      if (!(last in kinds)) continue
+      found.add(last)
+      t.same(
+        hideable.filter((kind) => isHidden(property, [kind])),
+        [kinds[last]],
+        path,
+      )
+    }
+  }
+  t.same([...found].sort(), Object.keys(kinds).sort())
+  const seen = viewOf(['places', 'personal'])
+  t.equal(seen, viewOf(['personal', 'places']), 'all keys without the same share a view')
+  for (const [name, schema] of [...seen.named(), ...seen.named('list')]) {
+    for (const [path, property] of properties(schema, name)) t.notOk(isHidden(property, hideable), path)
   }
 })
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
 import t from 'tap'
-import { listed } from '../../schemas/kit.js'
+import { type Hidden, listed } from '../../schemas/kit.js'
 import { atOnce } from '../../src/limits/work.js'
 import { compileResponse } from '../../src/serializer/compiler.js'
 import { etagOf, FORMAT } from '../../src/serializer/etag.js'
@@ -68,14 +68,19 @@ t.test('What the serializer writes as lists changes only together with FORMAT', 
   t.equal(digest, listsWritten[FORMAT], 'Increase FORMAT in src/serializer/etag.ts, and add its line above')
 })
 
-t.test('The tag of a page depends on its batches and its metadata, that of a record on its bytes', async (t) => {
-  const page = (name: string, total: number) => atOnce(etagOf(listOf([[plain({ name })]]), { total }))
-  const record = (name: string) => atOnce(etagOf(documentOf(plain({ name }))))
-  t.equal(page('a', 1), page('a', 1))
-  t.equal(record('a'), record('a'))
-  t.equal(new Set([page('a', 1), page('b', 1), page('a', 2), record('a'), record('b')]).size, 5)
-  t.match(record('a'), /^W\/"[\da-f]{8}\.[\w-]{27}"$/)
-})
+t.test(
+  'The tag of a page depends on its batches and its metadata, that of a record on its bytes, both on what is hidden',
+  async (t) => {
+    const page = (name: string, total: number) => atOnce(etagOf(listOf([[plain({ name })]]), { total }))
+    const record = (name: string) => atOnce(etagOf(documentOf(plain({ name }))))
+    t.equal(page('a', 1), page('a', 1))
+    t.equal(record('a'), record('a'))
+    t.equal(new Set([page('a', 1), page('b', 1), page('a', 2), record('a'), record('b')]).size, 5)
+    const seen = (...without: Hidden[]) => atOnce(etagOf(documentOf(plain({ name: 'a' })), undefined, without))
+    t.equal(new Set([record('a'), seen('personal'), seen('places'), seen('personal', 'places')]).size, 4)
+    t.match(record('a'), /^W\/"[\da-f]{8}\.[\w-]{27}"$/)
+  },
+)
 
 t.test('The tag of a large record is made in steps, and depends on all of it', async (t) => {
   const tagOf = (size: number, last: string) => {

@@ -1,7 +1,9 @@
 // Responses that have only some fields of each record.
 import t from 'tap'
+import { Agent } from '../../schemas/agents.js'
 import { EntryListItem } from '../../schemas/entries.js'
 import { page } from '../../schemas/envelope.js'
+import type { Hidden } from '../../schemas/kit.js'
 import { Project } from '../../schemas/projects.js'
 import { compileSelections } from '../../src/serializer/selections.js'
 import { listOf, plain } from '../support/stored.js'
@@ -74,3 +76,24 @@ t.test('one serializer serves a set of fields in any order, until others have ta
   serializerOf({ fields: ['updatedAt'] })
   t.not(serializerOf({ fields: ['name', 'createdAt'] }), first)
 })
+
+t.test(
+  'what a key does not see is never written, and has a serializer of its own among those that are kept',
+  async (t) => {
+    const serializerOf = compileSelections(page(Agent), Agent, 2)
+    const agents = listOf([[plain({ _id: 'a', status: 'active', email: 1, phone: 1, location: 1 })]], 'agents')
+    const write = (choice: object, without: Hidden[]) =>
+      JSON.parse(serializerOf(choice, without)({ success: true, data: agents }).toString()).data
+    const fields = ['status', 'email', 'location']
+    for (const choice of [{ fields }, { fields, answers: 'list' }, { fields, embed: 'false' }]) {
+      t.same(write(choice, ['personal', 'places']), [{ id: 'a', status: 'active' }])
+    }
+    t.throws(() => write({ fields }, ['personal']), { message: 'agents a: location is BSON int32, not an array' })
+    t.equal(serializerOf({ fields }, ['personal']), serializerOf({ fields }, ['personal']))
+    t.not(serializerOf({ fields }, ['places']), serializerOf({ fields }))
+    const first = serializerOf({}, ['personal'])
+    serializerOf({}, ['places'])
+    serializerOf({})
+    t.not(serializerOf({}, ['personal']), first, 'no more are kept than without such keys')
+  },
+)

@@ -1,36 +1,12 @@
 // What one organisation can see of another: every operation of the service, with the other's ids and values.
 import { setTimeout } from 'node:timers/promises'
-import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { expandable } from '../../schemas/entries.js'
 import type { Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
+import { operationsOf } from '../support/operations.js'
 import { eachResource } from '../support/resources.js'
 import { A, a, B, b, fillTenants, intruder, stolen } from '../support/tenants.js'
-
-interface Parameter {
-  name: string
-  in: string
-}
-interface Operation {
-  get: { parameters: Parameter[] }
-}
-interface Document {
-  paths: Record<string, { get: { parameters: (Parameter | { $ref: string })[] } }>
-  components: { parameters: Record<string, Parameter> }
-}
-
-/** The operations that need a key, by their paths in the OpenAPI document, with their parameters in path and query. */
-const operationsOf = async (app: FastifyInstance): Promise<[string, Operation][]> => {
-  await app.ready()
-  const { paths, components } = app.swagger() as unknown as Document
-  const named = ({ $ref }: { $ref: string }) => components.parameters[$ref.split('/').at(-1) as string] as Parameter
-  const parametersOf = ({ parameters = [] }: Document['paths'][string]['get']) =>
-    parameters.map((part) => ('$ref' in part ? named(part) : part)).filter((part) => part.in !== 'header')
-  return Object.entries(paths)
-    .filter(([path]) => path.startsWith('/v1/'))
-    .map(([path, { get }]) => [path, { get: { parameters: parametersOf(get) } }])
-}
 
 /** The paths of OGC API - Features. */
 const ogcPaths = [
@@ -133,9 +109,9 @@ t.test('every filter with another organisation’s values finds nothing', async 
   const { app, get } = await testApp(t, { fill: fillTenants })
   // Documents of A that point at B’s, by which A may filter.
   const own = new Set([stolen.dispatch._id, stolen.entry._id])
-  for (const [template, operation] of (await operationsOf(app)).filter(([path]) => !path.includes('{id}'))) {
+  for (const [template, parameters] of (await operationsOf(app)).filter(([path]) => !path.includes('{id}'))) {
     const path = template.replace('{format}', 'ndjson')
-    for (const { name } of operation.get.parameters) {
+    for (const { name } of parameters) {
       const value = foreignValues[name]
       const isKnown = value !== undefined || sharedValues.has(name) || testedBelow.has(name)
       t.ok(isKnown, `${path}: the parameter ${name} is in foreignValues or in sharedValues of this test`)

@@ -1,5 +1,5 @@
 // What tests know of the resources besides their declarations, for every test that goes through all of them.
-import type { TObject, TSchema } from '@sinclair/typebox'
+import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { paging, sorting } from '../../schemas/common.js'
 import type { RecordCollection } from '../../src/documents/collections.js'
 import { resources as declared } from '../../src/pipelines/index.js'
@@ -36,7 +36,7 @@ export const resources = Object.fromEntries(eachResource) as Record<ResourceName
 
 /** The parameters of a list that are no filters. */
 const notFilters = [
-  ...Object.keys({ ...paging(limits), ...sorting('', []) }),
+  ...Object.keys({ ...paging(limits), ...sorting('', Type.Object({}), []) }),
   'fields',
   'expand',
   'embed',

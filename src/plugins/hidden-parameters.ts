@@ -1,0 +1,43 @@
+// Refuses a request by a key that does not see everything, if a parameter tells of what it does not see: a filter by a
+// hidden field, or the name of one. Otherwise its values could be guessed, one request after the other.
+import type { TObject, TSchema } from '@sinclair/typebox'
+import type { FastifyInstance, preHandlerHookHandler } from 'fastify'
+import fp from 'fastify-plugin'
+import { type Hidden, hideable, isHidden, namedProperties } from '../../schemas/kit.js'
+import { problem } from '../http/problems.js'
+
+export const hiddenParametersPlugin = fp(
+  async (app: FastifyInstance) => {
+    app.addHook('onRoute', (route) => {
+      const { querystring } = route.schema as { querystring: TObject }
+      const parameters = Object.entries(querystring.properties).filter(([, schema]) => canTell(schema))
+      if (parameters.length === 0) return
+      const refuse: preHandlerHookHandler = ({ scope: { without }, query }, _reply, next) => {
+        if (without === undefined) return next()
+        const errors = parameters.flatMap(([name, schema]) => {
+          const value = (query as Readonly<Record<string, unknown>>)[name]
+          const message = value === undefined ? undefined : faultOf(schema, value, without)
+          return message === undefined ? [] : [{ in: 'query', name, message }]
+        })
+        if (errors.length === 0) return next()
+        const detail = errors.map(({ name, message }) => `${name} ${message}`).join('; ')
+        next(problem('invalid_parameter', detail, { errors }))
+      }
+      route.preHandler = refuse
+    })
+  },
+  { name: 'hidden-parameters', fastify: '5.x', dependencies: ['key-auth'] },
+)
+
+/** Whether a parameter can tell of something that a key does not see. */
+const canTell = (schema: TSchema): boolean =>
+  [schema, ...Object.values(namedProperties(schema))].some((each) => isHidden(each, hideable))
+
+/** What is wrong with the value of a parameter. */
+const faultOf = (schema: TSchema, value: unknown, without: readonly Hidden[]): string | undefined => {
+  if (isHidden(schema, without)) return 'is not visible to this key'
+  const hidden = Object.entries(namedProperties(schema))
+    .filter(([name, property]) => isHidden(property, without) && [value].flat().includes(name))
+    .map(([name]) => name)
+  return hidden.length === 0 ? undefined : `has ${hidden.join(', ')}, which is not visible to this key`
+}
