@@ -100,13 +100,17 @@ export const withComponents = (described: object): Document => {
   }
 
   // A parameter of one operation is described where it is used.
-  const uses = operations.flatMap(({ tags, parameters = [] }) =>
-    parameters.map((parameter) => ({ tags, key: JSON.stringify(parameter) })),
-  )
+  const usersOf = new Map<string, string[][]>()
+  for (const { tags, parameters = [] } of operations) {
+    for (const parameter of parameters) {
+      const key = JSON.stringify(parameter)
+      usersOf.set(key, [...(usersOf.get(key) ?? []), tags])
+    }
+  }
   for (const operation of operations) {
     operation.parameters = (operation.parameters as Parameter[]).map((parameter) => {
-      const users = uses.filter(({ key }) => key === JSON.stringify(parameter))
-      const tags = new Set(users.flatMap(({ tags }) => tags))
+      const users = usersOf.get(JSON.stringify(parameter)) as string[][]
+      const tags = new Set(users.flat())
       // The export of a resource and its features have the filters of its list.
       for (const tag of ['Exports', 'OGC API']) if (tags.size > 1) tags.delete(tag)
       const prefix = tags.size === 1 ? String([...tags][0]).replaceAll(' ', '') : ''

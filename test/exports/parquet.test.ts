@@ -95,7 +95,7 @@ for (const [name, schema] of Object.entries({ EntryListItem, Entry, DispatchList
         t.strictSame(present(row), present(Object.fromEntries(same)))
       }
     })
-    await fc.assert(property, { numRuns: 50 })
+    await fc.assert(property, { numRuns: 30 })
   })
 }
 

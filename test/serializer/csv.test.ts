@@ -19,7 +19,7 @@ import { readCsv } from '../support/csv.js'
 import { fileOf, flattened, hostileTexts, type Item, itemsOf, mixedLists } from '../support/formats.js'
 import { listOf, plain, stored } from '../support/stored.js'
 
-const RUNS = 60
+const RUNS = 40
 
 /** Entries with the names of their forms beside the ids. */
 const EntryWithName = Type.Object(

@@ -32,7 +32,7 @@ t.test('a feature has the fields of the entry, and its place', async (t) => {
       assert.deepEqual(JSON.parse(found.text), { type: 'FeatureCollection', features })
       assert.deepEqual(found.failures, failures)
     }),
-    { numRuns: 80 },
+    { numRuns: 50 },
   )
   t.pass()
 })

@@ -20,7 +20,7 @@ t.test('each line is an item', async (t) => {
       )
       assert.deepEqual(found.failures, failures)
     }),
-    { numRuns: 50 },
+    { numRuns: 30 },
   )
   t.pass()
 })
