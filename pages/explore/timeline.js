@@ -5,7 +5,7 @@ import { byId, dayOf, digits, entriesIn, inputById, setText } from './dom.js'
 /** @typedef {import('./selection.js').Selection} Selection */
 
 const MOST_BINS = 200
-const HEIGHT = 150
+const HEIGHT = 180
 const MARGIN = { top: 8, right: 10, bottom: 22, left: 44 }
 
 /** @type {[string, d3.CountableTimeInterval | d3.TimeInterval][]} */
@@ -65,11 +65,14 @@ export const timeline = (onChange) => {
   /** @type {Bins | undefined} */
   let shown
   let width = 0
+  let isFiltered = false
 
   const brush = d3.brushX().on('brush end', ({ sourceEvent, selection, type }) => {
     if (!sourceEvent || !shown) return
-    if (selection === null) return onChange(undefined, undefined)
-    const [begin, end] = selection.map((/** @type {number} */ at) => x.invert(at))
+    // A click takes the filter away, or else selects where it is: a finger is too wide to draw over few bars.
+    if (selection === null && isFiltered) return onChange(undefined, undefined)
+    const at = d3.pointer(sourceEvent.changedTouches?.[0] ?? sourceEvent, svg.node())[0]
+    const [begin, end] = (selection ?? [at, at]).map((/** @type {number} */ place) => x.invert(place))
     const { interval } = shown
     const since = interval.round(begin)
     const before = interval.round(end)
@@ -119,7 +122,7 @@ export const timeline = (onChange) => {
       all.attr('d', bars(bins, selection.bins))
       chosen.attr('d', bars(bins, selection.selectedBins))
 
-      const isFiltered = createdSince !== undefined || createdBefore !== undefined
+      isFiltered = createdSince !== undefined || createdBefore !== undefined
       const [low, high] = /** @type {[Date, Date]} */ (x.domain())
       const since = Math.max(createdSince ?? Number(low), Number(low))
       const before = Math.min(createdBefore ?? Number(high), Number(high))
