@@ -18,6 +18,8 @@ const WIDE = { width: 1280, height: 900 }
 const PHONE = { width: 390, height: 844 }
 const WEEK = 7 * 86_400_000
 const HTML = `<img src=x onerror="alert(1)"><script>alert(2)</script>'";</td>`
+/** How many entries of the hostile organisation are as usual. */
+const PLAIN = 40
 const ARABIC = '\u202eمسح المياه\u202c \u2067الآبار'
 
 /** What stands between browser and service. It breaks exports off, or answers in the place of the service. */
@@ -186,6 +188,10 @@ const fillHostile = async (store: Store): Promise<string> => {
       })
     }),
   )
+  const plain = Array.from({ length: PLAIN }, (_, day) =>
+    entry(day, { _id: `!plain-${day}`, createdAt: new Date(Date.UTC(2025, 0, 1 + day)) }),
+  )
+  await store.insert('entries', plain)
   return organisation
 }
 
@@ -396,7 +402,11 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     await page.locator('#download-csv').click()
     await shows(page, '#download-status', 'so far')
     way.break()
-    await shows(page, '#download-status', 'nothing was saved')
+    await shows(page, '#download-status', 'broke after')
+    await page.locator('#download-csv').click()
+    await shows(page, '#download-status', 'so far')
+    await page.locator('#download-cancel').click()
+    await shows(page, '#download-status', 'cancelled')
     way.stops = undefined
     await page.locator('#go-on').click()
     await complete(page)
@@ -416,24 +426,25 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       const { page } = await open(t, browser, `${origin}/explore`, { viewport })
       await typeKey(page, bearer)
       await complete(page)
-      t.same(await counts(page), [8, 8])
+      t.same(await counts(page), [8 + PLAIN, 8 + PLAIN])
       await shows(page, '#notes', '2 more cannot be shown')
-      await shows(page, '#map-words', '5 entries on the map')
+      await shows(page, '#map-words', `${5 + PLAIN} entries on the map`)
+      await shows(page, '#time-words', 'by day, from 2025-01-01 to 2025-02-09 (UTC)')
+      await shows(page, '#time-words', '2 entries far before or after')
       await page.locator('#zoom-fit').click()
       await page.locator('#form button.bar').first().click()
       await shows(page, '#answers-words', 'do not filter')
       t.equal(await page.locator('#questions section').count(), 3)
       const rows = await page.locator('#table .open:visible').all()
-      t.equal(rows.length, 8)
-      for (const row of viewport === WIDE ? rows : rows.slice(0, 2)) {
+      for (const row of rows.slice(0, viewport === WIDE ? 8 : 2)) {
         await row.click()
         await shows(page, '#entry-view', 'Answers')
       }
       for (const status of viewport === WIDE ? await page.locator('#status button.bar').all() : []) {
         await status.click()
-        await shows(page, '#count', /^1 of 8/)
+        await shows(page, '#count', /^(1|40) of 48/)
         await status.click()
-        await shows(page, '#count', /^8 of 8/)
+        await shows(page, '#count', /^48 of 48/)
       }
       await isAccessible(t, page, 'hostile, with answers and an entry')
       t.equal(await page.locator('body :is(img, script, iframe, object, style)').count(), 0)
