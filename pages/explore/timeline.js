@@ -121,7 +121,7 @@ export const timeline = (onChange) => {
       shown = bins
       width = view.clientWidth
       if (isOther) {
-        svg.attr('width', width)
+        svg.attr('width', width).attr('viewBox', `0 0 ${width} ${HEIGHT}`)
         x.domain([bins.starts[0] ?? 0, bins.end || 1]).range([MARGIN.left, width - MARGIN.right])
         xAxis.attr('transform', `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(Math.max(width / 110, 2)))
         brush.extent([

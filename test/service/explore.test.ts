@@ -434,7 +434,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       await page.locator('#zoom-fit').click()
       await page.locator('#form button.bar').first().click()
       await shows(page, '#answers-words', 'do not filter')
-      t.equal(await page.locator('#questions section').count(), 3)
+      t.equal(await page.locator('#questions section').count(), 5)
       const rows = await page.locator('#table .open:visible').all()
       for (const row of rows.slice(0, viewport === WIDE ? 8 : 2)) {
         await row.click()
