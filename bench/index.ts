@@ -7,6 +7,7 @@ import { attacks } from './attacks.js'
 import { compare, compareNodes } from './compare.js'
 import { type Database, describeServer, isReachable, prepareDatabase, prepareNeighbours } from './databases.js'
 import { benchEmbedded } from './embedded.js'
+import { exploreAll } from './explore.js'
 import { besideExports, exportMethod, exportsOf } from './exports.js'
 import { fresh } from './fresh.js'
 import { growth } from './growth.js'
@@ -16,6 +17,7 @@ import { pinned, stopAll } from './processes.js'
 import {
   besideText,
   comparisonTables,
+  exploreTable,
   exportTable,
   growthPlots,
   growthTables,
@@ -31,7 +33,7 @@ import { COMPARED, type Ratios, ROUNDS } from './rounds.js'
 import { sync, syncMethod } from './sync.js'
 
 const usage = `Usage:
-  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh | --exports] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
+  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh | --exports | --explore] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
   npm run bench -- --store embedded [--entries 10000]
 
 Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs the MongoDB server of
@@ -46,6 +48,8 @@ and bench-neighbours there, and keeps them. Without options and without a server
   --fresh      measures only how soon and at what cost changes reach a copy; writes no report, and makes the database
                bench-fresh anew
   --exports    measures only what exports of the largest database cost; writes no report
+  --explore    measures only how the page /explore does in Chromium with 50,000 and 100,000 entries; writes no report, and
+               needs the database bench-50000 besides
   --sync       measures only what keeping a copy of the largest database costs; writes no report
   --json       writes the ratios that have a goal to a file
   --store      mongo or embedded
@@ -75,6 +79,8 @@ const say = (text: string): void => {
 
 const versionOf = (node: string): string => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
 
+const PARTS = ['quick', 'growth', 'neighbour', 'sync', 'attacks', 'fresh', 'exports', 'explore'] as const
+
 const options = () => {
   try {
     const { values } = parseArgs({
@@ -86,6 +92,7 @@ const options = () => {
         attacks: { type: 'boolean' },
         fresh: { type: 'boolean' },
         exports: { type: 'boolean' },
+        explore: { type: 'boolean' },
         json: { type: 'string' },
         store: { type: 'string' },
         entries: { type: 'string' },
@@ -105,11 +112,8 @@ const options = () => {
     }
     if (!(ms > 0)) throw new Error('--seconds must be a number above 0')
     for (const node of values.node ?? []) versionOf(node)
-    const parts = (['quick', 'growth', 'neighbour', 'sync', 'attacks', 'fresh', 'exports'] as const).filter(
-      (name) => values[name],
-    )
-    if (parts.length > 1)
-      throw new Error('Only one of --quick, --growth, --neighbour, --sync, --attacks, --fresh and --exports is allowed')
+    const parts = PARTS.filter((name) => values[name])
+    if (parts.length > 1) throw new Error(`Only one of ${PARTS.map((name) => `--${name}`).join(', ')} is allowed`)
     if (values.store !== undefined && !['mongo', 'embedded'].includes(values.store)) {
       throw new Error('--store must be mongo or embedded')
     }
@@ -189,6 +193,10 @@ const run = async (): Promise<Ratios> => {
       ratioTable(ratio),
     )
     return ratio
+  }
+  if (only === 'explore') {
+    print(exploreTable(await exploreAll([await prepare(50_000), await prepare(100_000)], say)))
+    return ratios
   }
   if (only !== 'growth' && only !== 'sync' && only !== 'exports') {
     const beside = await neighbour(await prepareNeighbours(server, say), BESIDE * ms, say)

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { type Backend, caseName, concurrencies } from './compare.js'
+import type { Explored } from './explore.js'
 import type { BesideExports, Exports } from './exports.js'
 import {
   countedNames,
@@ -157,6 +158,15 @@ export const exportTable = ({ entries, byFormat, driverSeconds, firstByte, first
       ['the driver reading the same', digits(driverSeconds), '', '', '', ''],
       ['first page of 1,000', '', '', '', '', digits(firstPage)],
     ],
+  )
+
+export const exploreTable = (results: readonly (Explored & { entries: number })[]): string =>
+  table(
+    ['entries', 'first drawing, ms', 'complete', 'redraw of a brush', 'longest task while loading', 'and after'],
+    results.map(({ entries, first, complete, redraw, longestLoading, longestAfter }) => [
+      entries.toLocaleString('en'),
+      ...[first, complete, redraw, longestLoading, longestAfter].map(digits),
+    ]),
   )
 
 export const besideText = ({ alone, beside, memory }: BesideExports): string =>

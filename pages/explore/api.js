@@ -45,15 +45,15 @@ export const addressOf = (path, parameters) => `${base}/v1/${path}${parameters?.
 /**
  * @param {string} path
  * @param {URLSearchParams} [parameters]
+ * @param {AbortSignal} [signal]
  * @throws {Refused} with words for people
  */
-export const request = async (path, parameters) => {
+export const request = async (path, parameters, signal) => {
   const headers = { authorization: `Bearer ${key}` }
-  const response = await fetch(addressOf(path, parameters), { headers, credentials: 'omit', cache: 'no-store' }).catch(
-    () => {
-      throw new Refused(0, 'The service cannot be reached. Try again in a moment.')
-    },
-  )
+  const options = /** @type {const} */ ({ headers, credentials: 'omit', cache: 'no-store' })
+  const response = await fetch(addressOf(path, parameters), { ...options, signal }).catch(() => {
+    throw new Refused(0, 'The service cannot be reached. Try again in a moment.')
+  })
   if (!response.ok) throw await refusal(response)
   return response
 }

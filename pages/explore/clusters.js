@@ -6,6 +6,8 @@ import { bits } from './selection.js'
 const CELL = 44
 /** More than there are rows of cells in view. */
 const STRIDE = 4096
+/** How far apart the middles of two clusters are at least, as a part of the sum of their radii. */
+const APART = 0.85
 
 /**
  * @typedef {object} Cluster
@@ -61,10 +63,10 @@ export const clustersIn = ({ size, xs, ys }, fails, transform, width, height) =>
 /** How large a cluster is drawn, in pixels. @param {Cluster} cluster @param {number} most entries in any of them */
 export const radiusOf = ({ all, selected }, most) => {
   const count = selected || all
-  return count === 1 ? 4 : 6 + 16 * Math.sqrt(count / most)
+  return count === 1 ? 4 : 10 + 12 * Math.sqrt(count / most)
 }
 
-/** Puts a cluster into a larger one that would cover it. @param {Cluster[]} clusters @returns {Cluster[]} the largest first */
+/** Puts a cluster into a larger one that would cover much of it. @param {Cluster[]} clusters @returns {Cluster[]} the largest first */
 const merged = (clusters) => {
   const most = d3.max(clusters, ({ all }) => all) ?? 1
   /** @type {Cluster[]} */
@@ -73,7 +75,7 @@ const merged = (clusters) => {
     const radius = radiusOf(cluster, most)
     const larger = kept.find(
       ({ x, y, ...other }) =>
-        Math.hypot(x - cluster.x, y - cluster.y) < Math.max(radius, radiusOf({ x, y, ...other }, most)),
+        Math.hypot(x - cluster.x, y - cluster.y) < APART * (radius + radiusOf({ x, y, ...other }, most)),
     )
     if (larger === undefined) {
       kept.push(cluster)

@@ -38,7 +38,10 @@ const copy = async (text, button) => {
 export const downloads = () => {
   const status = byId('download-status')
   const buttons = /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll('#take [data-format]'))
+  const cancel = byId('download-cancel')
   let parameters = new URLSearchParams()
+  let aborter = new AbortController()
+  cancel.addEventListener('click', () => aborter.abort())
 
   /** @param {string} format */
   const parametersFor = (format) => {
@@ -50,11 +53,13 @@ export const downloads = () => {
   /** @param {string} format */
   const download = async (format) => {
     for (const button of buttons) button.disabled = true
+    cancel.hidden = false
+    aborter = new AbortController()
     status.className = ''
     status.textContent = 'The download begins…'
     let bytes = 0
     try {
-      const response = await request(`exports/entries.${format}`, parametersFor(format))
+      const response = await request(`exports/entries.${format}`, parametersFor(format), aborter.signal)
       const reader = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body).getReader()
       const parts = []
       for (;;) {
@@ -68,12 +73,14 @@ export const downloads = () => {
       save(new Blob(parts, { type: response.headers.get('content-type') ?? '' }), name)
       status.textContent = `${name} is complete: ${digits(bytes)} bytes.`
     } catch (error) {
-      status.className = 'bad'
-      status.textContent =
-        error instanceof Refused
+      if (!aborter.signal.aborted) status.className = 'bad'
+      status.textContent = aborter.signal.aborted
+        ? 'The download was cancelled, so nothing was saved.'
+        : error instanceof Refused
           ? `There is no file. ${error.message}`
           : `The download broke after ${megabytes(bytes)}, so nothing was saved. Try again.`
     } finally {
+      cancel.hidden = true
       for (const button of buttons) button.disabled = false
     }
   }

@@ -52,7 +52,7 @@ const chips = activeFilters(change)
 
 /** All views are drawn once, before the next picture of the page. */
 const schedule = () => {
-  if (isScheduled || byId('explorer').hidden) return
+  if (isScheduled) return
   isScheduled = true
   requestAnimationFrame(() => {
     isScheduled = false
@@ -61,6 +61,7 @@ const schedule = () => {
 }
 
 const redraw = () => {
+  if (byId('explorer').hidden) return
   const start = performance.now()
   if (bins.of.length !== entries.size) bins = binsOf(entries)
   const selection = select(entries, filters, bins, fails)

@@ -1,9 +1,6 @@
 // Draws the map: outlines, clusters with their numbers, and boxes. Its colours are those of the style sheet.
 import { radiusOf } from './clusters.js'
 
-/** Narrower clusters have no room for a number. In pixels. */
-const LEAST_RADIUS = 9
-
 /**
  * @param {HTMLCanvasElement} canvas
  * @param {object} picture
@@ -46,8 +43,8 @@ export const drawPicture = (canvas, { outlines, clusters, transform, ratio, boxe
     context.globalAlpha = 0.82
     context.fill()
     context.globalAlpha = 1
-    if (radius < LEAST_RADIUS) continue
     const count = selected || all
+    if (count === 1) continue
     context.fillStyle = colour(selected > 0 ? 'on-mark' : 'text')
     context.fillText(count < 1000 ? String(count) : d3.format('.2~s')(count), cluster.x, cluster.y)
   }

@@ -150,6 +150,7 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
         canvas.width = Math.round(width * ratio)
         canvas.height = Math.round(height * ratio)
         zoom.scaleExtent([Math.min(width, height), MAX_SCALE])
+        if (!hasMoved) fit(entries, OUTLIERS)
       }
       clusters = clustersIn(entries, selection.fails, transform, width, height)
       drawPicture(canvas, { outlines, clusters, transform, ratio, boxes: boxes(bbox) })

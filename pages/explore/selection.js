@@ -60,10 +60,9 @@ export const select = (entries, filters, bins, fails) => {
   let placed = 0
   for (let row = 0; row < size; row++) {
     if ((fails[row] & ~bits.time) !== 0) continue
-    const isTimed = times[row] >= 0 || times[row] < 0
-    if (isTimed) allBins[bins.of[row]] += 1
+    allBins[bins.of[row]] += 1
     if (fails[row] !== 0) continue
-    if (isTimed) selectedBins[bins.of[row]] += 1
+    selectedBins[bins.of[row]] += 1
     if (longitudes[row] >= -180) placed += 1
     selected += 1
   }

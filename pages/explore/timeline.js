@@ -5,7 +5,7 @@ import { byId, dayOf, digits, entriesIn, inputById, setText } from './dom.js'
 /** @typedef {import('./selection.js').Selection} Selection */
 
 const MOST_BINS = 200
-const HEIGHT = 150
+const HEIGHT = 180
 const MARGIN = { top: 8, right: 10, bottom: 22, left: 44 }
 
 /** @type {[string, d3.CountableTimeInterval | d3.TimeInterval][]} */
@@ -20,6 +20,15 @@ const intervals = [
 /** How long one of each is at least, in days. */
 const DAYS = [1, 7, 28, 365, 3650, 36500]
 const DAY = 86_400_000
+/**
+ * The part of the entries on each side that may be wrong dates, and how far from the others these are at least: twice the
+ * time of the others, and a year.
+ */
+const OUTLIERS = 0.05
+const SPANS = 2
+
+/** The bin of an entry without a time, or with one that is far from the others: counts by it go nowhere. */
+const NO_BIN = 2 ** 32 - 1
 
 /**
  * @typedef {object} Bins
@@ -32,19 +41,23 @@ const DAY = 86_400_000
 
 /** @param {Entries} entries @returns {Bins} */
 export const binsOf = ({ size, times }) => {
-  let first = Infinity
-  let last = -Infinity
-  for (let row = 0; row < size; row++) {
-    if (times[row] < first) first = times[row]
-    if (times[row] > last) last = times[row]
-  }
+  const sorted = times
+    .slice(0, size)
+    .filter((time) => !Number.isNaN(time))
+    .sort()
   const of = new Uint32Array(size)
-  if (first > last) return { name: 'day', interval: d3.utcDay, starts: [], end: 0, of }
+  if (sorted.length === 0) return { name: 'day', interval: d3.utcDay, starts: [], end: 0, of: of.fill(NO_BIN) }
+  const cut = Math.floor(sorted.length * OUTLIERS)
+  const [low, high] = [sorted[cut], sorted[sorted.length - 1 - cut]]
+  const far = SPANS * (high - low) + 365 * DAY
+  const first = sorted[d3.bisectLeft(sorted, low - far)]
+  const last = sorted[d3.bisectRight(sorted, high + far) - 1]
   const days = (last - first) / DAY
   const index = DAYS.findIndex((length) => days / length < MOST_BINS)
   const [name, interval] = intervals[index === -1 ? intervals.length - 1 : index]
   const starts = interval.range(interval.floor(new Date(first)), new Date(last + 1)).map(Number)
-  for (let row = 0; row < size; row++) of[row] = Math.max(d3.bisectRight(starts, times[row]) - 1, 0)
+  for (let row = 0; row < size; row++)
+    of[row] = times[row] >= first && times[row] <= last ? d3.bisectRight(starts, times[row]) - 1 : NO_BIN
   return { name, interval, starts, end: Number(interval.ceil(new Date(last + 1))), of }
 }
 
@@ -65,11 +78,14 @@ export const timeline = (onChange) => {
   /** @type {Bins | undefined} */
   let shown
   let width = 0
+  let isFiltered = false
 
   const brush = d3.brushX().on('brush end', ({ sourceEvent, selection, type }) => {
     if (!sourceEvent || !shown) return
-    if (selection === null) return onChange(undefined, undefined)
-    const [begin, end] = selection.map((/** @type {number} */ at) => x.invert(at))
+    // A click takes the filter away, or else selects where it is: a finger is too wide to draw over few bars.
+    if (selection === null && isFiltered) return onChange(undefined, undefined)
+    const at = d3.pointer(sourceEvent.changedTouches?.[0] ?? sourceEvent, svg.node())[0]
+    const [begin, end] = (selection ?? [at, at]).map((/** @type {number} */ place) => x.invert(place))
     const { interval } = shown
     const since = interval.round(begin)
     const before = interval.round(end)
@@ -105,7 +121,7 @@ export const timeline = (onChange) => {
       shown = bins
       width = view.clientWidth
       if (isOther) {
-        svg.attr('width', width)
+        svg.attr('width', width).attr('viewBox', `0 0 ${width} ${HEIGHT}`)
         x.domain([bins.starts[0] ?? 0, bins.end || 1]).range([MARGIN.left, width - MARGIN.right])
         xAxis.attr('transform', `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(Math.max(width / 110, 2)))
         brush.extent([
@@ -119,7 +135,7 @@ export const timeline = (onChange) => {
       all.attr('d', bars(bins, selection.bins))
       chosen.attr('d', bars(bins, selection.selectedBins))
 
-      const isFiltered = createdSince !== undefined || createdBefore !== undefined
+      isFiltered = createdSince !== undefined || createdBefore !== undefined
       const [low, high] = /** @type {[Date, Date]} */ (x.domain())
       const since = Math.max(createdSince ?? Number(low), Number(low))
       const before = Math.min(createdBefore ?? Number(high), Number(high))
@@ -140,9 +156,11 @@ export const timeline = (onChange) => {
 const wordsOf = ({ name, starts }, { size, selectedBins }) => {
   const counts = [...selectedBins]
   const first = counts.findIndex((count) => count > 0)
-  if (first === -1) return 'No entries in this time.'
+  const outside = size - d3.sum(counts)
+  const rest = outside === 0 ? '' : ` ${entriesIn(outside)} far before or after; type dates to select them.`
+  if (first === -1) return `No entries in this time.${rest}`
   const last = counts.findLastIndex((count) => count > 0)
   const most = d3.maxIndex(counts)
   const span = `from ${dayOf(starts[first])} to ${dayOf(starts[last])} (UTC)`
-  return `${entriesIn(size)}, by ${name}, ${span}. The ${name} of ${dayOf(starts[most])} has the most: ${digits(counts[most])}.`
+  return `${entriesIn(size)}, by ${name}, ${span}. The ${name} of ${dayOf(starts[most])} has the most: ${digits(counts[most])}.${rest}`
 }

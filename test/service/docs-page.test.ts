@@ -1,14 +1,11 @@
 // The documentation in a browser: people read it on any screen, paste their key and execute every operation.
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { loadDemo } from '../../src/demo.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp } from '../support/app.js'
-import { isWithoutBrowser, screens, startBrowser } from '../support/browser.js'
+import { failOnErrors, isWithoutBrowser, overflow, screens, seriousFaults, startBrowser } from '../support/browser.js'
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const WIDE = { width: 1280, height: 900 }
 
 /** What is wrong in Swagger UI itself and cannot be mended from outside: buttons inside of buttons. */
@@ -19,11 +16,7 @@ const openDocs = async (t: Test, browser: Browser, url: string, options: Browser
   const context = await browser.newContext(options)
   t.teardown(() => context.close())
   const page = await context.newPage()
-  page.on('console', (message) => {
-    // Chromium reports each response of an error status.
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) t.fail(message.text())
-  })
-  page.on('pageerror', (error) => t.fail(String(error)))
+  failOnErrors(t, page)
   await page.goto(url)
   await page.locator('.opblock').first().waitFor()
   return page
@@ -77,21 +70,6 @@ const executeFile = async (page: Page, operation: string): Promise<string> => {
   const live = block.locator('.live-responses-table .response')
   await live.locator('.response-col_status', { hasText: '200' }).waitFor()
   return live.innerText()
-}
-
-const overflow = (page: Page): Promise<number> =>
-  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
-
-/** The serious and the critical violations that axe finds in a part of a page. */
-const seriousFaults = async (page: Page, part: string): Promise<{ id: string; targets: string[] }[]> => {
-  // Not as a script of the page, which its policy forbids.
-  await page.evaluate(AXE)
-  const { violations } = (await page.evaluate(`axe.run(${part})`)) as {
-    violations: { id: string; impact: string; nodes: { target: string[] }[] }[]
-  }
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => ({ id, targets: nodes.flatMap(({ target }) => target) }))
 }
 
 // A browser that shares the processors with other tests is slow.
@@ -220,7 +198,7 @@ t.test(
         t.same(await seriousFaults(page, "{ exclude: '#swagger-ui' }"), [])
         await page.goto(`${origin}/docs/errors`)
         t.equal(await overflow(page), 0, 'so are the errors')
-        t.same(await seriousFaults(page, 'document'), [])
+        t.same(await seriousFaults(page), [])
       })
     }
 

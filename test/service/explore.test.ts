@@ -1,0 +1,464 @@
+// The page /explore in a browser: what people select is what they get as a file, on any screen, whatever the data are.
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { buildApp } from '../../src/app.js'
+import { loadConfig } from '../../src/config/config.js'
+import { loadDemo } from '../../src/demo.js'
+import { keysOf } from '../../src/keys/keys.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import type { Store } from '../../src/store/store.js'
+import { listen } from '../support/app.js'
+import { failOnErrors, isWithoutBrowser, overflow, seriousFaults, startBrowser } from '../support/browser.js'
+import { readCsv } from '../support/csv.js'
+import { tenant } from '../support/tenants.js'
+
+const WIDE = { width: 1280, height: 900 }
+const PHONE = { width: 390, height: 844 }
+const WEEK = 7 * 86_400_000
+const HTML = `<img src=x onerror="alert(1)"><script>alert(2)</script>'";</td>`
+/** How many entries of the hostile organisation are as usual. */
+const PLAIN = 40
+const ARABIC = '\u202eمسح المياه\u202c \u2067الآبار'
+
+/** What stands between browser and service. It breaks exports off, or answers in the place of the service. */
+class Way {
+  #broken: ServerResponse[] = []
+  /** The exports whose path it matches stop in their midst. */
+  stops: RegExp | undefined
+  isBusy = false
+
+  listen = async (t: Test, port: number): Promise<string> => {
+    const server = createServer((asked, answer) => this.#pass(port, asked, answer))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => server.close().closeAllConnections())
+    return `http://127.0.0.1:${(server.address() as { port: number }).port}`
+  }
+
+  /** Ends the connections of the exports that have stopped. */
+  break(): void {
+    for (const answer of this.#broken.splice(0)) answer.destroy()
+  }
+
+  #pass(port: number, { url = '', headers, method }: IncomingMessage, answer: ServerResponse): void {
+    if (this.isBusy && url.startsWith('/v1/')) {
+      answer.writeHead(503, { 'retry-after': '7' }).end()
+      return
+    }
+    const stops = this.stops?.test(url) === true
+    const { 'accept-encoding': _, ...plain } = headers
+    request({ port, path: url, method, headers: stops ? plain : headers }, (response) => {
+      answer.writeHead(response.statusCode as number, response.headers)
+      if (!stops) return response.pipe(answer)
+      response.once('data', (chunk: Buffer) => {
+        response.destroy()
+        answer.write(chunk.subarray(0, chunk.length / 2))
+        this.#broken.push(answer)
+      })
+    }).end()
+  }
+}
+
+interface Opened {
+  page: Page
+  /** Everything that was requested. */
+  requested: { url: string; headers: Record<string, string> }[]
+}
+
+const open = async (t: Test, browser: Browser, url: string, options: BrowserContextOptions): Promise<Opened> => {
+  const context = await browser.newContext({ acceptDownloads: true, ...options })
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  failOnErrors(t, page)
+  const requested: Opened['requested'] = []
+  page.on('request', (request) => requested.push({ url: request.url(), headers: request.headers() }))
+  await page.goto(url)
+  return { page, requested }
+}
+
+const typeKey = async (page: Page, key: string): Promise<void> => {
+  await page.locator('#key').fill(key)
+  await page.locator('#key').press('Enter')
+}
+
+/** Waits until everything is there. */
+const complete = (page: Page) => page.waitForFunction(() => performance.getEntriesByName('explore:complete').length > 0)
+
+/** Waits until a part of the page has a text. */
+const shows = (page: Page, part: string, text: string | RegExp) =>
+  page.locator(part, { hasText: text }).first().waitFor()
+
+/** The number at the top, of how many. */
+const counts = async (page: Page): Promise<number[]> =>
+  ((await page.locator('#count').innerText()).match(/[\d,]+/g) ?? []).map((text) => Number(text.replaceAll(',', '')))
+
+const addressOf = (page: Page) => new URL(page.url()).searchParams
+
+/** No serious fault, and nothing beside the screen. */
+const isAccessible = async (t: Test, page: Page, state: string): Promise<void> => {
+  t.same(await seriousFaults(page), [], state)
+  t.equal(await overflow(page), 0, `${state}: nothing is beside the screen`)
+}
+
+const isAccessibleInBoth = async (t: Test, page: Page, state: string): Promise<void> => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    await isAccessible(t, page, `${state}, ${colorScheme}`)
+  }
+}
+
+/** Presses a button that downloads, and returns the file. */
+const download = async (page: Page, format: string): Promise<Buffer> => {
+  const downloaded = page.waitForEvent('download')
+  await page.locator(`#download-${format}`).click()
+  return readFileSync(await (await downloaded).path())
+}
+
+/** Brushes some pixels of the time line, from its middle on, by mouse or by touch. */
+const brush = async (page: Page, pixels: number, isTouch: boolean): Promise<void> => {
+  const overlay = page.locator('#time-view .overlay')
+  await overlay.scrollIntoViewIfNeeded()
+  const { x, y, width, height } = (await overlay.boundingBox()) as { [name in 'x' | 'y' | 'width' | 'height']: number }
+  const places = [0, pixels / 2, pixels].map((by) => ({ x: x + width * 0.55 + by, y: y + height / 2 }))
+  if (isTouch) {
+    const session = await page.context().newCDPSession(page)
+    for (const [index, place] of places.entries()) {
+      const type = index === 0 ? 'touchStart' : 'touchMove'
+      await session.send('Input.dispatchTouchEvent', { type, touchPoints: [place] })
+    }
+    await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
+    return
+  }
+  const [begin, ...rest] = places as [{ x: number; y: number }, ...{ x: number; y: number }[]]
+  await page.mouse.move(begin.x, begin.y)
+  await page.mouse.down()
+  for (const place of rest) await page.mouse.move(place.x, place.y)
+  await page.mouse.up()
+}
+
+/** Goes on with Tab until a part of the page has the focus. */
+const tabTo = async (page: Page, part: string): Promise<void> => {
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press('Tab')
+    if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(part)})`)) return
+  }
+  throw new Error(`No Tab leads to ${part}`)
+}
+
+/** An organisation whose names, answers and places are what no one expects. */
+const fillHostile = async (store: Store): Promise<string> => {
+  const organisation = 'hostile'
+  const { agent, project, dispatch, form, user, entry } = tenant(organisation, 'h')
+  const now = new Date(Date.UTC(2025, 0, 1))
+  const long = 'endless'.repeat(2000)
+  await store.insert('organisations', [{ _id: organisation, name: HTML, createdAt: now, updatedAt: now }])
+  await store.insert('users', [user])
+  await store.insert('agents', [{ ...agent(1), firstName: HTML, lastName: long }])
+  await store.insert('forms', [{ ...form, name: ARABIC }])
+  await store.insert('projects', [{ ...project(1), name: long }])
+  await store.insert('dispatches', [dispatch(1, { name: HTML })])
+  const places: readonly (readonly [longitude: number, latitude: number])[] = [
+    [0, 90],
+    [0, -90],
+    [180, 0],
+    [-180, 0],
+    [181, 0],
+    [0, -91],
+    [1e308, -1e308],
+    [0, 0],
+    [Number.NaN, 0],
+    [0, Number.POSITIVE_INFINITY],
+  ]
+  const words = [HTML, long, ARABIC, '__proto__', 'constructor', ' ', '\u0000\u001b[31m', 'x']
+  await store.insert(
+    'entries',
+    places.map(([longitude, lattitude], index) => {
+      const text = words[index % words.length] as string
+      return entry(index, {
+        ...(index === 6 && { _id: `${HTML}/../?#%2f` }),
+        createdAt: new Date(index === 0 ? -62_135_596_800_000 : index === 1 ? 253_402_300_799_999 : Number(now)),
+        status: text,
+        location: { address: text, country: text, state: text, coordinates: { longitude, lattitude } },
+        answers: [
+          { type: 'multiChoice', question: HTML, answer: [text, ARABIC] },
+          { type: 'singleChoice', question: '__proto__', answer: long },
+          { type: 'singleChoice', question: ARABIC },
+        ],
+      })
+    }),
+  )
+  const plain = Array.from({ length: PLAIN }, (_, day) =>
+    entry(day, { _id: `!plain-${day}`, createdAt: new Date(Date.UTC(2025, 0, 1 + day)) }),
+  )
+  await store.insert('entries', plain)
+  return organisation
+}
+
+// A browser that shares the processors with other tests is slow.
+t.setTimeout(300_000)
+
+t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { skip: isWithoutBrowser }, async (t) => {
+  const store = embeddedStore()
+  const [demo] = await loadDemo(store)
+  const key = String(demo?.key)
+  const hostile = await fillHostile(store)
+  const now = new Date()
+  await store.insert('organisations', [{ _id: 'empty', name: 'Empty', createdAt: now, updatedAt: now }])
+  const keys = keysOf(store, (error) => t.fail(String(error)))
+  let log = ''
+  const app = await buildApp(loadConfig({ LOG_LEVEL: 'trace' }), store, {
+    write: (line) => {
+      log += line
+    },
+  })
+  t.teardown(() => app.close())
+  const way = new Way()
+  const origin = await way.listen(t, await listen(app))
+  const browser = await startBrowser()
+  t.teardown(() => browser.close())
+
+  const bodyOf = async (path: string, bearer = key) => {
+    const response = await app.inject({ url: path, headers: { authorization: `Bearer ${bearer}` } })
+    if (response.statusCode !== 200) throw new Error(`${path}: ${response.body}`)
+    return response
+  }
+  /** How many entries the API has for the filters in the address of a page. */
+  const total = async (parameters: URLSearchParams): Promise<number> => {
+    const { _metadata } = (await bodyOf(`/v1/entries?${parameters}&perPage=1`)).json()
+    return _metadata.total
+  }
+
+  /** The key is sent in headers to this service, and is nowhere else. */
+  const keepsKey = async (t: Test, { page, requested }: Opened): Promise<void> => {
+    for (const { url, headers } of requested) {
+      t.ok(url.startsWith(`${origin}/`) || url.startsWith(`blob:${origin}/`), url)
+      t.notOk(`${url} ${headers.referer ?? ''} ${headers.cookie ?? ''}`.includes(key), 'the key is in no URL')
+    }
+    t.notOk(page.url().includes(key))
+    t.same(
+      await page.evaluate(`(async () => ({
+        storage: localStorage.length + sessionStorage.length + document.cookie.length + String(name).length,
+        databases: await indexedDB.databases(),
+        caches: 'caches' in self ? await caches.keys() : [],
+        history: JSON.stringify(history.state),
+      }))()`),
+      { storage: 0, databases: [], caches: [], history: 'null' },
+    )
+    t.notOk((await page.content()).includes(key), 'and not in the document')
+  }
+
+  for (const [name, options] of Object.entries<BrowserContextOptions>({
+    'a wide screen, by mouse and keyboard': { viewport: WIDE, colorScheme: 'dark' },
+    'a phone, by touch and with reduced motion': {
+      ...{ viewport: PHONE, hasTouch: true, isMobile: true, deviceScaleFactor: 2, reducedMotion: 'reduce' },
+    },
+  })) {
+    const isTouch = options.hasTouch === true
+    const press = (part: Locator) => (isTouch ? part.tap() : part.click())
+
+    await t.test(`what is selected is what is saved: on ${name}`, async (t) => {
+      const opened = await open(t, browser, `${origin}/explore`, options)
+      const { page } = opened
+      await isAccessible(t, page, 'start')
+      await typeKey(page, `Bearer ${key}`)
+      await complete(page)
+      await shows(page, '#map-words', 'on the map')
+      t.equal(await total(new URLSearchParams()), 1500)
+      t.same(await counts(page), [1500, 1500])
+      await page.waitForLoadState('networkidle')
+      const colours = await page.evaluate(`new Promise(requestAnimationFrame).then(() => {
+        const canvas = document.getElementById('map-canvas')
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+        const style = getComputedStyle(canvas)
+        const drawn = new Set(new Uint32Array(data.buffer))
+        const [red, green, blue] = style.getPropertyValue('--land').match(/[^#]{2}/g).map((two) => parseInt(two, 16))
+        return [drawn.has(((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0), drawn.size > 20]
+      })`)
+      t.same(colours, [true, true], 'the map has land and entries')
+      await isAccessible(t, page, 'complete')
+
+      if (isTouch) {
+        await brush(page, 60, true)
+        await shows(page, '#filters', 'created from')
+        await press(page.locator('#clear'))
+        await page.locator('#clear').waitFor({ state: 'hidden' })
+      }
+      await brush(page, isTouch ? 0 : 3, isTouch)
+      await shows(page, '#filters', 'created from')
+      const [since, before] = ['createdSince', 'createdBefore'].map((end) => Date.parse(addressOf(page).get(end) ?? ''))
+      t.equal(Number(before) - Number(since), WEEK, 'a week is brushed')
+      const status = page.locator('#status button').first()
+      if (isTouch) await press(status)
+      else {
+        await tabTo(page, '#status button')
+        await page.keyboard.press('Enter')
+      }
+      await shows(page, '#filters', 'status: accepted')
+      t.equal(await status.getAttribute('aria-pressed'), 'true')
+      const filters = addressOf(page)
+      const [size = 0] = await counts(page)
+      t.ok(size > 0)
+      t.equal(size, await total(filters), 'the page counts what the API counts')
+      await isAccessible(t, page, 'filtered')
+
+      await press(page.locator('#table .open').first())
+      await shows(page, '#entry-view', 'Answers')
+      const [first] = (await bodyOf(`/v1/entries?${filters}&sortBy=id&sortOrder=desc&perPage=1`)).json().data
+      const entry = (await bodyOf(`/v1/entries/${first.id}`)).json().data
+      const shown = await page.locator('#entry-view').innerText()
+      for (const text of [
+        entry.id,
+        entry.form.name,
+        entry.project.name,
+        entry.agent.lastName,
+        entry.answers[0].question,
+      ])
+        t.ok(shown.includes(text), `the entry shows ${text}`)
+      await isAccessible(t, page, 'entry open')
+      await press(page.locator('#entry-close'))
+
+      const csv = await download(page, 'csv')
+      t.ok(csv.equals((await bodyOf(`/v1/exports/entries.csv?${filters}&names=true&bom=true`)).rawPayload), 'the CSV')
+      t.equal(readCsv(csv.toString('utf8').slice(1)).length, size + 1)
+      const geojson = await download(page, 'geojson')
+      t.ok(geojson.equals((await bodyOf(`/v1/exports/entries.geojson?${filters}`)).rawPayload), 'and the GeoJSON')
+      t.equal((await download(page, 'parquet')).toString('latin1', 0, 4), 'PAR1')
+      t.match(
+        await page.locator('#curl').innerText(),
+        `${origin}/v1/exports/entries.csv?${filters}&names=true&bom=true'`,
+      )
+
+      await press(page.locator('#clear'))
+      await press(page.locator('#zoom-in'))
+      await press(page.locator('#box-view'))
+      await shows(page, '#filters', 'box:')
+      const [inBox = 0] = await counts(page)
+      t.ok(inBox > 0 && inBox < 1500)
+      t.equal(inBox, await total(addressOf(page)), 'so it is with a box')
+      for (const dimension of ['form', 'project', 'agent', 'dispatch']) {
+        await press(page.locator(`#${dimension} button.bar`).first())
+        await shows(page, '#filters', `${dimension}:`)
+        const [size] = await counts(page)
+        t.equal(size, await total(addressOf(page)), `so it is with a box and by ${dimension}`)
+      }
+      await shows(page, '#answers-words', 'do not filter')
+      t.ok((await page.locator('#questions section').count()) > 2, 'and each question has bars')
+      t.same(await page.evaluate('document.getAnimations().length'), 0, 'nothing moves')
+
+      await page.emulateMedia({ media: 'print' })
+      t.ok(await page.locator('#table tbody tr').first().isVisible(), 'paper has the table')
+      t.notOk(await page.locator('#take').isVisible(), 'and no buttons')
+      t.equal(await overflow(page), 0)
+      await keepsKey(t, opened)
+    })
+  }
+
+  await t.test('a key in the fragment is removed from the address, and filters stay', async (t) => {
+    const opened = await open(t, browser, `${origin}/docs/errors`, { viewport: WIDE })
+    const { page } = opened
+    const [asked] = await Promise.all([
+      page.waitForRequest('**/v1/me'),
+      page.goto(`${origin}/explore?status=rejected&nonsense=1#key=${key}`),
+    ])
+    t.equal(await asked.headerValue('authorization'), `Bearer ${key}`)
+    t.equal(page.url(), `${origin}/explore?status=rejected&nonsense=1`)
+    await complete(page)
+    t.equal((await counts(page))[0], await total(new URLSearchParams('status=rejected')))
+    await page.goBack()
+    t.equal(page.url(), `${origin}/docs/errors`)
+    await page.goForward()
+    t.equal(page.url(), `${origin}/explore?status=rejected&nonsense=1`, 'and it is not in the history')
+    opened.requested.splice(0, 1)
+    await page.locator('#key').waitFor()
+    await keepsKey(t, opened)
+  })
+
+  await t.test('a wrong key, a busy service and no entries have words of their own', async (t) => {
+    const { page } = await open(t, browser, `${origin}/explore`, { viewport: PHONE })
+    await typeKey(page, 'fda_wrong')
+    await shows(page, '#message', 'does not know this key')
+    await isAccessibleInBoth(t, page, 'wrong key')
+    way.isBusy = true
+    await typeKey(page, key)
+    await shows(page, '#message', 'busy, or its database is away. Try again in 7 seconds')
+    way.isBusy = false
+    await typeKey(page, await keys.issue({ organisation: 'empty', name: 'Test' }))
+    await shows(page, '#message', 'This organisation has no entries yet.')
+    await isAccessibleInBoth(t, page, 'no entries')
+  })
+
+  await t.test('a stream that breaks is gone on with, and a file that breaks is not saved', async (t) => {
+    const { page } = await open(t, browser, `${origin}/explore`, { viewport: WIDE })
+    way.stops = /^\/v1\/exports\/entries/
+    await typeKey(page, key)
+    await shows(page, '#count', /^[1-9]/)
+    way.break()
+    await shows(page, '#message', 'of 1,500 entries are here')
+    const [part = 0] = await counts(page)
+    t.ok(part > 0 && part < 1500)
+    await isAccessibleInBoth(t, page, 'broken stream')
+    const saved = page.waitForEvent('download', { timeout: 0 }).then(() => t.fail('a part of a file was saved'))
+    saved.catch(() => {})
+    await page.locator('#download-csv').click()
+    await shows(page, '#download-status', 'so far')
+    way.break()
+    await shows(page, '#download-status', 'broke after')
+    await page.locator('#download-csv').click()
+    await shows(page, '#download-status', 'so far')
+    await page.locator('#download-cancel').click()
+    await shows(page, '#download-status', 'cancelled')
+    way.stops = undefined
+    await page.locator('#go-on').click()
+    await complete(page)
+    t.same(await counts(page), [1500, 1500])
+    t.notOk(await page.locator('#message').isVisible())
+    const found = await page.locator('#status .count').allInnerTexts()
+    t.same(
+      found.map((text) => Number(text.replaceAll(',', ''))).reduce((sum, count) => sum + count),
+      1500,
+      'no entry is there twice',
+    )
+  })
+
+  await t.test('hostile data stay text', async (t) => {
+    const bearer = await keys.issue({ organisation: hostile, name: 'Test' })
+    for (const viewport of [WIDE, PHONE]) {
+      const { page } = await open(t, browser, `${origin}/explore`, { viewport })
+      await typeKey(page, bearer)
+      await complete(page)
+      t.same(await counts(page), [8 + PLAIN, 8 + PLAIN])
+      await shows(page, '#notes', '2 more cannot be shown')
+      await shows(page, '#map-words', `${5 + PLAIN} entries on the map`)
+      await shows(page, '#time-words', 'by day, from 2025-01-01 to 2025-02-09 (UTC)')
+      await shows(page, '#time-words', '2 entries far before or after')
+      await page.locator('#zoom-fit').click()
+      await page.locator('#form button.bar').first().click()
+      await shows(page, '#answers-words', 'do not filter')
+      t.equal(await page.locator('#questions section').count(), 5)
+      const rows = await page.locator('#table .open:visible').all()
+      for (const row of rows.slice(0, viewport === WIDE ? 8 : 2)) {
+        await row.click()
+        await shows(page, '#entry-view', 'Answers')
+      }
+      for (const status of viewport === WIDE ? await page.locator('#status button.bar').all() : []) {
+        await status.click()
+        await shows(page, '#count', /^(1|40) of 48/)
+        await status.click()
+        await shows(page, '#count', /^48 of 48/)
+      }
+      await isAccessible(t, page, 'hostile, with answers and an entry')
+      t.equal(await page.locator('body :is(img, script, iframe, object, style)').count(), 0)
+      const csv = await download(page, 'csv')
+      const { search } = new URL(page.url())
+      const more = '&unreadable=skip&names=true&bom=true'
+      t.ok(csv.equals((await bodyOf(`/v1/exports/entries.csv${search}${more}`, bearer)).rawPayload), 'the CSV')
+    }
+  })
+
+  await t.test('the log has no key', (t) => {
+    t.match(log, 'exportEntries')
+    for (const text of [key, key.slice(-20)]) t.notOk(log.includes(text))
+    t.end()
+  })
+})
