@@ -135,7 +135,7 @@ const time = (field: string, condition: string) =>
 
 /** The filters that every list has: by ids, by a range of ids as digests have it, and by time. */
 export const commonFilters = {
-  ids: several(Type.String({ minLength: 1 }), {
+  ids: several(Type.String({ minLength: 1, pattern: '^[^,]+$' }), {
     maxItems: MAX_IDS,
     description: `Only records with one of these ids: up to ${MAX_IDS}, separated by commas. Ids without a record are ignored. An id that has a comma in it cannot be given here.`,
   }),

@@ -22,7 +22,7 @@ export const filter = <T extends TSchema>({ examples, ...schema }: T) => Type.Op
 
 /** A query parameter that takes several values, separated by commas. */
 export const several = <T extends TSchema>({ examples, ...item }: T, options: ArrayOptions) =>
-  Type.Optional(Type.Unsafe<Static<T>[]>({ type: 'array', items: item, ...options }))
+  Type.Optional(Type.Unsafe<Static<T>[]>({ type: 'array', items: item, minItems: 1, ...options }))
 
 /** An object schema with only some of its properties, in its order. */
 export const select = ({ properties }: TObject, names: readonly string[]): TObject =>

@@ -20,7 +20,7 @@ export interface Choice {
 export const selectedItem = (item: TObject, { fields, expand = [], embed }: Choice): TObject => {
   const shape = embed === 'false' ? Type.Object(flat(item)) : item
   const selected = select(shape, ['id', ...(fields ?? Object.keys(shape.properties))])
-  for (const name of expand) {
+  for (const name of new Set(expand)) {
     const union = selected.properties[name]
     if (union !== undefined) selected.properties[name] = Type.Optional(union.anyOf.find(isJoined))
   }

@@ -1,9 +1,15 @@
 // The lines of a file that is loaded: which of them are valid, and what is reported about the others.
-import { open } from 'node:fs/promises'
+import { open, writeFile } from 'node:fs/promises'
+import { Type } from '@sinclair/typebox'
+import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { EntryListItem } from '../../schemas/entries.js'
+import { flat } from '../../schemas/kit.js'
 import { type Line, readLines } from '../../src/commands/load-lines.js'
 import { type CollectionName, collections } from '../../src/documents/collections.js'
+import { damagedText } from '../support/damages.js'
 import { entry, fileWith, line, organisation } from '../support/load.js'
+import { listOf, plain, writerOf } from '../support/stored.js'
 import { a } from '../support/tenants.js'
 
 const readFile = async (file: string, collection: CollectionName = 'entries'): Promise<Line[]> => {
@@ -165,4 +171,28 @@ t.test('a line may be longer than any string can be, and the lines after it are 
       [3, 'is not a JSON object'],
     ],
   )
+})
+
+t.test('a damaged line has an error, or a document that can be stored and served', async (t) => {
+  const file = fileWith(t, '')
+  const { list } = writerOf(Type.Object(flat(EntryListItem)))
+  let accepted = 0
+  const replaced = fc
+    .tuple(fc.constantFrom(...Object.keys(entry)), fc.jsonValue())
+    .map(([field, value]) => Buffer.from(line({ [field]: value })))
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(damagedText(line()), replaced), async (bytes) => {
+      await writeFile(file, Buffer.concat([bytes, Buffer.from(`\n${line({ _id: 'behind' })}`)]))
+      const lines = await readFile(file)
+      t.match(lines.pop()?.document, { _id: 'behind' })
+      for (const { document, error } of lines) {
+        t.equal(document === undefined, error !== undefined)
+        if (document === undefined) continue
+        accepted += 1
+        JSON.parse(list(listOf([[plain(document)]], 'entries')).toString())
+      }
+    }),
+    { numRuns: 200 },
+  )
+  t.ok(accepted > 0)
 })

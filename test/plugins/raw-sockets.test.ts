@@ -1,10 +1,12 @@
 // What Node cannot parse as a request: the problem comes after the responses to earlier requests.
 import { setTimeout } from 'node:timers/promises'
+import fc from 'fast-check'
 import t from 'tap'
 import { buildApp } from '../../src/app.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp, testConfig } from '../support/app.js'
-import { getRequest, neverRead, send, statusesIn } from '../support/sockets.js'
+import { damagedText } from '../support/damages.js'
+import { getRequest, LAST, neverRead, send, statusesIn } from '../support/sockets.js'
 import { A } from '../support/tenants.js'
 
 t.test('garbage after requests gets its problem after their responses', async (t) => {
@@ -55,6 +57,26 @@ t.test('a HEAD request that cannot be parsed gets no body', async (t) => {
   const behind = await send(port, `${getRequest('/nothing')}HEAD / HTTP/1.1\r\nx y: 1\r\n\r\n`)
   t.match(behind, /HTTP\/1.1 404 .*HTTP\/1.1 400 .*connection: close\r\n\r\n$/s)
 })
+
+t.test(
+  'damaged requests get problems, or responses if they are requests still, and the next one is served',
+  async (t) => {
+    const { app, keyOf } = await testApp(t)
+    const port = await listen(app)
+    const headers = { authorization: `Bearer ${await keyOf(A)}` }
+    const list = getRequest('/v1/projects?perPage=1&sortBy=name', headers)
+    const post = 'POST /v1/projects HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'
+    await fc.assert(
+      fc.asyncProperty(damagedText(list.repeat(2), list + post, getRequest('/openapi.json')), async (bytes) => {
+        const received = await send(port, bytes, { half: true })
+        t.match(received, /^$|^HTTP\/1\.1 /)
+        for (const status of statusesIn(received)) t.ok(status < 500 || status === 505, received)
+      }),
+      { numRuns: 300 },
+    )
+    t.same(statusesIn(await send(port, getRequest('/v1/projects', { ...headers, ...LAST }))), [200])
+  },
+)
 
 t.test('refused connections are logged once for many', async (t) => {
   const lines: { msg: string; connections?: number }[] = []

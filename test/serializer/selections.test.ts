@@ -40,6 +40,7 @@ t.test('an expanded field holds records, and any other field ids', async (t) => 
   t.match(expanded(['form', 'project'], ['form', 'agent']), [
     { id: 'a', form: { id: 'f', name: 'Water' }, project: 'p' },
   ])
+  t.same(expanded(['form'], ['form', 'form']), expanded(['form'], ['form']), 'named twice is named once')
   t.throws(() => expanded(['form']), { message: 'entries a: form is BSON document, not a string' })
   t.throws(() => expanded(['project'], ['project']), { message: 'entries a: project is not an id' })
 })

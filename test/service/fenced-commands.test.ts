@@ -38,6 +38,11 @@ const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
       file: '.ci/run',
       says: 'COPIES_SECONDS=60',
     },
+  'docs/contributing.md: FUZZ_EXAMPLES=450 .ci/fuzz/run': {
+    why: 'it takes many minutes',
+    file: '.ci/run',
+    says: '.ci/fuzz/run',
+  },
   'docs/operating.md: docker compose up --build --detach': {
     why: 'it needs Docker',
     file: 'test/rules/compose.test.ts',

@@ -2,11 +2,14 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** Sends text, and returns everything that the server sends until it closes the connection. */
-export const send = (port: number, text: string): Promise<string> =>
+/**
+ * Sends text, and returns everything that the server sends until it closes the connection.
+ * @param half whether the caller says that nothing follows the text
+ */
+export const send = (port: number, text: string | Buffer, { half = false } = {}): Promise<string> =>
   new Promise((resolve, reject) => {
     let received = ''
-    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    const socket = connect(port, '127.0.0.1', () => (half ? socket.end(text) : socket.write(text)))
     socket.on('data', (chunk) => {
       received += chunk
     })
