@@ -80,4 +80,9 @@ t.test('live operations end with SIGINT', async (t) => {
   child.kill('SIGINT')
   t.same(await once(child, 'exit'), [0, null])
   t.match(child.output(), /^Added \d+, changed \d+, deleted \d+$/m)
+  const settings = { MONGODB_URI: server.uri }
+  t.match(await runProgram(t, 'src/cli.ts', { argv: ['organisations', 'remove', 'tiny'], settings, covered: true }), {
+    code: 1,
+    output: /There is no terminal to ask on: use --yes\n$/,
+  })
 })

@@ -135,7 +135,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
   /** A read may wait for a server, for a connection of the pool, for a new connection, and for the reply. */
   const longestReadMs = serverSelectionTimeoutMS + waitQueueTimeoutMS + connectTimeoutMS + settings.queryTimeoutMs
 
-  let connections: Connections | undefined
+  /** Called with each new client. */
+  let onClient = (_client: MongoClient): void => {}
   let connected: Promise<unknown> | undefined
   /** Connects the client. If its first try fails, the client stays closed until connect() is called again. */
   const connect = (): Promise<unknown> => {
@@ -156,7 +157,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
       client = new MongoClient(settings.uri, clientOptions(settings))
       db = client.db()
       connected = undefined
-      connections?.watch(client)
+      onClient(client)
       watch()
     })
   watch()
@@ -430,8 +431,9 @@ export const mongoStore = (settings: MongoSettings): Store => {
       }
     },
     watchConnections() {
-      connections = new Connections(maxPoolSize)
-      connections.watch(client)
+      const connections = new Connections(maxPoolSize)
+      onClient = (client) => connections.watch(client)
+      onClient(client)
       return connections
     },
     async ping() {
