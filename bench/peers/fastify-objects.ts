@@ -26,8 +26,8 @@ const item = Type.Object(
   { $id: 'Item' },
 )
 
-// `explode` tells OpenAPI how several values are written.
-const app = Fastify({ ajv: { customOptions: { keywords: ['explode'] } } })
+// `explode` tells OpenAPI how several values are written. Boxes are not among the formats that Ajv knows.
+const app = Fastify({ ajv: { customOptions: { keywords: ['explode'], formats: { bbox: true } } } })
 app.addSchema(item)
 for (const schema of namedSchemas.values()) app.addSchema(schema)
 
