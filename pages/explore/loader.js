@@ -28,18 +28,20 @@ export const readKey = async () => {
   }
 }
 
-/** Names are a convenience: without them there are ids. @param {Entries} entries */
-export const loadNames = (entries) =>
+/** Names are a convenience: without them there are ids. @param {Entries} entries @param {readonly string[]} without what the key does not see */
+export const loadNames = (entries, without) =>
   Promise.allSettled(
-    NAMED.map(async ([list, dimension, fields]) => {
-      const parameters = new URLSearchParams({ fields, sortOrder: 'desc', limit: String(LIMIT), unreadable: 'skip' })
-      for await (const some of records(list, parameters)) {
-        for (const { id, name, firstName = '', lastName = '' } of some) {
-          const label = name ?? `${firstName} ${lastName}`.trim()
-          if (label) entries.names[dimension].set(id, label)
+    NAMED.filter(([list]) => list !== 'agents' || !without.includes('personal')).map(
+      async ([list, dimension, fields]) => {
+        const parameters = new URLSearchParams({ fields, sortOrder: 'desc', limit: String(LIMIT), unreadable: 'skip' })
+        for await (const some of records(list, parameters)) {
+          for (const { id, name, firstName = '', lastName = '' } of some) {
+            const label = name ?? `${firstName} ${lastName}`.trim()
+            if (label) entries.names[dimension].set(id, label)
+          }
         }
-      }
-    }),
+      },
+    ),
   )
 
 /**

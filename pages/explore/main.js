@@ -1,5 +1,4 @@
 // The page at /explore: takes the key, loads the entries, and draws all views anew when a filter changes.
-
 import { activeFilters } from './active-filters.js'
 import { formAnswers } from './answers.js'
 import { Refused, setKey } from './api.js'
@@ -50,7 +49,7 @@ const answers = formAnswers(() => schedule())
 const files = downloads()
 const chips = activeFilters(change)
 
-/** All views are drawn once, before the next picture of the page. */
+/** All views are drawn once, before the next picture. */
 const schedule = () => {
   if (isScheduled) return
   isScheduled = true
@@ -65,7 +64,7 @@ const redraw = () => {
   const start = performance.now()
   if (bins.of.length !== entries.size) bins = binsOf(entries)
   const selection = select(entries, filters, bins, fails)
-  map.draw(entries, selection, filters.bbox)
+  if (!hidden.includes('places')) map.draw(entries, selection, filters.bbox)
   time.draw(bins, selection, filters)
   bars.draw(entries, selection, filters)
   answers.draw(entries, selection, filters.form, !isLoading)
@@ -144,11 +143,18 @@ const begin = async (key) => {
   try {
     const { name, without } = await readKey()
     hidden = without
+    // What a key does not see is no part of the page: the map and the states are of places.
+    const seesPlaces = !without.includes('places')
+    for (const part of [byId('map'), byId('state-bars').parentElement]) part?.toggleAttribute('hidden', !seesPlaces)
+    setText(byId('hidden'), `This key does not see ${without.join(' and ')} data.`)
+    byId('hidden').hidden = without.length === 0
     byId('title').textContent = name
     document.title = `Explore entries: ${name}`
   } catch (error) {
     say(/** @type {Error} */ (error).message)
     if (!(error instanceof Refused)) throw error
+    // A key that was not refused itself can be tried again.
+    if (error.status !== 401) inputById('key').value = key
     byId('key-form').hidden = false
     return inputById('key').focus()
   } finally {
@@ -159,7 +165,7 @@ const begin = async (key) => {
   byId('key-form').hidden = true
   byId('explorer').hidden = false
   progress.max = LIMIT
-  const names = loadNames(entries)
+  const names = loadNames(entries, hidden)
   totalOfEntries().then(
     (counted) => {
       total = counted

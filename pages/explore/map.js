@@ -38,7 +38,14 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
 
   const zoom = d3
     .zoom()
-    .filter((event) => !box.isDrawing(event) && (!event.ctrlKey || event.type === 'wheel') && !event.button)
+    // One finger scrolls the page, two move the map.
+    .filter(
+      (event) =>
+        event.touches?.length !== 1 &&
+        !box.isDrawing(event) &&
+        (!event.ctrlKey || event.type === 'wheel') &&
+        !event.button,
+    )
     .translateExtent([
       [0, 0],
       [1, 1],

@@ -79,9 +79,16 @@ export const timeline = (onChange) => {
   let shown
   let width = 0
   let isFiltered = false
+  /** @type {[since: number | undefined, before: number | undefined]} */
+  let current = [undefined, undefined]
+  /** Where a touch has begun, and whether it scrolls the page. */
+  let begun = [0, 0]
+  /** @type {boolean | undefined} */
+  let isScrolling
 
   const brush = d3.brushX().on('brush end', ({ sourceEvent, selection, type }) => {
     if (!sourceEvent || !shown) return
+    if (isScrolling && sourceEvent.type.startsWith('touch')) return onChange(...current)
     // A click takes the filter away, or else selects where it is: a finger is too wide to draw over few bars.
     if (selection === null && isFiltered) return onChange(undefined, undefined)
     const at = d3.pointer(sourceEvent.changedTouches?.[0] ?? sourceEvent, svg.node())[0]
@@ -94,9 +101,29 @@ export const timeline = (onChange) => {
     else if (type === 'end') onChange(Number(interval.floor(begin)), Number(interval.offset(interval.floor(begin), 1)))
   })
 
+  // A finger that moves up or down scrolls the page, so the brush does not hear of its moves.
+  view.addEventListener(
+    'touchstart',
+    ({ touches: [{ clientX, clientY }] }) => {
+      begun = [clientX, clientY]
+      isScrolling = undefined
+    },
+    { capture: true, passive: true },
+  )
+  view.addEventListener(
+    'touchmove',
+    (event) => {
+      const [{ clientX, clientY }] = event.touches
+      isScrolling ??= Math.abs(clientY - begun[1]) > Math.abs(clientX - begun[0])
+      if (isScrolling) event.stopPropagation()
+    },
+    { capture: true, passive: true },
+  )
+
   for (const input of [from, to]) {
     input.addEventListener('change', () => {
-      const before = to.value === '' ? undefined : Date.parse(to.value) + DAY
+      // The last day that a field takes is no limit.
+      const before = ['', to.max].includes(to.value) ? undefined : Date.parse(to.value) + DAY
       onChange(from.value === '' ? undefined : Date.parse(from.value), before)
     })
   }
@@ -128,13 +155,14 @@ export const timeline = (onChange) => {
           [MARGIN.left, MARGIN.top],
           [width - MARGIN.right, bottom],
         ])
-        brushed.call(brush)
+        brushed.call(brush).style('touch-action', 'pan-y').selectAll('*').style('touch-action', 'pan-y')
       }
       y.domain([0, Math.max(d3.max(selection.bins) ?? 0, 1)]).range([bottom, MARGIN.top])
       yAxis.attr('transform', `translate(${MARGIN.left},0)`).call(d3.axisLeft(y).ticks(3, '~s'))
       all.attr('d', bars(bins, selection.bins))
       chosen.attr('d', bars(bins, selection.selectedBins))
 
+      current = [createdSince, createdBefore]
       isFiltered = createdSince !== undefined || createdBefore !== undefined
       const [low, high] = /** @type {[Date, Date]} */ (x.domain())
       const since = Math.max(createdSince ?? Number(low), Number(low))

@@ -388,6 +388,44 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     await isAccessibleInBoth(t, page, 'no entries')
   })
 
+  await t.test('a finger that moves up scrolls the page, and selects nothing', async (t) => {
+    const { page } = await open(t, browser, `${origin}/explore`, { viewport: PHONE, hasTouch: true, isMobile: true })
+    await typeKey(page, key)
+    await complete(page)
+    const session = await page.context().newCDPSession(page)
+    for (const part of ['#time-view .overlay', '#map-canvas']) {
+      await page.locator(part).scrollIntoViewIfNeeded()
+      const box = (await page.locator(part).boundingBox()) as { x: number; y: number; width: number; height: number }
+      const x = box.x + box.width / 2
+      const y = box.y + box.height / 2
+      const before = await page.evaluate<number>(`scrollY`)
+      await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x, y }] })
+      for (const moved of [10, 30, 60, 90])
+        await session.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: [{ x, y: y - moved }] })
+      await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
+      await page.waitForFunction(`scrollY > ${before}`)
+      t.equal(page.url(), `${origin}/explore`, part)
+    }
+  })
+
+  await t.test('a key that sees less has a page without what it does not see', async (t) => {
+    const organisation = String(demo?.organisation._id)
+    const less = await keys.issue({ organisation, name: 'Less', without: ['personal', 'places'] })
+    const { page, requested } = await open(t, browser, `${origin}/explore`, { viewport: WIDE })
+    await typeKey(page, less)
+    await complete(page)
+    await shows(page, '#hidden', 'This key does not see personal and places data.')
+    for (const part of ['#map', '#state']) t.notOk(await page.locator(part).isVisible(), part)
+    t.ok(await page.locator('#agent').isVisible())
+    await page.locator('#status-bars button').first().click()
+    await page.locator('#clear').waitFor()
+    t.same((await counts(page))[0], await total(addressOf(page)))
+    await page.locator('#table .open:visible').first().click()
+    await page.locator('#entry').waitFor()
+    t.notOk(requested.some(({ url }) => url.includes('firstName')))
+    await isAccessible(t, page, 'a key that sees less')
+  })
+
   await t.test('a stream that breaks is gone on with, and a file that breaks is not saved', async (t) => {
     const { page } = await open(t, browser, `${origin}/explore`, { viewport: WIDE })
     way.stops = /^\/v1\/exports\/entries/
@@ -435,6 +473,8 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       await page.locator('#zoom-fit').click()
       await page.locator('#form button.bar').first().click()
       await shows(page, '#answers-words', 'do not filter')
+      // The words come before the picture.
+      await page.locator('#questions section').nth(4).waitFor()
       t.equal(await page.locator('#questions section').count(), 5)
       const rows = await page.locator('#table .open:visible').all()
       for (const row of rows.slice(0, viewport === WIDE ? 8 : 2)) {
