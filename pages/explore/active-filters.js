@@ -39,7 +39,10 @@ export const activeFilters = (change) => {
         ...active.map(([text, without]) => {
           const button = element('button', { type: 'button', textContent: '×' })
           button.setAttribute('aria-label', `Remove the filter ${text}`)
-          button.addEventListener('click', () => change(without))
+          button.addEventListener('click', () => {
+            change(without)
+            byId('count').focus()
+          })
           return element('li', {}, element('span', { textContent: text, dir: 'auto' }), button)
         }),
       )

@@ -15,6 +15,8 @@ export const formAnswers = (onChange) => {
   let questions = new Questions()
   /** @type {string | undefined} */
   let form
+  /** How many entries there were when the answers were asked for. */
+  let size = 0
   /** @type {ReturnType<typeof barList>[]} */
   let lists = []
 
@@ -71,8 +73,10 @@ export const formAnswers = (onChange) => {
     /** @param {Entries} entries @param {import('./selection.js').Selection} selection @param {string | undefined} chosen @param {boolean} isLoaded whether all entries are there */
     draw(entries, selection, chosen, isLoaded) {
       byId('answers').hidden = chosen === undefined
-      if (chosen !== form && (isLoaded || chosen === undefined)) {
+      const isOther = chosen !== form || size !== entries.size
+      if (isOther && (isLoaded || chosen === undefined)) {
         form = chosen
+        size = entries.size
         if (chosen !== undefined) load(entries, chosen)
       }
       if (chosen !== undefined && chosen !== form) setText(words, 'The answers load when all entries are there.')

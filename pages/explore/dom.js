@@ -26,6 +26,13 @@ export const setText = (node, text) => {
   if (node.textContent !== text) node.textContent = text
 }
 
+/** Tells something at the top of the page, or nothing. @param {string} text @param {HTMLElement[]} actions */
+export const say = (text, ...actions) => {
+  const message = byId('message')
+  message.hidden = text === ''
+  message.replaceChildren(text, ...actions.flatMap((action) => [' ', action]))
+}
+
 /** @param {number} number */
 export const digits = (number) => number.toLocaleString('en')
 

@@ -57,6 +57,15 @@ export const parametersOf = ({ createdSince, createdBefore, bbox, ...chosen }) =
   return parameters
 }
 
+/** Whether an address has no other parameters than these filters. @param {Filters} filters @param {string} search */
+export const areAll = (filters, search) => {
+  const known = parametersOf(filters)
+  return [...new URLSearchParams(search)].every(([name, value], index, all) => {
+    const isFirst = all.findIndex((other) => other[0] === name) === index
+    return isFirst && (known.has(name) || value === '')
+  })
+}
+
 /** @param {Filters} filters */
 export const writeAddress = (filters) => {
   const parameters = parametersOf(filters)

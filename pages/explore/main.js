@@ -4,10 +4,10 @@ import { formAnswers } from './answers.js'
 import { Refused, setKey } from './api.js'
 import { entryDetail } from './detail.js'
 import { dimensionBars } from './dimension-bars.js'
-import { byId, digits, element, inputById, setText } from './dom.js'
+import { byId, digits, element, inputById, say, setText } from './dom.js'
 import { downloads } from './downloads.js'
 import { Entries, LIMIT } from './entries.js'
-import { filtersIn, rounded, writeAddress } from './filters.js'
+import { areAll, filtersIn, rounded, writeAddress } from './filters.js'
 import { loadEntries, loadNames, readKey, totalOfEntries } from './loader.js'
 import { entryMap } from './map.js'
 import { select } from './selection.js'
@@ -79,6 +79,7 @@ const redraw = () => {
   byId('notes').textContent = [
     isLoading && total !== undefined && `Loading ${digits(Math.min(total, LIMIT))} entries…`,
     isCut && `These are the newest ${digits(LIMIT)}${total === undefined ? '' : ` of ${digits(total)}`} entries.`,
+    !areAll(filters, location.search) && 'A part of the address is no filter that the page knows, and does not select.',
     entries.unreadable > 0 &&
       `${digits(entries.unreadable)} more cannot be shown, because they do not fit the contract.`,
   ]
@@ -86,13 +87,6 @@ const redraw = () => {
     .join(' ')
   isOther = false
   performance.measure('explore:redraw', { start })
-}
-
-/** @param {string} text @param {HTMLElement[]} actions */
-const say = (text, ...actions) => {
-  const message = byId('message')
-  message.hidden = text === ''
-  message.replaceChildren(text, ...actions.flatMap((action) => [' ', action]))
 }
 
 const progress = /** @type {HTMLProgressElement} */ (byId('progress'))
@@ -117,12 +111,14 @@ const load = async () => {
     isLoading = false
     say(entries.size === 0 ? 'This organisation has no entries yet.' : '')
     byId('explorer').hidden = entries.size === 0
+    byId('key-form').hidden = entries.size > 0
     map.fitUnlessMoved(entries)
     redraw()
     performance.mark('explore:complete')
   } catch (error) {
     const goOn = element('button', { type: 'button', id: 'go-on', textContent: 'Go on' })
     goOn.addEventListener('click', load)
+    byId('key-form').hidden = !(error instanceof Refused && error.status === 401)
     const missing =
       total === undefined ? 'entries are here, and more are missing' : `of ${digits(total)} entries are here`
     say(`${/** @type {Error} */ (error).message} ${digits(entries.size)} ${missing}.`, goOn)
@@ -164,6 +160,7 @@ const begin = async (key) => {
   drawnAt = 0
   byId('key-form').hidden = true
   byId('explorer').hidden = false
+  byId('count').focus()
   progress.max = LIMIT
   const names = loadNames(entries, hidden)
   totalOfEntries().then(

@@ -27,10 +27,14 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
   const selected = d3.select(canvas)
   /** @type {Awaited<ReturnType<typeof loadOutlines>> | undefined} */
   let outlines
-  loadOutlines().then((loaded) => {
-    outlines = loaded
-    onMove()
-  }, console.error)
+  let isLoading = false
+  /** Loads the outlines. After a failure the next picture tries again. */
+  const load = async () => {
+    isLoading = true
+    outlines = await loadOutlines().catch(() => undefined)
+    isLoading = false
+    if (outlines !== undefined) onMove()
+  }
   let transform = d3.zoomIdentity
   let hasMoved = false
   /** @type {import('./clusters.js').Cluster[]} */
@@ -79,7 +83,10 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
   byId('zoom-in').addEventListener('click', () => zoomBy(2))
   byId('zoom-out').addEventListener('click', () => zoomBy(0.5))
   byId('box-view').addEventListener('click', () => box.select([0, 0, canvas.clientWidth, canvas.clientHeight]))
-  byId('box-clear').addEventListener('click', () => onBox(undefined))
+  byId('box-clear').addEventListener('click', () => {
+    onBox(undefined)
+    view.focus()
+  })
   view.addEventListener('keydown', (event) => {
     const moves = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }
     const move = moves[/** @type {keyof typeof moves} */ (event.key)]
@@ -152,6 +159,7 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
     /** @param {Entries} entries @param {Selection} selection @param {Box | undefined} bbox */
     draw(entries, selection, bbox) {
       const ratio = window.devicePixelRatio
+      if (outlines === undefined && !isLoading) load()
       const { clientWidth: width, clientHeight: height } = view
       if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
         canvas.width = Math.round(width * ratio)

@@ -127,7 +127,10 @@ export const timeline = (onChange) => {
       onChange(from.value === '' ? undefined : Date.parse(from.value), before)
     })
   }
-  byId('time-clear').addEventListener('click', () => onChange(undefined, undefined))
+  byId('time-clear').addEventListener('click', () => {
+    onChange(undefined, undefined)
+    from.focus()
+  })
 
   /** @param {Bins} bins @param {Uint32Array} counts */
   const bars = ({ starts, end }, counts) => {

@@ -72,7 +72,8 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
     async (request, reply) => {
       const { scope, share } = request
       const { cursor: text, changedSince, perPage, wait, unreadable, answers } = request.query as FeedQuery
-      const binding = [scope.organisation, operationId, sync.stamp]
+      // A copy by a key that sees otherwise would lack fields, or keep them.
+      const binding = [scope.organisation, operationId, sync.stamp, ...(scope.without?.toSorted() ?? [])]
       const feed = { scope, resource }
       const cursorOf = async () => {
         if (text !== undefined) return text === FIRST_CURSOR ? undefined : decodeCursor(binding, text)

@@ -365,6 +365,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     t.equal(page.url(), `${origin}/explore?status=rejected&nonsense=1`)
     await complete(page)
     t.equal((await counts(page))[0], await total(new URLSearchParams('status=rejected')))
+    await shows(page, '#notes', 'A part of the address is no filter that the page knows')
     await page.goBack()
     t.equal(page.url(), `${origin}/docs/errors`)
     await page.goForward()
@@ -385,6 +386,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     way.isBusy = false
     await typeKey(page, await keys.issue({ organisation: 'empty', name: 'Test' }))
     await shows(page, '#message', 'This organisation has no entries yet.')
+    t.ok(await page.locator('#key').isVisible(), 'another key can be typed')
     await isAccessibleInBoth(t, page, 'no entries')
   })
 
@@ -420,6 +422,8 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     await page.locator('#status-bars button').first().click()
     await page.locator('#clear').waitFor()
     t.same((await counts(page))[0], await total(addressOf(page)))
+    await page.locator('#filters button').first().click()
+    t.equal(await page.evaluate('document.activeElement.id'), 'count', 'the focus stays among what is shown')
     await page.locator('#table .open:visible').first().click()
     await page.locator('#entry').waitFor()
     t.notOk(requested.some(({ url }) => url.includes('firstName')))

@@ -226,6 +226,21 @@ t.test('no entity tag of a key is that of a key that sees more', async (t) => {
   }
 })
 
+t.test('a copy of a key does not go on with one that sees otherwise', async (t) => {
+  const { caller } = await prepare(t)
+  const keys = [await caller(), await caller(['personal']), await caller(['places', 'personal'])]
+  const cursors = await Promise.all(keys.map(async (ask) => (await ask('/v1/sync/users')).json()._metadata.nextCursor))
+  for (const [i, ask] of keys.entries()) {
+    for (const [j, cursor] of cursors.entries()) {
+      const { statusCode, body } = await ask(`/v1/sync/users?cursor=${cursor}`)
+      t.equal(statusCode, i === j ? 200 : 400, body)
+      if (i !== j) t.match(body, '"invalid_cursor"')
+    }
+  }
+  const sameView = await (await caller(['personal', 'places']))(`/v1/sync/users?cursor=${cursors[2]}`)
+  t.equal(sameView.statusCode, 200)
+})
+
 t.test('an entity tag does not change with a hidden value alone, so it confirms no guess', async (t) => {
   const { store, caller } = await prepare(t)
   const ask = await caller(['personal', 'places'])
