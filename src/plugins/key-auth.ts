@@ -1,12 +1,19 @@
 // Finds the organisation of a request by its API key, and by nothing else. The key is a bearer token (RFC 6750, section
 // 2.1), or the password of HTTP Basic (RFC 7617), for programs that have a safe place for a password alone.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import { problem } from '../http/problems.js'
 import { type KeyScope, type Keys, REFUSALS, type RefusedKey } from '../keys/keys.js'
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /**
+     * Checks the key of a request that has waited for long, because it may have ended meanwhile.
+     * @throws the problem `unauthorized` if it is refused
+     */
+    requireKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  }
   interface FastifyRequest {
     /** Set by this plugin before the handler of a route runs. */
     scope: KeyScope
@@ -38,7 +45,7 @@ export const keyAuthPlugin = fp(
     }
 
     for (const reason of REFUSALS) app.metrics?.record('field_data.keys.refused', 0, { reason })
-    app.addHook('onRequest', async (request: FastifyRequest, reply) => {
+    const requireKey = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       const found = await keys.verify(keyIn(request.headers.authorization ?? ''), request.ip)
       // The response is the same whatever is wrong, so that it reveals nothing about a key.
       if ('refused' in found) {
@@ -56,7 +63,9 @@ export const keyAuthPlugin = fp(
         reply.header('api-key-expires', `@${Math.floor(ends / 1000)}`)
       }
       request.scope = found
-    })
+    }
+    app.decorate('requireKey', requireKey)
+    app.addHook('onRequest', requireKey)
   },
   { name: 'key-auth', fastify: '5.x' },
 )

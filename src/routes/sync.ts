@@ -81,6 +81,7 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
       }
       const patience = { place: share, waiting, waitMs: wait * 1000 }
       const found = await feeds.pageOrWait(feed, await cursorOf(), perPage, patience)
+      if (wait > 0) await app.requireKey(request, reply)
 
       const isLarge = await share.claim(found.size)
       if (app.closing.aborted) reply.header('connection', 'close')

@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import type { Documents } from '../../src/documents/collections.js'
+import { keysOf } from '../../src/keys/keys.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { listen, testApp } from '../support/app.js'
@@ -303,4 +304,16 @@ t.test('a caller who leaves while it waits is forgotten', async (t) => {
   await Promise.allSettled(waits)
   while ((await get(1)) !== 200) await setTimeout(20)
   t.pass('the places are free')
+})
+
+t.test('a request whose key ends while it waits is refused', async (t) => {
+  const { app, get, store } = await testApp(t, { settings, fill: fillTenants })
+  await settle(store)
+  const { nextCursor } = (await get('/v1/sync/users', A)).json<Feed>()._metadata
+  const expiresAt = new Date(Date.now() + 500)
+  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Short', expiresAt })
+  const headers = { authorization: `Bearer ${key}` }
+  t.equal((await app.inject({ url: `/v1/sync/users?cursor=${nextCursor}`, headers })).statusCode, 200)
+  const waited = await app.inject({ url: `/v1/sync/users?cursor=${nextCursor}&wait=1`, headers })
+  t.match(waited.json(), { code: 'unauthorized' })
 })
