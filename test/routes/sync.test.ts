@@ -317,3 +317,14 @@ t.test('a request whose key ends while it waits is refused', async (t) => {
   const waited = await app.inject({ url: `/v1/sync/users?cursor=${nextCursor}&wait=1`, headers })
   t.match(waited.json(), { code: 'unauthorized' })
 })
+
+t.test('a cursor is for keys that see the same', async (t) => {
+  const { app, get, store } = await testApp(t, { settings, fill: fillTenants })
+  await settle(store)
+  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Less', without: ['personal', 'places'] })
+  const less = async (query: string) =>
+    app.inject({ url: `/v1/sync/users?${query}`, headers: { authorization: `Bearer ${key}` } })
+  const { nextCursor } = (await less('')).json<Feed>()._metadata
+  t.equal((await less(`cursor=${nextCursor}`)).statusCode, 200)
+  t.match((await get(`/v1/sync/users?cursor=${nextCursor}`, A)).json(), { code: 'invalid_cursor' })
+})
