@@ -167,7 +167,7 @@ t.test('Any damage to the bytes gives valid JSON or an UnwritableDocument', asyn
         count += 1
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: 5000 },
   )
   t.equal(count, 5000)
 })
@@ -210,7 +210,7 @@ t.test('Random bytes give valid JSON or an UnwritableDocument', async (t) => {
       if (framed && bytes.length > 0) bytes[bytes.length - 1] = 0
       endure(samples[number] as Sample, framed ? relength(bytes) : bytes, control.list)
     }),
-    { numRuns: 3000 },
+    { numRuns: 5000 },
   )
   t.pass()
 })
