@@ -141,7 +141,7 @@ const begin = async (key) => {
     hidden = without
     // What a key does not see is no part of the page: the map and the states are of places.
     const seesPlaces = !without.includes('places')
-    for (const part of [byId('map'), byId('state-bars').parentElement]) part?.toggleAttribute('hidden', !seesPlaces)
+    for (const id of ['map', 'state']) byId(id).hidden = !seesPlaces
     setText(byId('hidden'), `This key does not see ${without.join(' and ')} data.`)
     byId('hidden').hidden = without.length === 0
     byId('title').textContent = name

@@ -78,9 +78,9 @@ export const timeline = (onChange) => {
   /** @type {Bins | undefined} */
   let shown
   let width = 0
-  let isFiltered = false
   /** @type {[since: number | undefined, before: number | undefined]} */
   let current = [undefined, undefined]
+  const isFiltered = () => current.some((time) => time !== undefined)
   /** Where a touch has begun, and whether it scrolls the page. */
   let begun = [0, 0]
   /** @type {boolean | undefined} */
@@ -90,7 +90,7 @@ export const timeline = (onChange) => {
     if (!sourceEvent || !shown) return
     if (isScrolling && sourceEvent.type.startsWith('touch')) return onChange(...current)
     // A click takes the filter away, or else selects where it is: a finger is too wide to draw over few bars.
-    if (selection === null && isFiltered) return onChange(undefined, undefined)
+    if (selection === null && isFiltered()) return onChange(undefined, undefined)
     const at = d3.pointer(sourceEvent.changedTouches?.[0] ?? sourceEvent, svg.node())[0]
     const [begin, end] = (selection ?? [at, at]).map((/** @type {number} */ place) => x.invert(place))
     const { interval } = shown
@@ -166,18 +166,17 @@ export const timeline = (onChange) => {
       chosen.attr('d', bars(bins, selection.selectedBins))
 
       current = [createdSince, createdBefore]
-      isFiltered = createdSince !== undefined || createdBefore !== undefined
       const [low, high] = /** @type {[Date, Date]} */ (x.domain())
       const since = Math.max(createdSince ?? Number(low), Number(low))
       const before = Math.min(createdBefore ?? Number(high), Number(high))
-      brushed.call(brush.move, isFiltered && since < before ? [x(since), x(before)] : null)
+      brushed.call(brush.move, isFiltered() && since < before ? [x(since), x(before)] : null)
       const values = [createdSince, createdBefore === undefined ? undefined : createdBefore - 1]
       for (const [index, input] of [from, to].entries()) {
         const time = values[index]
         const value = time === undefined ? '' : dayOf(time)
         if (input.value !== value && document.activeElement !== input) input.value = value
       }
-      byId('time-clear').hidden = !isFiltered
+      byId('time-clear').hidden = !isFiltered()
       setText(byId('time-words'), wordsOf(bins, selection))
     },
   }

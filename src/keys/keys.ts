@@ -230,7 +230,9 @@ export const keysOf = (
           : await find(keyId, hash, cached !== undefined, address)
       // The duration of this comparison can reveal only the hash, from which a key of 196 random bits cannot be derived.
       if (found?.document.hash !== hash) return { refused: 'unknown' }
-      const { organisation, name, expiresAt, revokedAt, without } = found.document
+      const { organisation, name, expiresAt, revokedAt } = found.document
+      // In one order, however it is stored: cursors and entity tags depend on it.
+      const without = found.document.without?.toSorted()
       const refuse = (refused: Refusal): RefusedKey => ({ refused, keyId, organisation })
       if (found.organisation === undefined) return refuse('organisation_gone')
       if (revokedAt) return refuse('revoked')

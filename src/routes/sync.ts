@@ -73,7 +73,7 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
       const { scope, share } = request
       const { cursor: text, changedSince, perPage, wait, unreadable, answers } = request.query as FeedQuery
       // A copy by a key that sees otherwise would lack fields, or keep them.
-      const binding = [scope.organisation, operationId, sync.stamp, ...(scope.without?.toSorted() ?? [])]
+      const binding = [scope.organisation, operationId, sync.stamp, ...(scope.without ?? [])]
       const feed = { scope, resource }
       const cursorOf = async () => {
         if (text !== undefined) return text === FIRST_CURSOR ? undefined : decodeCursor(binding, text)
