@@ -13,6 +13,7 @@ import { fresh } from './fresh.js'
 import { growth } from './growth.js'
 import { PROCESSES } from './limits.js'
 import { neighbour, neighbourMethod } from './neighbour.js'
+import { overload } from './overload.js'
 import { pinned, stopAll } from './processes.js'
 import {
   besideText,
@@ -79,7 +80,7 @@ const say = (text: string): void => {
 
 const versionOf = (node: string): string => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
 
-const PARTS = ['quick', 'growth', 'neighbour', 'sync', 'attacks', 'fresh', 'exports', 'explore'] as const
+const PARTS = ['quick', 'growth', 'neighbour', 'sync', 'attacks', 'fresh', 'exports', 'explore', 'overload'] as const
 
 const options = () => {
   try {
@@ -93,6 +94,7 @@ const options = () => {
         fresh: { type: 'boolean' },
         exports: { type: 'boolean' },
         explore: { type: 'boolean' },
+        overload: { type: 'boolean' },
         json: { type: 'string' },
         store: { type: 'string' },
         entries: { type: 'string' },
@@ -193,6 +195,11 @@ const run = async (): Promise<Ratios> => {
       ratioTable(ratio),
     )
     return ratio
+  }
+  if (only === 'overload') {
+    print(JSON.stringify(await overload(await prepare(SMALL), 300 * ms, say)))
+    await stopAll()
+    return ratios
   }
   if (only === 'explore') {
     print(exploreTable(await exploreAll([await prepare(50_000), await prepare(100_000)], say)))

@@ -5,6 +5,7 @@ import { openSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { Arrivals, Arrived } from './arrivals.js'
 import type { NeighbourLoad, Received } from './callers.js'
 import { callChild } from './ipc.js'
 import type { Load } from './load.js'
@@ -112,6 +113,12 @@ export const startCallers = () => {
     begin: (load: NeighbourLoad) => callChild<void>(child, 'begin', load),
     end: () => callChild<Received>(child, 'end'),
   }
+}
+
+/** The crowd. */
+export const startCrowd = () => {
+  const child = start(moduleFile('arrivals.js'), {})
+  return { arrive: (load: Arrivals) => callChild<Arrived>(child, 'arrive', load) }
 }
 
 /** The stand-in for the database, which speaks MongoDB's protocol on `port`. */

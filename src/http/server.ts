@@ -5,6 +5,7 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { Server as Listener, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Entrance } from './entrance.js'
 
 /** A connection on which nothing moves for this long is closed: no request arrives, or the caller does not read. */
 const IDLE_MS = 10_000
@@ -18,10 +19,6 @@ const REQUEST_MS = 30_000
 const CHECK_INTERVAL_MS = 5000
 /** How many pipelined requests of a connection may wait. It is closed after the response to the last of them. */
 const MAX_WAITING = 100
-/** How many requests begin in one turn of the event loop. */
-const BEGIN_PER_TURN = 4
-/** For how many turns in a row no request begins because connections arrive. */
-const MOST_TURNS = 64
 /** A server stops listening when no new connection has come for so long and so many turns, or after LONGEST_STOP_MS. */
 const QUIET_MS = 10
 const QUIET_TURNS = 3
@@ -105,36 +102,6 @@ const oneAtATime =
     else entrance.enter(response)
   }
 
-/** Where requests wait for the event loop: a few begin in each turn, and none while connections arrive. */
-class Entrance {
-  /** Whether a connection has arrived in this turn. */
-  isBusy = false
-  /** Whether no request begins at all. */
-  isHeld = false
-  #busyTurns = 0
-  #waiting: ServerResponse[] = []
-
-  constructor(readonly listener: RequestListener) {}
-
-  enter(response: ServerResponse): void {
-    if (this.#waiting.push(response) === 1) setImmediate(this.#next)
-  }
-
-  begin(response: ServerResponse): void {
-    if (!response.req.socket.destroyed) this.listener(response.req, response)
-  }
-
-  #next = (): void => {
-    if (this.isHeld || (this.isBusy && this.#busyTurns < MOST_TURNS)) this.#busyTurns += 1
-    else {
-      this.#busyTurns = 0
-      for (const response of this.#waiting.splice(0, BEGIN_PER_TURN)) this.begin(response)
-    }
-    this.isBusy = false
-    if (this.#waiting.length > 0) setImmediate(this.#next)
-  }
-}
-
 /**
  * Calls back when all responses of a connection are written. If the body of the last request is incomplete, the
  * connection is closed instead, because that request has its response already.
@@ -166,13 +133,13 @@ export const stopListening = async (server: Server): Promise<void> => {
     last = performance.now()
     turns = 0
   })
-  entrance.isHeld = true
+  entrance.hold()
   for (let now = begun; now < begun + LONGEST_STOP_MS; now = performance.now()) {
     if (turns >= QUIET_TURNS && now > last + QUIET_MS) break
     turns += 1
     await nextTurn()
   }
-  entrance.isHeld = false
+  entrance.release()
   // The server's own close() would end connections whose requests are still on their way.
   Listener.prototype.close.call(server)
 }

@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import { callerGone, cutOff, whenOver } from '../http/caller.js'
+import { lateRequests } from '../http/entrance.js'
 import { problem, retryLater } from '../http/problems.js'
 import { Budget } from '../limits/budget.js'
 import { FairQueue, type Leave } from '../limits/fair-queue.js'
@@ -330,10 +331,10 @@ export const admissionPlugin = fp(
       return setTimeout(() => cutOff(raw.req), ms)
     }
 
-    // Whatever makes the service slow, such as the database, makes requests wait. A key of which they wait for long is refused
-    // before anything is done for it. The connection is kept: it costs more to make a new one.
-    app.addHook('onRequest', ({ scope }, _reply, next) => {
-      const isLong = limits.small.waitOf(scope.keyId) > waitMs * PART_OF_WAIT
+    // Whatever makes the service slow makes requests wait, for the event loop or for their turn. A key of which they wait for
+    // long is refused before anything is done for it. The connection is kept: it costs more to make a new one.
+    app.addHook('onRequest', ({ raw, scope }, _reply, next) => {
+      const isLong = lateRequests.has(raw) || limits.small.waitOf(scope.keyId) > waitMs * PART_OF_WAIT
       next(isLong ? problem('overloaded', REFUSAL, { headers: retryLater() }) : undefined)
     })
 

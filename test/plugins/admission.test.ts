@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import Fastify, { type FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
+import { lateRequests } from '../../src/http/entrance.js'
 import { admissionPlugin } from '../../src/plugins/admission.js'
 import { problemsPlugin } from '../../src/plugins/problems.js'
 import { StoreUnavailable } from '../../src/store/store.js'
@@ -21,7 +22,7 @@ const served = async (
     authenticate = async () => {},
     ...options
   }: Partial<Parameters<typeof admissionPlugin>[1]> & {
-    authenticate?: () => Promise<void>
+    authenticate?: (request: FastifyRequest) => Promise<void>
   } = {},
 ) => {
   const app = Fastify({ forceCloseConnections: true })
@@ -32,7 +33,7 @@ const served = async (
     app.addHook('onRequest', async (request) => {
       const { key } = request.params as { key: string }
       request.scope = { organisationName: 'Test', keyName: 'Test', expiresAt: undefined, keyId: key, organisation: key }
-      await authenticate()
+      await authenticate(request)
     })
   }
   await app.register(problemsPlugin)
@@ -225,6 +226,17 @@ t.test(
     clearInterval(end)
   },
 )
+
+t.test('a late request is refused before its handler runs', async (t) => {
+  const authenticate = async ({ url, raw }: FastifyRequest) => {
+    if (url === '/a?late') lateRequests.add(raw)
+  }
+  const { begun, get } = await served(t, () => ({}), { authenticate })
+  t.equal((await get('/a')).statusCode, 200)
+  const late = await get('/a?late')
+  t.match([late.statusCode, late.json().code, late.headers['retry-after']], [503, 'overloaded', /^[1-5]$/])
+  t.same(begun, ['/a'])
+})
 
 t.test('when one request finds that the database cannot be reached, all that wait fail', async (t) => {
   const go = new EventEmitter()

@@ -84,6 +84,9 @@ t.test('a parameter that the format does not have is refused, and so is an unkno
     status: 400,
     errors: [{ in: 'path', name: 'format', allowed: ['ndjson', 'csv', 'parquet'] }],
   })
+  for (const format of ['__proto__', 'constructor']) {
+    t.match((await get(`/v1/exports/users.${format}`, A)).json(), { status: 400, errors: [{ name: 'format' }] }, format)
+  }
   t.match((await get('/v1/exports/users.csv?page=2', A)).json(), { status: 400, code: 'invalid_parameter' })
   t.match((await get('/v1/exports/users.csv', A, { headers: { accept: 'text/html' } })).json(), {
     status: 406,

@@ -1,0 +1,89 @@
+// Where requests wait for the event loop: a few begin in each turn, and none while connections arrive. So the turns stay
+// short however many callers there are. Callers with different credentials take turns.
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+
+/** How many requests begin in one turn of the event loop. */
+const BEGIN_PER_TURN = 4
+/** For how many turns in a row no request begins because connections arrive. */
+const MOST_TURNS = 64
+/** While the first request with some credentials has waited for longer, those that come after it are late. */
+const LATE_MS = 500
+/** How many late requests begin in a turn besides, since refusing them is little work. */
+const LATE_PER_TURN = 16
+
+interface Waiting {
+  readonly response: ServerResponse
+  since: number
+}
+
+/** Requests that are to be refused, because more arrive with their credentials than the process can handle. */
+export const lateRequests = new WeakSet<IncomingMessage>()
+
+export class Entrance {
+  /** Whether a connection has arrived in this turn. */
+  isBusy = false
+  #isHeld = false
+  #busyTurns = 0
+  /** The credentials whose requests wait, in the order of their turns. Who makes some up only shares with more others. */
+  readonly #waiting = new Map<string, Waiting[]>()
+  readonly #late: ServerResponse[] = []
+  #isLooking = false
+
+  constructor(
+    readonly listener: RequestListener,
+    readonly lateMs = LATE_MS,
+  ) {}
+
+  enter(response: ServerResponse): void {
+    const { authorization = '' } = response.req.headers
+    const since = performance.now()
+    const others = this.#waiting.get(authorization)
+    if (others === undefined) this.#waiting.set(authorization, [{ response, since }])
+    else if (this.#isHeld || since - (others[0] as Waiting).since < this.lateMs) others.push({ response, since })
+    else this.#late.push(response)
+    if (!this.#isLooking) setImmediate(this.#next)
+    this.#isLooking = true
+  }
+
+  begin(response: ServerResponse): void {
+    if (!response.req.socket.destroyed) this.listener(response.req, response)
+  }
+
+  /** Lets no request begin until release() is called. The time until then makes none late. */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  release(): void {
+    this.#isHeld = false
+    const since = performance.now()
+    for (const waiting of [...this.#waiting.values()].flat()) waiting.since = since
+  }
+
+  readonly #next = (): void => {
+    if (this.#isHeld || (this.isBusy && this.#busyTurns < MOST_TURNS)) this.#busyTurns += 1
+    else {
+      this.#busyTurns = 0
+      this.#beginSome()
+    }
+    this.isBusy = false
+    this.#isLooking = this.#waiting.size + this.#late.length > 0
+    if (this.#isLooking) setImmediate(this.#next)
+  }
+
+  #beginSome(): void {
+    for (const response of this.#late.splice(0, LATE_PER_TURN)) {
+      lateRequests.add(response.req)
+      this.begin(response)
+    }
+    let begun = 0
+    for (const [credentials, requests] of this.#waiting) {
+      if (begun++ === BEGIN_PER_TURN) return
+      const { response } = requests.shift() as Waiting
+      this.#waiting.delete(credentials)
+      // Its next request waits behind those of all others. A loop over a map comes to what is added meanwhile.
+      if (requests.length > 0) this.#waiting.set(credentials, requests)
+      this.begin(response)
+    }
+  }
+}
