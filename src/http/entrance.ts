@@ -34,6 +34,11 @@ export class Entrance {
     readonly lateMs = LATE_MS,
   ) {}
 
+  /** How many requests wait. */
+  get waiting(): number {
+    return [...this.#waiting.values()].reduce((sum, requests) => sum + requests.length, this.#late.length)
+  }
+
   enter(response: ServerResponse): void {
     const { authorization = '' } = response.req.headers
     const since = performance.now()

@@ -43,6 +43,9 @@ interface Options {
   idleMs?: number
 }
 
+/** How many requests of a server wait for the event loop. */
+export const waitingForLoop = (server: Server): number => entrances.get(server)?.waiting ?? 0
+
 /** @param listener handles a request */
 export const httpServer = (
   listener: RequestListener,

@@ -75,6 +75,11 @@ export const catalogue = {
     meaning: 'Documents that were read from the database, without those that they refer to.',
     labels: ['db.collection.name'],
   },
+  'field_data.entrance.waiting': {
+    kind: 'gauge',
+    unit: '{request}',
+    meaning: 'Requests that wait for the event loop, before any of their durations is measured.',
+  },
   'field_data.queue.running': {
     kind: 'gauge',
     unit: '{request}',

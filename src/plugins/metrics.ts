@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { wasSent, whenOver } from '../http/caller.js'
+import { waitingForLoop } from '../http/server.js'
 import type { Metrics } from '../metrics/catalogue.js'
 import type { KeptTotals } from '../store/store.js'
 
@@ -13,6 +14,7 @@ export const metricsPlugin = fp(
   async (app: FastifyInstance, { metrics, keptTotals }: { metrics: Metrics } & KeptTotals) => {
     let active = 0
     metrics.observe('http.server.active_requests', () => active)
+    metrics.observe('field_data.entrance.waiting', () => waitingForLoop(app.server))
     metrics.observe('field_data.totals.kept', () => keptTotals().kept)
     metrics.observe('field_data.totals.age', () => seconds(keptTotals().oldestMs))
 

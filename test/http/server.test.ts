@@ -1,10 +1,10 @@
 // The HTTP server alone: one request of a connection at a time, and idle connections are closed.
 import { EventEmitter, once } from 'node:events'
-import type { RequestListener } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { httpServer, stopListening } from '../../src/http/server.js'
+import { httpServer, stopListening, waitingForLoop } from '../../src/http/server.js'
 import { getRequest, LAST, neverRead, send, statusesIn } from '../support/sockets.js'
 
 const serve = async (
@@ -117,10 +117,12 @@ t.test('at the limit, connections without a request are closed', async (t) => {
 t.test('a few requests begin in each turn of the event loop, and urgent ones before them', async (t) => {
   const begun: { url: string | undefined; turn: number }[] = []
   let turn = 0
+  let mostWaiting = 0
   const { server, port } = await serve(
     t,
     ({ url }, response) => {
       begun.push({ url, turn })
+      mostWaiting = Math.max(mostWaiting, waitingForLoop(server))
       response.end()
     },
     { urgentPath: '/urgent' },
@@ -141,6 +143,9 @@ t.test('a few requests begin in each turn of the event loop, and urgent ones bef
   await Promise.all(ended)
   clearImmediate(immediate)
   t.equal(begun.length, 21)
+  t.ok(mostWaiting >= 16)
+  t.equal(waitingForLoop(server), 0)
+  t.equal(waitingForLoop(createServer()), 0, 'another server has no such line')
   t.not(begun.at(-1)?.url, '/urgent')
   const others = begun.filter(({ url }) => url === '/')
   for (const each of others) t.ok(others.filter(({ turn }) => turn === each.turn).length <= 4, `turn ${each.turn}`)

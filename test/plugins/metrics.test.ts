@@ -77,6 +77,7 @@ t.test('a request whose caller has left is aborted, and keeps its place until it
   const running = async () => (await lines('field_data_queue_running{queue="small"}')).join()
   while (!(await running()).endsWith(' 1')) await setImmediate()
   t.same(await lines('http_server_active_requests '), ['http_server_active_requests 1'])
+  t.same(await lines('field_data_entrance_waiting '), ['field_data_entrance_waiting 0'])
   socket.destroy()
   while ((await lines('http_server_active_requests ')).join() !== 'http_server_active_requests 0') await setImmediate()
   t.same(await lines('http_server_request_duration_seconds'), [
