@@ -1,0 +1,162 @@
+// Callers of the service that ask again and again, each over a connection of its own that it keeps, with a pause between, and
+// compare each body with the same one taken before.
+import { Agent, get } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
+
+/** A key and what is asked with it. A path that is named twice is asked twice as often. */
+export interface Asked {
+  readonly key: string
+  readonly paths: readonly string[]
+}
+
+/** One request. Times are in milliseconds. */
+export interface Call {
+  readonly path: string
+  /** Undefined if the connection failed without a response. */
+  readonly status: number | undefined
+  readonly type?: string | undefined
+  readonly retryAfter?: string | undefined
+  /** The code of a problem. */
+  readonly code?: string | undefined
+  /** Why the connection failed. With a status, the response had begun and was broken off. */
+  readonly error?: string | undefined
+  /** The beginning of a body that is not as the reference. */
+  readonly wrong?: string | undefined
+  /** When it was first sent, by `performance.now()`, and how long it took with all its tries. */
+  readonly at: number
+  readonly took: number
+  /** The errors of the tries before this one. */
+  readonly retried: readonly string[]
+}
+
+export interface Options {
+  readonly connections: number
+  /** The pause of a connection after a response, on average. It differs, so that callers do not ask together. */
+  readonly pauseMs: number
+  /** How often a request is sent again whose connection failed. */
+  readonly retries?: number
+  /** After this long a request counts as hung, and fails. */
+  readonly hungMs?: number
+}
+
+const HUNG = 'it hung'
+const RETRY_MS = 200
+const SHOWN = 300
+const OK = 200
+
+/** What must be the same each time. Of a feed, the cursor is not. */
+const constantPartOf = (path: string, body: string): string =>
+  path.startsWith('/v1/sync/') ? body.slice(0, body.lastIndexOf('"_metadata"')) : body
+
+const codeIn = (body: string): string | undefined => {
+  try {
+    return JSON.parse(body).code
+  } catch {
+    return undefined
+  }
+}
+
+type Sent = Pick<Call, 'status' | 'type' | 'retryAfter' | 'error'> & { readonly body: string }
+
+const send = (url: string, key: string, agent: Agent | undefined, hungMs: number): Promise<Sent> =>
+  new Promise((resolve) => {
+    let head: Omit<Sent, 'body'> = { status: undefined }
+    let body = ''
+    const fail = ({ message, name }: Error) =>
+      resolve({ ...head, body, error: name === 'AbortError' ? HUNG : message || name })
+    const signal = AbortSignal.timeout(hungMs)
+    get(url, { ...(agent && { agent }), signal, headers: { authorization: `Bearer ${key}` } }, (response) => {
+      const { statusCode: status, headers } = response
+      head = { status, type: headers['content-type'], retryAfter: headers['retry-after'] }
+      response
+        .setEncoding('utf8')
+        .on('data', (chunk) => {
+          body += chunk
+        })
+        .on('end', () => resolve({ ...head, body }))
+        .on('error', fail)
+    }).on('error', fail)
+  })
+
+/** The right body of each path of each key. */
+export type References = ReadonlyMap<string, string>
+
+const nameOf = (key: string, path: string) => `${key} ${path}`
+
+/** Asks for each path once. Callers at other URLs get the same bodies if the services have the same PUBLIC_URL. */
+export const takeReferences = async (url: string, asked: readonly Asked[], hungMs = 60_000): Promise<References> => {
+  const references = new Map<string, string>()
+  for (const { key, paths } of asked) {
+    for (const path of new Set(paths)) {
+      const { status, error, body } = await send(url + path, key, undefined, hungMs)
+      if (status !== OK || error !== undefined) throw new Error(`${path}: ${status} ${error ?? body.slice(0, SHOWN)}`)
+      references.set(nameOf(key, path), constantPartOf(path, body))
+    }
+  }
+  return references
+}
+
+/** The callers of one load. */
+export class Callers {
+  /** All requests that have ended, in the order of their ends. */
+  readonly calls: Call[] = []
+  readonly #stopped = new AbortController()
+  readonly #running: Promise<unknown>
+
+  /** Starts them. They share the URLs and the keys evenly, and begin one after the other within a pause. */
+  constructor(
+    readonly urls: readonly string[],
+    readonly asked: readonly Asked[],
+    readonly references: References,
+    readonly options: Options,
+  ) {
+    this.#running = Promise.all(Array.from({ length: options.connections }, (_, number) => this.#run(number)))
+  }
+
+  /** Waits until all requests have ended that were sent already. */
+  async stop(): Promise<readonly Call[]> {
+    this.#stopped.abort()
+    await this.#running
+    return this.calls
+  }
+
+  async #run(number: number): Promise<void> {
+    const { urls, asked, options } = this
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const { signal } = this.#stopped
+    const pause = (ms: number) => setTimeout(ms, undefined, { signal }).catch(() => {})
+    const { key, paths } = asked[number % asked.length] as Asked
+    const url = urls[Math.floor(number / asked.length) % urls.length] as string
+    await pause(Math.random() * options.pauseMs)
+    for (let n = number; !signal.aborted; n++) {
+      this.calls.push(await this.#ask(url, key, paths[n % paths.length] as string, agent))
+      await pause(options.pauseMs * (0.5 + Math.random()))
+    }
+    agent.destroy()
+  }
+
+  async #ask(url: string, key: string, path: string, agent: Agent): Promise<Call> {
+    const { retries = 0, hungMs = 60_000 } = this.options
+    const at = performance.now()
+    const retried: string[] = []
+    for (;;) {
+      const { body, ...sent } = await send(url + path, key, agent, hungMs)
+      if (sent.error !== undefined && sent.error !== HUNG && retried.length < retries) {
+        retried.push(sent.error)
+        await setTimeout(RETRY_MS)
+        continue
+      }
+      const isWhole = sent.error === undefined
+      const isRight = constantPartOf(path, body) === this.references.get(nameOf(key, path))
+      return {
+        path,
+        ...sent,
+        ...(isWhole && sent.status !== OK && { code: codeIn(body) }),
+        ...(isWhole && sent.status === OK && !isRight && { wrong: body.slice(0, SHOWN) }),
+        at,
+        took: performance.now() - at,
+        retried,
+      }
+    }
+  }
+}
