@@ -1,11 +1,12 @@
 // Callers of the service that ask again and again, each over a connection of its own that it keeps, with a pause between, and
 // compare each body with the same one taken before.
+import { setMaxListeners } from 'node:events'
 import { Agent, get } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 
-/** A key and what is asked with it. A path that is named twice is asked twice as often. */
+/** What is asked with keys that see the same. A path that is named twice is asked twice as often. */
 export interface Asked {
-  readonly key: string
+  readonly keys: readonly string[]
   readonly paths: readonly string[]
 }
 
@@ -78,19 +79,19 @@ const send = (url: string, key: string, agent: Agent | undefined, hungMs: number
     }).on('error', fail)
   })
 
-/** The right body of each path of each key. */
-export type References = ReadonlyMap<string, string>
-
-const nameOf = (key: string, path: string) => `${key} ${path}`
+/** The right body of each path, for each of those who ask. */
+export type References = ReadonlyMap<Asked, ReadonlyMap<string, string>>
 
 /** Asks for each path once. Callers at other URLs get the same bodies if the services have the same PUBLIC_URL. */
 export const takeReferences = async (url: string, asked: readonly Asked[], hungMs = 60_000): Promise<References> => {
-  const references = new Map<string, string>()
-  for (const { key, paths } of asked) {
-    for (const path of new Set(paths)) {
-      const { status, error, body } = await send(url + path, key, undefined, hungMs)
+  const references = new Map<Asked, Map<string, string>>()
+  for (const each of asked) {
+    const bodies = new Map<string, string>()
+    references.set(each, bodies)
+    for (const path of new Set(each.paths)) {
+      const { status, error, body } = await send(url + path, each.keys[0] as string, undefined, hungMs)
       if (status !== OK || error !== undefined) throw new Error(`${path}: ${status} ${error ?? body.slice(0, SHOWN)}`)
-      references.set(nameOf(key, path), constantPartOf(path, body))
+      bodies.set(path, constantPartOf(path, body))
     }
   }
   return references
@@ -103,13 +104,14 @@ export class Callers {
   readonly #stopped = new AbortController()
   readonly #running: Promise<unknown>
 
-  /** Starts them. They share the URLs and the keys evenly, and begin one after the other within a pause. */
+  /** Starts them. They share the keys and the URLs evenly, and begin one after the other within a pause. */
   constructor(
     readonly urls: readonly string[],
     readonly asked: readonly Asked[],
     readonly references: References,
     readonly options: Options,
   ) {
+    setMaxListeners(0, this.#stopped.signal)
     this.#running = Promise.all(Array.from({ length: options.connections }, (_, number) => this.#run(number)))
   }
 
@@ -125,29 +127,31 @@ export class Callers {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const { signal } = this.#stopped
     const pause = (ms: number) => setTimeout(ms, undefined, { signal }).catch(() => {})
-    const { key, paths } = asked[number % asked.length] as Asked
-    const url = urls[Math.floor(number / asked.length) % urls.length] as string
+    const groups = asked.flatMap((group) => group.keys.map((key) => ({ key, group })))
+    const { key, group } = groups[number % groups.length] as (typeof groups)[number]
+    const base = urls[Math.floor(number / groups.length) % urls.length] as string
     await pause(Math.random() * options.pauseMs)
     for (let n = number; !signal.aborted; n++) {
-      this.calls.push(await this.#ask(url, key, paths[n % paths.length] as string, agent))
+      const path = group.paths[n % group.paths.length] as string
+      this.calls.push(await this.#ask(base, key, path, this.references.get(group)?.get(path), agent))
       await pause(options.pauseMs * (0.5 + Math.random()))
     }
     agent.destroy()
   }
 
-  async #ask(url: string, key: string, path: string, agent: Agent): Promise<Call> {
+  async #ask(base: string, key: string, path: string, right: string | undefined, agent: Agent): Promise<Call> {
     const { retries = 0, hungMs = 60_000 } = this.options
     const at = performance.now()
     const retried: string[] = []
     for (;;) {
-      const { body, ...sent } = await send(url + path, key, agent, hungMs)
+      const { body, ...sent } = await send(base + path, key, agent, hungMs)
       if (sent.error !== undefined && sent.error !== HUNG && retried.length < retries) {
         retried.push(sent.error)
         await setTimeout(RETRY_MS)
         continue
       }
       const isWhole = sent.error === undefined
-      const isRight = constantPartOf(path, body) === this.references.get(nameOf(key, path))
+      const isRight = constantPartOf(path, body) === right
       return {
         path,
         ...sent,
