@@ -1,4 +1,4 @@
-// Callers of the service that ask again and again, each over a connection of its own that it keeps, with a pause between, and
+// Callers of the service that ask again and again, each over a connection of its own, with a pause between, and
 // compare each body with the same one taken before.
 import { setMaxListeners } from 'node:events'
 import { Agent, get } from 'node:http'
@@ -38,6 +38,10 @@ export interface Options {
   readonly retries?: number
   /** After this long a request counts as hung, and fails. */
   readonly hungMs?: number
+  /** Whether each request has a connection of its own. */
+  readonly isNew?: boolean
+  /** How long they wait before they read on after each chunk of a body. */
+  readonly readPauseMs?: number
 }
 
 const HUNG = 'it hung'
@@ -59,7 +63,12 @@ const codeIn = (body: string): string | undefined => {
 
 type Sent = Pick<Call, 'status' | 'type' | 'retryAfter' | 'error'> & { readonly body: string }
 
-const send = (url: string, key: string, agent: Agent | undefined, hungMs: number): Promise<Sent> =>
+const send = (
+  url: string,
+  key: string,
+  agent: Agent | undefined,
+  { hungMs = 60_000, readPauseMs = 0 }: Partial<Options> = {},
+): Promise<Sent> =>
   new Promise((resolve) => {
     let head: Omit<Sent, 'body'> = { status: undefined }
     let body = ''
@@ -73,6 +82,9 @@ const send = (url: string, key: string, agent: Agent | undefined, hungMs: number
         .setEncoding('utf8')
         .on('data', (chunk) => {
           body += chunk
+          if (readPauseMs === 0) return
+          response.pause()
+          setTimeout(readPauseMs).then(() => response.resume())
         })
         .on('end', () => resolve({ ...head, body }))
         .on('error', fail)
@@ -83,13 +95,13 @@ const send = (url: string, key: string, agent: Agent | undefined, hungMs: number
 export type References = ReadonlyMap<Asked, ReadonlyMap<string, string>>
 
 /** Asks for each path once. Callers at other URLs get the same bodies if the services have the same PUBLIC_URL. */
-export const takeReferences = async (url: string, asked: readonly Asked[], hungMs = 60_000): Promise<References> => {
+export const takeReferences = async (url: string, asked: readonly Asked[]): Promise<References> => {
   const references = new Map<Asked, Map<string, string>>()
   for (const each of asked) {
     const bodies = new Map<string, string>()
     references.set(each, bodies)
     for (const path of new Set(each.paths)) {
-      const { status, error, body } = await send(url + path, each.keys[0] as string, undefined, hungMs)
+      const { status, error, body } = await send(url + path, each.keys[0] as string, undefined)
       if (status !== OK || error !== undefined) throw new Error(`${path}: ${status} ${error ?? body.slice(0, SHOWN)}`)
       bodies.set(path, constantPartOf(path, body))
     }
@@ -124,7 +136,7 @@ export class Callers {
 
   async #run(number: number): Promise<void> {
     const { urls, asked, options } = this
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const agent = new Agent({ keepAlive: !options.isNew, maxSockets: 1 })
     const { signal } = this.#stopped
     const pause = (ms: number) => setTimeout(ms, undefined, { signal }).catch(() => {})
     const groups = asked.flatMap((group) => group.keys.map((key) => ({ key, group })))
@@ -140,11 +152,11 @@ export class Callers {
   }
 
   async #ask(base: string, key: string, path: string, right: string | undefined, agent: Agent): Promise<Call> {
-    const { retries = 0, hungMs = 60_000 } = this.options
+    const { retries = 0 } = this.options
     const at = performance.now()
     const retried: string[] = []
     for (;;) {
-      const { body, ...sent } = await send(base + path, key, agent, hungMs)
+      const { body, ...sent } = await send(base + path, key, agent, this.options)
       if (sent.error !== undefined && sent.error !== HUNG && retried.length < retries) {
         retried.push(sent.error)
         await setTimeout(RETRY_MS)
