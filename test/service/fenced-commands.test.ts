@@ -85,8 +85,8 @@ const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
   },
   'docs/scaling.md: defaults': {
     why: 'it needs HAProxy',
-    file: 'docs/scaling.md',
-    says: 'two instances, HAProxy',
+    file: 'test/support/haproxy.ts',
+    says: "readFileSync('docs/scaling.md'",
   },
   'docs/architecture.md: src': {
     why: 'it is a drawing of the rooms',

@@ -1,0 +1,172 @@
+// Restarts under load. Behind HAProxy one of two instances at a time is told to stop, or killed, and started again; then one
+// without a proxy is told to stop. RESTARTS says how often each. With the delay of docs/scaling.md a stop takes seven seconds.
+import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { keysOf } from '../../src/keys/keys.js'
+import { type Call, Callers, type Options, takeReferences } from '../support/callers.js'
+import { isWithoutProxy, shutdownDelayMs, startProxy } from '../support/haproxy.js'
+import { freePort, printed, type Started, startProgram } from '../support/process.js'
+import { databaseOn } from '../support/store.js'
+import { A, a } from '../support/tenants.js'
+
+const server = process.env.TEST_MONGODB_URI
+const RESTARTS = Number(process.env.RESTARTS)
+const ENTRIES = 20_000
+/** More keys than one, since a key has few large pages at once. */
+const KEYS = 4
+const SETTLE_MS = 1000
+/** Between two kills, so that a retry has the time to end. */
+const BETWEEN_KILLS_MS = 3000
+
+const isSkipped = server === undefined || isWithoutProxy || !RESTARTS
+const options = {
+  skip: isSkipped ? 'TEST_MONGODB_URI, HAPROXY_PATH and RESTARTS are not all set' : false,
+  timeout: (RESTARTS * 40 + 120) * 1000,
+}
+
+/** Data, and a function that starts an instance. */
+const prepare = async (t: Test) => {
+  const { uri, store } = await databaseOn(t, String(server))
+  const now = new Date()
+  await store.insert('organisations', [{ _id: A, name: 'A', createdAt: now, updatedAt: now }])
+  for (let i = 0; i < ENTRIES; i += 1000) {
+    await store.insert(
+      'entries',
+      Array.from({ length: 1000 }, (_, n) => a.entry(1, { _id: `e${String(i + n).padStart(5, '0')}` })),
+    )
+  }
+  const issue = () => keysOf(store, () => {}).issue({ organisation: A, name: 'Test' })
+  const keys = await Promise.all(Array.from({ length: KEYS }, issue))
+  const start = async (port: number | undefined, delayMs = 0): Promise<Started> => {
+    const settings = {
+      ...{ PORT: String(port), PUBLIC_URL: 'http://127.0.0.1', LOG_LEVEL: 'warn', SHUTDOWN_DELAY_MS: String(delayMs) },
+      ...{ MONGODB_URI: uri, ENSURE_INDEXES: 'false', SYNC_SETTLE_MS: String(SETTLE_MS) },
+    }
+    const child = startProgram(t, 'src/server.ts', { settings })
+    await printed(child, /field-data-api on http/)
+    return child
+  }
+  return { keys, start }
+}
+
+/** The callers of a URL: what they ask while something happens. */
+const callersOf = async (url: string, keys: readonly string[]) => {
+  await setTimeout(2 * SETTLE_MS)
+  const headers = { authorization: `Bearer ${keys[0]}` }
+  const response = await fetch(`${url}/v1/sync/entries?changedSince=${new Date().toISOString()}`, { headers })
+  const { nextCursor } = ((await response.json()) as { _metadata: { nextCursor: string } })._metadata
+  const pages = ['/v1/entries?perPage=50', '/v1/entries/e00007', '/v1/sync/entries?perPage=20&cursor=*']
+  const mixture = { keys, paths: [...pages, '/v1/exports/entries.ndjson?idTo=e00099'] }
+  const feeds = { keys, paths: [`/v1/sync/entries?cursor=${nextCursor}&wait=5`] }
+  const files = { keys, paths: ['/v1/exports/entries.csv'] }
+  const references = await takeReferences(url, [mixture, feeds, files])
+  return async (retries: number, work: () => Promise<void>): Promise<Call[]> => {
+    const begin = (asked: typeof mixture, options: Omit<Options, 'pauseMs'>) =>
+      new Callers([url], [asked], references, { retries, pauseMs: 100, ...options })
+    const callers = [
+      begin(mixture, { connections: 8 }),
+      begin(mixture, { connections: 8, isNew: true }),
+      begin(feeds, { connections: 8 }),
+      // They take seconds to read the file, so that a restart finds it half sent.
+      begin(files, { connections: 4, readPauseMs: 5 }),
+    ]
+    await work()
+    return (await Promise.all(callers.map((each) => each.stop()))).flat()
+  }
+}
+
+/** Sends a signal to an instance and waits until it has ended. */
+const end = async (service: Started | undefined, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
+  const ended = once(service as Started, 'exit')
+  service?.kill(signal)
+  await ended
+}
+
+/** How often each text is in a list. */
+const counted = (texts: readonly string[]): string => {
+  const counts = new Map<string, number>()
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
+  return JSON.stringify(Object.fromEntries(counts))
+}
+
+/** What has failed, in a line each. */
+const failuresOf = (calls: readonly Call[]): string[] =>
+  calls
+    .filter(({ status, error, wrong }) => status !== 200 || error !== undefined || wrong !== undefined)
+    .map(({ path, status, code, error, wrong, took, retried }) =>
+      [path.split('cursor=')[0], status, code, error, wrong, `${Math.round(took)} ms`, ...retried].join(' '),
+    )
+
+t.test('restarts behind a proxy', options, async (t) => {
+  const { keys, start } = await prepare(t)
+  const ports = [await freePort(), await freePort()]
+  const services = await Promise.all(ports.map((port) => start(port, shutdownDelayMs)))
+  const proxy = await startProxy(t, ports)
+  const callsDuring = await callersOf(proxy.url, keys)
+
+  await t.test('no request fails when instances are told to stop', async (t) => {
+    let underWay = 0
+    const calls = await callsDuring(0, async () => {
+      for (let n = 0; n < RESTARTS; n++) {
+        const i = n % 2
+        const ended = end(services[i], 'SIGTERM')
+        await proxy.until(i, 'DOWN')
+        underWay += (await proxy.instances())[i]?.active ?? 0
+        await ended
+        services[i] = await start(ports[i], shutdownDelayMs)
+        await proxy.until(i, 'UP')
+      }
+    })
+    const failures = failuresOf(calls)
+    t.comment(`${RESTARTS} restarts by SIGTERM: ${calls.length} requests, ${failures.length} failed;
+    ${underWay} were under way on instances when the proxy took these out`)
+    t.same(failures, [])
+    const retries = (await proxy.instances()).map(({ retries }) => retries)
+    t.comment(`retried by the proxy: ${retries.join(' and ')}`)
+    t.ok(underWay > 0)
+  })
+
+  await t.test('what breaks when instances are killed is mended by the proxy, or by a retry', async (t) => {
+    const calls = await callsDuring(3, async () => {
+      for (let n = 0; n < RESTARTS; n++) {
+        const i = n % 2
+        await end(services[i], 'SIGKILL')
+        services[i] = await start(ports[i], shutdownDelayMs)
+        await proxy.until(i, 'UP')
+        await setTimeout(BETWEEN_KILLS_MS)
+      }
+    })
+    const failures = failuresOf(calls)
+    const retried = calls.filter(({ retried }) => retried.length > 0)
+    const twice = retried.filter(({ retried }) => retried.length > 1)
+    t.comment(`${RESTARTS} restarts by SIGKILL: ${calls.length} requests, ${failures.length} failed;
+    ${retried.length} retried: ${counted(retried.map(({ retried }) => retried[0] as string))}, ${twice.length} of them more than once`)
+    const instances = await proxy.instances()
+    t.comment(
+      `retried by the proxy: ${instances.map(({ retries, redispatches }) => `${retries}, ${redispatches}`).join(' and ')}`,
+    )
+    t.same(failures, [])
+    t.ok(retried.length > 0)
+  })
+})
+
+t.test('restarts without a proxy', options, async (t) => {
+  const { keys, start } = await prepare(t)
+  const port = await freePort()
+  let service = await start(port)
+  const callsDuring = await callersOf(`http://127.0.0.1:${port}`, keys)
+  const calls = await callsDuring(0, async () => {
+    for (let n = 0; n < RESTARTS; n++) {
+      await setTimeout(1000)
+      await end(service, 'SIGTERM')
+      service = await start(port)
+    }
+  })
+  // In between, nothing listens.
+  const isRefused = ({ error }: Call) => error?.includes('ECONNREFUSED')
+  const failures = failuresOf(calls.filter((call) => !isRefused(call)))
+  t.comment(`${RESTARTS} restarts without a proxy: ${calls.length} requests, ${calls.filter(isRefused).length} refused,
+  ${failures.length} failed otherwise`)
+  t.same(failures, [])
+})
