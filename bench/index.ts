@@ -12,6 +12,7 @@ import { besideExports, exportMethod, exportsOf } from './exports.js'
 import { fresh } from './fresh.js'
 import { growth } from './growth.js'
 import { PROCESSES } from './limits.js'
+import { metricsCost } from './metrics.js'
 import { neighbour, neighbourMethod } from './neighbour.js'
 import { overload } from './overload.js'
 import { pinned, stopAll } from './processes.js'
@@ -24,6 +25,7 @@ import {
   growthTables,
   neighbourTable,
   nodeTable,
+  overloadText,
   planText,
   ratioTable,
   surroundings,
@@ -34,7 +36,7 @@ import { COMPARED, type Ratios, ROUNDS } from './rounds.js'
 import { sync, syncMethod } from './sync.js'
 
 const usage = `Usage:
-  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh | --exports | --explore] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
+  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh | --exports | --explore | --overload | --metrics] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
   npm run bench -- --store embedded [--entries 10000]
 
 Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs the MongoDB server of
@@ -51,6 +53,9 @@ and bench-neighbours there, and keeps them. Without options and without a server
   --exports    measures only what exports of the largest database cost; writes no report
   --explore    measures only how the page /explore does in Chromium with 50,000 and 100,000 entries; writes no report, and
                needs the database bench-50000 besides
+  --overload   measures only what becomes of four times the load that two instances can serve, behind the HAProxy that
+               HAPROXY_PATH names; writes no report
+  --metrics    measures only the processor time of a request with metrics against without; writes no report
   --sync       measures only what keeping a copy of the largest database costs; writes no report
   --json       writes the ratios that have a goal to a file
   --store      mongo or embedded
@@ -80,7 +85,18 @@ const say = (text: string): void => {
 
 const versionOf = (node: string): string => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
 
-const PARTS = ['quick', 'growth', 'neighbour', 'sync', 'attacks', 'fresh', 'exports', 'explore', 'overload'] as const
+const PARTS = [
+  'quick',
+  'growth',
+  'neighbour',
+  'sync',
+  'attacks',
+  'fresh',
+  'exports',
+  'explore',
+  'overload',
+  'metrics',
+] as const
 
 const options = () => {
   try {
@@ -95,6 +111,7 @@ const options = () => {
         exports: { type: 'boolean' },
         explore: { type: 'boolean' },
         overload: { type: 'boolean' },
+        metrics: { type: 'boolean' },
         json: { type: 'string' },
         store: { type: 'string' },
         entries: { type: 'string' },
@@ -197,9 +214,16 @@ const run = async (): Promise<Ratios> => {
     return ratio
   }
   if (only === 'overload') {
-    print(JSON.stringify(await overload(await prepare(SMALL), 300 * ms, say)))
+    const overloaded = await overload(await prepare(SMALL), 300 * ms, say)
     await stopAll()
-    return ratios
+    print(overloadText(overloaded), ratioTable(overloaded.ratios))
+    return overloaded.ratios
+  }
+  if (only === 'metrics') {
+    const costs = await metricsCost(await prepare(SMALL), 10 * ms, say)
+    await stopAll()
+    print(ratioTable(costs))
+    return costs
   }
   if (only === 'explore') {
     print(exploreTable(await exploreAll([await prepare(50_000), await prepare(100_000)], say)))

@@ -47,16 +47,23 @@ interface Surroundings {
   node?: string | undefined
   /** Makes the service count the total for every request, instead of keeping it for a while. */
   countsAlways?: boolean
+  /** Without it there are no metrics. */
+  metricsPort?: number | undefined
 }
 
 /** Starts the service as it is deployed: with its log, API keys and all plugins. */
 export const startService = (
   { key }: Pick<Database, 'key'>,
-  { uri, core, node, countsAlways = false }: Surroundings,
+  { uri, core, node, countsAlways = false, metricsPort }: Surroundings,
 ): Promise<Server> => {
   const env = { MONGODB_URI: uri, LOG_LEVEL: 'info', QUERY_TIMEOUT_MS: '120000' }
   const always: Record<string, string> = countsAlways ? { TOTAL_MAX_AGE_MS: '0' } : {}
-  return startServer('../src/server.js', { env: { ...env, ...always }, core, node }, { authorization: `Bearer ${key}` })
+  const metrics: Record<string, string> = metricsPort === undefined ? {} : { METRICS_PORT: String(metricsPort) }
+  return startServer(
+    '../src/server.js',
+    { env: { ...env, ...always, ...metrics }, core, node },
+    { authorization: `Bearer ${key}` },
+  )
 }
 
 export const startPeers = async <N extends PeerName>(

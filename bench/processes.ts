@@ -72,7 +72,7 @@ export const stopAll = async (): Promise<void> => {
   await Promise.all([...running].map(stop))
 }
 
-const freePort = async (): Promise<number> => {
+export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as { port: number }

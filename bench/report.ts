@@ -17,6 +17,7 @@ import {
   sizeCase,
 } from './growth.js'
 import { type Beside, besideTitles, type Neighbour } from './neighbour.js'
+import type { Overload } from './overload.js'
 import { peerNames, peerTitles } from './peers.js'
 import { plot } from './plot.js'
 import { type RequestName, titles } from './requests.js'
@@ -101,6 +102,13 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
     title: 'entry by id beside twenty exports of another organisation, four of them unread: p99 against alone',
     goal: { most: 3 },
   },
+  'overload.served': {
+    title: 'requests served a second while four times as many arrive as can be served, against what can be served',
+    goal: { least: 0.8 },
+  },
+  'overload.healthP99': { title: '/health/ready meanwhile: p99 in ms', goal: { most: 250 } },
+  'metrics.byId': { title: 'entry by id: processor time with metrics against without', goal: { most: 1.1 } },
+  'metrics.list50': { title: 'list of 50: the same', goal: { most: 1.1 } },
   'sync.digestSeconds': { title: 'digest of all entries in 101 ranges, in seconds', goal: { most: 8 } },
 }
 
@@ -168,6 +176,26 @@ export const exploreTable = (results: readonly (Explored & { entries: number })[
       ...[first, complete, redraw, longestLoading, longestAfter].map(digits),
     ]),
   )
+
+export const overloadText = ({
+  capacity,
+  arrived,
+  single,
+  health,
+  failedChecks,
+  timesDown,
+  memory,
+}: Overload): string => {
+  const { sent, perSecond, p50, p99, others } = arrived
+  const ended = Object.entries(others).map(([what, count]) => `${count} ${what}`)
+  const times = (of: Overload['health']) =>
+    `p50 ${digits(of.p50)}, p99 ${digits(of.p99)}, slowest ${digits(of.slowest)} ms, ${of.failed} failed`
+  return [
+    `Two instances serve ${digits(capacity)} requests a second. Of ${sent} that arrived, ${digits(perSecond)} a second were served (p50 ${digits(p50)}, p99 ${digits(p99)} ms); the others: ${ended.join(', ')}.`,
+    `An entry by id of a key with one caller: ${times(single)}.`,
+    `\`/health/ready\`: ${times(health)}. Checks of the proxy that failed: ${failedChecks}; instances taken out: ${timesDown}. Most memory of an instance: ${digits(memory)} MiB.`,
+  ].join('\n')
+}
 
 export const besideText = ({ alone, beside, memory }: BesideExports): string =>
   `An entry by id alone: p50 ${digits(alone.p50)}, p99 ${digits(alone.p99)} ms; beside twenty exports: p50 ${digits(beside.p50)}, p99 ${digits(beside.p99)} ms, with ${digits(memory)} MiB more.`

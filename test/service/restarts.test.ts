@@ -102,7 +102,8 @@ t.test('restarts behind a proxy', options, async (t) => {
   const { keys, start } = await prepare(t)
   const ports = [await freePort(), await freePort()]
   const services = await Promise.all(ports.map((port) => start(port, shutdownDelayMs)))
-  const proxy = await startProxy(t, ports)
+  const proxy = await startProxy(ports)
+  t.teardown(proxy.stop)
   const callsDuring = await callersOf(proxy.url, keys)
 
   await t.test('no request fails when instances are told to stop', async (t) => {

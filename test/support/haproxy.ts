@@ -1,8 +1,9 @@
 // HAProxy before instances of the service, with the settings of docs/scaling.md.
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import type { Test } from 'tap'
 import { freePort } from './process.js'
 
 const { HAPROXY_PATH } = process.env
@@ -50,16 +51,22 @@ export interface Proxy {
   instances(): Promise<Instance[]>
   /** Waits until the proxy says this of an instance. */
   until(instance: number, status: 'UP' | 'DOWN'): Promise<void>
+  /** Ends it at once. */
+  stop(): void
 }
 
-/** Starts HAProxy before the instances on these ports, and ends it with the test. It believes in each until checks fail. */
-export const startProxy = async (t: Test, ports: readonly number[]): Promise<Proxy> => {
+/** Starts HAProxy before the instances on these ports. It believes in each until checks fail. */
+export const startProxy = async (ports: readonly number[]): Promise<Proxy> => {
   const [front, statistics] = [await freePort(), await freePort()]
-  const folder = t.testdir({ 'haproxy.cfg': settings(ports, front, statistics) })
+  const folder = mkdtempSync(join(tmpdir(), 'haproxy-'))
+  writeFileSync(`${folder}/haproxy.cfg`, settings(ports, front, statistics))
   const child = spawn(String(HAPROXY_PATH), ['-db', '-f', `${folder}/haproxy.cfg`], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  t.teardown(() => child.kill('SIGKILL'))
+  const stop = (): void => {
+    child.kill('SIGKILL')
+    rmSync(folder, { recursive: true })
+  }
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk) => {
@@ -88,5 +95,5 @@ export const startProxy = async (t: Test, ports: readonly number[]): Promise<Pro
     if (child.exitCode !== null) throw new Error(`HAProxy ended:\n${output}`)
     await setTimeout(20)
   }
-  return { url: `http://127.0.0.1:${front}`, instances, until }
+  return { url: `http://127.0.0.1:${front}`, instances, until, stop }
 }
