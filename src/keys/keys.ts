@@ -14,6 +14,8 @@ const VERIFIED_MS = 25_000
 const UNKNOWN_MS = 5000
 /** The size of each of the two caches. They are separate, so that unknown keys cannot displace verified ones. */
 const CACHED_KEYS = 10_000
+/** How long a key counts as in use after it was used, in milliseconds. */
+const IN_USE_MS = 86_400_000
 /** How often the last use of a key is written, in milliseconds. */
 const LAST_USED_MS = 60_000
 /** The schema of a stored key. Fields that other programs added are allowed. */
@@ -212,6 +214,19 @@ export const keysOf = (
         })
       }
       return true
+    },
+
+    /**
+     * How many keys end within so many milliseconds and were used here within a day, of those that no key was issued in the
+     * place of. It reads the cache alone.
+     */
+    ending(withinMs: number): number {
+      const isInUse = ({ until }: { until: number }) => elapsed() - until < IN_USE_MS
+      const isEnding = ({ document: { expiresAt, revokedAt, successor } }: FoundKey) => {
+        const leftMs = (expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) - now()
+        return leftMs > 0 && leftMs < withinMs && !revokedAt && successor === undefined
+      }
+      return [...verified.values()].filter((found) => isInUse(found) && isEnding(found)).length
     },
 
     /**
