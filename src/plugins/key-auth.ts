@@ -9,7 +9,7 @@ import { type KeyScope, type Keys, REFUSALS, type RefusedKey } from '../keys/key
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Checks the key of a request that has waited for long, because it may have ended meanwhile.
+     * Checks the key of a request that has waited or been read for long, because it may have ended meanwhile.
      * @throws the problem `unauthorized` if it is refused
      */
     requireKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
