@@ -10,6 +10,11 @@ import { limitedLookUp } from './look-ups.js'
 
 /** How long a verified key is accepted without a query, in milliseconds, so that a revocation takes effect within 30 s. */
 const VERIFIED_MS = 25_000
+/**
+ * How long after a revocation the last request with the key begins to read, in milliseconds: it may have been accepted
+ * just before the end of that time, and then it waits for its place.
+ */
+export const REVOKED_MS = 30_000
 /** How long an unknown key is refused without a query, in milliseconds. */
 const UNKNOWN_MS = 5000
 /** The size of each of the two caches. They are separate, so that unknown keys cannot displace verified ones. */
@@ -203,17 +208,19 @@ export const keysOf = (
       return { key, end }
     },
 
-    /** Revokes a key permanently. What is kept is the first revocation. Resolves to whether the key exists. */
-    async revoke(keyId: string, revokedBy?: string): Promise<boolean> {
+    /**
+     * Revokes a key permanently. What is kept is the first revocation.
+     * @returns the key as it was stored before, or undefined if it does not exist
+     */
+    async revoke(keyId: string, revokedBy?: string): Promise<ApiKeyDocument | undefined> {
       const document = await store.dangerouslyFind('apiKeys', keyId)
-      if (document === undefined) return false
-      if (!(document.revokedAt instanceof Date)) {
+      if (document !== undefined && !(document.revokedAt instanceof Date)) {
         await store.update('apiKeys', keyId, {
           revokedAt: new Date(now()),
           ...(revokedBy !== undefined && { revokedBy }),
         })
       }
-      return true
+      return document
     },
 
     /**
