@@ -83,7 +83,6 @@ def filter_failure(context, failure, case, response):
         faults = [fault["message"] for fault in refused.get("errors", [])]
         allowed = refused["code"] == "cursor_expired" or (faults and all(map(RULES.search, faults)))
         return not allowed
-    query = case.query or {}
     if failure.code == "ST201":  # a request that does not fit the document was served
         # OGC API - Features wants a maximum in the document, and a larger number served as the maximum.
         return not ("/ogc/" in case.path and "parameter `limit` in query" in failure.message)
