@@ -57,7 +57,12 @@ export const Queryables = Type.Object(
     properties: Type.Unknown({ description: 'The parameters that filter items, each with its schema.' }),
     additionalProperties: Type.Boolean({ description: 'Whether other parameters filter items.' }),
   },
-  { title: 'OgcQueryables', description: 'The properties by which items can be filtered, as JSON Schema.' },
+  {
+    title: 'OgcQueryables',
+    description: 'The properties by which items can be filtered, as JSON Schema.',
+    // It also has `$schema` and `$id`, but @fastify/swagger fails at a property called `$id`.
+    unevaluatedProperties: true,
+  },
 )
 
 export const ApiDocument = Type.Object(

@@ -12,18 +12,21 @@ import { CommandError, type MakeCommand, newCommand, print, printed } from './ru
 
 const details = `
 The exit code is 1 if there are any; their number is on standard error. Fields
-that no schema names are allowed, and null where a field may be missing.`
+that no schema names are allowed, and null where a field of a record may be
+missing.`
 
 /** Gives the errors of a document; none if it fits. The schema is compiled, because there may be millions of documents. */
-const checkOf = (schema: TObject) => {
+const checkOf = (schema: TObject, isHarmless = isLikeMissing) => {
   const compiled = TypeCompiler.Compile(schema)
   return (document: Readonly<Record<string, unknown>>): string[] =>
     compiled.Check(document) ? [] : messagesOf(compiled.Errors(document), 'a BSON date', isHarmless)
 }
 
+const isUnknown = ({ type }: ValueError): boolean => type === ValueErrorType.ObjectAdditionalProperties
+
 /** Whether responses are the same without the value. */
-const isHarmless = ({ type, value, schema }: ValueError): boolean =>
-  type === ValueErrorType.ObjectAdditionalProperties || (value === null && KindGuard.IsOptional(schema))
+const isLikeMissing = (error: ValueError): boolean =>
+  isUnknown(error) || (error.value === null && KindGuard.IsOptional(error.schema))
 
 const checkTombstone = checkOf(strict({ _id: Type.String(), deletedFrom: Type.String(), deletedAt: Type.Date() }))
 
@@ -73,7 +76,9 @@ export const checkCommand: MakeCommand = ({ out, err, onStore }) =>
           const isRecord = isRecordCollection(name)
           const withStamp = isRecord && stamps
           const { properties } = collections[name].schema
-          const checkRecord = checkOf(strict({ ...properties, ...(withStamp && { [CHANGED_AT]: Type.Date() }) }))
+          const schema = strict({ ...properties, ...(withStamp && { [CHANGED_AT]: Type.Date() }) })
+          // A key with null where its schema does not allow it is refused.
+          const checkRecord = checkOf(schema, name === 'apiKeys' ? isUnknown : isLikeMissing)
           const errorsOf = async (stored: Stored): Promise<string[]> => {
             if ('error' in stored) return [`cannot be read: ${stored.error}`]
             const { document } = stored

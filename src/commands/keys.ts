@@ -4,6 +4,7 @@ import { type Hidden, hideable } from '../../schemas/kit.js'
 import type { ApiKeyDocument } from '../documents/collections.js'
 import { keyIdOf, redacted } from '../keys/format.js'
 import { keysOf, type StoredKey } from '../keys/keys.js'
+import type { Store } from '../store/store.js'
 import {
   BY,
   CommandError,
@@ -73,9 +74,8 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
           onStore(async (store) => {
             const keys = keysOf(store, () => {})
             const oldId = idIn(old)
-            const document = rotatable(oldId, await keys.find(oldId))
+            const document = await rotatable(store, oldId, await keys.find(oldId))
             const { organisation } = document
-            await requireOrganisation(store, organisation)
             const { key, end } = await keys.rotate(document, { overlapMs, lifetimeMs, issuedBy: by })
             const keyId = keyIdOf(key) as string
             const row = rowOf((await keys.find(keyId)) as StoredKey)
@@ -96,12 +96,17 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
         .action((key, { by, json = false }) =>
           onStore(async (store) => {
             const keyId = idIn(key)
-            const isRevoked = await keysOf(store, () => {}).revoke(keyId, by)
-            if (!isRevoked) throw new CommandError(`Key ${keyId} does not exist`)
+            const before = await keysOf(store, () => {}).revoke(keyId, by)
+            if (before === undefined) throw new CommandError(`Key ${keyId} does not exist`)
+            const { organisation, revokedAt, revokedBy } = before
+            if (revokedAt instanceof Date) {
+              const who = revokedBy ? `, by ${revokedBy}` : ''
+              throw new CommandError(`Key ${keyId} is revoked already, since ${revokedAt.toISOString()}${who}`)
+            }
             printResult(out, json, { keyId, revoked: true }, [
               `Revoked ${keyId}: within 30 seconds every instance refuses it`,
             ])
-            printAudit(err, 'keys revoke', by, { keyId })
+            printAudit(err, 'keys revoke', by, { keyId, organisation })
           }),
         ),
     )
@@ -110,16 +115,19 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
 const idIn = (key: string): string => keyIdOf(key) ?? redacted(key)
 
 /** The key, if a new one may take its place. */
-const rotatable = (keyId: string, stored: StoredKey | undefined): ApiKeyDocument => {
+const rotatable = async (store: Store, keyId: string, stored: StoredKey | undefined): Promise<ApiKeyDocument> => {
   if (stored === undefined) throw new CommandError(`Key ${keyId} does not exist`)
   if (stored.error !== undefined) throw new CommandError(`Key ${keyId} is invalid: ${stored.error}`)
   const document = stored.document as ApiKeyDocument
-  const { organisation, successor, revokedAt, expiresAt } = document
+  const { organisation, successor, revokedAt, expiresAt, without } = document
+  if ((await store.dangerouslyFind('organisations', organisation)) === undefined) {
+    throw new CommandError(`Organisation ${organisation} of key ${keyId} does not exist: no key takes its place`)
+  }
   if (successor) throw new CommandError(`Key ${keyId} has been rotated: its successor is ${successor}`)
   const isOver = revokedAt ? 'is revoked' : expiresAt && expiresAt <= new Date() ? 'has expired' : undefined
   if (isOver === undefined) return document
   throw new CommandError(`Key ${keyId} ${isOver}`, [
-    `Issue another one with: npx ${PROGRAM} keys issue --organisation ${organisation} --name NAME`,
+    `Issue another one with: npx ${PROGRAM} keys issue --organisation ${organisation} --name NAME${without ? ` --without ${without.join()}` : ''}`,
   ])
 }
 

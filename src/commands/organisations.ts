@@ -1,8 +1,8 @@
 // The command `organisations`: adds, lists, renames and removes organisations. Keys and records can only be added to an
 // organisation that exists.
 import { randomBytes } from 'node:crypto'
-import { recordCollections } from '../documents/collections.js'
-import { keysOf } from '../keys/keys.js'
+import { type ApiKeyDocument, recordCollections } from '../documents/collections.js'
+import { keysOf, REVOKED_MS } from '../keys/keys.js'
 import { Query } from '../pipelines/stages.js'
 import type { Store } from '../store/store.js'
 import {
@@ -25,11 +25,12 @@ import { cellOf, table } from './table.js'
 const addExample = "organisations add --name 'Savannah Field Research' --id savannah"
 
 const removeDetails = `
-Its keys are revoked, and its records are deleted for good: no change feed tells
-of it. If it is interrupted, run it again. Stop the programs that write records
-of it before; check finds what they write afterwards.`
+Its keys are revoked. When every instance refuses them, after 30 seconds, its
+records are deleted for good: no change feed tells of it. If it is interrupted,
+run it again. Stop the programs that write records of it before; check finds
+what they write afterwards.`
 
-export const organisationsCommand: MakeCommand = ({ input, out, err, onStore }) =>
+export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pause }) =>
   newCommand('organisations', 'Add, list, rename and remove organisations', addExample)
     .addCommand(
       newCommand('add', 'Add an organisation', addExample)
@@ -48,6 +49,7 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore }) 
               `Added organisation ${id}`,
               `Issue a key for it with: npx ${PROGRAM} keys issue --organisation ${id} --name NAME`,
             ])
+            await warnOfSameName(store, id, name, err)
             printAudit(err, 'organisations add', by, { organisation: id })
           }),
         ),
@@ -79,6 +81,7 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore }) 
             await requireOrganisation(store, id)
             await store.update('organisations', id, { name, updatedAt: new Date() })
             printResult(out, json, { id, name }, [`Renamed organisation ${id}`])
+            await warnOfSameName(store, id, name, err)
             printAudit(err, 'organisations rename', by, { organisation: id, name })
           }),
         ),
@@ -98,8 +101,8 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore }) 
           onStore(async (store) => {
             const organisation = await store.dangerouslyFind('organisations', id)
             const all = await store.dangerouslyFindAll('apiKeys', { organisation: id })
-            const keyIds = all.filter(({ revokedAt }) => !revokedAt).map(({ _id }) => _id)
-            const counts = { ...(await countsOf(store, id)), keys: keyIds.length }
+            const working = all.filter(({ revokedAt }) => !(revokedAt instanceof Date))
+            const counts = { ...(await countsOf(store, id)), keys: working.length }
             const found = Object.entries(counts).filter(([, count]) => count > 0)
             if (organisation === undefined && found.length === 0) {
               throw new CommandError(`Organisation ${id} does not exist, and nothing is left of it`)
@@ -111,17 +114,39 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore }) 
               const answer = await ask({ input, err }, `Type ${name} to remove all of it: `)
               if (answer !== name) throw new CommandError('That is another name: nothing was removed')
             }
-            for (const keyId of keyIds) await keysOf(store, () => {}).revoke(keyId, by)
+            for (const { _id } of working) await keysOf(store, () => {}).revoke(_id, by)
+            // A caller must not read what is left meanwhile: it would take an organisation for empty, and empty its copy.
+            const leftMs = working.length > 0 ? REVOKED_MS : msUntilRefused(all)
+            if (leftMs > 0) {
+              print(err, `Waiting ${Math.ceil(leftMs / 1000)} seconds, until every instance refuses its keys`)
+              await pause(leftMs)
+            }
             const deleted = await erase(store, id)
-            printResult(out, json, { id, deleted, keysRevoked: keyIds.length }, [
+            printResult(out, json, { id, deleted, keysRevoked: working.length }, [
+              `Revoked ${working.length} keys`,
               ...Object.entries(deleted).map(([name, count]) => `Deleted ${count} from ${name}`),
-              `Revoked ${keyIds.length} keys: within 30 seconds every instance refuses them`,
               `Removed organisation ${id}`,
             ])
+            // A run that was interrupted has no such line, so that of the last one names all keys.
+            const keyIds = all.map(({ _id }) => _id)
             printAudit(err, 'organisations remove', by, { organisation: id, deleted, keyIds })
           }),
         ),
     )
+
+/** Names may repeat, but `remove` asks for one, and a partner sees nothing else of an organisation. */
+const warnOfSameName = async (store: Store, id: string, name: string, err: NodeJS.WritableStream): Promise<void> => {
+  const others = (await store.dangerouslyFindAll('organisations', { name })).filter(({ _id }) => _id !== id)
+  if (others.length === 0) return
+  print(err, `Warning: other organisations have this name: ${others.map(({ _id }) => _id).join(', ')}`)
+}
+
+/** How long an instance may still accept one of these keys, all of them revoked, in milliseconds; not above 0 if none does. */
+const msUntilRefused = (keys: readonly ApiKeyDocument[]): number => {
+  const sinceMs = Date.now() - Math.max(...keys.map(({ revokedAt }) => Number(revokedAt)))
+  // The clock of who revoked them may be ahead.
+  return Math.min(REVOKED_MS - sinceMs, REVOKED_MS)
+}
 
 /** How many records an organisation has in each collection, and how many deletions are remembered. */
 const countsOf = async (store: Store, organisation: string): Promise<Record<string, number>> => {

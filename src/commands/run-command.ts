@@ -1,6 +1,7 @@
 // What all commands share: how they are called, how output is written, and the exit codes. A command exits with 0 when it is
 // done, 1 when it failed, also because of a setting, and 2 when it was called wrongly. Error messages go to standard error.
 import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
 import { Command, CommanderError, type CommandUnknownOpts, InvalidArgumentError } from '@commander-js/extra-typings'
 import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID } from '../documents/collections.js'
@@ -16,6 +17,8 @@ export interface Session extends Terminal {
   onStore(work: (store: Store) => Promise<void>): Promise<void>
   /** Gives a signal that aborts when the process is told to stop. It then does not end by itself. */
   stopped(): AbortSignal
+  /** Waits for so many milliseconds. */
+  pause(ms: number): Promise<unknown>
 }
 
 /** The streams that a command writes to, through print(): its result to `out`, everything else to `err`. */
@@ -102,6 +105,7 @@ export const runCommand = async (
   open: () => Store,
   terminal: Terminal,
   stopped = stopSignal,
+  pause: Session['pause'] = setTimeout,
 ): Promise<0 | 1 | 2> => {
   const outputFailed = new Promise<never>((_resolve, reject) => {
     terminal.out.on('error', reject)
@@ -110,6 +114,7 @@ export const runCommand = async (
   const command = make({
     ...terminal,
     stopped,
+    pause,
     async onStore(work) {
       const store = open()
       await work(store).finally(() => store.close())

@@ -10,10 +10,17 @@ import { limitedLookUp } from './look-ups.js'
 
 /** How long a verified key is accepted without a query, in milliseconds, so that a revocation takes effect within 30 s. */
 const VERIFIED_MS = 25_000
+/**
+ * How long after a revocation the last request with the key begins to read, in milliseconds: it may have been accepted
+ * just before the end of that time, and then it waits for its place.
+ */
+export const REVOKED_MS = 30_000
 /** How long an unknown key is refused without a query, in milliseconds. */
 const UNKNOWN_MS = 5000
 /** The size of each of the two caches. They are separate, so that unknown keys cannot displace verified ones. */
 const CACHED_KEYS = 10_000
+/** How long a key counts as in use after it was used, in milliseconds. */
+const IN_USE_MS = 86_400_000
 /** How often the last use of a key is written, in milliseconds. */
 const LAST_USED_MS = 60_000
 /** The schema of a stored key. Fields that other programs added are allowed. */
@@ -201,17 +208,32 @@ export const keysOf = (
       return { key, end }
     },
 
-    /** Revokes a key permanently. What is kept is the first revocation. Resolves to whether the key exists. */
-    async revoke(keyId: string, revokedBy?: string): Promise<boolean> {
+    /**
+     * Revokes a key permanently. What is kept is the first revocation.
+     * @returns the key as it was stored before, or undefined if it does not exist
+     */
+    async revoke(keyId: string, revokedBy?: string): Promise<ApiKeyDocument | undefined> {
       const document = await store.dangerouslyFind('apiKeys', keyId)
-      if (document === undefined) return false
-      if (!(document.revokedAt instanceof Date)) {
+      if (document !== undefined && !(document.revokedAt instanceof Date)) {
         await store.update('apiKeys', keyId, {
           revokedAt: new Date(now()),
           ...(revokedBy !== undefined && { revokedBy }),
         })
       }
-      return true
+      return document
+    },
+
+    /**
+     * How many keys end within so many milliseconds and were used here within a day, of those that no key was issued in the
+     * place of. It reads the cache alone.
+     */
+    ending(withinMs: number): number {
+      const isInUse = ({ until }: { until: number }) => elapsed() - until < IN_USE_MS
+      const isEnding = ({ document: { expiresAt, revokedAt, successor } }: FoundKey) => {
+        const leftMs = (expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) - now()
+        return leftMs > 0 && leftMs < withinMs && !revokedAt && successor === undefined
+      }
+      return [...verified.values()].filter((found) => isInUse(found) && isEnding(found)).length
     },
 
     /**

@@ -126,6 +126,11 @@ export const catalogue = {
       'Requests that were refused for their key: it is missing or `malformed`, `unknown`, `expired`, `revoked`, or its organisation is gone (`organisation_gone`).',
     labels: ['reason'],
   },
+  'field_data.keys.ending': {
+    kind: 'gauge',
+    unit: '{key}',
+    meaning: 'Keys that end within 14 days, were used at this instance within a day, and have not been rotated.',
+  },
   'nodejs.eventloop.delay.p50': {
     kind: 'gauge',
     unit: 's',

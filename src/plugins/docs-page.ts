@@ -37,7 +37,10 @@ export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
   /** What the pages name between two %. */
   const replacements: Record<string, string> = { problems: problemList, contact }
   const ofSwaggerUi = ['swagger-ui-bundle.js', 'swagger-ui.css'].map((name) => new URL(name, swaggerUi))
-  for (const url of [...ofSwaggerUi, ...['docs.js', 'docs.css', 'icon.svg'].map((name) => new URL(name, pages))]) {
+  for (const url of [
+    ...ofSwaggerUi,
+    ...['docs.js', 'colours.css', 'docs.css', 'icon.svg'].map((name) => new URL(name, pages)),
+  ]) {
     const body = readFileSync(url)
     const { name, base, ext } = parse(url.pathname)
     const path = `docs/files/${name}.${hashOf(body)}${ext}`

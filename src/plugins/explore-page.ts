@@ -29,9 +29,12 @@ const LIBRARIES = [
 export const explorePagePlugin = async (app: FastifyInstance): Promise<void> => {
   protectPages(app, CONTENT_SECURITY_POLICY)
   const own = new URL('explore/', pages)
-  const files = [...LIBRARIES, ...readdirSync(own).map((name) => new URL(name, own)), new URL('icon.svg', pages)].map(
-    (url) => ({ name: basename(url.pathname), body: readFileSync(url) }),
-  )
+  const urls = [
+    ...LIBRARIES,
+    ...['colours.css', 'icon.svg'].map((name) => new URL(name, pages)),
+    ...readdirSync(own).map((name) => new URL(name, own)),
+  ]
+  const files = urls.map((url) => ({ name: basename(url.pathname), body: readFileSync(url) }))
   const folder = `explore/files/${hashOf(Buffer.concat(files.map(({ body }) => body)))}`
   for (const { name, body } of files) serve(app, `/${folder}/${name}`, body, KEPT)
   servePage(app, '/explore', 'explore.html', { folder })

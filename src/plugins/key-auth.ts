@@ -9,7 +9,7 @@ import { type KeyScope, type Keys, REFUSALS, type RefusedKey } from '../keys/key
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Checks the key of a request that has waited for long, because it may have ended meanwhile.
+     * Checks the key of a request that has waited or been read for long, because it may have ended meanwhile.
      * @throws the problem `unauthorized` if it is refused
      */
     requireKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
@@ -20,7 +20,7 @@ declare module 'fastify' {
   }
 }
 
-/** How long before its end the responses to a key say when it ends, in milliseconds. */
+/** How long before its end the responses to a key say when it ends, and the metrics count it, in milliseconds. */
 const WARNING_MS = 14 * 86_400_000
 /** How often a refused key is logged, in milliseconds, and for how many keys this is remembered. */
 const REFUSAL_MS = 60_000
@@ -45,6 +45,7 @@ export const keyAuthPlugin = fp(
     }
 
     for (const reason of REFUSALS) app.metrics?.record('field_data.keys.refused', 0, { reason })
+    app.metrics?.observe('field_data.keys.ending', () => keys.ending(WARNING_MS))
     const requireKey = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       const found = await keys.verify(keyIn(request.headers.authorization ?? ''), request.ip)
       // The response is the same whatever is wrong, so that it reveals nothing about a key.

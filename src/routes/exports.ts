@@ -9,7 +9,6 @@ import { allExported, type Exported, type ExportListing, wrongFor } from '../exp
 import { cutOff } from '../http/caller.js'
 import { problem } from '../http/problems.js'
 import { loggable } from '../plugins/request-log.js'
-import type { Store } from '../store/store.js'
 import { commonProblems, fileResponses } from './responses.js'
 
 const EXPORT =
@@ -59,15 +58,12 @@ const exportOperation = (app: FastifyInstance, exported: Exported, running: { ex
 
       const leave = format === 'parquet' ? await request.share.parquetFile() : () => {}
       running.exports += 1
-      const skipped = await send(
-        app.store,
-        { exported, format, scope: request.scope, listing },
-        request,
-        reply,
-      ).finally(() => {
-        running.exports -= 1
-        leave()
-      })
+      const skipped = await send(app, { exported, format, scope: request.scope, listing }, request, reply).finally(
+        () => {
+          running.exports -= 1
+          leave()
+        },
+      )
       if (skipped.length > 0) {
         reply.skipped = skipped.length
         const records = skipped.slice(0, MAX_LOGGED).map(({ id, message }) => loggable(`${id}: ${message}`))
@@ -79,13 +75,17 @@ const exportOperation = (app: FastifyInstance, exported: Exported, running: { ex
 }
 
 /** Sends a file until all of it was sent, or it was broken off. Returns the records that were left out. */
-const send = async (store: Store, wanted: Wanted, request: FastifyRequest, reply: FastifyReply) => {
+const send = async (app: FastifyInstance, wanted: Wanted, request: FastifyRequest, reply: FastifyReply) => {
   const { share } = request
   const { parts, skipped } = await openFile(
-    store,
+    app.store,
     wanted,
     (work) => share.inLargeQueue(work),
-    (work) => share.turn(work),
+    (work) =>
+      share.turn(async (reading) => {
+        await app.requireKey(request, reply)
+        return work(reading)
+      }),
   )
   try {
     // An error before the first part is a usual problem. One behind it breaks the connection.

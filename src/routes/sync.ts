@@ -116,13 +116,15 @@ const digestOperation = (app: FastifyInstance, resource: Resource, clock: Clock)
         response: responses(DigestPage, commonProblems),
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const ranges = rangesOf(request.query as DigestQuery)
       const asOf = new Date((await clock()).now).toISOString()
       const options = { limitMs: DIGEST_MS, signal: request.share.reading.signal }
+      const data = await readDigests(app.store, request.scope, collection, ranges, options)
+      await app.requireKey(request, reply)
       return {
         success: true,
-        data: await readDigests(app.store, request.scope, collection, ranges, options),
+        data,
         _metadata: { asOf },
       }
     },

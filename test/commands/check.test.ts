@@ -31,6 +31,24 @@ t.test('documents that fit, tombstones, unknown fields and null for what may be 
   t.match(await tryCommand(checkCommand, store, []), { code: 0, stdout: '', output: /^All documents fit: \d{2,}\n$/ })
 })
 
+t.test('a key with a wrong value is a finding, and null is one where such a key is refused', async (t) => {
+  const keyOf = async (fields: object) => {
+    const store = await storeWith(t)
+    const [key] = await store.dangerouslyFindAll('apiKeys', {})
+    await store.update('apiKeys', String(key?._id), fields)
+    const { code, stdout } = await tryCommand(checkCommand, store, [])
+    return [code, ...linesOf(stdout).map((line) => (line as { errors: string[] }).errors)]
+  }
+  t.same(await keyOf({ expiresAt: null, revokedAt: null, lastUsedAt: null, other: null }), [0])
+  t.same(await keyOf({ without: null }), [1, ['without: expected array']])
+  t.same(await keyOf({ without: [] }), [1, ['without: expected array length to be greater or equal to 1']])
+  t.same(await keyOf({ without: ['names'] }), [1, ['without.0: must be one of personal, places']])
+  t.same(await keyOf({ successor: null, issuedBy: 5 }), [
+    1,
+    ['issuedBy: expected string', 'successor: expected string'],
+  ])
+})
+
 const RESERVED_OR_CONTROL = 'id: must not be checkpoint, and must not contain control characters'
 
 t.test('ids that no feed can show, or that mean something else in it, do not fit', async (t) => {

@@ -28,7 +28,11 @@ t.test('a key is issued, works, is listed without its secret, and is revoked', a
   t.match(await keys('revoke', shown.keyId), { code: 0, stdout: `Revoked ${shown.keyId}` })
   t.match(await verify(key), { refused: 'revoked' })
   const [first] = JSON.parse((await keys('list', '--organisation', 'org', '--json')).stdout)
-  t.match(await keys('revoke', shown.keyId, '--json'), { code: 0, stdout: '"revoked": true' })
+  const again = await keys('revoke', shown.keyId, '--by', 'Ana', '--json')
+  t.same(again, {
+    ...{ code: 1, stdout: '' },
+    output: `Key ${shown.keyId} is revoked already, since ${first.revokedAt}\n`,
+  })
   const [second] = JSON.parse((await keys('list', '--organisation', 'org', '--json')).stdout)
   t.ok(first.revokedAt)
   t.equal(second.revokedAt, first.revokedAt, 'the time of the first revocation is kept')
@@ -57,9 +61,15 @@ t.test('who issued, rotated and revoked a key is kept and told in a line for the
   const [old, next] = JSON.parse((await keys('list', '--json')).stdout)
   const what = { keyId: next.keyId, organisation: 'org', rotated: keyId }
   t.same(auditIn(rotated.output), [{ ...line, action: 'keys rotate', by: 'Ben', ...what }])
-  t.same(auditIn((await keys('revoke', keyId)).output), [{ ...line, action: 'keys revoke', keyId }])
-  await keys('revoke', next.keyId, '--by', 'Cai')
-  await keys('revoke', next.keyId, '--by', 'Dan')
+  const revoked = { ...line, action: 'keys revoke', organisation: 'org' }
+  t.same(auditIn((await keys('revoke', keyId)).output), [{ ...revoked, keyId }])
+  const byCai = await keys('revoke', next.keyId, '--by', 'Cai', '--json')
+  t.same(auditIn(byCai.output), [{ ...revoked, keyId: next.keyId, by: 'Cai' }])
+  t.same(JSON.parse(byCai.stdout), { keyId: next.keyId, revoked: true })
+  t.match(
+    (await keys('revoke', next.keyId, '--by', 'Dan')).output,
+    /^Key \w{12} is revoked already, since \S+Z, by Cai\n$/,
+  )
   t.match(old, { issuedBy: 'Ana', revokedBy: null, successor: next.keyId })
   t.match(JSON.parse((await keys('list', '--json')).stdout), [
     { issuedBy: 'Ana', revokedBy: null },
@@ -102,17 +112,21 @@ t.test('a key is rotated: both work for a while, and the new one lives as long a
 t.test('a key that is over, invalid or of no organisation is not rotated', async (t) => {
   const { keys, store } = await prepare(t)
   const { keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
-  const hint = 'Issue another one with: npx field-data-api keys issue --organisation org --name NAME\n'
+  const hint = 'Issue another one with: npx field-data-api keys issue --organisation org --name NAME'
+  const gone = `Organisation gone of key ${keyId} does not exist: no key takes its place\n`
   for (const [fields, message] of [
-    [{ organisation: 'gone' }, 'Organisation gone does not exist\n'],
-    [{ organisation: 'org', expiresAt: new Date() }, `Key ${keyId} has expired\n${hint}`],
+    [{ organisation: 'gone' }, gone],
+    [{ organisation: 'org', expiresAt: new Date() }, `Key ${keyId} has expired\n${hint}\n`],
+    [{ without: ['personal', 'places'] }, `Key ${keyId} has expired\n${hint} --without personal,places\n`],
     [{ revokedAt: new Date() }, `Key ${keyId} is revoked\n${hint}`],
+    [{ organisation: 'gone' }, gone],
     [{ hash: 'x' }, `Key ${keyId} is invalid: hash: expected string to match`],
   ] as const) {
-    await store.update('apiKeys', keyId, fields)
+    await store.update('apiKeys', keyId, fields as object)
     const { code, output } = await keys('rotate', keyId)
     t.equal(code, 1)
     t.equal(output.slice(0, message.length), message)
+    if (message === gone) t.equal(output, gone)
   }
   t.match(await keys('rotate', 'nobody'), { code: 1, output: /^Key nobody does not exist$/m })
   t.equal((await store.dangerouslyFindAll('apiKeys', {})).length, 1)

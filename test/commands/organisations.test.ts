@@ -81,8 +81,22 @@ t.test('an organisation is renamed and keeps its id', async (t) => {
   const found = await store.dangerouslyFind('organisations', 'w')
   t.match(found, { _id: 'w', name: 'Rural Water', updatedAt: Date })
   t.ok(Number(found?.updatedAt) >= Number(found?.createdAt))
+  t.match(await organisations('add', '--name', 'Health', '--id', 'h'), { output: /^(?!.*Warning)/s })
+  t.match(await organisations('rename', 'w', '--name', 'Rural Water'), { output: /^(?!.*Warning)/s })
   t.match(await organisations('rename', 'x', '--name', 'X'), { code: 1, output: 'Organisation x does not exist\n' })
   t.same(await store.dangerouslyFind('organisations', 'x'), undefined)
+})
+
+t.test('a name that another organisation has is allowed, with a warning that names it', async (t) => {
+  const { organisations } = prepare(t)
+  await organisations('add', '--name', 'Water', '--id', 'w')
+  const added = await organisations('add', '--name', 'Water', '--id', 'w2', '--json')
+  t.match(added, { code: 0, output: '\nWarning: other organisations have this name: w\n{' })
+  t.match(JSON.parse(added.stdout), { id: 'w2' })
+  await organisations('add', '--name', 'Health', '--id', 'h')
+  t.match(await organisations('rename', 'h', '--name', 'Water'), {
+    ...{ code: 0, output: '\nWarning: other organisations have this name: w, w2\n{' },
+  })
 })
 
 /** The organisations A and B, each with a key that works, and A with a revoked key and two deletions. */
@@ -111,9 +125,16 @@ const left = async (store: Store, organisation: string): Promise<number> => {
 
 t.test('an organisation is removed once its name is typed, with its records, and nothing of another one', async (t) => {
   const { store, ofA, ofB, verify } = await filled(t)
-  const ofBefore = await left(store, B)
+  const [ofABefore, ofBBefore] = [await left(store, A), await left(store, B)]
   await store.insert('users', [{ ...a.user, _id: 'shared', organisation: [A, B] as never }])
-  const remove = (answer?: string) => tryCommand(organisationsCommand, store, ['remove', A, '--by', 'Ana'], answer)
+  const waits: number[] = []
+  const whileWaiting = async (ms: number) => {
+    waits.push(ms)
+    t.match(await verify(ofA), { refused: 'revoked' })
+    t.equal(await left(store, A), ofABefore + 1, 'nothing is deleted while an instance may accept a key')
+  }
+  const remove = (answer?: string) =>
+    tryCommand(organisationsCommand, store, ['remove', A, '--by', 'Ana'], answer, whileWaiting)
   const asked =
     /^Organisation \S+ has:\n {2}users: 2\n(?:.*\n)* {2}deletions: 2\n {2}keys: 1\nType Organisation A to remove/
   t.match(await remove('Organisation B\n'), { code: 1, output: asked })
@@ -124,15 +145,14 @@ t.test('an organisation is removed once its name is typed, with its records, and
 
   const { code, output, stdout } = await remove('Organisation A\n')
   t.equal(code, 0)
-  t.match(
-    stdout,
-    /^Deleted 4 from entries\n(?:.*\n)*Deleted 1 from users\nRevoked 1 keys: .*\nRemoved organisation \S+\n$/,
-  )
+  t.match(stdout, /^Revoked 1 keys\nDeleted 4 from entries\n(?:.*\n)*Deleted 1 from users\nRemoved organisation \S+\n$/)
   t.match(output, /"action":"organisations remove","by":"Ana","organisation":/)
+  t.match(output, /remove all of it: Waiting 30 seconds, until every instance refuses its keys\n/)
+  t.same(waits, [30_000])
   t.match(await verify(ofA), { refused: 'organisation_gone' })
   t.match(await verify(ofB), { organisation: B })
   t.equal(await left(store, A), 1, 'but for the record of nobody')
-  t.equal(await left(store, B), ofBefore + 1)
+  t.equal(await left(store, B), ofBBefore + 1)
   t.same((await store.dangerouslyFindAll('apiKeys', { organisation: A })).map(({ revokedBy }) => revokedBy).sort(), [
     'Ana',
     'Ben',
@@ -152,8 +172,26 @@ t.test('a removal that was interrupted goes on when it is run again', async (t) 
   t.match(await tryCommand(organisationsCommand, away, ['remove', A, '--yes']), { code: 1, output: 'away' })
   t.match(await verify(ofA), { refused: 'revoked' })
   t.match((await tryCommand(organisationsCommand, store, ['list'])).stdout, A)
-  const again = await tryCommand(organisationsCommand, store, ['remove', A, '--yes', '--json'])
-  t.match(JSON.parse(again.stdout), { id: A, deleted: { entries: 0, forms: 1 }, keysRevoked: 0 })
+  const again = (pause: (ms: number) => Promise<unknown>) =>
+    tryCommand(organisationsCommand, store, ['remove', A, '--yes', '--json'], undefined, pause)
+  const keys = await store.dangerouslyFindAll('apiKeys', { organisation: A })
+  const since = (ms: number) =>
+    Promise.all(keys.map(({ _id }) => store.update('apiKeys', _id, { revokedAt: new Date(Date.now() - ms) })))
+  for (const [ms, least, most] of [
+    [10_000, 15_000, 20_000],
+    [-60_000, 30_000, 30_000],
+  ] as const) {
+    await since(ms)
+    const stopped = await again(async (waitMs) => {
+      t.ok(waitMs >= least && waitMs <= most, `it waits for what is left, not ${waitMs} ms`)
+      throw new StoreUnavailable(new Error('stopped'))
+    })
+    t.match(stopped, { code: 1, output: 'stopped' })
+  }
+  await since(30_000)
+  const { stdout, output } = await again(async () => t.fail('no instance accepts a key any more'))
+  t.match(JSON.parse(stdout), { id: A, deleted: { entries: 0, forms: 1 }, keysRevoked: 0 })
+  t.match(output.split('\n').at(-2), JSON.stringify({ keyIds: keys.map(({ _id }) => _id) }).slice(1), 'the audit line')
   t.equal(await left(store, A), 0)
   t.match(await tryCommand(organisationsCommand, store, ['remove', A, '--yes']), {
     code: 1,

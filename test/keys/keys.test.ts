@@ -348,3 +348,37 @@ t.test('during an outage thousands of unknown keys fail with few look-ups', asyn
   t.equal(reasons.filter((name) => name === 'Overloaded').length, 12_000 - 1016)
   t.ok(finds < 100, 'hardly any of them was looked up')
 })
+
+t.test('the keys that end soon are counted as long as they are in use and have no successor', async (t) => {
+  const store = await withOrganisation(testStore(t))
+  let now = 1_750_000_000_000
+  let elapsed = 1000
+  const keys = keysOf(
+    withoutUpdates(store),
+    failing(t),
+    () => now,
+    () => elapsed,
+  )
+  const used = async (fields: object) => {
+    const key = await keys.issue({ organisation: 'org', name: 'Sync' })
+    await store.update('apiKeys', keyIdOf(key) as string, fields)
+    await keys.verify(key)
+    return key
+  }
+  const inMs = (ms: number) => ({ expiresAt: new Date(now + ms) })
+  for (const fields of [{}, { expiresAt: null }, inMs(1000), inMs(-1)]) await used(fields)
+  t.equal(keys.ending(1000), 0)
+  await keys.issue({ organisation: 'org', name: 'Unused', ...inMs(500) })
+  await used({ ...inMs(500), revokedAt: new Date(now) })
+  await used({ ...inMs(500), successor: 'other' })
+  t.equal(keys.ending(1000), 0)
+  const key = await used(inMs(500))
+  await used(inMs(999))
+  t.equal(keys.ending(1000), 2)
+  now += 500
+  t.equal(keys.ending(1000), 2, 'the key that ends in 1000 ms has taken the place of the one that has ended')
+  elapsed += 86_400_000 + 30_000
+  t.equal(keys.ending(1000), 0, 'none is in use')
+  await keys.verify(key)
+  t.equal(keys.ending(1000), 0, 'it has ended')
+})

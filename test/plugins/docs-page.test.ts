@@ -16,8 +16,8 @@ const filesOf = (html: string): string[] =>
 t.test('the pages load only files of their own, whose names change with their content', async (t) => {
   const { app } = await testApp(t)
   for (const [path, count] of [
-    ['/docs', 5],
-    ['/docs/errors', 2],
+    ['/docs', 6],
+    ['/docs/errors', 3],
   ] as const) {
     const page = await app.inject(path)
     t.equal(page.statusCode, 200)

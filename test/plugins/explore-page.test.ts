@@ -20,7 +20,7 @@ t.test('the page loads only files of its own, from a folder whose name changes w
   })
   t.notMatch(page.body, /%[\w.-]+%|<script>|style="|\son\w+=/)
   const files = namedIn(page.body).map((path) => `/${path}`)
-  t.equal(files.length, 5)
+  t.equal(files.length, 6)
   const folder = /^\/explore\/files\/[\da-f]{12}\//.exec(files[0] as string)?.[0] ?? ''
   for (const name of ['countries-110m.json', 'states.json']) files.push(`${folder}${name}`)
   let bytes = page.rawPayload.length

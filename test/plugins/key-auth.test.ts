@@ -112,7 +112,7 @@ t.test('a key in the query string is not accepted', async (t) => {
 })
 
 t.test('the responses to a key say when it ends in its last 14 days, whatever they are', async (t) => {
-  const { app, store } = await testApp(t, { fill: fillTenants })
+  const { app, store } = await testApp(t, { fill: fillTenants, settings: { METRICS_PORT: '0' } })
   const keys = keysOf(store, (error) => t.fail(String(error)))
   const shownFor = async (end: { expiresAt?: Date }) => {
     const key = await keys.issue({ organisation: A, name: 'Sync', ...end })
@@ -130,6 +130,7 @@ t.test('the responses to a key say when it ends in its last 14 days, whatever th
   t.same(await shownFor({ expiresAt: soon }), [`@${Math.floor(soon.getTime() / 1000)}`])
   t.same(await shownFor({ expiresAt: inDays(14.1) }), [undefined])
   t.same(await shownFor({}), [undefined])
+  t.match(await app.metrics?.text(), /^field_data_keys_ending 1$/m, 'one of the keys in use ends in so many days')
 })
 
 t.test('a refused key that was valid once is logged with its id and why, at most once a minute', async (t) => {

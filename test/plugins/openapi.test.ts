@@ -214,7 +214,7 @@ t.test('every response has an example that is valid against its schema', async (
 })
 
 t.test(
-  'a list is valid against its schema whatever `fields` chooses, and without it its records are whole',
+  'a list is valid against its schema whatever `fields` chooses and `embed` shows, and without them its records are whole',
   async (t) => {
     const { app, get } = await testApp(t, { fill: fillTenants })
     const document = await documentOf(app)
@@ -223,8 +223,8 @@ t.test(
       const schema = document.paths[`/v1/${name}`]?.get?.responses[200]?.content['application/json']?.schema as object
       const all = Object.keys(item.schema.properties)
       const choices = all.flatMap((field) => [[field], all.filter((other) => other !== field)])
-      for (const fields of [all, ...choices]) {
-        const url = `/v1/${name}?fields=${fields}`
+      const urls = [all, ...choices].map((fields) => `/v1/${name}?fields=${fields}`)
+      for (const url of [...urls, `/v1/${name}?embed=false`]) {
         const response = await get(url, A)
         t.equal(response.statusCode, 200, url)
         t.equal(errorsOf(schema, response.json()), '', url)

@@ -22,7 +22,14 @@ t.test('responses say how many requests are left, and further ones are refused b
   t.match((await get('/v1/entries', B)).headers.ratelimit, /^"default";r=2;/)
   const unknown = await get('/v1/entries')
   t.match([unknown.statusCode, unknown.headers.ratelimit], [401, undefined])
-  t.equal((await get('/health/ready')).headers.ratelimit, undefined)
+  for (const [url, method, status] of [
+    ['/health/ready', 'GET', 200],
+    ['/v1/nothing', 'GET', 404],
+    ['/v1/entries', 'POST', 405],
+  ] as const) {
+    const { statusCode, headers } = await get(url, B, { method })
+    t.match([statusCode, headers.ratelimit], [status, undefined], `${method} ${url}`)
+  }
 })
 
 t.test('without the setting nothing is said or refused', async (t) => {

@@ -278,6 +278,24 @@ t.test('an error in the middle breaks the connection, whatever the format and th
   await t.rejects(send(port, request), { code: 'ECONNRESET' }, 'HTTP/1.0')
 })
 
+t.test('an export whose key ends meanwhile is broken off', async (t) => {
+  const store = await many(t, 2500)
+  const expiresAt = new Date(Date.now() + 700)
+  let pages = 0
+  const { open } = await started(
+    t,
+    beforeLaterPages(store, async () => {
+      pages += 1
+      while (new Date() <= expiresAt) await setTimeout(20)
+    }),
+  )
+  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Short', expiresAt })
+  const response = await open('/v1/exports/entries.csv', { authorization: `Bearer ${key}` })
+  t.equal(response.statusCode, 200)
+  await t.rejects(response.toArray(), { code: 'ECONNRESET' })
+  t.equal(pages, 1, 'the third page is not read')
+})
+
 t.test('an error before the first byte is a usual problem', async (t) => {
   const store = testStore(t)
   await fillTenants(store)

@@ -306,16 +306,26 @@ t.test('a caller who leaves while it waits is forgotten', async (t) => {
   t.pass('the places are free')
 })
 
-t.test('a request whose key ends while it waits is refused', async (t) => {
-  const { app, get, store } = await testApp(t, { settings, fill: fillTenants })
+t.test('a request whose key ends while it waits, and a digest that takes as long, is refused', async (t) => {
+  const store = testStore(t)
+  await fillTenants(store)
   await settle(store)
+  let end = 0
+  const slow: Store = {
+    ...store,
+    async aggregate(query, reading) {
+      while (Date.now() < end && query.collection === 'forms') await setTimeout(20)
+      return store.aggregate(query, reading)
+    },
+  }
+  const { app, get } = await testApp(t, { settings, store: slow })
   const { nextCursor } = (await get('/v1/sync/users', A)).json<Feed>()._metadata
-  const expiresAt = new Date(Date.now() + 500)
-  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Short', expiresAt })
-  const headers = { authorization: `Bearer ${key}` }
-  t.equal((await app.inject({ url: `/v1/sync/users?cursor=${nextCursor}`, headers })).statusCode, 200)
-  const waited = await app.inject({ url: `/v1/sync/users?cursor=${nextCursor}&wait=1`, headers })
-  t.match(waited.json(), { code: 'unauthorized' })
+  end = Date.now() + 500
+  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Short', expiresAt: new Date(end) })
+  const ask = (url: string) => app.inject({ url, headers: { authorization: `Bearer ${key}` } })
+  t.equal((await ask(`/v1/sync/users?cursor=${nextCursor}`)).statusCode, 200)
+  const late = await Promise.all([ask(`/v1/sync/users?cursor=${nextCursor}&wait=1`), ask('/v1/sync/forms/digest')])
+  for (const response of late) t.match(response.json(), { code: 'unauthorized' })
 })
 
 t.test('a cursor is for keys that see the same', async (t) => {

@@ -3,8 +3,17 @@ import { Readable, Writable } from 'node:stream'
 import { type MakeCommand, runCommand } from '../../src/commands/run-command.js'
 import type { Store } from '../../src/store/store.js'
 
-/** @param answer what somebody types on the terminal. Without it there is no terminal. */
-export const tryCommand = async (command: MakeCommand, store: Store, argv: readonly string[], answer?: string) => {
+/**
+ * @param answer what somebody types on the terminal. Without it there is no terminal.
+ * @param pause what happens while the command waits
+ */
+export const tryCommand = async (
+  command: MakeCommand,
+  store: Store,
+  argv: readonly string[],
+  answer?: string,
+  pause: (ms: number) => Promise<unknown> = async () => {},
+) => {
   let stdout = ''
   let output = ''
   const out = new Writable({
@@ -26,6 +35,6 @@ export const tryCommand = async (command: MakeCommand, store: Store, argv: reado
   const open = () => ({ ...store, close: async () => {} })
   // The signals of this process are not for a command.
   const stopped = () => new AbortController().signal
-  const code = await runCommand(command, argv, open, { input, out, err }, stopped)
+  const code = await runCommand(command, argv, open, { input, out, err }, stopped, pause)
   return { code, stdout, output }
 }
