@@ -1,0 +1,498 @@
+// What an organisation gets while the records of all of them point at each other: random requests of every operation, with
+// every parameter, and a search for anything of another organisation in all bytes of the responses and in the log.
+// FOREIGN_REQUESTS says how many, and FOREIGN_SEED draws others.
+import { brotliDecompressSync, constants, gunzipSync } from 'node:zlib'
+import type { InjectOptions, LightMyRequestResponse } from 'fastify'
+import { parquetMetadata, parquetReadObjects } from 'hyparquet'
+import t, { type Test } from 'tap'
+import type { Hidden } from '../../schemas/kit.js'
+import { isRecordCollection, type RecordCollection } from '../../src/documents/collections.js'
+import { keysOf } from '../../src/keys/keys.js'
+import { type Condition, Query } from '../../src/pipelines/stages.js'
+import type { Store } from '../../src/store/store.js'
+import { testApp } from '../support/app.js'
+import {
+  type Crossed,
+  type Draw,
+  digitsOf,
+  drawing,
+  fillCrossed,
+  markOf,
+  ownersIn,
+  SHARED,
+  timeOf,
+} from '../support/crossed.js'
+import { readCsv } from '../support/csv.js'
+import { operationsOf, type Parameter } from '../support/operations.js'
+import { testStore } from '../support/store.js'
+
+const REQUESTS = Number(process.env.FOREIGN_REQUESTS ?? 500)
+const SEED = Number(process.env.FOREIGN_SEED ?? 1)
+const ORGANISATIONS = REQUESTS > 500 ? 100 : 6
+/** How many requests run at once, and how many of them are for one change of a record. */
+const AT_ONCE = 16
+const REQUESTS_PER_CHANGE = 50
+
+type Headers = Record<string, string>
+
+/** A request, and the organisation whose key it has. */
+interface Ask {
+  readonly caller: Crossed
+  readonly url: string
+  readonly method?: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'DELETE'
+  readonly headers: Headers
+}
+
+/** An address that was given to an organisation, or asked for by it. */
+interface Seen {
+  readonly caller: Crossed
+  readonly url: string
+  readonly etag?: string | undefined
+}
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The texts in cursors. They begin with the number of their version. */
+const inTokens = (text: string): string =>
+  (text.match(/\bA[Q-Za-f][\w-]{20,}/g) ?? []).map((token) => Buffer.from(token, 'base64url').toString()).join('\n')
+
+/** What is in a text of another organisation, with what stands around it. */
+const foreignIn = (text: string, { n }: Crossed): string | undefined => {
+  for (const searched of [text, inTokens(text)]) {
+    for (const owner of ownersIn(searched)) {
+      if (owner.n !== n) return searched.slice(Math.max(0, owner.at - 80), owner.at + owner.found.length + 20)
+    }
+  }
+  return undefined
+}
+const hasOwn = (text: string, { n }: Crossed): boolean =>
+  [...ownersIn(text + inTokens(text))].some((owner) => owner.n === n)
+
+/** What a request sent that is of another organisation, as it may come back: longer texts first. */
+const sentIn = ({ caller, url, headers }: Ask): string[] => {
+  const pieces = [...url.split(/[/?&=,]/), ...Object.values(headers)]
+  const texts = pieces.flatMap((piece) => [piece, decoded(piece), ...decoded(piece).split(/[,/]/)])
+  const foreign = texts.filter((text) => foreignIn(text, caller) !== undefined)
+  return [...new Set(foreign)].sort((a, b) => b.length - a.length)
+}
+
+/** A text without what the request sent. */
+const withoutSent = (text: string, sent: readonly string[]): string =>
+  sent
+    .flatMap((each) => [each, encodeURIComponent(each), new URLSearchParams([['', each]]).toString().slice(1)])
+    .concat(sent.map((each) => JSON.stringify(each).slice(1, -1)))
+    .reduce((rest, each) => rest.replaceAll(each, ''), text)
+
+/** A text of JSON without the ids of other organisations that the caller's own records hold, where they hold them. */
+const withoutHeld = (text: string, { held }: Crossed): string =>
+  text
+    .replace(/"(\w+)":"((?:[^"\\]|\\.)*)"/g, (all, field, id) =>
+      held.has(`${field} ${JSON.parse(`"${id}"`)}`) ? '' : all,
+    )
+    .replace(/"(agents|agentGroups)":\[(?:\{"id":"(?:[^"\\]|\\.)*"\},?)+\]/g, (all, field) =>
+      all.replace(/\{"id":("(?:[^"\\]|\\.)*")\}/g, (item, id) => (held.has(`${field} ${JSON.parse(id)}`) ? '' : item)),
+    )
+
+const json = (value: unknown): string =>
+  JSON.stringify(value, (_, inner) => (typeof inner === 'bigint' ? String(inner) : inner))
+
+/** Rows with columns of recipients, as JSON has them. */
+const nested = (rows: readonly Record<string, unknown>[]): string =>
+  json(
+    rows.map(({ 'recipients.agents': agents, 'recipients.agentGroups': agentGroups, ...others }) => {
+      const listOf = (cell: unknown) => (typeof cell === 'string' ? cell.split('; ').map((id) => ({ id })) : cell)
+      return { ...others, agents: listOf(agents), agentGroups: listOf(agentGroups) }
+    }),
+  )
+
+/** The bytes of a response as they were before they were compressed, as far as it goes. */
+const unpacked = ({ headers, rawPayload }: LightMyRequestResponse): Buffer => {
+  const coding = headers['content-encoding']
+  if (rawPayload.length === 0) return rawPayload
+  if (coding === 'gzip') return gunzipSync(rawPayload, { finishFlush: constants.Z_SYNC_FLUSH })
+  if (coding === 'br') return brotliDecompressSync(rawPayload, { finishFlush: constants.BROTLI_OPERATION_FLUSH })
+  return rawPayload
+}
+
+/** All that a response says, as text, with records as JSON. An export breaks off at a record that does not fit. */
+const textOf = async (response: LightMyRequestResponse): Promise<string> => {
+  const bytes = unpacked(response)
+  const type = String(response.headers['content-type'])
+  if (type.includes('parquet') && bytes.length > 8 && bytes.toString('latin1', bytes.length - 4) === 'PAR1') {
+    const file = new Uint8Array(bytes).buffer
+    const { schema, key_value_metadata, row_groups } = parquetMetadata(file)
+    const columns = row_groups.flatMap(({ columns }) => columns.map(({ meta_data }) => meta_data))
+    const ends = columns.flatMap((column) => {
+      const { min, max, min_value = min, max_value = max } = column?.statistics ?? {}
+      const name = column?.path_in_schema.find((name) => name !== 'recipients')
+      return [min_value, max_value].map((value) => ({ [String(name)]: value }))
+    })
+    return nested(await parquetReadObjects({ file })) + json([schema, key_value_metadata, ends])
+  }
+  const text = bytes.toString()
+  if (!type.includes('text/csv')) return text
+  const [header = [], ...rows] = readCsv(text.replace(/^\ufeff/, '').slice(0, text.lastIndexOf('\r\n') + 2))
+  return json(header) + nested(rows.map((row) => Object.fromEntries(row.map((cell, i) => [header[i], cell]))))
+}
+
+/** The records that a path names. */
+const collectionOf = (path: string): RecordCollection =>
+  (path.split(/[/.]/).findLast((part) => isRecordCollection(part as RecordCollection)) as RecordCollection) ?? 'entries'
+
+/** Values of parameters, of the caller or of another organisation. Undefined for a parameter without any. */
+const drawValue = ({ name, schema }: Parameter, path: string, draw: Draw, of: () => Crossed): string | undefined => {
+  const words = schema.enum ?? schema.items?.enum
+  if (words !== undefined) return schema.items === undefined ? draw.of(words) : [draw.of(words), draw.of(words)].join()
+  const idIn = (collection: RecordCollection) => draw.of(of().ids[collection])
+  const ids = Array.from({ length: 1 + draw.below(6) }, () => idIn(collectionOf(path)))
+  const time = timeOf(of().n, 1 + draw.below(9)).toISOString()
+  const years = [time, '0001-01-01T00:00:00Z', '9999-01-01T00:00:00Z']
+  const point = () => Number(`${draw.below(10)}.${digitsOf(of().n)}`)
+  const values: Record<string, () => string> = {
+    id: () => idIn(collectionOf(path)),
+    dispatch: () => idIn('dispatches'),
+    form: () => idIn('forms'),
+    project: () => idIn('projects'),
+    agent: () => idIn('agents'),
+    name: () => draw.of([SHARED, draw.of(of().names)]),
+    status: () => draw.of([SHARED, 'active', draw.of(of().statuses)]),
+    ids: () => ids.filter((id) => !id.includes(',')).join(),
+    idFrom: () => draw.of(['!', '!', ids[0] as string]),
+    idTo: () => draw.of(['~', '\uffff', ids[0] as string]),
+    from: () => draw.of(['!', ids[0] as string]),
+    to: () => draw.of(['~', '\uffff', ids[0] as string]),
+    bounds: () => [...new Set(ids)].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).join(),
+    updatedSince: () => draw.of(['0001-01-01T00:00:00Z', time]),
+    updatedBefore: () => draw.of(['9999-01-01T00:00:00Z', time]),
+    createdSince: () => draw.of(['0001-01-01T00:00:00Z', time]),
+    createdBefore: () => draw.of(['9999-01-01T00:00:00Z', time]),
+    changedSince: () => '1970-01-01T00:00:00Z',
+    datetime: () => draw.of([`${draw.of(years)}/..`, `../${draw.of(years)}`, time]),
+    bbox: () => draw.of(['-180,-90,180,90', `0,0,${point()},${point()}`, `${point()},${point()},180,90`]),
+    page: () => draw.of(['1', '1', '2', '3']),
+    perPage: () => draw.of(['1', '2', '5', '1000']),
+    limit: () => draw.of(['1', '2', '5', '1000']),
+    wait: () => '0',
+    cursor: () => '*',
+    after: () => draw.of(of().names),
+  }
+  return values[name]?.()
+}
+
+/** Random requests of each of the operations in turn, with each of their parameters in turn. */
+class Asking {
+  readonly #turns = new Map<string, number>()
+  readonly drawn = new Set<string>()
+  readonly unknown = new Set<string>()
+  readonly #seen: Seen[] = []
+  #count = 0
+
+  constructor(
+    readonly operations: readonly (readonly [string, readonly Parameter[]])[],
+    readonly organisations: readonly Crossed[],
+    readonly draw: Draw,
+  ) {}
+
+  /** Remembers an address for a later request, of this caller or of another one. */
+  see(seen: Seen): void {
+    const place = this.#seen.length < 1000 ? this.#seen.length : this.draw.below(1000)
+    this.#seen[place] = seen
+  }
+
+  next(): Ask {
+    const { draw } = this
+    const kind = draw.below(20)
+    const caller = draw.of(this.organisations)
+    const seen = this.#seen.length > 0 && kind < 5 ? draw.of(this.#seen) : undefined
+    if (seen !== undefined) return this.#again(seen, kind < 2 ? caller : seen.caller)
+    return {
+      caller,
+      headers: this.#headers(caller),
+      ...(kind === 5 ? this.#wrong(caller) : { url: this.#url(caller) }),
+    }
+  }
+
+  #other(caller: Crossed): Crossed {
+    const { draw, organisations } = this
+    return draw.below(4) === 0 ? (organisations[caller.n ^ 1] as Crossed) : draw.of(organisations)
+  }
+
+  #headers(caller: Crossed): Headers {
+    const { draw } = this
+    const mark = markOf(this.#other(caller).n)
+    this.#count += 1
+    const headers: Headers = {
+      'x-request-id': `${this.#count}:request${mark}`,
+      'user-agent': `test${mark}`,
+      'accept-encoding': draw.of(['br', 'gzip', 'identity']),
+    }
+    if (draw.below(5) === 0) headers.host = `host${mark}example.org`
+    if (draw.below(5) === 0) headers.origin = `https://origin${mark}example.org`
+    if (draw.below(5) === 0) headers.traceparent = `00-${String(this.#count).padStart(32, 'a')}-00f067aa0ba902b7-01`
+    return headers
+  }
+
+  /** The next operation with some parameters. */
+  #url(caller: Crossed): string {
+    const { draw, operations } = this
+    const turn = (name: string, below: number): number => {
+      const at = this.#turns.get(name) ?? 0
+      this.#turns.set(name, at + 1)
+      return at % below
+    }
+    const [template, parameters] = operations[turn('', operations.length)] as (typeof operations)[number]
+    const of = () => (draw.below(3) > 0 ? caller : this.#other(caller))
+    const value = (parameter: Parameter): string => {
+      this.drawn.add(`${template} ${parameter.name}`)
+      const found = drawValue(parameter, template, draw, of)
+      if (found === undefined) this.unknown.add(parameter.name)
+      return encodeURIComponent(found ?? '')
+    }
+    this.drawn.add(template)
+    const path = template.replace(/\{(\w+)\}/g, (_, name) =>
+      value(parameters.find((parameter) => parameter.in === 'path' && parameter.name === name) as Parameter),
+    )
+    const query = parameters.filter((parameter) => parameter.in === 'query')
+    const chosen = new Set<Parameter>()
+    for (let i = draw.below(4); i > 0 && query.length > 0; i--)
+      chosen.add(query[turn(template, query.length)] as Parameter)
+    const pairs = [...chosen].map((parameter) => `${parameter.name}=${value(parameter)}`)
+    const skips =
+      query.some(({ name }) => name === 'unreadable') && ![...chosen].some(({ name }) => name === 'unreadable')
+    if (skips && draw.below(4) > 0) pairs.push('unreadable=skip')
+    return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`
+  }
+
+  /** A request that is wrong in some way. */
+  #wrong(caller: Crossed): Pick<Ask, 'url' | 'method'> & { headers?: Headers } {
+    const { draw } = this
+    const other = this.#other(caller)
+    const id = encodeURIComponent(draw.of(other.ids.entries))
+    const url = this.#url(caller)
+    const headers = this.#headers(caller)
+    return draw.of<Pick<Ask, 'url' | 'method'> & { headers?: Headers }>([
+      { url: `/v1/${id}` },
+      { url: `/${id}?name=${id}` },
+      { url: `/v1/entries?${id}=${id}` },
+      { url: `/v1/entries?form=${id}&form=${id}` },
+      { url: `/v1/entries?perPage=${id}` },
+      { url: `/v1/entries?status=%${id}` },
+      { url: `/v1/entries?ids=${id.repeat(400)}` },
+      { url, method: 'POST' },
+      { url, method: 'DELETE' },
+      { url, method: 'OPTIONS' },
+      { url, method: 'HEAD' },
+      { url, headers: { ...headers, accept: 'text/html' } },
+      { url, headers: { ...headers, authorization: `Bearer ${other.organisation}` } },
+      { url: draw.of(['/health', '/health/ready', '/openapi.json', '/docs', '/explore']) },
+    ])
+  }
+
+  /** A request for an address that was seen, often with the entity tag that was seen there. */
+  #again({ url, etag }: Seen, caller: Crossed): Ask {
+    const { draw } = this
+    const headers = this.#headers(caller)
+    if (etag !== undefined && draw.below(2) === 0) headers['if-none-match'] = etag
+    return { caller, url, headers, method: draw.of(['GET', 'GET', 'GET', 'HEAD']) }
+  }
+}
+
+/** What is changed in each query of a store that is broken on purpose. */
+type Breakage = (query: Query) => Partial<Record<'match' | 'counted' | 'stages' | 'references' | 'union', unknown>>
+
+const broken = (query: Query, breakage: Breakage): Query =>
+  Object.assign(Object.create(Query.prototype), query, breakage(query))
+
+/** A value in which objects are replaced. */
+const replaced = (value: unknown, by: (object: Record<string, unknown>) => object): unknown => {
+  if (Array.isArray(value)) return value.map((item) => replaced(item, by))
+  if (value?.constructor !== Object) return value
+  const entries = Object.entries(by(value as Record<string, unknown>))
+  return Object.fromEntries(entries.map(([name, inner]) => [name, replaced(inner, by)]))
+}
+
+/** A query without the conditions on some fields. */
+const withoutConditions = ({ match, counted }: Query, isDropped: (field: string, value: unknown) => boolean) => {
+  const others = (condition: object) => Object.entries(condition).filter(([field, value]) => !isDropped(field, value))
+  const keep = ({ $and }: Condition) => ({
+    $and: ($and as Condition[]).map((condition) => Object.fromEntries(others(condition))),
+  })
+  return { match: keep(match), counted: keep(counted) }
+}
+const isOwner = (field: string, value: unknown) => field === 'organisation' && typeof value === 'string'
+const isNotArray = (_: string, value: unknown) => JSON.stringify(value) === '{"$not":{"$type":"array"}}'
+
+/** What must be found if the service is broken so. */
+const breakages: Record<string, Breakage> = {
+  'lists find records of all organisations': (query) => withoutConditions(query, isOwner),
+  'records of several organisations are found': (query) => withoutConditions(query, isNotArray),
+  'joins find records of all organisations': ({ stages }) => ({
+    stages: replaced(stages, (object) => {
+      if ([object.$eq].flat()[0] === '$$this.organisation') return { $eq: [1, 1] }
+      return object.$match === undefined ? object : { ...object, $match: {} }
+    }),
+  }),
+  'references find records of all organisations': ({ references }) => ({
+    references: references.map(({ fields, find }) => ({
+      fields,
+      find: (ids: unknown[]) => broken(find(ids), (query) => withoutConditions(query, isOwner)),
+    })),
+  }),
+  'feeds have deletions of all organisations': ({ union }) => {
+    const isOwned = (condition: object) => 'deletedFrom' in condition && typeof condition.deletedFrom === 'string'
+    const ofAll = { deletedFrom: { $exists: true } }
+    const $and = (union?.match.$and as object[] | undefined)?.map((each) => (isOwned(each) ? ofAll : each))
+    return { union: union && broken(union, () => ({ match: { $and } })) }
+  },
+}
+
+/** A service over the crossed organisations, and how to ask it. */
+const prepare = async (t: Test) => {
+  const draw = drawing(SEED)
+  const whole = testStore(t)
+  await whole.ensureIndexes()
+  const organisations = await fillCrossed(whole, ORGANISATIONS, draw)
+  let breakage: Breakage | undefined
+  const store: Store = {
+    ...whole,
+    aggregate: (query, reading) => whole.aggregate(breakage === undefined ? query : broken(query, breakage), reading),
+  }
+  const counts = {
+    requests: 0,
+    broken: 0,
+    changes: 0,
+    lines: 0,
+    ownLines: 0,
+    ok: 0,
+    own: 0,
+    ownHeaders: 0,
+    ownTokens: 0,
+  }
+  const statuses: Record<string, number> = {}
+  /** What was found of other organisations. */
+  const found: string[] = []
+  /** The requests by their ids. */
+  const asked = new Map<string, Ask>()
+  const search = (text: string, { caller, url, method = 'GET' }: Ask, sent: readonly string[], what: string): void => {
+    const foreign = foreignIn(withoutSent(text, sent), caller)
+    if (foreign !== undefined) found.push(`${method} ${url} of ${caller.organisation}: ${what} has ${foreign}`)
+  }
+  const log = {
+    write(line: string) {
+      const ask = asked.get(JSON.parse(line).reqId)
+      counts.lines += 1
+      if (ask === undefined) search(line, { caller: { n: -1 } as Crossed, url: 'none', headers: {} }, [], 'the log')
+      else {
+        search(line, ask, sentIn(ask), 'the log')
+        counts.ownLines += hasOwn(line, ask.caller) ? 1 : 0
+      }
+    },
+  }
+  const { app } = await testApp(t, { store, settings: { LOG_LEVEL: 'trace', SYNC_SETTLE_MS: '0' }, log })
+  const keys = keysOf(store, (error) => t.fail(String(error)))
+  const issued = new Map<Crossed, string[]>()
+  const kinds: (Hidden[] | undefined)[] = [undefined, ['personal'], ['places']]
+  for (const each of organisations) {
+    const { n, organisation } = each
+    const issue = (without: Hidden[] | undefined) =>
+      keys.issue({ organisation, name: `Key${markOf(n)}`, ...(without && { without }) })
+    issued.set(each, await Promise.all(kinds.map(issue)))
+  }
+  const asking = new Asking(await operationsOf(app), organisations, draw)
+
+  /** Sends a request, and searches its response. */
+  const send = async (ask: Ask): Promise<void> => {
+    const { caller, url, method = 'GET', headers } = ask
+    const key = draw.of(issued.get(caller) as string[])
+    const basic = `Basic ${Buffer.from(`${draw.of(organisations).organisation}:${key}`).toString('base64')}`
+    const authorization = draw.of([`Bearer ${key}`, `Bearer ${key}`, basic])
+    counts.requests += 1
+    asked.set(String(headers['x-request-id']), ask)
+    if (asked.size > 10 * AT_ONCE) asked.delete(asked.keys().next().value as string)
+    const response = await app.inject({ url, method, headers: { authorization, ...headers } } as InjectOptions)
+    const { statusCode, statusMessage } = response
+    statuses[statusCode] = (statuses[statusCode] ?? 0) + 1
+    const head = `${statusMessage}\n${JSON.stringify(response.headers)}`
+    const text = await textOf(response)
+    search(head + withoutHeld(text, caller), ask, sentIn(ask), `the response ${statusCode}`)
+    if (statusCode !== 200) return
+    const path = url.split('?')[0] as string
+    const { next } = /"next":"https?:\/\/[^/"]+(?<next>[^"]+)"/.exec(text)?.groups ?? {}
+    const { feed } = /"hasMore":(?:true|false),"nextCursor":"(?<feed>[^"]+)"/.exec(text)?.groups ?? {}
+    asking.see({ caller, url, etag: response.headers.etag as string | undefined })
+    if (next !== undefined) asking.see({ caller, url: next })
+    if (feed !== undefined && path.includes('/sync/'))
+      asking.see({ caller, url: `${path}?cursor=${feed}&wait=${draw.below(10) === 0 ? 1 : 0}` })
+    if (method !== 'GET' || /\/(health|docs|explore|openapi|ogc(?!.*items))/.test(path)) return
+    counts.ok += 1
+    counts.own += hasOwn(text, caller) ? 1 : 0
+    counts.ownHeaders += hasOwn(head, caller) ? 1 : 0
+    counts.ownTokens += hasOwn(inTokens(text), caller) ? 1 : 0
+  }
+
+  /** Changes a record of an organisation, or removes it and adds it again. */
+  const change = async (): Promise<void> => {
+    const { organisation, ids } = draw.of(organisations)
+    const collection = draw.of(Object.keys(ids) as RecordCollection[])
+    const record = await whole.dangerouslyFind(collection, draw.of(ids[collection]))
+    if (record?.organisation !== organisation) return
+    const { changedAt: _, ...rest } = record as { changedAt?: Date }
+    if (draw.below(2) === 0) await whole.remove(collection, organisation, [record._id])
+    await whole.upsert(collection, [rest as never])
+    counts.changes += 1
+  }
+
+  /** Sends so many requests, several at once, until something is found, while records change. */
+  const run = async (requests: number): Promise<void> => {
+    const end = counts.requests + requests
+    const work = async (): Promise<void> => {
+      while (counts.requests < end && found.length === 0) {
+        if (counts.requests % REQUESTS_PER_CHANGE === 0) await change()
+        await send(asking.next())
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+  }
+  return {
+    ...{ asking, counts, statuses, found, run },
+    breakBy(other: Breakage | undefined) {
+      breakage = other
+      found.length = 0
+    },
+  }
+}
+
+t.test('nothing of another organisation is in any byte of a response or of the log', async (t) => {
+  const began = performance.now()
+  const { asking, counts, statuses, found, run, breakBy } = await prepare(t)
+  t.comment((performance.now() - began) / 1000)
+  await run(REQUESTS)
+  t.same(found.slice(0, 20), [])
+  const seconds = Math.round((performance.now() - began) / 100) / 10
+  t.comment(JSON.stringify({ seed: SEED, organisations: ORGANISATIONS, ...counts, statuses, seconds }))
+
+  t.same([...asking.unknown], [], 'parameters without a value in drawValue of this test')
+  const all = asking.operations.flatMap(([path, parameters]) => [
+    path,
+    ...parameters.map(({ name }) => `${path} ${name}`),
+  ])
+  t.same(
+    all.filter((each) => !asking.drawn.has(each)),
+    [],
+    'operations and parameters that were not drawn',
+  )
+
+  for (const [name, breakage] of Object.entries(breakages)) {
+    breakBy(breakage)
+    const before = counts.requests
+    await run(500)
+    t.ok(found.length > 0, `it is found if ${name}`)
+    t.comment(`${name}: ${counts.requests - before} ${found[0]}`)
+  }
+})
