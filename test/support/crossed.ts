@@ -75,7 +75,7 @@ export interface Crossed {
   readonly organisation: string
   /** Its ids that are strings, and an id that it shares with others, in another collection or of another type. */
   readonly ids: Record<RecordCollection, string[]>
-  /** Ids of other organisations that its own records hold, each behind the name of the field and a space. */
+  /** Ids of other organisations that its own records hold, each as JSON behind the name of the field and a space. */
   readonly held: Set<string>
   /** The names and statuses of its records. */
   readonly names: string[]
@@ -135,7 +135,7 @@ export const fillCrossed = async (store: Store, count: number, draw: Draw): Prom
         if (field === 'recipients.agents') copy.recipients = { agents: ids, agentGroups: ids }
         else copy[field] = id
         for (const each of field === 'recipients.agents' ? ['agents', 'agentGroups'] : [field]) {
-          for (const one of ids) held.add(`${each} ${one}`)
+          for (const one of ids) held.add(`${each} ${JSON.stringify(one)}`)
         }
       }
       records[collection].push(copy as never)
@@ -180,7 +180,7 @@ export const fillCrossed = async (store: Store, count: number, draw: Draw): Prom
       const organisation = [organisationOf(n), organisationOf(n + 1)]
       await store.insert(collection, [
         { ...nobodys[collection][0], _id: both(n), organisation },
-        { _id: `gone${both(n)}`, deletedFrom: organisation, deletedAt: new Date(1e12) },
+        { _id: `gone${both(n)}`, deletedFrom: organisation, deletedAt: new Date() },
       ] as never)
     }
     for (const { n, organisation } of all) await store.remove(collection, organisation, [`removed${markOf(n)}`])
