@@ -31,8 +31,8 @@ export const drawing = (seed: number): Draw => {
   return { below, of: (values) => values[below(values.length)] as never }
 }
 
-/** The number of the records of several organisations, which are nobody's. */
-export const NOBODY = 999
+/** The number of records of several organisations, which are nobody's. */
+const NOBODY = 999
 const FIRST_YEAR = 3000
 
 /** The mark in texts. Those of an even and of the next odd number differ in case alone. A URL has it as it is. */
@@ -73,7 +73,7 @@ const marked = <T>(value: T, n: number): T => {
 export interface Crossed {
   readonly n: number
   readonly organisation: string
-  /** Its ids that are strings, and an id that it shares with others, in another collection or of another type. */
+  /** Its ids, one that another organisation has in other collections or as another type, and one of nobody's record. */
   readonly ids: Record<RecordCollection, string[]>
   /** Ids of other organisations that its own records hold, each as JSON behind the name of the field and a space. */
   readonly held: Set<string>
@@ -162,7 +162,7 @@ export const fillCrossed = async (store: Store, count: number, draw: Draw): Prom
     return {
       n,
       organisation: organisationOf(n),
-      ids: mapped((name) => records[name].map(({ _id }) => String(_id))),
+      ids: mapped((name) => [...records[name].map(({ _id }) => String(_id)), both(n)]),
       held,
       names: [...new Set(each.flatMap(({ name = [] }) => name))],
       statuses: [...new Set(each.flatMap(({ status = [] }) => status))],
