@@ -6,6 +6,7 @@ import type { Test } from 'tap'
 import { buildApp } from '../../src/app.js'
 import { type Config, loadConfig } from '../../src/config/config.js'
 import { keysOf } from '../../src/keys/keys.js'
+import type { LogStream } from '../../src/log.js'
 import type { Store } from '../../src/store/store.js'
 import { testStore } from './store.js'
 
@@ -28,14 +29,16 @@ export const testApp = async (
     settings,
     fill,
     store = testStore(t),
+    log,
   }: {
     settings?: Record<string, string>
     fill?: (store: Store) => Promise<unknown>
     store?: Store
+    log?: LogStream
   } = {},
 ): Promise<TestApp> => {
   await fill?.(store)
-  const app = await buildApp(testConfig(settings), store)
+  const app = await buildApp(testConfig(settings), store, log)
   t.teardown(() => app.close())
   requireDeclaredProblems(app)
   const issued = new Map<string, Promise<string>>()
