@@ -124,7 +124,6 @@ t.test('restarts', options, async (t) => {
     t.comment(`${RESTARTS} restarts by SIGTERM: ${calls.length} requests, ${failures.length} failed;
     ${underWay} were under way when instances began to close`)
     t.same(failures, [])
-    t.ok(underWay > 0)
   })
 
   await t.test('what breaks when instances are killed is mended by the proxy, or by a retry', async (t) => {
