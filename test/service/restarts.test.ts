@@ -38,16 +38,24 @@ const prepare = async (t: Test) => {
   }
   const issue = () => keysOf(store, () => {}).issue({ organisation: A, name: 'Test' })
   const keys = await Promise.all(Array.from({ length: KEYS }, issue))
+  const started: Started[] = []
   const start = async (port: number | undefined, delayMs = 0): Promise<Started> => {
     const settings = {
       ...{ PORT: String(port), PUBLIC_URL: 'http://127.0.0.1', LOG_LEVEL: 'warn', SHUTDOWN_DELAY_MS: String(delayMs) },
       ...{ MONGODB_URI: uri, ENSURE_INDEXES: 'false', SYNC_SETTLE_MS: String(SETTLE_MS) },
     }
     const child = startProgram(t, 'src/server.ts', { settings })
+    started.push(child)
     await printed(child, /field-data-api on http/)
     return child
   }
-  return { keys, start }
+  /** Fails for each request that has failed, and shows which errors the instances have logged. */
+  const noneHasFailed = (t: Test, calls: readonly Call[]): void => {
+    const failures = failuresOf(calls)
+    const lines = started.flatMap((child) => child.output().split('\n')).filter((line) => line.includes('"level":50'))
+    t.same(failures, [], failures.length > 0 ? lines.slice(0, 10).join('\n').slice(0, 5000) : 'none failed')
+  }
+  return { keys, start, noneHasFailed }
 }
 
 /** The callers of a URL: what they ask while something happens. */
@@ -99,7 +107,7 @@ const failuresOf = (calls: readonly Call[]): string[] =>
     )
 
 t.test('restarts', options, async (t) => {
-  const { keys, start } = await prepare(t)
+  const { keys, start, noneHasFailed } = await prepare(t)
   const ports = [await freePort(), await freePort()]
   const services = await Promise.all(ports.map((port) => start(port, shutdownDelayMs)))
   const proxy = await startProxy(t, ports)
@@ -123,7 +131,7 @@ t.test('restarts', options, async (t) => {
     const failures = failuresOf(calls)
     t.comment(`${RESTARTS} restarts by SIGTERM: ${calls.length} requests, ${failures.length} failed;
     ${underWay} were under way when instances began to close`)
-    t.same(failures, [])
+    noneHasFailed(t, calls)
   })
 
   await t.test('what breaks when instances are killed is mended by the proxy, or by a retry', async (t) => {
@@ -146,7 +154,7 @@ t.test('restarts', options, async (t) => {
     t.comment(`${RESTARTS} restarts by SIGKILL: ${calls.length} requests, ${failures.length} failed;
     ${byProxy} times the proxy tried again; ${retried.length} requests the callers, ${twice.length} of them more than once:
     ${counted(retried)}`)
-    t.same(failures, [])
+    noneHasFailed(t, calls)
     t.ok(retried.length > 0, 'some were broken')
   })
 
@@ -167,6 +175,6 @@ t.test('restarts', options, async (t) => {
     const others = calls.filter(({ status, error }) => status === undefined && !error?.includes('ECONNREFUSED'))
     t.comment(`${RESTARTS} restarts without a proxy: ${began.length} requests, ${failuresOf(began).length} failed;
     ${others.length} other connections failed: ${counted(others.map(({ error }) => String(error)))}`)
-    t.same(failuresOf(began), [])
+    noneHasFailed(t, began)
   })
 })
