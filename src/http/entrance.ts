@@ -6,8 +6,12 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 const BEGIN_PER_TURN = 4
 /** For how many turns in a row no request begins because connections arrive. */
 const MOST_TURNS = 64
-/** While the first request with some credentials has waited for longer, those that come after it are late. */
+/**
+ * While the first request with some credentials has waited for longer, and so many wait behind it, those that come after them
+ * are late. The number keeps callers with few requests from paying for one long turn.
+ */
 const LATE_MS = 500
+const LATE_BEHIND = 16
 /** How many late requests begin in a turn besides, since refusing them is little work. */
 const LATE_PER_TURN = 16
 
@@ -44,8 +48,8 @@ export class Entrance {
     const since = performance.now()
     const others = this.#waiting.get(authorization)
     if (others === undefined) this.#waiting.set(authorization, [{ response, since }])
-    else if (this.#isHeld || since - (others[0] as Waiting).since < this.lateMs) others.push({ response, since })
-    else this.#late.push(response)
+    else if (this.#isLate(others, since)) this.#late.push(response)
+    else others.push({ response, since })
     if (!this.#isLooking) setImmediate(this.#next)
     this.#isLooking = true
   }
@@ -63,6 +67,10 @@ export class Entrance {
     this.#isHeld = false
     const since = performance.now()
     for (const waiting of [...this.#waiting.values()].flat()) waiting.since = since
+  }
+
+  #isLate(others: readonly Waiting[], now: number): boolean {
+    return !this.#isHeld && others.length > LATE_BEHIND && now - (others[0] as Waiting).since >= this.lateMs
   }
 
   readonly #next = (): void => {

@@ -23,6 +23,8 @@ const MAX_WAITING = 100
 const QUIET_MS = 10
 const QUIET_TURNS = 3
 const LONGEST_STOP_MS = 1000
+/** The turn before must be no longer than this, because connections that came during it are reset. */
+const SHORT_TURN_MS = 0.1
 
 /** What is going on on one connection. */
 interface Connection {
@@ -137,8 +139,8 @@ export const stopListening = async (server: Server): Promise<void> => {
     turns = 0
   })
   entrance.hold()
-  for (let now = begun; now < begun + LONGEST_STOP_MS; now = performance.now()) {
-    if (turns >= QUIET_TURNS && now > last + QUIET_MS) break
+  for (let turn = begun, now = begun; now < begun + LONGEST_STOP_MS; turn = now, now = performance.now()) {
+    if (turns >= QUIET_TURNS && now > last + QUIET_MS && now < turn + SHORT_TURN_MS) break
     turns += 1
     await nextTurn()
   }

@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { httpServer, stopListening, waitingForLoop } from '../../src/http/server.js'
 import { getRequest, LAST, neverRead, send, statusesIn } from '../support/sockets.js'
@@ -169,4 +169,20 @@ t.test('when it stops listening, it serves every connection that the system has 
   await stopped
   t.notOk(server.listening)
   await t.rejects(send(port, getRequest('/', LAST)), { code: 'ECONNREFUSED' })
+})
+
+t.test('it does not stop listening at the end of a long turn, in which connections come unseen', async (t) => {
+  const { server, port } = await serve(t, (_request, response) => response.end())
+  const received: Promise<string>[] = []
+  /** Long turns of the event loop, in which nothing comes; at last a connection does, just before the server looks. */
+  const longTurns = async () => {
+    for (let turn = 1; turn <= 5; turn++) {
+      await nextTurn()
+      for (const begun = performance.now(); performance.now() < begun + 15; );
+      if (turn === 5) received.push(send(port, getRequest('/', LAST)))
+    }
+  }
+  await Promise.all([longTurns(), stopListening(server)])
+  t.same(statusesIn((await Promise.all(received)).join()), [200])
+  t.notOk(server.listening)
 })

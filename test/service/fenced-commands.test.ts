@@ -38,6 +38,11 @@ const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
       file: '.ci/run',
       says: 'COPIES_SECONDS=60',
     },
+  'docs/contributing.md: export TEST_MONGODB_URI=mongodb://127.0.0.1:27017/ HAPROXY_PATH=/usr/sbin/haproxy': {
+    why: 'it takes twenty minutes',
+    file: '.ci/run',
+    says: 'RESTARTS=2',
+  },
   'docs/contributing.md: FUZZ_EXAMPLES=450 .ci/fuzz/run': {
     why: 'it takes many minutes',
     file: '.ci/run',
