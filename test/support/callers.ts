@@ -40,7 +40,7 @@ export interface Options {
   readonly hungMs?: number
 }
 
-const HUNG = 'it hung'
+export const HUNG = 'it hung'
 const RETRY_MS = 200
 const SHOWN = 300
 const OK = 200
