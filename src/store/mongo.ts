@@ -31,7 +31,7 @@ import type { Condition, Query } from '../pipelines/stages.js'
 import { Connections } from './connections.js'
 import { withReferences } from './references.js'
 import { QueryTimeout, type Reading, type Store, StoreUnavailable, storedOf } from './store.js'
-import { whenStuck, withTimeLimit } from './stuck.js'
+import { Running, whenStuck } from './stuck.js'
 
 /** How to connect to MongoDB. Options in the URI override the settings below. */
 export interface MongoSettings {
@@ -147,12 +147,14 @@ export const mongoStore = (settings: MongoSettings): Store => {
     return connected
   }
 
+  const running = new Running()
+
   /**
-   * Takes a new client for all further operations if a heartbeat of this one is stuck. Nothing waits for the old one to close,
+   * Takes a new client for all further operations if this one is stuck. Nothing waits for the old one to close,
    * because that may hang as well.
    */
   const watch = (): void =>
-    whenStuck(client, () => {
+    whenStuck(client, running, () => {
       client.close().catch(() => {})
       client = new MongoClient(settings.uri, clientOptions(settings))
       db = client.db()
@@ -177,7 +179,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     }
   }
 
-  const runRead = <T>(operation: () => Promise<T>): Promise<T> => withTimeLimit(longestReadMs, run(operation))
+  const runRead = <T>(operation: () => Promise<T>): Promise<T> => running.wait(longestReadMs, run(operation))
 
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
 
