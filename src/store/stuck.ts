@@ -70,7 +70,4 @@ export const whenStuck = (client: MongoClient, running: Running, callback: () =>
     if (isOver || !previousDescription.hasDataBearingServers || newDescription.hasDataBearingServers) return
     if (await running.endAll(serverSelectionTimeoutMS + connectTimeoutMS)) end()
   })
-  client.on('topologyClosed', () => {
-    isOver = true
-  })
 }

@@ -182,18 +182,6 @@ t.test(
       }
     }
     await callers.stop()
-    for (const { begun, back } of faults)
-      for (const c of calls)
-        if (isFailure(c) && ((c.at > back && c.at < back + 6000) || c.took > 8000))
-          t.comment(
-            'DEBUG',
-            Math.round(c.at - begun),
-            Math.round(c.at - back),
-            Math.round(c.took),
-            c.code,
-            c.error,
-            c.path.slice(0, 40),
-          )
 
     for (const { name, begun, back } of faults) {
       const during = calls.filter(
