@@ -1,9 +1,12 @@
 // A database that a test can kill and start again: a stand-in within this process, or the server that the script
 // TEST_MONGODB_SERVER controls. Both keep their data when they are killed.
 import { execFile } from 'node:child_process'
+import { mkdir, rm, statfs } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { MongoClient } from 'mongodb'
 import type { Test } from 'tap'
+import { freePort } from './process.js'
 import { ownDatabase } from './store.js'
 import { WireServer } from './wire-server.js'
 
@@ -15,11 +18,11 @@ export interface Database {
   kill(): Promise<void>
   /** Makes queries exceed a time limit of a few milliseconds. */
   slowDown(): void
-  /** What else can happen to a server, for some seconds. The stand-in has nothing of it. */
-  readonly troubles: Readonly<Record<string, (seconds: number) => Promise<unknown>>>
 }
 
 const MAX_TIME_EXPIRED = 50
+const DISK_MIB = 768
+const LARGE = 100_000
 
 const standIn = async (t: Test): Promise<Database> => {
   const server = await WireServer.for(t)
@@ -28,38 +31,95 @@ const standIn = async (t: Test): Promise<Database> => {
     start: () => server.start(),
     kill: async () => server.stop(),
     slowDown: () => server.errors.set('aggregate', MAX_TIME_EXPIRED),
-    troubles: {},
+  }
+}
+
+const control = (script: string, env: Readonly<Record<string, string>> = {}) => {
+  const run = (...argv: string[]) => promisify(execFile)(script, argv, { env: { ...process.env, ...env } })
+  const stopped = (how: 'freeze' | 'hang') => async (seconds: number) => {
+    await run(how)
+    await setTimeout(seconds * 1000)
+    await run('thaw')
+  }
+  return {
+    run,
+    troubles: {
+      killed: async (seconds: number) => {
+        await run('kill')
+        await setTimeout(seconds * 1000)
+        await run('start')
+      },
+      frozen: stopped('freeze'),
+      'there, but reading nothing': stopped('hang'),
+      'ten times slower': (seconds: number) => run('slow', String(seconds)),
+    },
   }
 }
 
 const controlled = async (t: Test, script: string): Promise<Database> => {
-  const control = (...argv: string[]) => promisify(execFile)(script, argv)
-  const { stdout } = await control('uri')
+  const { run } = control(script)
+  const { stdout } = await run('uri')
   const uri = ownDatabase(t, stdout.trim())
   const start = async () => {
-    await control('start')
-  }
-  const stopped = (how: 'freeze' | 'hang') => async (seconds: number) => {
-    await control(how)
-    await setTimeout(seconds * 1000)
-    await control('thaw')
+    await run('start')
   }
   t.teardown(start)
-  t.teardown(() => control('thaw'))
   await start()
   return {
     uri,
     start,
     kill: async () => {
-      await control('kill')
+      await run('kill')
     },
     slowDown: () => {}, // the server needs more than a few milliseconds anyway
-    troubles: {
-      frozen: stopped('freeze'),
-      'there, but reading nothing': stopped('hang'),
-      'ten times slower': (seconds) => control('slow', String(seconds)),
-    },
   }
+}
+
+/** Writes to a database until nothing more fits on its disk. */
+const fillUp = async (uri: string): Promise<void> => {
+  const client = new MongoClient(uri, { serverSelectionTimeoutMS: 1000, socketTimeoutMS: 5000 })
+  const text = 'x'.repeat(LARGE)
+  try {
+    for (;;)
+      await client
+        .db('filling')
+        .collection('texts')
+        .insertMany(Array.from({ length: 50 }, () => ({ text })))
+  } catch {
+    await client.close()
+  }
+}
+
+/**
+ * Another server like the one of the script TEST_MONGODB_SERVER, on a small disk, and what can happen to it for some seconds.
+ * Both are gone when the test ends.
+ */
+export const serverInTrouble = async (t: Test) => {
+  const script = process.env.TEST_MONGODB_SERVER as string
+  const home = (await control(script).run('copy')).stdout.trim()
+  const data = `${home}/root/var/lib/mcs`
+  await mkdir(data)
+  await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'tmpfs', data])
+  const ports = { MCS_PORT: String(await freePort()), MCS_PG_PORT: String(await freePort()) }
+  const { run, troubles } = control(script, { MCS_HOME: home, ...ports })
+  t.teardown(async () => {
+    await run('kill')
+    await promisify(execFile)('umount', [data])
+    await rm(home, { recursive: true })
+  })
+  const { stdout } = await run('start')
+  const uri = `${stdout.trim()}test`
+  const full = async (seconds: number) => {
+    const { bavail, bsize } = await statfs(data)
+    await promisify(execFile)('fallocate', ['-l', String(bavail * bsize), `${data}/rest`])
+    const written = fillUp(uri)
+    await setTimeout(seconds * 1000)
+    await written
+    await rm(`${data}/rest`)
+    // It may have ended.
+    await run('start')
+  }
+  return { uri, troubles: { ...troubles, 'its disk full': full } }
 }
 
 /** A running database without data. When the test ends, the stand-in stops and the server drops the data. */
