@@ -95,6 +95,13 @@ const OUTAGES = new Set([
   13_435, // NotPrimaryNoSecondaryOk
   13_436, // NotPrimaryOrSecondary
 ])
+/**
+ * What FerretDB says, under the code of any internal error, when its PostgreSQL does not run, starts or stops, or has closed the
+ * connection.
+ */
+const INTERNAL_ERROR = 1
+const WITHOUT_POSTGRESQL =
+  /failed to connect to|the database system is|terminating connection|too many clients|unexpected EOF|conn closed|connection reset/
 /** Errors of the driver when its pool is exhausted, or when the server, the pool or the client was closed meanwhile. */
 const POOL_ERRORS = new Set([
   'MongoWaitQueueTimeoutError',
@@ -484,6 +491,7 @@ const isOutage = (error: unknown): boolean =>
   error instanceof MongoSystemError ||
   POOL_ERRORS.has((error as Error).name) ||
   (error instanceof MongoServerError && OUTAGES.has(Number(error.code))) ||
+  (error instanceof MongoServerError && error.code === INTERNAL_ERROR && WITHOUT_POSTGRESQL.test(error.message)) ||
   isSystemError(error)
 
 /** An error of Node that the driver passes on: DNS for a mongodb+srv URI, or a write to a lost connection. */

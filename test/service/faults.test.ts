@@ -184,8 +184,10 @@ t.test(
     }
     const faults: { name: string; begun: number; back: number }[] = []
     for (const [name, trouble] of Object.entries(server.troubles)) {
+      if (process.env.ONLY && !process.env.ONLY.split(',').includes(name)) continue
       await setTimeout(CALM_MS)
       const begun = performance.now()
+      setTimeout(1500).then(async () => t.comment('READY', (await fetch(url + '/health/ready')).status))
       await trouble(Math.min(seconds, LONGEST_FAULT_S))
       await untilItReads()
       const back = performance.now()
@@ -205,6 +207,9 @@ t.test(
       const during = ofFault[n] as Call[]
       const failed = during.filter((call) => !isRight(call))
       const recovery = Math.round(Math.max(0, ...failed.map(({ at }) => at - back)))
+      for (const c of failed)
+        if (c.at > back + 1000 || c.took > 4500)
+          t.comment('DEBUG', Math.round(c.at - back), Math.round(c.took), c.code, c.error, c.path.slice(0, 50))
       const codes = countsOf(failed.map((call) => (isBroken(call) ? 'broken exports' : (call.code ?? 'others'))))
       t.comment(
         `${name}: ${during.length} requests, ${codes || 'none failed'}; ${timesOf(during)}; well after ${recovery} ms`,

@@ -377,6 +377,21 @@ t.test('Other errors of the server are passed on unchanged', async (t) => {
   await t.rejects(store.aggregate(entries()), { name: 'MongoServerError', code: 13 })
 })
 
+t.test('FerretDB without its PostgreSQL counts as unavailable', async (t) => {
+  const { server, store } = await start(t)
+  server.errors.set('aggregate', 1)
+  for (const message of [
+    'pool.go:90 (documentdb.(*Pool).Acquire): failed to connect to `user=postgres`: connect: connection refused',
+    'the database system is not yet accepting connections',
+    'terminating connection due to unexpected postmaster exit',
+  ]) {
+    server.errorMessage = message
+    await t.rejects(store.aggregate(entries()), StoreUnavailable, message)
+  }
+  server.errorMessage = 'cannot determine the plan'
+  await t.rejects(store.aggregate(entries()), { name: 'MongoServerError', code: 1 })
+})
+
 t.test('A read succeeds although the server has closed the idle connections', async (t) => {
   const { server, store } = await start(t)
   for (const [name, call] of reads) {

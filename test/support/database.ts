@@ -1,6 +1,7 @@
 // A database that a test can kill and start again: a stand-in within this process, or the server that the script
 // TEST_MONGODB_SERVER controls. Both keep their data when they are killed.
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdir, rm, statfs } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -36,6 +37,11 @@ const standIn = async (t: Test): Promise<Database> => {
 
 const control = (script: string, env: Readonly<Record<string, string>> = {}) => {
   const run = (...argv: string[]) => promisify(execFile)(script, argv, { env: { ...process.env, ...env } })
+  const ended = (how: 'kill' | 'crash') => async (seconds: number) => {
+    await run(how)
+    await setTimeout(seconds * 1000)
+    await run('start')
+  }
   const stopped = (how: 'freeze' | 'hang') => async (seconds: number) => {
     await run(how)
     await setTimeout(seconds * 1000)
@@ -44,11 +50,8 @@ const control = (script: string, env: Readonly<Record<string, string>> = {}) => 
   return {
     run,
     troubles: {
-      killed: async (seconds: number) => {
-        await run('kill')
-        await setTimeout(seconds * 1000)
-        await run('start')
-      },
+      killed: ended('kill'),
+      'without its storage': ended('crash'),
       frozen: stopped('freeze'),
       'there, but reading nothing': stopped('hang'),
       'ten times slower': (seconds: number) => run('slow', String(seconds)),
@@ -75,19 +78,18 @@ const controlled = async (t: Test, script: string): Promise<Database> => {
   }
 }
 
-/** Writes to a database until nothing more fits on its disk. */
-const fillUp = async (uri: string): Promise<void> => {
-  const client = new MongoClient(uri, { serverSelectionTimeoutMS: 1000, socketTimeoutMS: 5000 })
-  const text = 'x'.repeat(LARGE)
-  try {
-    for (;;)
-      await client
-        .db('filling')
-        .collection('texts')
-        .insertMany(Array.from({ length: 50 }, () => ({ text })))
-  } catch {
-    await client.close()
+/** Writes for some seconds, and returns how many writes were refused. */
+const writeFor = async (uri: string, seconds: number): Promise<number> => {
+  const client = new MongoClient(uri, { serverSelectionTimeoutMS: 500, socketTimeoutMS: 5000 })
+  const texts = client.db('filling').collection('texts')
+  let refused = 0
+  for (const until = performance.now() + seconds * 1000; performance.now() < until; ) {
+    await texts.insertOne({ text: randomBytes(LARGE).toString('hex') }).catch(() => {
+      refused += 1
+    })
   }
+  await client.close()
+  return refused
 }
 
 /**
@@ -112,9 +114,7 @@ export const serverInTrouble = async (t: Test) => {
   const full = async (seconds: number) => {
     const { bavail, bsize } = await statfs(data)
     await promisify(execFile)('fallocate', ['-l', String(bavail * bsize), `${data}/rest`])
-    const written = fillUp(uri)
-    await setTimeout(seconds * 1000)
-    await written
+    if ((await writeFor(uri, seconds)) === 0) throw new Error('The disk is not full')
     await rm(`${data}/rest`)
     // It may have ended.
     await run('start')
