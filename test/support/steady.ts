@@ -12,7 +12,7 @@ const KEYS_EACH = 4
 const BATCH = 1000
 const SETTLE_MS = 1000
 /** A connection sends one request in this time for each connection that there is: all together send 100 a second. */
-const PAUSE_FOR_EACH_MS = Number(process.env.DEVPAUSE ?? 10)
+const PAUSE_FOR_EACH_MS = 10
 /** What the service and a program with all callers need besides a file for each connection. */
 const OTHER_FILES = 300
 
