@@ -2,7 +2,7 @@
 // command never ends, because mongodb 7.8 waits for a `drain` event, and its connection is never free again. If the command
 // was a heartbeat, the driver never checks that server again.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { MongoClient } from 'mongodb'
+import type { MongoClient, TopologyDescriptionChangedEvent } from 'mongodb'
 import { StoreUnavailable } from './store.js'
 
 /** A heartbeat may take this many times the driver's own time limits before it counts as stuck. */
@@ -47,27 +47,29 @@ export const whenStuck = (client: MongoClient, running: Running, callback: () =>
   const { heartbeatFrequencyMS, connectTimeoutMS, serverSelectionTimeoutMS } = client.options
   const mostMs = HEARTBEAT_FACTOR * (heartbeatFrequencyMS + connectTimeoutMS)
   const timers = new Map<string, NodeJS.Timeout>()
-  let isOver = false
+  const over = new AbortController()
+  over.signal.addEventListener('abort', callback)
   const stop = (address: string): void => {
     clearTimeout(timers.get(address))
     timers.delete(address)
   }
   const start = ({ connectionId: address }: { connectionId: string }): void => {
     stop(address)
-    if (!isOver) timers.set(address, setTimeout(end, mostMs).unref())
+    timers.set(address, setTimeout(end, mostMs).unref())
   }
   const end = (): void => {
-    if (isOver) return
-    isOver = true
+    client.off('serverHeartbeatStarted', start)
+    client.off('topologyDescriptionChanged', lose)
     for (const address of timers.keys()) stop(address)
-    callback()
+    over.abort()
+  }
+  const lose = async ({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): Promise<void> => {
+    if (!previousDescription.hasDataBearingServers || newDescription.hasDataBearingServers) return
+    if (await running.endAll(serverSelectionTimeoutMS + connectTimeoutMS)) end()
   }
   client.on('serverHeartbeatStarted', start)
   client.on('serverHeartbeatSucceeded', ({ connectionId: address }) => stop(address))
   client.on('serverHeartbeatFailed', ({ connectionId: address }) => stop(address))
   client.on('serverClosed', ({ address }) => stop(address))
-  client.on('topologyDescriptionChanged', async ({ previousDescription, newDescription }) => {
-    if (isOver || !previousDescription.hasDataBearingServers || newDescription.hasDataBearingServers) return
-    if (await running.endAll(serverSelectionTimeoutMS + connectTimeoutMS)) end()
-  })
+  client.on('topologyDescriptionChanged', lose)
 }
