@@ -215,7 +215,11 @@ t.test(
     t.not(ofFault[0]?.every(isRight), true, 'requests failed while it was killed')
     const others = calls.filter((call) => !isRight(call) && !is503Of(call) && !isBroken(call))
     t.same(others.slice(0, 5), [], 'each response is right, or says that it fails')
-    const early = calls.filter((call) => !isRight(call) && !ofFault.some((during) => during.includes(call)))
+    // Large pages of a key are read one at a time: in a busy process with the stand-in one may wait too long behind the others.
+    const hasWaited = ({ code }: Call) => !isReal && code === 'overloaded'
+    const early = calls.filter(
+      (call) => !isRight(call) && !hasWaited(call) && !ofFault.some((during) => during.includes(call)),
+    )
     t.same(early.slice(0, 5), [], 'it worked before')
 
     const errors = child
