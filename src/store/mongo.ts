@@ -31,7 +31,7 @@ import type { Condition, Query } from '../pipelines/stages.js'
 import { Connections } from './connections.js'
 import { withReferences } from './references.js'
 import { QueryTimeout, type Reading, type Store, StoreUnavailable, storedOf } from './store.js'
-import { whenStuck, withTimeLimit } from './stuck.js'
+import { Running, whenStuck } from './stuck.js'
 
 /** How to connect to MongoDB. Options in the URI override the settings below. */
 export interface MongoSettings {
@@ -95,6 +95,13 @@ const OUTAGES = new Set([
   13_435, // NotPrimaryNoSecondaryOk
   13_436, // NotPrimaryOrSecondary
 ])
+/**
+ * What FerretDB says, under the code of any internal error, when its PostgreSQL does not run, starts or stops, or has closed the
+ * connection.
+ */
+const INTERNAL_ERROR = 1
+const WITHOUT_POSTGRESQL =
+  /failed to connect to|the database system is|terminating connection|too many clients|unexpected EOF|conn closed|connection reset/
 /** Errors of the driver when its pool is exhausted, or when the server, the pool or the client was closed meanwhile. */
 const POOL_ERRORS = new Set([
   'MongoWaitQueueTimeoutError',
@@ -147,12 +154,14 @@ export const mongoStore = (settings: MongoSettings): Store => {
     return connected
   }
 
+  const running = new Running()
+
   /**
-   * Takes a new client for all further operations if a heartbeat of this one is stuck. Nothing waits for the old one to close,
+   * Takes a new client for all further operations if this one is stuck. Nothing waits for the old one to close,
    * because that may hang as well.
    */
   const watch = (): void =>
-    whenStuck(client, () => {
+    whenStuck(client, running, () => {
       client.close().catch(() => {})
       client = new MongoClient(settings.uri, clientOptions(settings))
       db = client.db()
@@ -177,7 +186,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     }
   }
 
-  const runRead = <T>(operation: () => Promise<T>): Promise<T> => withTimeLimit(longestReadMs, run(operation))
+  const runRead = <T>(operation: () => Promise<T>): Promise<T> => running.wait(longestReadMs, run(operation))
 
   const collection = (name: CollectionName) => db.collection<{ _id: string }>(name)
 
@@ -482,6 +491,7 @@ const isOutage = (error: unknown): boolean =>
   error instanceof MongoSystemError ||
   POOL_ERRORS.has((error as Error).name) ||
   (error instanceof MongoServerError && OUTAGES.has(Number(error.code))) ||
+  (error instanceof MongoServerError && error.code === INTERNAL_ERROR && WITHOUT_POSTGRESQL.test(error.message)) ||
   isSystemError(error)
 
 /** An error of Node that the driver passes on: DNS for a mongodb+srv URI, or a write to a lost connection. */

@@ -1,24 +1,54 @@
-// Time limits for a case in which the driver waits forever. If it writes a command after a socket has ended and before
-// its `close` event, the command never ends, because mongodb 7.8 waits for a `drain` event. If the command was a
-// heartbeat, the driver never checks that server again.
-import type { MongoClient } from 'mongodb'
+// Ends what the driver waits for forever. If it writes a command after a socket has ended and before its `close` event, the
+// command never ends, because mongodb 7.8 waits for a `drain` event, and its connection is never free again. If the command
+// was a heartbeat, the driver never checks that server again.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { MongoClient, TopologyDescriptionChangedEvent } from 'mongodb'
 import { StoreUnavailable } from './store.js'
 
 /** A heartbeat may take this many times the driver's own time limits before it counts as stuck. */
 const HEARTBEAT_FACTOR = 3
 
-/** Waits for an operation. If it has not ended after `mostMs` milliseconds, it throws StoreUnavailable. */
-export const withTimeLimit = <T>(mostMs: number, operation: Promise<T>): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new StoreUnavailable(new Error(`No reply after ${mostMs} ms`))), mostMs)
-    operation.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
+/** The operations that are running. */
+export class Running {
+  readonly #fails = new Set<(ms: number) => void>()
 
-/** Calls back when a heartbeat is stuck, once. */
-export const whenStuck = (client: MongoClient, callback: () => void): void => {
-  const { heartbeatFrequencyMS, connectTimeoutMS } = client.options
+  /** Waits for an operation. If it has not ended after `mostMs` milliseconds, it throws StoreUnavailable. */
+  wait<T>(mostMs: number, operation: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const over = (): void => {
+        clearTimeout(timer)
+        this.#fails.delete(fail)
+      }
+      const fail = (ms: number): void => {
+        over()
+        reject(new StoreUnavailable(new Error(`No reply after ${ms} ms`)))
+      }
+      const timer = setTimeout(fail, mostMs, mostMs)
+      this.#fails.add(fail)
+      operation.then(resolve, reject).finally(over)
+    })
+  }
+
+  /** Fails those that run now and have not ended after `ms` milliseconds. Returns whether there were any. */
+  async endAll(ms: number): Promise<boolean> {
+    const begun = [...this.#fails]
+    await sleep(ms, undefined, { ref: false })
+    const stuck = begun.filter((fail) => this.#fails.has(fail))
+    for (const fail of stuck) fail(ms)
+    return stuck.length > 0
+  }
+}
+
+/**
+ * Calls back when a client is of no more use, once: when a heartbeat is stuck, or when operations are that were running as the
+ * last server was lost. Another one would have found a server in the time that they get, or failed.
+ */
+export const whenStuck = (client: MongoClient, running: Running, callback: () => void): void => {
+  const { heartbeatFrequencyMS, connectTimeoutMS, serverSelectionTimeoutMS } = client.options
   const mostMs = HEARTBEAT_FACTOR * (heartbeatFrequencyMS + connectTimeoutMS)
   const timers = new Map<string, NodeJS.Timeout>()
+  const over = new AbortController()
+  over.signal.addEventListener('abort', callback)
   const stop = (address: string): void => {
     clearTimeout(timers.get(address))
     timers.delete(address)
@@ -29,11 +59,17 @@ export const whenStuck = (client: MongoClient, callback: () => void): void => {
   }
   const end = (): void => {
     client.off('serverHeartbeatStarted', start)
+    client.off('topologyDescriptionChanged', lose)
     for (const address of timers.keys()) stop(address)
-    callback()
+    over.abort()
+  }
+  const lose = async ({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): Promise<void> => {
+    if (!previousDescription.hasDataBearingServers || newDescription.hasDataBearingServers) return
+    if (await running.endAll(serverSelectionTimeoutMS + connectTimeoutMS)) end()
   }
   client.on('serverHeartbeatStarted', start)
   client.on('serverHeartbeatSucceeded', ({ connectionId: address }) => stop(address))
   client.on('serverHeartbeatFailed', ({ connectionId: address }) => stop(address))
   client.on('serverClosed', ({ address }) => stop(address))
+  client.on('topologyDescriptionChanged', lose)
 }

@@ -377,6 +377,21 @@ t.test('Other errors of the server are passed on unchanged', async (t) => {
   await t.rejects(store.aggregate(entries()), { name: 'MongoServerError', code: 13 })
 })
 
+t.test('FerretDB without its PostgreSQL counts as unavailable', async (t) => {
+  const { server, store } = await start(t)
+  server.errors.set('aggregate', 1)
+  for (const message of [
+    'pool.go:90 (documentdb.(*Pool).Acquire): failed to connect to `user=postgres`: connect: connection refused',
+    'the database system is not yet accepting connections',
+    'terminating connection due to unexpected postmaster exit',
+  ]) {
+    server.errorMessage = message
+    await t.rejects(store.aggregate(entries()), StoreUnavailable, message)
+  }
+  server.errorMessage = 'cannot determine the plan'
+  await t.rejects(store.aggregate(entries()), { name: 'MongoServerError', code: 1 })
+})
+
 t.test('A read succeeds although the server has closed the idle connections', async (t) => {
   const { server, store } = await start(t)
   for (const [name, call] of reads) {
@@ -501,6 +516,40 @@ t.test('An operation that the driver would wait for forever fails, and a new cli
   while (!(await Promise.all([isBack(), isBack(), isBack()])).every(Boolean));
   t.ok(errors.size === 0 || errors.has('StoreUnavailable'), [...errors].join())
   t.ok(closing > 0, 'the client that hangs was given up')
+})
+
+t.test('An operation that the driver would wait for forever fails soon after its server is lost', async (t) => {
+  const server = await WireServer.for(t)
+  const uri = `${server.uri}?heartbeatFrequencyMS=500&connectTimeoutMS=100`
+  const store = mongoStore(mongoSettings(uri, { MONGODB_TIMEOUT_MS: '100', QUERY_TIMEOUT_MS: '60000' }))
+  t.teardown(() => store.close())
+  await store.ping()
+  const { write } = Socket.prototype
+  const restore = () => {
+    Socket.prototype.write = write
+  }
+  t.teardown(restore)
+  const lost = new Promise<void>((resolve) => {
+    Socket.prototype.write = function (this: Socket, ...args: unknown[]) {
+      const isLost = this.remotePort === server.port && String(args[0]).includes('ping')
+      if (!isLost) return Reflect.apply(write, this, args)
+      resolve()
+      return false
+    }
+  })
+  const pinged = t.rejects(store.ping(), { name: 'StoreUnavailable', cause: { message: 'No reply after 200 ms' } })
+  await lost
+  restore()
+  server.stop()
+  await pinged
+  await server.start()
+  const isBack = () =>
+    store.ping().then(
+      () => true,
+      () => false,
+    )
+  while (!(await isBack()));
+  t.pass('it is used again')
 })
 
 t.test('A server that stops responding is detected, and used again when it responds', async (t) => {

@@ -44,7 +44,7 @@ export interface Options {
   readonly readPauseMs?: number
 }
 
-const HUNG = 'it hung'
+export const HUNG = 'it hung'
 const RETRY_MS = 200
 const SHOWN = 300
 const OK = 200

@@ -58,6 +58,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   silent = false
   /** Commands that fail, with their error codes. */
   readonly errors = new Map<string, number>()
+  /** What they say. */
+  errorMessage = 'This error was requested'
   /** Commands, such as `aggregate` or `aggregate entries`, that get their reply only after a promise. */
   readonly held = new Map<string, Promise<void>>()
   /** By how many milliseconds the replies to the next updates come late, after these are done. */
@@ -162,7 +164,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     this.commands.push(command)
     await (this.held.get(`${name} ${target}`) ?? this.held.get(name))
     const code = this.errors.get(name)
-    if (code !== undefined) return { ok: 0, code, errmsg: 'This error was requested', topologyVersion }
+    if (code !== undefined) return { ok: 0, code, errmsg: this.errorMessage, topologyVersion }
     switch (name) {
       case 'createIndexes':
         return this.#createIndexes(target, command.indexes)
