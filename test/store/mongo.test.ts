@@ -456,6 +456,22 @@ t.test('A connection that breaks during a write counts as unavailable, but a pag
   }
 })
 
+/** Which messages are lost: tests run beside each other, and have one function for all sockets. */
+const losses = new Set<(port: number | undefined, text: string) => boolean>()
+const { write } = Socket.prototype
+Socket.prototype.write = function (this: Socket, ...args: unknown[]) {
+  const isLost = [...losses].some((lose) => lose(this.remotePort, String(args[0])))
+  return isLost ? false : Reflect.apply(write, this, args)
+}
+
+/** Loses messages, as a socket does that has ended but has not emitted its event yet. Returns a function that ends this. */
+const loseWrites = (t: Test, lose: (port: number | undefined, text: string) => boolean): (() => void) => {
+  const restore = (): void => void losses.delete(lose)
+  losses.add(lose)
+  t.teardown(restore)
+  return restore
+}
+
 t.test('An operation that the driver would wait for forever fails, and a new client connects', async (t) => {
   const server = await WireServer.for(t)
   // The client hangs as it closes, too.
@@ -482,21 +498,13 @@ t.test('An operation that the driver would wait for forever fails, and a new cli
     while (!(await isDone()));
   }
   await succeeds(() => store.ping())
-  // This is what a socket does that has ended but has not emitted its event yet.
   let lost = 0
-  const { write } = Socket.prototype
-  const restore = () => {
-    Socket.prototype.write = write
-  }
-  t.teardown(restore)
-  Socket.prototype.write = function (this: Socket, ...args: unknown[]) {
-    const text = String(args[0])
+  const restore = loseWrites(t, (port, text) => {
     // The first message of a new connection contains the name of the driver.
-    const isLost = this.remotePort === server.port && /ping|hello|ismaster/.test(text) && !text.includes('nodejs')
-    if (!isLost) return Reflect.apply(write, this, args)
-    lost += 1
-    return false
-  }
+    const isLost = port === server.port && /ping|hello|ismaster/.test(text) && !text.includes('nodejs')
+    if (isLost) lost += 1
+    return isLost
+  })
   await t.rejects(store.ping(), { name: 'StoreUnavailable', cause: { message: 'No reply after 800 ms' } })
   t.ok(lost > 1, 'a heartbeat was lost, too')
   await succeeds(() => store.count(entries()))
@@ -525,18 +533,13 @@ t.test('An operation that the driver would wait for forever fails soon after its
   const store = mongoStore(mongoSettings(uri, { MONGODB_TIMEOUT_MS: '100', QUERY_TIMEOUT_MS: '60000' }))
   t.teardown(() => store.close())
   await store.ping()
-  const { write } = Socket.prototype
-  const restore = () => {
-    Socket.prototype.write = write
-  }
-  t.teardown(restore)
+  let restore = () => {}
   const lost = new Promise<void>((resolve) => {
-    Socket.prototype.write = function (this: Socket, ...args: unknown[]) {
-      const isLost = this.remotePort === server.port && String(args[0]).includes('ping')
-      if (!isLost) return Reflect.apply(write, this, args)
-      resolve()
-      return false
-    }
+    restore = loseWrites(t, (port, text) => {
+      const isLost = port === server.port && text.includes('ping')
+      if (isLost) resolve()
+      return isLost
+    })
   })
   const pinged = t.rejects(store.ping(), { name: 'StoreUnavailable', cause: { message: 'No reply after 200 ms' } })
   await lost
