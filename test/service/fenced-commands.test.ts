@@ -49,6 +49,11 @@ const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
       file: '.ci/run',
       says: 'FOREIGN_REQUESTS=2000',
     },
+  'docs/contributing.md: export TEST_MONGODB_SERVER=.ci/mongodb-compatible-server STEADY_LOAD=1000x300': {
+    why: 'it takes ten minutes',
+    file: '.ci/run',
+    says: 'STEADY_LOAD=100x5',
+  },
   'docs/contributing.md: FUZZ_EXAMPLES=450 .ci/fuzz/run': {
     why: 'it takes many minutes',
     file: '.ci/run',
