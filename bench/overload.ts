@@ -80,7 +80,9 @@ export const overload = async (database: Database, ms: number, say: (text: strin
   const byId = data.map(({ id }) => `/v1/entries/${id}`)
   const paths = byId.flatMap((path, n) => [
     path,
-    n % 2 === 0 ? `/v1/entries?perPage=50&page=${n + 1}` : '/v1/sync/entries?perPage=20',
+    `/v1/entries?perPage=50&page=${n + 1}`,
+    '/v1/sync/entries?perPage=50',
+    `/v1/entries?perPage=50&sortBy=createdAt&page=${n + 1}`,
   ])
   const proxy = await startProxy(instances.map(({ port }) => port))
   const crowd = startCrowd()

@@ -99,6 +99,11 @@ const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
     file: 'clients/run',
     says: 'openapi-typescript "$DOCUMENT" --output',
   },
+  'docs/reliability.md': {
+    why: 'it takes an hour',
+    file: '.ci/run',
+    says: 'STEADY_LOAD=100x5',
+  },
   'docs/scaling.md: defaults': {
     why: 'it needs HAProxy',
     file: 'test/support/haproxy.ts',
