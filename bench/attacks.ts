@@ -5,9 +5,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seedData } from '../seed/index.js'
 import type { AgentDocument, DispatchDocument, EntryDocument } from '../src/documents/collections.js'
-import { keysOf } from '../src/keys/keys.js'
 import { UNKNOWN_KEYS } from './callers.js'
-import { addressOf, open, withDatabase } from './databases.js'
+import { addressOf, issueKey, open, withDatabase } from './databases.js'
 import { startService } from './peers.js'
 import { type Server, startCallers, startLoad } from './processes.js'
 import { quantiles } from './timing.js'
@@ -20,7 +19,6 @@ const WIDE = { count: 1000, bytes: 20_000 }
 const HEAVY_BYTES = 3_000_000
 const KEYS = 5
 const AT_ONCE = 16
-const DAY_MS = 86_400_000
 const BEFORE_MS = 500
 const AFTER_MS = 3000
 
@@ -84,10 +82,8 @@ const prepare = async (uri: string, say: (text: string) => void) => {
       await store.insert('seeds', [{ _id: 'attacks', createdAt: new Date() }])
       say('bench-attacks is ready')
     }
-    const keys = keysOf(store, () => {})
-    const issue = (organisation: string) =>
-      keys.issue({ organisation, name: 'Benchmark', expiresAt: new Date(Date.now() + DAY_MS) })
-    return { keys: await Promise.all(Array.from({ length: KEYS }, () => issue(attacker))), key: await issue(other) }
+    const keys = await Promise.all(Array.from({ length: KEYS }, () => issueKey(store, attacker)))
+    return { keys, key: await issueKey(store, other) }
   } finally {
     await store.close()
   }

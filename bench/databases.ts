@@ -65,6 +65,10 @@ export const describeServer = async (server: string): Promise<string> => {
   }
 }
 
+/** Issues a key that lasts for a day. */
+export const issueKey = (store: Store, organisation: string): Promise<string> =>
+  keysOf(store, () => {}).issue({ organisation, name: 'Benchmark', expiresAt: new Date(Date.now() + DAY_MS) })
+
 /** Seeds a database if it is not seeded yet. Returns each of its organisations with a new API key. */
 const prepare = async (
   server: string,
@@ -84,11 +88,10 @@ const prepare = async (
     say(`${name}: indexes`)
     await store.ensureIndexes()
     const organisations = await store.dangerouslyFindAll('organisations', {})
-    const expiresAt = new Date(Date.now() + DAY_MS)
     const rate = await seedRate(store, entries)
     const prepared: Database[] = []
     for (const { _id: organisation } of organisations) {
-      const key = await keysOf(store, () => {}).issue({ organisation, name: 'Benchmark', expiresAt })
+      const key = await issueKey(store, organisation)
       prepared.push({ entries: entries / organisations.length, uri, organisation, key, seedRate: rate })
     }
     say(`${name} is ready`)

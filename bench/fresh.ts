@@ -4,8 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
 import { seedData } from '../seed/index.js'
 import type { EntryDocument } from '../src/documents/collections.js'
-import { keysOf } from '../src/keys/keys.js'
-import { open, withDatabase } from './databases.js'
+import { issueKey, open, withDatabase } from './databases.js'
 import { startService } from './peers.js'
 import { quantiles } from './timing.js'
 
@@ -42,7 +41,7 @@ const prepare = async (uri: string) => {
   const of = <T>(name: string) =>
     seeded.flatMap(({ collection, documents }): unknown[] => (collection === name ? [...documents] : [])) as T[]
   const organisation = of<{ _id: string }>('organisations')[0]?._id as string
-  const key = await keysOf(store, () => {}).issue({ organisation, name: 'Benchmark' })
+  const key = await issueKey(store, organisation)
   await store.close()
   return { client, organisation, key, ids: of<EntryDocument>('entries').map(({ _id }) => _id) }
 }

@@ -1,8 +1,9 @@
 // What metrics cost: the processor time of a request with METRICS_PORT, read once a second, against the time without it.
 // On the server, with `npm run bench -- --metrics`.
+import { freePort } from '../test/support/process.js'
 import type { Database } from './databases.js'
 import { startService } from './peers.js'
-import { freePort, type LoadGenerator, startLoad } from './processes.js'
+import { type LoadGenerator, startLoad } from './processes.js'
 import { type RequestName, requests } from './requests.js'
 import { type Ratios, spreadOf } from './rounds.js'
 

@@ -2,10 +2,9 @@
 // docs/scaling.md. On the server, with `HAPROXY_PATH=haproxy npm run bench -- --overload`.
 import { get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { keysOf } from '../src/keys/keys.js'
 import { startProxy } from '../test/support/haproxy.js'
 import type { Arrived } from './arrivals.js'
-import { type Database, open } from './databases.js'
+import { type Database, issueKey, open } from './databases.js'
 import { startService } from './peers.js'
 import { type Server, startCrowd } from './processes.js'
 import type { Ratios } from './rounds.js'
@@ -13,7 +12,6 @@ import { quantiles } from './timing.js'
 
 /** Of these keys each has an equal part of the load; one more has a single caller. */
 const KEYS = 20
-const DAY_MS = 86_400_000
 /** So many callers keep the instances busy, and none of their requests waits for long. */
 const CALLERS = 48
 const CAPACITY_MS = 20_000
@@ -62,12 +60,8 @@ const timed = (url: string, headers = {}): Promise<number> =>
 
 const issueKeys = async ({ uri, organisation }: Database): Promise<string[]> => {
   const store = open(uri)
-  const keys = keysOf(store, () => {})
-  const expiresAt = new Date(Date.now() + DAY_MS)
   try {
-    return await Promise.all(
-      Array.from({ length: KEYS + 1 }, () => keys.issue({ organisation, name: 'Benchmark', expiresAt })),
-    )
+    return await Promise.all(Array.from({ length: KEYS + 1 }, () => issueKey(store, organisation)))
   } finally {
     await store.close()
   }

@@ -2,9 +2,10 @@
 import { type ChildProcess, execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../test/support/process.js'
 import type { Arrivals, Arrived } from './arrivals.js'
 import type { NeighbourLoad, Received } from './callers.js'
 import { callChild } from './ipc.js'
@@ -70,15 +71,6 @@ const stop = async (child: ChildProcess): Promise<void> => {
 
 export const stopAll = async (): Promise<void> => {
   await Promise.all([...running].map(stop))
-}
-
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 const isOpen = (port: number): Promise<boolean> =>

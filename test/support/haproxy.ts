@@ -57,10 +57,11 @@ export interface Proxy {
 
 /** Starts HAProxy before the instances on these ports. It believes in each until checks fail. */
 export const startProxy = async (ports: readonly number[]): Promise<Proxy> => {
+  if (HAPROXY_PATH === undefined) throw new Error('HAPROXY_PATH must name the program haproxy')
   const [front, statistics] = [await freePort(), await freePort()]
   const folder = mkdtempSync(join(tmpdir(), 'haproxy-'))
   writeFileSync(`${folder}/haproxy.cfg`, settings(ports, front, statistics))
-  const child = spawn(String(HAPROXY_PATH), ['-db', '-f', `${folder}/haproxy.cfg`], {
+  const child = spawn(HAPROXY_PATH, ['-db', '-f', `${folder}/haproxy.cfg`], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const stop = (): void => {
