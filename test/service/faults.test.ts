@@ -6,7 +6,7 @@ import { MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
 import { keysOf } from '../../src/keys/keys.js'
 import { mongoStore } from '../../src/store/mongo.js'
-import { type Call, HUNG } from '../support/callers.js'
+import { type Call, countsOf, HUNG, isRight } from '../support/callers.js'
 import { type Database, serverInTrouble, testDatabase } from '../support/database.js'
 import { printed, type Started, startProgram } from '../support/process.js'
 import { fillForLoad, loadOf, mixtureOf, skipped, startLoad, startService, timesOf } from '../support/steady.js'
@@ -142,9 +142,6 @@ const is503Of = ({ status, error, type, retryAfter, code }: Call): boolean =>
 const isBroken = ({ path, status, error }: Call): boolean =>
   status === 200 && error !== undefined && error !== HUNG && path.startsWith('/v1/exports/')
 
-const isRight = ({ status, error, wrong }: Call): boolean =>
-  status === 200 && error === undefined && wrong === undefined
-
 /** The stand-in, the only one in this process, can only be killed, and is asked by few. */
 const standInTroubles = async (t: Test) => {
   const database = await testDatabase(t)
@@ -155,10 +152,6 @@ const standInTroubles = async (t: Test) => {
   }
   return { uri: database.uri, troubles: { killed }, asked: [{ keys: [await fill(t, database)], paths }] }
 }
-
-/** Counts the same texts. */
-const countsOf = (texts: readonly string[]): string =>
-  [...new Set(texts)].map((text) => `${texts.filter((other) => other === text).length} ${text}`).join(', ')
 
 t.test(
   'whatever happens to the database under load, each response is right or says that it fails, and soon all are right again',

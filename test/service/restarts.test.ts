@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { keysOf } from '../../src/keys/keys.js'
-import { type Call, Callers, type Options, takeReferences } from '../support/callers.js'
+import { type Call, Callers, countsOf, isRight, type Options, takeReferences } from '../support/callers.js'
 import { isWithoutProxy, shutdownDelayMs, startProxy } from '../support/haproxy.js'
 import { freePort, printed, type Started, startProgram } from '../support/process.js'
 import { databaseOn } from '../support/store.js'
@@ -91,17 +91,10 @@ const end = async (service: Started | undefined, signal: 'SIGTERM' | 'SIGKILL'):
   await ended
 }
 
-/** How often each text is in a list. */
-const counted = (texts: readonly string[]): string => {
-  const counts = new Map<string, number>()
-  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
-  return JSON.stringify(Object.fromEntries(counts))
-}
-
 /** What has failed, in a line each. */
 const failuresOf = (calls: readonly Call[]): string[] =>
   calls
-    .filter(({ status, error, wrong }) => status !== 200 || error !== undefined || wrong !== undefined)
+    .filter((call) => !isRight(call))
     .map(({ path, status, code, error, wrong, took, retried }) =>
       [path.split('cursor=')[0], status, code, error, wrong, `${Math.round(took)} ms`, ...retried].join(' '),
     )
@@ -113,6 +106,9 @@ t.test('restarts', options, async (t) => {
   const proxy = await startProxy(ports)
   t.teardown(proxy.stop)
   const callsDuring = await callersOf(proxy.url, keys)
+  /** How often it has sent a request again, to the same instance or to the other one. */
+  const triesOfProxy = async (): Promise<number> =>
+    (await proxy.instances()).reduce((sum, { retries, redispatches }) => sum + retries + redispatches, 0)
 
   await t.test('behind a proxy no request fails when instances are told to stop', async (t) => {
     let underWay = 0
@@ -136,6 +132,7 @@ t.test('restarts', options, async (t) => {
   })
 
   await t.test('what breaks when instances are killed is mended by the proxy, or by a retry', async (t) => {
+    const before = await triesOfProxy()
     const calls = await callsDuring(3, async () => {
       for (let n = 0; n < RESTARTS; n++) {
         const i = n % 2
@@ -148,13 +145,10 @@ t.test('restarts', options, async (t) => {
     const failures = failuresOf(calls)
     const retried = calls.flatMap(({ retried }) => retried.slice(0, 1))
     const twice = calls.filter(({ retried }) => retried.length > 1)
-    const byProxy = (await proxy.instances()).reduce(
-      (sum, { retries, redispatches }) => sum + retries + redispatches,
-      0,
-    )
+    const byProxy = (await triesOfProxy()) - before
     t.comment(`${RESTARTS} restarts by SIGKILL: ${calls.length} requests, ${failures.length} failed;
     ${byProxy} times the proxy tried again; ${retried.length} requests the callers, ${twice.length} of them more than once:
-    ${counted(retried)}`)
+    ${countsOf(retried)}`)
     noneHasFailed(t, calls)
     t.ok(byProxy + retried.length > 0, 'some were broken')
   })
@@ -175,7 +169,7 @@ t.test('restarts', options, async (t) => {
     const began = calls.filter(({ status }) => status !== undefined)
     const others = calls.filter(({ status, error }) => status === undefined && !error?.includes('ECONNREFUSED'))
     t.comment(`${RESTARTS} restarts without a proxy: ${began.length} requests, ${failuresOf(began).length} failed;
-    ${others.length} other connections failed: ${counted(others.map(({ error }) => String(error)))}`)
+    ${others.length} other connections failed: ${countsOf(others.map(({ error }) => String(error)))}`)
     noneHasFailed(t, began)
   })
 })

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import { isRight } from '../support/callers.js'
 import { testDatabase } from '../support/database.js'
 import { fillForLoad, loadOf, mixtureOf, skipped, startLoad, startService, timesOf } from '../support/steady.js'
 
@@ -31,9 +32,7 @@ t.test(
       sizes.push(Math.round(memory()))
     }
     const calls = await callers.stop()
-    const wrong = calls.filter(
-      ({ status, error, wrong }) => status !== 200 || error !== undefined || wrong !== undefined,
-    )
+    const wrong = calls.filter((call) => !isRight(call))
     t.same(wrong.slice(0, 5), [], 'each response is right')
     t.ok(calls.length > connections, 'each caller has asked')
     t.comment(`${calls.length} requests over ${connections} connections in ${seconds} s: ${timesOf(calls)}`)

@@ -109,6 +109,14 @@ export const takeReferences = async (url: string, asked: readonly Asked[]): Prom
   return references
 }
 
+/** Whether a response has come whole and as it must be. */
+export const isRight = ({ status, error, wrong }: Call): boolean =>
+  status === OK && error === undefined && wrong === undefined
+
+/** How often each text is in a list. */
+export const countsOf = (texts: readonly string[]): string =>
+  [...new Set(texts)].map((text) => `${texts.filter((other) => other === text).length} ${text}`).join(', ')
+
 /** The callers of one load. */
 export class Callers {
   /** All requests that have ended, in the order of their ends. */

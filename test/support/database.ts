@@ -98,17 +98,15 @@ const writeFor = async (uri: string, seconds: number): Promise<number> => {
  */
 export const serverInTrouble = async (t: Test) => {
   const script = process.env.TEST_MONGODB_SERVER as string
+  const ports = { MCS_PORT: String(await freePort()), MCS_PG_PORT: String(await freePort()) }
   const home = (await control(script).run('copy')).stdout.trim()
+  t.teardown(() => rm(home, { recursive: true }))
   const data = `${home}/root/var/lib/mcs`
   await mkdir(data)
   await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'tmpfs', data])
-  const ports = { MCS_PORT: String(await freePort()), MCS_PG_PORT: String(await freePort()) }
+  t.teardown(() => promisify(execFile)('umount', [data]))
   const { run, troubles } = control(script, { MCS_HOME: home, ...ports })
-  t.teardown(async () => {
-    await run('kill')
-    await promisify(execFile)('umount', [data])
-    await rm(home, { recursive: true })
-  })
+  t.teardown(() => run('kill'))
   const { stdout } = await run('start')
   const uri = `${stdout.trim()}test`
   const full = async (seconds: number) => {
