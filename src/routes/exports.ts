@@ -122,13 +122,13 @@ async function* joined(
   }
 }
 
-/** @throws the problem `invalid_parameter` if a parameter is not one of the format */
 /** The format is not checked yet: it may be any text, such as the name of what every object has. */
 const mediaTypeOf = ({ params }: FastifyRequest): string | undefined => {
   const { format } = params as { format: string }
   return Object.hasOwn(mediaTypes, format) ? mediaTypes[format as FormatName] : undefined
 }
 
+/** @throws the problem `invalid_parameter` if a parameter is not one of the format */
 const requireFormatOf = (listing: ExportListing, format: FormatName): void => {
   const errors = wrongFor(format, listing).map((error) => ({ in: 'query', ...error }))
   if (errors.length === 0) return

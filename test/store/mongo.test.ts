@@ -456,6 +456,16 @@ t.test('A connection that breaks during a write counts as unavailable, but a pag
   }
 })
 
+/** Tries again until a call succeeds: while limits are short, also because the machine is busy. */
+const succeeds = async (call: () => Promise<unknown>): Promise<void> => {
+  const isDone = () =>
+    call().then(
+      () => true,
+      () => false,
+    )
+  while (!(await isDone()));
+}
+
 /** Which messages are lost: tests run beside each other, and have one function for all sockets. */
 const losses = new Set<(port: number | undefined, text: string) => boolean>()
 const { write } = Socket.prototype
@@ -488,15 +498,6 @@ t.test('An operation that the driver would wait for forever fails, and a new cli
     MongoClient.prototype.close = close
     return store.close()
   })
-  // With limits this short, a busy machine needs several tries.
-  const succeeds = async (call: () => Promise<unknown>) => {
-    const isDone = () =>
-      call().then(
-        () => true,
-        () => false,
-      )
-    while (!(await isDone()));
-  }
   await succeeds(() => store.ping())
   let lost = 0
   const restore = loseWrites(t, (port, text) => {
@@ -547,12 +548,7 @@ t.test('An operation that the driver would wait for forever fails soon after its
   server.stop()
   await pinged
   await server.start()
-  const isBack = () =>
-    store.ping().then(
-      () => true,
-      () => false,
-    )
-  while (!(await isBack()));
+  await succeeds(() => store.ping())
   t.pass('it is used again')
 })
 
@@ -563,12 +559,7 @@ t.test('A server that stops responding is detected, and used again when it respo
   await t.rejects(store.aggregate(entries()), StoreUnavailable)
   await t.rejects(store.aggregate(entries()), StoreUnavailable, 'known by now')
   server.silent = false
-  const isBack = () =>
-    store.ping().then(
-      () => true,
-      () => false,
-    )
-  while (!(await isBack()));
+  await succeeds(() => store.ping())
   t.pass('it is used again')
 })
 
