@@ -82,6 +82,15 @@ export const flat = ({ properties, required = [] }: TObject): TProperties =>
     }),
   )
 
+/** What a text must be, in words. It is a symbol for the same reason. */
+const words = Symbol('words')
+
+/** A text with a pattern. Give what it must be, as an error says it. */
+export const inWords = <T extends TSchema>(text: string, schema: T): T => ({ ...schema, [words]: text })
+
+/** What a text with a pattern must be, if its schema says it in words. */
+export const wordsOf = (schema: TSchema): string | undefined => schema[words as never]
+
 /** Marks a number that may be given too large. It is a symbol for the same reason. */
 const cappedMark = Symbol('capped')
 

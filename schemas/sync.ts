@@ -1,8 +1,8 @@
 // The change feed of a resource, by which a partner keeps a copy, and the digest, by which it checks the copy.
-import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
+import { type Static, type StringOptions, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { exampleIds, type PageLimits, paging, Timestamp, unreadable } from './common.js'
 import { nameOf, unreadable as skipped, success } from './envelope.js'
-import { defaulted, filter, flat, refTo, strict } from './kit.js'
+import { defaulted, filter, flat, inWords, refTo, strict } from './kit.js'
 
 /** The longest time that a request may wait for a change, in seconds. */
 export const MAX_WAIT_S = 60
@@ -127,14 +127,22 @@ export const feedPage = (item: TObject) =>
     },
   )
 
-const idBound = (description: string) => filter(Type.String({ minLength: 1, description }))
+const idBound = (description: string, options: StringOptions = {}) =>
+  filter(Type.String({ minLength: 1, ...options, description }))
+
+/** How many bounds a digest may have. */
+const MAX_BOUNDS = 100
 
 export type DigestQuery = Static<typeof DigestQuery>
 export const DigestQuery = strict({
   from: idBound('The first id that counts. Without it the ranges begin with the smallest id.'),
   to: idBound('The id before which the last range ends. Without it the ranges end with the greatest id.'),
-  bounds: idBound(
-    'Up to 100 ids, separated by commas, in ascending order of their UTF-8 bytes, greater than `from` and less than `to`. A new range begins with each. An id that contains a comma cannot be a bound.',
+  bounds: inWords(
+    `up to ${MAX_BOUNDS} ids that are separated by commas, none of them empty`,
+    idBound(
+      `Up to ${MAX_BOUNDS} ids, separated by commas, in ascending order of their UTF-8 bytes, greater than \`from\` and less than \`to\`. A new range begins with each. An id that contains a comma cannot be a bound.`,
+      { pattern: `^[^,]+(,[^,]+){0,${MAX_BOUNDS - 1}}$` },
+    ),
   ),
 })
 

@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { excludedBy, isCapped } from '../../schemas/kit.js'
+import { excludedBy, isCapped, wordsOf } from '../../schemas/kit.js'
 import { boxOf } from './bbox.js'
 import { instantOf, intervalOf } from './instant.js'
 
@@ -96,7 +96,8 @@ export interface InputError {
   allowed?: string[]
 }
 
-type Message = (schema: TSchema, value: unknown) => Omit<InputError, 'name'>
+/** Undefined for what Ajv says. */
+type Message = (schema: TSchema, value: unknown) => Omit<InputError, 'name'> | undefined
 
 const integer: Message = ({ minimum, maximum }) => ({ message: `must be an integer from ${minimum} to ${maximum}` })
 
@@ -110,6 +111,10 @@ const messages: Readonly<Record<string, Message>> = {
     const box = format === 'bbox' ? boxOf(value as string) : {}
     const fault = 'fault' in box ? `${box.fault}, but ` : ''
     return { message: `${fault}must be ${formats[format as keyof typeof formats].description}` }
+  },
+  pattern: (schema) => {
+    const words = wordsOf(schema)
+    return words === undefined ? undefined : { message: `must be ${words}` }
   },
   minLength: ({ minLength }) => ({
     message: minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`,

@@ -130,9 +130,21 @@ t.test('a digest has its ranges and its time', async (t) => {
   ])
   t.same(Object.keys(data[0]), ['from', 'to', 'count', 'updatedAtSum'])
   t.ok(_metadata.asOf >= before && _metadata.asOf <= new Date((await store.now()).now).toISOString())
-  const wrong = await get('/v1/sync/entries/digest?bounds=b,a', A)
-  t.equal(wrong.statusCode, 400)
-  t.match(wrong.json(), { code: 'invalid_parameter', errors: [{ in: 'query', name: 'bounds' }] })
+  const most = Array.from({ length: 100 }, (_, n) => n + 100).join()
+  t.equal((await get(`/v1/sync/entries/digest?bounds=${most}`, A)).json().data.length, 101)
+  const idsInOrder = /^must be ids in ascending order/
+  const upTo100 = 'must be up to 100 ids that are separated by commas, none of them empty'
+  for (const [bounds, message] of [
+    ['b,a', idsInOrder],
+    ['a,,b', upTo100],
+    ['a,', upTo100],
+    [',', upTo100],
+    [`${most},z`, upTo100],
+  ] as const) {
+    const wrong = await get(`/v1/sync/entries/digest?bounds=${bounds}`, A)
+    t.equal(wrong.statusCode, 400)
+    t.match(wrong.json(), { code: 'invalid_parameter', errors: [{ in: 'query', name: 'bounds', message }] }, bounds)
+  }
 })
 
 t.test('a record that does not fit comes in its place, and one that names it comes with its id', async (t) => {

@@ -31,7 +31,7 @@ t.test('bounds make consecutive ranges, which are open where no end is given', a
   t.equal(rangesOf({ bounds: many.join() }).length, 101)
 })
 
-t.test('bounds that are too many, empty or out of order are refused by name', async (t) => {
+t.test('bounds that are out of order are refused by name', async (t) => {
   for (const [query, name, message] of [
     [{ from: 'b', to: 'b' }, 'to', 'must be greater than from'],
     [{ bounds: 'b,b' }, 'bounds', /ascending/],
@@ -40,8 +40,6 @@ t.test('bounds that are too many, empty or out of order are refused by name', as
     [{ bounds: 'b', from: 'b' }, 'bounds', /ascending/],
     [{ bounds: 'b', to: 'b' }, 'bounds', /ascending/],
     [{ bounds: 'b', from: 'c', to: 'a' }, 'bounds', /ascending/],
-    [{ bounds: 'a,,b' }, 'bounds', /none of them empty/],
-    [{ bounds: Array(101).fill('a').join() }, 'bounds', 'must be at most 100 ids'],
   ] as const) {
     const error = { code: 'invalid_parameter', extra: { errors: [{ in: 'query', name, message }] } }
     t.throws(() => rangesOf(query), error, JSON.stringify(query))
