@@ -83,7 +83,7 @@ class Crowd {
     const n = this.#sent++
     const path = paths[n % paths.length]
     const key = keys[n % keys.length]
-    const caller = this.#idle.pop() ?? this.#open()
+    const caller = this.#takeIdle() ?? this.#open()
     if (caller === undefined) {
       this.#count('no connection')
       return
@@ -102,6 +102,14 @@ class Crowd {
       }
       if (callers !== undefined && isInTime) this.#send()
     })
+  }
+
+  /** An idle connection that was not closed meanwhile. */
+  #takeIdle(): Caller | undefined {
+    for (;;) {
+      const caller = this.#idle.pop()
+      if (caller === undefined || caller.isOpen) return caller
+    }
   }
 
   #open(): Caller | undefined {
@@ -139,7 +147,7 @@ class Caller {
   }
 
   get isOpen(): boolean {
-    return !this.#socket.destroyed
+    return this.#socket.writable
   }
 
   ask(request: string, report: (what: string) => void): void {
