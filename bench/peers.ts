@@ -49,19 +49,21 @@ interface Surroundings {
   countsAlways?: boolean
   /** Without it there are no metrics. */
   metricsPort?: number | undefined
+  poolSize?: number
 }
 
 /** Starts the service as it is deployed: with its log, API keys and all plugins. */
 export const startService = (
   { key }: Pick<Database, 'key'>,
-  { uri, core, node, countsAlways = false, metricsPort }: Surroundings,
+  { uri, core, node, countsAlways = false, metricsPort, poolSize }: Surroundings,
 ): Promise<Server> => {
   const env = { MONGODB_URI: uri, LOG_LEVEL: 'info', QUERY_TIMEOUT_MS: '120000' }
   const always: Record<string, string> = countsAlways ? { TOTAL_MAX_AGE_MS: '0' } : {}
   const metrics: Record<string, string> = metricsPort === undefined ? {} : { METRICS_PORT: String(metricsPort) }
+  const pool: Record<string, string> = poolSize === undefined ? {} : { MONGODB_POOL_SIZE: String(poolSize) }
   return startServer(
     '../src/server.js',
-    { env: { ...env, ...always, ...metrics }, core, node },
+    { env: { ...env, ...always, ...metrics, ...pool }, core, node },
     { authorization: `Bearer ${key}` },
   )
 }

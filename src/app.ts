@@ -104,7 +104,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
         await v1.register(keyAuthPlugin, { keys })
         if (config.rateLimit !== undefined) await v1.register(rateLimitPlugin, { quota: config.rateLimit })
         await v1.register(hiddenParametersPlugin)
-        await v1.register(admissionPlugin, { memory: config.responseMemory })
+        await v1.register(admissionPlugin, { memory: config.responseMemory, capacity: store.capacity })
         resourceRoutes(v1)
       },
       { prefix: '/v1' },

@@ -43,8 +43,8 @@ const settings = {
     uri: text('MONGODB_URI', 'mongodb-uri').about(
       'URI of the database to serve. Its path is the name of the database, and its options override the settings that begin with `MONGODB_`. If it is not set, the embedded store serves demo data, on loopback only.',
     ),
-    poolSize: integer('MONGODB_POOL_SIZE', 100, [1, 10_000]).about(
-      'Largest number of connections to each MongoDB server.',
+    poolSize: integer('MONGODB_POOL_SIZE', 64, [1, 10_000]).about(
+      'Largest number of connections to each MongoDB server. Half as many requests run at once.',
     ),
     timeoutMs: integer('MONGODB_TIMEOUT_MS', 1000, [1, 600_000]).about(
       'How long a request waits for a MongoDB server that cannot be reached before it fails with 503, in milliseconds.',

@@ -109,7 +109,7 @@ export const keysOf = (
     }
     onError(new InvalidKey(keyId, error), 'a stored key is invalid and is refused')
     return { found: undefined, queriedAt }
-  })
+  }, store.capacity)
 
   /**
    * Finds the stored key with this id and its organisation, and updates the caches.

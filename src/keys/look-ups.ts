@@ -1,11 +1,12 @@
 // Limits how many keys are looked up in the database at once. Requests with the same key share one look-up, and a flood of
 // unknown keys can neither use up all connections nor keep others from looking up theirs.
-import { FairQueue } from '../limits/fair-queue.js'
+import { FairQueue, partOf } from '../limits/fair-queue.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 
-/** How many look-ups run at once, how many of them from one address, and how many from one address wait. */
-const AT_ONCE = 32
-const AT_ONCE_PER_ADDRESS = 16
+/** Which part of its operations the database may run for look-ups, and which part of those are from one address: a quarter, a half. */
+const PART_OF_STORE = 1 / 4
+const PART_PER_ADDRESS = 1 / 2
+/** How many look-ups from one address wait, and for how long. */
 const WAITING_PER_ADDRESS = 1000
 const WAIT_MS = 5000
 
@@ -17,11 +18,13 @@ const WAIT_MS = 5000
  */
 type LookUp<T> = (keyId: string, address: string | undefined) => Promise<T>
 
-export const limitedLookUp = <T>(find: (keyId: string) => Promise<T>): LookUp<T> => {
+/** @param capacity how many operations the database runs at once */
+export const limitedLookUp = <T>(find: (keyId: string) => Promise<T>, capacity: number): LookUp<T> => {
   const shared = new Map<string, Promise<T>>()
+  const atOnce = partOf(capacity, PART_OF_STORE)
   const queue = new FairQueue({
-    atOnce: AT_ONCE,
-    atOncePerKey: () => AT_ONCE_PER_ADDRESS,
+    atOnce,
+    atOncePerKey: () => partOf(atOnce, PART_PER_ADDRESS),
     waitingPerKey: WAITING_PER_ADDRESS,
     waitMs: WAIT_MS,
     refusal: 'Too many keys are being looked up',

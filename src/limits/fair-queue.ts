@@ -16,6 +16,9 @@ export interface Limits {
   readonly onWaited?: ((ms: number) => void) | undefined
 }
 
+/** How many tasks may run at once with a part of something. */
+export const partOf = (whole: number, part: number): number => Math.max(1, Math.floor(whole * part))
+
 /** Ends a task, so that the next one can start. Only the first call counts. */
 export type Leave = () => void
 

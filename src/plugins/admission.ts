@@ -9,7 +9,7 @@ import { callerGone, cutOff, whenOver } from '../http/caller.js'
 import { lateRequests } from '../http/entrance.js'
 import { problem, retryLater } from '../http/problems.js'
 import { Budget } from '../limits/budget.js'
-import { FairQueue, type Leave } from '../limits/fair-queue.js'
+import { FairQueue, type Leave, partOf } from '../limits/fair-queue.js'
 import { Overloaded } from '../limits/overloaded.js'
 import { Turns } from '../limits/turns.js'
 import type { Metrics } from '../metrics/catalogue.js'
@@ -39,15 +39,16 @@ const LARGE_BYTES = 512 * 1024
 const EXPECTED_LARGE_MS = 10_000
 const EXPECTED_LARGE = 10_000
 /**
- * How many requests run at once, in all and for each key. Large ones have a queue of their own, and so have digests.
- * `alone` is the limit of a key while no other key is in use, `beside` the limit while others are.
+ * How many requests run at once, in all and for each key: small ones as a part of what the database runs at once, so that
+ * those who wait do so here, where keys take turns. Large ones have a queue of their own, and so have digests. `alone` is the
+ * limit of a key while no other key is in use, `beside` the limit while others are: a number, and a part of all that run.
  */
-const SMALL = { atOnce: 64, alone: 16, beside: 4 }
+const SMALL = { partOfStore: 1 / 2, alone: { most: 16, part: 1 / 2 }, beside: { most: 4, part: 1 / 4 } }
 const HEAVY = { atOnce: 2, perKey: 1 }
 /** While a Parquet file is written, it holds up to 8 MiB in the worker. */
 const PARQUET_FILES = { atOnce: 32, perKey: 8 }
 /** A count may read all records of an organisation, and goes on in the database when its caller has left. */
-const COUNTS = { atOnce: 16, perKey: 2 }
+const COUNTS = { partOfStore: 1 / 8, perKey: 2 }
 /**
  * For this long after requests with two different keys, several keys count as in use. Meanwhile each large request is
  * followed by a pause as long as it took, at most LONGEST_PAUSE_MS.
@@ -96,6 +97,7 @@ class Limits {
 
   constructor(
     memory: number,
+    capacity: number,
     waitMs: number,
     readonly waitBetweenMs: number,
     metrics?: Metrics,
@@ -105,10 +107,14 @@ class Limits {
       return new FairQueue({ atOnce, atOncePerKey, waitMs, refusal: REFUSAL, onWaited })
     }
     this.budget = new Budget(memory, memory / SHARING_KEYS)
-    this.small = queue('small', SMALL.atOnce, () => (this.hasSeveralKeys() ? SMALL.beside : SMALL.alone))
+    const small = partOf(capacity, SMALL.partOfStore)
+    this.small = queue('small', small, () => {
+      const { most, part } = this.hasSeveralKeys() ? SMALL.beside : SMALL.alone
+      return Math.min(most, partOf(small, part))
+    })
     this.large = queue('large', HEAVY.atOnce, () => HEAVY.perKey)
     this.digests = queue('digests', HEAVY.atOnce, () => HEAVY.perKey)
-    this.counts = queue('counts', COUNTS.atOnce, () => COUNTS.perKey)
+    this.counts = queue('counts', partOf(capacity, COUNTS.partOfStore), () => COUNTS.perKey)
     this.parquetFiles = queue('parquetFiles', PARQUET_FILES.atOnce, () => PARQUET_FILES.perKey)
     const ofEach = (count: (queue: FairQueue) => number) => () =>
       QUEUES.map((queue) => [count(this[queue]), { queue }] as const)
@@ -305,6 +311,8 @@ export class Share {
 interface Options {
   /** How many bytes all responses together may hold. */
   memory: number
+  /** How many operations the database runs at once. */
+  capacity: number
   waitMs?: number
   waitBetweenMs?: number
   readingMs?: number
@@ -316,13 +324,14 @@ export const admissionPlugin = fp(
     app: FastifyInstance,
     {
       memory,
+      capacity,
       waitMs = LONGEST_WAIT_MS,
       waitBetweenMs = LONGEST_WAIT_BETWEEN_MS,
       readingMs = READING_MS,
       minBytesPerMs = MIN_BYTES_PER_MS,
     }: Options,
   ) => {
-    const limits = new Limits(memory, waitMs, waitBetweenMs, app.metrics)
+    const limits = new Limits(memory, capacity, waitMs, waitBetweenMs, app.metrics)
     app.decorateRequest('share')
 
     /** Cuts a response off if the caller takes too long to read so many bytes of it. */

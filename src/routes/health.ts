@@ -45,7 +45,7 @@ export const healthRoutes = (app: FastifyInstance): void => {
         operationId: 'getReady',
         summary: 'Whether the service takes requests',
         description:
-          'Fails when the service is about to stop. Otherwise pings the database. Requests at the same time share one ping.',
+          'Fails when the service is about to stop. Otherwise the database has responded to a query within the last second, or responds to a ping. Requests at the same time share one ping.',
         response: responses(Health, [...requestProblems, ...databaseProblems], {
           description: 'The database responds.',
         }),

@@ -43,6 +43,9 @@ interface Equality {
   readonly value: unknown
 }
 
+/** It runs one operation after the other, so this says only how many requests may wait for each other. */
+const CAPACITY = 64
+
 /** An empty store, which keeps tombstones as long as it lives. `now` is the clock of the database. */
 export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   const tables = new Map(
@@ -93,6 +96,7 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
 
   return {
     description: 'embedded store',
+    capacity: CAPACITY,
     async aggregate(query, reading) {
       return withReferences(await read(query, reading), query.references, (found) => read(found, reading), reading)
     },

@@ -60,6 +60,8 @@ const CONNECT_MS = 1800
 const RETRIES = 2
 const RETRY_MS = 1000
 const STREAM_BATCH = 1000
+/** How long a reply to a query tells that the database responds, in milliseconds. */
+const RESPONDED_MS = 1000
 /** A write may always take as long, in milliseconds: a database far away needs some time even for a single record. */
 const LEAST_WRITE_MS = 1000
 /**
@@ -155,6 +157,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
   }
 
   const running = new Running()
+  /** When the last reply to a query came. */
+  let responded = Number.NEGATIVE_INFINITY
 
   /**
    * Takes a new client for all further operations if this one is stuck. Nothing waits for the old one to close,
@@ -268,6 +272,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
     }
     signal?.throwIfAborted()
     const { bytes, isWhole } = await withRetry(() => firstBatch(query, from))
+    // A ping would ask the same server.
+    if (!isMajority) responded = performance.now()
     await goOn(bytes.length)
     if (isWhole) return new BsonList(query.collection, [bytes])
     // No withRetry() here: the driver retries a cursor once by itself.
@@ -361,6 +367,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
 
   return {
     description: `MongoDB database ${db.databaseName}`,
+    // The driver takes 0 for no limit.
+    capacity: maxPoolSize || settings.poolSize,
     async aggregate(query, reading) {
       return withReferences(await read(query, reading), query.references, (found) => read(found, reading), reading)
     },
@@ -446,6 +454,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
       return connections
     },
     async ping() {
+      // A busy database needs no further work, and takes its time for it.
+      if (performance.now() - responded < RESPONDED_MS) return
       await runRead(() => send({ ping: 1 }))
     },
     close: () => client.close(),

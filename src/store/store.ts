@@ -12,6 +12,8 @@ import type { Connections } from './connections.js'
 export interface Store {
   /** A name for the database, for the log and the start message. */
   readonly description: string
+  /** How many operations run at once; more of them wait. */
+  readonly capacity: number
   /** Runs a query and returns all its documents. */
   aggregate(query: Query, reading?: Reading): Promise<BsonList>
   /** The number of documents that match a query. Its stages do not count. */
@@ -57,7 +59,7 @@ export interface Store {
   ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
   /** Begins to count the connections to the database, if there are any. To be called before the first use. */
   watchConnections?(): Connections
-  /** Rejects unless the database responds. */
+  /** Rejects unless the database responds, or has responded to a query within the last second. */
   ping(): Promise<void>
   close(): Promise<void>
 }

@@ -343,9 +343,11 @@ t.test('during an outage thousands of unknown keys fail with few look-ups', asyn
   const keys = keysOf(away, failing(t))
   const results = await Promise.allSettled(Array.from({ length: 12_000 }, () => keys.verify(makeKey())))
   const reasons = results.map((result) => (result as PromiseRejectedResult).reason.name)
-  // Those for whom there was no place in the queue are refused, and nobody else gets their error.
-  t.equal(reasons.filter((name) => name === 'StoreUnavailable').length, 1016)
-  t.equal(reasons.filter((name) => name === 'Overloaded').length, 12_000 - 1016)
+  // A quarter of the store's operations are for look-ups, half of these for one address, of which a thousand more wait. Those
+  // for whom there was no place are refused, and nobody else gets their error.
+  const placed = away.capacity / 8 + 1000
+  t.equal(reasons.filter((name) => name === 'StoreUnavailable').length, placed)
+  t.equal(reasons.filter((name) => name === 'Overloaded').length, 12_000 - placed)
   t.ok(finds < 100, 'hardly any of them was looked up')
 })
 

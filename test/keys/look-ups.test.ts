@@ -21,6 +21,7 @@ const prepare = () => {
         running.set(id, { end: ended(() => resolve(`found ${id}`)), fail: (error) => ended(() => reject(error))() })
         most = Math.max(most, running.size)
       }),
+    128,
   )
   /** Ends all running look-ups, then those that started in their place, until none is left. */
   const endAll = async () => {

@@ -38,7 +38,7 @@ const served = async (
   }
   await app.register(problemsPlugin)
   await app.register(fp(auth, { name: 'key-auth' }))
-  await app.register(admissionPlugin, { memory: 8 * MB, ...options })
+  await app.register(admissionPlugin, { memory: 8 * MB, capacity: 64, ...options })
   app.decorateRequest('scope')
   app.get('/digests/:key', { config: { queue: 'digests' } }, (request) => {
     begun.push(request.url)
@@ -86,6 +86,25 @@ t.test(
       await until(() => begun.length === count)
     }
     go.emit('end')
+    for (const response of await Promise.all(all)) t.equal(response.statusCode, 200)
+  },
+)
+
+t.test(
+  'before a database that does little at once, a key has no more than a half, and beside others a quarter',
+  async (t) => {
+    const go = new EventEmitter().setMaxListeners(0)
+    const { begun, get } = await served(t, ({ url }) => once(go, url.slice(0, 2)), { capacity: 16 })
+    const all = Array.from({ length: 8 }, (_, n) => get(`/a?n=${n}`))
+    await until(() => begun.length === 4)
+    all.push(get('/b'))
+    await until(() => begun.length === 5)
+    go.emit('/a')
+    await until(() => begun.length === 7)
+    go.emit('/a')
+    await until(() => begun.length === 9)
+    go.emit('/a')
+    go.emit('/b')
     for (const response of await Promise.all(all)) t.equal(response.statusCode, 200)
   },
 )

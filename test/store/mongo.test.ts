@@ -208,10 +208,38 @@ t.test('A missing file in the URI and contradictory pool sizes fail at once', as
   }
 })
 
+t.test('It has as many operations at once as it has connections', async (t) => {
+  for (const [options, capacity] of [
+    ['', 5],
+    ['?maxPoolSize=7', 7],
+    ['?maxPoolSize=0', 5],
+  ] as const) {
+    const store = mongoStore(mongoSettings(`mongodb://127.0.0.1/test${options}`, { MONGODB_POOL_SIZE: '5' }))
+    t.equal(store.capacity, capacity, options)
+    await store.close()
+  }
+})
+
+t.test('A database that has responded to a query within the last second is not pinged', async (t) => {
+  const { server, store } = await start(t)
+  const pings = () => server.commands.filter(({ ping }) => ping === 1).length
+  await store.ping()
+  await store.aggregate(entries(), { isMajority: true })
+  await store.ping()
+  t.equal(pings(), 2, 'a query of the primary says nothing of the servers that are read otherwise')
+  await store.aggregate(entries())
+  await store.ping()
+  t.equal(pings(), 2)
+  while (pings() === 2) {
+    await setImmediate()
+    await store.ping()
+  }
+})
+
 t.test('Every read uses the read preference', async (t) => {
   const { server, store } = await start(t, { MONGODB_READ_PREFERENCE: 'secondaryPreferred' })
   server.isRouter = true
-  for (const [name, call] of [...reads, ['ping', calls.ping] as const]) {
+  for (const [name, call] of [['ping', calls.ping] as const, ...reads]) {
     await call?.(store)
     t.match(server.commands.at(-1), { $readPreference: { mode: 'secondaryPreferred' } }, name)
   }
