@@ -32,6 +32,12 @@ export const Me = Type.Object(
         perPage: Type.Integer({ description: 'Largest `perPage`.', examples: [1000] }),
         ids: Type.Integer({ description: 'Largest number of ids in `ids`.', examples: [100] }),
         wait: Type.Integer({ description: 'Longest `wait` of a change feed, in seconds.', examples: [60] }),
+        requestsPerMinute: Type.Optional(
+          Type.Integer({
+            description: 'How many requests a minute each instance takes. Left out if there is no such limit.',
+            examples: [600],
+          }),
+        ),
         urlBytes: Type.Integer({ description: 'Longest URL, in bytes.', examples: [8000] }),
         settleMs: Type.Integer({
           description:

@@ -8,7 +8,7 @@ export const problems = {
   invalid_parameter: { status: 400, when: 'A parameter is unknown, is repeated, or has a value that is not allowed' },
   invalid_cursor: {
     status: 400,
-    when: 'A cursor is garbled, or is of another organisation, operation, filter or order; begin again with cursor=*',
+    when: 'A cursor is garbled, or is of another organisation, operation, filter or order, or of a key that sees more or less; begin again with cursor=*',
   },
   response_too_large: {
     status: 400,
@@ -16,7 +16,7 @@ export const problems = {
   },
   bad_request: {
     status: 400,
-    when: 'The request is not valid HTTP, its URL is not encoded correctly, its Host header is missing, invalid or repeated, or its Authorization header is repeated',
+    when: 'The request is not valid HTTP, its URL is not encoded correctly, its Host header is missing, invalid or repeated, its Authorization header is repeated, or a trusted proxy gave an invalid X-Forwarded-Host or X-Forwarded-Proto',
   },
   unauthorized: {
     status: 401,
@@ -116,6 +116,8 @@ export const noSuchPath = () => problem('route_not_found', 'This path does not e
 
 export const wrongMethod = () =>
   problem('method_not_allowed', `This path allows ${ALLOWED_METHODS}`, { headers: { allow: ALLOWED_METHODS } })
+
+export const wrongVersion = () => problem('http_version_not_supported', 'The service supports HTTP/1.1 and HTTP/1.0')
 
 export const badEncoding = () => problem('bad_request', 'The URL is not encoded correctly')
 

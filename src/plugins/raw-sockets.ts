@@ -4,8 +4,17 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { MAX_URL_BYTES, PROBLEM_TYPE, type ProblemError, problem, urlTooLong, wrongMethod } from '../http/problems.js'
+import {
+  MAX_URL_BYTES,
+  PROBLEM_TYPE,
+  type ProblemError,
+  problem,
+  urlTooLong,
+  wrongMethod,
+  wrongVersion,
+} from '../http/problems.js'
 import { afterResponses } from '../http/server.js'
+import { JSON_HEADERS } from './json-only.js'
 
 /** How long a caller has to close a connection after its last response. */
 const LINGER_MS = 1000
@@ -37,7 +46,7 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
     // Node gives the bytes as a Buffer, which Fastify's type does not say, and none on a time-out.
     const packet = (error.rawPacket ?? Buffer.alloc(0)) as unknown as Buffer
     // The packet may hold several requests, and Node does not say which of them failed.
-    const isHead = packet.includes('HEAD ')
+    const isHead = /(?:^|\r\n\r\n)HEAD /.test(packet.toString('latin1'))
     afterResponses(socket, () => respond(this, socket, problemOf(error.code, packet), error.code, isHead))
   }
 }
@@ -59,8 +68,9 @@ const respond = (
     `HTTP/1.1 ${problem.status} ${problem.title}`,
     `content-type: ${PROBLEM_TYPE}`,
     `content-length: ${Buffer.byteLength(body)}`,
+    `date: ${new Date().toUTCString()}`,
     `x-request-id: ${requestId}`,
-    ...Object.entries(found.extra.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
+    ...Object.entries({ ...JSON_HEADERS, ...found.extra.headers }).map(([name, value]) => `${name}: ${value}`),
     'connection: close',
     '',
     isHead ? '' : body,
@@ -74,6 +84,7 @@ const respond = (
 
 const problemOf = (code: string, packet: Buffer): ProblemError => {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return problem('request_timeout', 'The request did not arrive in time')
+  if (code === 'HPE_INVALID_VERSION') return wrongVersion()
   if (code !== 'HPE_HEADER_OVERFLOW') return problem('bad_request', 'This is not a valid HTTP request')
   const firstLine = packet.indexOf('\r\n')
   if (firstLine === -1 || firstLine > MAX_URL_BYTES) return urlTooLong()

@@ -11,6 +11,7 @@ import {
   problem,
   urlTooLong,
   wrongMethod,
+  wrongVersion,
 } from '../http/problems.js'
 
 /**
@@ -75,9 +76,7 @@ const isEncoded = (text: string): boolean => {
 }
 
 const versionProblem = ({ raw: { httpVersion } }: FastifyRequest): ProblemError | undefined =>
-  httpVersion === '1.1' || httpVersion === '1.0'
-    ? undefined
-    : problem('http_version_not_supported', 'The service supports HTTP/1.1 and HTTP/1.0')
+  httpVersion === '1.1' || httpVersion === '1.0' ? undefined : wrongVersion()
 
 const headerProblem = ({ headers, raw }: FastifyRequest): ProblemError | undefined => {
   for (const [name, maxLength] of maxLengths) {

@@ -9,9 +9,16 @@ import { MAX_URL_BYTES } from '../http/problems.js'
 import { commonProblems, responses } from './responses.js'
 
 export const meRoutes = (app: FastifyInstance): void => {
-  const { maxPerPage: perPage, sync } = app.config
-  const { settleMs, tombstoneDays } = sync
-  const limits = { perPage, ids: MAX_IDS, wait: MAX_WAIT_S, urlBytes: MAX_URL_BYTES, settleMs, tombstoneDays }
+  const { maxPerPage: perPage, rateLimit, sync } = app.config
+  const limits = {
+    perPage,
+    ids: MAX_IDS,
+    wait: MAX_WAIT_S,
+    ...(rateLimit !== undefined && { requestsPerMinute: rateLimit }),
+    urlBytes: MAX_URL_BYTES,
+    settleMs: sync.settleMs,
+    tombstoneDays: sync.tombstoneDays,
+  }
   app.get(
     '/me',
     {

@@ -56,6 +56,18 @@ t.test('a HEAD request that cannot be parsed gets no body', async (t) => {
   t.notMatch(received, 'success')
   const behind = await send(port, `${getRequest('/nothing')}HEAD / HTTP/1.1\r\nx y: 1\r\n\r\n`)
   t.match(behind, /HTTP\/1.1 404 .*HTTP\/1.1 400 .*connection: close\r\n\r\n$/s)
+  const named = await send(port, 'GET / HTTP/1.1\r\nhost: x\r\nuser-agent: HEAD x\r\nx y: 1\r\n\r\n')
+  t.match(named, /^HTTP\/1.1 400 .*"code":"bad_request"/s, 'a header that names the method changes nothing')
+})
+
+t.test('a request of a version that Node does not know gets the same problem as one of HTTP/2', async (t) => {
+  const { app } = await testApp(t)
+  const port = await listen(app)
+  for (const version of ['HTTP/1.2', 'HTTP/3.0', 'HTTP/2.0']) {
+    const received = await send(port, `GET /v1/me ${version}\r\nhost: x\r\n\r\n`)
+    t.match(received, /^HTTP\/1.1 505 .*\r\ndate: .*"code":"http_version_not_supported"/is, version)
+    for (const name of ['cache-control', 'vary', 'x-content-type-options']) t.match(received, `\r\n${name}: `, name)
+  }
 })
 
 t.test(

@@ -28,3 +28,8 @@ t.test('a key learns its organisation, its name, when it expires, what it does n
     t.notMatch(response.body, key, 'the key itself is not shown')
   }
 })
+
+t.test('with a rate limit a key learns that too', async (t) => {
+  const { get } = await testApp(t, { fill: fillTenants, settings: { RATE_LIMIT: '600' } })
+  t.match((await get('/v1/me', A)).json(), { data: { limits: { requestsPerMinute: 600 } } })
+})
