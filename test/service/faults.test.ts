@@ -191,9 +191,10 @@ t.test(
     }
     await callers.stop()
 
+    // A call that begins in the calm and ends in a fault is that of the fault.
     const ofFault = faults.map(({ begun }, n) => {
       const until = faults[n + 1]?.begun ?? Number.POSITIVE_INFINITY
-      return calls.filter(({ at, took }) => at + took > begun && at < until)
+      return calls.filter(({ at, took }) => at + took > begun && at + took <= until)
     })
     for (const [n, { name, back }] of faults.entries()) {
       const during = ofFault[n] as Call[]
