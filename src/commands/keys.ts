@@ -96,16 +96,17 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
         .action((key, { by, json = false }) =>
           onStore(async (store) => {
             const keyId = idIn(key)
-            const before = await keysOf(store, () => {}).revoke(keyId, by)
-            if (before === undefined) throw new CommandError(`Key ${keyId} does not exist`)
-            const { organisation, revokedAt, revokedBy } = before
-            if (revokedAt instanceof Date) {
+            const revoked = await keysOf(store, () => {}).revoke(keyId, by)
+            if (revoked === undefined) throw new CommandError(`Key ${keyId} does not exist`)
+            const { organisation, revokedAt, revokedBy, successor } = revoked.stored.document as ApiKeyDocument
+            if (!revoked.isFirst) {
               const who = revokedBy ? `, by ${revokedBy}` : ''
-              throw new CommandError(`Key ${keyId} is revoked already, since ${revokedAt.toISOString()}${who}`)
+              throw new CommandError(`Key ${keyId} is revoked already, since ${revokedAt?.toISOString()}${who}`)
             }
             printResult(out, json, { keyId, revoked: true }, [
               `Revoked ${keyId}: within 30 seconds every instance refuses it`,
             ])
+            if (successor) print(err, `Its successor ${successor} was not revoked with it`)
             printAudit(err, 'keys revoke', by, { keyId, organisation })
           }),
         ),

@@ -432,8 +432,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
       const now = localTime.getTime()
       return { now, majority: lastWrite?.majorityWriteDate.getTime() ?? now }
     },
-    async update(name, id, fields) {
-      const { matchedCount } = await run(() => collection(name).updateOne({ _id: id }, { $set: fields }))
+    async update(name, id, fields, condition) {
+      const { matchedCount } = await run(() => collection(name).updateOne({ ...condition, _id: id }, { $set: fields }))
       return matchedCount === 1
     },
     async ensureIndexes(options) {

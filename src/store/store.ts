@@ -37,8 +37,16 @@ export interface Store {
     documents: readonly Documents[C][],
     options?: { skipTaken: boolean },
   ): Promise<void>
-  /** Sets fields of the document with an id. Returns whether the document exists. */
-  update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>): Promise<boolean>
+  /**
+   * Sets fields of the document with an id if it meets a condition, and no other write comes in between. Returns whether
+   * there is such a document.
+   */
+  update<C extends CollectionName>(
+    collection: C,
+    id: string,
+    fields: Partial<Documents[C]>,
+    condition?: Condition,
+  ): Promise<boolean>
   /** Adds records or replaces those with their `_id`, and stamps them. Fails if one is of another organisation. */
   upsert<C extends RecordCollection>(collection: C, documents: readonly Documents[C][]): Promise<void>
   /**

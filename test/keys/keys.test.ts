@@ -55,9 +55,9 @@ const counting = (store: Store) => {
       count.finds += 1
       return store.dangerouslyFind(collection, id)
     },
-    update: (collection, id, fields) => {
+    update: (...call) => {
       count.updates += 1
-      const write = store.update(collection, id, fields)
+      const write = store.update(...call)
       writes.push(write)
       return write
     },

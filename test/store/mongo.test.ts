@@ -286,8 +286,9 @@ t.test('The next read sees inserts and updates', async (t) => {
   await store.insert('users', [{ ...a.user, _id: 'user-new' }])
   t.equal(await store.update('users', 'user-new', { firstName: 'Zainab' }), true)
   t.equal(await store.update('users', 'nobody', { firstName: 'Zainab' }), false)
+  t.equal(await store.update('users', 'user-new', { firstName: 'Ada' }, { firstName: { $ne: 'Zainab' } }), false)
   t.match(await store.dangerouslyFind('users', 'user-new'), { ...a.user, _id: 'user-new', firstName: 'Zainab' })
-  t.same(commands(server), ['update', 'update', 'update', 'aggregate'])
+  t.same(commands(server), ['update', 'update', 'update', 'update', 'aggregate'])
 })
 
 t.test('A record can be replaced and deleted, and deleting says how many there were', async (t) => {
