@@ -60,13 +60,15 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
         .action(({ json = false }) =>
           onStore(async (store) => {
             const rows = (await store.dangerouslyFindAll('organisations', {}))
-              .map(({ _id, name, createdAt }) => ({
+              .map(({ _id, name, createdAt, removingSince }) => ({
                 id: String(_id),
                 name: cellOf(name),
                 createdAt: cellOf(createdAt),
+                ...(removingSince && { removingSince: cellOf(removingSince) }),
               }))
               .sort((one, other) => String(one.name).localeCompare(String(other.name), 'en'))
-            printResult(out, json, rows, table(['id', 'name', 'createdAt'], rows))
+            const rare = rows.some(({ removingSince }) => removingSince) ? (['removingSince'] as const) : []
+            printResult(out, json, rows, table(['id', 'name', 'createdAt', ...rare], rows))
           }),
         ),
     )
@@ -100,9 +102,7 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
         .action((id, { yes = false, by, json = false }) =>
           onStore(async (store) => {
             const organisation = await store.dangerouslyFind('organisations', id)
-            const all = await store.dangerouslyFindAll('apiKeys', { organisation: id })
-            const working = all.filter(({ revokedAt }) => !(revokedAt instanceof Date))
-            const counts = { ...(await countsOf(store, id)), keys: working.length }
+            const counts = { ...(await countsOf(store, id)), keys: (await keysIn(store, id)).working.length }
             const found = Object.entries(counts).filter(([, count]) => count > 0)
             if (organisation === undefined && found.length === 0) {
               throw new CommandError(`Organisation ${id} does not exist, and nothing is left of it`)
@@ -114,12 +114,20 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
               const answer = await ask({ input, err }, `Type ${name} to remove all of it: `)
               if (answer !== name) throw new CommandError('That is another name: nothing was removed')
             }
+            // From here on it gets no key: a command looks for this mark after it has stored one, and shows none that it finds
+            // too late. So those that are listed after the mark are all that anybody has.
+            await store.update('organisations', id, { removingSince: new Date() })
+            const { all, working } = await keysIn(store, id)
             for (const { _id } of working) await keysOf(store, () => {}).revoke(_id, by)
             // A caller must not read what is left meanwhile: it would take an organisation for empty, and empty its copy.
             const leftMs = working.length > 0 ? REVOKED_MS : msUntilRefused(all)
             if (leftMs > 0) {
               print(err, `Waiting ${Math.ceil(leftMs / 1000)} seconds, until every instance refuses its keys`)
               await pause(leftMs)
+            }
+            // Another removal may have ended meanwhile, or there was no organisation to mark.
+            if ((await store.dangerouslyFindAll('organisations', { _id: id, removingSince: null }, 1)).length > 0) {
+              throw new CommandError(`Organisation ${id} was added again meanwhile: nothing of it was deleted`)
             }
             const deleted = await erase(store, id)
             printResult(out, json, { id, deleted, keysRevoked: working.length }, [
@@ -139,6 +147,12 @@ const warnOfSameName = async (store: Store, id: string, name: string, err: NodeJ
   const others = (await store.dangerouslyFindAll('organisations', { name })).filter(({ _id }) => _id !== id)
   if (others.length === 0) return
   print(err, `Warning: other organisations have this name: ${others.map(({ _id }) => _id).join(', ')}`)
+}
+
+/** The keys of an organisation, and those of them that are not revoked. */
+const keysIn = async (store: Store, organisation: string) => {
+  const all = await store.dangerouslyFindAll('apiKeys', { organisation })
+  return { all, working: all.filter(({ revokedAt }) => !(revokedAt instanceof Date)) }
 }
 
 /** How long an instance may still accept one of these keys, all of them revoked, in milliseconds; not above 0 if none does. */
@@ -177,6 +191,7 @@ const erase = async (store: Store, organisation: string): Promise<Record<string,
     }
     deleted[name] = count
   }
-  for await (const _count of store.dangerouslyErase('organisations', { _id: organisation }));
+  const marked = { _id: organisation, removingSince: { $ne: null } }
+  for await (const _count of store.dangerouslyErase('organisations', marked));
   return deleted
 }

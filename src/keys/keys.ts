@@ -147,10 +147,16 @@ export const keysOf = (
       .catch((error) => onError(error, 'the last use of a key was not written'))
   }
 
+  /** Deletes a key that nobody has got. */
+  const withdraw = async (keyId: string): Promise<void> => {
+    for await (const _count of store.dangerouslyErase('apiKeys', { _id: keyId }));
+  }
+
   /**
    * Issues a key and returns it; it cannot be read again later. A key that was tried before it was issued is accepted
    * after a few seconds (see verify).
    * @param randomInteger only for the demo, whose keys are always the same
+   * @throws NotIssued if the organisation does not exist or is being removed
    */
   const issue = async (
     { organisation, name, expiresAt, issuedBy, without }: NewKey,
@@ -170,17 +176,17 @@ export const keysOf = (
     const error = errorIn(document)
     if (error !== undefined) throw new InvalidKey(document._id, error)
     await store.insert('apiKeys', [document])
-    return key
-  }
-
-  /** Deletes a key that nobody has got. */
-  const withdraw = async (keyId: string): Promise<void> => {
-    for await (const _count of store.dangerouslyErase('apiKeys', { _id: keyId }));
+    // It looks only now. A removal first marks the organisation, and then lists its keys to revoke them: it finds this one, or
+    // this finds the mark.
+    const isKept = { _id: organisation, removingSince: null }
+    if ((await store.dangerouslyFindAll('organisations', isKept, 1)).length > 0) return key
+    await withdraw(document._id)
+    throw new NotIssued(`Organisation ${organisation} does not exist or is being removed: it gets no key`)
   }
 
   /** Finds a key by its id. */
   const findStored = async (keyId: string): Promise<StoredKey | undefined> => {
-    const document = await store.dangerouslyFind('apiKeys', keyId)
+    const [document] = await store.dangerouslyFindAll('apiKeys', { _id: keyId }, 1)
     return document && { document, error: errorIn(document) }
   }
 

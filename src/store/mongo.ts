@@ -381,7 +381,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     async dangerouslyFindAll<C extends CollectionName>(name: C, condition: Condition, most = 0) {
       const found = runRead(() =>
         collection(name)
-          .find(condition, { ...limit, limit: most })
+          .find(condition, { ...limit, limit: most, readPreference: 'primary' })
           .toArray(),
       )
       return (await found) as unknown[] as Documents[C][]

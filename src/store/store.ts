@@ -20,7 +20,10 @@ export interface Store {
   count(query: Query): Promise<number>
   /** Finds a document by its id in all organisations. Keys need this, because a key tells the organisation. */
   dangerouslyFind<C extends CollectionName>(collection: C, id: string): Promise<Documents[C] | undefined>
-  /** Finds documents by a condition in all organisations, at most `limit` of them. */
+  /**
+   * Finds documents by a condition in all organisations, at most `limit` of them. It reads from the primary, whatever other
+   * queries are read from: commands decide by what they find, and must not miss what was just written.
+   */
   dangerouslyFindAll<C extends CollectionName>(
     collection: C,
     condition: Condition,

@@ -126,11 +126,12 @@ t.test('a key whose expiry is stored as null does not expire', async (t) => {
 })
 
 t.test('a key whose organisation is gone is refused, without a look-up for each request', async (t) => {
-  const store = testStore(t)
+  const store = await withOrganisation(testStore(t))
   const { count, counted, written } = counting(store)
   let elapsed = 1000
   const keys = keysOf(counted, failing(t), Date.now, () => elapsed)
   const key = await keys.issue({ organisation: 'org', name: 'Sync' })
+  for await (const _count of store.dangerouslyErase('organisations', { _id: 'org' }));
   const gone = { refused: 'organisation_gone', keyId: keyIdOf(key), organisation: 'org' }
   for (let i = 0; i < 5; i++) t.same(await keys.verify(key), gone)
   t.equal(count.finds, 2)
@@ -207,6 +208,17 @@ t.test('a key that does not match the schema is not issued', async (t) => {
     await t.rejects(keys.issue({ organisation, name: 'Sync' }), {
       name: 'InvalidKey',
       message: /organisation: expected/,
+    })
+  }
+  t.same(await store.dangerouslyFindAll('apiKeys', {}), [])
+})
+
+t.test('a key of an organisation that does not exist, or is being removed, is not issued', async (t) => {
+  const store = await withOrganisation(testStore(t))
+  await store.update('organisations', 'org', { removingSince: new Date() })
+  for (const organisation of ['org', 'other']) {
+    await t.rejects(keysOf(store, failing(t)).issue({ organisation, name: 'Sync' }), {
+      message: `Organisation ${organisation} does not exist or is being removed: it gets no key`,
     })
   }
   t.same(await store.dangerouslyFindAll('apiKeys', {}), [])
