@@ -142,6 +142,28 @@ t.test(
   },
 )
 
+t.test('a key is named by its id, by its id behind fda_, or by the whole key', async (t) => {
+  const { keys } = await prepare(t)
+  const issue = async () =>
+    JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
+  for (const nameOf of [
+    ({ keyId }: { keyId: string }) => keyId,
+    ({ keyId }: { keyId: string }) => `fda_${keyId}`,
+    ({ key }: { key: string }) => key,
+  ]) {
+    const issued = await issue()
+    t.match(await keys('rotate', nameOf(issued)), { code: 0, output: `The old key ${issued.keyId} works until` })
+    t.match(await keys('revoke', nameOf(issued)), { code: 0, stdout: `Revoked ${issued.keyId}: ` })
+  }
+  t.match(await keys('rotate', 'fda_bRqfAWGcrTFs'), { code: 1, output: 'Key bRqfAWGcrTFs does not exist\n' })
+  for (const command of ['rotate', 'revoke']) {
+    t.match(
+      (await keys(command, '--help')).stdout.replace(/\s+/g, ' '),
+      'with or without fda_ before it, or the whole key',
+    )
+  }
+})
+
 t.test('a revocation says that the successor of the key works on', async (t) => {
   const { keys } = await prepare(t)
   const { keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
