@@ -104,13 +104,14 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
             const organisation = await store.dangerouslyFind('organisations', id)
             const counts = { ...(await countsOf(store, id)), keys: (await keysIn(store, id)).working.length }
             const found = Object.entries(counts).filter(([, count]) => count > 0)
-            if (organisation === undefined && found.length === 0) {
-              throw new CommandError(`Organisation ${id} does not exist, and nothing is left of it`)
-            }
+            const nothingLeft = new CommandError(`Organisation ${id} does not exist, and nothing is left of it`)
+            if (organisation === undefined && found.length === 0) throw nothingLeft
             if (!yes) {
               // What is left of an organisation that is gone has no name.
               const name = visible(String(cellOf(organisation?.name) ?? id))
-              print(err, `Organisation ${id} has:`, ...found.map(([what, count]) => `  ${what}: ${count}`))
+              const whatItHas = found.map(([what, count]) => `  ${what}: ${count}`)
+              const isEmpty = whatItHas.length === 0
+              print(err, `Organisation ${id} has${isEmpty ? ' no records and no keys that work' : ':'}`, ...whatItHas)
               const answer = await ask({ input, err }, `Type ${name} to remove all of it: `)
               if (answer !== name) throw new CommandError('That is another name: nothing was removed')
             }
@@ -129,10 +130,12 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
             if ((await store.dangerouslyFindAll('organisations', { _id: id, removingSince: null }, 1)).length > 0) {
               throw new CommandError(`Organisation ${id} was added again meanwhile: nothing of it was deleted`)
             }
-            const deleted = await erase(store, id)
+            const { deleted, total } = await erase(store, id)
+            // What was found may be of nobody, or another removal may have ended meanwhile.
+            if (total + working.length === 0) throw nothingLeft
             printResult(out, json, { id, deleted, keysRevoked: working.length }, [
               `Revoked ${working.length} keys`,
-              ...Object.entries(deleted).map(([name, count]) => `Deleted ${count} from ${name}`),
+              ...Object.entries(deleted).map(([name, count]) => `Deleted ${count} records and tombstones from ${name}`),
               `Removed organisation ${id}`,
             ])
             // A run that was interrupted has no such line, so that of the last one names all keys.
@@ -176,10 +179,11 @@ const countsOf = async (store: Store, organisation: string): Promise<Record<stri
 /**
  * Deletes the records and tombstones of an organisation, first those that refer to others, and at last itself. Until then
  * it is listed, so that a run that was interrupted is noticed.
- * @returns how many documents of each collection
+ * @returns how many documents of each collection, and in all with itself
  */
-const erase = async (store: Store, organisation: string): Promise<Record<string, number>> => {
+const erase = async (store: Store, organisation: string) => {
   const deleted: Record<string, number> = {}
+  let total = 0
   for (const name of recordCollections.toReversed()) {
     let count = 0
     for (const condition of [
@@ -190,8 +194,9 @@ const erase = async (store: Store, organisation: string): Promise<Record<string,
       for await (const more of store.dangerouslyErase(name, condition)) count += more
     }
     deleted[name] = count
+    total += count
   }
   const marked = { _id: organisation, removingSince: { $ne: null } }
-  for await (const _count of store.dangerouslyErase('organisations', marked));
-  return deleted
+  for await (const count of store.dangerouslyErase('organisations', marked)) total += count
+  return { deleted, total }
 }

@@ -145,7 +145,10 @@ t.test('an organisation is removed once its name is typed, with its records, and
 
   const { code, output, stdout } = await remove('Organisation A\n')
   t.equal(code, 0)
-  t.match(stdout, /^Revoked 1 keys\nDeleted 4 from entries\n(?:.*\n)*Deleted 1 from users\nRemoved organisation \S+\n$/)
+  t.match(
+    stdout,
+    /^Revoked 1 keys\nDeleted 4 records and tombstones from entries\n(?:.*\n)*Deleted 1 records .* users\nRemoved organisation \S+\n$/,
+  )
   t.match(output, /"action":"organisations remove","by":"Ana","organisation":/)
   t.match(output, /remove all of it: Waiting 30 seconds, until every instance refuses its keys\n/)
   t.same(waits, [30_000])
@@ -197,6 +200,18 @@ t.test('a removal that was interrupted goes on when it is run again', async (t) 
     code: 1,
     output: `Organisation ${A} does not exist, and nothing is left of it\n`,
   })
+})
+
+t.test('an empty organisation is said to be empty, and a removal that finds nothing to do fails', async (t) => {
+  const { store, organisations } = prepare(t)
+  await organisations('add', '--name', 'Ghost', '--id', 'ghost')
+  const remove = (answer?: string) => tryCommand(organisationsCommand, store, ['remove', 'ghost'], answer)
+  t.match((await remove('Other\n')).output, /^Organisation ghost has no records and no keys that work\nType Ghost to/)
+  t.match(await remove('Ghost\n'), { code: 0, stdout: 'Removed organisation ghost\n' })
+  const failed = { code: 1, stdout: '', output: 'Organisation ghost does not exist, and nothing is left of it\n' }
+  t.same(await organisations('remove', 'ghost', '--yes'), failed)
+  await store.insert('users', [{ ...a.user, organisation: ['ghost', A] as never }])
+  t.same(await organisations('remove', 'ghost', '--yes'), failed, 'what belongs to nobody is left alone')
 })
 
 t.test('whenever a key is issued or rotated beside a removal, none works afterwards', async (t) => {
