@@ -1,6 +1,7 @@
 // API keys: what is stored of them, and how long a verification is cached.
 import { randomInt } from 'node:crypto'
 import t from 'tap'
+import type { ApiKeyDocument } from '../../src/documents/collections.js'
 import { hashOf, keyIdOf, makeKey } from '../../src/keys/format.js'
 import { keysOf } from '../../src/keys/keys.js'
 import { embeddedStore } from '../../src/store/embedded.js'
@@ -222,6 +223,25 @@ t.test('a key of an organisation that does not exist, or is being removed, is no
     })
   }
   t.same(await store.dangerouslyFindAll('apiKeys', {}), [])
+})
+
+t.test('a key is rotated once and revoked once, and a rotation that comes too late leaves no key', async (t) => {
+  const store = await withOrganisation(testStore(t))
+  const keys = keysOf(store, failing(t))
+  const keyId = keyIdOf(await keys.issue({ organisation: 'org', name: 'Sync' })) as string
+  // As each of several commands has read it.
+  const document = (await keys.find(keyId))?.document as ApiKeyDocument
+  const outcomes = await Promise.allSettled([1, 2].map(() => keys.rotate(document, { overlapMs: 1000 })))
+  t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+  t.equal((await keys.list('org')).length, 2)
+  const revoked = await Promise.all([keys.revoke(keyId, 'Ana'), keys.revoke(keyId, 'Ana')])
+  t.same(revoked.map((each) => each?.isFirst).sort(), [false, true])
+  await store.update('apiKeys', keyId, { successor: null } as never)
+  await t.rejects(keys.rotate(document, { overlapMs: 1000, lifetimeMs: 1 }), {
+    message: `Key ${keyId} was rotated or revoked meanwhile: no other key takes its place`,
+  })
+  t.equal((await keys.list()).length, 2)
+  t.equal(await keys.revoke('nobody'), undefined)
 })
 
 t.test('an invalid stored key is refused, and reported once for each look-up', async (t) => {
