@@ -1,5 +1,6 @@
 // The process itself: it starts, prints how to use it, shuts down gracefully, and says why it cannot start.
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -97,17 +98,20 @@ t.test('a URI of the database that the driver rejects stops it with a message', 
 })
 
 t.test('too few files that it may open stop it with a message that says how many it needs', async (t) => {
-  for (const openFiles of [120, 40]) {
+  for (const openFiles of [128, 40]) {
     const argv = ['serve']
     const { code, output } = await runProgram(t, 'bin/field-data-api.js', { argv, settings: { PORT: '0' }, openFiles })
     t.equal(code, 1)
     t.match(output, `may open ${openFiles} files, but needs at least 256: `)
     t.notMatch(output, /\n +at /)
   }
-  const settings = { MONGODB_URI: 'mongodb://127.0.0.1:1/x', MONGODB_POOL_SIZE: '200' }
+  const settings = { MONGODB_URI: 'mongodb://127.0.0.1:1/x', MONGODB_POOL_SIZE: '300' }
   const { code, output } = await runProgram(t, 'src/server.ts', { settings, openFiles: 256, covered: true })
   t.equal(code, 1)
-  t.match(output, 'MONGODB_POOL_SIZE 200 needs 280 open files, but the process may open only 256: ')
+  t.match(output, 'MONGODB_POOL_SIZE 300 needs 380 open files, but the process may open only 256: ')
+  const page = readFileSync('docs/incidents.md', 'utf8')
+  t.match(page, '`MONGODB_POOL_SIZE 300 needs 380 open files, …`')
+  t.match(page, '`This process may open 128 files, but needs at least 256: …`')
 })
 
 t.test('with just as many files as it needs it starts, and says how many callers it takes', async (t) => {

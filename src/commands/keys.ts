@@ -20,6 +20,9 @@ import {
 } from './run-command.js'
 import { type Cell, cellOf, table } from './table.js'
 
+/** How a key may be named, for the help. */
+const keyIdForms = 'as list shows it, with or without fda_ before it, or the whole key'
+
 const issueExample = "keys issue --organisation savannah --name 'Dashboard'"
 
 export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
@@ -61,7 +64,7 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
     )
     .addCommand(
       newCommand('rotate', 'Issue a key in the place of another and show it, once', 'keys rotate bRqfAWGcrTFs')
-        .argument('<KEYID>', 'the id of the old key, as list shows it')
+        .argument('<KEYID>', `of the old key, ${keyIdForms}`)
         .addOption(
           new Option('--overlap <TIME>', 'how long the old key still works')
             .argParser(durationOf)
@@ -90,29 +93,30 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
     )
     .addCommand(
       newCommand('revoke', 'Revoke a key', 'keys revoke bRqfAWGcrTFs')
-        .argument('<KEYID>', 'the id of the key, as list shows it')
+        .argument('<KEYID>', `of the key, ${keyIdForms}`)
         .option(...BY)
         .option('--json', 'print the result as JSON')
         .action((key, { by, json = false }) =>
           onStore(async (store) => {
             const keyId = idIn(key)
-            const before = await keysOf(store, () => {}).revoke(keyId, by)
-            if (before === undefined) throw new CommandError(`Key ${keyId} does not exist`)
-            const { organisation, revokedAt, revokedBy } = before
-            if (revokedAt instanceof Date) {
+            const revoked = await keysOf(store, () => {}).revoke(keyId, by)
+            if (revoked === undefined) throw new CommandError(`Key ${keyId} does not exist`)
+            const { organisation, revokedAt, revokedBy, successor } = revoked.stored.document as ApiKeyDocument
+            if (!revoked.isFirst) {
               const who = revokedBy ? `, by ${revokedBy}` : ''
-              throw new CommandError(`Key ${keyId} is revoked already, since ${revokedAt.toISOString()}${who}`)
+              throw new CommandError(`Key ${keyId} is revoked already, since ${revokedAt?.toISOString()}${who}`)
             }
             printResult(out, json, { keyId, revoked: true }, [
               `Revoked ${keyId}: within 30 seconds every instance refuses it`,
             ])
+            if (successor) print(err, `Its successor ${successor} was not revoked with it`)
             printAudit(err, 'keys revoke', by, { keyId, organisation })
           }),
         ),
     )
 
-/** The id of a key. A whole key is accepted in its place, whose secret must not appear in the output. */
-const idIn = (key: string): string => keyIdOf(key) ?? redacted(key)
+/** The id of a key, as `keyIdForms` says it. The secret of a whole key must not appear in the output. */
+const idIn = (key: string): string => keyIdOf(key) ?? redacted(key.replace(/^fda_(?=[0-9A-Za-z]{12}$)/, ''))
 
 /** The key, if a new one may take its place. */
 const rotatable = async (store: Store, keyId: string, stored: StoredKey | undefined): Promise<ApiKeyDocument> => {

@@ -60,13 +60,15 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
         .action(({ json = false }) =>
           onStore(async (store) => {
             const rows = (await store.dangerouslyFindAll('organisations', {}))
-              .map(({ _id, name, createdAt }) => ({
+              .map(({ _id, name, createdAt, removingSince }) => ({
                 id: String(_id),
                 name: cellOf(name),
                 createdAt: cellOf(createdAt),
+                ...(removingSince && { removingSince: cellOf(removingSince) }),
               }))
               .sort((one, other) => String(one.name).localeCompare(String(other.name), 'en'))
-            printResult(out, json, rows, table(['id', 'name', 'createdAt'], rows))
+            const rare = rows.some(({ removingSince }) => removingSince) ? (['removingSince'] as const) : []
+            printResult(out, json, rows, table(['id', 'name', 'createdAt', ...rare], rows))
           }),
         ),
     )
@@ -100,20 +102,23 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
         .action((id, { yes = false, by, json = false }) =>
           onStore(async (store) => {
             const organisation = await store.dangerouslyFind('organisations', id)
-            const all = await store.dangerouslyFindAll('apiKeys', { organisation: id })
-            const working = all.filter(({ revokedAt }) => !(revokedAt instanceof Date))
-            const counts = { ...(await countsOf(store, id)), keys: working.length }
+            const counts = { ...(await countsOf(store, id)), keys: (await keysIn(store, id)).working.length }
             const found = Object.entries(counts).filter(([, count]) => count > 0)
-            if (organisation === undefined && found.length === 0) {
-              throw new CommandError(`Organisation ${id} does not exist, and nothing is left of it`)
-            }
+            const nothingLeft = new CommandError(`Organisation ${id} does not exist, and nothing is left of it`)
+            if (organisation === undefined && found.length === 0) throw nothingLeft
             if (!yes) {
               // What is left of an organisation that is gone has no name.
               const name = visible(String(cellOf(organisation?.name) ?? id))
-              print(err, `Organisation ${id} has:`, ...found.map(([what, count]) => `  ${what}: ${count}`))
+              const whatItHas = found.map(([what, count]) => `  ${what}: ${count}`)
+              const isEmpty = whatItHas.length === 0
+              print(err, `Organisation ${id} has${isEmpty ? ' no records and no keys that work' : ':'}`, ...whatItHas)
               const answer = await ask({ input, err }, `Type ${name} to remove all of it: `)
               if (answer !== name) throw new CommandError('That is another name: nothing was removed')
             }
+            // From here on it gets no key: a command looks for this mark after it has stored one, and shows none that it finds
+            // too late. So those that are listed after the mark are all that anybody has.
+            await store.update('organisations', id, { removingSince: new Date() })
+            const { all, working } = await keysIn(store, id)
             for (const { _id } of working) await keysOf(store, () => {}).revoke(_id, by)
             // A caller must not read what is left meanwhile: it would take an organisation for empty, and empty its copy.
             const leftMs = working.length > 0 ? REVOKED_MS : msUntilRefused(all)
@@ -121,10 +126,16 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
               print(err, `Waiting ${Math.ceil(leftMs / 1000)} seconds, until every instance refuses its keys`)
               await pause(leftMs)
             }
-            const deleted = await erase(store, id)
+            // Another removal may have ended meanwhile, or there was no organisation to mark.
+            if ((await store.dangerouslyFindAll('organisations', { _id: id, removingSince: null }, 1)).length > 0) {
+              throw new CommandError(`Organisation ${id} was added again meanwhile: nothing of it was deleted`)
+            }
+            const { deleted, total } = await erase(store, id)
+            // What was found may be of nobody, or another removal may have ended meanwhile.
+            if (total + working.length === 0) throw nothingLeft
             printResult(out, json, { id, deleted, keysRevoked: working.length }, [
               `Revoked ${working.length} keys`,
-              ...Object.entries(deleted).map(([name, count]) => `Deleted ${count} from ${name}`),
+              ...Object.entries(deleted).map(([name, count]) => `Deleted ${count} records and tombstones from ${name}`),
               `Removed organisation ${id}`,
             ])
             // A run that was interrupted has no such line, so that of the last one names all keys.
@@ -139,6 +150,12 @@ const warnOfSameName = async (store: Store, id: string, name: string, err: NodeJ
   const others = (await store.dangerouslyFindAll('organisations', { name })).filter(({ _id }) => _id !== id)
   if (others.length === 0) return
   print(err, `Warning: other organisations have this name: ${others.map(({ _id }) => _id).join(', ')}`)
+}
+
+/** The keys of an organisation, and those of them that are not revoked. */
+const keysIn = async (store: Store, organisation: string) => {
+  const all = await store.dangerouslyFindAll('apiKeys', { organisation })
+  return { all, working: all.filter(({ revokedAt }) => !(revokedAt instanceof Date)) }
 }
 
 /** How long an instance may still accept one of these keys, all of them revoked, in milliseconds; not above 0 if none does. */
@@ -162,10 +179,11 @@ const countsOf = async (store: Store, organisation: string): Promise<Record<stri
 /**
  * Deletes the records and tombstones of an organisation, first those that refer to others, and at last itself. Until then
  * it is listed, so that a run that was interrupted is noticed.
- * @returns how many documents of each collection
+ * @returns how many documents of each collection, and in all with itself
  */
-const erase = async (store: Store, organisation: string): Promise<Record<string, number>> => {
+const erase = async (store: Store, organisation: string) => {
   const deleted: Record<string, number> = {}
+  let total = 0
   for (const name of recordCollections.toReversed()) {
     let count = 0
     for (const condition of [
@@ -176,7 +194,9 @@ const erase = async (store: Store, organisation: string): Promise<Record<string,
       for await (const more of store.dangerouslyErase(name, condition)) count += more
     }
     deleted[name] = count
+    total += count
   }
-  for await (const _count of store.dangerouslyErase('organisations', { _id: organisation }));
-  return deleted
+  const marked = { _id: organisation, removingSince: { $ne: null } }
+  for await (const count of store.dangerouslyErase('organisations', marked)) total += count
+  return { deleted, total }
 }

@@ -6,6 +6,7 @@ import { Command, CommanderError, type CommandUnknownOpts, InvalidArgumentError 
 import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID } from '../documents/collections.js'
 import { redacted } from '../keys/format.js'
+import { NotIssued } from '../keys/keys.js'
 import { type Store, StoreUnavailable } from '../store/store.js'
 
 /** Makes a command for one run. */
@@ -166,6 +167,7 @@ const usageError = (text: string): string[] =>
 
 const linesOf = (error: Error): string[] => {
   if (error instanceof CommandError) return [error.message, ...error.more]
+  if (error instanceof NotIssued) return [error.message]
   if ((error as NodeJS.ErrnoException).syscall === 'write') return [`The result cannot be written: ${error.message}`]
   if (error instanceof StoreUnavailable) return [`${error.message}: ${(error.cause as Error).message}`]
   // Any other error is a bug, so the stack is shown.

@@ -6,11 +6,21 @@ import { Presets, SingleBar } from 'cli-progress'
 import type { Batch } from '../../seed/index.js'
 import { demoOptions, scenarioNames, scenarios } from '../../seed/options.js'
 import type { ScenarioOptions } from '../../seed/scenarios.js'
-import { type CollectionName, collections } from '../documents/collections.js'
+import { type CollectionName, collections, type OrganisationDocument } from '../documents/collections.js'
+import { keyIdOf } from '../keys/format.js'
 import { keysOf } from '../keys/keys.js'
 import type { Store } from '../store/store.js'
 import { isDay } from '../validation/instant.js'
-import { CommandError, type MakeCommand, newCommand, print, printResult, type Terminal } from './run-command.js'
+import {
+  BY,
+  CommandError,
+  type MakeCommand,
+  newCommand,
+  print,
+  printAudit,
+  printResult,
+  type Terminal,
+} from './run-command.js'
 
 /** How many batches are written at the same time. */
 const CONCURRENT_INSERTS = 3
@@ -47,8 +57,9 @@ export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
     .option('--until <DAY>', 'the last day of the data, such as 2026-03-14, or today', day)
     .option('--live <RATE>', 'go on with so many operations a second, such as 5/s', perSecond)
     .option('--force', 'write even if the database holds other data')
+    .option(...BY)
     .option('--json', 'print the keys as JSON')
-    .action(({ live, force = false, json = false, ...given }, command) => {
+    .action(({ live, force = false, by, json = false, ...given }, command) => {
       const options = { ...demoOptions, ...given }
       const sizes = (['organisations', 'dispatches', 'entries'] as const).filter((name) => given[name] !== undefined)
       if (options.scenario !== 'demo' && sizes[0] !== undefined) {
@@ -66,13 +77,15 @@ export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
         const now = new Date()
         const data = () => scenarioData({ ...options, now })
         await claim(store, options, force)
-        const organisations = await write(store, data(), countEntries(data, options), err)
+        const organisations = await write(store, data(), countEntries(data, options), by, err)
         // Indexes are built faster from documents that exist than with each of them.
         await store.ensureIndexes({ keepExpiry: true })
         const keys = keysOf(store, () => {})
         const issued: { organisation: string; name: string; key: string }[] = []
         for (const { _id: organisation, name } of organisations) {
-          issued.push({ organisation, name, key: await keys.issue({ organisation, name: 'Seed' }) })
+          const key = await keys.issue({ organisation, name: 'Seed', issuedBy: by })
+          issued.push({ organisation, name, key })
+          printAudit(err, 'keys issue', by, { keyId: keyIdOf(key), organisation })
         }
         const lines = issued.map(({ organisation, name, key }) => `${key}  ${organisation}  ${name}`)
         printResult(out, json, issued, lines)
@@ -149,18 +162,43 @@ const countEntries = (data: () => Iterable<Batch>, { scenario, entries }: Scenar
   return count
 }
 
+/** Adds the organisations that are missing, with an audit line for each. */
+const addOrganisations = async (
+  store: Store,
+  organisations: readonly OrganisationDocument[],
+  by: string | undefined,
+  err: Terminal['err'],
+): Promise<void> => {
+  const ids = organisations.map(({ _id }) => _id)
+  const existing = await store.dangerouslyFindAll('organisations', { _id: { $in: ids } })
+  await store.insert('organisations', organisations, { skipTaken: true })
+  for (const organisation of ids.filter((id) => existing.every(({ _id }) => _id !== id))) {
+    printAudit(err, 'organisations add', by, { organisation })
+  }
+}
+
 /** Writes all batches and returns the organisations among them. */
-const write = async (store: Store, data: Iterable<Batch>, total: number, stream: NodeJS.WritableStream) => {
+const write = async (
+  store: Store,
+  data: Iterable<Batch>,
+  total: number,
+  by: string | undefined,
+  stream: Terminal['err'],
+) => {
   const format = 'Entries [{bar}] {percentage}% | {value} of {total} | {rate} a second | {eta_formatted} left'
   const bar = new SingleBar({ format, stream, etaBuffer: 50 }, Presets.legacy)
   const start = Date.now()
-  const organisations: Extract<Batch, { collection: 'organisations' }>['documents'] = []
+  const organisations: OrganisationDocument[] = []
   const pending = new Set<Promise<void>>()
   let written = 0
   bar.start(total, 0, { rate: 0 })
   try {
     for (const batch of data) {
-      if (batch.collection === 'organisations') organisations.push(...batch.documents)
+      if (batch.collection === 'organisations') {
+        organisations.push(...batch.documents)
+        await addOrganisations(store, batch.documents, by, stream)
+        continue
+      }
       const insert = store.insert(batch.collection, batch.documents, { skipTaken: true }).then(() => {
         pending.delete(insert)
         if (batch.collection !== 'entries') return

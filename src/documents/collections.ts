@@ -48,7 +48,13 @@ const optionalInstant = Type.Optional(instant)
 const dateOrNone = Type.Optional(Type.Union([Type.Date(), Type.Null()]))
 
 export type OrganisationDocument = Static<typeof OrganisationDocument>
-const OrganisationDocument = strict({ _id: organisationId, name: Type.String(), ...dated })
+const OrganisationDocument = strict({
+  _id: organisationId,
+  name: Type.String(),
+  ...dated,
+  /** When its removal was last begun. It gets no keys while it has this. */
+  removingSince: Type.Optional(Type.Date()),
+})
 
 export type UserDocument = Static<typeof UserDocument>
 const UserDocument = strict({

@@ -82,6 +82,9 @@ class InvalidKey extends Error {
   }
 }
 
+/** No key was issued, because of what another command did. */
+export class NotIssued extends Error {}
+
 /**
  * @param onError is told of errors that do not fail a request: a stored key is invalid, or a last use could not be written
  * @param now the current time, in milliseconds since 1970
@@ -144,10 +147,16 @@ export const keysOf = (
       .catch((error) => onError(error, 'the last use of a key was not written'))
   }
 
+  /** Deletes a key that nobody has got. */
+  const withdraw = async (keyId: string): Promise<void> => {
+    for await (const _count of store.dangerouslyErase('apiKeys', { _id: keyId }));
+  }
+
   /**
    * Issues a key and returns it; it cannot be read again later. A key that was tried before it was issued is accepted
    * after a few seconds (see verify).
    * @param randomInteger only for the demo, whose keys are always the same
+   * @throws NotIssued if the organisation does not exist or is being removed
    */
   const issue = async (
     { organisation, name, expiresAt, issuedBy, without }: NewKey,
@@ -167,7 +176,18 @@ export const keysOf = (
     const error = errorIn(document)
     if (error !== undefined) throw new InvalidKey(document._id, error)
     await store.insert('apiKeys', [document])
-    return key
+    // It looks only now. A removal first marks the organisation, and then lists its keys to revoke them: it finds this one, or
+    // this finds the mark.
+    const isKept = { _id: organisation, removingSince: null }
+    if ((await store.dangerouslyFindAll('organisations', isKept, 1)).length > 0) return key
+    await withdraw(document._id)
+    throw new NotIssued(`Organisation ${organisation} does not exist or is being removed: it gets no key`)
+  }
+
+  /** Finds a key by its id. */
+  const findStored = async (keyId: string): Promise<StoredKey | undefined> => {
+    const [document] = await store.dangerouslyFindAll('apiKeys', { _id: keyId }, 1)
+    return document && { document, error: errorIn(document) }
   }
 
   return {
@@ -181,17 +201,15 @@ export const keysOf = (
         .map((document) => ({ document, error: errorIn(document) }))
     },
 
-    /** Finds a key by its id. */
-    async find(keyId: string): Promise<StoredKey | undefined> {
-      const document = await store.dangerouslyFind('apiKeys', keyId)
-      return document && { document, error: errorIn(document) }
-    },
+    find: findStored,
 
     /**
-     * Issues a key with the organisation and the name of another, which sees as much. That one then ends after `overlapMs`, or when it was
-     * to end anyway. If this is interrupted, the old key is as it was, and there may be a new one that nobody has.
+     * Issues a key with the organisation and the name of another, which sees as much. That one then ends after `overlapMs`,
+     * or when it was to end anyway. If this is interrupted, the old key is as it was, and there may be a new one that nobody
+     * has. For the same reason the new key is stored first: no old key ends early without a successor.
      * @param lifetimeMs how long the new key lives; by default as long as the old one was to
      * @returns the new key, and when the old one ends
+     * @throws NotIssued if the old key was rotated or revoked meanwhile
      */
     async rotate(
       { _id, organisation, name, createdAt, expiresAt, without }: ApiKeyDocument,
@@ -203,24 +221,23 @@ export const keysOf = (
     ): Promise<{ key: string; end: Date }> {
       const newEnd = lifetimeMs === undefined ? undefined : new Date(now() + lifetimeMs)
       const key = await issue({ organisation, name, expiresAt: newEnd, issuedBy, without })
+      const successor = keyIdOf(key) as string
       const end = new Date(Math.min(now() + overlapMs, expiresAt?.getTime() ?? Infinity))
-      await store.update('apiKeys', _id, { expiresAt: end, successor: keyIdOf(key) as string })
-      return { key, end }
+      const isFree = { successor: null, revokedAt: null }
+      if (await store.update('apiKeys', _id, { expiresAt: end, successor }, isFree)) return { key, end }
+      await withdraw(successor)
+      throw new NotIssued(`Key ${_id} was rotated or revoked meanwhile: no other key takes its place`)
     },
 
     /**
      * Revokes a key permanently. What is kept is the first revocation.
-     * @returns the key as it was stored before, or undefined if it does not exist
+     * @returns the key as it is stored then, and whether this was the first; undefined if it does not exist
      */
-    async revoke(keyId: string, revokedBy?: string): Promise<ApiKeyDocument | undefined> {
-      const document = await store.dangerouslyFind('apiKeys', keyId)
-      if (document !== undefined && !(document.revokedAt instanceof Date)) {
-        await store.update('apiKeys', keyId, {
-          revokedAt: new Date(now()),
-          ...(revokedBy !== undefined && { revokedBy }),
-        })
-      }
-      return document
+    async revoke(keyId: string, revokedBy?: string): Promise<{ stored: StoredKey; isFirst: boolean } | undefined> {
+      const fields = { revokedAt: new Date(now()), ...(revokedBy !== undefined && { revokedBy }) }
+      const isFirst = await store.update('apiKeys', keyId, fields, { revokedAt: { $not: { $type: 'date' } } })
+      const stored = await findStored(keyId)
+      return stored && { stored, isFirst }
     },
 
     /**

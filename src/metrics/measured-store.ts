@@ -73,7 +73,7 @@ export const measuredStore = (
     },
     count: (query) => timed('count', query.collection, () => store.count(query)),
     dangerouslyFind: (collection, id) => timed('find', collection, () => store.dangerouslyFind(collection, id)),
-    update: (collection, id, fields) => timed('update', collection, () => store.update(collection, id, fields)),
+    update: (collection, ...rest) => timed('update', collection, () => store.update(collection, ...rest)),
     async now() {
       const time = await timed('hello', undefined, () => store.now())
       lagMs = Math.max(0, time.now - time.majority) + settleMs

@@ -150,8 +150,8 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
       const time = now().getTime()
       return { now: time, majority: time }
     },
-    async update(name, id, fields) {
-      const found = table(name).find(id)
+    async update(name, id, fields, condition) {
+      const found = table(name).find(id, condition)
       if (found !== undefined) table(name).put([{ ...found, ...fields }])
       return found !== undefined
     },
@@ -288,9 +288,10 @@ class Table {
     return found === undefined || (found.deletedFrom !== undefined && found.deletedFrom === organisation)
   }
 
-  find(id: string): Document | undefined {
+  /** The document with an id, if it meets a condition. */
+  find(id: string, condition: Condition = {}): Document | undefined {
     const row = this.#rows.get(id)
-    return row && decode(row)
+    return row && this.plan({ $and: [condition] }).matches(row) ? decode(row) : undefined
   }
 
   #put(document: Document): void {

@@ -381,7 +381,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     async dangerouslyFindAll<C extends CollectionName>(name: C, condition: Condition, most = 0) {
       const found = runRead(() =>
         collection(name)
-          .find(condition, { ...limit, limit: most })
+          .find(condition, { ...limit, limit: most, readPreference: 'primary' })
           .toArray(),
       )
       return (await found) as unknown[] as Documents[C][]
@@ -432,8 +432,8 @@ export const mongoStore = (settings: MongoSettings): Store => {
       const now = localTime.getTime()
       return { now, majority: lastWrite?.majorityWriteDate.getTime() ?? now }
     },
-    async update(name, id, fields) {
-      const { matchedCount } = await run(() => collection(name).updateOne({ _id: id }, { $set: fields }))
+    async update(name, id, fields, condition) {
+      const { matchedCount } = await run(() => collection(name).updateOne({ ...condition, _id: id }, { $set: fields }))
       return matchedCount === 1
     },
     async ensureIndexes(options) {

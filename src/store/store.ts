@@ -20,7 +20,10 @@ export interface Store {
   count(query: Query): Promise<number>
   /** Finds a document by its id in all organisations. Keys need this, because a key tells the organisation. */
   dangerouslyFind<C extends CollectionName>(collection: C, id: string): Promise<Documents[C] | undefined>
-  /** Finds documents by a condition in all organisations, at most `limit` of them. */
+  /**
+   * Finds documents by a condition in all organisations, at most `limit` of them. It reads from the primary, whatever other
+   * queries are read from: commands decide by what they find, and must not miss what was just written.
+   */
   dangerouslyFindAll<C extends CollectionName>(
     collection: C,
     condition: Condition,
@@ -37,8 +40,16 @@ export interface Store {
     documents: readonly Documents[C][],
     options?: { skipTaken: boolean },
   ): Promise<void>
-  /** Sets fields of the document with an id. Returns whether the document exists. */
-  update<C extends CollectionName>(collection: C, id: string, fields: Partial<Documents[C]>): Promise<boolean>
+  /**
+   * Sets fields of the document with an id if it meets a condition, and no other write comes in between. Returns whether
+   * there is such a document.
+   */
+  update<C extends CollectionName>(
+    collection: C,
+    id: string,
+    fields: Partial<Documents[C]>,
+    condition?: Condition,
+  ): Promise<boolean>
   /** Adds records or replaces those with their `_id`, and stamps them. Fails if one is of another organisation. */
   upsert<C extends RecordCollection>(collection: C, documents: readonly Documents[C][]): Promise<void>
   /**

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { keysCommand } from '../../src/commands/keys.js'
 import { keysOf } from '../../src/keys/keys.js'
+import type { Store } from '../../src/store/store.js'
 import { tryCommand } from '../support/command.js'
 import { testStore, withoutUpdates } from '../support/store.js'
 
@@ -107,6 +108,82 @@ t.test('a key is rotated: both work for a while, and the new one lives as long a
   t.match(await verify(secret.trim()), { keyName: 'Sync', expiresAt: undefined })
   const { expiresAt } = (await verify(endless.key)) as { expiresAt: Date }
   t.ok(Math.abs(Number(expiresAt) - before - 1_800_000) < 60_000, '30 minutes')
+})
+
+/** The store, where something happens before the old key of a rotation is written. */
+const beforeClaim = (store: Store, happens: () => Promise<unknown>): Store => ({
+  ...store,
+  update: async (...call) => {
+    if ('successor' in call[2]) await happens()
+    return store.update(...call)
+  },
+})
+
+t.test(
+  'of two rotations at once one fails, and so does one that meets a revocation; neither leaves a key',
+  async (t) => {
+    const { keys, store } = await prepare(t)
+    const issue = async () =>
+      JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout).keyId
+    for (const other of ['rotate', 'revoke']) {
+      const keyId = await issue()
+      const before = (await store.dangerouslyFindAll('apiKeys', {})).length
+      const meets = beforeClaim(store, async () => t.match(await keys(other, keyId), { code: 0 }))
+      t.same(await tryCommand(keysCommand, meets, ['rotate', keyId]), {
+        ...{ code: 1, stdout: '' },
+        output: `Key ${keyId} was rotated or revoked meanwhile: no other key takes its place\n`,
+      })
+      const after = (await store.dangerouslyFindAll('apiKeys', {})).length
+      t.equal(after, before + (other === 'rotate' ? 1 : 0), 'but for that of the other rotation')
+    }
+    const keyId = await issue()
+    const both = await Promise.all([keys('rotate', keyId), keys('rotate', keyId)])
+    t.same(both.map(({ code }) => code).sort(), [0, 1])
+  },
+)
+
+t.test('a key is named by its id, by its id behind fda_, or by the whole key', async (t) => {
+  const { keys } = await prepare(t)
+  const issue = async () =>
+    JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
+  for (const nameOf of [
+    ({ keyId }: { keyId: string }) => keyId,
+    ({ keyId }: { keyId: string }) => `fda_${keyId}`,
+    ({ key }: { key: string }) => key,
+  ]) {
+    const issued = await issue()
+    t.match(await keys('rotate', nameOf(issued)), { code: 0, output: `The old key ${issued.keyId} works until` })
+    t.match(await keys('revoke', nameOf(issued)), { code: 0, stdout: `Revoked ${issued.keyId}: ` })
+  }
+  t.match(await keys('rotate', 'fda_bRqfAWGcrTFs'), { code: 1, output: 'Key bRqfAWGcrTFs does not exist\n' })
+  for (const command of ['rotate', 'revoke']) {
+    t.match(
+      (await keys(command, '--help')).stdout.replace(/\s+/g, ' '),
+      'with or without fda_ before it, or the whole key',
+    )
+  }
+})
+
+t.test('a revocation says that the successor of the key works on', async (t) => {
+  const { keys } = await prepare(t)
+  const { keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
+  const next = JSON.parse((await keys('rotate', keyId, '--json')).stdout)
+  t.match(await keys('revoke', keyId), { code: 0, output: `\nIts successor ${next.keyId} was not revoked with it\n{` })
+})
+
+t.test('of two revocations at once the first is kept, and the other fails', async (t) => {
+  const { keys, store } = await prepare(t)
+  const { keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
+  const late: Store = {
+    ...store,
+    update: async (...call) => {
+      await keys('revoke', keyId, '--by', 'Ana')
+      return store.update(...call)
+    },
+  }
+  const second = await tryCommand(keysCommand, late, ['revoke', keyId, '--by', 'Ben'])
+  t.match(second, { code: 1, output: /^Key \w{12} is revoked already, since \S+Z, by Ana\n$/ })
+  t.match(await store.dangerouslyFind('apiKeys', keyId), { revokedBy: 'Ana' })
 })
 
 t.test('a key that is over, invalid or of no organisation is not rotated', async (t) => {

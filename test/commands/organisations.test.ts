@@ -145,7 +145,10 @@ t.test('an organisation is removed once its name is typed, with its records, and
 
   const { code, output, stdout } = await remove('Organisation A\n')
   t.equal(code, 0)
-  t.match(stdout, /^Revoked 1 keys\nDeleted 4 from entries\n(?:.*\n)*Deleted 1 from users\nRemoved organisation \S+\n$/)
+  t.match(
+    stdout,
+    /^Revoked 1 keys\nDeleted 4 records and tombstones from entries\n(?:.*\n)*Deleted 1 records .* users\nRemoved organisation \S+\n$/,
+  )
   t.match(output, /"action":"organisations remove","by":"Ana","organisation":/)
   t.match(output, /remove all of it: Waiting 30 seconds, until every instance refuses its keys\n/)
   t.same(waits, [30_000])
@@ -171,7 +174,7 @@ t.test('a removal that was interrupted goes on when it is run again', async (t) 
   }
   t.match(await tryCommand(organisationsCommand, away, ['remove', A, '--yes']), { code: 1, output: 'away' })
   t.match(await verify(ofA), { refused: 'revoked' })
-  t.match((await tryCommand(organisationsCommand, store, ['list'])).stdout, A)
+  t.match((await tryCommand(organisationsCommand, store, ['list'])).stdout, new RegExp(`removingSince\n${A} .*Z .*Z\n`))
   const again = (pause: (ms: number) => Promise<unknown>) =>
     tryCommand(organisationsCommand, store, ['remove', A, '--yes', '--json'], undefined, pause)
   const keys = await store.dangerouslyFindAll('apiKeys', { organisation: A })
@@ -199,13 +202,96 @@ t.test('a removal that was interrupted goes on when it is run again', async (t) 
   })
 })
 
+t.test('an empty organisation is said to be empty, and a removal that finds nothing to do fails', async (t) => {
+  const { store, organisations } = prepare(t)
+  await organisations('add', '--name', 'Ghost', '--id', 'ghost')
+  const remove = (answer?: string) => tryCommand(organisationsCommand, store, ['remove', 'ghost'], answer)
+  t.match((await remove('Other\n')).output, /^Organisation ghost has no records and no keys that work\nType Ghost to/)
+  t.match(await remove('Ghost\n'), { code: 0, stdout: 'Removed organisation ghost\n' })
+  const failed = { code: 1, stdout: '', output: 'Organisation ghost does not exist, and nothing is left of it\n' }
+  t.same(await organisations('remove', 'ghost', '--yes'), failed)
+  await store.insert('users', [{ ...a.user, organisation: ['ghost', A] as never }])
+  t.same(await organisations('remove', 'ghost', '--yes'), failed, 'what belongs to nobody is left alone')
+})
+
+t.test('whenever a key is issued or rotated beside a removal, none works afterwards', async (t) => {
+  const { store, ofA } = await filled(t)
+  const keys = (...argv: string[]) => tryCommand(keysCommand, store, argv)
+  const refused = `Organisation ${A} does not exist or is being removed: it gets no key\n`
+  const whileWaiting = async () => {
+    t.match(await keys('issue', '--organisation', A, '--name', 'Late'), { code: 1, stdout: '', output: refused })
+    t.match(await keys('rotate', ofA), { code: 1, stdout: '' })
+  }
+  /** Removes the organisation before or after a key is stored. */
+  const removing = (target: Store, order: 'before' | 'after'): Store => ({
+    ...target,
+    insert: async (...call) => {
+      const remove = () => tryCommand(organisationsCommand, target, ['remove', A, '--yes'])
+      if (order === 'before') await remove()
+      await target.insert(...call)
+      if (order === 'after') await remove()
+    },
+  })
+  await tryCommand(organisationsCommand, store, ['remove', A, '--yes'], undefined, whileWaiting)
+  t.match(await keys('issue', '--organisation', A, '--name', 'Late'), { code: 1, stdout: '' })
+  for (const order of ['before', 'after'] as const) {
+    for (const argv of [['issue', '--organisation', A, '--name', 'Late'], ['rotate']]) {
+      const { store, ofA } = await filled(t)
+      const call = argv[0] === 'rotate' ? ['rotate', ofA] : argv
+      const beside = await tryCommand(keysCommand, removing(store, order), call)
+      t.same(beside, { code: 1, stdout: '', output: refused }, `${call[0]}, removed ${order} it is stored`)
+      t.match(await tryCommand(checkCommand, store, []), { code: 0 })
+      await tryCommand(organisationsCommand, store, ['add', '--name', 'Other', '--id', A])
+      const left = await store.dangerouslyFindAll('apiKeys', { organisation: A })
+      t.same(
+        left.filter(({ revokedAt }) => !revokedAt),
+        [],
+        'no key works if the id is used again',
+      )
+    }
+  }
+})
+
+t.test('a key that is issued before a removal asks is revoked, and named in its audit line', async (t) => {
+  const { store, verify } = await filled(t)
+  let key = ''
+  const late: Store = {
+    ...store,
+    update: async (name, ...rest) => {
+      if (name === 'organisations') key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Late' })
+      return store.update(name, ...rest)
+    },
+  }
+  const { code, output } = await tryCommand(organisationsCommand, late, ['remove', A, '--yes'])
+  t.match({ code, output }, { code: 0, output: 'Revoked 2 keys\n' })
+  t.match(output.split('\n').at(-2), key.slice(4, 16))
+  t.match(await verify(key), { refused: 'organisation_gone' })
+  await tryCommand(organisationsCommand, store, ['add', '--name', 'Other', '--id', A])
+  t.match(await verify(key), { refused: 'revoked' })
+})
+
+t.test('an organisation that was added again while a removal waited is left alone', async (t) => {
+  const { store } = await filled(t)
+  const whileWaiting = async () => {
+    await tryCommand(organisationsCommand, store, ['remove', A, '--yes'])
+    await tryCommand(organisationsCommand, store, ['add', '--name', 'Other', '--id', A])
+    await store.insert('users', [a.user])
+  }
+  t.match(await tryCommand(organisationsCommand, store, ['remove', A, '--yes'], undefined, whileWaiting), {
+    ...{ code: 1, stdout: '' },
+    output: `Organisation ${A} was added again meanwhile: nothing of it was deleted\n`,
+  })
+  t.equal(await left(store, A), 2)
+})
+
 t.test('what is written after a removal is found, and removed by its id', async (t) => {
   const { store } = await filled(t)
   await tryCommand(organisationsCommand, store, ['remove', A, '--yes'])
   await store.insert('forms', [a.form])
   await store.insert('users', [a.user])
   await store.remove('users', A, [a.user._id])
-  await keysOf(store, () => {}).issue({ organisation: A, name: 'Late' })
+  const [key] = await store.dangerouslyFindAll('apiKeys', { organisation: A, revokedBy: null }, 1)
+  await store.update('apiKeys', String(key?._id), { revokedAt: null })
   const { stdout } = await tryCommand(checkCommand, store, [])
   const lines = stdout.trim().split('\n')
   t.match(

@@ -33,7 +33,26 @@ t.test('seeding writes as much data as was asked for and prints a working key fo
   t.equal(issued.length, 2)
   for (const { organisation, key } of issued)
     t.match(await keysOf(withoutUpdates(store), () => {}).verify(key), { organisation })
-  t.equal(output, stdout, 'there is no progress without a terminal')
+  t.equal(output.replace(/^\{"level":30,.*\n/gm, ''), stdout, 'there is no progress without a terminal')
+})
+
+t.test('organisations that are added and keys that are issued have audit lines and say by whom', async (t) => {
+  const { store, seed } = await prepare(t)
+  const audits = async (...argv: string[]) => {
+    const { output, stdout } = await seed('--scenario', 'tiny', ...argv)
+    const lines = output.split('\n').filter((line) => line.startsWith('{"level":30,'))
+    return { keyId: stdout.slice(4, 16), lines: lines.map((line) => JSON.parse(line)) }
+  }
+  const audit = { msg: 'audit', organisation: 'tiny' }
+  const first = await audits('--by', 'Ana')
+  t.match(first.lines, [
+    { ...audit, action: 'organisations add', by: 'Ana' },
+    { ...audit, action: 'keys issue', by: 'Ana', keyId: first.keyId },
+  ])
+  t.match(await store.dangerouslyFind('apiKeys', first.keyId), { issuedBy: 'Ana' })
+  const second = await audits()
+  t.match(second.lines, [{ ...audit, action: 'keys issue', keyId: second.keyId }], 'the organisation is there already')
+  t.equal(second.lines.length, 1)
 })
 
 t.test('seeding again adds what is missing and nothing else', async (t) => {

@@ -1,6 +1,7 @@
 // API keys: what is stored of them, and how long a verification is cached.
 import { randomInt } from 'node:crypto'
 import t from 'tap'
+import type { ApiKeyDocument } from '../../src/documents/collections.js'
 import { hashOf, keyIdOf, makeKey } from '../../src/keys/format.js'
 import { keysOf } from '../../src/keys/keys.js'
 import { embeddedStore } from '../../src/store/embedded.js'
@@ -55,9 +56,9 @@ const counting = (store: Store) => {
       count.finds += 1
       return store.dangerouslyFind(collection, id)
     },
-    update: (collection, id, fields) => {
+    update: (...call) => {
       count.updates += 1
-      const write = store.update(collection, id, fields)
+      const write = store.update(...call)
       writes.push(write)
       return write
     },
@@ -126,11 +127,12 @@ t.test('a key whose expiry is stored as null does not expire', async (t) => {
 })
 
 t.test('a key whose organisation is gone is refused, without a look-up for each request', async (t) => {
-  const store = testStore(t)
+  const store = await withOrganisation(testStore(t))
   const { count, counted, written } = counting(store)
   let elapsed = 1000
   const keys = keysOf(counted, failing(t), Date.now, () => elapsed)
   const key = await keys.issue({ organisation: 'org', name: 'Sync' })
+  for await (const _count of store.dangerouslyErase('organisations', { _id: 'org' }));
   const gone = { refused: 'organisation_gone', keyId: keyIdOf(key), organisation: 'org' }
   for (let i = 0; i < 5; i++) t.same(await keys.verify(key), gone)
   t.equal(count.finds, 2)
@@ -210,6 +212,36 @@ t.test('a key that does not match the schema is not issued', async (t) => {
     })
   }
   t.same(await store.dangerouslyFindAll('apiKeys', {}), [])
+})
+
+t.test('a key of an organisation that does not exist, or is being removed, is not issued', async (t) => {
+  const store = await withOrganisation(testStore(t))
+  await store.update('organisations', 'org', { removingSince: new Date() })
+  for (const organisation of ['org', 'other']) {
+    await t.rejects(keysOf(store, failing(t)).issue({ organisation, name: 'Sync' }), {
+      message: `Organisation ${organisation} does not exist or is being removed: it gets no key`,
+    })
+  }
+  t.same(await store.dangerouslyFindAll('apiKeys', {}), [])
+})
+
+t.test('a key is rotated once and revoked once, and a rotation that comes too late leaves no key', async (t) => {
+  const store = await withOrganisation(testStore(t))
+  const keys = keysOf(store, failing(t))
+  const keyId = keyIdOf(await keys.issue({ organisation: 'org', name: 'Sync' })) as string
+  // As each of several commands has read it.
+  const document = (await keys.find(keyId))?.document as ApiKeyDocument
+  const outcomes = await Promise.allSettled([1, 2].map(() => keys.rotate(document, { overlapMs: 1000 })))
+  t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+  t.equal((await keys.list('org')).length, 2)
+  const revoked = await Promise.all([keys.revoke(keyId, 'Ana'), keys.revoke(keyId, 'Ana')])
+  t.same(revoked.map((each) => each?.isFirst).sort(), [false, true])
+  await store.update('apiKeys', keyId, { successor: null } as never)
+  await t.rejects(keys.rotate(document, { overlapMs: 1000, lifetimeMs: 1 }), {
+    message: `Key ${keyId} was rotated or revoked meanwhile: no other key takes its place`,
+  })
+  t.equal((await keys.list()).length, 2)
+  t.equal(await keys.revoke('nobody'), undefined)
 })
 
 t.test('an invalid stored key is refused, and reported once for each look-up', async (t) => {

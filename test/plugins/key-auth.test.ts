@@ -26,10 +26,11 @@ t.test('every operation needs a key, and the response is the same whatever is wr
   const expired = await keys.issue({ organisation: A, name: 'Old', expiresAt: new Date(Date.now() - 1) })
   const revoked = await keys.issue({ organisation: A, name: 'Gone' })
   await store.update('apiKeys', revoked.split('_')[1] as string, { revokedAt: new Date() })
-  const orphaned = await keys.issue({ organisation: 'gone', name: 'Orphaned' })
+  const orphaned = await keys.issue({ organisation: A, name: 'Orphaned' })
+  await store.update('apiKeys', keyIdOf(orphaned) as string, { organisation: 'gone' })
   const unfit = await keys.issue({ organisation: A, name: 'Everything' })
   await store.update('apiKeys', unfit.split('_')[1] as string, { organisation: { $ne: '' } } as object)
-  const unknown = await keysOf((await testApp(t)).store, () => {}).issue({ organisation: A, name: 'Elsewhere' })
+  const unknown = await (await testApp(t)).keyOf(A)
   const other = await keyOf(B)
   // The id of one key with the secret of another: well-formed but not valid.
   const mixed = `${good.slice(0, 17)}${other.slice(17)}`
@@ -143,7 +144,8 @@ t.test('a refused key that was valid once is logged with its id and why, at most
   const expired = await keys.issue({ organisation: A, name: 'Old', expiresAt: new Date(Date.now() - 1) })
   const revoked = await keys.issue({ organisation: A, name: 'Gone' })
   await keys.revoke(keyIdOf(revoked) as string)
-  const orphaned = await keys.issue({ organisation: 'gone', name: 'Orphaned' })
+  const orphaned = await keys.issue({ organisation: A, name: 'Orphaned' })
+  await store.update('apiKeys', keyIdOf(orphaned) as string, { organisation: 'gone' })
   for (const key of [expired, revoked, orphaned, makeKey(), 'fda_x', expired, revoked, orphaned]) {
     await app.inject({ url: '/v1/me', headers: { authorization: `Bearer ${key}`, 'x-request-id': 'the-request' } })
   }

@@ -112,6 +112,10 @@ t.test('The next query sees an update: by id, by condition, in its order and in 
   const [project] = objectsOf(await store.aggregate(projects.list({ organisation: A }, page)))
   t.match(project, { createdBy: { firstName: 'Zainab' } })
 
+  const condition = { firstName: 'Zainab', missing: null }
+  t.equal(await store.update('users', a.user._id, { firstName: 'Ada' }, condition), true)
+  t.equal(await store.update('users', a.user._id, { firstName: 'Zainab' }, condition), false)
+  t.match(await store.dangerouslyFind('users', a.user._id), { firstName: 'Ada' })
   t.equal(await store.update('users', 'nobody', { firstName: 'Zainab' }), false)
   t.equal(await store.dangerouslyFind('users', 'nobody'), undefined)
 })

@@ -247,7 +247,10 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
       for await (const count of this.store.stamp(collection)) stamped += count
       return stamped
     }
-    if ('$set' in u) return Number(await this.store.update(collection, q._id as string, u.$set))
+    if ('$set' in u) {
+      const { _id, ...condition } = q
+      return Number(await this.store.update(collection, _id as string, u.$set, condition))
+    }
     const [, written] = u
     if (written === undefined) {
       const { _id, organisation } = q as { _id: { $in: string[] }; organisation: string }
