@@ -2,8 +2,11 @@
 // short however many callers there are. Callers with different credentials take turns.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
-/** How many requests begin in one turn of the event loop. */
-const BEGIN_PER_TURN = 4
+/**
+ * How many requests begin in one turn of the event loop. Those that are refused are among them: with four, a process that got
+ * few turns beside a busy database refused too few, and the others waited in the proxy.
+ */
+const BEGIN_PER_TURN = 10
 /** For how many turns in a row no request begins because connections arrive. */
 const MOST_TURNS = 64
 /**
@@ -11,7 +14,7 @@ const MOST_TURNS = 64
  * are late. The number keeps callers with few requests from paying for one long turn.
  */
 const LATE_MS = 500
-const LATE_BEHIND = 16
+const LATE_BEHIND = 8
 /** How many late requests begin in a turn besides, since refusing them is little work. */
 const LATE_PER_TURN = 16
 
