@@ -3,7 +3,7 @@
 import { FairQueue, partOf } from '../limits/fair-queue.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 
-/** Which part of its operations the database may run for look-ups, and which part of those are from one address: a quarter, a half. */
+/** A quarter of what the database runs at once may be look-ups, and a half of these from one address. */
 const PART_OF_STORE = 1 / 4
 const PART_PER_ADDRESS = 1 / 2
 /** How many look-ups from one address wait, and for how long. */

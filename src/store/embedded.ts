@@ -43,7 +43,7 @@ interface Equality {
   readonly value: unknown
 }
 
-/** It runs one operation after the other, so this says only how many requests may wait for each other. */
+/** Its operations run one after the other. With this number the limits are those before a database with the default pool. */
 const CAPACITY = 64
 
 /** An empty store, which keeps tombstones as long as it lives. `now` is the clock of the database. */
