@@ -10,16 +10,15 @@ import { WireServer } from './support/wire-server.js'
 // Most of the time goes by in waiting for processes to start.
 t.jobs = 3
 
+/** The settings of a command on a database, with time for a server on a busy machine. */
+const patient = ({ uri }: WireServer) => ({ MONGODB_URI: uri, MONGODB_TIMEOUT_MS: '20000' })
+
 t.test('a command runs on the database that MONGODB_URI names', async (t) => {
   const server = await WireServer.for(t)
   const now = new Date()
   await server.store.insert('organisations', [{ _id: 'org', name: 'Org', createdAt: now, updatedAt: now }])
   const argv = ['keys', 'issue', '--organisation', 'org', '--name', 'Sync']
-  const { code, stdout } = await runProgram(t, 'src/cli.ts', {
-    argv,
-    settings: { MONGODB_URI: server.uri },
-    covered: true,
-  })
+  const { code, stdout } = await runProgram(t, 'src/cli.ts', { argv, settings: patient(server), covered: true })
   t.equal(code, 0)
   t.match(stdout, /^fda_\w+$/m)
   t.match(await server.store.dangerouslyFindAll('apiKeys', {}), [{ organisation: 'org', name: 'Sync' }])
@@ -73,15 +72,15 @@ t.test('openapi prints the document without a database, as YAML or JSON', async 
 t.test('live operations end with SIGINT', async (t) => {
   const server = await WireServer.for(t)
   const argv = ['seed', '--scenario', 'tiny', '--live', '100/s']
-  const child = startProgram(t, 'src/cli.ts', { argv, settings: { MONGODB_URI: server.uri }, covered: true })
+  const child = startProgram(t, 'src/cli.ts', { argv, settings: patient(server), covered: true })
   await printed(child, /fda_/)
   const before = server.commands.length
   while (server.commands.length < before + 5) await setTimeout(20)
   child.kill('SIGINT')
   t.same(await once(child, 'exit'), [0, null])
   t.match(child.output(), /^Added \d+, changed \d+, deleted \d+$/m)
-  const settings = { MONGODB_URI: server.uri }
-  t.match(await runProgram(t, 'src/cli.ts', { argv: ['organisations', 'remove', 'tiny'], settings, covered: true }), {
+  const remove = { argv: ['organisations', 'remove', 'tiny'], settings: patient(server), covered: true }
+  t.match(await runProgram(t, 'src/cli.ts', remove), {
     code: 1,
     output: /There is no terminal to ask on: use --yes\n$/,
   })
