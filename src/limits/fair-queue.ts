@@ -73,17 +73,17 @@ export class FairQueue {
     const waiters = this.#waiting.get(key) ?? new Set()
     if (waiters.size >= waitingPerKey) throw new Overloaded(refusal)
     this.#waiting.set(key, waiters)
-    const began = performance.now()
+    const since = performance.now()
     return new Promise((resolve, reject) => {
       const end = (): void => {
-        this.limits.onWaited?.(performance.now() - began)
+        this.limits.onWaited?.(performance.now() - since)
         clearTimeout(timer)
         signal?.removeEventListener('abort', leave)
         waiters.delete(waiter)
         if (waiters.size === 0) this.#waiting.delete(key)
       }
       const waiter: Waiter = {
-        since: performance.now(),
+        since,
         begin(leave) {
           end()
           resolve(leave)

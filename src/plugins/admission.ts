@@ -176,7 +176,7 @@ export class Share {
       signal: callerGone(request),
       onBytes: async (more) => {
         read += more
-        await this.claim(read)
+        await this.#claim(read)
       },
     }
     this.#limits = limits
@@ -242,10 +242,11 @@ export class Share {
   }
 
   /**
-   * Waits for a place among the Parquet files that are written.
+   * Waits for a place among the Parquet files that are written, and holds no other one meanwhile.
    * @throws Overloaded if that takes too long
    */
   parquetFile(): Promise<Leave> {
+    this.leave()
     return this.#limits.parquetFiles.enter(this.#key, this.reading.signal)
   }
 
@@ -269,14 +270,18 @@ export class Share {
   }
 
   /**
-   * Takes memory for the documents of a response, in place of what was taken before. A large request goes on in the queue of
-   * those.
+   * Takes memory for the documents of a response, in place of what was taken before, when it is its turn to be written. A
+   * large request goes on in the queue of those.
    * @returns whether it is large
    * @throws Overloaded if too little memory is left, and the reason of the signal if the caller has gone
    */
   async claim(bytes: number): Promise<boolean> {
-    const { small, large, expectedLarge } = this.#limits
     await this.#limits.turns.pass()
+    return this.#claim(bytes)
+  }
+
+  async #claim(bytes: number): Promise<boolean> {
+    const { small, large, expectedLarge } = this.#limits
     const isLarge = bytes > LARGE_BYTES
     if (isLarge) expectedLarge.set(this.#operation, true)
     this.reading.signal.throwIfAborted()

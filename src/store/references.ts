@@ -56,7 +56,7 @@ export const withReferences = async (
     size += bytes.length
     if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
     filled.push(bytes)
-    await onBytes?.(bytes.length)
+    await onBytes?.(bytes.length, true)
   }
   return new BsonList(list.collection, [bsonArray(filled)])
 }

@@ -99,8 +99,8 @@ export interface Reading {
    * can be rolled back.
    */
   readonly isMajority?: boolean
-  /** Told how many more bytes were read. The read goes on when the promise resolves. */
-  readonly onBytes?: (more: number) => Promise<void>
+  /** Told how many more bytes were read, or were copied to join what was read. The read goes on when the promise resolves. */
+  readonly onBytes?: (more: number, isCopy?: boolean) => Promise<void>
 }
 
 /** A stored document, of any writer, or the reason why it cannot be read. */

@@ -294,9 +294,10 @@ t.test('when the database is gone, no count begins that waited for its turn', as
 t.test('a key writes eight Parquet files at once, and other keys their own', async (t) => {
   const go = new EventEmitter()
   let files = 0
-  const { get } = await served(
+  const { get, begun } = await served(
     t,
-    async ({ share }) => {
+    async ({ share, url }) => {
+      if (url.startsWith('/limited')) return {}
       const leave = await share.parquetFile()
       files += 1
       await once(go, 'end').finally(leave)
@@ -307,6 +308,11 @@ t.test('a key writes eight Parquet files at once, and other keys their own', asy
   const eight = Array.from({ length: 8 }, () => get('/a'))
   await until(() => files === 8)
   t.match((await get('/a')).json(), { code: 'overloaded' })
+  // They wait for a file, and hold no place of other requests meanwhile.
+  const waiting = Array.from({ length: 16 }, () => get('/a'))
+  await until(() => begun.length === 8 + 1 + 16)
+  t.equal((await get('/limited/a')).statusCode, 200)
+  for (const { statusCode } of await Promise.all(waiting)) t.equal(statusCode, 503)
   const others = get('/b')
   await until(() => files === 9)
   go.emit('end')
@@ -469,6 +475,19 @@ t.test('after a large request of a key, all like it count as large from their be
   await until(() => begun.length === 5)
   go.emit('end')
   for (const response of await Promise.all(all)) t.equal(response.statusCode, 200)
+})
+
+t.test('what is read waits for no turn: only responses do', async (t) => {
+  let turns = 0
+  const { get } = await served(t, async ({ share }) => {
+    const count = setInterval(() => (turns += 1), 0)
+    for (let row = 0; row < 100; row++) await share.reading.onBytes?.(1)
+    clearInterval(count)
+    await share.claim(1)
+    return {}
+  })
+  t.equal((await get('/a')).statusCode, 200)
+  t.equal(turns, 0)
 })
 
 t.test('the connection of a caller that reads too slowly is closed', async (t) => {
