@@ -60,7 +60,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     genReqId: requestId,
     trustProxy: config.trustProxy,
     serverFactory: (listener) =>
-      httpServer(listener, { maxConnections: config.maxConnections, urgentPath: '/health/' }),
+      httpServer(listener, { maxConnections: config.maxConnections, urgentPath: '/health/', refusingPath: '/v1/' }),
     // While the service closes, it still serves requests that arrive, and then closes their connections.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_URL_BYTES },
@@ -69,7 +69,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   })
 
   const metrics = await metricsOf(config)
-  const measured = metrics === undefined ? store : measuredStore(store, metrics, config.sync.settleMs)
+  const measured = metrics === undefined ? store : measuredStore(store, metrics)
   const counting = keepTotals(logOutages(measured, app.log), config.totalMaxAgeMs)
   app.decorate('config', config)
   app.decorate('store', counting)

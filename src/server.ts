@@ -71,7 +71,7 @@ const cannotListen = (settings: string) => (error: NodeJS.ErrnoException) => {
 
 /** Serves the metrics until the service has closed. */
 const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, port }: Config['metrics']) => {
-  const server = metricsServer(metrics.text)
+  const server = metricsServer(metrics.text, (err) => app.log.error({ err }, 'the metrics cannot be read'))
   app.addHook('onClose', async () => {
     server.close()
     server.closeAllConnections()
@@ -86,12 +86,14 @@ const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, 
 /** On SIGTERM the service is no longer ready, and closes after a delay or at the second SIGTERM. The third one ends it at once. */
 const closeAfterDelay = (app: FastifyInstance, ms: number, close: () => void): void => {
   process.once('SIGTERM', () => {
+    if (app.closing.aborted) return
     app.isLeaving = true
     app.log.info({ ms }, 'closing after a delay')
     const end = (): void => {
       clearTimeout(timer)
       process.off('SIGTERM', end)
-      close()
+      // A SIGINT has come meanwhile.
+      if (!app.closing.aborted) close()
     }
     const timer = setTimeout(end, ms)
     process.on('SIGTERM', end)

@@ -6,8 +6,11 @@ const MAX_CONNECTIONS = 16
 const REQUEST_MS = 10_000
 const TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** @param text makes the metrics. Requests at the same time share it */
-export const metricsServer = (text: () => Promise<string>): Server => {
+/**
+ * @param text makes the metrics. Requests at the same time share it
+ * @param onError is told why it failed
+ */
+export const metricsServer = (text: () => Promise<string>, onError: (error: unknown) => void): Server => {
   let running: Promise<string> | undefined
   const read = (): Promise<string> => {
     running ??= text().finally(() => {
@@ -25,7 +28,10 @@ export const metricsServer = (text: () => Promise<string>): Server => {
       else {
         await read().then(
           (body) => end(200, { 'content-type': TYPE }, body),
-          () => end(500),
+          (error) => {
+            onError(error)
+            end(500)
+          },
         )
       }
     },

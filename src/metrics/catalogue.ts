@@ -115,7 +115,7 @@ export const catalogue = {
     kind: 'gauge',
     unit: 's',
     meaning:
-      'How far the settled part of the change feeds was behind the clock of the database when one was last read: `SYNC_SETTLE_MS`, and the time for which a majority has had no write.',
+      'By how much the newest write that a majority of the replica set has was behind the clock of the database, when a feed was last read in the last five minutes. The settled part of the feeds is behind by `SYNC_SETTLE_MS` besides.',
   },
   'field_data.feed.waiting': { kind: 'gauge', unit: '{request}', meaning: 'Requests that wait for a change.' },
   'field_data.exports.running': { kind: 'gauge', unit: '{export}', meaning: 'Exports that are being sent.' },
@@ -129,7 +129,8 @@ export const catalogue = {
   'field_data.keys.ending': {
     kind: 'gauge',
     unit: '{key}',
-    meaning: 'Keys that end within 14 days, were used at this instance within a day, and have not been rotated.',
+    meaning:
+      'Keys that end within 14 days and were used at this instance within an hour, unless they were rotated before they were last used.',
   },
   'nodejs.eventloop.delay.p50': {
     kind: 'gauge',

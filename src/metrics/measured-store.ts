@@ -2,17 +2,14 @@
 import type { Reading, Store } from '../store/store.js'
 import type { Metrics } from './catalogue.js'
 
+/** How long after a feed was read its lag is shown. */
+const LAG_KNOWN_MS = 5 * 60_000
+
 /**
  * A store that is measured.
- * @param settleMs how long the change feed holds changes back
  * @param now a clock in milliseconds
  */
-export const measuredStore = (
-  store: Store,
-  metrics: Metrics,
-  settleMs: number,
-  now = () => performance.now(),
-): Store => {
+export const measuredStore = (store: Store, metrics: Metrics, now = () => performance.now()): Store => {
   /** Runs an operation. What it waits for besides the database is not part of its time. */
   const timed = async <T>(
     operation: string,
@@ -48,8 +45,8 @@ export const measuredStore = (
     metrics.observe('db.client.connection.max', () => connections.max)
     metrics.observe('db.client.connection.pending_requests', () => connections.pending)
   }
-  let lagMs: number | undefined
-  metrics.observe('field_data.feed.lag', () => lagMs && lagMs / 1000)
+  let lag = { ms: 0, readAt: Number.NEGATIVE_INFINITY }
+  metrics.observe('field_data.feed.lag', () => (now() < lag.readAt + LAG_KNOWN_MS ? lag.ms / 1000 : undefined))
 
   return {
     ...store,
@@ -57,11 +54,19 @@ export const measuredStore = (
       const { collection } = query
       let bytes = 0
       let waited = 0
-      const onBytes: Reading['onBytes'] = async (more) => {
-        bytes += more
-        const began = now()
-        await reading?.onBytes?.(more)
-        waited += now() - began
+      // Joins are read at the same time, so they may wait at the same time.
+      let waits = 0
+      let since = 0
+      const onBytes: Reading['onBytes'] = async (more, isCopy) => {
+        if (!isCopy) bytes += more
+        if (waits === 0) since = now()
+        waits += 1
+        try {
+          await reading?.onBytes?.(more, isCopy)
+        } finally {
+          waits -= 1
+          if (waits === 0) waited += now() - since
+        }
       }
       const labels = { 'db.collection.name': collection }
       const run = () => store.aggregate(query, { ...reading, onBytes })
@@ -76,7 +81,7 @@ export const measuredStore = (
     update: (collection, ...rest) => timed('update', collection, () => store.update(collection, ...rest)),
     async now() {
       const time = await timed('hello', undefined, () => store.now())
-      lagMs = Math.max(0, time.now - time.majority) + settleMs
+      lag = { ms: Math.max(0, time.now - time.majority), readAt: now() }
       return time
     },
     ping: () => timed('ping', undefined, () => store.ping()),

@@ -41,7 +41,8 @@ export const openMetrics = (version: string): Metrics => {
       })
     },
     async text() {
-      const { resourceMetrics } = await reader.collect()
+      const { resourceMetrics, errors } = await reader.collect()
+      if (errors.length > 0) throw new AggregateError(errors, 'A metric cannot be read')
       return serializer.serialize({ ...resourceMetrics, scopeMetrics: resourceMetrics.scopeMetrics.map(named) })
     },
   }

@@ -1,5 +1,5 @@
 // Counts the connections of the driver by its events.
-import type { MongoClient } from 'mongodb'
+import type { ConnectionPoolEvents, MongoClient } from 'mongodb'
 
 export class Connections {
   open = 0
@@ -10,16 +10,24 @@ export class Connections {
   /** @param max how many there may be to each server */
   constructor(readonly max: number) {}
 
-  /** Counts those of a client from now on, besides those of others. */
+  #client: MongoClient | undefined
+
+  /** Counts those of a client that was just made. Those of the client before it, some of which never end, count no more. */
   watch(client: MongoClient): void {
-    client.on('connectionCreated', () => this.open++)
-    client.on('connectionClosed', () => this.open--)
-    client.on('connectionCheckOutStarted', () => this.pending++)
-    client.on('connectionCheckOutFailed', () => this.pending--)
-    client.on('connectionCheckedOut', () => {
+    this.#client = client
+    this.open = 0
+    this.used = 0
+    this.pending = 0
+    const on = (event: keyof ConnectionPoolEvents, count: () => void) =>
+      client.on(event, () => this.#client === client && count())
+    on('connectionCreated', () => this.open++)
+    on('connectionClosed', () => this.open--)
+    on('connectionCheckOutStarted', () => this.pending++)
+    on('connectionCheckOutFailed', () => this.pending--)
+    on('connectionCheckedOut', () => {
       this.pending--
       this.used++
     })
-    client.on('connectionCheckedIn', () => this.used--)
+    on('connectionCheckedIn', () => this.used--)
   }
 }

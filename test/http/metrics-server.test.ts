@@ -1,17 +1,17 @@
-// The server of /metrics: what it answers, and that its readers share the work.
+// The server of /metrics: how it responds, and that its readers share the work.
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { metricsServer } from '../../src/http/metrics-server.js'
 
-const served = async (t: Test, text: () => Promise<string>): Promise<string> => {
-  const server = metricsServer(text)
+const served = async (t: Test, text: () => Promise<string>, onError = (_error: unknown) => {}): Promise<string> => {
+  const server = metricsServer(text, onError)
   t.teardown(() => server.close().closeAllConnections())
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-t.test('it answers GET and HEAD of /metrics, and nothing else', async (t) => {
+t.test('it responds to GET and HEAD of /metrics, and to nothing else', async (t) => {
   const url = await served(t, async () => 'up 1\n')
   const got = await fetch(`${url}/metrics?x=1`)
   t.equal(got.status, 200)
@@ -27,12 +27,14 @@ t.test('it answers GET and HEAD of /metrics, and nothing else', async (t) => {
 t.test('readers at the same time share one reading, and a failure is a 500', async (t) => {
   let readings = 0
   let end = (_error?: Error) => {}
-  const url = await served(t, () => {
+  const errors: unknown[] = []
+  const text = () => {
     readings += 1
-    return new Promise((resolve, reject) => {
+    return new Promise<string>((resolve, reject) => {
       end = (error) => (error ? reject(error) : resolve(''))
     })
-  })
+  }
+  const url = await served(t, text, (error) => errors.push(error))
   const [first, second] = [fetch(`${url}/metrics`), fetch(`${url}/metrics`)]
   const finish = setInterval(() => readings > 0 && end(), 50)
   t.teardown(() => clearInterval(finish))
@@ -43,4 +45,5 @@ t.test('readers at the same time share one reading, and a failure is a 500', asy
   while (readings < 2) await new Promise((resolve) => setTimeout(resolve, 5))
   end(new Error('secret'))
   t.same([(await third).status, await (await third).text()], [500, ''])
+  t.match(errors, [{ message: 'secret' }])
 })

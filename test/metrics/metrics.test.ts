@@ -30,6 +30,14 @@ t.test('a value has its unit in its name, and a histogram its own bounds', async
   t.same(linesOf(text, 'field_data_build_info'), [`field_data_build_info{version="1.2.3",node="${process.version}"} 1`])
 })
 
+t.test('a metric that cannot be read fails the reading, so that somebody notices', async (t) => {
+  const metrics = openMetrics('1.2.3')
+  metrics.observe('field_data.feed.lag', () => {
+    throw new Error('broken')
+  })
+  await t.rejects(metrics.text(), { errors: [{ message: 'broken' }] })
+})
+
 t.test('a reading tells how late the event loop was since the one before', async (t) => {
   const metrics = openMetrics('1.2.3')
   const longest = async () =>
