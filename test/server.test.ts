@@ -57,6 +57,33 @@ t.test('with a delay, it goes on after a SIGTERM without being ready, until the 
   t.match(short.output(), '"msg":"closing after a delay"')
 })
 
+t.test('another signal beside a SIGTERM with a delay closes it once', async (t) => {
+  for (const signals of [
+    ['SIGTERM', 'SIGINT'],
+    ['SIGINT', 'SIGTERM'],
+  ] as const) {
+    const server = await WireServer.for(t)
+    const child = start(t, { MONGODB_URI: server.uri, SHUTDOWN_DELAY_MS: '500' }, { covered: true })
+    const [, url] = await printed(child, /field-data-api on (\S+) /)
+    let release = () => {}
+    const before = server.commands.length
+    server.held.set('ping', new Promise((resolve) => (release = resolve)))
+    const closed = once(child, 'close')
+    const running = fetch(`${url}/health/ready`)
+    while (!server.commands.slice(before).some((command) => 'ping' in command)) await setTimeout(20)
+    for (const signal of signals) {
+      child.kill(signal)
+      await printed(child, signal === 'SIGINT' ? /"msg":"closing"/ : /"msg":"closing/)
+    }
+    // The delay ends meanwhile.
+    await setTimeout(1000)
+    release()
+    await running
+    t.same(await closed, [0, null])
+    t.equal(child.output().match(/"msg":"closing"/g)?.length, 1, signals.join())
+  }
+})
+
 t.test('told to stop, it finishes what runs, and ends by itself whatever its callers do', async (t) => {
   const server = await WireServer.for(t)
   await fillTenants(server.store)

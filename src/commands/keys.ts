@@ -40,9 +40,9 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
             const keys = keysOf(store, () => {})
             await requireOrganisation(store, organisation)
             const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + expiresIn)
-            const key = await keys.issue({ organisation, name, expiresAt, without, issuedBy: by })
-            const keyId = keyIdOf(key) as string
-            printResult(out, json, { ...rowOf((await keys.find(keyId)) as StoredKey), key }, [key])
+            const { key, document } = await keys.issueStored({ organisation, name, expiresAt, without, issuedBy: by })
+            const keyId = document._id
+            printResult(out, json, { ...rowOf({ document }), key }, [key])
             // Not on stdout, so that a script can take the key from there.
             if (!json) print(err, `Keep it now: it is not shown again. Its id is ${keyId}.`)
             printAudit(err, 'keys issue', by, { keyId, organisation })
@@ -73,16 +73,14 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
         .option('--expires-in <TIME>', 'of the new key; by default it lives as long as the old one', durationOf)
         .option(...BY)
         .option('--json', 'print the new key as JSON')
-        .action((old, { overlap: overlapMs, expiresIn: lifetimeMs, by, json = false }) =>
+        .action((keyIdOfOld, { overlap: overlapMs, expiresIn: lifetimeMs, by, json = false }) =>
           onStore(async (store) => {
             const keys = keysOf(store, () => {})
-            const oldId = idIn(old)
-            const document = await rotatable(store, oldId, await keys.find(oldId))
-            const { organisation } = document
-            const { key, end } = await keys.rotate(document, { overlapMs, lifetimeMs, issuedBy: by })
-            const keyId = keyIdOf(key) as string
-            const row = rowOf((await keys.find(keyId)) as StoredKey)
-            printResult(out, json, { ...row, key, rotated: { keyId: oldId, expiresAt: end } }, [key])
+            const oldId = idIn(keyIdOfOld)
+            const old = await rotatable(store, oldId, await keys.find(oldId))
+            const { key, document, end } = await keys.rotate(old, { overlapMs, lifetimeMs, issuedBy: by })
+            const { _id: keyId, organisation } = document
+            printResult(out, json, { ...rowOf({ document }), key, rotated: { keyId: oldId, expiresAt: end } }, [key])
             if (!json) {
               print(err, `Keep it now: it is not shown again. Its id is ${keyId}.`)
               print(err, `The old key ${oldId} works until ${end.toISOString()}.`)
@@ -160,7 +158,7 @@ const rareColumns = ['without', 'issuedBy', 'revokedBy', 'successor', 'error'] a
 type Row = Record<Exclude<(typeof columns | typeof rareColumns)[number], 'error'>, Cell> & { error?: string }
 
 /** A key as it is listed, with the error if it does not match its schema. */
-const rowOf = ({ document, error }: StoredKey): Row => {
+const rowOf = ({ document, error }: Pick<StoredKey, 'document'> & { error?: string | undefined }): Row => {
   const names = [...columns, 'issuedBy', 'revokedBy', 'successor'] as const
   const cells = Object.fromEntries(names.map((name) => [name, cellOf(document[name])])) as Row
   // As --without takes it.

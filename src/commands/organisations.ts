@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { type ApiKeyDocument, recordCollections } from '../documents/collections.js'
 import { keysOf, REVOKED_MS } from '../keys/keys.js'
 import { Query } from '../pipelines/stages.js'
-import type { Store } from '../store/store.js'
+import { QueryTimeout, type Store } from '../store/store.js'
 import {
   ask,
   BY,
@@ -81,7 +81,9 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
         .action((id, { name, by, json = false }) =>
           onStore(async (store) => {
             await requireOrganisation(store, id)
-            await store.update('organisations', id, { name, updatedAt: new Date() })
+            if (!(await store.update('organisations', id, { name, updatedAt: new Date() }))) {
+              throw new CommandError(`Organisation ${id} was removed meanwhile`)
+            }
             printResult(out, json, { id, name }, [`Renamed organisation ${id}`])
             await warnOfSameName(store, id, name, err)
             printAudit(err, 'organisations rename', by, { organisation: id, name })
@@ -106,20 +108,24 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
             const found = Object.entries(counts).filter(([, count]) => count > 0)
             const nothingLeft = new CommandError(`Organisation ${id} does not exist, and nothing is left of it`)
             if (organisation === undefined && found.length === 0) throw nothingLeft
+            const whatItHas = found.map(([what, count]) => `  ${what}: ${count === MANY ? 'too many to count' : count}`)
+            const isEmpty = whatItHas.length === 0
+            print(err, `Organisation ${id} has${isEmpty ? ' no records and no keys that work' : ':'}`, ...whatItHas)
             if (!yes) {
               // What is left of an organisation that is gone has no name.
               const name = visible(String(cellOf(organisation?.name) ?? id))
-              const whatItHas = found.map(([what, count]) => `  ${what}: ${count}`)
-              const isEmpty = whatItHas.length === 0
-              print(err, `Organisation ${id} has${isEmpty ? ' no records and no keys that work' : ':'}`, ...whatItHas)
               const answer = await ask({ input, err }, `Type ${name} to remove all of it: `)
               if (answer !== name) throw new CommandError('That is another name: nothing was removed')
             }
             // From here on it gets no key: a command looks for this mark after it has stored one, and shows none that it finds
             // too late. So those that are listed after the mark are all that anybody has.
-            await store.update('organisations', id, { removingSince: new Date() })
+            const isSame = { createdAt: organisation?.createdAt ?? null }
+            if (organisation && !(await store.update('organisations', id, { removingSince: new Date() }, isSame))) {
+              throw new CommandError(`Organisation ${id} was removed meanwhile: nothing of it was deleted`)
+            }
             const { all, working } = await keysIn(store, id)
-            for (const { _id } of working) await keysOf(store, () => {}).revoke(_id, by)
+            const keys = keysOf(store, () => {})
+            for (const { _id } of working) await keys.revoke(_id, by)
             // A caller must not read what is left meanwhile: it would take an organisation for empty, and empty its copy.
             const leftMs = working.length > 0 ? REVOKED_MS : msUntilRefused(all)
             if (leftMs > 0) {
@@ -165,13 +171,21 @@ const msUntilRefused = (keys: readonly ApiKeyDocument[]): number => {
   return Math.min(REVOKED_MS - sinceMs, REVOKED_MS)
 }
 
+/** Stands for a number that takes too long to count. */
+const MANY = Number.POSITIVE_INFINITY
+
 /** How many records an organisation has in each collection, and how many deletions are remembered. */
 const countsOf = async (store: Store, organisation: string): Promise<Record<string, number>> => {
+  const count = (query: Query) =>
+    store.count(query).catch((error) => {
+      if (error instanceof QueryTimeout) return MANY
+      throw error
+    })
   const counts: Record<string, number> = {}
   let deletions = 0
   for (const name of recordCollections) {
-    counts[name] = await store.count(Query.in({ organisation }, name, [], []))
-    deletions += await store.count(Query.deletedFrom({ organisation }, name, [], []))
+    counts[name] = await count(Query.in({ organisation }, name, [], []))
+    deletions += await count(Query.deletedFrom({ organisation }, name, [], []))
   }
   return { ...counts, deletions }
 }

@@ -7,7 +7,7 @@ import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID } from '../documents/collections.js'
 import { redacted } from '../keys/format.js'
 import { NotIssued } from '../keys/keys.js'
-import { type Store, StoreUnavailable } from '../store/store.js'
+import { QueryTimeout, type Store, StoreUnavailable } from '../store/store.js'
 
 /** Makes a command for one run. */
 export type MakeCommand = (session: Session) => CommandUnknownOpts
@@ -169,6 +169,7 @@ const linesOf = (error: Error): string[] => {
   if (error instanceof CommandError) return [error.message, ...error.more]
   if (error instanceof NotIssued) return [error.message]
   if ((error as NodeJS.ErrnoException).syscall === 'write') return [`The result cannot be written: ${error.message}`]
+  if (error instanceof QueryTimeout) return [`${error.message}: QUERY_TIMEOUT_MS allows more`]
   if (error instanceof StoreUnavailable) return [`${error.message}: ${(error.cause as Error).message}`]
   // Any other error is a bug, so the stack is shown.
   return (error instanceof ConfigError ? error.message : String(error.stack)).split('\n')

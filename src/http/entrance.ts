@@ -36,8 +36,10 @@ export class Entrance {
   readonly #late: ServerResponse[] = []
   #isLooking = false
 
+  /** @param refusing the beginning of the paths at which a late request is refused; others are never late */
   constructor(
     readonly listener: RequestListener,
+    readonly refusing = '',
     readonly lateMs = LATE_MS,
   ) {}
 
@@ -47,11 +49,12 @@ export class Entrance {
   }
 
   enter(response: ServerResponse): void {
-    const { authorization = '' } = response.req.headers
+    const { headers, url } = response.req
+    const { authorization = '' } = headers
     const since = performance.now()
     const others = this.#waiting.get(authorization)
     if (others === undefined) this.#waiting.set(authorization, [{ response, since }])
-    else if (this.#isLate(others, since)) this.#late.push(response)
+    else if (url?.startsWith(this.refusing) && this.#isLate(others, since)) this.#late.push(response)
     else others.push({ response, since })
     if (!this.#isLooking) setImmediate(this.#next)
     this.#isLooking = true

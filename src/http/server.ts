@@ -40,6 +40,8 @@ const entrances = new WeakMap<Server, Entrance>()
 interface Options {
   /** Requests for a path that begins with this begin at once. */
   urgentPath?: string
+  /** Only requests for a path that begins with this may be late; by default all may. */
+  refusingPath?: string
   /** Connections beyond this number are closed as soon as they are opened. */
   maxConnections: number
   idleMs?: number
@@ -51,9 +53,9 @@ export const waitingForLoop = (server: Server): number => entrances.get(server)?
 /** @param listener handles a request */
 export const httpServer = (
   listener: RequestListener,
-  { urgentPath, maxConnections, idleMs = IDLE_MS }: Options,
+  { urgentPath, refusingPath, maxConnections, idleMs = IDLE_MS }: Options,
 ): Server => {
-  const entrance = new Entrance(listener)
+  const entrance = new Entrance(listener, refusingPath)
   const server = createServer(
     {
       // HTTP/1.0 requests need no Host header. For HTTP/1.1 the request checks respond with a problem.

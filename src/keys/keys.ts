@@ -20,7 +20,7 @@ const UNKNOWN_MS = 5000
 /** The size of each of the two caches. They are separate, so that unknown keys cannot displace verified ones. */
 const CACHED_KEYS = 10_000
 /** How long a key counts as in use after it was used, in milliseconds. */
-const IN_USE_MS = 86_400_000
+const IN_USE_MS = 3_600_000
 /** How often the last use of a key is written, in milliseconds. */
 const LAST_USED_MS = 60_000
 /** The schema of a stored key. Fields that other programs added are allowed. */
@@ -57,6 +57,12 @@ export interface StoredKey {
   readonly document: Readonly<Record<string, unknown>>
   /** The field that does not match the schema, and why. A key with an error is refused. */
   readonly error: string | undefined
+}
+
+/** A key that was issued, which is shown once, and what is stored of it. */
+interface Issued {
+  readonly key: string
+  readonly document: ApiKeyDocument
 }
 
 /** What a key is issued with. */
@@ -153,15 +159,15 @@ export const keysOf = (
   }
 
   /**
-   * Issues a key and returns it; it cannot be read again later. A key that was tried before it was issued is accepted
+   * Issues a key and returns it with what is stored of it; it cannot be read again later. A key that was tried before it was issued is accepted
    * after a few seconds (see verify).
    * @param randomInteger only for the demo, whose keys are always the same
    * @throws NotIssued if the organisation does not exist or is being removed
    */
-  const issue = async (
+  const issueStored = async (
     { organisation, name, expiresAt, issuedBy, without }: NewKey,
     randomInteger?: RandomInteger,
-  ): Promise<string> => {
+  ): Promise<Issued> => {
     const key = makeKey(randomInteger)
     const document: ApiKeyDocument = {
       _id: keyIdOf(key) as string,
@@ -179,7 +185,7 @@ export const keysOf = (
     // It looks only now. A removal first marks the organisation, and then lists its keys to revoke them: it finds this one, or
     // this finds the mark.
     const isKept = { _id: organisation, removingSince: null }
-    if ((await store.dangerouslyFindAll('organisations', isKept, 1)).length > 0) return key
+    if ((await store.dangerouslyFindAll('organisations', isKept, 1)).length > 0) return { key, document }
     await withdraw(document._id)
     throw new NotIssued(`Organisation ${organisation} does not exist or is being removed: it gets no key`)
   }
@@ -191,7 +197,10 @@ export const keysOf = (
   }
 
   return {
-    issue,
+    issueStored,
+
+    /** The same, without what is stored. */
+    issue: async (...of: Parameters<typeof issueStored>): Promise<string> => (await issueStored(...of)).key,
 
     /** Lists the keys of an organisation, or of all, in the order in which they were issued. */
     async list(organisation?: string): Promise<StoredKey[]> {
@@ -208,7 +217,7 @@ export const keysOf = (
      * or when it was to end anyway. If this is interrupted, the old key is as it was, and there may be a new one that nobody
      * has. For the same reason the new key is stored first: no old key ends early without a successor.
      * @param lifetimeMs how long the new key lives; by default as long as the old one was to
-     * @returns the new key, and when the old one ends
+     * @returns the new key with what is stored of it, and when the old one ends
      * @throws NotIssued if the old key was rotated or revoked meanwhile
      */
     async rotate(
@@ -218,13 +227,13 @@ export const keysOf = (
         lifetimeMs = expiresAt ? expiresAt.getTime() - createdAt.getTime() : undefined,
         issuedBy,
       }: { overlapMs: number; lifetimeMs?: number | undefined; issuedBy?: string | undefined },
-    ): Promise<{ key: string; end: Date }> {
+    ): Promise<Issued & { end: Date }> {
       const newEnd = lifetimeMs === undefined ? undefined : new Date(now() + lifetimeMs)
-      const key = await issue({ organisation, name, expiresAt: newEnd, issuedBy, without })
-      const successor = keyIdOf(key) as string
+      const issued = await issueStored({ organisation, name, expiresAt: newEnd, issuedBy, without })
+      const successor = issued.document._id
       const end = new Date(Math.min(now() + overlapMs, expiresAt?.getTime() ?? Infinity))
       const isFree = { successor: null, revokedAt: null }
-      if (await store.update('apiKeys', _id, { expiresAt: end, successor }, isFree)) return { key, end }
+      if (await store.update('apiKeys', _id, { expiresAt: end, successor }, isFree)) return { ...issued, end }
       await withdraw(successor)
       throw new NotIssued(`Key ${_id} was rotated or revoked meanwhile: no other key takes its place`)
     },
@@ -235,14 +244,16 @@ export const keysOf = (
      */
     async revoke(keyId: string, revokedBy?: string): Promise<{ stored: StoredKey; isFirst: boolean } | undefined> {
       const fields = { revokedAt: new Date(now()), ...(revokedBy !== undefined && { revokedBy }) }
+      const before = await findStored(keyId)
+      if (before === undefined) return undefined
       const isFirst = await store.update('apiKeys', keyId, fields, { revokedAt: { $not: { $type: 'date' } } })
-      const stored = await findStored(keyId)
-      return stored && { stored, isFirst }
+      // It is revoked, so what fails from here on must not hide that.
+      return { stored: (await findStored(keyId).catch(() => before)) ?? before, isFirst }
     },
 
     /**
-     * How many keys end within so many milliseconds and were used here within a day, of those that no key was issued in the
-     * place of. It reads the cache alone.
+     * How many keys end within so many milliseconds and were used here within an hour, of those that no key was issued in
+     * the place of. It reads the cache alone, so a key that was rotated since counts until it is read again, or the hour ends.
      */
     ending(withinMs: number): number {
       const isInUse = ({ until }: { until: number }) => elapsed() - until < IN_USE_MS

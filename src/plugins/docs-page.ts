@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { noSuchPath, problems } from '../http/problems.js'
-import { hashOf, KEPT, leadToPage, pages, protectPages, serve, servePage } from './page-files.js'
+import { fileHashOf, KEPT, leadToPage, pages, protectPages, serve, servePage } from './page-files.js'
 
 /** The pages may load only their own files, and the images that Swagger UI's style sheet embeds as data URLs. */
 const CONTENT_SECURITY_POLICY = [
@@ -43,7 +43,7 @@ export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
   ]) {
     const body = readFileSync(url)
     const { name, base, ext } = parse(url.pathname)
-    const path = `docs/files/${name}.${hashOf(body)}${ext}`
+    const path = `docs/files/${name}.${fileHashOf(body)}${ext}`
     replacements[base] = path
     serve(app, `/${path}`, body, KEPT)
   }

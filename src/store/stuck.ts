@@ -7,6 +7,11 @@ import { StoreUnavailable } from './store.js'
 
 /** A heartbeat may take this many times the driver's own time limits before it counts as stuck. */
 const HEARTBEAT_FACTOR = 3
+/**
+ * A server that is found again within this time was not lost: one of its connections was reset, and the driver looks for the
+ * server again after half a second. Other operations go on meanwhile.
+ */
+const FOUND_AGAIN_MS = 1000
 
 /** The operations that are running. */
 export class Running {
@@ -29,10 +34,15 @@ export class Running {
     })
   }
 
-  /** Fails those that run now and have not ended after `ms` milliseconds. Returns whether there were any. */
-  async endAll(ms: number): Promise<boolean> {
+  /**
+   * Fails those that run now and have not ended after `ms` milliseconds, if the server was lost. Returns whether there were
+   * any.
+   */
+  async endAll(ms: number, isLost: () => boolean): Promise<boolean> {
     const begun = [...this.#fails]
-    await sleep(ms, undefined, { ref: false })
+    await sleep(FOUND_AGAIN_MS, undefined, { ref: false })
+    if (!isLost()) return false
+    await sleep(Math.max(0, ms - FOUND_AGAIN_MS), undefined, { ref: false })
     const stuck = begun.filter((fail) => this.#fails.has(fail))
     for (const fail of stuck) fail(ms)
     return stuck.length > 0
@@ -63,9 +73,16 @@ export const whenStuck = (client: MongoClient, running: Running, callback: () =>
     for (const address of timers.keys()) stop(address)
     over.abort()
   }
+  let isLost = false
   const lose = async ({ previousDescription, newDescription }: TopologyDescriptionChangedEvent): Promise<void> => {
-    if (!previousDescription.hasDataBearingServers || newDescription.hasDataBearingServers) return
-    if (await running.endAll(serverSelectionTimeoutMS + connectTimeoutMS)) end()
+    isLost = !newDescription.hasDataBearingServers
+    if (!isLost || !previousDescription.hasDataBearingServers) return
+    // The driver looks for a server when somebody wants one.
+    client
+      .db()
+      .command({ ping: 1 })
+      .catch(() => {})
+    if (await running.endAll(serverSelectionTimeoutMS + connectTimeoutMS, () => isLost)) end()
   }
   client.on('serverHeartbeatStarted', start)
   client.on('serverHeartbeatSucceeded', ({ connectionId: address }) => stop(address))

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { keysCommand } from '../../src/commands/keys.js'
 import { keysOf } from '../../src/keys/keys.js'
-import type { Store } from '../../src/store/store.js'
+import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { tryCommand } from '../support/command.js'
 import { testStore, withoutUpdates } from '../support/store.js'
 
@@ -184,6 +184,40 @@ t.test('of two revocations at once the first is kept, and the other fails', asyn
   const second = await tryCommand(keysCommand, late, ['revoke', keyId, '--by', 'Ben'])
   t.match(second, { code: 1, output: /^Key \w{12} is revoked already, since \S+Z, by Ana\n$/ })
   t.match(await store.dangerouslyFind('apiKeys', keyId), { revokedBy: 'Ana' })
+})
+
+t.test('a key is shown, and a revocation told, also when the database is lost right after it was stored', async (t) => {
+  const { keys, store } = await prepare(t)
+  const { keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
+  /** A store in which keys cannot be read once one was written. */
+  const lost = (): Store => {
+    let isLost = false
+    return {
+      ...store,
+      insert: async (...call) => {
+        await store.insert(...call)
+        isLost = true
+      },
+      update: async (...call) => {
+        isLost = true
+        return store.update(...call)
+      },
+      dangerouslyFindAll: async (name, ...call) => {
+        if (isLost && name === 'apiKeys') throw new StoreUnavailable(new Error('lost'))
+        return store.dangerouslyFindAll(name, ...call)
+      },
+    }
+  }
+  for (const argv of [
+    ['issue', '--organisation', 'org', '--name', 'Other'],
+    ['rotate', keyId],
+  ]) {
+    t.match(await tryCommand(keysCommand, lost(), argv), { code: 0, stdout: /^fda_\w+\n$/, output: '"msg":"audit"' })
+  }
+  t.match(await tryCommand(keysCommand, lost(), ['revoke', keyId]), {
+    code: 0,
+    output: /^Revoked (.*\n)*.*"msg":"audit"/m,
+  })
 })
 
 t.test('a key that is over, invalid or of no organisation is not rotated', async (t) => {

@@ -1,11 +1,12 @@
 // The command that adds, lists, renames and removes organisations.
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { checkCommand } from '../../src/commands/check.js'
 import { keysCommand } from '../../src/commands/keys.js'
 import { organisationsCommand } from '../../src/commands/organisations.js'
 import { recordCollections } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
-import { type Store, StoreUnavailable } from '../../src/store/store.js'
+import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { tryCommand } from '../support/command.js'
 import { testStore, withoutUpdates } from '../support/store.js'
 import { A, a, B, fillTenants } from '../support/tenants.js'
@@ -282,6 +283,55 @@ t.test('an organisation that was added again while a removal waited is left alon
     output: `Organisation ${A} was added again meanwhile: nothing of it was deleted\n`,
   })
   t.equal(await left(store, A), 2)
+})
+
+t.test(
+  'an organisation that was added again while a removal asked, or renamed one that was removed, is left alone',
+  async (t) => {
+    const { store } = await filled(t)
+    const again = async () => {
+      await tryCommand(organisationsCommand, store, ['remove', A, '--yes'])
+      await setTimeout(1)
+      await tryCommand(organisationsCommand, store, ['add', '--name', 'Other', '--id', A])
+      await store.insert('users', [a.user])
+    }
+    /** A store in which something else happens before the next update. */
+    const before = (happen: () => Promise<unknown>): Store => {
+      let todo = [happen]
+      return {
+        ...store,
+        update: async (...call) => {
+          const [first] = todo
+          todo = []
+          await first?.()
+          return store.update(...call)
+        },
+      }
+    }
+    const removed = await tryCommand(organisationsCommand, before(again), ['remove', A, '--yes'])
+    t.match(removed, { code: 1, output: `\nOrganisation ${A} was removed meanwhile: nothing of it was deleted\n` })
+    t.equal(await left(store, A), 2)
+    t.match(await store.dangerouslyFind('organisations', A), { removingSince: undefined })
+    const remove = () => tryCommand(organisationsCommand, store, ['remove', A, '--yes'])
+    const renamed = await tryCommand(organisationsCommand, before(remove), ['rename', A, '--name', 'New'])
+    t.match(renamed, { code: 1, stdout: '', output: `Organisation ${A} was removed meanwhile\n` })
+  },
+)
+
+t.test('what takes too long to count is removed all the same', async (t) => {
+  const { store } = await filled(t)
+  const slow: Store = {
+    ...store,
+    count: (query) => (query.collection === 'entries' ? Promise.reject(new QueryTimeout('slow')) : store.count(query)),
+  }
+  t.match(await tryCommand(organisationsCommand, slow, ['remove', A, '--yes']), {
+    code: 0,
+    output:
+      /^Organisation \S+ has:\n(.*\n)* {2}entries: too many to count\n {2}deletions: too many to count\n {2}keys: 1\n/,
+  })
+  t.equal(await left(store, A), 0)
+  const failing: Store = { ...store, count: () => Promise.reject(new StoreUnavailable(new Error('gone'))) }
+  t.match(await tryCommand(organisationsCommand, failing, ['remove', B, '--yes']), { code: 1, output: 'gone' })
 })
 
 t.test('what is written after a removal is found, and removed by its id', async (t) => {

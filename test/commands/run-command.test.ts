@@ -11,7 +11,7 @@ import {
   type Session,
 } from '../../src/commands/run-command.js'
 import { ConfigError } from '../../src/config/config.js'
-import { StoreUnavailable } from '../../src/store/store.js'
+import { QueryTimeout, StoreUnavailable } from '../../src/store/store.js'
 import { tryCommand } from '../support/command.js'
 import { testStore } from '../support/store.js'
 
@@ -72,6 +72,10 @@ t.test('no error message contains control characters', async (t) => {
   t.match(await failing(new StoreUnavailable(new Error(bad))), {
     code: 1,
     output: `The database cannot be reached: ${shown}\n`,
+  })
+  t.match(await failing(new QueryTimeout(new Error('slow'))), {
+    code: 1,
+    output: 'The query took too long: QUERY_TIMEOUT_MS allows more\n',
   })
   for (const error of [new ConfigError(['\u001bx']), new Error('\u001bx')]) {
     const { output } = await failing(error)

@@ -5,11 +5,15 @@ import t from 'tap'
 import { Entrance, lateRequests } from '../../src/http/entrance.js'
 
 /** An entrance, and what has begun: `a1` is the first request with the credentials `a`, and `a2 late` its second, if that is late. */
-const open = (lateMs: number) => {
+const open = (lateMs: number, refusing?: string) => {
   const begun: string[] = []
-  const entrance = new Entrance((request) => {
-    begun.push(`${request.url}${lateRequests.has(request) ? ' late' : ''}`)
-  }, lateMs)
+  const entrance = new Entrance(
+    (request) => {
+      begun.push(`${request.url}${lateRequests.has(request) ? ' late' : ''}`)
+    },
+    refusing,
+    lateMs,
+  )
   const enter = (...names: string[]) => {
     for (const url of names) {
       const headers = url.startsWith('-') ? {} : { authorization: url[0] }
@@ -41,6 +45,14 @@ t.test('while the first of many has waited for too long, the next of its credent
   t.same(begun, [...late.slice(0, 16), 'b1', ...names(0, 9)], 'eight may wait, sixteen that are late begin in a turn')
   await nextTurn()
   t.same(begun.slice(26), late.slice(16))
+})
+
+t.test('only what would be refused is late', async (t) => {
+  const { begun, enter } = open(0, 'ab')
+  enter(...Array.from({ length: 10 }, (_, n) => `a${n}`), 'a', 'ab')
+  await nextTurn()
+  t.equal(begun[0], 'ab late')
+  t.notMatch(begun.slice(1).join(), 'late')
 })
 
 t.test('none begins while they are held, and none is late for that', async (t) => {

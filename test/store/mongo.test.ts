@@ -3,7 +3,7 @@
 import { setServers } from 'node:dns'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
 import { type BsonList, elements } from '../../src/bson/reader.js'
@@ -336,7 +336,8 @@ t.test('A server that refuses the login or shuts down counts as unavailable', as
   server.errors.set('aggregate', 18)
   server.commands.length = 0
   await t.rejects(store.aggregate(entries()), StoreUnavailable)
-  t.same(commands(server), ['aggregate'], 'a wrong password is not tried again')
+  const reads = commands(server).filter((name) => name !== 'ping') // by which a lost server is looked for
+  t.same(reads, ['aggregate'], 'a wrong password is not tried again')
 })
 
 t.test(
@@ -580,6 +581,19 @@ t.test('An operation that the driver would wait for forever fails soon after its
   await server.start()
   await succeeds(() => store.ping())
   t.pass('it is used again')
+})
+
+t.test('A connection that is reset ends no operation on another one', async (t) => {
+  const { server, store } = await start(t, { MONGODB_TIMEOUT_MS: '100', QUERY_TIMEOUT_MS: '60000' })
+  await store.ping()
+  // Longer than what gets no reply from a server that is lost.
+  server.held.set('aggregate', setTimeout(2500))
+  const slow = store.aggregate(entries())
+  while (!commands(server).includes('aggregate')) await setImmediate()
+  server.resets.add('ping')
+  await store.ping().catch(() => {})
+  t.equal(server.resets.size, 0)
+  t.ok((await slow).documents.length > 0)
 })
 
 t.test('A server that stops responding is detected, and used again when it responds', async (t) => {

@@ -62,6 +62,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   errorMessage = 'This error was requested'
   /** Commands, such as `aggregate` or `aggregate entries`, that get their reply only after a promise. */
   readonly held = new Map<string, Promise<void>>()
+  /** Commands whose connection is closed instead of a reply, once each. */
+  readonly resets = new Set<string>()
   /** By how many milliseconds the replies to the next updates come late, after these are done. */
   readonly lateReplies: number[] = []
   /** While true, it appears as the router of a sharded cluster. The driver sends its read preference only to a router. */
@@ -148,6 +150,7 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   }
 
   async #try(command: Command): Promise<Document> {
+    if (this.resets.delete(Object.keys(command)[0] as string)) throw new Error('This connection is to be closed')
     return this.#run(command).catch((error) => ({ ok: 0, code: UNKNOWN_ERROR, errmsg: String(error) }))
   }
 
