@@ -248,7 +248,7 @@ export const keysOf = (
       if (before === undefined) return undefined
       const isFirst = await store.update('apiKeys', keyId, fields, { revokedAt: { $not: { $type: 'date' } } })
       // It is revoked, so what fails from here on must not hide that.
-      return { stored: (await findStored(keyId).catch(() => before)) ?? before, isFirst }
+      return { stored: (await findStored(keyId).catch(() => undefined)) ?? before, isFirst }
     },
 
     /**
