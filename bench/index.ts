@@ -220,7 +220,7 @@ const run = async (): Promise<Ratios> => {
     return overloaded.ratios
   }
   if (only === 'metrics') {
-    const costs = await metricsCost(await prepare(SMALL), 10 * ms, say)
+    const costs = await metricsCost(await prepare(SMALL), ms, say)
     await stopAll()
     print(ratioTable(costs))
     return costs
