@@ -4,9 +4,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 
 /**
  * How many requests begin in one turn of the event loop. Those that are refused are among them: with four, a process that got
- * few turns beside a busy database refused too few, and the others waited in the proxy. With ten, health checks took longer.
+ * few turns beside a busy database refused too few, and the others waited in the proxy.
  */
-const BEGIN_PER_TURN = 7
+const BEGIN_PER_TURN = 10
 /** For how many turns in a row no request begins because connections arrive. */
 const MOST_TURNS = 64
 /**

@@ -65,7 +65,7 @@ const LONGEST_WAIT_BETWEEN_MS = 60_000
 const LOOK_FOR_ROOM_MS = 100
 /** One key may use this part of the memory for responses: a quarter. */
 const SHARING_KEYS = 4
-/** Smaller responses are not counted against the memory or the turns, in bytes: a connection has at most one. */
+/** Smaller responses are not counted against the memory, in bytes: a connection has at most one. */
 const MIN_COUNTED_BYTES = 16 * 1024
 /** How long a caller may take to read a response, and how much longer for each byte of a large one. */
 const READING_MS = 30_000
@@ -73,8 +73,8 @@ const MIN_BYTES_PER_MS = 128
 /** The time to read is rounded up to this, so that most responses share a timer of Node. */
 const READING_STEP_MS = 1000
 
-/** How many such responses are written in one turn of the event loop. */
-const WRITTEN_PER_TURN = 1
+/** How many responses are written in one turn of the event loop. */
+const WRITTEN_PER_TURN = 2
 
 const REFUSAL = 'Too many requests with this key are running, or too many of its responses have not been read yet'
 
@@ -276,7 +276,7 @@ export class Share {
    * @throws Overloaded if too little memory is left, and the reason of the signal if the caller has gone
    */
   async claim(bytes: number): Promise<boolean> {
-    if (bytes >= MIN_COUNTED_BYTES) await this.#limits.turns.pass()
+    await this.#limits.turns.pass()
     return this.#claim(bytes)
   }
 
