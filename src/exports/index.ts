@@ -51,13 +51,16 @@ const ofResource = (resource: Resource<Listing>): Exported => ({
   query: exportQuery(resource.query(NO_PAGES), [], resource.item.named === undefined ? {} : { names }),
 })
 
+/** The resources as an export sees them: it passes only those parameters that all of them take. */
+const exportable = resources as unknown as Record<keyof typeof resources, Resource<Listing>>
+
 /** Everything that can be exported. */
 export const allExported: readonly Exported[] = [
-  ...(Object.values(resources) as unknown as Resource<Listing>[]).map(ofResource),
+  ...Object.values(exportable).map(ofResource),
   {
     name: 'answers',
     operationId: 'exportAnswers',
-    resource: resources.entries as unknown as Resource<Listing>,
+    resource: exportable.entries,
     formats: TABLE_FORMATS,
     query: exportQuery(resources.entries.query(NO_PAGES), ['fields', 'expand', 'embed', 'answers'], {}),
     rowsOf: answersOf,

@@ -12,6 +12,7 @@ import { testStore } from '../support/store.js'
 import { listOf, plain, stored } from '../support/stored.js'
 import { A, a } from '../support/tenants.js'
 
+// An export passes only the parameters that all resources take.
 const resource = entries as unknown as Resource<Listing>
 const scope = { organisation: A }
 
