@@ -36,10 +36,10 @@ export class Entrance {
   readonly #late: ServerResponse[] = []
   #isLooking = false
 
-  /** @param refusing the beginning of the paths at which a late request is refused; others are never late */
+  /** @param refusingPath the beginning of the paths at which a late request is refused; others are never late */
   constructor(
     readonly listener: RequestListener,
-    readonly refusing = '',
+    readonly refusingPath = '',
     readonly lateMs = LATE_MS,
   ) {}
 
@@ -54,7 +54,7 @@ export class Entrance {
     const since = performance.now()
     const others = this.#waiting.get(authorization)
     if (others === undefined) this.#waiting.set(authorization, [{ response, since }])
-    else if (url?.startsWith(this.refusing) && this.#isLate(others, since)) this.#late.push(response)
+    else if (url?.startsWith(this.refusingPath) && this.#isLate(others, since)) this.#late.push(response)
     else others.push({ response, since })
     if (!this.#isLooking) setImmediate(this.#next)
     this.#isLooking = true

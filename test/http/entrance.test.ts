@@ -5,13 +5,13 @@ import t from 'tap'
 import { Entrance, lateRequests } from '../../src/http/entrance.js'
 
 /** An entrance, and what has begun: `a1` is the first request with the credentials `a`, and `a2 late` its second, if that is late. */
-const open = (lateMs: number, refusing?: string) => {
+const open = (lateMs: number, refusingPath?: string) => {
   const begun: string[] = []
   const entrance = new Entrance(
     (request) => {
       begun.push(`${request.url}${lateRequests.has(request) ? ' late' : ''}`)
     },
-    refusing,
+    refusingPath,
     lateMs,
   )
   const enter = (...names: string[]) => {
