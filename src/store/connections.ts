@@ -7,10 +7,10 @@ export class Connections {
   /** Operations that wait for a connection. */
   pending = 0
 
+  #client: MongoClient | undefined
+
   /** @param max how many there may be to each server */
   constructor(readonly max: number) {}
-
-  #client: MongoClient | undefined
 
   /** Counts those of a client that was just made. Those of the client before it, some of which never end, count no more. */
   watch(client: MongoClient): void {

@@ -529,6 +529,7 @@ t.test('An operation that the driver would wait for forever fails, and a new cli
     MongoClient.prototype.close = close
     return store.close()
   })
+  const connections = store.watchConnections?.() as Connections
   await succeeds(() => store.ping())
   let lost = 0
   const restore = loseWrites(t, (port, text) => {
@@ -557,6 +558,7 @@ t.test('An operation that the driver would wait for forever fails, and a new cli
   while (!(await Promise.all([isBack(), isBack(), isBack()])).every(Boolean));
   t.ok(errors.size === 0 || errors.has('StoreUnavailable'), [...errors].join())
   t.ok(closing > 0, 'the client that hangs was given up')
+  t.equal(connections.used, 0, 'what it holds forever does not count')
 })
 
 t.test('An operation that the driver would wait for forever fails soon after its server is lost', async (t) => {
