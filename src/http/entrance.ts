@@ -1,5 +1,6 @@
 // Where requests wait for the event loop: a few begin in each turn, and none while connections arrive. So the turns stay
-// short however many callers there are. Callers with different credentials take turns.
+// short however many callers there are. Callers with different credentials take turns. Urgent requests, such as health
+// checks, have a line of their own, and begin while connections arrive too.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
 /**
@@ -17,6 +18,8 @@ const LATE_MS = 500
 const LATE_BEHIND = 8
 /** How many late requests begin in a turn besides, since refusing them is little work. */
 const LATE_PER_TURN = 16
+/** How many urgent ones do. Anybody may send them, so they have a limit too. */
+const URGENT_PER_TURN = 4
 
 interface Waiting {
   readonly response: ServerResponse
@@ -26,6 +29,14 @@ interface Waiting {
 /** Requests that are to be refused, because more arrive with their credentials than the process can handle. */
 export const lateRequests = new WeakSet<IncomingMessage>()
 
+interface Options {
+  /** Requests for a path that begins with this are urgent; by default none is. */
+  urgentPath?: string | undefined
+  /** Only requests for a path that begins with this may be late; by default all may. */
+  refusingPath?: string | undefined
+  lateMs?: number
+}
+
 export class Entrance {
   /** Whether a connection has arrived in this turn. */
   isBusy = false
@@ -34,37 +45,42 @@ export class Entrance {
   /** The credentials whose requests wait, in the order of their turns. Who makes some up only shares with more others. */
   readonly #waiting = new Map<string, Waiting[]>()
   readonly #late: ServerResponse[] = []
+  readonly #urgent: ServerResponse[] = []
   #isLooking = false
+  readonly #options: Options
 
-  /** @param refusingPath the beginning of the paths at which a late request is refused; others are never late */
   constructor(
     readonly listener: RequestListener,
-    readonly refusingPath = '',
-    readonly lateMs = LATE_MS,
-  ) {}
+    options: Options = {},
+  ) {
+    this.#options = options
+  }
 
   /** How many requests wait. */
   get waiting(): number {
-    return [...this.#waiting.values()].reduce((sum, requests) => sum + requests.length, this.#late.length)
+    const ofCallers = [...this.#waiting.values()].reduce((sum, requests) => sum + requests.length, 0)
+    return ofCallers + this.#late.length + this.#urgent.length
   }
 
   enter(response: ServerResponse): void {
-    const { headers, url } = response.req
+    const { headers, url = '' } = response.req
     const { authorization = '' } = headers
+    const { urgentPath, refusingPath = '' } = this.#options
     const since = performance.now()
     const others = this.#waiting.get(authorization)
-    if (others === undefined) this.#waiting.set(authorization, [{ response, since }])
-    else if (url?.startsWith(this.refusingPath) && this.#isLate(others, since)) this.#late.push(response)
+    if (urgentPath !== undefined && url.startsWith(urgentPath)) this.#urgent.push(response)
+    else if (others === undefined) this.#waiting.set(authorization, [{ response, since }])
+    else if (url.startsWith(refusingPath) && this.#isLate(others, since)) this.#late.push(response)
     else others.push({ response, since })
     if (!this.#isLooking) setImmediate(this.#next)
     this.#isLooking = true
   }
 
-  begin(response: ServerResponse): void {
+  #begin(response: ServerResponse): void {
     if (!response.req.socket.destroyed) this.listener(response.req, response)
   }
 
-  /** Lets no request begin until release() is called. The time until then makes none late. */
+  /** Lets only urgent requests begin until release() is called. The time until then makes none late. */
   hold(): void {
     this.#isHeld = true
   }
@@ -76,24 +92,26 @@ export class Entrance {
   }
 
   #isLate(others: readonly Waiting[], now: number): boolean {
-    return !this.#isHeld && others.length > LATE_BEHIND && now - (others[0] as Waiting).since >= this.lateMs
+    const { lateMs = LATE_MS } = this.#options
+    return !this.#isHeld && others.length > LATE_BEHIND && now - (others[0] as Waiting).since >= lateMs
   }
 
   readonly #next = (): void => {
+    for (const response of this.#urgent.splice(0, URGENT_PER_TURN)) this.#begin(response)
     if (this.#isHeld || (this.isBusy && this.#busyTurns < MOST_TURNS)) this.#busyTurns += 1
     else {
       this.#busyTurns = 0
       this.#beginSome()
     }
     this.isBusy = false
-    this.#isLooking = this.#waiting.size + this.#late.length > 0
+    this.#isLooking = this.#waiting.size + this.#late.length + this.#urgent.length > 0
     if (this.#isLooking) setImmediate(this.#next)
   }
 
   #beginSome(): void {
     for (const response of this.#late.splice(0, LATE_PER_TURN)) {
       lateRequests.add(response.req)
-      this.begin(response)
+      this.#begin(response)
     }
     let begun = 0
     for (const [credentials, requests] of this.#waiting) {
@@ -102,7 +120,7 @@ export class Entrance {
       this.#waiting.delete(credentials)
       // Its next request waits behind those of all others. A loop over a map comes to what is added meanwhile.
       if (requests.length > 0) this.#waiting.set(credentials, requests)
-      this.begin(response)
+      this.#begin(response)
     }
   }
 }

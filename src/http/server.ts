@@ -38,9 +38,8 @@ const connections = new WeakMap<Socket, Connection>()
 const entrances = new WeakMap<Server, Entrance>()
 
 interface Options {
-  /** Requests for a path that begins with this begin at once. */
+  /** Those of the entrance: which requests begin before others, and which may be refused for being late. */
   urgentPath?: string
-  /** Only requests for a path that begins with this may be late; by default all may. */
   refusingPath?: string
   /** Connections beyond this number are closed as soon as they are opened. */
   maxConnections: number
@@ -55,7 +54,7 @@ export const httpServer = (
   listener: RequestListener,
   { urgentPath, refusingPath, maxConnections, idleMs = IDLE_MS }: Options,
 ): Server => {
-  const entrance = new Entrance(listener, refusingPath)
+  const entrance = new Entrance(listener, { urgentPath, refusingPath })
   const server = createServer(
     {
       // HTTP/1.0 requests need no Host header. For HTTP/1.1 the request checks respond with a problem.
@@ -65,7 +64,7 @@ export const httpServer = (
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
-    oneAtATime(entrance, urgentPath),
+    oneAtATime(entrance),
   )
   entrances.set(server, entrance)
   server.maxConnections = maxConnections
@@ -88,7 +87,7 @@ export const httpServer = (
 
 /** Calls the listener with a request once the response before it is written. */
 const oneAtATime =
-  (entrance: Entrance, urgentPath?: string): RequestListener =>
+  (entrance: Entrance): RequestListener =>
   (request, response) => {
     const connection = connectionOf(request.socket)
     const { responses, afterLast } = connection
@@ -104,9 +103,7 @@ const oneAtATime =
       if (next === undefined) connection.afterLast?.()
       else entrance.enter(next)
     })
-    if (responses.length > 1) return
-    if (urgentPath !== undefined && request.url?.startsWith(urgentPath)) entrance.begin(response)
-    else entrance.enter(response)
+    if (responses.length === 1) entrance.enter(response)
   }
 
 /**

@@ -5,14 +5,13 @@ import t from 'tap'
 import { Entrance, lateRequests } from '../../src/http/entrance.js'
 
 /** An entrance, and what has begun: `a1` is the first request with the credentials `a`, and `a2 late` its second, if that is late. */
-const open = (lateMs: number, refusingPath?: string) => {
+const open = (lateMs: number, paths: { refusingPath?: string; urgentPath?: string } = {}) => {
   const begun: string[] = []
   const entrance = new Entrance(
     (request) => {
       begun.push(`${request.url}${lateRequests.has(request) ? ' late' : ''}`)
     },
-    refusingPath,
-    lateMs,
+    { lateMs, ...paths },
   )
   const enter = (...names: string[]) => {
     for (const url of names) {
@@ -48,11 +47,26 @@ t.test('while the first of many has waited for too long, the next of its credent
 })
 
 t.test('only what would be refused is late', async (t) => {
-  const { begun, enter } = open(0, 'ab')
+  const { begun, enter } = open(0, { refusingPath: 'ab' })
   enter(...Array.from({ length: 10 }, (_, n) => `a${n}`), 'a', 'ab')
   await nextTurn()
   t.equal(begun[0], 'ab late')
   t.notMatch(begun.slice(1).join(), 'late')
+})
+
+t.test('urgent ones begin first, a few in a turn, and also while others are held', async (t) => {
+  const { begun, enter, entrance } = open(0, { urgentPath: 'u' })
+  const urgent = Array.from({ length: 10 }, (_, n) => `u${n}`)
+  enter('a0', ...urgent)
+  t.equal(entrance.waiting, 11)
+  entrance.hold()
+  await nextTurn()
+  t.same(begun, urgent.slice(0, 4))
+  entrance.release()
+  await nextTurn()
+  t.same(begun, [...urgent.slice(0, 8), 'a0'], 'however many there are, others have their turn')
+  await nextTurn()
+  t.same(begun.slice(9), urgent.slice(8), 'none is late')
 })
 
 t.test('none begins while they are held, and none is late for that', async (t) => {
