@@ -70,5 +70,6 @@ t.test('a health check is served before requests that wait for the event loop', 
   })
   await Promise.all(responses)
   t.equal(served.filter((each) => each === 'other 401').length, 40)
-  t.ok(served.slice(0, 10).includes('check 200'), `it came after ${served.indexOf('check 200')} others`)
+  // Without a line of its own it would come last: ten of the others begin in a turn.
+  t.ok(served.slice(0, 25).includes('check 200'), `it came after ${served.indexOf('check 200')} others`)
 })

@@ -31,9 +31,17 @@ export const hashOf = (key: string): string => hash('sha256', key)
 
 /** A key, or its beginning, in a text. Its id stays readable. */
 const IN_TEXT = /(fda_(?:[0-9a-z]{12}_)?)\w+/gi
+/** A key without its first part. */
+const WITHOUT_START = new RegExp(`\\b([0-9a-z]{${ID_LENGTH}}_)[0-9a-z]{${SECRET_LENGTH}}\\w*`, 'gi')
+/** Base64 of a text with a key. Its beginning looks different at each of the three places in a group of three bytes. */
+const IN_BASE64 = /(ZmRhX|mZGFf|ZkYV[89])[\w+/-]+/g
 
-/** Replaces the secrets of the keys in a text. */
-export const redacted = (text: string): string => text.replace(IN_TEXT, '$1[redacted]')
+/** Replaces the secrets of the keys in a text, also where they are written as HTTP Basic writes them. */
+export const redacted = (text: string): string =>
+  text
+    .replace(IN_TEXT, '$1[redacted]')
+    .replace(WITHOUT_START, '$1[redacted]')
+    .replace(IN_BASE64, '$1[redacted]')
 
 const checksum = (text: string): string => {
   let remainder = crc32(text)

@@ -30,9 +30,16 @@ t.test('a secret is removed from a text, and the id of its key stays', async (t)
     [key.toUpperCase(), `FDA_${id?.toUpperCase()}_[redacted]`],
     [`fda_${key.slice(17)}`, 'fda_[redacted]'],
     [`fda_${id}`, 'fda_[redacted]'],
+    [`x ${key.slice(4)}&`, `x ${id}_[redacted]&`],
     ['fda_', 'fda_'],
   ] as const) {
     t.equal(redacted(text), shown)
+  }
+  for (const user of ['', 'u', 'us', 'key:', 'a user:']) {
+    for (const coding of ['base64', 'base64url'] as const) {
+      const shown = redacted(`Basic ${Buffer.from(user + key).toString(coding)}`)
+      t.match(shown, /^Basic [\w-]*\[redacted\]=*$/)
+    }
   }
 })
 

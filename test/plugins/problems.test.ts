@@ -76,6 +76,13 @@ t.test('an unknown path is 404, and a method that a path does not allow is 405',
   }
 })
 
+t.test('every route only reads', async (t) => {
+  const { app } = await testApp(t)
+  const methods = [...app.printRoutes({ commonPrefix: false }).matchAll(/ \(([A-Z, ]+)\)$/gm)].map(([, each]) => each)
+  t.ok(methods.length > 40)
+  t.same([...new Set(methods)], ['GET, HEAD'])
+})
+
 t.test('a by-id path without an id is 400', async (t) => {
   const { get } = await reading
   const response = await get('/v1/entries/', A)

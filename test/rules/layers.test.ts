@@ -82,6 +82,15 @@ t.test('few rooms import the database driver, the framework, the system and the 
   }
 })
 
+t.test('nothing but the driver opens connections', async (t) => {
+  for (const file of files.filter((file) => /^(src|schemas|seed)\//.test(file))) {
+    t.notMatch(readFileSync(file, 'utf8'), /(?<![.\w])(fetch|WebSocket|EventSource)\(/, file)
+    for (const imported of importsOf(file)) {
+      t.notMatch(imported, /^(node:)?(https|http2|tls|dgram|dns|child_process|inspector|undici)\b/, file)
+    }
+  }
+})
+
 t.test('one file reads environment variables', async (t) => {
   const readers = files.filter((name) => name.startsWith('src/') && readFileSync(name, 'utf8').includes('process.env'))
   t.same(readers, ['src/config/config.ts'])
