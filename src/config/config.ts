@@ -114,7 +114,7 @@ const settings = {
   },
   explore: oneOf('EXPLORE', 'true', ['true', 'false'])
     .about(
-      'Whether the service has the page `/explore`, which shows the entries of an organisation to who has its key.',
+      'Whether the service has the page `/explore`, which shows the entries of an organisation to anyone who has its key.',
     )
     .as((word) => word === 'true'),
   shutdownDelayMs: integer('SHUTDOWN_DELAY_MS', 0, [0, 600_000]).about(
@@ -196,8 +196,7 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
     errors.push('PUBLIC_URL is missing: with NODE_ENV=production page links do not use the Host header of a request')
   }
   const { port, metrics } = values
-  const isOneAddress = host === metrics.host || [host, metrics.host].some((each) => ['0.0.0.0', '::'].includes(each))
-  if (port > 0 && port === metrics.port && isOneAddress) {
+  if (port > 0 && port === metrics.port) {
     errors.push(`PORT and METRICS_PORT are both ${port}: they must be different ports`)
   }
   if (errors.length > 0) throw new ConfigError(errors)

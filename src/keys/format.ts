@@ -38,10 +38,7 @@ const IN_BASE64 = /(ZmRhX|mZGFf|ZkYV[89])[\w+/-]+/g
 
 /** Replaces the secrets of the keys in a text, also where they are written as HTTP Basic writes them. */
 export const redacted = (text: string): string =>
-  text
-    .replace(IN_TEXT, '$1[redacted]')
-    .replace(WITHOUT_START, '$1[redacted]')
-    .replace(IN_BASE64, '$1[redacted]')
+  text.replace(IN_TEXT, '$1[redacted]').replace(WITHOUT_START, '$1[redacted]').replace(IN_BASE64, '$1[redacted]')
 
 const checksum = (text: string): string => {
   let remainder = crc32(text)

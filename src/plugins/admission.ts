@@ -346,10 +346,12 @@ export const admissionPlugin = fp(
     }
 
     // Whatever makes the service slow makes requests wait, for the event loop or for their turn. A key of which they wait for
-    // long is refused before anything is done for it. The connection is kept: it costs more to make a new one.
-    app.addHook('onRequest', ({ raw, scope }, _reply, next) => {
-      const isLong = lateRequests.has(raw) || limits.small.waitOf(scope.keyId) > waitMs * PART_OF_WAIT
-      next(isLong ? problem('overloaded', REFUSAL, { headers: retryLater() }) : undefined)
+    // long, or which has no memory left, is refused before anything is done for it. The connection is kept: it costs more to
+    // make a new one.
+    app.addHook('onRequest', ({ raw, scope: { keyId } }, _reply, next) => {
+      const isLong = lateRequests.has(raw) || limits.small.waitOf(keyId) > waitMs * PART_OF_WAIT
+      const isRefused = isLong || !limits.budget.hasRoom(keyId, 0)
+      next(isRefused ? problem('overloaded', REFUSAL, { headers: retryLater() }) : undefined)
     })
 
     // A request has its place as long as its handler runs, also when its caller has left: its queries go on until then.

@@ -40,14 +40,22 @@ t.test('a metric that cannot be read fails the reading, so that somebody notices
 
 t.test('a reading tells how late the event loop was since the one before', async (t) => {
   const metrics = openMetrics('1.2.3')
-  const longest = async () =>
-    Number(linesOf(await metrics.text(), 'nodejs_eventloop_delay_max_seconds')[0]?.split(' ')[1])
+  const values = async () => {
+    const text = await metrics.text()
+    return (name: string) => Number(linesOf(text, name)[0]?.split(' ')[1])
+  }
+  const longest = async () => (await values())('nodejs_eventloop_delay_max_seconds')
   await setTimeout(50)
   const end = performance.now() + 300
   while (performance.now() < end);
   await setTimeout(50)
-  const late = await longest()
+  const value = await values()
+  const late = value('nodejs_eventloop_delay_max_seconds')
   t.ok(late >= 0.25, `${late}`)
+  t.ok(value('nodejs_eventloop_delay_p50_seconds') > 0)
+  t.ok(value('nodejs_eventloop_delay_p99_seconds') >= 0.25)
+  t.ok(value('nodejs_eventloop_utilization_ratio') > 0.5)
+  t.ok(value('process_memory_usage_bytes') > 1e6)
   await setTimeout(50)
   const next = await longest()
   t.ok(next < late, `${next}`)

@@ -416,7 +416,9 @@ t.test(
     const go = new EventEmitter()
     const { app, begun, get } = await served(t, async ({ share, url }) => {
       if (!url.startsWith('/a?slow')) return {}
+      await once(go, 'claim')
       await share.claim(3 * MB)
+      go.emit('claimed')
       await once(go, 'end')
       return {}
     })
@@ -425,10 +427,15 @@ t.test(
     const socket = await neverRead(port, getRequest('/a?slow&perPage=1000'))
     const [, response] = await seen
     await until(() => begun.length === 1)
+    // It has arrived before the memory is used up, so it waits.
+    const page = get('/a?perPage=1000')
+    await setTimeout(20)
+    const claimed = once(go, 'claimed')
+    go.emit('claim')
+    await claimed
     const closed = once(response, 'close')
     socket.destroy()
     await closed
-    const page = get('/a?perPage=1000')
     t.equal((await get('/other/a')).json().code, 'overloaded', 'the memory is still in use')
     await setTimeout(20)
     t.equal(begun.length, 1, 'and so is the place')

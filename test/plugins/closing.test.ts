@@ -5,6 +5,7 @@ import t from 'tap'
 import { BsonList } from '../../src/bson/reader.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp } from '../support/app.js'
+import { getRequest, LAST, send } from '../support/sockets.js'
 import { A } from '../support/tenants.js'
 
 t.test(
@@ -46,6 +47,24 @@ t.test(
     t.match(slow.text(), /^HTTP\/1.1 200 .*"data":\[\]/s)
   },
 )
+
+t.test('no connection is reset when it stops listening, however many are opened', async (t) => {
+  const { app, keyOf } = await testApp(t)
+  const request = getRequest('/v1/me', { ...LAST, authorization: `Bearer ${await keyOf(A)}` })
+  const port = await listen(app)
+  let served = 0
+  const callUntilRefused = async (): Promise<string> => {
+    for (;;) {
+      const received = await send(port, request).catch(({ code }) => code)
+      if (!/^HTTP\/1.1 200 /.test(received)) return received
+      served += 1
+    }
+  }
+  const callers = Array.from({ length: 20 }, callUntilRefused)
+  while (served < 100) await new Promise((resolve) => setTimeout(resolve, 5))
+  await app.close()
+  t.same(new Set(await Promise.all(callers)), new Set(['ECONNREFUSED']))
+})
 
 t.test('what waits for something is told that the service closes while its connection is still open', async (t) => {
   const { app } = await testApp(t)

@@ -92,6 +92,47 @@ t.test('a request whose caller has left is aborted, and keeps its place until it
   while (!(await running()).endsWith(' 0')) await setImmediate()
 })
 
+t.test('what waits, runs and is not read is counted while it does', async (t) => {
+  const inner = embeddedStore()
+  let held: Promise<void> | undefined
+  const aggregate: typeof inner.aggregate = async (...args) => {
+    await held
+    return inner.aggregate(...args)
+  }
+  const { app, get, keyOf, store, lines } = await service(t, { ...inner, aggregate })
+  const port = await listen(app)
+  const authorization = `Bearer ${await keyOf(A)}`
+  const ask = async (path: string) => {
+    const socket = await neverRead(port, getRequest(path, { authorization }))
+    t.teardown(() => socket.destroy())
+  }
+  const until = async (line: RegExp) => {
+    while (!line.test((await lines('field_data')).join('\n'))) await setTimeout(5)
+    t.pass(String(line))
+  }
+  let whenArrived: Promise<string[]> | undefined
+  app.server.once('request', () => {
+    whenArrived = lines('field_data_entrance_waiting ')
+  })
+  const { nextCursor } = (await get('/v1/sync/forms', A)).json()._metadata
+  await ask(`/v1/sync/forms?wait=60&cursor=${nextCursor}`)
+  await until(/^field_data_feed_waiting 1$/m)
+  t.same(await whenArrived, ['field_data_entrance_waiting 1'], 'it has arrived, and not begun')
+
+  const [form] = await inner.dangerouslyFindAll('forms', { organisation: A }, 1)
+  const forms = Array.from({ length: 50 }, (_, n) => ({ ...form, _id: `large${n}`, name: 'x'.repeat(400_000) }))
+  await store.insert('forms', forms as never)
+  await ask('/v1/forms?perPage=50')
+  await until(/^field_data_response_memory_bytes [1-9]\d+$/m)
+
+  let release = () => {}
+  held = new Promise((resolve) => (release = resolve))
+  await ask('/v1/exports/entries.csv')
+  await until(/^field_data_exports_running 1$/m)
+  release()
+  await until(/^field_data_exports_running 0$/m)
+})
+
 t.test('refused keys, kept totals and exports are counted', async (t) => {
   const count = async () => {
     await setTimeout(100)

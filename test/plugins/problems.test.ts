@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.js'
 import { ResponseTooLarge } from '../../src/bson/reader.js'
-import { problems } from '../../src/http/problems.js'
+import { problems, retryLater } from '../../src/http/problems.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { listen, testApp, testConfig } from '../support/app.js'
@@ -74,6 +74,11 @@ t.test('an unknown path is 404, and a method that a path does not allow is 405',
     }
     isProblem(t, await app.inject({ method, url: '/v1/entries?x=%' }), 'bad_request')
   }
+})
+
+t.test('callers who are to come again later do not all come at the same time', async (t) => {
+  const seconds = new Set(Array.from({ length: 200 }, () => retryLater()['retry-after']))
+  t.same([...seconds].sort(), ['1', '2', '3', '4', '5'])
 })
 
 t.test('every route only reads', async (t) => {

@@ -55,7 +55,7 @@ t.test('a running service prints every metric with its labels, and no other', as
 /** The metrics in an expression of Prometheus: what is no label, function, duration or keyword. */
 const metricsIn = (expression: string): string[] =>
   expression
-    .replace(/\{[^}]*\}|\[[^\]]*\]|\bor\b|\b(by|on|without|ignoring)\s*\([^)]*\)/g, '')
+    .replace(/\{[^}]*\}|\[[^\]]*\]|\b(or|unless)\b|\b(by|on|without|ignoring)\s*\([^)]*\)/g, '')
     .replace(/\b[a-z_]+(?=\s*\()/g, '')
     .match(/[a-z_]\w*/g) ?? []
 

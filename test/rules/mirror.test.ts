@@ -11,7 +11,6 @@ import { eachResource } from '../support/resources.js'
 const COVERED_ELSEWHERE: Record<string, string> = {
   'schemas/': 'rules/schemas and service/contract',
   'seed/': 'seed/index, since the parts of a data set depend on each other',
-  'src/app': 'every test that builds the application',
   'src/config/open-mongo': 'server and cli, which start processes with a database',
   'src/exports/encoder': 'routes/exports',
   'src/exports/file': 'routes/exports and commands/export',

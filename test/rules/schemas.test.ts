@@ -12,6 +12,7 @@ import {
   isHidden,
   joined,
   literals,
+  personal,
   refTo,
   select,
   several,
@@ -76,11 +77,25 @@ t.test('Who somebody is and where something is are marked as such, wherever a re
     }
   }
   t.same([...found].sort(), Object.keys(kinds).sort())
+  // A new field of somebody is either marked, or stands here.
+  const others = ['id', 'role', 'status', 'createdAt', 'updatedAt', 'lastLogin']
+  for (const name of ['Agent', 'User']) {
+    const shown = Object.entries<TSchema>(namedSchemas.get(name)?.properties).filter(
+      ([, each]) => !isHidden(each, hideable),
+    )
+    for (const [field] of shown) t.ok(others.includes(field), `${name}.${field}`)
+  }
   const seen = viewOf(['places', 'personal'])
   t.equal(seen, viewOf(['personal', 'places']), 'all keys without the same share a view')
   for (const [name, schema] of [...seen.named(), ...seen.named('list')]) {
     for (const [path, property] of properties(schema, name)) t.notOk(isHidden(property, hideable), path)
   }
+  const inner = Type.Object({ a: Type.String(), b: personal(Type.String()) })
+  const left = { properties: { a: { type: 'string' } }, required: ['a'] }
+  t.strictSame(JSON.parse(JSON.stringify(seen.shown(Type.Array(Type.Union([inner, Type.Null()]))))), {
+    type: 'array',
+    items: { anyOf: [{ type: 'object', ...left }, { type: 'null' }] },
+  })
 })
 
 t.test('The schema helpers keep validation and documentation in step', async (t) => {
