@@ -43,8 +43,7 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
             const { key, document } = await keys.issueStored({ organisation, name, expiresAt, without, issuedBy: by })
             const keyId = document._id
             printResult(out, json, { ...rowOf({ document }), key }, [key])
-            // Not on stdout, so that a script can take the key from there.
-            if (!json) print(err, `Keep it now: it is not shown again. Its id is ${keyId}.`)
+            if (!json) print(err, ...aboutNew(document))
             printAudit(err, 'keys issue', by, { keyId, organisation })
           }),
         ),
@@ -82,8 +81,7 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
             const { _id: keyId, organisation } = document
             printResult(out, json, { ...rowOf({ document }), key, rotated: { keyId: oldId, expiresAt: end } }, [key])
             if (!json) {
-              print(err, `Keep it now: it is not shown again. Its id is ${keyId}.`)
-              print(err, `The old key ${oldId} works until ${end.toISOString()}.`)
+              print(err, ...aboutNew(document), `The old key ${oldId} works until ${end.toISOString()}.`)
             }
             printAudit(err, 'keys rotate', by, { keyId, organisation, rotated: oldId })
           }),
@@ -112,6 +110,12 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
           }),
         ),
     )
+
+/** What to know of a key that is shown. Not on stdout, so that a script can take the key from there. */
+const aboutNew = ({ _id, expiresAt }: ApiKeyDocument): string[] => [
+  `Keep it now: it is not shown again. Its id is ${_id}.`,
+  ...(expiresAt ? [`It works until ${expiresAt.toISOString()}.`] : []),
+]
 
 /** The id of a key, as `keyIdForms` says it. The secret of a whole key must not appear in the output. */
 const idIn = (key: string): string => keyIdOf(key) ?? redacted(key.replace(/^fda_(?=[0-9A-Za-z]{12}$)/, ''))

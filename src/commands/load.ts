@@ -98,7 +98,8 @@ export const loadCommand: MakeCommand = ({ out, err, onStore }) =>
     .action((file, { collection, organisation, upsert, delete: remove, strict: isStrict, json = false }) =>
       onStore(async (store) => {
         const target = { mode: upsert ? 'upsert' : remove ? 'delete' : 'insert', collection, organisation } as const
-        await requireOrganisation(store, organisation)
+        const { removingSince } = await requireOrganisation(store, organisation)
+        if (removingSince) throw new CommandError(`Organisation ${organisation} is being removed`)
         const { schema } = collections[collection]
         const { _id, organisation: owner } = schema.properties
         const lines = () =>
@@ -108,7 +109,8 @@ export const loadCommand: MakeCommand = ({ out, err, onStore }) =>
           throw new CommandError(`${file} cannot be read: ${error.message}`)
         }
         // The file is read twice, which a pipe does not allow.
-        if (!(await stat(file).catch(failUnreadable)).isFile()) throw new CommandError(`${file} is not a regular file`)
+        if (!(await stat(file).catch(failUnreadable)).isFile())
+          throw new CommandError(`${file} is not a regular file: it is read twice`)
         const checked = await check(store, target, lines()).catch(failUnreadable)
         const { count, done, unstamped, errors, missing } = checked
         if (count === 0) throw new CommandError(`${file} has no lines`)

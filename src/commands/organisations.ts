@@ -114,18 +114,22 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
             if (!yes) {
               // What is left of an organisation that is gone has no name.
               const name = visible(String(cellOf(organisation?.name) ?? id))
-              const answer = await ask({ input, err }, `Type ${name} to remove all of it: `)
+              const answer = await ask({ input, out, err }, `Type ${name} to remove all of it: `)
               if (answer !== name) throw new CommandError('That is another name: nothing was removed')
             }
             // From here on it gets no key: a command looks for this mark after it has stored one, and shows none that it finds
             // too late. So those that are listed after the mark are all that anybody has.
+            const since = organisation?.removingSince ?? new Date()
             const isSame = { createdAt: organisation?.createdAt ?? null }
-            if (organisation && !(await store.update('organisations', id, { removingSince: new Date() }, isSame))) {
+            if (organisation && !(await store.update('organisations', id, { removingSince: since }, isSame))) {
               throw new CommandError(`Organisation ${id} was removed meanwhile: nothing of it was deleted`)
             }
             const { all, working } = await keysIn(store, id)
             const keys = keysOf(store, () => {})
-            for (const { _id } of working) await keys.revoke(_id, by)
+            for (const { _id: keyId } of working) {
+              await keys.revoke(keyId, by)
+              printAudit(err, 'keys revoke', by, { keyId, organisation: id })
+            }
             // A caller must not read what is left meanwhile: it would take an organisation for empty, and empty its copy.
             const leftMs = working.length > 0 ? REVOKED_MS : msUntilRefused(all)
             if (leftMs > 0) {
@@ -144,9 +148,7 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
               ...Object.entries(deleted).map(([name, count]) => `Deleted ${count} records and tombstones from ${name}`),
               `Removed organisation ${id}`,
             ])
-            // A run that was interrupted has no such line, so that of the last one names all keys.
-            const keyIds = all.map(({ _id }) => _id)
-            printAudit(err, 'organisations remove', by, { organisation: id, deleted, keyIds })
+            printAudit(err, 'organisations remove', by, { organisation: id, deleted })
           }),
         ),
     )

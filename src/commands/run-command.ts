@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { Command, CommanderError, type CommandUnknownOpts, InvalidArgumentError } from '@commander-js/extra-typings'
 import { ConfigError } from '../config/config.js'
-import { ORGANISATION_ID } from '../documents/collections.js'
+import { ORGANISATION_ID, type OrganisationDocument } from '../documents/collections.js'
 import { redacted } from '../keys/format.js'
 import { NotIssued } from '../keys/keys.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../store/store.js'
@@ -26,7 +26,7 @@ export interface Session extends Terminal {
 export interface Terminal {
   /** What ask() reads. */
   readonly input: () => NodeJS.ReadableStream & { readonly isTTY?: boolean }
-  readonly out: NodeJS.WritableStream
+  readonly out: NodeJS.WritableStream & { readonly isTTY?: boolean }
   readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean }
 }
 
@@ -59,11 +59,12 @@ export const printResult = (out: Terminal['out'], json: boolean, value: unknown,
 export const printAudit = (err: Terminal['err'], action: string, by: string | undefined, details: object) =>
   print(err, JSON.stringify({ level: 30, time: Date.now(), msg: 'audit', action, by, ...details }))
 
-/** Asks for a line on the terminal. Fails if there is none, or if the answer does not come. */
-export const ask = async ({ input, err }: Pick<Terminal, 'input' | 'err'>, question: string): Promise<string> => {
+/** Asks for a line on the terminal, also if `err` is kept elsewhere. Fails if there is none, or if the answer does not come. */
+export const ask = async ({ input, out, err }: Terminal, question: string): Promise<string> => {
   const stream = input()
-  if (!stream.isTTY || !err.isTTY) throw new CommandError('There is no terminal to ask on: use --yes')
-  const lines = createInterface({ input: stream, output: err, terminal: false })
+  const output = [err, out].find(({ isTTY }) => isTTY)
+  if (!stream.isTTY || output === undefined) throw new CommandError('There is no terminal to ask on: use --yes')
+  const lines = createInterface({ input: stream, output, terminal: false })
   return new Promise<string>((resolve, reject) => {
     lines.once('close', () => reject(new CommandError('There was no answer')))
     lines.question(visible(question), resolve)
@@ -200,8 +201,9 @@ export const nameOf = (name: string): string => {
 export const BY = ['--by <NAME>', 'who does it, for the audit line', nameOf] as const
 
 /** Fails unless the organisation exists: a mistyped id would otherwise get keys or records that nobody can find. */
-export const requireOrganisation = async (store: Store, organisation: string): Promise<void> => {
-  if ((await store.dangerouslyFind('organisations', organisation)) !== undefined) return
+export const requireOrganisation = async (store: Store, organisation: string): Promise<OrganisationDocument> => {
+  const found = await store.dangerouslyFind('organisations', organisation)
+  if (found !== undefined) return found
   throw new CommandError(`Organisation ${organisation} does not exist`, [
     `Add it with: npx ${PROGRAM} organisations add --id ${organisation} --name NAME`,
     `List those that exist with: npx ${PROGRAM} organisations list`,

@@ -20,7 +20,7 @@ export const problems = {
   },
   unauthorized: {
     status: 401,
-    when: 'The API key, as a bearer token or as the password of HTTP Basic, is missing, malformed, unknown, expired or revoked',
+    when: 'The API key, as a bearer token or as the password of HTTP Basic, is missing, malformed, unknown, expired or revoked, or its organisation is gone',
   },
   not_found: { status: 404, when: 'The organisation has no record with this id' },
   route_not_found: { status: 404, when: 'The path does not exist' },

@@ -218,7 +218,7 @@ export const keysOf = (
      * has. For the same reason the new key is stored first: no old key ends early without a successor.
      * @param lifetimeMs how long the new key lives; by default as long as the old one was to
      * @returns the new key with what is stored of it, and when the old one ends
-     * @throws NotIssued if the old key was rotated or revoked meanwhile
+     * @throws NotIssued if the old key was rotated or revoked meanwhile, or if the new one would end first
      */
     async rotate(
       { _id, organisation, name, createdAt, expiresAt, without }: ApiKeyDocument,
@@ -229,9 +229,13 @@ export const keysOf = (
       }: { overlapMs: number; lifetimeMs?: number | undefined; issuedBy?: string | undefined },
     ): Promise<Issued & { end: Date }> {
       const newEnd = lifetimeMs === undefined ? undefined : new Date(now() + lifetimeMs)
+      const end = new Date(Math.min(now() + overlapMs, expiresAt?.getTime() ?? Infinity))
+      if (newEnd && newEnd < end) {
+        const ends = `${newEnd.toISOString()}, before the old one at ${end.toISOString()}`
+        throw new NotIssued(`The new key would end at ${ends}: it needs more time, or the old one less overlap`)
+      }
       const issued = await issueStored({ organisation, name, expiresAt: newEnd, issuedBy, without })
       const successor = issued.document._id
-      const end = new Date(Math.min(now() + overlapMs, expiresAt?.getTime() ?? Infinity))
       const isFree = { successor: null, revokedAt: null }
       if (await store.update('apiKeys', _id, { expiresAt: end, successor }, isFree)) return { ...issued, end }
       await withdraw(successor)

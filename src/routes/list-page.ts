@@ -121,12 +121,12 @@ export interface ListTokens {
 }
 
 /**
- * The tokens of a list. Each is bound to the organisation, the operation, all filters and the order.
+ * The tokens of a list. Each is bound to the organisation, the operation, all filters and the order, and what the key sees.
  * @throws the problem `invalid_cursor` if the request has a token that is not of this list
  */
-export const tokensOf = ({ organisation }: Scope, operationId: string, listing: Listing): ListTokens => {
+export const tokensOf = ({ organisation, without = [] }: Scope, operationId: string, listing: Listing): ListTokens => {
   const { page, perPage, total, fields, expand, embed, answers, unreadable, cursor, after, ...list } = listing
-  const binding = (parameter: string) => [organisation, operationId, parameter, Object.entries(list).sort()]
+  const binding = (parameter: string) => [organisation, operationId, parameter, Object.entries(list).sort(), ...without]
   const decode = (parameter: string, token: string): Start => {
     const start = fromPayload(decodeToken(parameter, binding(parameter), token))
     if (start === undefined) throw invalidCursor(parameter)

@@ -101,6 +101,16 @@ t.test('a key is rotated: both work for a while, and the new one lives as long a
   t.equal(Date.parse(early.rotated.expiresAt), before + 60_000, 'an old key that ends before still does')
   t.ok(Math.abs(Date.parse(early.expiresAt) - before - 2 * DAY) < 60_000, '2 days')
 
+  const tooShort = await issue()
+  const { code, output: reason } = await keys('rotate', tooShort.keyId, '--expires-in', '1m')
+  t.equal(code, 1)
+  t.match(reason, /^The new key would end at \S+Z, before the old one at \S+Z: it needs more time, or the old one less/)
+  t.match(await verify(tooShort.key), { expiresAt: undefined })
+  t.match(
+    (await keys('rotate', tooShort.keyId, '--expires-in', '2d')).output,
+    /\. Its id is \w+\.\nIt works until \S+Z\.\n/,
+  )
+
   const endless = await issue()
   const { output, stdout: secret } = await keys('rotate', endless.keyId, '--overlap', '30m')
   t.match(secret, /^fda_\w+\n$/, 'a script can take the key')

@@ -131,8 +131,10 @@ t.test('a file that cannot be read or has no lines is an error', async (t) => {
   const { load, store } = await prepareLoad(t)
   const from = (file: string) => tryCommand(loadCommand, store, [file, ...intoEntries])
   t.match(await from('nowhere.ndjson'), { code: 1, output: 'nowhere.ndjson cannot be read: ENOENT' })
-  t.match(await from(t.testdir({})), { code: 1, output: 'is not a regular file' })
+  t.match(await from(t.testdir({})), { code: 1, output: 'is not a regular file: it is read twice' })
   t.match(await load('\n \n', ...intoEntries), { code: 1, output: 'has no lines' })
+  await store.update('organisations', organisation, { removingSince: new Date() })
+  t.match(await load('{}', ...intoEntries), { code: 1, output: `Organisation ${organisation} is being removed\n` })
 })
 
 t.test('an error of the database is not taken for an error of the file', async (t) => {

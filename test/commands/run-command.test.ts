@@ -1,7 +1,8 @@
 // What all commands share: arguments, output and exit codes.
-import { PassThrough, Writable } from 'node:stream'
+import { PassThrough, Readable, Writable } from 'node:stream'
 import t from 'tap'
 import {
+  ask,
   CommandError,
   type MakeCommand,
   newCommand,
@@ -81,6 +82,22 @@ t.test('no error message contains control characters', async (t) => {
     const { output } = await failing(error)
     t.match(output, '\\u001bx')
     t.notMatch(output, '\u001b')
+  }
+})
+
+t.test('a question is asked where somebody sees it, or not at all', async (t) => {
+  const stream = (isTTY: boolean) => Object.assign(new PassThrough(), { isTTY })
+  for (const [isErr, isOut] of [
+    [true, false],
+    [false, true],
+    [false, false],
+  ] as const) {
+    const [err, out] = [stream(isErr), stream(isOut)]
+    const input = () => Object.assign(Readable.from(['Ana\n']), { isTTY: true })
+    const answer = ask({ input, out, err }, 'Who? ')
+    if (!isErr && !isOut) await t.rejects(answer, { message: 'There is no terminal to ask on: use --yes' })
+    else t.equal(await answer, 'Ana')
+    t.same([String(err.read() ?? ''), String(out.read() ?? '')], [isErr ? 'Who? ' : '', isOut ? 'Who? ' : ''])
   }
 })
 
