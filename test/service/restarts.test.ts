@@ -171,6 +171,6 @@ t.test('restarts', options, async (t) => {
     t.comment(`${RESTARTS} restarts without a proxy: ${began.length} requests, ${failuresOf(began).length} failed;
     ${others.length} other connections failed: ${countsOf(others.map(({ error }) => String(error)))}`)
     noneHasFailed(t, began)
-    t.ok(others.length < RESTARTS / 2, 'hardly any connection is reset')
+    t.ok(others.length <= 1 + RESTARTS / 2, 'few connections are reset')
   })
 })
