@@ -16,8 +16,8 @@ const ENTRIES = 10_000
 /** More keys than one, since a key has few large pages at once. */
 const KEYS = 4
 const SETTLE_MS = 1000
-/** Between two kills, so that a retry has the time to end. */
-const BETWEEN_KILLS_MS = 2000
+/** Between two kills: longer than a feed waits, so that a retry has the time to end. */
+const BETWEEN_KILLS_MS = 6000
 
 const isSkipped = server === undefined || isWithoutProxy || !RESTARTS
 const options = {
