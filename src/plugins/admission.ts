@@ -8,7 +8,6 @@ import { LRUCache } from 'lru-cache'
 import { callerGone, cutOff, whenOver } from '../http/caller.js'
 import { lateRequests } from '../http/entrance.js'
 import { problem, retryLater } from '../http/problems.js'
-import { waitingForLoop } from '../http/server.js'
 import { Budget } from '../limits/budget.js'
 import { FairQueue, type Leave, partOf } from '../limits/fair-queue.js'
 import { Overloaded } from '../limits/overloaded.js'
@@ -74,9 +73,8 @@ const MIN_BYTES_PER_MS = 128
 /** The time to read is rounded up to this, so that most responses share a timer of Node. */
 const READING_STEP_MS = 1000
 
-/** How many responses are written in one turn of the event loop, and how many while more requests than this wait for it. */
-const WRITTEN_PER_TURN = { usually: 2, busy: 1 }
-const BUSY_WAITING = 20
+/** How many responses are written in one turn of the event loop. */
+const WRITTEN_PER_TURN = 2
 
 const REFUSAL = 'Too many requests with this key are running, or too many of its responses have not been read yet'
 
@@ -91,7 +89,7 @@ class Limits {
   readonly digests: FairQueue
   readonly counts: FairQueue
   readonly parquetFiles: FairQueue
-  readonly turns: Turns
+  readonly turns = new Turns(WRITTEN_PER_TURN)
   /** The keys with operations of theirs. */
   readonly expectedLarge = new LRUCache<string, true>({ max: EXPECTED_LARGE, ttl: EXPECTED_LARGE_MS })
   #lastKey: string | undefined
@@ -102,10 +100,8 @@ class Limits {
     capacity: number,
     waitMs: number,
     readonly waitBetweenMs: number,
-    isBusy: () => boolean,
     metrics?: Metrics,
   ) {
-    this.turns = new Turns(() => (isBusy() ? WRITTEN_PER_TURN.busy : WRITTEN_PER_TURN.usually))
     const queue = (name: QueueName, atOnce: number, atOncePerKey: () => number) => {
       const onWaited = metrics && ((ms: number) => metrics.record('field_data.queue.wait', ms / 1000, { queue: name }))
       return new FairQueue({ atOnce, atOncePerKey, waitMs, refusal: REFUSAL, onWaited })
@@ -340,8 +336,7 @@ export const admissionPlugin = fp(
       minBytesPerMs = MIN_BYTES_PER_MS,
     }: Options,
   ) => {
-    const isBusy = () => waitingForLoop(app.server) > BUSY_WAITING
-    const limits = new Limits(memory, capacity, waitMs, waitBetweenMs, isBusy, app.metrics)
+    const limits = new Limits(memory, capacity, waitMs, waitBetweenMs, app.metrics)
     app.decorateRequest('share')
 
     /** Cuts a response off if the caller takes too long to read so many bytes of it. */
