@@ -1,6 +1,6 @@
 // Where requests wait for the event loop: a few begin in each turn, and none while connections arrive. So the turns stay
 // short however many callers there are. Callers with different credentials take turns. Urgent requests, such as health
-// checks, begin at once, a few in each turn.
+// checks, have a line of their own, and begin while connections arrive too.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
 /**
@@ -46,7 +46,6 @@ export class Entrance {
   readonly #waiting = new Map<string, Waiting[]>()
   readonly #late: ServerResponse[] = []
   readonly #urgent: ServerResponse[] = []
-  #urgentBegun = 0
   #isLooking = false
   readonly #options: Options
 
@@ -69,20 +68,12 @@ export class Entrance {
     const { urgentPath, refusingPath = '' } = this.#options
     const since = performance.now()
     const others = this.#waiting.get(authorization)
-    if (urgentPath !== undefined && url.startsWith(urgentPath)) this.#enterUrgent(response)
+    if (urgentPath !== undefined && url.startsWith(urgentPath)) this.#urgent.push(response)
     else if (others === undefined) this.#waiting.set(authorization, [{ response, since }])
     else if (url.startsWith(refusingPath) && this.#isLate(others, since)) this.#late.push(response)
     else others.push({ response, since })
     if (!this.#isLooking) setImmediate(this.#next)
     this.#isLooking = true
-  }
-
-  #enterUrgent(response: ServerResponse): void {
-    if (this.#urgentBegun === URGENT_PER_TURN) this.#urgent.push(response)
-    else {
-      this.#urgentBegun += 1
-      this.#begin(response)
-    }
   }
 
   #begin(response: ServerResponse): void {
@@ -106,16 +97,14 @@ export class Entrance {
   }
 
   readonly #next = (): void => {
-    const urgent = this.#urgent.splice(0, URGENT_PER_TURN)
-    this.#urgentBegun = urgent.length
-    for (const response of urgent) this.#begin(response)
+    for (const response of this.#urgent.splice(0, URGENT_PER_TURN)) this.#begin(response)
     if (this.#isHeld || (this.isBusy && this.#busyTurns < MOST_TURNS)) this.#busyTurns += 1
     else {
       this.#busyTurns = 0
       this.#beginSome()
     }
     this.isBusy = false
-    this.#isLooking = this.#waiting.size + this.#late.length + this.#urgentBegun > 0
+    this.#isLooking = this.#waiting.size + this.#late.length + this.#urgent.length > 0
     if (this.#isLooking) setImmediate(this.#next)
   }
 
