@@ -1,5 +1,5 @@
 // Restarts under load. Behind HAProxy one of two instances at a time is told to stop, or killed, and started again; then one
-// without a proxy is told to stop. RESTARTS says how often each. With the delay of docs/scaling.md a stop takes seven seconds.
+// without a proxy is told to stop. RESTARTS says how often each. With the delay of docs/scaling.md a stop takes eight seconds.
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
