@@ -29,7 +29,8 @@ interface Waiting {
 /** Requests that are to be refused, because more arrive with their credentials than the process can handle. */
 export const lateRequests = new WeakSet<IncomingMessage>()
 
-interface Options {
+/** Which requests begin before others, and which may be refused. */
+export interface EntranceOptions {
   /** Requests for a path that begins with this are urgent; by default none is. */
   urgentPath?: string | undefined
   /** Only requests for a path that begins with this may be late; by default all may. */
@@ -47,13 +48,17 @@ export class Entrance {
   readonly #late: ServerResponse[] = []
   readonly #urgent: ServerResponse[] = []
   #isLooking = false
-  readonly #options: Options
+  readonly #urgentPath: string | undefined
+  readonly #refusingPath: string
+  readonly #lateMs: number
 
   constructor(
     readonly listener: RequestListener,
-    options: Options = {},
+    { urgentPath, refusingPath = '', lateMs = LATE_MS }: EntranceOptions = {},
   ) {
-    this.#options = options
+    this.#urgentPath = urgentPath
+    this.#refusingPath = refusingPath
+    this.#lateMs = lateMs
   }
 
   /** How many requests wait. */
@@ -65,12 +70,11 @@ export class Entrance {
   enter(response: ServerResponse): void {
     const { headers, url = '' } = response.req
     const { authorization = '' } = headers
-    const { urgentPath, refusingPath = '' } = this.#options
     const since = performance.now()
     const others = this.#waiting.get(authorization)
-    if (urgentPath !== undefined && url.startsWith(urgentPath)) this.#urgent.push(response)
+    if (this.#urgentPath !== undefined && url.startsWith(this.#urgentPath)) this.#urgent.push(response)
     else if (others === undefined) this.#waiting.set(authorization, [{ response, since }])
-    else if (url.startsWith(refusingPath) && this.#isLate(others, since)) this.#late.push(response)
+    else if (url.startsWith(this.#refusingPath) && this.#isLate(others, since)) this.#late.push(response)
     else others.push({ response, since })
     if (!this.#isLooking) setImmediate(this.#next)
     this.#isLooking = true
@@ -92,8 +96,7 @@ export class Entrance {
   }
 
   #isLate(others: readonly Waiting[], now: number): boolean {
-    const { lateMs = LATE_MS } = this.#options
-    return !this.#isHeld && others.length > LATE_BEHIND && now - (others[0] as Waiting).since >= lateMs
+    return !this.#isHeld && others.length > LATE_BEHIND && now - (others[0] as Waiting).since >= this.#lateMs
   }
 
   readonly #next = (): void => {

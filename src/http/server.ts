@@ -5,7 +5,7 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { Server as Listener, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Entrance } from './entrance.js'
+import { Entrance, type EntranceOptions } from './entrance.js'
 
 /** A connection on which nothing moves for this long is closed: no request arrives, or the caller does not read. */
 const IDLE_MS = 10_000
@@ -37,10 +37,7 @@ interface Connection {
 const connections = new WeakMap<Socket, Connection>()
 const entrances = new WeakMap<Server, Entrance>()
 
-interface Options {
-  /** Those of the entrance: which requests begin before others, and which may be refused for being late. */
-  urgentPath?: string
-  refusingPath?: string
+interface Options extends EntranceOptions {
   /** Connections beyond this number are closed as soon as they are opened. */
   maxConnections: number
   idleMs?: number
@@ -52,9 +49,9 @@ export const waitingForLoop = (server: Server): number => entrances.get(server)?
 /** @param listener handles a request */
 export const httpServer = (
   listener: RequestListener,
-  { urgentPath, refusingPath, maxConnections, idleMs = IDLE_MS }: Options,
+  { maxConnections, idleMs = IDLE_MS, ...ofEntrance }: Options,
 ): Server => {
-  const entrance = new Entrance(listener, { urgentPath, refusingPath })
+  const entrance = new Entrance(listener, ofEntrance)
   const server = createServer(
     {
       // HTTP/1.0 requests need no Host header. For HTTP/1.1 the request checks respond with a problem.
