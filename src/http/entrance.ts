@@ -1,6 +1,6 @@
-// Where requests wait for the event loop: a few begin in each turn, and none while connections arrive. So the turns stay
-// short however many callers there are. Callers with different credentials take turns. Urgent requests, such as health
-// checks, have a line of their own, and begin while connections arrive too.
+// Where requests wait for the event loop: a few begin in each turn, and none in a turn that is for connections. So the turns
+// stay short however many callers there are. Callers with different credentials take turns. Urgent requests, such as health
+// checks, have a line of their own, and begin in every turn.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
 /**
@@ -8,8 +8,11 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
  * few turns beside a busy database refused too few, and the others waited in the proxy.
  */
 const BEGIN_PER_TURN = 10
-/** For how many turns in a row no request begins because connections arrive. */
-const MOST_TURNS = 64
+/**
+ * Node takes over one connection in each turn. While they arrive, the turns are for them alone, but never for longer than this
+ * in a row, in milliseconds: whoever opens connections without end must not stop the others.
+ */
+const CONNECTIONS_MS = 25
 /**
  * While the first request with some credentials has waited for longer, and so many wait behind it, those that come after them
  * are late. The number keeps callers with few requests from paying for one long turn.
@@ -36,13 +39,16 @@ export interface EntranceOptions {
   /** Only requests for a path that begins with this may be late; by default all may. */
   refusingPath?: string | undefined
   lateMs?: number
+  connectionsMs?: number
 }
 
 export class Entrance {
-  /** Whether a connection has arrived in this turn. */
-  isBusy = false
+  /** Whether this turn is for connections that arrive: nothing else begins in it that can wait. */
+  isForConnections = false
+  #hasArrived = false
+  /** The last turn that was not for connections. */
+  #openAt = Number.NEGATIVE_INFINITY
   #isHeld = false
-  #busyTurns = 0
   /** The credentials whose requests wait, in the order of their turns. Who makes some up only shares with more others. */
   readonly #waiting = new Map<string, Waiting[]>()
   readonly #late: ServerResponse[] = []
@@ -51,14 +57,16 @@ export class Entrance {
   readonly #urgentPath: string | undefined
   readonly #refusingPath: string
   readonly #lateMs: number
+  readonly #connectionsMs: number
 
   constructor(
     readonly listener: RequestListener,
-    { urgentPath, refusingPath = '', lateMs = LATE_MS }: EntranceOptions = {},
+    { urgentPath, refusingPath = '', lateMs = LATE_MS, connectionsMs = CONNECTIONS_MS }: EntranceOptions = {},
   ) {
     this.#urgentPath = urgentPath
     this.#refusingPath = refusingPath
     this.#lateMs = lateMs
+    this.#connectionsMs = connectionsMs
   }
 
   /** How many requests wait. */
@@ -76,6 +84,15 @@ export class Entrance {
     else if (others === undefined) this.#waiting.set(authorization, [{ response, since }])
     else if (url.startsWith(this.#refusingPath) && this.#isLate(others, since)) this.#late.push(response)
     else others.push({ response, since })
+    this.#look()
+  }
+
+  connectionArrived(): void {
+    this.#hasArrived = true
+    this.#look()
+  }
+
+  #look(): void {
     if (!this.#isLooking) setImmediate(this.#next)
     this.#isLooking = true
   }
@@ -100,15 +117,15 @@ export class Entrance {
   }
 
   readonly #next = (): void => {
+    const now = performance.now()
+    this.isForConnections = this.#hasArrived && now - this.#openAt < this.#connectionsMs
+    if (!this.isForConnections) this.#openAt = now
     for (const response of this.#urgent.splice(0, URGENT_PER_TURN)) this.#begin(response)
-    if (this.#isHeld || (this.isBusy && this.#busyTurns < MOST_TURNS)) this.#busyTurns += 1
-    else {
-      this.#busyTurns = 0
-      this.#beginSome()
-    }
-    this.isBusy = false
-    this.#isLooking = this.#waiting.size + this.#late.length + this.#urgent.length > 0
-    if (this.#isLooking) setImmediate(this.#next)
+    if (!this.#isHeld && !this.isForConnections) this.#beginSome()
+    this.#isLooking = false
+    // One more turn tells whether further connections arrive.
+    if (this.#hasArrived || this.#waiting.size + this.#late.length + this.#urgent.length > 0) this.#look()
+    this.#hasArrived = false
   }
 
   #beginSome(): void {

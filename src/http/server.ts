@@ -43,6 +43,9 @@ interface Options extends EntranceOptions {
   idleMs?: number
 }
 
+/** Whether this turn of the event loop is for connections that arrive, so that nothing else should begin in it. */
+export const isForConnections = (server: Server): boolean => entrances.get(server)?.isForConnections ?? false
+
 /** How many requests of a server wait for the event loop. */
 export const waitingForLoop = (server: Server): number => entrances.get(server)?.waiting ?? 0
 
@@ -69,7 +72,7 @@ export const httpServer = (
   server.maxHeadersCount = 0
   // At the limit, connections without a request are closed to make room for new callers.
   server.on('connection', () => {
-    entrance.isBusy = true
+    entrance.connectionArrived()
     server.getConnections((_error, count) => {
       if (count >= maxConnections) server.closeIdleConnections()
     })

@@ -3,22 +3,29 @@
 
 export class Turns {
   #passed = 0
+  #isLooking = false
   readonly #waiting: (() => void)[] = []
 
-  constructor(readonly perTurn: number) {}
+  /** @param isHeld says whether nothing may pass in this turn */
+  constructor(
+    readonly perTurn: number,
+    readonly isHeld: () => boolean,
+  ) {}
 
   /** Resolves in the first turn that has room. Undefined if this one has. */
   pass(): Promise<void> | undefined {
-    if (this.#passed === this.perTurn) return new Promise((resolve) => this.#waiting.push(resolve))
-    if (this.#passed === 0) setImmediate(this.#next)
+    if (!this.#isLooking) setImmediate(this.#next)
+    this.#isLooking = true
+    if (this.#passed === this.perTurn || this.isHeld()) return new Promise((resolve) => this.#waiting.push(resolve))
     this.#passed += 1
     return undefined
   }
 
   readonly #next = (): void => {
-    const begun = this.#waiting.splice(0, this.perTurn)
+    const begun = this.#waiting.splice(0, this.isHeld() ? 0 : this.perTurn)
     this.#passed = begun.length
-    if (begun.length > 0) setImmediate(this.#next)
+    this.#isLooking = begun.length + this.#waiting.length > 0
+    if (this.#isLooking) setImmediate(this.#next)
     for (const resolve of begun) resolve()
   }
 }

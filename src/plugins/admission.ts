@@ -8,11 +8,11 @@ import { LRUCache } from 'lru-cache'
 import { callerGone, cutOff, whenOver } from '../http/caller.js'
 import { lateRequests } from '../http/entrance.js'
 import { problem, retryLater } from '../http/problems.js'
+import { isForConnections } from '../http/server.js'
 import { Budget } from '../limits/budget.js'
 import { FairQueue, type Leave, partOf } from '../limits/fair-queue.js'
 import { Overloaded } from '../limits/overloaded.js'
 import { Turns } from '../limits/turns.js'
-import type { Metrics } from '../metrics/catalogue.js'
 import { type Reading, StoreUnavailable } from '../store/store.js'
 
 declare module 'fastify' {
@@ -73,7 +73,7 @@ const MIN_BYTES_PER_MS = 128
 /** The time to read is rounded up to this, so that most responses share a timer of Node. */
 const READING_STEP_MS = 1000
 
-/** How many responses are written in one turn of the event loop. */
+/** How many responses are written in one turn of the event loop that is not for connections. */
 const WRITTEN_PER_TURN = 2
 
 const REFUSAL = 'Too many requests with this key are running, or too many of its responses have not been read yet'
@@ -89,7 +89,7 @@ class Limits {
   readonly digests: FairQueue
   readonly counts: FairQueue
   readonly parquetFiles: FairQueue
-  readonly turns = new Turns(WRITTEN_PER_TURN)
+  readonly turns: Turns
   /** The keys with operations of theirs. */
   readonly expectedLarge = new LRUCache<string, true>({ max: EXPECTED_LARGE, ttl: EXPECTED_LARGE_MS })
   #lastKey: string | undefined
@@ -100,8 +100,9 @@ class Limits {
     capacity: number,
     waitMs: number,
     readonly waitBetweenMs: number,
-    metrics?: Metrics,
+    { server, metrics }: FastifyInstance,
   ) {
+    this.turns = new Turns(WRITTEN_PER_TURN, () => isForConnections(server))
     const queue = (name: QueueName, atOnce: number, atOncePerKey: () => number) => {
       const onWaited = metrics && ((ms: number) => metrics.record('field_data.queue.wait', ms / 1000, { queue: name }))
       return new FairQueue({ atOnce, atOncePerKey, waitMs, refusal: REFUSAL, onWaited })
@@ -336,7 +337,7 @@ export const admissionPlugin = fp(
       minBytesPerMs = MIN_BYTES_PER_MS,
     }: Options,
   ) => {
-    const limits = new Limits(memory, capacity, waitMs, waitBetweenMs, app.metrics)
+    const limits = new Limits(memory, capacity, waitMs, waitBetweenMs, app)
     app.decorateRequest('share')
 
     /** Cuts a response off if the caller takes too long to read so many bytes of it. */

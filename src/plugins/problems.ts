@@ -42,10 +42,7 @@ const toProblem = (error: unknown): ProblemError => {
   if (error instanceof StoreUnavailable) {
     return problem('service_unavailable', 'The database cannot be reached at the moment', { headers: RETRY_LATER })
   }
-  // The response closes the connection, so that requests that wait behind this one on it are dropped too.
-  if (error instanceof Overloaded) {
-    return problem('overloaded', error.message, { headers: { ...retryLater(), connection: 'close' } })
-  }
+  if (error instanceof Overloaded) return problem('overloaded', error.message, { headers: retryLater() })
   if (error instanceof QueryTimeout) {
     return problem('query_timeout', 'The database took too long', { headers: RETRY_LATER })
   }

@@ -2,16 +2,16 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { Entrance, lateRequests } from '../../src/http/entrance.js'
+import { Entrance, type EntranceOptions, lateRequests } from '../../src/http/entrance.js'
 
 /** An entrance, and what has begun: `a1` is the first request with the credentials `a`, and `a2 late` its second, if that is late. */
-const open = (lateMs: number, paths: { refusingPath?: string; urgentPath?: string } = {}) => {
+const open = (lateMs: number, others: EntranceOptions = {}) => {
   const begun: string[] = []
   const entrance = new Entrance(
     (request) => {
       begun.push(`${request.url}${lateRequests.has(request) ? ' late' : ''}`)
     },
-    { lateMs, ...paths },
+    { lateMs, ...others },
   )
   const enter = (...names: string[]) => {
     for (const url of names) {
@@ -79,4 +79,32 @@ t.test('none begins while they are held, and none is late for that', async (t) =
   entrance.release()
   while (begun.length < names.length) await nextTurn()
   t.same(begun, names)
+})
+
+t.test('while connections arrive, only urgent requests begin', async (t) => {
+  const { begun, enter, entrance } = open(0, { urgentPath: 'u', connectionsMs: Number.POSITIVE_INFINITY })
+  enter('a0')
+  await nextTurn()
+  for (let turn = 0; turn < 3; turn++) {
+    entrance.connectionArrived()
+    enter(`a${turn + 1}`, `u${turn}`)
+    await nextTurn()
+    t.equal(entrance.isForConnections, true)
+  }
+  t.same(begun, ['a0', 'u0', 'u1', 'u2'])
+  await nextTurn()
+  t.equal(entrance.isForConnections, false, 'the turn in which none has arrived is for requests')
+  t.same(begun.slice(4), ['a1', 'a2', 'a3'])
+})
+
+t.test('connections that arrive without end have every turn for a limited time only', async (t) => {
+  const { begun, enter, entrance } = open(0, { connectionsMs: 5 })
+  enter('a0')
+  await nextTurn()
+  enter('a1')
+  while (begun.length < 2) {
+    entrance.connectionArrived()
+    await nextTurn()
+  }
+  t.same(begun, ['a0', 'a1'])
 })

@@ -4,7 +4,7 @@ import t from 'tap'
 import { Turns } from '../../src/limits/turns.js'
 
 t.test('a few pieces of work pass in each turn, in their order', async (t) => {
-  const turns = new Turns(2)
+  const turns = new Turns(2, () => false)
   const passed: number[] = []
   const pass = async (n: number) => {
     await turns.pass()
@@ -17,4 +17,15 @@ t.test('a few pieces of work pass in each turn, in their order', async (t) => {
     await setImmediate()
   }
   t.equal(turns.pass(), undefined)
+})
+
+t.test('what comes while they are held passes afterwards', async (t) => {
+  let isHeld = true
+  const turns = new Turns(2, () => isHeld)
+  const passed = turns.pass()?.then(() => 'passed')
+  const first = () => Promise.race([passed, setImmediate('waits')])
+  t.equal(await first(), 'waits')
+  t.equal(await first(), 'waits')
+  isHeld = false
+  t.equal(await first(), 'passed')
 })

@@ -18,7 +18,7 @@ export const shutdownDelayMs = Number(/`SHUTDOWN_DELAY_MS=(\d+)`/.exec(page)?.[1
 
 /** The settings of the page for instances on these ports; the front and the statistics are added. */
 const settings = (instances: readonly number[], front: number, statistics: number): string => {
-  const [, shown] = /^```text\n(defaults\n.*?)```/ms.exec(page) ?? []
+  const [, shown] = /^```text\n(global\n.*?)```/ms.exec(page) ?? []
   if (shown === undefined) throw new Error('docs/scaling.md has no settings of HAProxy')
   const servers = instances.map((port, i) => `    server ${i} 127.0.0.1:${port}`)
   return [
