@@ -46,8 +46,8 @@ export class Entrance {
   /** Whether this turn is for connections that arrive: nothing else begins in it that can wait. */
   isForConnections = false
   #hasArrived = false
-  /** The last turn that was not for connections. */
-  #openAt = Number.NEGATIVE_INFINITY
+  /** Since when the turns are for connections. */
+  #since: number | undefined
   #isHeld = false
   /** The credentials whose requests wait, in the order of their turns. Who makes some up only shares with more others. */
   readonly #waiting = new Map<string, Waiting[]>()
@@ -118,8 +118,8 @@ export class Entrance {
 
   readonly #next = (): void => {
     const now = performance.now()
-    this.isForConnections = this.#hasArrived && now - this.#openAt < this.#connectionsMs
-    if (!this.isForConnections) this.#openAt = now
+    this.isForConnections = this.#hasArrived && now - (this.#since ?? now) < this.#connectionsMs
+    this.#since = this.isForConnections ? (this.#since ?? now) : undefined
     for (const response of this.#urgent.splice(0, URGENT_PER_TURN)) this.#begin(response)
     if (!this.#isHeld && !this.isForConnections) this.#beginSome()
     this.#isLooking = false
