@@ -347,8 +347,7 @@ export const admissionPlugin = fp(
     }
 
     // Whatever makes the service slow makes requests wait, for the event loop or for their turn. A key of which they wait for
-    // long, or which has no memory left, is refused before anything is done for it. The connection is kept: it costs more to
-    // make a new one.
+    // long, or which has no memory left, is refused before anything is done for it.
     app.addHook('onRequest', ({ raw, scope: { keyId } }, _reply, next) => {
       const isLong = lateRequests.has(raw) || limits.small.waitOf(keyId) > waitMs * PART_OF_WAIT
       const isRefused = isLong || !limits.budget.hasRoom(keyId, 0)
