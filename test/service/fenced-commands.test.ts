@@ -108,7 +108,7 @@ const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
     file: '.ci/run',
     says: 'STEADY_LOAD=100x5',
   },
-  'docs/scaling.md: defaults': {
+  'docs/scaling.md: global': {
     why: 'it needs HAProxy',
     file: 'test/support/haproxy.ts',
     says: "readFileSync('docs/scaling.md'",
