@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { makeKey } from '../src/keys/format.js'
 import { listen, testApp } from './support/app.js'
-import { getRequest, LAST, statusesIn } from './support/sockets.js'
+import { getRequest, LAST, receivedBy, statusesIn } from './support/sockets.js'
 import { A, fillTenants } from './support/tenants.js'
 
 /** How long requests have waited when they are late. */
@@ -22,22 +22,13 @@ const openSockets = async (t: Test, port: number, count: number): Promise<Socket
   return sockets
 }
 
-const responseOf = async (socket: Socket): Promise<string> => {
-  let received = ''
-  socket.on('data', (chunk) => {
-    received += chunk
-  })
-  await once(socket, 'close')
-  return received
-}
-
 t.test('a key whose requests have waited for the event loop for long is refused', async (t) => {
   const { app, keyOf } = await testApp(t, { fill: fillTenants })
   const authorization = `Bearer ${await keyOf(A)}`
   const port = await listen(app)
   const first = await openSockets(t, port, 40)
   const next = await openSockets(t, port, 12)
-  const responses = next.map(responseOf)
+  const responses = next.map(receivedBy)
   let arrived = 0
   app.server.on('request', () => {
     arrived += 1
@@ -60,7 +51,7 @@ t.test('a health check is served before requests that wait for the event loop', 
   const served: string[] = []
   const responses = sockets.map(async (socket, n) => {
     const isCheck = n === sockets.length - 1
-    const response = responseOf(socket)
+    const response = receivedBy(socket)
     socket.write(
       isCheck
         ? getRequest('/health/ready', LAST)

@@ -127,8 +127,9 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
             const { all, working } = await keysIn(store, id)
             const keys = keysOf(store, () => {})
             for (const { _id: keyId } of working) {
-              await keys.revoke(keyId, by)
-              printAudit(err, 'keys revoke', by, { keyId, organisation: id })
+              const revoked = await keys.revoke(keyId, by)
+              // Another command may have revoked it meanwhile, and has said so.
+              if (revoked?.isFirst) printAudit(err, 'keys revoke', by, { keyId, organisation: id })
             }
             // A caller must not read what is left meanwhile: it would take an organisation for empty, and empty its copy.
             const leftMs = working.length > 0 ? REVOKED_MS : msUntilRefused(all)

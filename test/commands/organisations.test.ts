@@ -278,6 +278,22 @@ t.test('a key that is issued before a removal asks is revoked, and has its audit
   t.match(await verify(key), { refused: 'revoked' })
 })
 
+t.test('a key that another command revokes in the same moment has no second audit line', async (t) => {
+  const { store, ofA } = await filled(t)
+  const keyId = ofA.slice(4, 16)
+  const beside: Store = {
+    ...store,
+    update: async (name, id, ...rest) => {
+      if (id === keyId) await keysOf(store, () => {}).revoke(keyId, 'Ben')
+      return store.update(name, id, ...rest)
+    },
+  }
+  const { code, output } = await tryCommand(organisationsCommand, beside, ['remove', A, '--yes'])
+  t.equal(code, 0)
+  t.match(output, '"action":"organisations remove"')
+  t.notMatch(output, '"action":"keys revoke"')
+})
+
 t.test('an organisation that was added again while a removal waited is left alone', async (t) => {
   const { store } = await filled(t)
   const whileWaiting = async () => {

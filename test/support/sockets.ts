@@ -6,16 +6,22 @@ import { connect, type Socket } from 'node:net'
  * Sends text, and returns everything that the server sends until it closes the connection.
  * @param half whether the caller says that nothing follows the text
  */
-export const send = (port: number, text: string | Buffer, { half = false } = {}): Promise<string> =>
-  new Promise((resolve, reject) => {
-    let received = ''
-    const socket = connect(port, '127.0.0.1', () => (half ? socket.end(text) : socket.write(text)))
-    socket.on('data', (chunk) => {
-      received += chunk
-    })
-    socket.on('close', () => resolve(received))
-    socket.on('error', reject)
+export const send = (port: number, text: string | Buffer, { half = false } = {}): Promise<string> => {
+  const socket = connect(port, '127.0.0.1')
+  // What is written before it is connected is sent then.
+  half ? socket.end(text) : socket.write(text)
+  return receivedBy(socket)
+}
+
+/** Everything that the server sends on a connection until that is closed. */
+export const receivedBy = async (socket: Socket): Promise<string> => {
+  let received = ''
+  socket.on('data', (chunk) => {
+    received += chunk
   })
+  await once(socket, 'close')
+  return received
+}
 
 /** Opens a connection, sends text, and never reads the response. */
 export const neverRead = async (port: number, text: string): Promise<Socket> => {
