@@ -1,12 +1,9 @@
-// Where requests wait for the event loop: a few begin in each turn, and none in a turn that is for connections. So the turns
-// stay short however many callers there are. Callers with different credentials take turns. Urgent requests, such as health
+// Where requests wait for the event loop: a few begin in each turn, and none while connections arrive. So the turns stay
+// short however many callers there are. Callers with different credentials take turns. Urgent requests, such as health
 // checks, have a line of their own, and begin in every turn.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
-/**
- * How many requests begin in one turn of the event loop. Those that are refused are among them: with four, a process that got
- * few turns beside a busy database refused too few, and the others waited in the proxy.
- */
+/** How many requests begin in one turn of the event loop. Those that are refused are among them. */
 const BEGIN_PER_TURN = 10
 /**
  * Node takes over one connection in each turn. While they arrive, the turns are for them alone, but never for longer than this
@@ -46,8 +43,7 @@ export class Entrance {
   /** Whether this turn is for connections that arrive: nothing else begins in it that can wait. */
   isForConnections = false
   #hasArrived = false
-  /** Since when the turns are for connections. */
-  #since: number | undefined
+  #forConnectionsSince: number | undefined
   #isHeld = false
   /** The credentials whose requests wait, in the order of their turns. Who makes some up only shares with more others. */
   readonly #waiting = new Map<string, Waiting[]>()
@@ -118,8 +114,9 @@ export class Entrance {
 
   readonly #next = (): void => {
     const now = performance.now()
-    this.isForConnections = this.#hasArrived && now - (this.#since ?? now) < this.#connectionsMs
-    this.#since = this.isForConnections ? (this.#since ?? now) : undefined
+    const since = this.#forConnectionsSince ?? now
+    this.isForConnections = this.#hasArrived && now - since < this.#connectionsMs
+    this.#forConnectionsSince = this.isForConnections ? since : undefined
     for (const response of this.#urgent.splice(0, URGENT_PER_TURN)) this.#begin(response)
     if (!this.#isHeld && !this.isForConnections) this.#beginSome()
     this.#isLooking = false
