@@ -1,10 +1,14 @@
 // What the application makes of requests that arrive faster than the event loop can handle them.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { isForConnections } from '../src/http/server.js'
 import { makeKey } from '../src/keys/format.js'
 import { listen, testApp } from './support/app.js'
-import { getRequest, LAST, receivedBy, statusesIn } from './support/sockets.js'
+import { getRequest, LAST, receivedBy, send, statusesIn } from './support/sockets.js'
+import { testStore } from './support/store.js'
 import { A, fillTenants } from './support/tenants.js'
 
 /** How long requests have waited when they are late. */
@@ -63,4 +67,42 @@ t.test('a health check is served before requests that wait for the event loop', 
   t.equal(served.filter((each) => each === 'other 401').length, 40)
   // Without a line of its own it would come last: ten of the others begin in a turn.
   t.ok(served.slice(0, 25).includes('check 200'), `it came after ${served.indexOf('check 200')} others`)
+})
+
+t.test('no page is written in a turn that is for connections', async (t) => {
+  const store = testStore(t)
+  const late: typeof store = {
+    ...store,
+    aggregate: async (...query) => {
+      for (let turn = 0; turn < 3; turn++) await nextTurn()
+      return store.aggregate(...query)
+    },
+  }
+  const { app, keyOf } = await testApp(t, { store: late, fill: fillTenants })
+  const authorization = `Bearer ${await keyOf(A)}`
+  const port = await listen(app)
+  const connections: PassThrough[] = []
+  const written: boolean[] = []
+  app.server.on('request', (_request, response) => {
+    const { end } = response
+    response.end = (...body: unknown[]) => {
+      written.push(isForConnections(app.server))
+      return Reflect.apply(end, response, body)
+    }
+  })
+  let isOver = false
+  const arriving = (async () => {
+    for (; !isOver; await nextTurn()) {
+      const connection = new PassThrough()
+      connections.push(connection)
+      app.server.emit('connection', connection)
+    }
+  })()
+  for (let n = 0; n < 10; n++) {
+    t.same(statusesIn(await send(port, getRequest('/v1/entries?perPage=1', { ...LAST, authorization }))), [200])
+  }
+  isOver = true
+  await arriving
+  for (const connection of connections) connection.destroy()
+  t.same(written, Array(10).fill(false))
 })
