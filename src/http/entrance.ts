@@ -1,6 +1,7 @@
 // Where requests wait for the event loop: a few begin in each turn, and none while connections arrive. So the turns stay
 // short however many callers there are. Callers with different credentials take turns. Urgent requests, such as health
 // checks, have a line of their own, and begin in every turn.
+import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
 /** How many requests begin in one turn of the event loop. Those that are refused are among them. */
@@ -21,9 +22,19 @@ const LATE_PER_TURN = 16
 /** How many urgent ones do. Anybody may send them, so they have a limit too. */
 const URGENT_PER_TURN = 4
 
-interface Waiting {
-  readonly response: ServerResponse
-  since: number
+/** A request that has arrived. It begins in the asynchronous context in which it came, so that tracers know what it causes. */
+export class Arrival extends AsyncResource {
+  /** When it began to wait at the entrance. */
+  since = 0
+
+  constructor(readonly response: ServerResponse) {
+    super('HTTPREQUEST')
+  }
+
+  begin(listener: RequestListener): void {
+    const { req } = this.response
+    if (!req.socket.destroyed) this.runInAsyncScope(listener, undefined, req, this.response)
+  }
 }
 
 /** Requests that are to be refused, because more arrive with their credentials than the process can handle. */
@@ -46,9 +57,9 @@ export class Entrance {
   #forConnectionsSince: number | undefined
   #isHeld = false
   /** The credentials whose requests wait, in the order of their turns. Who makes some up only shares with more others. */
-  readonly #waiting = new Map<string, Waiting[]>()
-  readonly #late: ServerResponse[] = []
-  readonly #urgent: ServerResponse[] = []
+  readonly #waiting = new Map<string, Arrival[]>()
+  readonly #late: Arrival[] = []
+  readonly #urgent: Arrival[] = []
   #isLooking = false
   readonly #urgentPath: string | undefined
   readonly #refusingPath: string
@@ -71,15 +82,15 @@ export class Entrance {
     return ofCallers + this.#late.length + this.#urgent.length
   }
 
-  enter(response: ServerResponse): void {
-    const { headers, url = '' } = response.req
+  enter(arrival: Arrival): void {
+    const { headers, url = '' } = arrival.response.req
     const { authorization = '' } = headers
-    const since = performance.now()
+    arrival.since = performance.now()
     const others = this.#waiting.get(authorization)
-    if (this.#urgentPath !== undefined && url.startsWith(this.#urgentPath)) this.#urgent.push(response)
-    else if (others === undefined) this.#waiting.set(authorization, [{ response, since }])
-    else if (url.startsWith(this.#refusingPath) && this.#isLate(others, since)) this.#late.push(response)
-    else others.push({ response, since })
+    if (this.#urgentPath !== undefined && url.startsWith(this.#urgentPath)) this.#urgent.push(arrival)
+    else if (others === undefined) this.#waiting.set(authorization, [arrival])
+    else if (url.startsWith(this.#refusingPath) && this.#isLate(others, arrival.since)) this.#late.push(arrival)
+    else others.push(arrival)
     this.#look()
   }
 
@@ -93,10 +104,6 @@ export class Entrance {
     this.#isLooking = true
   }
 
-  #begin(response: ServerResponse): void {
-    if (!response.req.socket.destroyed) this.listener(response.req, response)
-  }
-
   /** Lets only urgent requests begin until release() is called. The time until then makes none late. */
   hold(): void {
     this.#isHeld = true
@@ -108,8 +115,8 @@ export class Entrance {
     for (const waiting of [...this.#waiting.values()].flat()) waiting.since = since
   }
 
-  #isLate(others: readonly Waiting[], now: number): boolean {
-    return !this.#isHeld && others.length > LATE_BEHIND && now - (others[0] as Waiting).since >= this.#lateMs
+  #isLate(others: readonly Arrival[], now: number): boolean {
+    return !this.#isHeld && others.length > LATE_BEHIND && now - (others[0] as Arrival).since >= this.#lateMs
   }
 
   readonly #next = (): void => {
@@ -117,7 +124,7 @@ export class Entrance {
     const since = this.#forConnectionsSince ?? now
     this.isForConnections = this.#hasArrived && now - since < this.#connectionsMs
     this.#forConnectionsSince = this.isForConnections ? since : undefined
-    for (const response of this.#urgent.splice(0, URGENT_PER_TURN)) this.#begin(response)
+    for (const arrival of this.#urgent.splice(0, URGENT_PER_TURN)) arrival.begin(this.listener)
     if (!this.#isHeld && !this.isForConnections) this.#beginSome()
     this.#isLooking = false
     // One more turn tells whether further connections arrive.
@@ -126,18 +133,18 @@ export class Entrance {
   }
 
   #beginSome(): void {
-    for (const response of this.#late.splice(0, LATE_PER_TURN)) {
-      lateRequests.add(response.req)
-      this.#begin(response)
+    for (const arrival of this.#late.splice(0, LATE_PER_TURN)) {
+      lateRequests.add(arrival.response.req)
+      arrival.begin(this.listener)
     }
     let begun = 0
     for (const [credentials, requests] of this.#waiting) {
       if (begun++ === BEGIN_PER_TURN) return
-      const { response } = requests.shift() as Waiting
+      const arrival = requests.shift() as Arrival
       this.#waiting.delete(credentials)
       // Its next request waits behind those of all others. A loop over a map comes to what is added meanwhile.
       if (requests.length > 0) this.#waiting.set(credentials, requests)
-      this.#begin(response)
+      arrival.begin(this.listener)
     }
   }
 }

@@ -2,10 +2,10 @@
 // arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read. However many
 // callers there are, it takes over new connections soon: Node takes one in each turn of the event loop, so the turns are
 // kept short.
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import { Server as Listener, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Entrance, type EntranceOptions } from './entrance.js'
+import { Arrival, Entrance, type EntranceOptions } from './entrance.js'
 
 /** A connection on which nothing moves for this long is closed: no request arrives, or the caller does not read. */
 const IDLE_MS = 10_000
@@ -28,8 +28,8 @@ const SHORT_TURN_MS = 0.1
 
 /** What is going on on one connection. */
 interface Connection {
-  /** The responses that are not written yet. The first belongs to the running request, the others to those that wait. */
-  readonly responses: ServerResponse[]
+  /** The requests whose responses are not written yet. The first is running, the others wait. */
+  readonly requests: Arrival[]
   /** Called after the last response, when the connection can carry no further request. */
   afterLast?: () => void
 }
@@ -78,7 +78,7 @@ export const httpServer = (
     })
   })
   server.setTimeout(idleMs, (socket) => {
-    const isWorking = Boolean(connections.get(socket)?.responses.length) && socket.writableLength === 0
+    const isWorking = Boolean(connections.get(socket)?.requests.length) && socket.writableLength === 0
     if (isWorking) socket.setTimeout(idleMs)
     else socket.destroy()
   })
@@ -90,20 +90,21 @@ const oneAtATime =
   (entrance: Entrance): RequestListener =>
   (request, response) => {
     const connection = connectionOf(request.socket)
-    const { responses, afterLast } = connection
+    const { requests, afterLast } = connection
     // Node reads no further request after one with an Upgrade header.
     if (request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
-    if (responses.length > 0 && (responses.length > MAX_WAITING || afterLast !== undefined)) return
-    responses.push(response)
-    if (responses.length > MAX_WAITING) response.setHeader('connection', 'close')
+    if (requests.length > 0 && (requests.length > MAX_WAITING || afterLast !== undefined)) return
+    const arrival = new Arrival(response)
+    requests.push(arrival)
+    if (requests.length > MAX_WAITING) response.setHeader('connection', 'close')
     response.once('close', () => {
-      responses.shift()
-      const [next] = responses
+      requests.shift()
+      const [next] = requests
       if (request.socket.destroyed) return
       if (next === undefined) connection.afterLast?.()
       else entrance.enter(next)
     })
-    if (responses.length === 1) entrance.enter(response)
+    if (requests.length === 1) entrance.enter(arrival)
   }
 
 /**
@@ -112,13 +113,13 @@ const oneAtATime =
  */
 export const afterResponses = (socket: Socket, callback: () => void): void => {
   const connection = connectionOf(socket)
-  const last = connection.responses.at(-1)
+  const last = connection.requests.at(-1)?.response
   if (last === undefined) callback()
   else connection.afterLast = last.req.complete ? callback : () => socket.destroy()
 }
 
 const connectionOf = (socket: Socket): Connection => {
-  const connection = connections.get(socket) ?? { responses: [] }
+  const connection = connections.get(socket) ?? { requests: [] }
   connections.set(socket, connection)
   return connection
 }

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { Entrance, type EntranceOptions, lateRequests } from '../../src/http/entrance.js'
+import { Arrival, Entrance, type EntranceOptions, lateRequests } from '../../src/http/entrance.js'
 
 /** An entrance, and what has begun: `a1` is the first request with the credentials `a`, and `a2 late` its second, if that is late. */
 const open = (lateMs: number, others: EntranceOptions = {}) => {
@@ -16,7 +16,9 @@ const open = (lateMs: number, others: EntranceOptions = {}) => {
   const enter = (...names: string[]) => {
     for (const url of names) {
       const headers = url.startsWith('-') ? {} : { authorization: url[0] }
-      entrance.enter({ req: { url, headers, socket: { destroyed: false } } } as unknown as ServerResponse)
+      // The parts of a response that an entrance reads.
+      const response = { req: { url, headers, socket: { destroyed: false } } } as unknown as ServerResponse
+      entrance.enter(new Arrival(response))
     }
   }
   return { begun, enter, entrance }

@@ -1,6 +1,7 @@
 // The HTTP server alone: one request of a connection at a time, and idle connections are closed.
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { EventEmitter, once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -149,6 +150,29 @@ t.test('a few requests begin in each turn of the event loop, and urgent ones bef
   t.not(begun.at(-1)?.url, '/urgent')
   const others = begun.filter(({ url }) => url === '/')
   for (const each of others) t.ok(others.filter(({ turn }) => turn === each.turn).length <= 10, `turn ${each.turn}`)
+})
+
+t.test('each request begins in the asynchronous context in which it came, as tracers need it', async (t) => {
+  const context = new AsyncLocalStorage<string>()
+  const begunIn: unknown[] = []
+  const { server, port } = await serve(
+    t,
+    ({ url }, response) => {
+      begunIn.push([url, context.getStore()])
+      response.end()
+    },
+    { urgentPath: '/urgent' },
+  )
+  // Tracers wrap this method in the same way.
+  const emit = server.emit.bind(server)
+  server.emit = (event: string, ...parts: unknown[]) =>
+    event === 'request'
+      ? context.run(`of ${(parts[0] as IncomingMessage).url}`, () => emit(event, ...parts))
+      : emit(event, ...parts)
+  const paths = ['/0', '/1', '/2', '/urgent', '/4']
+  await Promise.all(paths.map((path) => send(port, getRequest(path) + getRequest(`${path}/next`, LAST))))
+  const expected = paths.flatMap((path) => [path, `${path}/next`]).map((path) => [path, `of ${path}`])
+  t.strictSame(new Map(begunIn as [string, string][]), new Map(expected as [string, string][]))
 })
 
 t.test('when it stops listening, it serves every connection that the system has accepted', async (t) => {
