@@ -50,6 +50,7 @@ declare module 'fastify' {
  * @param log where the log is written; by default stdout, line by line
  */
 export const buildApp = async (config: Config, store: Store, log?: LogStream): Promise<FastifyInstance> => {
+  const metrics = await metricsOf(config)
   const app: FastifyInstance = Fastify({
     logger: {
       level: config.logLevel,
@@ -60,7 +61,12 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     genReqId: requestId,
     trustProxy: config.trustProxy,
     serverFactory: (listener) =>
-      httpServer(listener, { maxConnections: config.maxConnections, urgentPath: '/health/', refusingPath: '/v1/' }),
+      httpServer(listener, {
+        maxConnections: config.maxConnections,
+        urgentPath: '/health/',
+        refusingPath: '/v1/',
+        onWaited: metrics && ((ms) => metrics.record('field_data.queue.wait', ms / 1000, { queue: 'entrance' })),
+      }),
     // While the service closes, it still serves requests that arrive, and then closes their connections.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_URL_BYTES },
@@ -68,7 +74,6 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     clientErrorHandler,
   })
 
-  const metrics = await metricsOf(config)
   const measured = metrics === undefined ? store : measuredStore(store, metrics)
   const counting = keepTotals(logOutages(measured, app.log), config.totalMaxAgeMs)
   app.decorate('config', config)

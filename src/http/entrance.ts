@@ -8,7 +8,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 const BEGIN_PER_TURN = 10
 /**
  * Node takes over one connection in each turn. While they arrive, the turns are for them alone, but never for longer than this
- * in a row, in milliseconds: whoever opens connections without end must not stop the others.
+ * in a row, in milliseconds. Then requests have as long: whoever opens connections without end must not stop the others.
  */
 const CONNECTIONS_MS = 25
 /**
@@ -48,50 +48,67 @@ export interface EntranceOptions {
   refusingPath?: string | undefined
   lateMs?: number
   connectionsMs?: number
+  /** Told how long a request has waited, in milliseconds, if it could not begin in the first turn after it came. */
+  onWaited?: ((ms: number) => void) | undefined
 }
 
 export class Entrance {
   /** Whether this turn is for connections that arrive: nothing else begins in it that can wait. */
   isForConnections = false
   #hasArrived = false
-  #forConnectionsSince: number | undefined
+  #connectionsSince = Number.NEGATIVE_INFINITY
+  /** When the turn before began. */
+  #lastTurn = 0
   #isHeld = false
   /** The credentials whose requests wait, in the order of their turns. Who makes some up only shares with more others. */
-  readonly #waiting = new Map<string, Arrival[]>()
-  readonly #late: Arrival[] = []
-  readonly #urgent: Arrival[] = []
+  readonly #waiting = new Map<string, Set<Arrival>>()
+  readonly #late = new Set<Arrival>()
+  readonly #urgent = new Set<Arrival>()
   #isLooking = false
   readonly #urgentPath: string | undefined
   readonly #refusingPath: string
   readonly #lateMs: number
   readonly #connectionsMs: number
+  readonly #onWaited: EntranceOptions['onWaited']
 
   constructor(
     readonly listener: RequestListener,
-    { urgentPath, refusingPath = '', lateMs = LATE_MS, connectionsMs = CONNECTIONS_MS }: EntranceOptions = {},
+    { urgentPath, refusingPath = '', lateMs = LATE_MS, connectionsMs = CONNECTIONS_MS, onWaited }: EntranceOptions = {},
   ) {
     this.#urgentPath = urgentPath
     this.#refusingPath = refusingPath
     this.#lateMs = lateMs
     this.#connectionsMs = connectionsMs
+    this.#onWaited = onWaited
   }
 
   /** How many requests wait. */
   get waiting(): number {
-    const ofCallers = [...this.#waiting.values()].reduce((sum, requests) => sum + requests.length, 0)
-    return ofCallers + this.#late.length + this.#urgent.length
+    const ofCallers = [...this.#waiting.values()].reduce((sum, requests) => sum + requests.size, 0)
+    return ofCallers + this.#late.size + this.#urgent.size
   }
 
   enter(arrival: Arrival): void {
-    const { headers, url = '' } = arrival.response.req
-    const { authorization = '' } = headers
+    const { url = '' } = arrival.response.req
+    const credentials = credentialsOf(arrival)
     arrival.since = performance.now()
-    const others = this.#waiting.get(authorization)
-    if (this.#urgentPath !== undefined && url.startsWith(this.#urgentPath)) this.#urgent.push(arrival)
-    else if (others === undefined) this.#waiting.set(authorization, [arrival])
-    else if (url.startsWith(this.#refusingPath) && this.#isLate(others, arrival.since)) this.#late.push(arrival)
-    else others.push(arrival)
+    const others = this.#waiting.get(credentials)
+    if (this.#urgentPath !== undefined && url.startsWith(this.#urgentPath)) this.#urgent.add(arrival)
+    else if (others === undefined) this.#waiting.set(credentials, new Set([arrival]))
+    else if (url.startsWith(this.#refusingPath) && this.#isLate(others, arrival.since)) {
+      lateRequests.add(arrival.response.req)
+      this.#late.add(arrival)
+    } else others.add(arrival)
     this.#look()
+  }
+
+  /** Forgets a request whose caller has left. So no more wait than there are connections. */
+  leave(arrival: Arrival): void {
+    this.#urgent.delete(arrival)
+    this.#late.delete(arrival)
+    const credentials = credentialsOf(arrival)
+    const requests = this.#waiting.get(credentials)
+    if (requests?.delete(arrival) && requests.size === 0) this.#waiting.delete(credentials)
   }
 
   connectionArrived(): void {
@@ -112,39 +129,51 @@ export class Entrance {
   release(): void {
     this.#isHeld = false
     const since = performance.now()
-    for (const waiting of [...this.#waiting.values()].flat()) waiting.since = since
+    for (const requests of this.#waiting.values()) for (const arrival of requests) arrival.since = since
   }
 
-  #isLate(others: readonly Arrival[], now: number): boolean {
-    return !this.#isHeld && others.length > LATE_BEHIND && now - (others[0] as Arrival).since >= this.#lateMs
+  #isLate(others: ReadonlySet<Arrival>, now: number): boolean {
+    const [first] = others
+    return !this.#isHeld && others.size > LATE_BEHIND && now - (first as Arrival).since >= this.#lateMs
   }
 
   readonly #next = (): void => {
     const now = performance.now()
-    const since = this.#forConnectionsSince ?? now
-    this.isForConnections = this.#hasArrived && now - since < this.#connectionsMs
-    this.#forConnectionsSince = this.isForConnections ? since : undefined
-    for (const arrival of this.#urgent.splice(0, URGENT_PER_TURN)) arrival.begin(this.listener)
+    // However long a turn is, the next one is not for connections again.
+    const mayBeAgain = !this.isForConnections && now - this.#connectionsSince >= 2 * this.#connectionsMs
+    if (this.#hasArrived && mayBeAgain) this.#connectionsSince = now
+    this.isForConnections = this.#hasArrived && now - this.#connectionsSince < this.#connectionsMs
+    this.#begin(this.#urgent, URGENT_PER_TURN)
     if (!this.#isHeld && !this.isForConnections) this.#beginSome()
+    this.#lastTurn = now
     this.#isLooking = false
     // One more turn tells whether further connections arrive.
-    if (this.#hasArrived || this.#waiting.size + this.#late.length + this.#urgent.length > 0) this.#look()
+    if (this.#hasArrived || this.#waiting.size + this.#late.size + this.#urgent.size > 0) this.#look()
     this.#hasArrived = false
   }
 
   #beginSome(): void {
-    for (const arrival of this.#late.splice(0, LATE_PER_TURN)) {
-      lateRequests.add(arrival.response.req)
-      arrival.begin(this.listener)
-    }
+    this.#begin(this.#late, LATE_PER_TURN)
     let begun = 0
     for (const [credentials, requests] of this.#waiting) {
       if (begun++ === BEGIN_PER_TURN) return
-      const arrival = requests.shift() as Arrival
       this.#waiting.delete(credentials)
       // Its next request waits behind those of all others. A loop over a map comes to what is added meanwhile.
-      if (requests.length > 0) this.#waiting.set(credentials, requests)
+      if (requests.size > 1) this.#waiting.set(credentials, requests)
+      this.#begin(requests, 1)
+    }
+  }
+
+  /** Lets so many of some requests begin. */
+  #begin(requests: Set<Arrival>, count: number): void {
+    let begun = 0
+    for (const arrival of requests) {
+      if (begun++ === count) return
+      requests.delete(arrival)
+      if (arrival.since < this.#lastTurn) this.#onWaited?.(performance.now() - arrival.since)
       arrival.begin(this.listener)
     }
   }
 }
+
+const credentialsOf = ({ response }: Arrival): string => response.req.headers.authorization ?? ''

@@ -100,7 +100,7 @@ const oneAtATime =
     response.once('close', () => {
       requests.shift()
       const [next] = requests
-      if (request.socket.destroyed) return
+      if (request.socket.destroyed) return entrance.leave(arrival)
       if (next === undefined) connection.afterLast?.()
       else entrance.enter(next)
     })

@@ -95,7 +95,8 @@ export const catalogue = {
   'field_data.queue.wait': {
     kind: 'histogram',
     unit: 's',
-    meaning: 'How long requests waited for their place. One that did not have to wait does not count.',
+    meaning:
+      'How long requests waited for their place, and in `entrance` for the event loop. One that did not have to wait does not count.',
     labels: ['queue'],
     bounds: HTTP_SECONDS,
   },

@@ -156,6 +156,8 @@ export class Share {
   /** What the requests of the key that are like this one have in common. */
   readonly #operation: string
   #queue: FairQueue
+  /** When the request has its place among the large ones, if it was not large from its beginning. */
+  #becameLarge: Promise<void> | undefined
   #leave: Leave | undefined
   #begun = 0
   /** The bytes that count against the memory. */
@@ -289,8 +291,11 @@ export class Share {
     this.hold(0)
     if (bytes >= MIN_COUNTED_BYTES) this.requireRoom(bytes)
     this.hold(bytes)
-    if (isLarge && this.#queue === small) await this.enter(large)
-    return isLarge
+    if (!isLarge) return false
+    if (this.#queue === small) this.#becameLarge = this.enter(large)
+    // All that is read for the request at the same time waits for that one place.
+    await this.#becameLarge
+    return true
   }
 
   /** @throws Overloaded if there is too little memory for this much more, or if all of it is in use */

@@ -150,10 +150,10 @@ t.test('an organisation is removed once its name is typed, with its records, and
     stdout,
     /^Revoked 1 keys\nDeleted 4 records and tombstones from entries\n(?:.*\n)*Deleted 1 records .* users\nRemoved organisation \S+\n$/,
   )
-  t.match(output, /"action":"organisations remove","by":"Ana","organisation":/)
+  t.match(output, /"action":"organisations remove","by":"Ana","organisation":"[^"]+","deleted":/)
   t.match(
     output,
-    /remove all of it: \{.*"action":"keys revoke","by":"Ana",.*\}\nWaiting 30 seconds, until every instance/,
+    /remove all of it: \{.*"action":"organisations remove begins","by":"Ana",.*\}\n\{.*"action":"keys revoke","by":"Ana",.*\}\nWaiting 30 seconds, until every instance/,
   )
   t.same(waits, [30_000])
   t.match(await verify(ofA), { refused: 'organisation_gone' })
@@ -178,6 +178,7 @@ t.test('a removal that was interrupted goes on when it is run again', async (t) 
   }
   const interrupted = await tryCommand(organisationsCommand, away, ['remove', A, '--yes'])
   t.match(interrupted, { code: 1, output: 'away' })
+  t.match(interrupted.output, `"action":"organisations remove begins","organisation":"${A}"}`)
   t.match(interrupted.output, `"action":"keys revoke","keyId":"${ofA.slice(4, 16)}","organisation":"${A}"}`)
   const { removingSince } = (await store.dangerouslyFind('organisations', A)) as OrganisationDocument
   t.match(await verify(ofA), { refused: 'revoked' })
@@ -290,7 +291,7 @@ t.test('a key that another command revokes in the same moment has no second audi
   }
   const { code, output } = await tryCommand(organisationsCommand, beside, ['remove', A, '--yes'])
   t.equal(code, 0)
-  t.match(output, '"action":"organisations remove"')
+  t.match(output, '"action":"organisations remove",')
   t.notMatch(output, '"action":"keys revoke"')
 })
 

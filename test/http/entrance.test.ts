@@ -1,6 +1,6 @@
 // Where requests wait for the event loop: who begins when, and who is late.
 import type { ServerResponse } from 'node:http'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { Arrival, Entrance, type EntranceOptions, lateRequests } from '../../src/http/entrance.js'
 
@@ -13,14 +13,14 @@ const open = (lateMs: number, others: EntranceOptions = {}) => {
     },
     { lateMs, ...others },
   )
-  const enter = (...names: string[]) => {
-    for (const url of names) {
+  const enter = (...names: string[]): Arrival[] =>
+    names.map((url) => {
       const headers = url.startsWith('-') ? {} : { authorization: url[0] }
       // The parts of a response that an entrance reads.
-      const response = { req: { url, headers, socket: { destroyed: false } } } as unknown as ServerResponse
-      entrance.enter(new Arrival(response))
-    }
-  }
+      const arrival = new Arrival({ req: { url, headers, socket: { destroyed: false } } } as unknown as ServerResponse)
+      entrance.enter(arrival)
+      return arrival
+    })
   return { begun, enter, entrance }
 }
 
@@ -99,14 +99,48 @@ t.test('while connections arrive, only urgent requests begin', async (t) => {
   t.same(begun.slice(4), ['a1', 'a2', 'a3'])
 })
 
-t.test('connections that arrive without end have every turn for a limited time only', async (t) => {
-  const { begun, enter, entrance } = open(0, { connectionsMs: 5 })
-  enter('a0')
-  await nextTurn()
-  enter('a1')
-  while (begun.length < 2) {
+/** How many turns were not for connections after each stretch that was, while connections arrived in every turn. */
+const turnsBetween = async (connectionsMs: number, stretches: number): Promise<number[]> => {
+  const { entrance } = open(0, { connectionsMs })
+  const turns: number[] = []
+  for (let wasForConnections = false; turns.length <= stretches; wasForConnections = entrance.isForConnections) {
     entrance.connectionArrived()
     await nextTurn()
+    if (!entrance.isForConnections) turns.push((turns.pop() as number) + 1)
+    else if (!wasForConnections) turns.push(0)
   }
-  t.same(begun, ['a0', 'a1'])
+  return turns.slice(0, stretches)
+}
+
+t.test('connections that arrive without end have half of the time', async (t) => {
+  const turns = await turnsBetween(50, 3)
+  t.ok(
+    turns.some((each) => each > 1),
+    `others had ${turns.join(', ')} turns`,
+  )
+})
+
+t.test('where each turn is long, every second one is for others', async (t) => {
+  t.same(await turnsBetween(1e-6, 3), [1, 1, 1])
+})
+
+t.test('a request whose caller has left is forgotten', async (t) => {
+  const { begun, enter, entrance } = open(0, { urgentPath: 'u' })
+  const arrivals = enter('a0', 'u0', ...Array.from({ length: 9 }, (_, n) => `b${n}`), 'b9')
+  t.equal(entrance.waiting, 12)
+  for (const arrival of arrivals.filter(({ response: { req } }) => req.url !== 'b3')) entrance.leave(arrival)
+  t.equal(entrance.waiting, 1)
+  await nextTurn()
+  t.same(begun, ['b3'])
+})
+
+t.test('who could not begin in the first turn is told how long they waited', async (t) => {
+  const waited: number[] = []
+  const { begun, enter } = open(Number.POSITIVE_INFINITY, { onWaited: (ms) => waited.push(ms) })
+  enter(...Array.from({ length: 12 }, (_, n) => `a${n}`))
+  await nextTurn()
+  await setTimeout(5)
+  t.equal(begun.length, 12)
+  t.equal(waited.length, 2)
+  t.ok(waited.every((ms) => ms > 0 && ms < 60_000))
 })

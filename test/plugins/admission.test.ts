@@ -231,10 +231,10 @@ t.test(
   'a key whose requests wait for long is refused at once and keeps its connection, and no other key is',
   async (t) => {
     const go = new EventEmitter().setMaxListeners(0)
-    const { begun, get } = await served(t, ({ url }) => (url.startsWith('/a') ? once(go, 'end') : {}), { waitMs: 3000 })
+    const { begun, get } = await served(t, ({ url }) => (url.startsWith('/a') ? once(go, 'end') : {}), { waitMs: 6000 })
     const all = Array.from({ length: 17 }, () => get('/a'))
     await until(() => begun.length === 16)
-    await setTimeout(700)
+    await setTimeout(1300)
     const refused = await get('/a')
     t.equal(refused.statusCode, 503)
     t.match(refused.json(), { code: 'overloaded' })
@@ -465,6 +465,31 @@ t.test('a request that turns out to be large goes on in the queue of large ones,
     go.emit(url)
   }
   for (const response of await Promise.all(large)) t.equal(response.statusCode, 200)
+})
+
+t.test('once a request is large, all that is read for it beside each other waits for its place', async (t) => {
+  const go = new EventEmitter()
+  const read: number[] = []
+  const { begun, get } = await served(t, async ({ url, share }) => {
+    if (url === '/a?perPage=1000') return once(go, 'end')
+    const reads = [1 * MB, 1, 1].map(async (bytes) => {
+      await share.reading.onBytes?.(bytes)
+      read.push(bytes)
+    })
+    go.emit('reads')
+    return Promise.all(reads)
+  })
+  const first = get('/a?perPage=1000')
+  await until(() => begun.length === 1)
+  const reads = once(go, 'reads')
+  const second = get('/a')
+  await reads
+  t.equal((await get('/b')).statusCode, 200, 'another key reads meanwhile')
+  t.same(read.splice(0), [1 * MB, 1, 1])
+  go.emit('end')
+  t.equal((await first).statusCode, 200)
+  t.equal((await second).statusCode, 200)
+  t.same(read, [1 * MB, 1, 1])
 })
 
 t.test('after a large request of a key, all like it count as large from their beginning', async (t) => {

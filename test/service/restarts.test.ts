@@ -150,6 +150,7 @@ t.test('restarts', options, async (t) => {
     ${byProxy} times the proxy tried again; ${retried.length} requests the callers, ${twice.length} of them more than once:
     ${countsOf(retried)}`)
     noneHasFailed(t, calls)
+    t.same(twice, [], 'one retry mends all')
     t.ok(byProxy + retried.length > 0, 'some were broken')
   })
 
@@ -171,6 +172,6 @@ t.test('restarts', options, async (t) => {
     t.comment(`${RESTARTS} restarts without a proxy: ${began.length} requests, ${failuresOf(began).length} failed;
     ${others.length} other connections failed: ${countsOf(others.map(({ error }) => String(error)))}`)
     noneHasFailed(t, began)
-    t.ok(others.length <= 1 + RESTARTS / 2, 'few connections are reset')
+    t.ok(others.length <= 2 + RESTARTS / 5, 'few connections are reset')
   })
 })
