@@ -124,7 +124,7 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
             if (organisation && !(await store.update('organisations', id, { removingSince: since }, isSame))) {
               throw new CommandError(`Organisation ${id} was removed meanwhile: nothing of it was deleted`)
             }
-            if (organisation) printAudit(err, 'organisations remove begins', by, { organisation: id })
+            printAudit(err, 'organisations remove begins', by, { organisation: id })
             const { all, working } = await keysIn(store, id)
             const keys = keysOf(store, () => {})
             for (const { _id: keyId } of working) {

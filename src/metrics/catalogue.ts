@@ -75,6 +75,12 @@ export const catalogue = {
     meaning: 'Documents that were read from the database, without those that they refer to.',
     labels: ['db.collection.name'],
   },
+  'field_data.connections.open': { kind: 'gauge', unit: '{connection}', meaning: 'Connections from callers.' },
+  'field_data.connections.refused': {
+    kind: 'counter',
+    unit: '{connection}',
+    meaning: 'Connections from callers that were closed at once, because there are `MAX_CONNECTIONS`.',
+  },
   'field_data.entrance.waiting': {
     kind: 'gauge',
     unit: '{request}',

@@ -1,4 +1,5 @@
 // Measures the requests, and what the store of the application keeps. It is registered only with METRICS_PORT.
+import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { wasSent, whenOver } from '../http/caller.js'
@@ -6,8 +7,8 @@ import { waitingForLoop } from '../http/server.js'
 import type { Metrics } from '../metrics/catalogue.js'
 import type { KeptTotals } from '../store/store.js'
 
-/** Callers choose the method, so others have one name together. */
-const METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** The methods of RFC 9110 and RFC 5789. Callers may make up others, which have one name together. */
+const METHODS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
 const NOT_MODIFIED = 304
 
 export const metricsPlugin = fp(
@@ -17,6 +18,17 @@ export const metricsPlugin = fp(
     metrics.observe('field_data.entrance.waiting', () => waitingForLoop(app.server))
     metrics.observe('field_data.totals.kept', () => keptTotals().kept)
     metrics.observe('field_data.totals.age', () => seconds(keptTotals().oldestMs))
+
+    let open = 0
+    app.server.on('connection', (socket: Socket) => {
+      open += 1
+      socket.once('close', () => {
+        open -= 1
+      })
+    })
+    app.server.on('drop', () => metrics.record('field_data.connections.refused', 1))
+    metrics.record('field_data.connections.refused', 0)
+    metrics.observe('field_data.connections.open', () => open)
 
     app.addHook('onRequest', (request, reply, next) => {
       active += 1

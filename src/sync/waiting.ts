@@ -155,4 +155,4 @@ const lookUp = async ({ lookUp, waiters }: Feed): Promise<void> => {
   }
 }
 
-const REFUSAL = 'Too many requests of this organisation, or in all, are waiting for changes'
+const REFUSAL = 'Too many requests are waiting for changes: of this key, of its organisation or in all'

@@ -219,8 +219,9 @@ t.test('an empty organisation is said to be empty, and a removal that finds noth
   const failed = { code: 1, stdout: '', output: 'Organisation ghost does not exist, and nothing is left of it\n' }
   t.same(await organisations('remove', 'ghost', '--yes'), failed)
   await store.insert('users', [{ ...a.user, organisation: ['ghost', A] as never }])
-  const output = `Organisation ghost has:\n  users: 1\n${failed.output}`
-  t.same(await organisations('remove', 'ghost', '--yes'), { ...failed, output }, 'what belongs to nobody is left alone')
+  const { output, ...others } = await organisations('remove', 'ghost', '--yes')
+  t.match(others, { code: 1, stdout: '' }, 'what belongs to nobody is left alone')
+  t.match(output, /^Organisation ghost has:\n {2}users: 1\n\{.*remove begins.*\}\n.*nothing is left of it\n$/)
 })
 
 t.test('whenever a key is issued or rotated beside a removal, none works afterwards', async (t) => {

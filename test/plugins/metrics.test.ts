@@ -33,15 +33,45 @@ t.test(
     await get('/v1/entries/secret')
     await get('/secret/path')
     await app.inject({ method: 'DELETE', url: '/v1/entries' })
+    await app.inject({ method: 'PURGE' as 'GET', url: '/v1/entries' })
     t.same(await lines('http_server_request_duration_seconds'), [
       'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/v1/entries/:id",http_response_status_code="200"} 1',
       'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/v1/entries/:id",http_response_status_code="404",error_type="not_found"} 1',
       'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/v1/entries/:id",http_response_status_code="401",error_type="unauthorized"} 1',
       'http_server_request_duration_seconds_count{http_request_method="GET",http_response_status_code="404",error_type="route_not_found"} 1',
+      'http_server_request_duration_seconds_count{http_request_method="DELETE",http_response_status_code="405",error_type="method_not_allowed"} 1',
       'http_server_request_duration_seconds_count{http_request_method="_OTHER",http_response_status_code="405",error_type="method_not_allowed"} 1',
     ])
   },
 )
+
+t.test('connections count while they are open, and those that are refused', async (t) => {
+  const { app, lines } = await service(t)
+  app.server.maxConnections = 2
+  const port = await listen(app)
+  t.same(await lines('field_data_connections'), [
+    'field_data_connections_refused_total 0',
+    'field_data_connections_open 0',
+  ])
+  const refused = once(app.server, 'drop')
+  const sockets = await Promise.all(['', '', ''].map((text) => neverRead(port, text)))
+  await refused
+  t.same(await lines('field_data_connections'), [
+    'field_data_connections_refused_total 1',
+    'field_data_connections_open 2',
+  ])
+  for (const socket of sockets) socket.destroy()
+  while ((await lines('field_data_connections_open')).join() !== 'field_data_connections_open 0') await setTimeout(5)
+})
+
+t.test('requests that wait for the event loop are measured', async (t) => {
+  const { app, lines } = await service(t)
+  const port = await listen(app)
+  const ask = () => send(port, getRequest('/v1/entries', LAST))
+  const waited = () => lines('field_data_queue_wait_seconds_count{queue="entrance"}')
+  // Ten begin in a turn, so some of thirty wait if the process reads them together.
+  while ((await waited()).length === 0) await Promise.all(Array.from({ length: 30 }, ask))
+})
 
 t.test('a body counts with its size, and a response without one does not', async (t) => {
   const { app, keyOf, lines } = await service(t)
