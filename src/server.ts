@@ -31,12 +31,6 @@ const OTHER_FILES = 64
 /** As few connections from callers are of use, the least that MAX_CONNECTIONS may be. */
 const MIN_CONNECTIONS = 16
 
-/**
- * How many connections the system keeps until the process takes them over: as many as Linux allows by default. A rush overflows
- * Node's 511, and a caller whose connection finds no room tries again after a second.
- */
-const BACKLOG = 4096
-
 const start = async (settings: Config): Promise<void> => {
   const config = {
     ...settings,
@@ -50,7 +44,7 @@ const start = async (settings: Config): Promise<void> => {
 
   if (app.metrics !== undefined) await listenForMetrics(app, app.metrics, config.metrics)
   const { host, port, shutdownDelayMs } = config
-  await app.listen({ host, port, backlog: BACKLOG }).catch(cannotListen(`HOST ${host}, PORT ${port}`))
+  await app.listen({ host, port }).catch(cannotListen(`HOST ${host}, PORT ${port}`))
   const skip: Signals[] = shutdownDelayMs > 0 ? ['SIGTERM'] : []
   const grace = closeWithGrace({ delay: GRACE_MS, logger: app.log, skip }, async ({ err, signal }) => {
     app.log.info({ err, signal }, 'closing')
