@@ -56,7 +56,9 @@ export class Entrance {
   /** Whether this turn is for connections that arrive: nothing else begins in it that can wait. */
   isForConnections = false
   #hasArrived = false
-  #connectionsSince = Number.NEGATIVE_INFINITY
+  /** Whether connections that arrive now have the turns for themselves, or the others have theirs, and until when. */
+  #isConnectionsTime = false
+  #until = Number.NEGATIVE_INFINITY
   /** When the turn before began. */
   #lastTurn = 0
   #isHeld = false
@@ -108,7 +110,9 @@ export class Entrance {
     this.#late.delete(arrival)
     const credentials = credentialsOf(arrival)
     const requests = this.#waiting.get(credentials)
-    if (requests?.delete(arrival) && requests.size === 0) this.#waiting.delete(credentials)
+    if (!requests?.delete(arrival)) return
+    this.#tellWait(arrival)
+    if (requests.size === 0) this.#waiting.delete(credentials)
   }
 
   connectionArrived(): void {
@@ -139,10 +143,11 @@ export class Entrance {
 
   readonly #next = (): void => {
     const now = performance.now()
-    // However long a turn is, the next one is not for connections again.
-    const mayBeAgain = !this.isForConnections && now - this.#connectionsSince >= 2 * this.#connectionsMs
-    if (this.#hasArrived && mayBeAgain) this.#connectionsSince = now
-    this.isForConnections = this.#hasArrived && now - this.#connectionsSince < this.#connectionsMs
+    if (now >= this.#until && (this.#hasArrived || this.#isConnectionsTime)) {
+      this.#isConnectionsTime = !this.#isConnectionsTime
+      this.#until = now + this.#connectionsMs
+    }
+    this.isForConnections = this.#hasArrived && this.#isConnectionsTime
     this.#begin(this.#urgent, URGENT_PER_TURN)
     if (!this.#isHeld && !this.isForConnections) this.#beginSome()
     this.#lastTurn = now
@@ -164,13 +169,17 @@ export class Entrance {
     }
   }
 
+  #tellWait({ since }: Arrival): void {
+    if (since < this.#lastTurn) this.#onWaited?.(performance.now() - since)
+  }
+
   /** Lets so many of some requests begin. */
   #begin(requests: Set<Arrival>, count: number): void {
     let begun = 0
     for (const arrival of requests) {
       if (begun++ === count) return
       requests.delete(arrival)
-      if (arrival.since < this.#lastTurn) this.#onWaited?.(performance.now() - arrival.since)
+      this.#tellWait(arrival)
       arrival.begin(this.listener)
     }
   }

@@ -37,7 +37,7 @@ export const catalogue = {
   'http.server.active_requests': {
     kind: 'gauge',
     unit: '{request}',
-    meaning: 'Requests under way, waiting ones included.',
+    meaning: 'Requests under way, with those in a queue, but without those that wait for the event loop.',
   },
   'db.client.operation.duration': {
     kind: 'histogram',

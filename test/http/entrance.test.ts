@@ -1,6 +1,6 @@
 // Where requests wait for the event loop: who begins when, and who is late.
 import type { ServerResponse } from 'node:http'
-import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { Arrival, Entrance, type EntranceOptions, lateRequests } from '../../src/http/entrance.js'
 
@@ -99,39 +99,49 @@ t.test('while connections arrive, only urgent requests begin', async (t) => {
   t.same(begun.slice(4), ['a1', 'a2', 'a3'])
 })
 
-/** How many turns were not for connections after each stretch that was, while connections arrived in every turn. */
-const turnsBetween = async (connectionsMs: number, stretches: number): Promise<number[]> => {
+/** For how long the turns were for others, at least, after each stretch of turns for connections, which arrive in every turn. */
+const timeBetween = async (connectionsMs: number, stretches: number): Promise<number[]> => {
   const { entrance } = open(0, { connectionsMs })
-  const turns: number[] = []
-  for (let wasForConnections = false; turns.length <= stretches; wasForConnections = entrance.isForConnections) {
+  const times: number[] = []
+  let since: number | undefined
+  while (times.length < stretches) {
+    const before = performance.now()
+    const wasForConnections = entrance.isForConnections
     entrance.connectionArrived()
     await nextTurn()
-    if (!entrance.isForConnections) turns.push((turns.pop() as number) + 1)
-    else if (!wasForConnections) turns.push(0)
+    if (wasForConnections && !entrance.isForConnections) since = before
+    if (since === undefined || !entrance.isForConnections) continue
+    times.push(performance.now() - since)
+    since = undefined
   }
-  return turns.slice(0, stretches)
+  return times
 }
 
-t.test('connections that arrive without end have half of the time', async (t) => {
-  const turns = await turnsBetween(50, 3)
-  t.ok(
-    turns.some((each) => each > 1),
-    `others had ${turns.join(', ')} turns`,
-  )
-})
-
-t.test('where each turn is long, every second one is for others', async (t) => {
-  t.same(await turnsBetween(1e-6, 3), [1, 1, 1])
+t.test('after a stretch of turns for connections others have as long, also where each turn is longer', async (t) => {
+  for (const connectionsMs of [20, 1e-6]) {
+    const times = await timeBetween(connectionsMs, 3)
+    t.ok(
+      times.every((time) => time >= connectionsMs),
+      `${times}`,
+    )
+  }
 })
 
 t.test('a request whose caller has left is forgotten', async (t) => {
-  const { begun, enter, entrance } = open(0, { urgentPath: 'u' })
+  const waited: number[] = []
+  const { begun, enter, entrance } = open(0, { urgentPath: 'u', onWaited: (ms) => waited.push(ms) })
   const arrivals = enter('a0', 'u0', ...Array.from({ length: 9 }, (_, n) => `b${n}`), 'b9')
   t.equal(entrance.waiting, 12)
   for (const arrival of arrivals.filter(({ response: { req } }) => req.url !== 'b3')) entrance.leave(arrival)
   t.equal(entrance.waiting, 1)
   await nextTurn()
   t.same(begun, ['b3'])
+  entrance.hold()
+  const [patient] = enter('c0') as [Arrival]
+  await nextTurn()
+  await nextTurn()
+  entrance.leave(patient)
+  t.equal(waited.length, 1, 'its wait counts, those of the others did not last a turn')
 })
 
 t.test('who could not begin in the first turn is told how long they waited', async (t) => {
@@ -139,7 +149,7 @@ t.test('who could not begin in the first turn is told how long they waited', asy
   const { begun, enter } = open(Number.POSITIVE_INFINITY, { onWaited: (ms) => waited.push(ms) })
   enter(...Array.from({ length: 12 }, (_, n) => `a${n}`))
   await nextTurn()
-  await setTimeout(5)
+  await nextTurn()
   t.equal(begun.length, 12)
   t.equal(waited.length, 2)
   t.ok(waited.every((ms) => ms > 0 && ms < 60_000))
