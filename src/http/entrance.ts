@@ -8,7 +8,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 const BEGIN_PER_TURN = 10
 /**
  * Node takes over one connection in each turn. While they arrive, the turns are for them alone, but never for longer than this
- * in a row, in milliseconds. Then requests have as long: whoever opens connections without end must not stop the others.
+ * in a row, in milliseconds. Then requests have about as long: whoever opens connections without end must not stop the others.
  */
 const CONNECTIONS_MS = 25
 /**
@@ -56,9 +56,7 @@ export class Entrance {
   /** Whether this turn is for connections that arrive: nothing else begins in it that can wait. */
   isForConnections = false
   #hasArrived = false
-  /** Whether connections that arrive now have the turns for themselves, or the others have theirs, and until when. */
-  #isConnectionsTime = false
-  #until = Number.NEGATIVE_INFINITY
+  #stretchBegan = Number.NEGATIVE_INFINITY
   /** When the turn before began. */
   #lastTurn = 0
   #isHeld = false
@@ -110,9 +108,7 @@ export class Entrance {
     this.#late.delete(arrival)
     const credentials = credentialsOf(arrival)
     const requests = this.#waiting.get(credentials)
-    if (!requests?.delete(arrival)) return
-    this.#tellWait(arrival)
-    if (requests.size === 0) this.#waiting.delete(credentials)
+    if (requests?.delete(arrival) && requests.size === 0) this.#waiting.delete(credentials)
   }
 
   connectionArrived(): void {
@@ -143,11 +139,10 @@ export class Entrance {
 
   readonly #next = (): void => {
     const now = performance.now()
-    if (now >= this.#until && (this.#hasArrived || this.#isConnectionsTime)) {
-      this.#isConnectionsTime = !this.#isConnectionsTime
-      this.#until = now + this.#connectionsMs
-    }
-    this.isForConnections = this.#hasArrived && this.#isConnectionsTime
+    // A stretch for connections never begins right after another: however long turns are, others have one in between.
+    const mayBegin = !this.isForConnections && now - this.#stretchBegan >= 2 * this.#connectionsMs
+    if (this.#hasArrived && mayBegin) this.#stretchBegan = now
+    this.isForConnections = this.#hasArrived && now - this.#stretchBegan < this.#connectionsMs
     this.#begin(this.#urgent, URGENT_PER_TURN)
     if (!this.#isHeld && !this.isForConnections) this.#beginSome()
     this.#lastTurn = now
@@ -169,17 +164,13 @@ export class Entrance {
     }
   }
 
-  #tellWait({ since }: Arrival): void {
-    if (since < this.#lastTurn) this.#onWaited?.(performance.now() - since)
-  }
-
   /** Lets so many of some requests begin. */
   #begin(requests: Set<Arrival>, count: number): void {
     let begun = 0
     for (const arrival of requests) {
       if (begun++ === count) return
       requests.delete(arrival)
-      this.#tellWait(arrival)
+      if (arrival.since < this.#lastTurn) this.#onWaited?.(performance.now() - arrival.since)
       arrival.begin(this.listener)
     }
   }

@@ -99,49 +99,39 @@ t.test('while connections arrive, only urgent requests begin', async (t) => {
   t.same(begun.slice(4), ['a1', 'a2', 'a3'])
 })
 
-/** For how long the turns were for others, at least, after each stretch of turns for connections, which arrive in every turn. */
-const timeBetween = async (connectionsMs: number, stretches: number): Promise<number[]> => {
+/** How many turns were not for connections after each stretch that was, while connections arrived in every turn. */
+const turnsBetween = async (connectionsMs: number, stretches: number): Promise<number[]> => {
   const { entrance } = open(0, { connectionsMs })
-  const times: number[] = []
-  let since: number | undefined
-  while (times.length < stretches) {
-    const before = performance.now()
-    const wasForConnections = entrance.isForConnections
+  const turns: number[] = []
+  for (let wasForConnections = false; turns.length <= stretches; wasForConnections = entrance.isForConnections) {
     entrance.connectionArrived()
     await nextTurn()
-    if (wasForConnections && !entrance.isForConnections) since = before
-    if (since === undefined || !entrance.isForConnections) continue
-    times.push(performance.now() - since)
-    since = undefined
+    if (!entrance.isForConnections) turns.push((turns.pop() as number) + 1)
+    else if (!wasForConnections) turns.push(0)
   }
-  return times
+  return turns.slice(0, stretches)
 }
 
-t.test('after a stretch of turns for connections others have as long, also where each turn is longer', async (t) => {
-  for (const connectionsMs of [20, 1e-6]) {
-    const times = await timeBetween(connectionsMs, 3)
-    t.ok(
-      times.every((time) => time >= connectionsMs),
-      `${times}`,
-    )
-  }
+t.test('between two stretches of turns for connections others have several', async (t) => {
+  const turns = await turnsBetween(50, 3)
+  t.ok(
+    turns.some((each) => each > 1),
+    `others had ${turns.join(', ')} turns`,
+  )
+})
+
+t.test('where each turn is long, every second one is for others', async (t) => {
+  t.same(await turnsBetween(1e-6, 3), [1, 1, 1])
 })
 
 t.test('a request whose caller has left is forgotten', async (t) => {
-  const waited: number[] = []
-  const { begun, enter, entrance } = open(0, { urgentPath: 'u', onWaited: (ms) => waited.push(ms) })
+  const { begun, enter, entrance } = open(0, { urgentPath: 'u' })
   const arrivals = enter('a0', 'u0', ...Array.from({ length: 9 }, (_, n) => `b${n}`), 'b9')
   t.equal(entrance.waiting, 12)
   for (const arrival of arrivals.filter(({ response: { req } }) => req.url !== 'b3')) entrance.leave(arrival)
   t.equal(entrance.waiting, 1)
   await nextTurn()
   t.same(begun, ['b3'])
-  entrance.hold()
-  const [patient] = enter('c0') as [Arrival]
-  await nextTurn()
-  await nextTurn()
-  entrance.leave(patient)
-  t.equal(waited.length, 1, 'its wait counts, those of the others did not last a turn')
 })
 
 t.test('who could not begin in the first turn is told how long they waited', async (t) => {
