@@ -34,7 +34,8 @@ export const Me = Type.Object(
         wait: Type.Integer({ description: 'Longest `wait` of a change feed, in seconds.', examples: [60] }),
         requestsPerMinute: Type.Optional(
           Type.Integer({
-            description: 'How many requests a minute each instance takes. Left out if there is no such limit.',
+            description:
+              'How many requests a minute each instance takes with this key. Left out if there is no such limit.',
             examples: [600],
           }),
         ),

@@ -3,13 +3,14 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import closeWithGrace, { type Signals } from 'close-with-grace'
+import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
 import { type Config, ConfigError, loadConfig } from './config/config.js'
 import { openMongo } from './config/open-mongo.js'
 import type { DemoKey } from './demo.js'
 import { metricsServer } from './http/metrics-server.js'
+import { cutOffAll } from './http/server.js'
 import { openLog } from './log.js'
 import type { Metrics } from './metrics/catalogue.js'
 import { type Store, StoreUnavailable } from './store/store.js'
@@ -24,6 +25,10 @@ setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
 
 /** How long running requests may take to end once the process was told to stop. */
 const GRACE_MS = 12_000
+/** So long before that, those that still run are cut off, because an ended process would close their connections in order. */
+const CUT_OFF_MS = 500
+/** The same signal within this time is the same request to stop: npm passes on one that its whole group has got. */
+const REPEATED_MS = 250
 /** How long to wait before a database that cannot be reached is tried again. */
 const RETRY_MS = 2000
 /** How many files the process opens besides the connections of callers and those to the database. */
@@ -45,13 +50,16 @@ const start = async (settings: Config): Promise<void> => {
   if (app.metrics !== undefined) await listenForMetrics(app, app.metrics, config.metrics)
   const { host, port, shutdownDelayMs } = config
   await app.listen({ host, port }).catch(cannotListen(`HOST ${host}, PORT ${port}`))
-  const skip: Signals[] = shutdownDelayMs > 0 ? ['SIGTERM'] : []
-  const grace = closeWithGrace({ delay: GRACE_MS, logger: app.log, skip }, async ({ err, signal }) => {
-    app.log.info({ err, signal }, 'closing')
-    await app.close()
-    await app.store.close()
-  })
-  if (shutdownDelayMs > 0) closeAfterDelay(app, shutdownDelayMs, grace.close)
+  const grace = closeWithGrace(
+    { delay: GRACE_MS, logger: app.log, skip: ['SIGTERM', 'SIGINT'] },
+    async ({ err, signal }) => {
+      app.log.info({ err, signal }, 'closing')
+      setTimeout(() => cutOffAll(app.server), GRACE_MS - CUT_OFF_MS)
+      await app.close()
+      await app.store.close()
+    },
+  )
+  closeOnSignals(app, shutdownDelayMs, grace.close)
   // The service already responds while the banner waits for the database, for MONGODB_TIMEOUT_MS if it cannot be
   // reached.
   const isReachable = await app.store.ping().then(
@@ -83,21 +91,35 @@ const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, 
   app.log.info({ host: address, port: opened }, 'metrics')
 }
 
-/** On SIGTERM the service is no longer ready, and closes after a delay or at the second SIGTERM. The third one ends it at once. */
-const closeAfterDelay = (app: FastifyInstance, ms: number, close: () => void): void => {
-  process.once('SIGTERM', () => {
-    if (app.closing.aborted) return
-    app.isLeaving = true
-    app.log.info({ ms }, 'closing after a delay')
-    const end = (): void => {
-      clearTimeout(timer)
-      process.off('SIGTERM', end)
-      // A SIGINT has come meanwhile.
-      if (!app.closing.aborted) close()
+/**
+ * On SIGINT the service closes. On SIGTERM it is no longer ready, and closes after a delay or at the next signal. A signal
+ * while it closes ends the process at once. The listeners stay: without one, even for a moment, a signal kills the process.
+ */
+const closeOnSignals = (app: FastifyInstance, delayMs: number, close: () => void): void => {
+  let isClosing = false
+  let last: { signal: string; at: number } | undefined
+  let delay: NodeJS.Timeout | undefined
+  const begin = (): void => {
+    clearTimeout(delay)
+    isClosing = true
+    close()
+  }
+  const onSignal = (signal: NodeJS.Signals): void => {
+    const at = performance.now()
+    if (signal === last?.signal && at - last.at < REPEATED_MS) return
+    last = { signal, at }
+    if (isClosing) {
+      app.log.error({ signal }, 'a further signal, so the process ends now')
+      process.exit(1)
     }
-    const timer = setTimeout(end, ms)
-    process.on('SIGTERM', end)
-  })
+    if (signal === 'SIGINT' || delayMs === 0 || delay !== undefined) begin()
+    else {
+      app.isLeaving = true
+      app.log.info({ signal, ms: delayMs }, 'closing after a delay')
+      delay = setTimeout(begin, delayMs)
+    }
+  }
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 }
 
 /** How many files are left for callers, if the system limits how many the process may open. */

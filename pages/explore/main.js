@@ -142,7 +142,7 @@ const begin = async (key) => {
     // What a key does not see is no part of the page: the map and the states are of places.
     const seesPlaces = !without.includes('places')
     for (const id of ['map', 'state']) byId(id).hidden = !seesPlaces
-    setText(byId('hidden'), `This key does not see ${without.join(' and ')} data.`)
+    setText(byId('hidden'), `This key does not see ${without.join(' or ').replace('personal', 'personal data')}.`)
     byId('hidden').hidden = without.length === 0
     byId('title').textContent = name
     document.title = `Explore entries: ${name}`

@@ -5,6 +5,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { Server as Listener, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { cutOff } from './caller.js'
 import { Arrival, Entrance, type EntranceOptions } from './entrance.js'
 
 /** A connection on which nothing moves for this long is closed: no request arrives, or the caller does not read. */
@@ -32,10 +33,14 @@ interface Connection {
   readonly requests: Arrival[]
   /** Called after the last response, when the connection can carry no further request. */
   afterLast?: () => void
+  /** How many bytes had arrived when the last response was taken by the system. Undefined before the first one. */
+  bytesRead?: number
 }
 
 const connections = new WeakMap<Socket, Connection>()
 const entrances = new WeakMap<Server, Entrance>()
+/** The connections of each server. */
+const open = new WeakMap<Server, Set<Socket>>()
 
 interface Options extends EntranceOptions {
   /** Connections beyond this number are closed as soon as they are opened. */
@@ -71,7 +76,14 @@ export const httpServer = (
   // By default Node drops headers beyond a number, so that no check sees them. Their size has a limit of its own.
   server.maxHeadersCount = 0
   // At the limit, connections without a request are closed to make room for new callers.
-  server.on('connection', () => {
+  const sockets = new Set<Socket>()
+  open.set(server, sockets)
+  server.closeIdleConnections = () => {
+    for (const socket of sockets) if (isIdle(socket)) socket.destroy()
+  }
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
     entrance.connectionArrived()
     server.getConnections((_error, count) => {
       if (count >= maxConnections) server.closeIdleConnections()
@@ -83,6 +95,15 @@ export const httpServer = (
     else socket.destroy()
   })
   return server
+}
+
+/**
+ * Whether a caller has got a response on this connection and sent nothing since. For Node a connection is idle as soon as
+ * a response has ended, also while most of it is still to be sent.
+ */
+const isIdle = (socket: Socket): boolean => {
+  const { requests, bytesRead } = connectionOf(socket)
+  return requests.length === 0 && bytesRead === socket.bytesRead
 }
 
 /** Calls the listener with a request once the response before it is written. */
@@ -99,6 +120,7 @@ const oneAtATime =
     if (requests.length > MAX_WAITING) response.setHeader('connection', 'close')
     response.once('close', () => {
       requests.shift()
+      connection.bytesRead = request.socket.bytesRead
       const [next] = requests
       if (request.socket.destroyed) return entrance.leave(arrival)
       if (next === undefined) connection.afterLast?.()
@@ -122,6 +144,14 @@ const connectionOf = (socket: Socket): Connection => {
   const connection = connections.get(socket) ?? { requests: [] }
   connections.set(socket, connection)
   return connection
+}
+
+/** Closes the connections of all requests that run, in the middle of their responses. */
+export const cutOffAll = (server: Server): void => {
+  for (const socket of open.get(server) ?? []) {
+    const [running] = connectionOf(socket).requests
+    if (running !== undefined) cutOff(running.response.req)
+  }
 }
 
 /**

@@ -1,6 +1,9 @@
 // Limits how much of the service one API key can use. The requests of a key run a few at a time, and its responses that
 // have not been read yet share a limited amount of memory. A request beyond these limits waits, or fails with 503
 // `overloaded`; requests with other keys are not affected. docs/decisions/0008-shares-of-a-key.md has the reasons.
+
+import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -167,10 +170,18 @@ export class Share {
   /** Cuts off a response that the caller does not read. */
   readonly #cutOff: (bytes: number) => NodeJS.Timeout
   #reading: NodeJS.Timeout | undefined
-  #hasBegun = false
+  readonly #response: ServerResponse
+  /** The size of the newest part of a response that has several. Undefined before the first one. */
+  #part: number | undefined
 
-  constructor(request: FastifyRequest, limits: Limits, cutOff: (bytes: number) => NodeJS.Timeout) {
+  constructor(
+    request: FastifyRequest,
+    { raw }: FastifyReply,
+    limits: Limits,
+    cutOff: (bytes: number) => NodeJS.Timeout,
+  ) {
     this.#cutOff = cutOff
+    this.#response = raw
     const { scope, routeOptions } = request
     const { pageSize = 'perPage' } = routeOptions.config
     const { [pageSize]: perPage = 1 } = request.query as Readonly<Record<string, number>>
@@ -218,12 +229,14 @@ export class Share {
    * @throws Overloaded if that takes too long
    */
   async inLargeQueue<T>(work: (reading: Reading) => Promise<T>): Promise<T> {
-    if (this.#hasBegun) await this.#roomFor(this.#held)
-    await this.enter(this.#limits.large, this.#hasBegun ? this.#limits.waitBetweenMs : undefined)
+    const hasBegun = this.#part !== undefined
+    if (hasBegun) await this.#roomForAPart()
+    await this.enter(this.#limits.large, hasBegun ? this.#limits.waitBetweenMs : undefined)
+    if (!hasBegun) this.requireRoom()
     let read = 0
     const onBytes = async (more: number) => {
       read += more
-      this.hold(read)
+      this.hold(this.#unsent() + read)
     }
     return work({ ...this.reading, onBytes })
       .catch(this.#limits.failAllWaiting)
@@ -231,15 +244,15 @@ export class Share {
   }
 
   /**
-   * Makes one part of a response that has several. It holds no place between them: the next part is asked for when the one
-   * before was read, for which the caller has as long as for a response of its size.
+   * Makes one part of a response that has several. It holds no place between them: the next part is asked for while the
+   * one before is sent, for which the caller has as long as for a response of its size. So two of them count as memory.
    * @throws Overloaded if it has to wait too long
    */
   async turn(work: (reading: Reading) => Promise<Buffer>): Promise<Buffer> {
     clearTimeout(this.#reading)
     const part = await this.inLargeQueue(work)
-    this.hold(part.length)
-    this.#hasBegun = true
+    this.hold(this.#unsent() + part.length)
+    this.#part = part.length
     this.#reading = this.#cutOff(part.length)
     return part
   }
@@ -253,11 +266,18 @@ export class Share {
     return this.#limits.parquetFiles.enter(this.#key, this.reading.signal)
   }
 
-  /** Waits until there is memory for as much as the part before. Few work at once, so it does not have to be exact. */
-  async #roomFor(bytes: number): Promise<void> {
+  /** How much the system has not taken yet of the newest part: all of it, or nothing. */
+  #unsent(): number {
+    return this.#response.writableLength > 0 ? Number(this.#part) : 0
+  }
+
+  /** Waits until there is memory for as much as the newest part. Few work at once, so it does not have to be exact. */
+  async #roomForAPart(): Promise<void> {
     const until = performance.now() + this.#limits.waitBetweenMs
-    this.hold(0)
-    while (!this.#limits.budget.hasRoom(this.#key, bytes)) {
+    await setImmediate() // until the newest part is written
+    for (;;) {
+      this.hold(this.#unsent())
+      if (this.#limits.budget.hasRoom(this.#key, Number(this.#part))) return
       if (performance.now() > until) throw new Overloaded(REFUSAL)
       await sleep(LOOK_FOR_ROOM_MS, undefined, { signal: this.reading.signal })
     }
@@ -363,7 +383,7 @@ export const admissionPlugin = fp(
     app.addHook('onRoute', (route) => {
       const { handler } = route
       route.handler = async function (request, reply) {
-        const share = new Share(request, limits, (bytes) => cutOffAfter(reply, bytes))
+        const share = new Share(request, reply, limits, (bytes) => cutOffAfter(reply, bytes))
         request.share = share
         whenOver(reply, () => share.end())
         const work = async () => {
@@ -382,8 +402,8 @@ export const admissionPlugin = fp(
 
     app.addHook('onSend', ({ share }, reply, payload, next) => {
       const bytes = typeof payload === 'string' || payload instanceof Buffer ? payload.length : 0
-      // A request whose key or parameters are invalid has no share.
-      share?.hold(bytes)
+      // A request whose key or parameters are invalid has no share. The parts of a stream are held as they are made.
+      if (!(payload instanceof Readable)) share?.hold(bytes)
       if (bytes >= MIN_COUNTED_BYTES) {
         const timer = cutOffAfter(reply, bytes)
         whenOver(reply, () => clearTimeout(timer))

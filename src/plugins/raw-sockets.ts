@@ -47,7 +47,7 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
     const packet = (error.rawPacket ?? Buffer.alloc(0)) as unknown as Buffer
     // The packet may hold several requests, and Node does not say which of them failed.
     const isHead = /(?:^|\r\n\r\n)HEAD /.test(packet.toString('latin1'))
-    afterResponses(socket, () => respond(this, socket, problemOf(error.code, packet), error.code, isHead))
+    afterResponses(socket, () => respond(this, socket, problemOf(error, packet), error.code, isHead))
   }
 }
 
@@ -82,9 +82,15 @@ const respond = (
   socket.end(response)
 }
 
-const problemOf = (code: string, packet: Buffer): ProblemError => {
+/** Node also gives the reason of its parser, which Fastify's type does not say. */
+const problemOf = ({ code, reason }: ConnectionError & { reason?: string }, packet: Buffer): ProblemError => {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return problem('request_timeout', 'The request did not arrive in time')
-  if (code === 'HPE_INVALID_VERSION') return wrongVersion()
+  if (code === 'HPE_INVALID_VERSION') {
+    // The version may be right, and what follows it wrong.
+    return reason === 'Expected CRLF after version'
+      ? problem('bad_request', 'The request line must end with CRLF right after the HTTP version')
+      : wrongVersion()
+  }
   if (code !== 'HPE_HEADER_OVERFLOW') return problem('bad_request', 'This is not a valid HTTP request')
   const firstLine = packet.indexOf('\r\n')
   if (firstLine === -1 || firstLine > MAX_URL_BYTES) return urlTooLong()

@@ -5,8 +5,8 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { httpServer, stopListening, waitingForLoop } from '../../src/http/server.js'
-import { getRequest, LAST, neverRead, send, statusesIn } from '../support/sockets.js'
+import { cutOffAll, httpServer, stopListening, waitingForLoop } from '../../src/http/server.js'
+import { getRequest, LAST, neverRead, receivedBy, send, statusesIn } from '../support/sockets.js'
 
 const serve = async (
   t: Test,
@@ -114,6 +114,48 @@ t.test('at the limit, connections without a request are closed', async (t) => {
   await closed
   t.same(statusesIn(await send(port, getRequest('/', LAST))), [200], 'a new caller is served')
   half.destroy()
+})
+
+t.test('a response that is still to be sent is no idle connection', async (t) => {
+  const { server, port } = await serve(t, (_request, response) => response.end(Buffer.alloc(20_000_000)), {
+    maxConnections: 2,
+  })
+  const closesIdle = new Promise<void>((resolve) => {
+    const { closeIdleConnections } = server
+    server.closeIdleConnections = () => {
+      closeIdleConnections.call(server)
+      resolve()
+    }
+  })
+  const answered = once(server, 'request')
+  const slow = await neverRead(port, getRequest('/', LAST))
+  await answered
+  const other = await neverRead(port, '')
+  await closesIdle
+  other.destroy()
+  t.ok((await receivedBy(slow)).length > 20_000_000)
+})
+
+t.test('what runs can be cut off, and HTTP/1.0 is told by a reset', async (t) => {
+  const { server, port } = await serve(t, (_request, response) => response.write('a part'))
+  const ends: unknown[] = []
+  const sockets: Socket[] = []
+  for (const version of ['1.0', '1.1']) {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => ends.push(code))
+    socket.write(getRequest('/').replace('HTTP/1.1', `HTTP/${version}`))
+    await once(socket, 'data')
+    sockets.push(socket)
+  }
+  const idle = connect(port, '127.0.0.1')
+  await once(idle, 'connect')
+  const closed = sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve)))
+  cutOffAll(server)
+  cutOffAll(createServer())
+  await Promise.all(closed)
+  t.same(ends, ['ECONNRESET'])
+  t.notOk(idle.destroyed)
+  idle.destroy()
 })
 
 t.test('a few requests begin in each turn of the event loop, and urgent ones before them', async (t) => {

@@ -5,7 +5,7 @@ import t from 'tap'
 import { BsonList } from '../../src/bson/reader.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp } from '../support/app.js'
-import { getRequest, LAST, send } from '../support/sockets.js'
+import { getRequest, LAST, neverRead, receivedBy, send } from '../support/sockets.js'
 import { A } from '../support/tenants.js'
 
 t.test(
@@ -93,4 +93,29 @@ t.test('requests of callers that have disconnected do not delay the shutdown', a
   await app.close()
   await ended
   t.pass('the connection with half a request was closed')
+})
+
+t.test('a response that is still to be sent is not broken off', async (t) => {
+  const { app } = await testApp(t)
+  const body = Buffer.alloc(20_000_000)
+  const sent = new EventEmitter()
+  app.get('/large', async (_request, reply) => {
+    sent.emit('begun')
+    return reply.send(body)
+  })
+  const port = await listen(app)
+  const begun = once(sent, 'begun')
+  const slow = await neverRead(port, getRequest('/large'))
+  await begun
+  const idleClosed = new Promise<void>((resolve) => {
+    const { closeIdleConnections } = app.server
+    app.server.closeIdleConnections = () => {
+      closeIdleConnections.call(app.server)
+      resolve()
+    }
+  })
+  const closed = app.close()
+  await idleClosed
+  t.ok((await receivedBy(slow)).length > body.length)
+  await closed
 })

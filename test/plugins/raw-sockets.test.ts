@@ -68,6 +68,10 @@ t.test('a request of a version that Node does not know gets the same problem as 
     t.match(received, /^HTTP\/1.1 505 .*\r\ndate: .*"code":"http_version_not_supported"/is, version)
     for (const name of ['cache-control', 'vary', 'x-content-type-options']) t.match(received, `\r\n${name}: `, name)
   }
+  for (const end of ['\n', ' \r\n']) {
+    const received = await send(port, `GET /v1/me HTTP/1.1${end}host: x\r\n\r\n`)
+    t.match(received, /^HTTP\/1.1 400 .*"detail":"The request line must end with CRLF/s, 'the version is right')
+  }
 })
 
 t.test(
