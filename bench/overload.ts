@@ -45,18 +45,22 @@ interface Times {
   failed: number
 }
 
-const timesOf = (times: readonly number[]): Times => {
-  const ended = times.filter(Number.isFinite)
-  return { ...quantiles(ended), slowest: Math.max(...ended), failed: times.length - ended.length }
-}
+/** A request that failed took infinitely long. */
+const timesOf = (times: readonly number[]): Times => ({
+  ...quantiles(times),
+  slowest: Math.max(...times.filter(Number.isFinite)),
+  failed: times.filter((time) => !Number.isFinite(time)).length,
+})
 
 /** The time of a request on a connection of its own, in milliseconds; infinite without a 200. */
 const timed = (url: string, headers = {}): Promise<number> =>
   new Promise((resolve) => {
     const start = performance.now()
     get(url, { agent: false, headers }, (response) => {
-      const isFine = response.statusCode === 200
-      response.resume().on('end', () => resolve(isFine ? performance.now() - start : Number.POSITIVE_INFINITY))
+      response.resume().on('close', () => {
+        const isFine = response.statusCode === 200 && response.complete
+        resolve(isFine ? performance.now() - start : Number.POSITIVE_INFINITY)
+      })
     }).on('error', () => resolve(Number.POSITIVE_INFINITY))
   })
 
@@ -101,7 +105,10 @@ export const overload = async (database: Database, ms: number, say: (text: strin
       ...instances.map(({ url }) => again(health, `${url}/health/ready`)),
       again(single, proxy.url + byId[0], { authorization: `Bearer ${key}` }),
       ...instances.map(async (instance) => {
-        for (; !isOver; await sleep(LOOK_MS)) memory = Math.max(memory, (await instance.usage()).rss / 2 ** 20)
+        for (; !isOver; await sleep(LOOK_MS)) {
+          const { rss } = await instance.usage()
+          memory = Math.max(memory, rss / 2 ** 20)
+        }
       }),
     ])
     const arrived = await crowd.arrive({ port, paths, keys, ms, perSecond: TIMES * before })

@@ -92,8 +92,8 @@ const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, 
 }
 
 /**
- * On SIGINT the service closes. On SIGTERM it is no longer ready, and closes after a delay or at the next signal. A signal
- * while it closes ends the process at once. The listeners stay: without one, even for a moment, a signal kills the process.
+ * On SIGTERM the service is no longer ready, and closes after a delay or at the next signal. On SIGINT it closes at once; a
+ * SIGINT while it closes ends the process. The listeners stay, because a signal without one, even for a moment, kills it.
  */
 const closeOnSignals = (app: FastifyInstance, delayMs: number, close: () => void): void => {
   let isClosing = false
@@ -109,10 +109,8 @@ const closeOnSignals = (app: FastifyInstance, delayMs: number, close: () => void
     if (signal === last?.signal && at - last.at < REPEATED_MS) return
     last = { signal, at }
     if (isClosing) {
-      app.log.error({ signal }, 'a further signal, so the process ends now')
-      process.exit(1)
-    }
-    if (signal === 'SIGINT' || delayMs === 0 || delay !== undefined) begin()
+      if (signal === 'SIGINT') process.exit(1)
+    } else if (signal === 'SIGINT' || delayMs === 0 || delay !== undefined) begin()
     else {
       app.isLeaving = true
       app.log.info({ signal, ms: delayMs }, 'closing after a delay')

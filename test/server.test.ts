@@ -10,6 +10,9 @@ import { getRequest, neverRead, send, statusesIn } from './support/sockets.js'
 import { A, fillTenants } from './support/tenants.js'
 import { WireServer } from './support/wire-server.js'
 
+/** Longer than a signal counts as the one before. */
+const REPEATED_MS = 300
+
 // Most of the time goes by in waiting for processes to start and to end.
 t.jobs = 3
 
@@ -48,6 +51,7 @@ t.test('with a delay, it goes on after a SIGTERM without being ready, until the 
   const response = await fetch(url as string, { headers: { authorization: `Bearer ${key}` } })
   t.equal(response.status, 200)
   t.not(response.headers.get('connection'), 'close')
+  await setTimeout(REPEATED_MS)
   child.kill('SIGTERM')
   t.same(await once(child, 'close'), [0, null])
 
@@ -81,6 +85,37 @@ t.test('another signal beside a SIGTERM with a delay closes it once', async (t) 
     await running
     t.same(await closed, [0, null])
     t.equal(child.output().match(/"msg":"closing"/g)?.length, 1, signals.join())
+  }
+})
+
+t.test('a signal that comes twice at once counts once, and a further SIGINT ends the process', async (t) => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    const server = await WireServer.for(t)
+    const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
+    const [, url] = await printed(child, /field-data-api on (\S+) /)
+    let release = () => {}
+    const before = server.commands.length
+    server.held.set('ping', new Promise((resolve) => (release = resolve)))
+    const closed = once(child, 'close')
+    const running = fetch(`${url}/health/ready`).then(
+      ({ status }) => status,
+      () => 'cut off',
+    )
+    while (!server.commands.slice(before).some((command) => 'ping' in command)) await setTimeout(20)
+    child.kill(signal)
+    await printed(child, /"msg":"closing"/)
+    child.kill(signal)
+    await setTimeout(REPEATED_MS)
+    child.kill(signal)
+    if (signal === 'SIGINT') {
+      t.same(await closed, [1, null])
+      t.equal(await running, 'cut off')
+    }
+    release()
+    if (signal === 'SIGTERM') {
+      t.equal(await running, 200)
+      t.same(await closed, [0, null])
+    }
   }
 })
 

@@ -48,7 +48,7 @@ export interface EntranceOptions {
   refusingPath?: string | undefined
   lateMs?: number
   connectionsMs?: number
-  /** Told how long a request has waited, in milliseconds, if it could not begin in the first turn after it came. */
+  /** Told how long a request has waited, in milliseconds, if it could not begin in the first turn after it came, or its caller left. */
   onWaited?: ((ms: number) => void) | undefined
 }
 
@@ -104,11 +104,11 @@ export class Entrance {
 
   /** Forgets a request whose caller has left. So no more wait than there are connections. */
   leave(arrival: Arrival): void {
-    this.#urgent.delete(arrival)
-    this.#late.delete(arrival)
     const credentials = credentialsOf(arrival)
     const requests = this.#waiting.get(credentials)
-    if (requests?.delete(arrival) && requests.size === 0) this.#waiting.delete(credentials)
+    const lines = [this.#urgent, this.#late, requests]
+    if (lines.some((line) => line?.delete(arrival))) this.#onWaited?.(performance.now() - arrival.since)
+    if (requests?.size === 0) this.#waiting.delete(credentials)
   }
 
   connectionArrived(): void {

@@ -164,10 +164,11 @@ export const stopListening = async (server: Server): Promise<void> => {
   const begun = performance.now()
   let last = begun
   let turns = 0
-  server.on('connection', () => {
+  const onConnection = (): void => {
     last = performance.now()
     turns = 0
-  })
+  }
+  server.on('connection', onConnection)
   entrance.hold()
   for (let turn = begun, now = begun; now < begun + LONGEST_STOP_MS; turn = now, now = performance.now()) {
     if (turns >= QUIET_TURNS && now > last + QUIET_MS && now < turn + SHORT_TURN_MS) break
@@ -175,6 +176,7 @@ export const stopListening = async (server: Server): Promise<void> => {
     await nextTurn()
   }
   entrance.release()
+  server.off('connection', onConnection)
   // The server's own close() would end connections whose requests are still on their way.
   Listener.prototype.close.call(server)
 }

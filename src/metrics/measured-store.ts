@@ -4,6 +4,8 @@ import type { Metrics } from './catalogue.js'
 
 /** How long after a feed was read its lag is shown. */
 const LAG_KNOWN_MS = 5 * 60_000
+/** The names of what ends an operation though the database has not failed: no memory for what is read, or a caller who left. */
+const NOT_THE_DATABASE = new Set(['Overloaded', 'AbortError'])
 
 /**
  * A store that is measured.
@@ -31,7 +33,8 @@ export const measuredStore = (store: Store, metrics: Metrics, now = () => perfor
       end({})
       return result
     } catch (error) {
-      end({ 'error.type': (error as Error).name })
+      const { name } = error as Error
+      end(NOT_THE_DATABASE.has(name) ? {} : { 'error.type': name })
       throw error
     }
   }

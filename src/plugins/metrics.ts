@@ -32,16 +32,21 @@ export const metricsPlugin = fp(
 
     app.addHook('onRequest', (request, reply, next) => {
       active += 1
-      const before = request.socket.bytesWritten
       whenOver(reply, () => {
         active -= 1
-        measure(metrics, request, reply, before)
       })
+      measureWhenOver(metrics, request, reply)
       next()
     })
   },
   { name: 'metrics', fastify: '5.x' },
 )
+
+/** Measures a request when it has ended. */
+export const measureWhenOver = (metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void => {
+  const before = request.socket.bytesWritten
+  whenOver(reply, () => measure(metrics, request, reply, before))
+}
 
 const measure = (metrics: Metrics, request: FastifyRequest, reply: FastifyReply, before: number): void => {
   const { method, routeOptions, socket } = request

@@ -15,6 +15,7 @@ import {
 import { Overloaded } from '../limits/overloaded.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { JSON_HEADERS } from './json-only.js'
+import { measureWhenOver } from './metrics.js'
 import { logWhenOver } from './request-log.js'
 
 /** The headers that are true only of the body that failed. Fastify removes its type and its length. */
@@ -31,9 +32,11 @@ export const problemsPlugin = fp(
   { name: 'problems', fastify: '5.x' },
 )
 
-/** Handles errors that Fastify meets before it finds a route, such as a URL that is not encoded correctly. */
+/** Handles errors that Fastify meets before it finds a route, such as a URL that is not encoded correctly. No hook runs then. */
 export const frameworkErrors = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+  const { metrics } = request.server
   logWhenOver(request, reply)
+  if (metrics !== undefined) measureWhenOver(metrics, request, reply)
   sendProblem(error, request, reply)
 }
 

@@ -136,11 +136,16 @@ t.test('a request whose caller has left is forgotten', async (t) => {
 
 t.test('who could not begin in the first turn is told how long they waited', async (t) => {
   const waited: number[] = []
-  const { begun, enter } = open(Number.POSITIVE_INFINITY, { onWaited: (ms) => waited.push(ms) })
+  const { begun, enter, entrance } = open(Number.POSITIVE_INFINITY, { onWaited: (ms) => waited.push(ms) })
   enter(...Array.from({ length: 12 }, (_, n) => `a${n}`))
   await nextTurn()
   await nextTurn()
   t.equal(begun.length, 12)
   t.equal(waited.length, 2)
   t.ok(waited.every((ms) => ms > 0 && ms < 60_000))
+  const [gone] = enter('gone')
+  entrance.leave(gone as Arrival)
+  t.equal(waited.length, 3, 'who left has waited too')
+  entrance.leave(gone as Arrival)
+  t.equal(waited.length, 3)
 })

@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { BsonList } from '../../src/bson/reader.js'
+import { Overloaded } from '../../src/limits/overloaded.js'
 import type { Metrics } from '../../src/metrics/catalogue.js'
 import { measuredStore } from '../../src/metrics/measured-store.js'
 import { entries } from '../../src/pipelines/entries.js'
@@ -65,6 +66,18 @@ t.test('an operation that fails has the name of its error, and the error is the 
     ['field_data.read', 0, {}],
     ['db.client.operation.duration', 0, { 'db.operation.name': 'ping', ...failed }],
   ])
+})
+
+t.test('what the service itself ends is no failure of the database', async (t) => {
+  for (const reason of [new Overloaded('too much'), new DOMException('gone', 'AbortError')]) {
+    const { store, recorded } = await prepare(() => ({ aggregate: () => Promise.reject(reason) }))
+    await t.rejects(store.aggregate(list), reason)
+    t.strictSame(recorded[0], [
+      'db.client.operation.duration',
+      0,
+      { 'db.operation.name': 'aggregate', 'db.collection.name': list.collection },
+    ])
+  }
 })
 
 t.test('the lag of the feeds is that of the majority, for as long as they are read', async (t) => {

@@ -1,6 +1,7 @@
 // The limits of a key: how many of its requests run at once, and how much memory its unread responses hold.
 import { EventEmitter, once } from 'node:events'
 import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import Fastify, { type FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -10,7 +11,7 @@ import { admissionPlugin } from '../../src/plugins/admission.js'
 import { problemsPlugin } from '../../src/plugins/problems.js'
 import { StoreUnavailable } from '../../src/store/store.js'
 import { listen, testConfig } from '../support/app.js'
-import { getRequest, neverRead } from '../support/sockets.js'
+import { getRequest, LAST, neverRead, receivedBy } from '../support/sockets.js'
 
 const MB = 1024 * 1024
 
@@ -582,4 +583,34 @@ t.test('a response in several parts holds no place between them, and waits for m
   t.equal((await three).statusCode, 503, 'and not for ever')
   go.emit('/a?full')
   await another
+})
+
+t.test('parts of a file that nobody reads count as memory, also when the file has ended', async (t) => {
+  const PART = 11 * MB
+  let ended = 0
+  async function* parts({ share, url }: FastifyRequest) {
+    yield await share.turn(async () => Buffer.alloc(PART))
+    if (url.includes('long')) yield await share.turn(async () => Buffer.alloc(PART))
+    await share.turn(async () => Buffer.alloc(0))
+    ended += 1
+  }
+  const file = (request: FastifyRequest) => Readable.from(parts(request), { objectMode: false, highWaterMark: 1 })
+  const { app, get } = await served(t, (request) => (request.url.includes('file') ? file(request) : 'page'), {
+    memory: 128 * MB,
+  })
+  const port = await listen(app)
+  const open = (...paths: string[]) => Promise.all(paths.map((path) => neverRead(port, getRequest(path, LAST))))
+  const unread = await open('/a?file=long', '/a?file=long')
+  while ((await get('/a')).statusCode === 200) await setTimeout(5)
+  t.equal((await get('/b')).statusCode, 200)
+  const received = await Promise.all(unread.map(receivedBy))
+  for (const each of received) t.ok(each.length > 2 * PART)
+  t.equal(ended, 2, 'who reads gets all parts')
+  t.equal((await get('/a')).statusCode, 200)
+
+  const whole = await open('/a?file', '/a?file', '/a?file')
+  while (ended < 4) await setTimeout(5)
+  while ((await get('/a')).statusCode === 200) await setTimeout(5)
+  t.pass('Node still has three files')
+  for (const socket of whole) socket.destroy()
 })

@@ -32,6 +32,7 @@ t.test(
     await get('/v1/entries/secret', A)
     await get('/v1/entries/secret')
     await get('/secret/path')
+    await get('/v1/entries/%zz', A)
     await app.inject({ method: 'DELETE', url: '/v1/entries' })
     await app.inject({ method: 'PURGE' as 'GET', url: '/v1/entries' })
     t.same(await lines('http_server_request_duration_seconds'), [
@@ -39,6 +40,7 @@ t.test(
       'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/v1/entries/:id",http_response_status_code="404",error_type="not_found"} 1',
       'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/v1/entries/:id",http_response_status_code="401",error_type="unauthorized"} 1',
       'http_server_request_duration_seconds_count{http_request_method="GET",http_response_status_code="404",error_type="route_not_found"} 1',
+      'http_server_request_duration_seconds_count{http_request_method="GET",http_response_status_code="400",error_type="bad_request"} 1',
       'http_server_request_duration_seconds_count{http_request_method="DELETE",http_response_status_code="405",error_type="method_not_allowed"} 1',
       'http_server_request_duration_seconds_count{http_request_method="_OTHER",http_response_status_code="405",error_type="method_not_allowed"} 1',
     ])
