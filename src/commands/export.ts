@@ -14,6 +14,7 @@ import {
   CommandError,
   type MakeCommand,
   newCommand,
+  notEmpty,
   organisationId,
   PROGRAM,
   print,
@@ -34,7 +35,8 @@ service describes it. It may be repeated:
                          leaves out records that do not fit, and lists them
 
 While it is written, the file is called FILE.part. If the export fails or is
-interrupted, neither of the two is left. On standard output, only the exit code
+interrupted, neither of the two is left. If it is killed, FILE.part is left, and
+replaced by an export an hour later. On standard output, only the exit code
 tells whether the file is complete.`
 
 const formatNames = Object.keys(mediaTypes) as FormatName[]
@@ -55,7 +57,7 @@ export const exportCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
       new Option('--format <FORMAT>', 'format of the file; by default its ending, or csv').choices(formatNames),
     )
     .requiredOption('--organisation <ID>', 'whose records they are; it must exist', organisationId)
-    .requiredOption('--output <FILE>', 'file to write; - is standard output')
+    .requiredOption('--output <FILE>', 'file to write; - is standard output', notEmpty)
     .option('--where <NAME=VALUE>', 'a filter or another parameter', parameter, {})
     .option('--force', 'replace the file if it exists')
     .option('--json', 'print the result as JSON')

@@ -11,6 +11,7 @@ import {
   type MakeCommand,
   nameOf,
   newCommand,
+  notEmpty,
   organisationId,
   PROGRAM,
   print,
@@ -54,8 +55,9 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
         .option('--json', 'print the keys as JSON')
         .action(({ organisation, json = false }) =>
           onStore(async (store) => {
-            if (organisation !== undefined) await requireOrganisation(store, organisation)
             const rows = (await keysOf(store, () => {}).list(organisation)).map(rowOf)
+            // The keys of an organisation that was removed are kept.
+            if (organisation !== undefined && rows.length === 0) await requireOrganisation(store, organisation)
             const rare = rareColumns.filter((column) => rows.some((row) => row[column]))
             printResult(out, json, rows, table([...columns, ...rare], rows))
           }),
@@ -63,7 +65,7 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
     )
     .addCommand(
       newCommand('rotate', 'Issue a key in the place of another and show it, once', 'keys rotate bRqfAWGcrTFs')
-        .argument('<KEYID>', `of the old key, ${keyIdForms}`)
+        .argument('<KEYID>', `of the old key, ${keyIdForms}`, notEmpty)
         .addOption(
           new Option('--overlap <TIME>', 'how long the old key still works')
             .argParser(durationOf)
@@ -89,7 +91,7 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
     )
     .addCommand(
       newCommand('revoke', 'Revoke a key', 'keys revoke bRqfAWGcrTFs')
-        .argument('<KEYID>', `of the key, ${keyIdForms}`)
+        .argument('<KEYID>', `of the key, ${keyIdForms}`, notEmpty)
         .option(...BY)
         .option('--json', 'print the result as JSON')
         .action((key, { by, json = false }) =>
@@ -107,13 +109,18 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
             ])
             if (successor) print(err, `Its successor ${successor} was not revoked with it`)
             printAudit(err, 'keys revoke', by, { keyId, organisation })
+            // The revocation was told already, if the database is lost now.
+            const replaced = { successor: keyId, revokedAt: null }
+            const [old] = await store.dangerouslyFindAll('apiKeys', replaced, 1).catch(() => [])
+            const end = new Date(Number(old?.expiresAt))
+            if (end > new Date()) print(err, `Key ${old?._id}, which it replaced, works until ${end.toISOString()}`)
           }),
         ),
     )
 
 /** What to know of a key that is shown. Not on stdout, so that a script can take the key from there. */
 const aboutNew = ({ _id, expiresAt }: ApiKeyDocument): string[] => [
-  `Keep it now: it is not shown again. Its id is ${_id}.`,
+  `Keep it now: it is not shown again. Its id is ${_id}, for keys rotate if it is lost.`,
   ...(expiresAt ? [`It works until ${expiresAt.toISOString()}.`] : []),
 ]
 
@@ -151,7 +158,8 @@ const durationOf = (duration: string): number => {
 const hiddenOf = (text: string): Hidden[] => {
   const words = text.split(',')
   const found = hideable.filter((kind) => words.includes(kind))
-  if (found.length !== words.length) throw new InvalidArgumentError(`it must be one or both of ${hideable.join(',')}`)
+  if (found.length !== words.length)
+    throw new InvalidArgumentError(`it must be ${hideable.join(', ')}, or both as ${hideable.join()}`)
   return found
 }
 

@@ -22,6 +22,7 @@ import {
   CommandError,
   type MakeCommand,
   newCommand,
+  notEmpty,
   organisationId,
   print,
   printResult,
@@ -81,14 +82,14 @@ const MAX_LISTED = 100
 /** The longest text about each, in characters: an id can be as long as a line. */
 const MAX_TEXT_LENGTH = 500
 
-export const loadCommand: MakeCommand = ({ out, err, onStore }) =>
+export const loadCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
   newCommand(
     'load',
     'Load your own records, changes of them and deletions',
     'load entries.ndjson --collection entries --organisation savannah',
     details,
   )
-    .argument('<FILE.ndjson>', 'one JSON object a line')
+    .argument('<FILE.ndjson>', 'one JSON object a line', notEmpty)
     .addOption(new Option('--collection <NAME>', 'what the lines are').choices(recordCollections).makeOptionMandatory())
     .requiredOption('--organisation <ID>', 'whose records they are; it must exist', organisationId)
     .addOption(new Option('--upsert', 'replace records that exist').conflicts('delete'))
@@ -102,9 +103,11 @@ export const loadCommand: MakeCommand = ({ out, err, onStore }) =>
         if (removingSince) throw new CommandError(`Organisation ${organisation} is being removed`)
         const { schema } = collections[collection]
         const { _id, organisation: owner } = schema.properties
+        const stop = stopped()
         const lines = () =>
-          batches(readLines(file, remove ? strict({ _id, organisation: owner }) : schema, organisation))
+          batches(readLines(file, remove ? strict({ _id, organisation: owner }) : schema, organisation), stop)
         const failUnreadable = (error: NodeJS.ErrnoException): never => {
+          if (stop.aborted) throw new CommandError('Interrupted: nothing was written')
           if (error.syscall === undefined) throw error
           throw new CommandError(`${file} cannot be read: ${error.message}`)
         }
@@ -123,14 +126,17 @@ export const loadCommand: MakeCommand = ({ out, err, onStore }) =>
         if (missing.count > 0) print(err, missingText)
 
         let written = 0
-        for await (const batch of lines()) {
-          const left = batch.filter(({ number }) => !done.has(number))
-          await write(store, target, left, unstamped).catch((error) => {
-            throw new CommandError(`Interrupted (lines written: ${written} of ${count}): ${error.message}`, [
-              'Run it again to continue: lines that are already done are skipped',
-            ])
-          })
-          written += left.length
+        try {
+          for await (const batch of lines()) {
+            const left = batch.filter(({ number }) => !done.has(number))
+            await write(store, target, left, unstamped)
+            written += left.length
+          }
+        } catch (error) {
+          const cause = stop.aborted ? 'it was told to stop' : (error as Error).message
+          throw new CommandError(`Interrupted (lines written: ${written} of ${count}): ${cause}`, [
+            'Run it again to continue: lines that are already done are skipped',
+          ])
         }
         const result = remove
           ? { deleted: written, unknown: missing.count, alreadyDeleted: done.size - missing.count }
@@ -231,7 +237,8 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
 
 type StoredDocument = Readonly<Record<string, unknown>>
 
-async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
+/** @param stop ends it behind a batch */
+async function* batches(lines: AsyncIterable<Line>, stop: AbortSignal): AsyncGenerator<Line[]> {
   let batch: Line[] = []
   let size = 0
   for await (const line of lines) {
@@ -239,6 +246,7 @@ async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
     size += line.size
     if (batch.length === BATCH_LINES || size >= BATCH_BYTES) {
       yield batch
+      stop.throwIfAborted()
       batch = []
       size = 0
     }

@@ -1,6 +1,9 @@
 // Writes a file that is complete, or is not there at all.
-import { lstat, open, rename, rm, writeFile } from 'node:fs/promises'
+import { lstat, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { CommandError } from './run-command.js'
+
+/** An unfinished file that nobody has written for so long was left by an export that was killed, in milliseconds. */
+const LEFT_MS = 3_600_000
 
 /** Fails if the name of a file is taken. A file that exists is replaced with --force, anything else never. */
 export const requireFree = async (file: string, force: boolean): Promise<void> => {
@@ -20,10 +23,12 @@ export const writeNew = async (file: string, force: boolean, parts: AsyncIterabl
     if (error.syscall === undefined) throw error
     throw new CommandError(
       error.code === 'EEXIST'
-        ? `${unfinished} exists: another export writes it now, or was killed before it could delete it`
+        ? `${unfinished} exists: another export writes it now, or was killed within the last hour. Delete it if none runs`
         : `${file} cannot be written: ${error.message}`,
     )
   }
+  const left = await stat(unfinished).catch(() => undefined)
+  if (left !== undefined && Date.now() - left.mtimeMs > LEFT_MS) await rm(unfinished, { force: true }).catch(failed)
   const handle = await open(unfinished, 'wx').catch(failed)
   try {
     await writeFile(handle, parts)

@@ -162,7 +162,7 @@ const stopSignal = (): AbortSignal => {
 const usageError = (text: string): string[] =>
   redacted(text)
     .replace(/^error: (.)/, (_start, first: string) => first.toUpperCase())
-    .replace(' is invalid. ', ' is invalid: ')
+    .replace(/ is invalid( for argument '.*?')?\. /, ' is invalid$1: ')
     .replace(/\.?\n$/, '')
     .split(/\n(?=\(Did you mean .*\)$)/)
 
@@ -174,6 +174,12 @@ const linesOf = (error: Error): string[] => {
   if (error instanceof StoreUnavailable) return [`${error.message}: ${(error.cause as Error).message}`]
   // Any other error is a bug, so the stack is shown.
   return (error instanceof ConfigError ? error.message : String(error.stack)).split('\n')
+}
+
+/** Reads an option or argument that may be any text. It is empty where a script has a variable without a value. */
+export const notEmpty = (value: string): string => {
+  if (value !== '') return value
+  throw new InvalidArgumentError('it must not be empty')
 }
 
 /** Reads an option that holds the id of an organisation. */

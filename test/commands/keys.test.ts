@@ -108,7 +108,7 @@ t.test('a key is rotated: both work for a while, and the new one lives as long a
   t.match(await verify(tooShort.key), { expiresAt: undefined })
   t.match(
     (await keys('rotate', tooShort.keyId, '--expires-in', '2d')).output,
-    /\. Its id is \w+\.\nIt works until \S+Z\.\n/,
+    /\. Its id is \w+, for keys rotate if it is lost\.\nIt works until \S+Z\.\n/,
   )
 
   const endless = await issue()
@@ -179,6 +179,26 @@ t.test('a revocation says that the successor of the key works on', async (t) => 
   const { keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
   const next = JSON.parse((await keys('rotate', keyId, '--json')).stdout)
   t.match(await keys('revoke', keyId), { code: 0, output: `\nIts successor ${next.keyId} was not revoked with it\n{` })
+})
+
+t.test('a revocation says that the key which this one replaced works on', async (t) => {
+  const { keys } = await prepare(t)
+  const { keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
+  const next = JSON.parse((await keys('rotate', keyId, '--json')).stdout)
+  const last = JSON.parse((await keys('rotate', next.keyId, '--json')).stdout)
+  t.match(
+    (await keys('revoke', next.keyId)).output,
+    new RegExp(`^Key ${keyId}, which it replaced, works until \\S+Z\n`, 'm'),
+  )
+  await keys('revoke', keyId)
+  t.notMatch((await keys('revoke', last.keyId)).output, 'which it replaced')
+})
+
+t.test('the keys of an organisation that was removed are listed', async (t) => {
+  const { keys, store } = await prepare(t)
+  const { keyId } = JSON.parse((await keys('issue', '--organisation', 'org', '--name', 'Sync', '--json')).stdout)
+  for await (const _ of store.dangerouslyErase('organisations', { _id: 'org' }));
+  t.match(await keys('list', '--organisation', 'org'), { code: 0, stdout: keyId })
 })
 
 t.test('of two revocations at once the first is kept, and the other fails', async (t) => {
@@ -285,7 +305,7 @@ t.test('a key is issued without personal data or places, and listed so', async (
   )
   for (const given of ['', 'names', 'personal,', 'personal,personal', 'personal, places']) {
     const refused = await keys('issue', '--organisation', 'org', '--name', 'x', '--without', given)
-    t.match(refused, { code: 2, output: /it must be one or both of personal,places/ }, given)
+    t.match(refused, { code: 2, output: /it must be personal, places, or both as personal,places/ }, given)
   }
 })
 
@@ -337,6 +357,7 @@ t.test('a wrong call says what is wrong and shows the usage', async (t) => {
     ],
     [['rotate', 'x', '--overlap', '0h'], "'0h' is invalid: it must be a duration from 1m to 999999d"],
     [['issue', '--organisation', 'x', '--name', 'x', '--by', ''], 'is invalid: it must be 1 to 100 characters'],
+    [['revoke', ''], "Command-argument value '' is invalid for argument 'KEYID': it must not be empty"],
     [['revoke'], "Missing required argument 'KEYID'"],
     [['revoke', 'a', 'b'], "Too many arguments for 'revoke'. Expected 1 argument but got 2"],
     [['revoke', 'a', '--organisation', 'x'], "Unknown option '--organisation'"],

@@ -127,6 +127,26 @@ t.test('a load that is interrupted says so, and continues when it is run again',
   })
 })
 
+t.test('a load that is told to stop says what was written', async (t) => {
+  const { store } = await prepareLoad(t)
+  const file = fileWith(t, Array.from({ length: 2500 }, (_, i) => line({ _id: `e${i}` })).join('\n'))
+  const controller = new AbortController()
+  const stopping: Store = {
+    ...store,
+    insert: async (...args) => {
+      controller.abort()
+      return store.insert(...args)
+    },
+  }
+  const load = (store: Store) =>
+    tryCommand(loadCommand, store, [file, ...intoEntries], undefined, undefined, controller.signal)
+  t.match(await load(stopping), {
+    code: 1,
+    output: /^Interrupted \(lines written: 1000 of 2500\): it was told to stop\nRun it again to continue/m,
+  })
+  t.match(await load(store), { code: 1, output: /^Interrupted: nothing was written\n/m })
+})
+
 t.test('a file that cannot be read or has no lines is an error', async (t) => {
   const { load, store } = await prepareLoad(t)
   const from = (file: string) => tryCommand(loadCommand, store, [file, ...intoEntries])

@@ -1,5 +1,5 @@
 // Files that are complete or not there at all.
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { requireFree, writeNew } from '../../src/commands/new-file.js'
 import { CommandError } from '../../src/commands/run-command.js'
@@ -47,10 +47,20 @@ t.test('what goes wrong leaves the folder as it was', async (t) => {
   await t.rejects(writeNew(`${folder}/none/file`, false, partsOf([])), /none\/file cannot be written: ENOENT/)
   await t.rejects(
     writeNew(`${folder}/other`, false, partsOf([])),
-    /other.part exists: another export writes it now, or was killed/,
+    /other.part exists: another export writes it now, or was killed within the last hour. Delete it if none runs/,
   )
   t.same(readdirSync(folder), ['file', 'other.part'])
   t.equal(readFileSync(file, 'utf8'), 'old')
+})
+
+t.test('what an export left that was killed is replaced after an hour', async (t) => {
+  const folder = t.testdir({ 'file.part': 'left' })
+  const now = Date.now() / 1000
+  utimesSync(`${folder}/file.part`, now, now - 3500)
+  await t.rejects(writeNew(`${folder}/file`, false, partsOf(['a'])), /file.part exists/)
+  utimesSync(`${folder}/file.part`, now, now - 3700)
+  t.equal(await writeNew(`${folder}/file`, false, partsOf(['a'])), 1)
+  t.same(readdirSync(folder), ['file'])
 })
 
 t.test('a file that came meanwhile is not replaced', async (t) => {

@@ -6,6 +6,7 @@ import type { Store } from '../../src/store/store.js'
 /**
  * @param answer what somebody types on the terminal. Without it there is no terminal.
  * @param pause what happens while the command waits
+ * @param signal tells the command to stop. The signals of this process are not for a command.
  */
 export const tryCommand = async (
   command: MakeCommand,
@@ -13,6 +14,7 @@ export const tryCommand = async (
   argv: readonly string[],
   answer?: string,
   pause: (ms: number) => Promise<unknown> = async () => {},
+  signal = new AbortController().signal,
 ) => {
   let stdout = ''
   let output = ''
@@ -33,8 +35,6 @@ export const tryCommand = async (
   const err = Object.assign(sink, { isTTY })
   const input = () => Object.assign(Readable.from([answer]), { isTTY })
   const open = () => ({ ...store, close: async () => {} })
-  // The signals of this process are not for a command.
-  const stopped = () => new AbortController().signal
-  const code = await runCommand(command, argv, open, { input, out, err }, stopped, pause)
+  const code = await runCommand(command, argv, open, { input, out, err }, () => signal, pause)
   return { code, stdout, output }
 }
