@@ -122,7 +122,7 @@ export const catalogue = {
     kind: 'gauge',
     unit: 's',
     meaning:
-      'By how much the newest write that a majority of the replica set has was behind the clock of the database, when a feed was last read in the last five minutes. The settled part of the feeds is behind by `SYNC_SETTLE_MS` besides.',
+      'How old the newest write was that a majority of the replica set had, by the clock of the database, when a feed was last read. It is left out five minutes later. What has settled is older by `SYNC_SETTLE_MS`.',
   },
   'field_data.feed.waiting': { kind: 'gauge', unit: '{request}', meaning: 'Requests that wait for a change.' },
   'field_data.exports.running': { kind: 'gauge', unit: '{export}', meaning: 'Exports that are being sent.' },
@@ -137,7 +137,7 @@ export const catalogue = {
     kind: 'gauge',
     unit: '{key}',
     meaning:
-      'Keys that end within 14 days and were used at this instance within an hour, unless they were rotated before they were last used.',
+      'Keys that end within 14 days and were used at this instance within an hour. A key that was rotated counts until its next use.',
   },
   'nodejs.eventloop.delay.p50': {
     kind: 'gauge',

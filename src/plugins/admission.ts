@@ -371,8 +371,8 @@ export const admissionPlugin = fp(
       return setTimeout(() => cutOff(raw.req), ms)
     }
 
-    // Whatever makes the service slow makes requests wait, for the event loop or for their turn. A key of which they wait for
-    // long, or which has no memory left, is refused before anything is done for it.
+    // Whatever makes the service slow makes requests wait, for the event loop or for their turn. A key whose small
+    // requests wait for long, or which has no memory left, is refused before anything is done for it.
     app.addHook('onRequest', ({ raw, scope: { keyId } }, _reply, next) => {
       const isLong = lateRequests.has(raw) || limits.small.waitOf(keyId) > waitMs * PART_OF_WAIT
       const isRefused = isLong || !limits.budget.hasRoom(keyId, 0)

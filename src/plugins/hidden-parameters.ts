@@ -16,8 +16,8 @@ export const hiddenParametersPlugin = fp(
         if (without === undefined) return next()
         const errors = parameters.flatMap(([name, schema]) => {
           const value = (query as Readonly<Record<string, unknown>>)[name]
-          const message = value === undefined ? undefined : faultOf(schema, value, without)
-          return message === undefined ? [] : [{ in: 'query', name, message }]
+          const fault = value === undefined ? undefined : faultOf(schema, value, without)
+          return fault === undefined ? [] : [{ in: 'query', name, ...fault }]
         })
         if (errors.length === 0) return next()
         const detail = errors.map(({ name, message }) => `${name} ${message}`).join('; ')
@@ -33,11 +33,18 @@ export const hiddenParametersPlugin = fp(
 const canTell = (schema: TSchema): boolean =>
   [schema, ...Object.values(namedProperties(schema))].some((each) => isHidden(each, hideable))
 
-/** What is wrong with the value of a parameter. */
-const faultOf = (schema: TSchema, value: unknown, without: readonly Hidden[]): string | undefined => {
-  if (isHidden(schema, without)) return 'is not visible to this key'
-  const hidden = Object.entries(namedProperties(schema))
-    .filter(([name, property]) => isHidden(property, without) && [value].flat().includes(name))
-    .map(([name]) => name)
-  return hidden.length === 0 ? undefined : `has ${hidden.join(', ')}, which is not visible to this key`
+/** What is wrong with the value of a parameter, and what is allowed if it names fields. */
+const faultOf = (
+  schema: TSchema,
+  value: unknown,
+  without: readonly Hidden[],
+): { message: string; allowed?: string[] } | undefined => {
+  if (isHidden(schema, without)) return { message: 'is not visible to this key' }
+  const [hidden, allowed]: [string[], string[]] = [[], []]
+  for (const [name, property] of Object.entries(namedProperties(schema))) {
+    ;(isHidden(property, without) ? hidden : allowed).push(name)
+  }
+  const given = hidden.filter((name) => [value].flat().includes(name))
+  if (given.length === 0) return undefined
+  return { message: `has ${given.join(', ')}, which is not visible to this key`, allowed }
 }

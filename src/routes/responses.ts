@@ -11,13 +11,21 @@ const requestId = {
     'The id of the request in the log: the caller’s own, if it sent one of at most 64 letters, digits and `_.:-`.',
   ),
 }
-/** The headers of a successful response, if the operation needs a key. */
+/** The headers of every response to a valid key. */
+const keyHeaders = {
+  'API-Key-Expires': header(
+    'When the key ends, as `@` and the seconds since 1970. Only in the last 14 days before it ends.',
+  ),
+  RateLimit: header(
+    'How many requests are left (`r`), and in how many seconds the key has all of them again (`t`). Only if the service has a rate limit.',
+  ),
+  'RateLimit-Policy': header(
+    'How many requests (`q`) a key may send in how many seconds (`w`). Only if the service has a rate limit.',
+  ),
+}
+/** The headers of a response that comes after the key was read. */
 const commonHeaders = (codes: readonly ProblemCode[]) => ({
-  ...(codes.includes('unauthorized') && {
-    'API-Key-Expires': header(
-      'When the key ends, as `@` and the seconds since 1970. Only in the last 14 days before it ends.',
-    ),
-  }),
+  ...(codes.includes('unauthorized') && keyHeaders),
   ...requestId,
 })
 const ETag = header('The entity tag of the response, for the If-None-Match header of the next request.')
@@ -35,15 +43,7 @@ const headersOf: Record<number, object> = {
       'How to give the key: `Bearer`, and `Basic` too, except to a script in a browser, where it would open a dialog.',
     ),
   },
-  429: {
-    'Retry-After': header('When to try again, in seconds.'),
-    RateLimit: header(
-      'How many requests are left (`r`), and in how many seconds the key has all of them again (`t`). Every response has it, if the service has a rate limit.',
-    ),
-    'RateLimit-Policy': header(
-      'How many requests (`q`) a key may send in how many seconds (`w`). Every response has it too.',
-    ),
-  },
+  429: { 'Retry-After': header('When to try again, in seconds.') },
   503: { 'Retry-After': header('When to try again, in seconds.') },
 }
 
@@ -55,6 +55,9 @@ export const requestProblems: ProblemCode[] = [
   'header_fields_too_large',
   'http_version_not_supported',
 ]
+/** Whether it may occur before the key is read. */
+const isBeforeKey = (code: ProblemCode): boolean =>
+  [...requestProblems, 'unauthorized', 'internal_error'].includes(code)
 /** The problems that every read of the database can have. */
 export const databaseProblems: ProblemCode[] = ['internal_error', 'service_unavailable', 'query_timeout']
 /** The problems that every operation under /v1 can have. */
@@ -112,7 +115,7 @@ const problemsOf = (codes: readonly ProblemCode[]) =>
         status,
         {
           description: ofStatus.map((code) => problems[code].when).join('. Or: '),
-          headers: { ...headersOf[status], ...requestId },
+          headers: { ...headersOf[status], ...(ofStatus.every(isBeforeKey) ? requestId : commonHeaders(codes)) },
           content: { [PROBLEM_TYPE]: { schema: refTo(Problem), examples } },
         },
       ]

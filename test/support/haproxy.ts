@@ -93,7 +93,10 @@ export const startProxy = async (ports: readonly number[]): Promise<Proxy> => {
     while ((await instances())[instance]?.status !== status) await setTimeout(50)
   }
   while (!(await instances().catch(() => undefined))) {
-    if (child.exitCode !== null) throw new Error(`HAProxy ended:\n${output}`)
+    if (child.exitCode !== null) {
+      stop()
+      throw new Error(`HAProxy ended:\n${output}`)
+    }
     await setTimeout(20)
   }
   return { url: `http://127.0.0.1:${front}`, instances, until, stop }
