@@ -118,7 +118,7 @@ const settings = {
     )
     .as((word) => word === 'true'),
   shutdownDelayMs: integer('SHUTDOWN_DELAY_MS', 0, [0, 600_000]).about(
-    'How long the service goes on as before after a SIGTERM, in milliseconds. Meanwhile only `/health/ready` fails, so that proxies stop sending requests. A second SIGTERM ends it.',
+    'How long the service goes on as before after a SIGTERM, in milliseconds. Meanwhile only `/health/ready` fails, so that proxies stop sending requests. A second SIGTERM ends this time, and so does a SIGINT.',
   ),
   projectDefaults: oneOf('PROJECT_DEFAULTS', 'usual', ['usual', 'literal']).about(
     'Paging defaults of the project list: `usual` is page 1 with 50 records, `literal` is page 50 with 1 record, as the contract states them.',

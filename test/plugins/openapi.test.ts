@@ -247,9 +247,10 @@ t.test('a response has exactly those headers, of the ones that matter, that the 
       aggregate: (query) => (isDown ? Promise.reject(new StoreUnavailable(new Error('down'))) : store.aggregate(query)),
     },
     fill: fillTenants,
+    settings: { RATE_LIMIT: '1000' },
   })
   const document = await documentOf(app)
-  const known = ['ETag', 'Link', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id']
+  const known = ['ETag', 'Link', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id']
   const compare = (path: string, response: Awaited<ReturnType<typeof get>>, status: number) => {
     t.equal(response.statusCode, status, path)
     const named = Object.keys(document.paths[path]?.get?.responses[status]?.headers ?? {})
