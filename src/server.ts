@@ -96,21 +96,27 @@ const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, 
  * SIGINT while it closes ends the process. The listeners stay, because a signal without one, even for a moment, kills it.
  */
 const closeOnSignals = (app: FastifyInstance, delayMs: number, close: () => void): void => {
-  let isClosing = false
+  let hasBegun = false
+  /** Other signals and errors close it too. */
+  const isClosing = (): boolean => hasBegun || app.closing.aborted
   let last: { signal: string; at: number } | undefined
   let delay: NodeJS.Timeout | undefined
   const begin = (): void => {
     clearTimeout(delay)
-    isClosing = true
+    if (isClosing()) return
+    hasBegun = true
     close()
   }
   const onSignal = (signal: NodeJS.Signals): void => {
     const at = performance.now()
     if (signal === last?.signal && at - last.at < REPEATED_MS) return
     last = { signal, at }
-    if (isClosing) {
-      if (signal === 'SIGINT') process.exit(1)
-    } else if (signal === 'SIGINT' || delayMs === 0 || delay !== undefined) begin()
+    if (isClosing()) {
+      if (signal !== 'SIGINT') return
+      cutOffAll(app.server)
+      process.exit(1)
+    }
+    if (signal === 'SIGINT' || delayMs === 0 || delay !== undefined) begin()
     else {
       app.isLeaving = true
       app.log.info({ signal, ms: delayMs }, 'closing after a delay')

@@ -105,7 +105,7 @@ export const loadCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
         const { _id, organisation: owner } = schema.properties
         const stop = stopped()
         const lines = () =>
-          batches(readLines(file, remove ? strict({ _id, organisation: owner }) : schema, organisation), stop)
+          batches(readLines(file, remove ? strict({ _id, organisation: owner }) : schema, organisation))
         const failUnreadable = (error: NodeJS.ErrnoException): never => {
           if (stop.aborted) throw new CommandError('Interrupted: nothing was written')
           if (error.syscall === undefined) throw error
@@ -114,7 +114,7 @@ export const loadCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
         // The file is read twice, which a pipe does not allow.
         if (!(await stat(file).catch(failUnreadable)).isFile())
           throw new CommandError(`${file} is not a regular file: it is read twice`)
-        const checked = await check(store, target, lines()).catch(failUnreadable)
+        const checked = await check(store, target, lines(), stop).catch(failUnreadable)
         const { count, done, unstamped, errors, missing } = checked
         if (count === 0) throw new CommandError(`${file} has no lines`)
         print(err, ...(errors.count > 0 ? errors : missing).listed)
@@ -126,17 +126,16 @@ export const loadCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
         if (missing.count > 0) print(err, missingText)
 
         let written = 0
-        try {
-          for await (const batch of lines()) {
-            const left = batch.filter(({ number }) => !done.has(number))
-            await write(store, target, left, unstamped)
-            written += left.length
-          }
-        } catch (error) {
-          const cause = stop.aborted ? 'it was told to stop' : (error as Error).message
+        const interrupted = (cause: string): never => {
           throw new CommandError(`Interrupted (lines written: ${written} of ${count}): ${cause}`, [
             'Run it again to continue: lines that are already done are skipped',
           ])
+        }
+        for await (const batch of lines()) {
+          if (stop.aborted) interrupted('it was told to stop')
+          const left = batch.filter(({ number }) => !done.has(number))
+          await write(store, target, left, unstamped).catch(({ message }) => interrupted(message))
+          written += left.length
         }
         const result = remove
           ? { deleted: written, unknown: missing.count, alreadyDeleted: done.size - missing.count }
@@ -191,7 +190,7 @@ class Findings {
  * Counts the lines. Finds the lines that are already done, those whose record lacks only a change stamp, the invalid lines,
  * and references or ids without a record.
  */
-const check = async (store: Store, target: Target, batches: AsyncIterable<readonly Line[]>) => {
+const check = async (store: Store, target: Target, batches: AsyncIterable<readonly Line[]>, stop: AbortSignal) => {
   const { mode, collection, organisation } = target
   const seen = new Map<unknown, number>()
   const done = new Set<number>()
@@ -200,6 +199,7 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
   const missing = new Findings()
   let count = 0
   for await (const batch of batches) {
+    stop.throwIfAborted()
     count += batch.length
     const found = await store.dangerouslyFindAll(collection, {
       _id: { $in: batch.flatMap(({ document }) => (document === undefined ? [] : [document._id])) },
@@ -237,8 +237,7 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
 
 type StoredDocument = Readonly<Record<string, unknown>>
 
-/** @param stop ends it behind a batch */
-async function* batches(lines: AsyncIterable<Line>, stop: AbortSignal): AsyncGenerator<Line[]> {
+async function* batches(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
   let batch: Line[] = []
   let size = 0
   for await (const line of lines) {
@@ -246,7 +245,6 @@ async function* batches(lines: AsyncIterable<Line>, stop: AbortSignal): AsyncGen
     size += line.size
     if (batch.length === BATCH_LINES || size >= BATCH_BYTES) {
       yield batch
-      stop.throwIfAborted()
       batch = []
       size = 0
     }

@@ -30,17 +30,21 @@ export const writeNew = async (file: string, force: boolean, parts: AsyncIterabl
   const left = await stat(unfinished).catch(() => undefined)
   if (left !== undefined && Date.now() - left.mtimeMs > LEFT_MS) await rm(unfinished, { force: true }).catch(failed)
   const handle = await open(unfinished, 'wx').catch(failed)
+  const { ino } = await handle.stat()
+  /** Whether no other export took this one for killed, and replaced what it writes. */
+  const isOurs = async (): Promise<boolean> => (await stat(unfinished).catch(() => undefined))?.ino === ino
   try {
     await writeFile(handle, parts)
     await handle.sync()
     const { size } = await handle.stat()
     await handle.close()
     await requireFree(file, force)
+    if (!(await isOurs())) throw new CommandError(`${unfinished} was replaced by another export`)
     await rename(unfinished, file)
     return size
   } catch (error) {
     await handle.close()
-    await rm(unfinished, { force: true })
+    if (await isOurs()) await rm(unfinished, { force: true })
     return failed(error as Error)
   }
 }

@@ -33,7 +33,7 @@ interface Connection {
   readonly requests: Arrival[]
   /** Called after the last response, when the connection can carry no further request. */
   afterLast?: () => void
-  /** How many bytes had arrived when the last response was taken by the system. Undefined before the first one. */
+  /** How many bytes had arrived with the last request. Undefined before the first one. */
   bytesRead?: number
 }
 
@@ -98,7 +98,7 @@ export const httpServer = (
 }
 
 /**
- * Whether a caller has got a response on this connection and sent nothing since. For Node a connection is idle as soon as
+ * Whether a caller has got all responses on this connection and sent nothing since. For Node a connection is idle as soon as
  * a response has ended, also while most of it is still to be sent.
  */
 const isIdle = (socket: Socket): boolean => {
@@ -117,10 +117,10 @@ const oneAtATime =
     if (requests.length > 0 && (requests.length > MAX_WAITING || afterLast !== undefined)) return
     const arrival = new Arrival(response)
     requests.push(arrival)
+    connection.bytesRead = request.socket.bytesRead
     if (requests.length > MAX_WAITING) response.setHeader('connection', 'close')
     response.once('close', () => {
       requests.shift()
-      connection.bytesRead = request.socket.bytesRead
       const [next] = requests
       if (request.socket.destroyed) return entrance.leave(arrival)
       if (next === undefined) connection.afterLast?.()

@@ -11,8 +11,8 @@ import { limitedLookUp } from './look-ups.js'
 /** How long a verified key is accepted without a query, in milliseconds, so that a revocation takes effect within 30 s. */
 const VERIFIED_MS = 25_000
 /**
- * How long after a revocation no request with the key begins to read any more, in milliseconds. The last one may be
- * accepted just before the end of VERIFIED_MS, and then waits for its place.
+ * So long after a revocation, in milliseconds, no request with the key begins to read any more. The last one may be accepted
+ * just before the end of VERIFIED_MS, and then waits for its place.
  */
 export const REVOKED_MS = 30_000
 /** How long an unknown key is refused without a query, in milliseconds. */
@@ -214,8 +214,9 @@ export const keysOf = (
 
     /**
      * Issues a key with the organisation and the name of another, which sees as much. That one then ends after `overlapMs`,
-     * or when it was to end anyway. If this is interrupted, there may be a new key that nobody has; the old one is as it was,
-     * or ends and names that as its successor, which can be rotated in its turn. For the same reason the new key is stored first: no old key ends early without a successor.
+     * or when it was to end anyway. The new key is stored first, so that no old key ends early without a successor. If this
+     * is interrupted, there may be a new key that nobody has. Then the old one is as it was, or it ends and names the new
+     * one as its successor, which can be rotated in its turn.
      * @param lifetimeMs how long the new key lives; by default as long as the old one was to
      * @returns the new key with what is stored of it, and when the old one ends
      * @throws NotIssued if the old key was rotated or revoked meanwhile, or if the new one would end first

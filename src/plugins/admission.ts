@@ -167,20 +167,19 @@ export class Share {
   #held = 0
   /** Who still needs the memory: the handler and the response. */
   #users = 2
-  /** Cuts off a response that the caller does not read. */
-  readonly #cutOff: (bytes: number) => NodeJS.Timeout
+  /** Cuts off a file that the caller does not read. */
   #reading: NodeJS.Timeout | undefined
   readonly #response: ServerResponse
-  /** The size of the newest part of a response that has several. Undefined before the first one. */
-  #part: number | undefined
+  /** The size of the newest part of a response that has several, if it has begun. */
+  #part = 0
 
   constructor(
     request: FastifyRequest,
     { raw }: FastifyReply,
     limits: Limits,
-    cutOff: (bytes: number) => NodeJS.Timeout,
+    /** How long a caller may take to read so many bytes. */
+    readonly msToRead: (bytes: number) => number,
   ) {
-    this.#cutOff = cutOff
     this.#response = raw
     const { scope, routeOptions } = request
     const { pageSize = 'perPage' } = routeOptions.config
@@ -229,7 +228,7 @@ export class Share {
    * @throws Overloaded if that takes too long
    */
   async inLargeQueue<T>(work: (reading: Reading) => Promise<T>): Promise<T> {
-    const hasBegun = this.#part !== undefined
+    const hasBegun = this.#part > 0
     if (hasBegun) await this.#roomForAPart()
     await this.enter(this.#limits.large, hasBegun ? this.#limits.waitBetweenMs : undefined)
     if (!hasBegun) this.requireRoom()
@@ -249,11 +248,16 @@ export class Share {
    * @throws Overloaded if it has to wait too long
    */
   async turn(work: (reading: Reading) => Promise<Buffer>): Promise<Buffer> {
-    clearTimeout(this.#reading)
     const part = await this.inLargeQueue(work)
-    this.hold(this.#unsent() + part.length)
-    this.#part = part.length
-    this.#reading = this.#cutOff(part.length)
+    const unread = this.#unsent() + part.length
+    this.hold(unread)
+    // A part may be empty.
+    this.#part = part.length || this.#part
+    clearTimeout(this.#reading)
+    this.#reading = setTimeout(() => {
+      // All may be sent so far, while the next part waits for its turn.
+      if (this.#unsent() > 0) cutOff(this.#response.req)
+    }, this.msToRead(unread))
     return part
   }
 
@@ -268,17 +272,22 @@ export class Share {
 
   /** How much the system has not taken yet of the newest part: all of it, or nothing. */
   #unsent(): number {
-    return this.#response.writableLength > 0 ? Number(this.#part) : 0
+    return this.#response.writableLength > 0 ? this.#part : 0
   }
 
-  /** Waits until there is memory for as much as the newest part. Few work at once, so it does not have to be exact. */
+  /**
+   * Waits until there is memory for as much as the newest part. Few work at once, so it does not have to be exact. While that
+   * part is sent, the time to read it is the limit.
+   */
   async #roomForAPart(): Promise<void> {
-    const until = performance.now() + this.#limits.waitBetweenMs
-    await setImmediate() // until the newest part is written
+    let waits = performance.now()
+    await setImmediate() // the newest part is written meanwhile
     for (;;) {
-      this.hold(this.#unsent())
-      if (this.#limits.budget.hasRoom(this.#key, Number(this.#part))) return
-      if (performance.now() > until) throw new Overloaded(REFUSAL)
+      const unsent = this.#unsent()
+      this.hold(unsent)
+      if (this.#limits.budget.hasRoom(this.#key, this.#part)) return
+      if (unsent > 0) waits = performance.now()
+      if (performance.now() > waits + this.#limits.waitBetweenMs) throw new Overloaded(REFUSAL)
       await sleep(LOOK_FOR_ROOM_MS, undefined, { signal: this.reading.signal })
     }
   }
@@ -365,11 +374,8 @@ export const admissionPlugin = fp(
     const limits = new Limits(memory, capacity, waitMs, waitBetweenMs, app)
     app.decorateRequest('share')
 
-    /** Cuts a response off if the caller takes too long to read so many bytes of it. */
-    const cutOffAfter = ({ raw }: FastifyReply, bytes: number): NodeJS.Timeout => {
-      const ms = Math.ceil((readingMs + bytes / minBytesPerMs) / READING_STEP_MS) * READING_STEP_MS
-      return setTimeout(() => cutOff(raw.req), ms)
-    }
+    const msToRead = (bytes: number): number =>
+      Math.ceil((readingMs + bytes / minBytesPerMs) / READING_STEP_MS) * READING_STEP_MS
 
     // Whatever makes the service slow makes requests wait, for the event loop or for their turn. A key whose small
     // requests wait for long, or which has no memory left, is refused before anything is done for it.
@@ -383,7 +389,7 @@ export const admissionPlugin = fp(
     app.addHook('onRoute', (route) => {
       const { handler } = route
       route.handler = async function (request, reply) {
-        const share = new Share(request, reply, limits, (bytes) => cutOffAfter(reply, bytes))
+        const share = new Share(request, reply, limits, msToRead)
         request.share = share
         whenOver(reply, () => share.end())
         const work = async () => {
@@ -405,7 +411,7 @@ export const admissionPlugin = fp(
       // A request whose key or parameters are invalid has no share. The parts of a stream are held as they are made.
       if (!(payload instanceof Readable)) share?.hold(bytes)
       if (bytes >= MIN_COUNTED_BYTES) {
-        const timer = cutOffAfter(reply, bytes)
+        const timer = setTimeout(() => cutOff(reply.raw.req), msToRead(bytes))
         whenOver(reply, () => clearTimeout(timer))
       }
       next(null, payload)

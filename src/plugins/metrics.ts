@@ -44,23 +44,28 @@ export const metricsPlugin = fp(
 
 /** Measures a request when it has ended. */
 export const measureWhenOver = (metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void => {
-  const before = request.socket.bytesWritten
+  const before = { bytes: request.socket.bytesWritten, ms: performance.now() }
   whenOver(reply, () => measure(metrics, request, reply, before))
 }
 
-const measure = (metrics: Metrics, request: FastifyRequest, reply: FastifyReply, before: number): void => {
+const measure = (
+  metrics: Metrics,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  before: { bytes: number; ms: number },
+): void => {
   const { method, routeOptions, socket } = request
   const route = routeOptions.url !== undefined && { 'http.route': routeOptions.url }
   const isSent = wasSent(reply)
   const error = isSent ? reply.problem?.code : 'aborted'
-  metrics.record('http.server.request.duration', reply.elapsedTime / 1000, {
+  metrics.record('http.server.request.duration', (performance.now() - before.ms) / 1000, {
     'http.request.method': METHODS.has(method) ? method : '_OTHER',
     ...route,
     ...(isSent && { 'http.response.status_code': reply.statusCode }),
     ...(error !== undefined && { 'error.type': error }),
   })
   if (!isSent || method === 'HEAD' || reply.statusCode === NOT_MODIFIED) return
-  const size = reply.getHeader('content-length') ?? socket.bytesWritten - before
+  const size = reply.getHeader('content-length') ?? socket.bytesWritten - before.bytes
   metrics.record('http.server.response.body.size', Number(size), { ...route })
 }
 

@@ -1,5 +1,5 @@
 // Files that are complete or not there at all.
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { requireFree, writeNew } from '../../src/commands/new-file.js'
 import { CommandError } from '../../src/commands/run-command.js'
@@ -61,6 +61,18 @@ t.test('what an export left that was killed is replaced after an hour', async (t
   utimesSync(`${folder}/file.part`, now, now - 3700)
   t.equal(await writeNew(`${folder}/file`, false, partsOf(['a'])), 1)
   t.same(readdirSync(folder), ['file'])
+})
+
+t.test('an export that was taken for killed leaves the file of the other one alone', async (t) => {
+  const folder = t.testdir({})
+  const file = `${folder}/file`
+  const replaced = async () => {
+    rmSync(`${file}.part`)
+    writeFileSync(`${file}.part`, 'half')
+  }
+  await t.rejects(writeNew(file, false, partsOf(['a'], replaced)), /file.part was replaced by another export/)
+  t.equal(readFileSync(`${file}.part`, 'utf8'), 'half')
+  t.same(readdirSync(folder), ['file.part'])
 })
 
 t.test('a file that came meanwhile is not replaced', async (t) => {

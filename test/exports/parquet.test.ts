@@ -60,7 +60,7 @@ t.test('a file has the values of its documents, and null where they have none', 
   ])
 })
 
-/** What JSON shows at a path, or null. A single answer is a list. */
+/** What JSON shows at a path, or null. A single answer is a list. Hyparquet takes a byte order mark before a text away. */
 const at = (value: unknown, path: readonly string[]): unknown => {
   const [name, ...rest] = path
   if (name === undefined) return lists(value)
@@ -68,6 +68,7 @@ const at = (value: unknown, path: readonly string[]): unknown => {
 }
 const lists = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(lists)
+  if (typeof value === 'string') return value.replace(/^\uFEFF/, '')
   if (typeof value !== 'object' || value === null) return value ?? null
   const members = Object.entries(value).map(([name, each]) => [name, name === 'answer' ? [each].flat() : lists(each)])
   return Object.fromEntries(members)

@@ -538,6 +538,22 @@ t.test('the connection of a caller that reads too slowly is closed', async (t) =
   t.ok(socket.bytesRead < 20 * MB, 'the response was not read')
 })
 
+t.test('the connection of a caller that does not read a file is closed, even if the next part waits', async (t) => {
+  async function* parts({ share }: FastifyRequest) {
+    for (;;) yield await share.turn(async () => Buffer.alloc(20 * MB))
+  }
+  const file = (request: FastifyRequest) => Readable.from(parts(request), { objectMode: false, highWaterMark: 1 })
+  // There is no memory for two parts.
+  const { app } = await served(t, file, { memory: 64 * MB, readingMs: 20, minBytesPerMs: MB })
+  const port = await listen(app)
+  const connected = once(app.server, 'connection')
+  const socket = await neverRead(port, getRequest('/a'))
+  t.teardown(() => socket.destroy())
+  const [connection] = await connected
+  await once(connection, 'close')
+  t.ok(socket.bytesRead < 20 * MB, 'the first part was not read')
+})
+
 t.test('a response in several parts holds no place between them, and waits for memory before the next', async (t) => {
   const go = new EventEmitter()
   const steps: string[] = []
@@ -587,11 +603,18 @@ t.test('a response in several parts holds no place between them, and waits for m
 
 t.test('parts of a file that nobody reads count as memory, also when the file has ended', async (t) => {
   const PART = 11 * MB
+  let made = 0
   let ended = 0
   async function* parts({ share, url }: FastifyRequest) {
-    yield await share.turn(async () => Buffer.alloc(PART))
-    if (url.includes('long')) yield await share.turn(async () => Buffer.alloc(PART))
-    await share.turn(async () => Buffer.alloc(0))
+    const part = (bytes: number) =>
+      share.turn(async () => {
+        made += 1
+        return Buffer.alloc(bytes)
+      })
+    yield await part(PART)
+    await part(0)
+    if (url.includes('long')) yield await part(PART)
+    await part(0)
     ended += 1
   }
   const file = (request: FastifyRequest) => Readable.from(parts(request), { objectMode: false, highWaterMark: 1 })
@@ -600,7 +623,9 @@ t.test('parts of a file that nobody reads count as memory, also when the file ha
   })
   const port = await listen(app)
   const open = (...paths: string[]) => Promise.all(paths.map((path) => neverRead(port, getRequest(path, LAST))))
-  const unread = await open('/a?file=long', '/a?file=long')
+  const unread = await open('/a?file=long')
+  while (made < 3) await setTimeout(5)
+  unread.push(...(await open('/a?file=long')))
   while ((await get('/a')).statusCode === 200) await setTimeout(5)
   t.equal((await get('/b')).statusCode, 200)
   const received = await Promise.all(unread.map(receivedBy))
