@@ -89,8 +89,8 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   // applies to the routes in it alone.
   await app.register(accepts)
   await app.register(requestLogPlugin)
-  if (metrics !== undefined) await app.register(metricsPlugin, { metrics, ...counting })
   await app.register(closingPlugin)
+  if (metrics !== undefined) await app.register(metricsPlugin, { metrics, ...counting })
   // Before the checks, so that a page can read the problems that they give too.
   if (config.corsOrigins !== undefined) await app.register(corsPlugin, { origins: config.corsOrigins })
   await app.register(requestChecksPlugin)

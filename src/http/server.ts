@@ -51,6 +51,9 @@ interface Options extends EntranceOptions {
 /** Whether this turn of the event loop is for connections that arrive, so that nothing else should begin in it. */
 export const isForConnections = (server: Server): boolean => entrances.get(server)?.isForConnections ?? false
 
+/** How many connections a server has. */
+export const openConnections = (server: Server): number => open.get(server)?.size ?? 0
+
 /** How many requests of a server wait for the event loop. */
 export const waitingForLoop = (server: Server): number => entrances.get(server)?.waiting ?? 0
 
@@ -85,9 +88,7 @@ export const httpServer = (
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
     entrance.connectionArrived()
-    server.getConnections((_error, count) => {
-      if (count >= maxConnections) server.closeIdleConnections()
-    })
+    if (sockets.size >= maxConnections) server.closeIdleConnections()
   })
   server.setTimeout(idleMs, (socket) => {
     const isWorking = Boolean(connections.get(socket)?.requests.length) && socket.writableLength === 0

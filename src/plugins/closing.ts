@@ -13,6 +13,8 @@ declare module 'fastify' {
     closing: AbortSignal
     /** Whether the service stops or will stop soon, so that no new callers should come. It still serves those that do. */
     isLeaving: boolean
+    /** How many requests run. */
+    readonly activeRequests: number
   }
 }
 
@@ -28,6 +30,7 @@ export const closingPlugin = fp(
     app.decorate('closing', closing.signal)
     app.decorate('isLeaving', false)
     let running = 0
+    app.decorate('activeRequests', { getter: () => running })
     let received = 0
     app.addHook('onRequest', (_request, reply, next) => {
       running += 1

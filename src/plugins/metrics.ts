@@ -1,9 +1,8 @@
 // Measures the requests, and what the store of the application keeps. It is registered only with METRICS_PORT.
-import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { wasSent, whenOver } from '../http/caller.js'
-import { waitingForLoop } from '../http/server.js'
+import { openConnections, waitingForLoop } from '../http/server.js'
 import type { Metrics } from '../metrics/catalogue.js'
 import type { KeptTotals } from '../store/store.js'
 
@@ -13,60 +12,42 @@ const NOT_MODIFIED = 304
 
 export const metricsPlugin = fp(
   async (app: FastifyInstance, { metrics, keptTotals }: { metrics: Metrics } & KeptTotals) => {
-    let active = 0
-    metrics.observe('http.server.active_requests', () => active)
+    metrics.observe('http.server.active_requests', () => app.activeRequests)
     metrics.observe('field_data.entrance.waiting', () => waitingForLoop(app.server))
     metrics.observe('field_data.totals.kept', () => keptTotals().kept)
     metrics.observe('field_data.totals.age', () => seconds(keptTotals().oldestMs))
-
-    let open = 0
-    app.server.on('connection', (socket: Socket) => {
-      open += 1
-      socket.once('close', () => {
-        open -= 1
-      })
-    })
-    app.server.on('drop', () => metrics.record('field_data.connections.refused', 1))
+    metrics.observe('field_data.connections.open', () => openConnections(app.server))
     metrics.record('field_data.connections.refused', 0)
-    metrics.observe('field_data.connections.open', () => open)
+    app.server.on('drop', () => metrics.record('field_data.connections.refused', 1))
 
     app.addHook('onRequest', (request, reply, next) => {
-      active += 1
-      whenOver(reply, () => {
-        active -= 1
-      })
       measureWhenOver(metrics, request, reply)
       next()
     })
   },
-  { name: 'metrics', fastify: '5.x' },
+  { name: 'metrics', fastify: '5.x', dependencies: ['closing'] },
 )
 
 /** Measures a request when it has ended. */
 export const measureWhenOver = (metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void => {
-  const before = { bytes: request.socket.bytesWritten, ms: performance.now() }
-  whenOver(reply, () => measure(metrics, request, reply, before))
-}
-
-const measure = (
-  metrics: Metrics,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  before: { bytes: number; ms: number },
-): void => {
-  const { method, routeOptions, socket } = request
-  const route = routeOptions.url !== undefined && { 'http.route': routeOptions.url }
-  const isSent = wasSent(reply)
-  const error = isSent ? reply.problem?.code : 'aborted'
-  metrics.record('http.server.request.duration', (performance.now() - before.ms) / 1000, {
-    'http.request.method': METHODS.has(method) ? method : '_OTHER',
-    ...route,
-    ...(isSent && { 'http.response.status_code': reply.statusCode }),
-    ...(error !== undefined && { 'error.type': error }),
+  const { method, socket } = request
+  const before = socket.bytesWritten
+  const began = performance.now()
+  whenOver(reply, () => {
+    const { url } = request.routeOptions
+    const route = url !== undefined && { 'http.route': url }
+    const isSent = wasSent(reply)
+    const error = isSent ? reply.problem?.code : 'aborted'
+    metrics.record('http.server.request.duration', (performance.now() - began) / 1000, {
+      'http.request.method': METHODS.has(method) ? method : '_OTHER',
+      ...route,
+      ...(isSent && { 'http.response.status_code': reply.statusCode }),
+      ...(error !== undefined && { 'error.type': error }),
+    })
+    if (!isSent || method === 'HEAD' || reply.statusCode === NOT_MODIFIED) return
+    const size = reply.getHeader('content-length') ?? socket.bytesWritten - before
+    metrics.record('http.server.response.body.size', Number(size), { ...route })
   })
-  if (!isSent || method === 'HEAD' || reply.statusCode === NOT_MODIFIED) return
-  const size = reply.getHeader('content-length') ?? socket.bytesWritten - before.bytes
-  metrics.record('http.server.response.body.size', Number(size), { ...route })
 }
 
 const seconds = (ms: number | undefined): number | undefined => ms && ms / 1000
