@@ -25,9 +25,12 @@ setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
 
 /** How long running requests may take to end once the process was told to stop. */
 const GRACE_MS = 12_000
-/** So long before that, those that still run are cut off, because an ended process would close their connections in order. */
+/**
+ * So long before that, those that still run are cut off. When the process ends, the system would close their connections as
+ * it does after a whole response.
+ */
 const CUT_OFF_MS = 500
-/** The same signal within this time is the same request to stop: npm passes on one that its whole group has got. */
+/** A signal that comes again within this time counts once: npm passes on what its whole process group has got. */
 const REPEATED_MS = 250
 /** How long to wait before a database that cannot be reached is tried again. */
 const RETRY_MS = 2000
@@ -52,8 +55,8 @@ const start = async (settings: Config): Promise<void> => {
   await app.listen({ host, port }).catch(cannotListen(`HOST ${host}, PORT ${port}`))
   const grace = closeWithGrace(
     { delay: GRACE_MS, logger: app.log, skip: ['SIGTERM', 'SIGINT'] },
-    async ({ err, signal }) => {
-      app.log.info({ err, signal }, 'closing')
+    async ({ err, signal, manual }) => {
+      if (!manual) app.log.info({ err, signal }, 'closing')
       setTimeout(() => cutOffAll(app.server), GRACE_MS - CUT_OFF_MS)
       await app.close()
       await app.store.close()
@@ -93,7 +96,7 @@ const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, 
 
 /**
  * On SIGTERM the service is no longer ready, and closes after a delay or at the next signal. On SIGINT it closes at once; a
- * SIGINT while it closes ends the process. The listeners stay, because a signal without one, even for a moment, kills it.
+ * SIGINT while it closes ends the process. The listeners stay: a signal that finds none, even for a moment, kills the process.
  */
 const closeOnSignals = (app: FastifyInstance, delayMs: number, close: () => void): void => {
   let hasBegun = false
@@ -101,10 +104,11 @@ const closeOnSignals = (app: FastifyInstance, delayMs: number, close: () => void
   const isClosing = (): boolean => hasBegun || app.closing.aborted
   let last: { signal: string; at: number } | undefined
   let delay: NodeJS.Timeout | undefined
-  const begin = (): void => {
+  const begin = (signal: NodeJS.Signals): void => {
     clearTimeout(delay)
     if (isClosing()) return
     hasBegun = true
+    app.log.info({ signal }, 'closing')
     close()
   }
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -116,11 +120,11 @@ const closeOnSignals = (app: FastifyInstance, delayMs: number, close: () => void
       cutOffAll(app.server)
       process.exit(1)
     }
-    if (signal === 'SIGINT' || delayMs === 0 || delay !== undefined) begin()
+    if (signal === 'SIGINT' || delayMs === 0 || delay !== undefined) begin(signal)
     else {
       app.isLeaving = true
       app.log.info({ signal, ms: delayMs }, 'closing after a delay')
-      delay = setTimeout(begin, delayMs)
+      delay = setTimeout(begin, delayMs, signal)
     }
   }
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)

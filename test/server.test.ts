@@ -104,10 +104,10 @@ t.test('a signal that comes twice at once counts once, and a further SIGINT ends
     )
     while (!server.commands.slice(before).some((command) => 'ping' in command)) await setTimeout(20)
     child.kill(signal)
-    // The two are no more than this apart for the process as well, unless it does something else meanwhile.
+    // At the same moment the system would make one of them.
     await setTimeout(20)
     child.kill(signal)
-    await printed(child, /"msg":"closing"/)
+    await printed(child, new RegExp(`"signal":"${signal}","msg":"closing"`))
     await setTimeout(REPEATED_MS)
     t.equal(child.exitCode, null, 'it goes on')
     child.kill(signal)
@@ -146,6 +146,19 @@ t.test('told to stop, it finishes what runs, and ends by itself whatever its cal
   t.notMatch(child.output(), 'killed by timeout')
   for (const socket of silent) socket.destroy()
   t.same(statusesIn(await received), [200], 'the running request gets its response')
+})
+
+t.test('what still runs when the time to finish is over is cut off, and HTTP/1.0 is told by a reset', async (t) => {
+  const server = await WireServer.for(t)
+  const child = start(t, { MONGODB_URI: server.uri })
+  const [, port] = await printed(child, /field-data-api on http:\/\/127\.0\.0\.1:(\d+)/)
+  const before = server.commands.length
+  server.held.set('ping', new Promise(() => {}))
+  const received = send(Number(port), getRequest('/health/ready').replace('HTTP/1.1', 'HTTP/1.0'))
+  while (!server.commands.slice(before).some((command) => 'ping' in command)) await setTimeout(20)
+  child.kill('SIGTERM')
+  await t.rejects(received, { code: 'ECONNRESET' })
+  await once(child, 'close')
 })
 
 t.test('invalid settings stop it with a message that names them, without a stack trace', async (t) => {

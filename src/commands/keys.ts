@@ -120,7 +120,7 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
 
 /** What to know of a key that is shown. Not on stdout, so that a script can take the key from there. */
 const aboutNew = ({ _id, expiresAt }: ApiKeyDocument): string[] => [
-  `Keep it now: it is not shown again. Its id is ${_id}, for keys rotate if it is lost.`,
+  `Keep it now: it is not shown again. Its id is ${_id}. If it is lost, rotate it by this id.`,
   ...(expiresAt ? [`It works until ${expiresAt.toISOString()}.`] : []),
 ]
 

@@ -280,14 +280,14 @@ export class Share {
    * part is sent, the time to read it is the limit.
    */
   async #roomForAPart(): Promise<void> {
-    let waits = performance.now()
+    let waitsSince = performance.now()
     await setImmediate() // the newest part is written meanwhile
     for (;;) {
       const unsent = this.#unsent()
       this.hold(unsent)
       if (this.#limits.budget.hasRoom(this.#key, this.#part)) return
-      if (unsent > 0) waits = performance.now()
-      if (performance.now() > waits + this.#limits.waitBetweenMs) throw new Overloaded(REFUSAL)
+      if (unsent > 0) waitsSince = performance.now()
+      if (performance.now() > waitsSince + this.#limits.waitBetweenMs) throw new Overloaded(REFUSAL)
       await sleep(LOOK_FOR_ROOM_MS, undefined, { signal: this.reading.signal })
     }
   }

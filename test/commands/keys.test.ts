@@ -108,7 +108,7 @@ t.test('a key is rotated: both work for a while, and the new one lives as long a
   t.match(await verify(tooShort.key), { expiresAt: undefined })
   t.match(
     (await keys('rotate', tooShort.keyId, '--expires-in', '2d')).output,
-    /\. Its id is \w+, for keys rotate if it is lost\.\nIt works until \S+Z\.\n/,
+    /\. Its id is \w+\. If it is lost, rotate it by this id\.\nIt works until \S+Z\.\n/,
   )
 
   const endless = await issue()

@@ -5,8 +5,8 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { cutOffAll, httpServer, stopListening, waitingForLoop } from '../../src/http/server.js'
-import { getRequest, LAST, neverRead, receivedBy, send, statusesIn } from '../support/sockets.js'
+import { cutOffAll, httpServer, openConnections, stopListening, waitingForLoop } from '../../src/http/server.js'
+import { getRequest, idleClosed, LAST, neverRead, receivedBy, send, statusesIn } from '../support/sockets.js'
 
 const serve = async (
   t: Test,
@@ -120,13 +120,7 @@ t.test('a response that is still to be sent is no idle connection', async (t) =>
   const { server, port } = await serve(t, (_request, response) => response.end(Buffer.alloc(20_000_000)), {
     maxConnections: 2,
   })
-  const closesIdle = new Promise<void>((resolve) => {
-    const { closeIdleConnections } = server
-    server.closeIdleConnections = () => {
-      closeIdleConnections.call(server)
-      resolve()
-    }
-  })
+  const closesIdle = idleClosed(server)
   const answered = once(server, 'request')
   const slow = await neverRead(port, getRequest('/', LAST))
   await answered
@@ -148,7 +142,9 @@ t.test('what runs can be cut off, and HTTP/1.0 is told by a reset', async (t) =>
     sockets.push(socket)
   }
   const idle = connect(port, '127.0.0.1')
-  await once(idle, 'connect')
+  await once(server, 'connection')
+  t.equal(openConnections(server), 3)
+  t.equal(openConnections(createServer()), 0, 'another server has none of them')
   const closed = sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve)))
   cutOffAll(server)
   cutOffAll(createServer())

@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
-import Fastify, { type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { lateRequests } from '../../src/http/entrance.js'
@@ -523,35 +523,40 @@ t.test('what is read waits for no turn: only responses do', async (t) => {
   t.equal(turns, 0)
 })
 
+/** How many bytes of a response a caller has that does not read, when its connection is closed. */
+const readBeforeCut = async (t: Test, app: FastifyInstance): Promise<number> => {
+  const port = await listen(app)
+  const connected = once(app.server, 'connection')
+  const socket = await neverRead(port, getRequest('/a'))
+  t.teardown(() => socket.destroy())
+  const [connection] = await connected
+  await once(connection, 'close')
+  return socket.bytesRead
+}
+
+/** A file as exports send it. */
+const fileOf = (parts: AsyncIterable<Buffer>): Readable => Readable.from(parts, { objectMode: false, highWaterMark: 1 })
+
 t.test('the connection of a caller that reads too slowly is closed', async (t) => {
   const { app } = await served(t, () => Buffer.alloc(20 * MB), {
     memory: 64 * MB,
     readingMs: 20,
     minBytesPerMs: MB,
   })
-  const port = await listen(app)
-  const connected = once(app.server, 'connection')
-  const socket = await neverRead(port, getRequest('/a'))
-  t.teardown(() => socket.destroy())
-  const [connection] = await connected
-  await once(connection, 'close')
-  t.ok(socket.bytesRead < 20 * MB, 'the response was not read')
+  t.ok((await readBeforeCut(t, app)) < 20 * MB, 'the response was not read')
 })
 
 t.test('the connection of a caller that does not read a file is closed, even if the next part waits', async (t) => {
   async function* parts({ share }: FastifyRequest) {
     for (;;) yield await share.turn(async () => Buffer.alloc(20 * MB))
   }
-  const file = (request: FastifyRequest) => Readable.from(parts(request), { objectMode: false, highWaterMark: 1 })
   // There is no memory for two parts.
-  const { app } = await served(t, file, { memory: 64 * MB, readingMs: 20, minBytesPerMs: MB })
-  const port = await listen(app)
-  const connected = once(app.server, 'connection')
-  const socket = await neverRead(port, getRequest('/a'))
-  t.teardown(() => socket.destroy())
-  const [connection] = await connected
-  await once(connection, 'close')
-  t.ok(socket.bytesRead < 20 * MB, 'the first part was not read')
+  const { app } = await served(t, (request) => fileOf(parts(request)), {
+    memory: 64 * MB,
+    readingMs: 20,
+    minBytesPerMs: MB,
+  })
+  t.ok((await readBeforeCut(t, app)) < 20 * MB, 'the first part was not read')
 })
 
 t.test('a response in several parts holds no place between them, and waits for memory before the next', async (t) => {
@@ -617,8 +622,7 @@ t.test('parts of a file that nobody reads count as memory, also when the file ha
     await part(0)
     ended += 1
   }
-  const file = (request: FastifyRequest) => Readable.from(parts(request), { objectMode: false, highWaterMark: 1 })
-  const { app, get } = await served(t, (request) => (request.url.includes('file') ? file(request) : 'page'), {
+  const { app, get } = await served(t, (request) => (request.url.includes('file') ? fileOf(parts(request)) : 'page'), {
     memory: 128 * MB,
   })
   const port = await listen(app)

@@ -5,7 +5,7 @@ import t from 'tap'
 import { BsonList } from '../../src/bson/reader.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp } from '../support/app.js'
-import { getRequest, LAST, neverRead, receivedBy, send } from '../support/sockets.js'
+import { getRequest, idleClosed, LAST, neverRead, receivedBy, send } from '../support/sockets.js'
 import { A } from '../support/tenants.js'
 
 t.test(
@@ -107,15 +107,9 @@ t.test('a response that is still to be sent is not broken off', async (t) => {
   const begun = once(sent, 'begun')
   const slow = await neverRead(port, getRequest('/large'))
   await begun
-  const idleClosed = new Promise<void>((resolve) => {
-    const { closeIdleConnections } = app.server
-    app.server.closeIdleConnections = () => {
-      closeIdleConnections.call(app.server)
-      resolve()
-    }
-  })
+  const closesIdle = idleClosed(app.server)
   const closed = app.close()
-  await idleClosed
+  await closesIdle
   t.ok((await receivedBy(slow)).length > body.length)
   await closed
 })

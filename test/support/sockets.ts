@@ -1,5 +1,6 @@
 // Callers that write raw bytes to a socket.
 import { once } from 'node:events'
+import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 
 /**
@@ -31,6 +32,16 @@ export const neverRead = async (port: number, text: string): Promise<Socket> => 
   socket.write(text)
   return socket
 }
+
+/** Waits until a server closes its idle connections the next time. */
+export const idleClosed = (server: Server): Promise<void> =>
+  new Promise((resolve) => {
+    const { closeIdleConnections } = server
+    server.closeIdleConnections = () => {
+      closeIdleConnections.call(server)
+      resolve()
+    }
+  })
 
 /** The text of a GET request. The connection stays open unless a header says otherwise. */
 export const getRequest = (path: string, headers: Record<string, string> = {}): string =>
