@@ -26,11 +26,11 @@ setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
 /** How long running requests may take to end once the process was told to stop. */
 const GRACE_MS = 12_000
 /**
- * So long before that, those that still run are cut off. When the process ends, the system would close their connections as
- * it does after a whole response.
+ * How long before the end of this time the requests that still run are cut off. If the process just ended, the system would
+ * close their connections as after a whole response.
  */
 const CUT_OFF_MS = 500
-/** A signal that comes again within this time counts once: npm passes on what its whole process group has got. */
+/** A signal that comes again within this time counts once: npm passes on a signal that its whole process group has got. */
 const REPEATED_MS = 250
 /** How long to wait before a database that cannot be reached is tried again. */
 const RETRY_MS = 2000

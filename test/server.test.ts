@@ -70,19 +70,17 @@ t.test('another signal beside a SIGTERM with a delay closes it once', async (t) 
     const server = await WireServer.for(t)
     const child = start(t, { MONGODB_URI: server.uri, SHUTDOWN_DELAY_MS: '500' }, { covered: true })
     const [, url] = await printed(child, /field-data-api on (\S+) /)
-    let release = () => {}
-    const before = server.commands.length
-    server.held.set('ping', new Promise((resolve) => (release = resolve)))
+    const ping = server.hold('ping')
     const closed = once(child, 'close')
     const running = fetch(`${url}/health/ready`)
-    while (!server.commands.slice(before).some((command) => 'ping' in command)) await setTimeout(20)
+    await ping.arrived()
     for (const signal of signals) {
       child.kill(signal)
       await printed(child, signal === 'SIGTERM' ? /"msg":"closing/ : /"msg":"closing"/)
     }
     // The delay ends meanwhile.
     await setTimeout(1000)
-    release()
+    ping.release()
     await running
     t.same(await closed, [0, null])
     t.equal(child.output().match(/"msg":"closing"/g)?.length, 1, signals.join())
@@ -94,17 +92,15 @@ t.test('a signal that comes twice at once counts once, and a further SIGINT ends
     const server = await WireServer.for(t)
     const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
     const [, url] = await printed(child, /field-data-api on (\S+) /)
-    let release = () => {}
-    const before = server.commands.length
-    server.held.set('ping', new Promise((resolve) => (release = resolve)))
+    const ping = server.hold('ping')
     const closed = once(child, 'close')
     const running = fetch(`${url}/health/ready`).then(
       ({ status }) => status,
       () => 'cut off',
     )
-    while (!server.commands.slice(before).some((command) => 'ping' in command)) await setTimeout(20)
+    await ping.arrived()
     child.kill(signal)
-    // At the same moment the system would make one of them.
+    // Two signals at the same moment would arrive as one.
     await setTimeout(20)
     child.kill(signal)
     await printed(child, new RegExp(`"signal":"${signal}","msg":"closing"`))
@@ -115,7 +111,7 @@ t.test('a signal that comes twice at once counts once, and a further SIGINT ends
       t.same(await closed, [1, null])
       t.equal(await running, 'cut off')
     }
-    release()
+    ping.release()
     if (signal === 'SIGTERM') {
       t.equal(await running, 200)
       t.same(await closed, [0, null])
@@ -134,14 +130,13 @@ t.test('told to stop, it finishes what runs, and ends by itself whatever its cal
   const callers = ['', 'GET /health/live HT', getRequest('/health/live')]
   const silent = await Promise.all(callers.map((sent) => neverRead(Number(port), sent)))
   await printed(child, /"operation":"getLive"/)
-  let release = () => {}
-  server.held.set('aggregate', new Promise((resolve) => (release = resolve)))
+  const aggregate = server.hold('aggregate')
   const received = send(Number(port), getRequest('/v1/entries', { authorization }))
-  while (!server.commands.some((command) => 'aggregate' in command)) await setTimeout(20)
+  await aggregate.arrived()
 
   child.kill('SIGINT')
   await printed(child, /"msg":"closing"/)
-  release()
+  aggregate.release()
   t.same(await once(child, 'close'), [0, null])
   t.notMatch(child.output(), 'killed by timeout')
   for (const socket of silent) socket.destroy()
@@ -152,13 +147,13 @@ t.test('what still runs when the time to finish is over is cut off, and HTTP/1.0
   const server = await WireServer.for(t)
   const child = start(t, { MONGODB_URI: server.uri })
   const [, port] = await printed(child, /field-data-api on http:\/\/127\.0\.0\.1:(\d+)/)
-  const before = server.commands.length
-  server.held.set('ping', new Promise(() => {}))
+  const ping = server.hold('ping')
+  const closed = once(child, 'close')
   const received = send(Number(port), getRequest('/health/ready').replace('HTTP/1.1', 'HTTP/1.0'))
-  while (!server.commands.slice(before).some((command) => 'ping' in command)) await setTimeout(20)
+  await ping.arrived()
   child.kill('SIGTERM')
   await t.rejects(received, { code: 'ECONNRESET' })
-  await once(child, 'close')
+  t.same(await closed, [0, null])
 })
 
 t.test('invalid settings stop it with a message that names them, without a stack trace', async (t) => {
@@ -284,9 +279,9 @@ t.test('on MongoDB the banner says how to issue a key, and a failure to create i
 t.test('a stop while it makes indexes, or asks whether the database is there, is no outage', async (t) => {
   for (const command of ['createIndexes', 'ping']) {
     const server = await WireServer.for(t)
-    server.held.set(command, new Promise(() => {}))
+    const { arrived } = server.hold(command)
     const child = start(t, { MONGODB_URI: server.uri }, { covered: true })
-    while (!server.commands.some((each) => command in each)) await setTimeout(20)
+    await arrived()
     child.kill('SIGTERM')
     t.same(await once(child, 'close'), [0, null])
     t.match(child.output(), '"msg":"closing"')

@@ -35,8 +35,7 @@ t.test('a running service prints every metric with its labels, and no other', as
   const { app, get } = await testApp(t, { store, settings: { METRICS_PORT: '0', SYNC_SETTLE_MS: '0' } })
   for (const url of ['/v1/sync/entries', '/v1/exports/entries.csv', '/v1/nothing']) await get(url, A)
   // The last of them has to wait for its place.
-  let release = () => {}
-  server.held.set('aggregate', new Promise((resolve) => (release = resolve)))
+  const { release } = server.hold('aggregate')
   const responses = Array.from({ length: 17 }, () => get('/v1/entries', A))
   while (!/field_data_queue_waiting\{queue="small"\} 1/.test(`${await app.metrics?.text()}`)) await setTimeout(5)
   release()

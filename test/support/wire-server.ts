@@ -124,6 +124,17 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     this.#sockets.clear()
   }
 
+  /** Holds back the replies to a command until they are released. `arrived` waits for the next such command. */
+  hold(name: string): { arrived: () => Promise<void>; release: () => void } {
+    const before = this.commands.length
+    let release = () => {}
+    this.held.set(name, new Promise((resolve) => (release = resolve)))
+    const arrived = async () => {
+      while (!this.commands.slice(before).some((command) => name in command)) await setTimeout(20)
+    }
+    return { arrived, release }
+  }
+
   async #converse(socket: Socket): Promise<void> {
     let pending = Buffer.alloc(0)
     for await (const chunk of socket) {
