@@ -4,18 +4,27 @@
 import { setTimeout } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
 
-/** A write of a version, or a deletion. `acknowledged` is missing when it begins. */
+/** A write of a version, or a deletion. When it is acknowledged, it has its change stamp, in milliseconds. */
 export interface Report {
   readonly id: string
   readonly version: number | undefined
-  readonly acknowledged?: true
+  readonly stamp?: number
+}
+
+/** An entry or a tombstone. */
+export interface Stored {
+  readonly _id: string
+  readonly organisation?: string
+  readonly duration?: number
+  readonly changedAt?: Date
+  readonly deletedAt?: Date
 }
 
 const [uri = '', organisation = '', ids = '', first = ''] = process.argv.slice(2)
 const LONGEST_PAUSE_MS = 60
 
 const client = new MongoClient(uri)
-const entries = client.db().collection<{ _id: string; organisation?: string }>('entries')
+const entries = client.db().collection<Stored>('entries')
 const isTombstone = { deletedFrom: organisation, organisation: { $exists: false } }
 const stamp = (_id: string) =>
   entries.updateOne({ _id, organisation, changedAt: { $exists: false } }, [{ $set: { changedAt: '$$NOW' } }])
@@ -71,6 +80,8 @@ for (let version = Number(first); ; version++) {
   else if (state === 'nothing' && Math.random() < 0.5) await statements.insert(id, version)
   else await statements.add(id, version)
   exists.set(id, isRemoved ? 'tombstone' : 'record')
-  process.send?.({ ...report, acknowledged: true })
+  // Nobody else writes this id, so the stamp is that of this write.
+  const stored = await entries.findOne({ _id: id })
+  process.send?.({ ...report, stamp: (stored?.changedAt ?? stored?.deletedAt)?.getTime() })
   await setTimeout(Math.random() * LONGEST_PAUSE_MS)
 }
