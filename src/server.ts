@@ -1,7 +1,7 @@
 // The process: reads the settings, opens the store, starts the application, and shuts down on signals.
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
@@ -30,6 +30,8 @@ const GRACE_MS = 12_000
  * close their connections as after a whole response.
  */
 const CUT_OFF_MS = 500
+/** After so many turns of the event loop each closed connection has told so. */
+const MAX_LAST_TURNS = 10
 /** A signal that comes again within this time counts once: npm passes on a signal that its whole process group has got. */
 const REPEATED_MS = 250
 /** How long to wait before a database that cannot be reached is tried again. */
@@ -59,6 +61,7 @@ const start = async (settings: Config): Promise<void> => {
       if (!manual) app.log.info({ err, signal }, 'closing')
       setTimeout(() => cutOffAll(app.server), GRACE_MS - CUT_OFF_MS)
       await app.close()
+      await afterLastLine(app)
       await app.store.close()
     },
   )
@@ -118,7 +121,8 @@ const closeOnSignals = (app: FastifyInstance, delayMs: number, close: () => void
     if (isClosing()) {
       if (signal !== 'SIGINT') return
       cutOffAll(app.server)
-      process.exit(1)
+      afterLastLine(app).then(() => process.exit(1))
+      return
     }
     if (signal === 'SIGINT' || delayMs === 0 || delay !== undefined) begin(signal)
     else {
@@ -128,6 +132,11 @@ const closeOnSignals = (app: FastifyInstance, delayMs: number, close: () => void
     }
   }
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+}
+
+/** Waits until requests whose connections were closed have ended. They have their lines in the log then. */
+const afterLastLine = async (app: FastifyInstance): Promise<void> => {
+  for (let turns = 0; app.activeRequests > 0 && turns < MAX_LAST_TURNS; turns++) await setImmediate()
 }
 
 /** How many files are left for callers, if the system limits how many the process may open. */

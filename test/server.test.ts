@@ -110,6 +110,7 @@ t.test('a signal that comes twice at once counts once, and a further SIGINT ends
     if (signal === 'SIGINT') {
       t.same(await closed, [1, null])
       t.equal(await running, 'cut off')
+      t.match(child.output(), /"operation":"getReady".*"aborted":true/, 'its line in the log says so')
     }
     ping.release()
     if (signal === 'SIGTERM') {
@@ -150,10 +151,17 @@ t.test('what still runs when the time to finish is over is cut off, and HTTP/1.0
   const ping = server.hold('ping')
   const closed = once(child, 'close')
   const received = send(Number(port), getRequest('/health/ready').replace('HTTP/1.1', 'HTTP/1.0'))
+  // More than the system keeps for a caller who does not read.
+  const unread = await neverRead(Number(port), getRequest('/openapi.json').repeat(100))
   await ping.arrived()
+  await printed(child, /"operation":"[^"]*openapi/)
+  // By then the system keeps no more.
+  await setTimeout(1000)
   child.kill('SIGTERM')
   await t.rejects(received, { code: 'ECONNRESET' })
   t.same(await closed, [0, null])
+  unread.destroy()
+  t.equal(child.output().match(/"aborted":true/g)?.length, 2, 'both have their lines in the log')
 })
 
 t.test('invalid settings stop it with a message that names them, without a stack trace', async (t) => {
