@@ -30,7 +30,7 @@ const GRACE_MS = 12_000
  * close their connections as after a whole response.
  */
 const CUT_OFF_MS = 500
-/** After so many turns of the event loop each closed connection has told so. */
+/** Within so many turns of the event loop the request of a closed connection ends. */
 const MAX_LAST_TURNS = 10
 /** A signal that comes again within this time counts once: npm passes on a signal that its whole process group has got. */
 const REPEATED_MS = 250
@@ -120,8 +120,12 @@ const closeOnSignals = (app: FastifyInstance, delayMs: number, close: () => void
     last = { signal, at }
     if (isClosing()) {
       if (signal !== 'SIGINT') return
+      // The closing that goes on may end the process first, and with 0.
+      process.once('exit', () => {
+        process.exitCode = 1
+      })
       cutOffAll(app.server)
-      afterLastLine(app).then(() => process.exit(1))
+      afterLastLine(app).then(() => process.exit())
       return
     }
     if (signal === 'SIGINT' || delayMs === 0 || delay !== undefined) begin(signal)
