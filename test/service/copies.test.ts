@@ -115,9 +115,10 @@ t.test(
       id: string,
       writes: readonly Report[],
     ): Promise<boolean> => {
-      // The record has the stamp of a write that was not acknowledged.
+      // The stamp of a write that was not acknowledged is in the record alone.
       const found = await stored.findOne({ _id: id })
       // Acknowledgements may still be on their way.
+      await setTimeout(50)
       const stamps = [(found?.changedAt ?? found?.deletedAt)?.getTime(), ...writes.map(({ stamp }) => stamp)]
       return stamps.some((stamp) => stamp !== undefined && horizon <= stamp && stamp <= newest)
     }
