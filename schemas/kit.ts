@@ -52,7 +52,7 @@ export const joinedDocument = (schema: TSchema, named: ReadonlyMap<string, TSche
 }
 
 /** What follows the name of a field with an id, in the name of a field that has the record beside it. */
-export const NAMED = ':named'
+export const BESIDE = ':beside'
 
 /** Marks a schema for what is shown as an array of strings. It is a symbol for the same reason. */
 const listedMark = Symbol('listed')

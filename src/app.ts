@@ -3,43 +3,47 @@ import { hostname } from 'node:os'
 import accepts from '@fastify/accepts'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import type { Config } from './config/config.js'
-import { MAX_URL_BYTES } from './http/problems.js'
+import { indexesOf } from './documents/indexes.js'
 import { httpServer } from './http/server.js'
 import { keysOf } from './keys/keys.js'
 import type { LogStream } from './log.js'
 import type { Metrics } from './metrics/catalogue.js'
 import { measuredStore } from './metrics/measured-store.js'
 import { resources } from './pipelines/index.js'
-import { admissionPlugin } from './plugins/admission.js'
+import { admissionPlugin, schedulerFor } from './plugins/admission.js'
 import { closingPlugin } from './plugins/closing.js'
 import { compressionPlugin } from './plugins/compression.js'
 import { corsPlugin } from './plugins/cors.js'
-import { deprecationPlugin } from './plugins/deprecation.js'
 import { docsPagePlugin } from './plugins/docs-page.js'
 import { explorePagePlugin } from './plugins/explore-page.js'
 import { hiddenParametersPlugin } from './plugins/hidden-parameters.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { keyAuthPlugin } from './plugins/key-auth.js'
 import { metricsPlugin } from './plugins/metrics.js'
-import { openapiPlugin } from './plugins/openapi.js'
+import { openapiPlugin, openapiRoutes } from './plugins/openapi.js'
 import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
 import { rateLimitPlugin } from './plugins/rate-limit.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
 import { requestChecksPlugin } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
+import { slowReadersPlugin } from './plugins/slow-readers.js'
+import { MAX_URL_BYTES } from './problems/problems.js'
+import type { IndexesOf } from './reading/cost.js'
 import { version } from './release.js'
 import { healthRoutes } from './routes/health.js'
 import { resourceRoutes } from './routes/index.js'
-import { serializerCompiler } from './serializer/compiler.js'
+import { serializerCompiler } from './serializer/json.js'
 import { logOutages } from './store/outages.js'
-import { type Store, StoreUnavailable } from './store/store.js'
+import { type KeptTotals, type Store, StoreUnavailable } from './store/store.js'
 import { keepTotals } from './store/totals.js'
 import { validatorCompiler } from './validation/parameters.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
     config: Config
-    store: Store
+    store: Store & KeptTotals
+    /** The indexes of a collection, as far as they are known: those that the service makes, until it has seen all. */
+    indexesOf: IndexesOf
     /** Undefined without METRICS_PORT. */
     metrics: Metrics | undefined
   }
@@ -60,13 +64,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     trustProxy: config.trustProxy,
-    serverFactory: (listener) =>
-      httpServer(listener, {
-        maxConnections: config.maxConnections,
-        urgentPath: '/health/',
-        refusingPath: '/v1/',
-        onWaited: metrics && ((ms) => metrics.record('field_data.queue.wait', ms / 1000, { queue: 'entrance' })),
-      }),
+    serverFactory: (listener) => httpServer(listener, { maxConnections: config.maxConnections }),
     // While the service closes, it still serves requests that arrive, and then closes their connections.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_URL_BYTES },
@@ -78,10 +76,13 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   const counting = keepTotals(logOutages(measured, app.log), config.totalMaxAgeMs)
   app.decorate('config', config)
   app.decorate('store', counting)
+  app.decorate('indexesOf', indexesOf)
   app.decorate('metrics', metrics)
-  const keys = keysOf(app.store, (err, what) => {
+  const scheduler = schedulerFor(app, store.capacity)
+  const onKeyError = (err: unknown, what: string) => {
     if (!(err instanceof StoreUnavailable)) app.log.warn({ err }, what)
-  })
+  }
+  const keys = keysOf(app.store, onKeyError, { scheduler })
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
 
@@ -96,10 +97,15 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(requestChecksPlugin)
   await app.register(problemsPlugin)
   await app.register(rawSocketsPlugin)
-  await app.register(deprecationPlugin)
+  await app.register(slowReadersPlugin)
   await app.register(openapiPlugin, { resources: Object.values(resources) })
-  await app.register(docsPagePlugin)
-  if (config.explore) await app.register(explorePagePlugin)
+  await app.register(async (pages) => {
+    // All who need no key have one share together.
+    await pages.register(admissionPlugin, { scheduler, keyOf: () => '' })
+    openapiRoutes(pages)
+    await pages.register(docsPagePlugin)
+    if (config.explore) await pages.register(explorePagePlugin)
+  })
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)
@@ -109,7 +115,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
         await v1.register(keyAuthPlugin, { keys })
         if (config.rateLimit !== undefined) await v1.register(rateLimitPlugin, { quota: config.rateLimit })
         await v1.register(hiddenParametersPlugin)
-        await v1.register(admissionPlugin, { memory: config.responseMemory, capacity: store.capacity })
+        await v1.register(admissionPlugin, { scheduler, keyOf: ({ scope }) => scope.keyId })
         resourceRoutes(v1)
       },
       { prefix: '/v1' },

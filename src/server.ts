@@ -4,11 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import closeWithGrace from 'close-with-grace'
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.js'
 import { type Config, ConfigError, loadConfig } from './config/config.js'
 import { openMongo } from './config/open-mongo.js'
 import type { DemoKey } from './demo.js'
+import { recordCollections } from './documents/collections.js'
+import { earlierIndexesOf, hasIndex, type Index, indexesOf } from './documents/indexes.js'
 import { metricsServer } from './http/metrics-server.js'
 import { cutOffAll } from './http/server.js'
 import { openLog } from './log.js'
@@ -75,7 +77,7 @@ const start = async (settings: Config): Promise<void> => {
   if (app.closing.aborted) return
   process.stdout.write(banner(config, app, demoKeys, isReachable))
   app.log.info({ connections: config.maxConnections }, 'the largest number of connections from callers')
-  prepareDatabase(app.store, config.mongo?.ensureIndexes === true, app.log)
+  prepareDatabase(app, config.mongo?.ensureIndexes === true)
 }
 
 /** An error of the system is caused by the settings, such as a port in use. Any other error is a bug. */
@@ -165,22 +167,31 @@ const openDemo = async ({ demoScenario }: Config): Promise<{ store: Store; demoK
   return { store, demoKeys: await loadDemo(store, { scenario: demoScenario }) }
 }
 
-/** Creates missing indexes while the service is already running, as soon as the database can be reached. */
-const prepareDatabase = async (store: Store, ensureIndexes: boolean, log: FastifyBaseLogger): Promise<void> => {
-  for (;;) {
-    try {
-      await (ensureIndexes ? store.ensureIndexes() : store.ping())
-      if (ensureIndexes) log.info('the indexes exist')
-      return
-    } catch (err) {
-      if (!(err instanceof StoreUnavailable)) {
-        return log.error(
-          { err },
-          'the database failed: missing indexes were not created, so filters and sorts may be slow',
-        )
-      }
-      await sleep(RETRY_MS, undefined, { ref: false })
+/** Creates missing indexes while the service is already running, as soon as the database can be reached, and looks at all. */
+const prepareDatabase = async (app: FastifyInstance, ensureIndexes: boolean): Promise<void> => {
+  const { store, log } = app
+  try {
+    if (ensureIndexes) await store.ensureIndexes()
+    const found = new Map<string, readonly Index[]>()
+    let earlier = 0
+    for (const name of recordCollections) {
+      const indexes = (await store.indexes(name)).map(({ fields }) => fields)
+      if (indexes.length > 0) found.set(name, indexes)
+      earlier += indexes.filter((index) => hasIndex(earlierIndexesOf(name), index)).length
     }
+    app.indexesOf = (name) => found.get(name) ?? indexesOf(name)
+    if (ensureIndexes) log.info('the indexes exist')
+    if (earlier > 0)
+      log.warn({ earlier }, 'writes pay for indexes of an earlier release: db:indexes --drop removes them')
+  } catch (err) {
+    if (!(err instanceof StoreUnavailable)) {
+      return log.error(
+        { err },
+        'the database failed: missing indexes were not created, so filters and sorts may be slow',
+      )
+    }
+    await sleep(RETRY_MS, undefined, { ref: false })
+    return prepareDatabase(app, ensureIndexes)
   }
 }
 

@@ -73,7 +73,7 @@ export class UnwritableDocument extends Error {
 }
 
 /** Runs a function that reads bytes of a collection, and turns DamagedBson into an UnwritableDocument. */
-export const reading = <T>(collection: string, read: () => T): T => {
+export const withBsonErrors = <T>(collection: string, read: () => T): T => {
   try {
     return read()
   } catch (error) {
@@ -84,45 +84,6 @@ export const reading = <T>(collection: string, read: () => T): T => {
 /** The error of bytes of a collection that cannot be read, or any other error as it is. */
 export const unreadable = (collection: string, error: unknown): unknown =>
   error instanceof DamagedBson ? new UnwritableDocument(collection, '?', '', `cannot be read: ${error.message}`) : error
-
-/** The documents of a collection that a query returned, in batches. Each batch is the bytes of one BSON array. */
-export class BsonList {
-  #documents: readonly Buffer[] | undefined
-
-  constructor(
-    readonly collection: string,
-    readonly batches: readonly Buffer[],
-  ) {}
-
-  /** The documents, as parts of the batches. */
-  get documents(): readonly Buffer[] {
-    this.#documents ??= reading(this.collection, () => this.batches.flatMap(documentsIn))
-    return this.#documents
-  }
-
-  /** The list up to and with a document, not copied. It cuts off the batch: do not use this list afterwards. */
-  upTo(document: Buffer): BsonList {
-    const index = this.batches.findIndex(
-      ({ buffer, byteOffset, length }) =>
-        buffer === document.buffer && byteOffset < document.byteOffset && document.byteOffset < byteOffset + length,
-    )
-    const batch = this.batches[index] as Buffer
-    const end = document.byteOffset + document.length - batch.byteOffset
-    batch.writeInt32LE(end + 1)
-    batch[end] = 0
-    return new BsonList(this.collection, [...this.batches.slice(0, index), batch.subarray(0, end + 1)])
-  }
-
-  get size(): number {
-    return this.batches.reduce((size, { length }) => size + length, 0)
-  }
-
-  /** The first document, or undefined if the list is empty. */
-  get first(): BsonDocument | undefined {
-    const [bytes] = this.documents
-    return bytes && new BsonDocument(this.collection, bytes)
-  }
-}
 
 /** One document of a collection. */
 export class BsonDocument {
@@ -135,6 +96,26 @@ export class BsonDocument {
     return this.bytes.length
   }
 }
+
+/** The documents of a collection that a query returned. */
+export class BsonList {
+  readonly documents: readonly BsonDocument[]
+
+  constructor(
+    readonly collection: string,
+    bytes: readonly Buffer[],
+  ) {
+    this.documents = bytes.map((each) => new BsonDocument(collection, each))
+  }
+
+  get size(): number {
+    return sizeOf(this.documents)
+  }
+}
+
+/** The bytes that documents have together. */
+export const sizeOf = (documents: readonly BsonDocument[]): number =>
+  documents.reduce((size, { bytes }) => size + bytes.length, 0)
 
 /** The int32 at a place. Throws if the place is outside the bytes. */
 const int32 = (bytes: Buffer, at: number): number => {
@@ -245,42 +226,6 @@ export function* elements(bytes: Buffer, start: number): Generator<Element> {
     at = next
   }
 }
-
-/** Where the first element of a document or an array begins, after its length. */
-export const FIRST_ELEMENT = 4
-
-/** The documents of an array. Unlike elements(), it creates no objects but them. */
-const documentsIn = (bytes: Buffer): Buffer[] => {
-  const found: Buffer[] = []
-  const last = documentEnd(bytes, 0) - 1
-  let at = FIRST_ELEMENT
-  while (at < last) {
-    if (bytes[at] !== Bson.document) throw new DamagedBson('not a document', at)
-    const start = cstringEnd(bytes, at + 1, last)
-    at = valueEnd(bytes, Bson.document, start, last)
-    found.push(bytes.subarray(start, at))
-  }
-  return found
-}
-
-/** The bytes before the first document of an array: the array's length, the document's type and its name "0". */
-const ARRAY_HEAD = 7
-
-/** An array of these documents. If they already are all of an array in memory, in its order, it is not copied. */
-export const arrayOf = (documents: readonly Buffer[]): Buffer => {
-  const first = documents[0]
-  const last = documents.at(-1)
-  if (first !== undefined && last !== undefined && first.buffer === last.buffer && first.byteOffset >= ARRAY_HEAD) {
-    const end = last.byteOffset + last.length + 1
-    const around = Buffer.from(first.buffer).subarray(first.byteOffset - ARRAY_HEAD, end)
-    if (around.readInt32LE(0) === around.length && around.toString('latin1', 4, ARRAY_HEAD) === '\x030\0') return around
-  }
-  return bsonArray(documents)
-}
-
-/** A BSON array of documents, each given as its bytes. */
-export const bsonArray = (documents: readonly Buffer[]): Buffer =>
-  bsonDocument(documents.flatMap((document, i) => [Buffer.from(`\x03${i}\0`), document]))
 
 /** A BSON document of elements, each given as the bytes of its type, name and value. */
 export const bsonDocument = (elements: readonly Buffer[]): Buffer => {

@@ -3,10 +3,11 @@ import { Argument, InvalidArgumentError, Option } from '@commander-js/extra-typi
 import { Presets, SingleBar } from 'cli-progress'
 import { type FormatName, mediaTypes } from '../../schemas/exports.js'
 import { ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
-import { openFile, type Turn, type Wanted } from '../exports/file.js'
+import { type Doing, openFile, type Wanted } from '../exports/file.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from '../exports/index.js'
-import { ProblemError } from '../http/problems.js'
-import type { Unreadable } from '../serializer/items.js'
+import { Query } from '../pipelines/stages.js'
+import { ProblemError } from '../problems/problems.js'
+import type { Unreadable } from '../serializer/skipped.js'
 import { QueryTimeout, type Store } from '../store/store.js'
 import { type InputError, textChecker } from '../validation/text.js'
 import { requireFree, writeNew } from './new-file.js'
@@ -115,7 +116,8 @@ const openShown = async (store: Store, wanted: Wanted, stream: Terminal['err'], 
   const { exported, scope, listing } = wanted
   const options = { stream, etaBuffer: 50, gracefulExit: false }
   // The export goes on if the records cannot be counted in time.
-  const all = exported.resource.matching(scope, { ...listing, sortBy: 'id', page: 1, perPage: 1 }, [])
+  const { collection, conditions } = exported.resource
+  const all = Query.in(scope, collection, conditions({ ...listing, sortBy: 'id', page: 1, perPage: 1 }), [])
   const count = stream.isTTY && (await store.count(all).catch(() => false))
   const format = count
     ? 'Records [{bar}] {percentage}% | {value} of {total} | {eta_formatted} left'
@@ -128,11 +130,11 @@ const openShown = async (store: Store, wanted: Wanted, stream: Terminal['err'], 
       return list
     },
   }
-  const turn: Turn = async (work) => {
+  const doing: Doing = async (work) => {
     signal.throwIfAborted()
     return work({ signal })
   }
-  const { parts, skipped } = await openFile(counting, wanted, (work) => work({ signal }), turn)
+  const { parts, skipped } = await openFile(counting, wanted, doing)
   return { parts: shown(bar, Math.min(Number(count), listing.limit ?? Number.POSITIVE_INFINITY), parts), skipped }
 }
 

@@ -1,26 +1,75 @@
-// The command `indexes`: creates the indexes that are missing. It can be run any number of times. Only the service changes how
-// long tombstones are kept: a command may run without its settings.
-import { collections } from '../documents/collections.js'
-import { StoreUnavailable } from '../store/store.js'
+// The command `indexes`: creates the indexes that are missing, lists all with their sizes, adds one, and drops those that an
+// earlier release had. It can be run any number of times. Only the service changes how long tombstones are kept: a command may
+// run without its settings.
+import { InvalidArgumentError } from '@commander-js/extra-typings'
+import { type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
+import { earlierIndexesOf, hasIndex, type Index, indexBy } from '../documents/indexes.js'
+import { type Store, type StoredIndex, StoreUnavailable } from '../store/store.js'
 import { CommandError, type MakeCommand, newCommand, printResult } from './run-command.js'
+import { table } from './table.js'
+
+const details = `
+How long an existing index keeps tombstones stays as it is. Every write pays for
+every index, so the service makes few: a request without an index of its own may
+take too long, and its error then names the one that would serve it. With --add
+it is made. --drop removes the indexes that an earlier release made and that
+this one does not need, and no others.`
 
 export const indexesCommand: MakeCommand = ({ out, onStore }) =>
-  newCommand(
-    'indexes',
-    'Create the missing indexes of all collections',
-    'indexes',
-    'How long an existing index keeps tombstones stays as it is.',
-  )
-    .option('--json', 'print the indexes of each collection as JSON')
-    .action(({ json = false }) =>
+  newCommand('indexes', 'Create the missing indexes and list all', "indexes --add 'entries: form, status'", details)
+    .option('--add <INDEX>', 'make an index by fields of a collection, in the order of ids', indexOf)
+    .option('--drop', 'remove the indexes that an earlier release made')
+    .option('--json', 'print the indexes as JSON')
+    .action(({ add, drop = false, json = false }) =>
       onStore(async (store) => {
         try {
           await store.ensureIndexes({ keepExpiry: true })
+          if (add !== undefined) await store.addIndex(add.collection, add.fields)
+          if (drop)
+            for (const { collection, name } of await earlierIndexes(store)) await store.dropIndex(collection, name)
         } catch (error) {
           if (error instanceof StoreUnavailable) throw error
-          throw new CommandError(`The indexes cannot be created: ${(error as Error).message}`)
+          throw new CommandError(`The indexes cannot be changed: ${(error as Error).message}`)
         }
-        const indexes = Object.fromEntries(Object.entries(collections).map(([name, { indexes }]) => [name, indexes]))
-        printResult(out, json, indexes, [`All indexes of ${store.description} exist`])
+        const indexes = await indexesIn(store)
+        const rows = indexes.map(({ collection, name, fields, bytes, isEarlier }) => ({
+          collection,
+          index: fields.length > 0 ? fields.join(', ') : name,
+          size: `${(bytes / 2 ** 20).toFixed(1)} MiB`,
+          about: isEarlier ? 'of an earlier release: --drop removes it' : '',
+        }))
+        printResult(out, json, indexes, table(['collection', 'index', 'size', 'about'], rows))
       }),
     )
+
+/** Reads --add. */
+const indexOf = (text: string): { collection: CollectionName; fields: Index } => {
+  const [, collection = '', list = ''] = /^(\w+):(.*)$/.exec(text) ?? []
+  const fields = list.split(',').map((field) => field.trim())
+  const isRecords = Object.hasOwn(collections, collection) && isRecordCollection(collection as CollectionName)
+  if (!isRecords || !fields.every((field) => /^[A-Za-z_][\w-]*(\.[\w-]+)*$/.test(field))) {
+    throw new InvalidArgumentError(
+      "it must be a collection of records and stored fields, as in 'entries: form, status'",
+    )
+  }
+  return { collection: collection as CollectionName, fields: indexBy(fields) }
+}
+
+interface ListedIndex extends StoredIndex {
+  readonly collection: CollectionName
+  /** Whether an earlier release made it, and this one does not need it. */
+  readonly isEarlier: boolean
+}
+
+const indexesIn = async (store: Store): Promise<ListedIndex[]> => {
+  const found: ListedIndex[] = []
+  for (const collection of Object.keys(collections) as CollectionName[]) {
+    for (const index of await store.indexes(collection)) {
+      found.push({ collection, ...index, isEarlier: hasIndex(earlierIndexesOf(collection), index.fields) })
+    }
+  }
+  return found
+}
+
+const earlierIndexes = async (store: Store): Promise<ListedIndex[]> =>
+  (await indexesIn(store)).filter(({ isEarlier }) => isEarlier)

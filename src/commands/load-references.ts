@@ -26,7 +26,7 @@ export const missingReferences = async (
       const condition = { _id: { $in: ids.slice(start, start + IDS_PER_QUERY) } }
       const query = Query.in({ organisation }, target, [condition], [{ $project: { _id: 1 } }])
       const { documents } = await store.aggregate(query)
-      for (const bytes of documents) present.add(stringOf(bytes, fieldOf(bytes, 0, '_id')))
+      for (const { bytes } of documents) present.add(stringOf(bytes, fieldOf(bytes, 0, '_id')))
     }
     const absent = found.filter(({ id }) => !present.has(id))
     // A batch may have more of them than a call can have arguments.

@@ -1,4 +1,4 @@
-// The stored documents: name, schema and indexes of each collection. Identifiers are strings, and points in time are
+// The stored documents: name and schema of each collection. Identifiers are strings, and points in time are
 // BSON dates. Every document that belongs to an organisation names it.
 //
 // Records also have a change stamp, and a deleted record leaves a tombstone in its place. The store writes both, by the
@@ -174,69 +174,25 @@ const SeedDocument = strict({ _id: id, createdAt: Type.Date() })
 /** When a record was last written. */
 export const CHANGED_AT = 'changedAt'
 
-/** The fields of an index, in order. All are ascending, because a database reads an index in both directions. */
-type Index = readonly string[]
-
 export interface Collection {
-  schema: TObject
-  indexes: readonly Index[]
-}
-
-/**
- * The indexes of a list: one for each sort, one for each filter with each sort, and one for any two filters. Each begins
- * with the organisation and ends with the id. So every page is read in its order from the range of the filter, however
- * many documents match, and with two filters in the order of ids. Sorting by the id needs no other field; `updatedAt`
- * follows, so that the digest reads only this index. Two further indexes give the change feed its order.
- * A further index serves a filter by a range of several fields, in no order of the list.
- * @param filters from the one that leaves the most records to the one that leaves the fewest. Where several indexes look
- * equally good to DocumentDB, it takes the one that was created last.
- */
-const byOrganisation = (
-  sorts: readonly string[],
-  filters: readonly string[],
-  further: readonly Index[] = [],
-): Index[] => {
-  const keys = [
-    ...further,
-    ...[...sorts, ...filters].map((field) => [field]),
-    ...filters.flatMap((filter) => sorts.map((sort) => [...new Set([filter, sort])])),
-    // A filter that is also a sort has an index with every other filter already.
-    ...filters.flatMap((filter, n) =>
-      sorts.includes(filter) ? [] : filters.slice(n + 1).map((other) => [filter, other]),
-    ),
-  ]
-  const sync = [
-    ['organisation', '_id', 'updatedAt'],
-    ['organisation', 'updatedAt', '_id'],
-    ['organisation', CHANGED_AT, '_id'],
-  ]
-  const all = [...sync, ...keys.map((fields) => ['organisation', ...fields, '_id'])]
-  return [...new Map(all.map((fields) => [fields.join(), fields])).values()]
+  readonly schema: TObject
+  /** The fields by which a list is filtered, each of which has an index. */
+  readonly filters?: readonly string[]
 }
 
 export const collections = {
-  organisations: { schema: OrganisationDocument, indexes: [] },
-  users: { schema: UserDocument, indexes: byOrganisation(['createdAt', 'updatedAt'], ['status']) },
-  agents: { schema: AgentDocument, indexes: byOrganisation(['createdAt', 'updatedAt'], ['status']) },
-  forms: { schema: FormDocument, indexes: byOrganisation(['createdAt', 'updatedAt', 'name'], ['status', 'name']) },
-  projects: { schema: ProjectDocument, indexes: byOrganisation(['createdAt', 'name', 'updatedAt'], ['name']) },
+  organisations: { schema: OrganisationDocument },
+  users: { schema: UserDocument, filters: ['status'] },
+  agents: { schema: AgentDocument, filters: ['status'] },
+  forms: { schema: FormDocument, filters: ['status', 'name'] },
+  projects: { schema: ProjectDocument, filters: ['name'] },
   dispatches: {
     schema: DispatchDocument,
-    indexes: byOrganisation(
-      ['createdAt', 'name', 'dispatchType', 'updatedAt'],
-      ['dispatchType', 'status', 'form', 'project', 'recipients.agents', 'name'],
-    ),
+    filters: ['dispatchType', 'status', 'form', 'project', 'recipients.agents', 'name'],
   },
-  entries: {
-    schema: EntryDocument,
-    indexes: byOrganisation(
-      ['createdAt', 'updatedAt', 'duration'],
-      ['status', 'form', 'agent', 'project', 'dispatch'],
-      [['location.coordinates.longitude', 'location.coordinates.lattitude']],
-    ),
-  },
-  apiKeys: { schema: ApiKeyDocument, indexes: [['organisation', '_id']] },
-  seeds: { schema: SeedDocument, indexes: [] },
+  entries: { schema: EntryDocument, filters: ['status', 'form', 'agent', 'project', 'dispatch'] },
+  apiKeys: { schema: ApiKeyDocument },
+  seeds: { schema: SeedDocument },
 } as const satisfies Record<string, Collection>
 
 export type CollectionName = keyof typeof collections
@@ -265,9 +221,6 @@ export interface Tombstone {
 export const DELETED_AT = 'deletedAt'
 /** The field that only tombstones have. It names the organisation in place of `organisation`. */
 export const DELETED_FROM = 'deletedFrom'
-
-/** The index of tombstones. It contains nothing else. */
-export const TOMBSTONE_INDEX: Index = [DELETED_FROM, DELETED_AT, '_id']
 
 const authors = { createdBy: 'users', modifiedBy: 'users' } as const
 

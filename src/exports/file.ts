@@ -1,15 +1,31 @@
-// Makes the bytes of a file of a whole list, page by page.
+// Makes the bytes of a file of a whole list, part by part.
 import type { FormatName } from '../../schemas/exports.js'
+import { type BsonDocument, sizeOf } from '../bson/reader.js'
+import { runInSlices } from '../limits/work.js'
 import type { Scope } from '../pipelines/stages.js'
-import { Skipped, type Unreadable } from '../serializer/items.js'
+import { sliceReader } from '../reading/listing.js'
+import type { Start } from '../reading/position.js'
+import { readOn } from '../reading/walk.js'
+import { Output } from '../serializer/output.js'
+import { rowsWriter } from '../serializer/rows.js'
+import { Skipped, type Unreadable } from '../serializer/skipped.js'
 import type { Reading, Store } from '../store/store.js'
-import type { Encoder } from './encoder.js'
-import { type Exported, type ExportListing, encoderOf, selectionOf } from './index.js'
-import { Pages } from './pages.js'
+import { type Exported, type ExportListing, type FileRows, rowsOf } from './index.js'
+import { ParquetFile } from './parquet.js'
 import { hasQuestions, questionsOf } from './questions.js'
 
 /** The most bytes of JSON that tell of records that are left out. */
 const MAX_SKIPPED_BYTES = 1024 * 1024
+/** How many records are read first, by how much more from page to page, and at the most. */
+const FIRST_ROWS = 50
+const GROWTH = 4
+const MOST_ROWS = 1000
+/** About how many bytes of BSON a page has. */
+const PAGE_BYTES = 2 * 1024 * 1024
+/** A part ends when it has so many bytes. */
+const PART_BYTES = 4 * 1024 * 1024
+
+type Reads = Pick<Store, 'aggregate'>
 
 /** What a file is to hold. */
 export interface Wanted {
@@ -26,47 +42,82 @@ export interface OpenFile {
   readonly skipped: readonly Unreadable[]
 }
 
-/** Waits for a turn, and works on a part of the file in it. Between two turns an export holds no place. */
-export type Turn = (work: (reading: Reading) => Promise<Buffer>) => Promise<Buffer>
-
-/** The parts of a file. Each is made when it is asked for. */
-async function* fileOf(
-  store: Pick<Store, 'aggregate'>,
-  pages: Pages,
-  encoder: Encoder,
-  turn: Turn,
-): AsyncGenerator<Buffer, void> {
-  let isOver = false
-  try {
-    while (!isOver) {
-      const part = await turn(async (reading) => {
-        const list = await pages.next((query) => store.aggregate(query, reading))
-        isOver = list === undefined
-        return list === undefined ? encoder.end() : encoder.write(list, reading.signal)
-      })
-      if (part.length > 0) yield part
-    }
-  } finally {
-    encoder.close()
-  }
-}
+/** Does a piece of the work when it may begin. Between two pieces nothing is under way. */
+export type Doing = <T>(work: (reading: Reading) => Promise<T>) => Promise<T>
 
 /**
  * Opens the file of an export.
- * @param ask waits until a query may run that is needed before the first part
  * @throws the problem `invalid_parameter` if there are more questions than columns
  */
-export const openFile = async (
-  store: Pick<Store, 'aggregate'>,
-  { exported, format, scope, listing }: Wanted,
-  ask: (work: (reading: Reading) => Promise<string[]>) => Promise<string[]>,
-  turn: Turn,
-): Promise<OpenFile> => {
+export const openFile = async (store: Reads, wanted: Wanted, doing: Doing): Promise<OpenFile> => {
+  const { exported, format, scope, listing } = wanted
   const skipped = listing.unreadable === 'skip' ? new Skipped(MAX_SKIPPED_BYTES) : undefined
   const questions = hasQuestions(exported, format, listing)
-    ? await ask((reading) => questionsOf(exported, scope, listing, (query) => store.aggregate(query, reading)))
+    ? await doing((reading) => questionsOf(store, exported, scope, listing, reading))
     : undefined
-  const encoder = encoderOf(exported, format, listing, { questions, skipped, without: scope.without })
-  const pages = new Pages(exported.resource, scope, selectionOf(exported, format, listing), listing.limit)
-  return { parts: fileOf(store, pages, encoder, turn), skipped: skipped?.records ?? [] }
+  const rows = rowsOf(exported, format, scope.without, listing, questions)
+  return { parts: partsOf(store, wanted, rows, skipped, doing), skipped: skipped?.records ?? [] }
+}
+
+async function* partsOf(
+  store: Reads,
+  wanted: Wanted,
+  rows: FileRows,
+  skipped: Skipped | undefined,
+  doing: Doing,
+): AsyncGenerator<Buffer, void> {
+  const { begin, end } = rows.format
+  const parquet = wanted.format === 'parquet' ? new ParquetFile(rows.shown) : undefined
+  const write = rowsWriter(rows.format, skipped?.add)
+  const nextPage = pagesOf(store, wanted, rows)
+  /** The records that were read. They may become several parts. */
+  let page: Iterator<BsonDocument> | undefined
+  let [hasBegun, isOver] = [false, false]
+  const partOf = async (reading: Reading): Promise<Buffer> => {
+    const out = new Output()
+    if (!hasBegun) out.text(begin)
+    hasBegun = true
+    page ??= await nextPage(reading)
+    if (page === undefined) {
+      isOver = true
+      out.text(end + trailerOf(wanted.format, skipped))
+    } else if (!(await runInSlices(write(page, out, PART_BYTES), reading.signal))) page = undefined
+    const part = out.take()
+    if (parquet === undefined) return part
+    return isOver ? parquet.end() : parquet.write(part)
+  }
+  try {
+    while (!isOver) {
+      const part = await doing(partOf)
+      if (part.length > 0) yield part
+    }
+  } finally {
+    parquet?.close()
+  }
+}
+
+/** The last line of NDJSON lists what was left out. */
+const trailerOf = (format: FormatName, skipped: Skipped | undefined): string =>
+  format === 'ndjson' && skipped !== undefined && skipped.records.length > 0
+    ? `${JSON.stringify({ unreadable: skipped.records })}\n`
+    : ''
+
+/** A function that reads the next page of a whole list in the order of ids: few records at first, and then as many as fit. */
+const pagesOf = (store: Reads, { exported, scope, listing }: Wanted, { read }: FileRows) => {
+  const all = { ...listing, sortBy: 'id', page: 1, cursor: '*' }
+  let start: Start | undefined
+  let left = listing.limit ?? Number.POSITIVE_INFINITY
+  let size = FIRST_ROWS
+  let isOver = false
+  return async (reading: Reading): Promise<Iterator<BsonDocument> | undefined> => {
+    if (isOver) return undefined
+    const page = { ...all, perPage: Math.min(size, left) }
+    const { rows, next } = await readOn(page, start, sliceReader(store, exported.resource, scope, page, read)(reading))
+    start = next
+    left -= rows.length
+    isOver = next === undefined || left === 0
+    const fitting = Math.floor((PAGE_BYTES * rows.length) / Math.max(1, sizeOf(rows)))
+    size = Math.max(1, Math.min(GROWTH * size, fitting, MOST_ROWS))
+    return rows.values()
+  }
 }

@@ -1,5 +1,5 @@
 // What can be exported: the records of each resource, and the answers of entries. Each becomes a file in a format.
-import { type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { type TObject, Type } from '@sinclair/typebox'
 import {
   AnswerRow,
   csvParameters,
@@ -8,20 +8,17 @@ import {
   type FormatName,
   names,
 } from '../../schemas/exports.js'
-import { joined } from '../../schemas/kit.js'
-import { viewOf, type Without } from '../../schemas/views.js'
-import type { BsonDocument } from '../bson/reader.js'
+import type { Without } from '../../schemas/views.js'
 import { resources } from '../pipelines/index.js'
-import { namedBy, type Resource, type Shape } from '../pipelines/resource.js'
+import type { Resource } from '../pipelines/resource.js'
 import type { Listing } from '../pipelines/stages.js'
-import { csv } from '../serializer/csv.js'
+import { type Choice, type Projection, projectionOf } from '../reading/projection.js'
+import { answerColumns, answersWriter } from '../serializer/answers.js'
+import { csv, csvColumns, csvHeader } from '../serializer/csv.js'
 import { geojson } from '../serializer/geojson.js'
-import type { Skipped } from '../serializer/items.js'
-import { ndjson } from '../serializer/ndjson.js'
+import { jsonColumns, ndjson } from '../serializer/json.js'
 import type { RowFormat } from '../serializer/rows.js'
-import { type Choice, selectedItem } from '../serializer/selections.js'
-import { answersOf } from './answers.js'
-import { type Encoder, parquetEncoder, textEncoder } from './encoder.js'
+import { compileDocuments, type Shown } from '../serializer/writer.js'
 
 /** The parameters of an export, checked. */
 export type ExportListing = ExportQuery & Omit<Listing, 'sortBy' | 'page' | 'perPage'>
@@ -35,8 +32,8 @@ export interface Exported {
   readonly formats: readonly FormatName[]
   /** The parameters. */
   readonly query: TObject
-  /** The rows of a record, if they are not the record itself. */
-  readonly rowsOf?: (document: BsonDocument) => readonly BsonDocument[]
+  /** Whether it has a row for each answer of a record. */
+  readonly isOfAnswers: boolean
 }
 
 const TABLE_FORMATS = ['ndjson', 'csv', 'parquet'] as const satisfies FormatName[]
@@ -48,7 +45,8 @@ const ofResource = (resource: Resource<Listing>): Exported => ({
   operationId: resource.operationIds.export,
   resource,
   formats: resource.collection === 'entries' ? [...TABLE_FORMATS, 'geojson'] : TABLE_FORMATS,
-  query: exportQuery(resource.query(NO_PAGES), [], resource.item.named === undefined ? {} : { names }),
+  query: exportQuery(resource.query(NO_PAGES), [], resource.item.beside === undefined ? {} : { names }),
+  isOfAnswers: false,
 })
 
 /** The resources as an export sees them: it passes only those parameters that all of them take. */
@@ -63,7 +61,7 @@ export const allExported: readonly Exported[] = [
     resource: exportable.entries,
     formats: TABLE_FORMATS,
     query: exportQuery(resources.entries.query(NO_PAGES), ['fields', 'expand', 'embed', 'answers'], {}),
-    rowsOf: answersOf,
+    isOfAnswers: true,
   },
 ]
 
@@ -73,68 +71,61 @@ export const wrongFor = (format: FormatName, listing: ExportListing): { name: st
     .filter((name) => format !== 'csv' && listing[name as keyof ExportListing] !== undefined)
     .map((name) => ({ name, message: 'must be left out: only csv has it' }))
 
-/** What is read of each record for an export. */
-export const selectionOf = ({ rowsOf }: Exported, format: FormatName, listing: ExportListing): ExportListing => {
-  if (rowsOf !== undefined) return { ...listing, fields: ['answers'] }
-  const { fields } = listing
-  return format === 'geojson' && fields !== undefined ? { ...listing, fields: [...fields, 'location'] } : listing
+/** What a file shows of each record, and how. */
+export interface FileRows {
+  /** What is read. It may be more than what is shown. */
+  readonly read: Projection
+  /** What is shown in each row. */
+  readonly shown: Shown
+  readonly format: RowFormat
 }
 
-interface EncoderOptions {
-  /** The questions that get a column of their own. */
-  readonly questions?: readonly string[] | undefined
-  readonly skipped?: Skipped | undefined
-  /** What the caller does not see. */
-  readonly without?: Without
-}
-
-/** The file of an export. */
-export const encoderOf = (
+/**
+ * The rows of a file. Parquet is made of lines of JSON.
+ * @param without what the caller does not see
+ * @param questions those that get a column of their own in CSV
+ */
+export const rowsOf = (
   exported: Exported,
   format: FormatName,
+  without: Without,
   listing: ExportListing,
-  { questions, skipped, without }: EncoderOptions,
-): Encoder => {
-  const { rowsOf, resource } = exported
-  const item = resource.itemSeen(without)
-  const schema = rowsOf === undefined ? shownBy(item, listing, questions !== undefined) : AnswerRow
-  const named = viewOf(without).named(listing.answers)
-  if (format === 'parquet') {
-    const geometry = resource.collection === 'entries' && 'location' in schema.properties
-    return parquetEncoder(schema, named, { geometry, rowsOf, skipped })
+  questions?: readonly string[],
+): FileRows => {
+  const { resource } = exported
+  const { bom, formulas, fields } = listing
+  const ofCsv = { bom: bom === 'true', keepsFormulas: formulas === 'keep' }
+  if (exported.isOfAnswers) {
+    const read = projectionOf(resource, without, { fields: ['answers'] })
+    const isCsv = format === 'csv'
+    const begin = isCsv ? csvHeader(answerColumns, ofCsv) : ''
+    const write = answersWriter(isCsv ? csvColumns(ofCsv) : { ...jsonColumns, end: `${jsonColumns.end}\n` })
+    return { read, shown: { schema: AnswerRow, named: read.named }, format: { begin, between: '', end: '', write } }
   }
-  const { bom, formulas } = listing
-  const rows = {
-    ndjson: () => ndjson(schema, named),
-    geojson: () => geojson(schema, named),
-    csv: () => csv(schema, named, { bom: bom === 'true', keepsFormulas: formulas === 'keep', questions }),
-  }[format]()
-  const trailer = () =>
-    format === 'ndjson' && skipped !== undefined && skipped.records.length > 0
-      ? `${JSON.stringify({ unreadable: skipped.records })}\n`
-      : ''
-  return textEncoder(rowsOf === undefined ? rows : { ...rows, write: writeAll(rows, rowsOf) }, skipped, trailer)
+  const choice = listing as Choice
+  const projection = projectionOf(resource, without, choice)
+  switch (format) {
+    case 'csv': {
+      const shown = questions === undefined ? projection : withAnswersLast(projection)
+      return { read: projection, shown, format: csv(shown, ofCsv, questions) }
+    }
+    case 'geojson': {
+      // A feature has a place, also if that is no field of it.
+      const read =
+        fields === undefined
+          ? projection
+          : projectionOf(resource, without, { ...choice, fields: [...fields, 'location'] })
+      return { read, shown: projection, format: geojson(projection) }
+    }
+    default:
+      return { read: projection, shown: projection, format: ndjson(projection.compiled(compileDocuments)) }
+  }
 }
 
-/** Writes all rows of a record. */
-const writeAll =
-  ({ write }: RowFormat, rowsOf: NonNullable<Exported['rowsOf']>): RowFormat['write'] =>
-  (document, out) => {
-    for (const row of rowsOf(document)) write(row, out)
-  }
-
-/** The schema of a row, with the names that stand beside ids. Columns of questions stand behind all others. */
-const shownBy = ({ schema, named }: Shape, listing: ExportListing, hasQuestions: boolean): TObject => {
-  const { properties } = selectedItem(schema, listing as Choice)
-  const beside = new Map(namedBy(listing, named).map(({ id, field, to }) => [id, { field, to }]))
-  const all = Object.entries(properties).flatMap(([name, property]): [string, TSchema][] => {
-    const found = beside.get(name)
-    if (found === undefined) return [[name, property]]
-    return [
-      [name, property],
-      [found.field, Type.Optional(joined(found.to.shown))],
-    ]
-  })
-  const isLast = ([name]: [string, TSchema]) => hasQuestions && name === 'answers'
-  return Type.Object(Object.fromEntries([...all.filter((each) => !isLast(each)), ...all.filter(isLast)]))
+/** The columns of questions stand behind all others. */
+const withAnswersLast = ({ schema, named }: Projection): FileRows['shown'] => {
+  const properties = Object.entries(schema.properties).sort(
+    ([a], [b]) => Number(a === 'answers') - Number(b === 'answers'),
+  )
+  return { schema: Type.Object(Object.fromEntries(properties)), named }
 }

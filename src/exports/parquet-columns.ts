@@ -12,8 +12,6 @@ export type Shape =
 /** A field of an object. Every field may be missing. */
 export interface Field {
   readonly name: string
-  /** The name in the stored document. */
-  readonly stored: string
   readonly shape: Shape
 }
 
@@ -21,7 +19,6 @@ export interface Field {
 export const fieldsOf = ({ properties }: TSchema, named: ReadonlyMap<string, TSchema>): Field[] =>
   Object.entries<TSchema>(properties).map(([name, property]) => ({
     name,
-    stored: name === 'id' ? '_id' : name,
     shape: shapeOf(property, named),
   }))
 

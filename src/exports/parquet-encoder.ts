@@ -1,65 +1,81 @@
-// Writes a Parquet file piece by piece. This takes 50 to 250 ms for each group of rows, so it belongs in a worker.
+// Writes a Parquet file of lines of JSON. This takes 50 to 250 ms for each group of rows, so it belongs in a worker.
 import type { SchemaElement } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
-import { Bytes } from '../bson/reader.js'
 import type { Field, Shape } from './parquet-columns.js'
-import { GEOMETRY, Points } from './parquet-geometry.js'
-import { type Column, columnsOf } from './parquet-values.js'
+import { GEOMETRY, hasPlaces, Points } from './parquet-geometry.js'
 
-/** What a file is to hold. It can be sent to a worker. */
-export interface Description {
-  readonly fields: readonly Field[]
-  /** Whether it has a column of points. */
-  readonly geometry: boolean
-}
-
-/** A group of rows is held in memory until it is written. It ends at whichever comes first: rows, or bytes of BSON. */
+/** A group of rows is held in memory until it is written. It ends at whichever comes first: rows, or bytes of JSON. */
 const GROUP_ROWS = 2000
 const GROUP_BYTES = 8 * 1024 * 1024
+const NEWLINE = 0x0a
+
+/** A column, with the values of the rows that were added. A missing value is null. */
+export interface Column {
+  readonly name: string
+  readonly shape: Exclude<Shape, { kind: 'object' }>
+  values: unknown[]
+}
+
+type Row = Readonly<Record<string, unknown>>
 
 export class ParquetEncoder {
-  readonly #columns: readonly Column[]
-  readonly #add: (input: Bytes, at: number) => void
+  readonly #columns: Column[] = []
+  /** Adds the values of a row. */
+  readonly #add: (row: Row | undefined) => void
   readonly #points: Points | undefined
   readonly #output = new ByteWriter()
   readonly #writer: ParquetWriter
-  /** The rows of the group, and their size. */
   #rows = 0
-  #size = 0
 
-  constructor({ fields, geometry }: Description) {
-    const { columns, add } = columnsOf(fields)
-    this.#columns = columns
-    this.#add = add
-    this.#points = geometry ? new Points(columns) : undefined
-    const elements = columns.flatMap(({ name, shape }) => elementsOf(name, shape))
-    if (geometry) elements.push({ name: GEOMETRY, type: 'BYTE_ARRAY', repetition_type: 'OPTIONAL' })
-    const root = { name: 'root', num_children: columns.length + (geometry ? 1 : 0) }
+  constructor(fields: readonly Field[]) {
+    this.#add = this.#adder(fields, '')
+    this.#points = hasPlaces(this.#columns) ? new Points(this.#columns) : undefined
+    const elements = this.#columns.flatMap(({ name, shape }) => elementsOf(name, shape))
+    if (this.#points) elements.push({ name: GEOMETRY, type: 'BYTE_ARRAY', repetition_type: 'OPTIONAL' })
+    const root = { name: 'root', num_children: this.#columns.length + (this.#points ? 1 : 0) }
     this.#writer = new ParquetWriter({ writer: this.#output, schema: [root, ...elements] })
   }
 
-  /** Adds the rows of documents that follow each other. Returns the bytes of the file that are ready. */
-  write(documents: ArrayBuffer): ArrayBuffer {
-    const input = new Bytes(Buffer.from(documents))
-    for (let at = 0, size: number; at < documents.byteLength; at += size) {
-      size = input.view.getInt32(at, true)
-      this.#add(input, at)
+  /** Adds rows. Returns the bytes of the file that are ready. Nothing of the rows is held any more. */
+  write(lines: Buffer): ArrayBuffer {
+    let group = 0
+    for (let start = 0; start < lines.length; ) {
+      const end = lines.indexOf(NEWLINE, start)
+      this.#add(JSON.parse(lines.toString('utf8', start, end)))
       this.#rows += 1
-      this.#size += size
-      if (this.#rows === GROUP_ROWS || this.#size >= GROUP_BYTES) this.#writeGroup()
+      start = end + 1
+      if (this.#rows < GROUP_ROWS && start - group < GROUP_BYTES) continue
+      this.#writeGroup()
+      group = start
     }
+    this.#writeGroup()
     return this.#take()
   }
 
   /** Returns the rest of the file. */
   end(): ArrayBuffer {
-    if (this.#rows > 0) this.#writeGroup()
     if (this.#points !== undefined) this.#writer.kvMetadata = [this.#points.metadata()]
     this.#writer.finish()
     return this.#take()
   }
 
+  /** Makes the columns of some fields. The fields of an object in a row become columns. */
+  #adder(fields: readonly Field[], prefix: string): (row: Row | undefined) => void {
+    const adds = fields.map(({ name, shape }): ((value: unknown) => void) => {
+      if (shape.kind === 'object') return this.#adder(shape.fields, `${prefix}${name}.`) as (value: unknown) => void
+      const column: Column = { name: prefix + name, shape, values: [] }
+      this.#columns.push(column)
+      return (value) => {
+        column.values.push(columnValue(shape, value))
+      }
+    })
+    return (row) => {
+      for (const [i, add] of adds.entries()) add(row?.[(fields[i] as Field).name])
+    }
+  }
+
   #writeGroup(): void {
+    if (this.#rows === 0) return
     // The least and largest values let a reader skip groups. Those of texts hardly do, and are held until the end.
     const columnData = this.#columns.map(({ name, shape, values }) => ({
       name,
@@ -70,13 +86,29 @@ export class ParquetEncoder {
     this.#writer.write({ columnData, rowGroupSize: this.#rows })
     for (const column of this.#columns) column.values = []
     this.#rows = 0
-    this.#size = 0
   }
 
   #take(): ArrayBuffer {
     const bytes = this.#output.getBuffer()
     this.#output.index = 0
     return bytes
+  }
+}
+
+/** The value of a column, by what JSON has for it. */
+const columnValue = (shape: Shape, value: unknown): unknown => {
+  if (value === undefined || value === null) return null
+  switch (shape.kind) {
+    case 'time':
+      return BigInt(Date.parse(value as string))
+    case 'json':
+      return JSON.stringify(value)
+    case 'list':
+      return [value].flat().map((item) => columnValue(shape.item, item))
+    case 'object':
+      return Object.fromEntries(shape.fields.map(({ name, shape }) => [name, columnValue(shape, (value as Row)[name])]))
+    default:
+      return value
   }
 }
 

@@ -1,11 +1,16 @@
 // The geometry of a Parquet file: a column of points, and the metadata of GeoParquet 1.1 that makes the file a map layer.
-import type { Column } from './parquet-values.js'
+import type { Column } from './parquet-encoder.js'
 
 export const GEOMETRY = 'geometry'
 
 /** The columns of a place. The spelling is that of the contract. */
 const LONGITUDE = 'location.coordinates.longitude'
 const LATITUDE = 'location.coordinates.lattitude'
+
+const columnOf = (columns: readonly Column[], name: string) => columns.find((column) => column.name === name)
+
+/** Whether rows with these columns have places. */
+export const hasPlaces = (columns: readonly Column[]): boolean => columnOf(columns, LONGITUDE) !== undefined
 
 /** The points of the rows that were added to these columns. */
 export class Points {
@@ -18,14 +23,10 @@ export class Points {
     Number.NEGATIVE_INFINITY,
   ] as const
 
+  /** @param columns those of rows that have places */
   constructor(columns: readonly Column[]) {
-    const column = (name: string): Column => {
-      const found = columns.find((each) => each.name === name)
-      if (found === undefined) throw new Error(`A geometry needs the column ${name}`)
-      return found
-    }
-    this.#longitudes = column(LONGITUDE)
-    this.#latitudes = column(LATITUDE)
+    this.#longitudes = columnOf(columns, LONGITUDE) as Column
+    this.#latitudes = columnOf(columns, LATITUDE) as Column
   }
 
   /** A point for each row that the columns hold, or null for one without a place. */

@@ -1,10 +1,11 @@
-// The thread that writes the Parquet files of all exports. It takes its tasks in their order, and replies to all but `close`.
+// The thread that writes the Parquet files of all exports. It takes its tasks in their order, and replies to `write` and `end`.
 import { parentPort } from 'node:worker_threads'
-import { type Description, ParquetEncoder } from './parquet-encoder.js'
+import type { Field } from './parquet-columns.js'
+import { ParquetEncoder } from './parquet-encoder.js'
 
-/** A task of a file. The description comes with the first. */
-export type Task = { readonly file: number; readonly description?: Description } & (
-  | { readonly task: 'write'; readonly documents: ArrayBuffer }
+export type Task = { readonly file: number } & (
+  | { readonly task: 'open'; readonly fields: readonly Field[] }
+  | { readonly task: 'write'; readonly lines: ArrayBuffer }
   | { readonly task: 'end' | 'close' }
 )
 
@@ -15,27 +16,20 @@ const port = parentPort as NonNullable<typeof parentPort>
 /** The files that are open. One that has failed is not. */
 const files = new Map<number, ParquetEncoder>()
 
-/** The bytes that a task gives. A file stays open only after `write`. */
-const perform = (task: Task): ArrayBuffer => {
-  const { file, description } = task
-  const encoder = description === undefined ? files.get(file) : new ParquetEncoder(description)
-  files.delete(file)
-  if (encoder === undefined) throw new Error('The Parquet file is closed')
-  if (task.task !== 'write') return encoder.end()
-  const bytes = encoder.write(task.documents)
-  files.set(file, encoder)
-  return bytes
-}
-
 port.on('message', (task: Task) => {
-  if (task.task === 'close') {
-    files.delete(task.file)
-    return
-  }
-  try {
-    const bytes = perform(task)
-    port.postMessage({ bytes } satisfies Reply, [bytes])
-  } catch (error) {
-    port.postMessage({ error } satisfies Reply)
+  const { file } = task
+  const encoder = files.get(file)
+  if (task.task === 'open') files.set(file, new ParquetEncoder(task.fields))
+  else if (task.task === 'close') files.delete(file)
+  else {
+    files.delete(file)
+    try {
+      if (encoder === undefined) throw new Error('The Parquet file is closed')
+      const bytes = task.task === 'write' ? encoder.write(Buffer.from(task.lines)) : encoder.end()
+      if (task.task === 'write') files.set(file, encoder)
+      port.postMessage({ bytes } satisfies Reply, [bytes])
+    } catch (error) {
+      port.postMessage({ error } satisfies Reply)
+    }
   }
 })

@@ -1,8 +1,8 @@
-// Parquet files for exports, on the side of the main thread. One worker writes the files of all exports.
+// Parquet files for exports, on the side of the main thread. One worker writes the files of all exports: a group of rows takes
+// 50 to 250 ms, which would stop all other requests.
 import { Worker } from 'node:worker_threads'
-import type { TObject, TSchema } from '@sinclair/typebox'
+import type { Shown } from '../serializer/writer.js'
 import { fieldsOf } from './parquet-columns.js'
-import type { Description } from './parquet-encoder.js'
 import type { Reply, Task } from './parquet-worker.js'
 
 interface Waiting {
@@ -17,7 +17,7 @@ class ParquetThread {
     resourceLimits: { maxYoungGenerationSizeMb: 6 },
   })
   /** In the order of their tasks, which is that of the replies. */
-  #waiting: Waiting[] = []
+  readonly #waiting: Waiting[] = []
   #fault: Error | undefined
 
   constructor() {
@@ -41,7 +41,7 @@ class ParquetThread {
     this.#worker.postMessage(task)
   }
 
-  ask(task: Task, transferred: readonly ArrayBuffer[]): Promise<Buffer> {
+  ask(task: Task, transferred: readonly ArrayBuffer[] = []): Promise<Buffer> {
     if (this.#fault !== undefined) return Promise.reject(this.#fault)
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject })
@@ -65,53 +65,32 @@ const thread = (): ParquetThread => {
   return current
 }
 
-/** A Parquet file whose bytes come piece by piece. After an error it is closed. */
+/** A Parquet file whose bytes come part by part. After an error it is closed. */
 export class ParquetFile {
   readonly #thread = thread()
   readonly #file = ++files
-  /** Sent with the first task. */
-  #description: Description | undefined
 
-  /**
-   * @param row the schema of a row. An object in it becomes columns, such as `location.state`
-   * @param named the schemas that a `$ref` may name
-   * @param options.geometry adds a column of points, and the metadata of a map layer
-   */
-  constructor(row: TObject, named: ReadonlyMap<string, TSchema>, { geometry = false }: { geometry?: boolean } = {}) {
-    this.#description = { fields: fieldsOf(row, named), geometry }
+  /** @param shown the schema of a row. An object in it becomes columns, such as `location.state` */
+  constructor({ schema, named }: Shown) {
+    this.#thread.post({ file: this.#file, task: 'open', fields: fieldsOf(schema, named) })
   }
 
   /**
    * Adds rows. Returns the bytes that can be sent, which may be none.
-   * @param documents the BSON of each, which fits the schema: the caller has checked it
+   * @param lines the rows as lines of JSON. They are copied: what is transferred to the worker is gone here
    */
-  write(documents: readonly Buffer[]): Promise<Buffer> {
-    // What is transferred is gone here, so it is a copy. Each document begins with its length, so nothing separates them.
-    const copy = new Uint8Array(documents.reduce((size, { length }) => size + length, 0))
-    let at = 0
-    for (const document of documents) {
-      copy.set(document, at)
-      at += document.length
-    }
-    return this.#ask({ task: 'write', documents: copy.buffer }, [copy.buffer])
+  write(lines: Buffer): Promise<Buffer> {
+    const copy = new Uint8Array(lines)
+    return this.#thread.ask({ file: this.#file, task: 'write', lines: copy.buffer }, [copy.buffer])
   }
 
   /** Returns the rest of the file. */
   end(): Promise<Buffer> {
-    return this.#ask({ task: 'end' })
+    return this.#thread.ask({ file: this.#file, task: 'end' })
   }
 
   /** Drops what the worker holds of the file. It may be called at any time, and twice. */
   close(): void {
-    this.#description = undefined
     this.#thread.post({ file: this.#file, task: 'close' })
   }
-
-  #ask(task: FileTask, transferred: ArrayBuffer[] = []): Promise<Buffer> {
-    const description = this.#description
-    this.#description = undefined
-    return this.#thread.ask({ ...task, file: this.#file, ...(description && { description }) }, transferred)
-  }
 }
-
-type FileTask = { task: 'write'; documents: ArrayBuffer } | { task: 'end' }

@@ -1,10 +1,11 @@
 // The questions of entries, for a table with a column for each of them.
 import type { FormatName } from '../../schemas/exports.js'
 import { fieldOf, stringOf } from '../bson/values.js'
-import { problem } from '../http/problems.js'
-import type { Scope, Stage } from '../pipelines/stages.js'
+import { Query, type Scope, type Stage } from '../pipelines/stages.js'
+import { problem } from '../problems/problems.js'
+import { timeoutProblem } from '../reading/cost.js'
+import type { Reading, Store } from '../store/store.js'
 import type { Exported, ExportListing } from './index.js'
-import type { Read } from './pages.js'
 
 /** The most columns for questions. Spreadsheets have 16,384 columns, and nobody reads so many. */
 export const MAX_QUESTIONS = 2000
@@ -25,18 +26,22 @@ export const hasQuestions = ({ name }: Exported, format: FormatName, { form, fie
  * @throws the problem `invalid_parameter` if they are too many
  */
 export const questionsOf = async (
+  store: Pick<Store, 'aggregate'>,
   { resource }: Exported,
   scope: Scope,
   listing: ExportListing,
-  read: Read,
+  reading: Reading,
 ): Promise<string[]> => {
   const all = { ...listing, sortBy: 'id', page: 1, perPage: 1 }
-  const { documents } = await read(resource.matching(scope, all, stages))
+  const query = Query.in(scope, resource.collection, resource.conditions(all), stages)
+  const { documents } = await store.aggregate(query, reading).catch((error) => {
+    throw timeoutProblem(resource, all, error)
+  })
   if (documents.length > MAX_QUESTIONS) {
     const message = `has entries with more than ${MAX_QUESTIONS} questions, too many for a column each`
     throw problem('invalid_parameter', `form ${message}; export the answers instead`, {
       errors: [{ in: 'query', name: 'form', message }],
     })
   }
-  return documents.flatMap((bytes) => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? [])
+  return documents.flatMap(({ bytes }) => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? [])
 }

@@ -3,10 +3,11 @@
 import { Value, type ValueError } from '@sinclair/typebox/value'
 import { LRUCache } from 'lru-cache'
 import { type ApiKeyDocument, collections, type OrganisationDocument } from '../documents/collections.js'
+import type { FairScheduler } from '../limits/scheduler.js'
 import type { Scope } from '../pipelines/stages.js'
 import type { Store } from '../store/store.js'
 import { hashOf, keyIdOf, makeKey, type RandomInteger } from './format.js'
-import { limitedLookUp } from './look-ups.js'
+import { sharedLookUp } from './look-ups.js'
 
 /** How long a verified key is accepted without a query, in milliseconds, so that a revocation takes effect within 30 s. */
 const VERIFIED_MS = 25_000
@@ -91,23 +92,26 @@ class InvalidKey extends Error {
 /** No key was issued, because of what another command did. */
 export class NotIssued extends Error {}
 
-/**
- * @param onError is told of errors that do not fail a request: a stored key is invalid, or a last use could not be written
- * @param now the current time, in milliseconds since 1970
- * @param elapsed a clock that nobody can set, in milliseconds: setting the system clock back must not extend how long a key
- * is cached
- */
+interface KeysOptions {
+  /** Whose turn it is to be looked up. Without one, as in commands, nobody waits. */
+  readonly scheduler?: FairScheduler
+  /** The current time, in milliseconds since 1970. */
+  readonly now?: () => number
+  /** A clock that nobody can set, in milliseconds: setting the system clock back must not extend how long a key is cached. */
+  readonly elapsed?: () => number
+}
+
+/** @param onError is told of errors that do not fail a request: a stored key is invalid, or a last use could not be written */
 export const keysOf = (
   store: Store,
   onError: (error: unknown, what: string) => void,
-  now: () => number = Date.now,
-  elapsed: () => number = () => performance.now(),
+  { scheduler, now = Date.now, elapsed = () => performance.now() }: KeysOptions = {},
 ) => {
   const verified = new LRUCache<string, FoundKey & { until: number }>({ max: CACHED_KEYS })
   /** Key ids that were refused. If the id exists and only the secret was wrong, `hash` lets the right key through. */
   const unknown = new LRUCache<string, { hash: string | undefined; until: number }>({ max: CACHED_KEYS })
 
-  const lookUp = limitedLookUp(async (keyId) => {
+  const lookUp = sharedLookUp(async (keyId) => {
     const queriedAt = elapsed()
     const document = await store.dangerouslyFind('apiKeys', keyId)
     if (document === undefined) return { found: undefined, queriedAt }
@@ -118,7 +122,7 @@ export const keysOf = (
     }
     onError(new InvalidKey(keyId, error), 'a stored key is invalid and is refused')
     return { found: undefined, queriedAt }
-  }, store.capacity)
+  }, scheduler)
 
   /**
    * Finds the stored key with this id and its organisation, and updates the caches.

@@ -1,51 +1,36 @@
-// Limits how many keys are looked up in the database at once. Requests with the same key share one look-up, and a flood of
-// unknown keys can neither use up all connections nor keep others from looking up theirs.
-import { FairQueue, partOf } from '../limits/fair-queue.js'
-import { QueryTimeout, StoreUnavailable } from '../store/store.js'
-
-/** A quarter of what the database runs at once may be look-ups, and a half of these from one address. */
-const PART_OF_STORE = 1 / 4
-const PART_PER_ADDRESS = 1 / 2
-/** How many look-ups from one address wait, and for how long. */
-const WAITING_PER_ADDRESS = 1000
-const WAIT_MS = 5000
+// Shares the look-ups of keys: requests with the same key have one look-up, and a flood of unknown keys waits for its turn by
+// address, so that it can neither use up all connections nor keep others from looking up theirs.
+import { type FairScheduler, SMALL } from '../limits/scheduler.js'
+import { StoreUnavailable } from '../store/store.js'
 
 /**
  * Looks up a key by its id, or joins a look-up that the same caller has begun.
- * @param address of the caller. Callers with different addresses take turns. Undefined for a key that was verified before:
- * of these there are not many, so they wait for nothing
- * @throws Overloaded if too many look-ups from the address wait
+ * @param address of the caller, whose turn it waits for; undefined for a key that was verified before: there are few of these
+ * @throws Overloaded if it has to wait too long
  */
 type LookUp<T> = (keyId: string, address: string | undefined) => Promise<T>
 
-/** @param capacity how many operations the database runs at once */
-export const limitedLookUp = <T>(find: (keyId: string) => Promise<T>, capacity: number): LookUp<T> => {
+/** A look-up has no caller who leaves: others may have joined it. */
+const { signal: NEVER } = new AbortController()
+
+/** @param scheduler without one, nobody waits */
+export const sharedLookUp = <T>(find: (keyId: string) => Promise<T>, scheduler?: FairScheduler): LookUp<T> => {
   const shared = new Map<string, Promise<T>>()
-  const atOnce = partOf(capacity, PART_OF_STORE)
-  const queue = new FairQueue({
-    atOnce,
-    atOncePerKey: () => partOf(atOnce, PART_PER_ADDRESS),
-    waitingPerKey: WAITING_PER_ADDRESS,
-    waitMs: WAIT_MS,
-    refusal: 'Too many keys are being looked up',
-  })
-
-  /** When the database is away, all fail at once. Otherwise each look-up would time out after the other. */
-  const failAll = (error: unknown): never => {
-    if (error instanceof StoreUnavailable || error instanceof QueryTimeout) queue.failAll(error)
-    throw error
+  const findInTurn = async (keyId: string, address: string | undefined): Promise<T> => {
+    if (scheduler === undefined || address === undefined) return find(keyId)
+    const ticket = await scheduler.enter(`address ${address}`, SMALL, NEVER)
+    try {
+      return await find(keyId)
+    } catch (error) {
+      if (error instanceof StoreUnavailable) scheduler.failAll(error)
+      throw error
+    } finally {
+      ticket.release()
+    }
   }
-
-  const findInTurn = async (keyId: string, address: string): Promise<T> => {
-    const leave = await queue.enter(address)
-    return find(keyId).catch(failAll).finally(leave)
-  }
-
   return (keyId, address) => {
     const name = `${keyId} ${address}`
-    const found =
-      shared.get(name) ??
-      (address === undefined ? find(keyId) : findInTurn(keyId, address)).finally(() => shared.delete(name))
+    const found = shared.get(name) ?? findInTurn(keyId, address).finally(() => shared.delete(name))
     shared.set(name, found)
     return found
   }

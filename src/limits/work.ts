@@ -1,24 +1,16 @@
-// How the work of a request is done: in steps between which other requests have their turn, and never beyond its end.
+// How the work of a request is done: in slices between which other requests have their turn, and never beyond its end.
 import { setImmediate } from 'node:timers/promises'
 
 /**
- * Does work that yields between its steps. Other requests have their turn at each of them.
- * @param signal ends the work at the next step; the promise rejects with its reason
+ * Does work that yields between its slices. Other requests have their turn there. Work of one slice does not wait.
+ * @param signal ends the work after a slice; the promise rejects with its reason
  */
-export const inTurns = async <T>(work: Generator<void, T>, signal?: AbortSignal): Promise<T> => {
+export const runInSlices = async <T>(work: Generator<void, T>, signal?: AbortSignal): Promise<T> => {
   for (;;) {
     const { done, value } = work.next()
     if (done) return value
     await setImmediate()
     signal?.throwIfAborted()
-  }
-}
-
-/** Does the same work without a pause, for when there is little of it. */
-export const atOnce = <T>(work: Generator<void, T>): T => {
-  for (;;) {
-    const { done, value } = work.next()
-    if (done) return value
   }
 }
 

@@ -37,7 +37,7 @@ export const catalogue = {
   'http.server.active_requests': {
     kind: 'gauge',
     unit: '{request}',
-    meaning: 'Requests under way, with those in a queue, but without those that wait for the event loop.',
+    meaning: 'Requests under way, with those that wait for their place.',
   },
   'db.client.operation.duration': {
     kind: 'histogram',
@@ -81,29 +81,24 @@ export const catalogue = {
     unit: '{connection}',
     meaning: 'Connections from callers that were closed at once, because there are `MAX_CONNECTIONS`.',
   },
-  'field_data.entrance.waiting': {
-    kind: 'gauge',
-    unit: '{request}',
-    meaning: 'Requests that wait for the event loop, before any of their durations is measured.',
-  },
   'field_data.queue.running': {
     kind: 'gauge',
     unit: '{request}',
-    meaning: 'Requests that have their place in a queue: `small`, `large`, `digests`, `counts` or `parquetFiles`.',
-    labels: ['queue'],
+    meaning:
+      'Tasks that have their place: `small` or `large` ones. A request is a task; a count may be one of its own.',
+    labels: ['size'],
   },
   'field_data.queue.waiting': {
     kind: 'gauge',
     unit: '{request}',
-    meaning: 'Requests that wait for their place.',
-    labels: ['queue'],
+    meaning: 'Tasks that wait for their place.',
+    labels: ['size'],
   },
   'field_data.queue.wait': {
     kind: 'histogram',
     unit: 's',
-    meaning:
-      'How long requests waited for their place, and in `entrance` for the event loop. One that did not have to wait does not count.',
-    labels: ['queue'],
+    meaning: 'How long tasks waited for their place. One that did not have to wait does not count.',
+    labels: ['size'],
     bounds: HTTP_SECONDS,
   },
   'field_data.response.memory': {

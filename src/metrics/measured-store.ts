@@ -57,22 +57,15 @@ export const measuredStore = (store: Store, metrics: Metrics, now = () => perfor
       const { collection } = query
       let bytes = 0
       let waited = 0
-      // Joins are read at the same time, so they may wait at the same time.
-      let waits = 0
-      let since = 0
-      const onBytes: Reading['onBytes'] = async (more, isCopy) => {
-        if (!isCopy) bytes += more
-        if (waits === 0) since = now()
-        waits += 1
-        try {
-          await reading?.onBytes?.(more, isCopy)
-        } finally {
-          waits -= 1
-          if (waits === 0) waited += now() - since
-        }
+      const charge: Reading['charge'] = async (more) => {
+        bytes += more
+        const since = now()
+        await reading?.charge?.(more).finally(() => {
+          waited += now() - since
+        })
       }
       const labels = { 'db.collection.name': collection }
-      const run = () => store.aggregate(query, { ...reading, onBytes })
+      const run = () => store.aggregate(query, { ...reading, charge })
       const list = await timed('aggregate', collection, run, () => waited).finally(() =>
         metrics.record('field_data.read', bytes, labels),
       )

@@ -53,7 +53,7 @@ export const dispatches = defineResource<DispatchListQuery>({
     schema: DispatchListItem,
     stages: { recipients: () => [idObjects(recipientsField), agentGroups] },
     references: [authorReferences(DispatchUser)],
-    named: [
+    beside: [
       nameOf('forms', 'form', select(Form, ['name'])),
       nameOf('projects', 'project', select(DispatchProject, ['name'])),
     ],

@@ -50,7 +50,7 @@ export const entries = defineResource<EntryListQuery>({
       referencesTo('projects', ['project'], EntryProject),
       referencesTo('agents', ['agent'], EntryAgent),
     ],
-    named: [
+    beside: [
       nameOf('dispatches', 'dispatch', select(EntryDispatch, ['name'])),
       nameOf('forms', 'form', select(EntryForm, ['name'])),
       nameOf('projects', 'project', select(EntryProject, ['name'])),

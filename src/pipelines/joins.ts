@@ -2,7 +2,7 @@
 // belong to the caller's organisation, so that an id of another organisation's document finds nothing. The others are
 // references, whose query has the caller's scope.
 import type { TObject } from '@sinclair/typebox'
-import { NAMED } from '../../schemas/kit.js'
+import { BESIDE } from '../../schemas/kit.js'
 import type { View } from '../../schemas/views.js'
 import type { CollectionName } from '../documents/collections.js'
 import { type Expression, pick, Query, type References, type Scope, type Stage } from './stages.js'
@@ -50,7 +50,7 @@ export const referencesTo = (from: CollectionName, fields: readonly string[], sh
 
 /** The record of a field beside its id, as far as `shown` shows it. */
 export const nameOf = (from: CollectionName, field: string, shown: TObject): ReferencesTo =>
-  referencesTo(from, [`${field}${NAMED}`], shown)
+  referencesTo(from, [`${field}${BESIDE}`], shown)
 
 /** Embeds the admins who created and last changed a record. */
 export const embedAuthors = { createdBy: embed('users'), modifiedBy: embed('users') }

@@ -102,17 +102,6 @@ export class Query {
     return new Query(collection, isDigest ? counted : match, counted, stages, references)
   }
 
-  /** Like in(), for whole documents. It also finds an organisation in an array, which the caller has to look for. */
-  static withArrays(
-    { organisation }: Scope,
-    collection: RecordCollection,
-    conditions: readonly Condition[],
-    stages: readonly Stage[],
-  ): Query {
-    const match = { $and: [...conditions, { organisation }] }
-    return new Query(collection, match, match, stages, [])
-  }
-
   /** A query for the tombstones of records that were deleted from the scope's organisation. */
   static deletedFrom(
     { organisation }: Scope,
@@ -158,7 +147,7 @@ export interface Listing {
 /** Some consecutive rows of a sorted list. */
 export interface Slice {
   /** A condition that the rows meet besides the filters. */
-  readonly range?: Condition
+  readonly range?: Condition | undefined
   /** Whether the list is read from its end to its beginning. */
   readonly isBackward: boolean
   readonly skip: number
@@ -171,15 +160,8 @@ export const orderOf = ({ sortBy, sortOrder }: Listing, isBackward: boolean): { 
   direction: (sortOrder === 'asc') === isBackward ? -1 : 1,
 })
 
-/** Sorts by the field and the id, so that no two documents tie, and takes the slice; by default, page `page`. */
-export const sortedPage = (
-  listing: Listing,
-  { isBackward, skip, limit }: Slice = {
-    isBackward: false,
-    skip: (listing.page - 1) * listing.perPage,
-    limit: listing.perPage,
-  },
-): Stage[] => {
+/** Sorts by the field and the id, so that no two documents tie, and takes the slice. */
+export const sortedSlice = (listing: Listing, { isBackward, skip, limit }: Omit<Slice, 'range'>): Stage[] => {
   const { field, direction } = orderOf(listing, isBackward)
   return [
     { $sort: field === '_id' ? { _id: direction } : { [field]: direction, _id: direction } },

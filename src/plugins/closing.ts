@@ -5,7 +5,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { whenOver } from '../http/caller.js'
-import { stopListening, waitingForLoop } from '../http/server.js'
+import { stopListening } from '../http/server.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -40,11 +40,10 @@ export const closingPlugin = fp(
       })
       next()
     })
-    const isBusy = () => running + waitingForLoop(app.server) > 0
     /** Waits until no request runs and none comes any more, or until so many checks have found some. */
     const quiet = async (maxChecks: number): Promise<void> => {
       let receivedBefore = -1
-      for (let checks = 0; checks < maxChecks && (isBusy() || received > receivedBefore); checks++) {
+      for (let checks = 0; checks < maxChecks && (running > 0 || received > receivedBefore); checks++) {
         receivedBefore = received
         await setTimeout(CHECK_INTERVAL_MS)
       }
@@ -59,7 +58,7 @@ export const closingPlugin = fp(
       // What has arrived by now is read first, because idle connections are closed next.
       await setImmediate()
       const timer = setInterval(() => {
-        if (isBusy()) return
+        if (running > 0) return
         app.server.closeAllConnections()
         clearInterval(timer)
       }, CHECK_INTERVAL_MS)

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { noSuchPath, problems } from '../http/problems.js'
-import { fileHashOf, KEPT, leadToPage, pages, protectPages, serve, servePage } from './page-files.js'
+import { noSuchPath, problems } from '../problems/problems.js'
+import { fileHashOf, headersOf, KEPT, leadToPage, pages, protectPages, serve, servePage } from './page-files.js'
 
 /** The pages may load only their own files, and the images that Swagger UI's style sheet embeds as data URLs. */
 const CONTENT_SECURITY_POLICY = [
@@ -45,12 +45,14 @@ export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
     const { name, base, ext } = parse(url.pathname)
     const path = `docs/files/${name}.${fileHashOf(body)}${ext}`
     replacements[base] = path
-    serve(app, `/${path}`, body, KEPT)
+    serve(app, `/${path}`, () => body, headersOf(path, KEPT))
   }
   servePage(app, '/docs', 'docs.html', replacements)
   servePage(app, '/docs/errors', 'errors.html', replacements)
   // The second imports the first, so their names stay as they are.
-  for (const name of ['sync.py', 'check.py']) serve(app, `/docs/${name}`, readFileSync(new URL(name, examples)))
+  for (const name of ['sync.py', 'check.py']) {
+    serve(app, `/docs/${name}`, () => readFileSync(new URL(name, examples)))
+  }
   leadToPage(app, '/docs')
   // People who open the address of the service want the documentation; programs get the same as from any unknown path.
   app.get('/', { schema: { hide: true } }, (request, reply) => {

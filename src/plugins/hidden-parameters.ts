@@ -4,7 +4,7 @@ import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, preHandlerHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { type Hidden, hideable, isHidden, namedProperties } from '../../schemas/kit.js'
-import { problem } from '../http/problems.js'
+import { problem } from '../problems/problems.js'
 
 export const hiddenParametersPlugin = fp(
   async (app: FastifyInstance) => {

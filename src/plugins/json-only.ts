@@ -2,7 +2,7 @@
 // headers that all responses share.
 import type { FastifyInstance, onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
-import { problem } from '../http/problems.js'
+import { problem } from '../problems/problems.js'
 
 /** The media type of most responses, in the two ways in which callers name it. */
 const TYPES = ['application/json', 'application/json;charset=utf-8']

@@ -3,8 +3,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
-import { problem } from '../http/problems.js'
 import { type KeyScope, type Keys, REFUSALS, type RefusedKey } from '../keys/keys.js'
+import { problem } from '../problems/problems.js'
 
 declare module 'fastify' {
   interface FastifyInstance {

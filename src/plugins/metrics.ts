@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { wasSent, whenOver } from '../http/caller.js'
-import { openConnections, waitingForLoop } from '../http/server.js'
+import { openConnections } from '../http/server.js'
 import type { Metrics } from '../metrics/catalogue.js'
 import type { KeptTotals } from '../store/store.js'
 
@@ -13,7 +13,6 @@ const NOT_MODIFIED = 304
 export const metricsPlugin = fp(
   async (app: FastifyInstance, { metrics, keptTotals }: { metrics: Metrics } & KeptTotals) => {
     metrics.observe('http.server.active_requests', () => app.activeRequests)
-    metrics.observe('field_data.entrance.waiting', () => waitingForLoop(app.server))
     metrics.observe('field_data.totals.kept', () => keptTotals().kept)
     metrics.observe('field_data.totals.age', () => seconds(keptTotals().oldestMs))
     metrics.observe('field_data.connections.open', () => openConnections(app.server))

@@ -2,7 +2,7 @@
 // `components`, and generated clients call it by that name. Adds what the schemas of the routes do not have: examples
 // and If-None-Match.
 import { readFileSync } from 'node:fs'
-import { PROBLEM_TYPE } from '../http/problems.js'
+import { PROBLEM_TYPE } from '../problems/problems.js'
 
 /** What the service sends with the demo data: responses by operation, problems by code. `npm run openapi` writes it. */
 const EXAMPLES = new URL('../../../pages/openapi-examples.json', import.meta.url)

@@ -5,8 +5,8 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../schemas/index.js'
 import { excludedBy } from '../../schemas/kit.js'
-import { compressionPlugin } from './compression.js'
 import { withComponents } from './openapi-components.js'
+import { serve } from './page-files.js'
 
 /**
  * A query as the document shows it. A parameter that must not be given with another has no default, because Swagger UI
@@ -73,23 +73,20 @@ export const openapiPlugin = fp(
       convertConstToEnum: false,
       refResolver: { buildLocalReference: ({ $id }) => $id as string },
     })
-    await app.register(async (docs) => {
-      await docs.register(compressionPlugin)
-      let json: string | undefined
-      const formats = {
-        json: () => (json ??= JSON.stringify(app.swagger())),
-        yaml: () => app.swagger({ yaml: true }),
-      }
-      for (const [format, text] of Object.entries(formats)) {
-        // /docs/json and /docs/yaml are the addresses of earlier releases.
-        for (const url of [`/openapi.${format}`, `/docs/${format}`]) {
-          docs.get(url, { schema: { hide: true } }, async (_request, reply) => {
-            reply.type(`application/${format}; charset=utf-8`).headers(HEADERS)
-            return text()
-          })
-        }
-      }
-    })
   },
   { name: 'openapi', fastify: '5.x' },
 )
+
+/** The document at its addresses, made when somebody first asks for it. */
+export const openapiRoutes = (app: FastifyInstance): void => {
+  const texts = { json: () => JSON.stringify(app.swagger()), yaml: () => app.swagger({ yaml: true }) }
+  for (const [format, text] of Object.entries(texts)) {
+    // /docs/json and /docs/yaml are the addresses of earlier releases.
+    for (const path of [`/openapi.${format}`, `/docs/${format}`]) {
+      serve(app, path, () => Buffer.from(text()), {
+        'content-type': `application/${format}; charset=utf-8`,
+        ...HEADERS,
+      })
+    }
+  }
+}

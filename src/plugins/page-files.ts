@@ -37,16 +37,29 @@ export const protectPages = (app: FastifyInstance, contentSecurityPolicy: readon
   })
 }
 
-/** Serves a file from memory. It is compressed when somebody first asks for it. */
-export const serve = (app: FastifyInstance, path: string, body: Buffer, cacheControl = 'no-cache'): void => {
-  const compressed: { [coding in Coding]?: Buffer } = {}
-  const headers = { 'content-type': TYPES[extname(path)], 'cache-control': cacheControl, vary: 'accept-encoding' }
+/** The headers of a file at a path. One that changes with its content is kept. */
+export const headersOf = (path: string, cacheControl = 'no-cache') => ({
+  'content-type': TYPES[extname(path)],
+  'cache-control': cacheControl,
+  vary: 'accept-encoding',
+})
+
+/** Serves a file from memory. It is made and compressed when somebody first asks for it. */
+export const serve = (
+  app: FastifyInstance,
+  path: string,
+  make: () => Buffer,
+  headers: object = headersOf(path),
+): void => {
+  let file: Buffer | undefined
+  const compressed: { [coding in Coding]?: Promise<Buffer> } = {}
   app.get(path, { schema: { hide: true } }, async (request, reply) => {
-    reply.headers(headers)
+    reply.headers(headers as Record<string, string>)
+    file ??= make()
     const coding = acceptedCoding(request)
-    if (coding === undefined) return body
-    compressed[coding] ??= await compress(body, coding, LEVEL)
+    if (coding === undefined) return file
     reply.header('content-encoding', coding)
+    compressed[coding] ??= compress(file, coding, LEVEL)
     return compressed[coding]
   })
 }
@@ -63,7 +76,8 @@ export const servePage = (
   replacements: Readonly<Record<string, string>>,
 ): void => {
   const html = readFileSync(new URL(file, pages), 'utf8')
-  serve(app, path, Buffer.from(html.replace(/%([\w.-]+)%/g, (_, name) => replacements[name] as string)))
+  const page = Buffer.from(html.replace(/%([\w.-]+)%/g, (_, name) => replacements[name] as string))
+  serve(app, path, () => page)
 }
 
 /** Leads from an address with a slash at its end to that of the page. */

@@ -3,6 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import fp from 'fastify-plugin'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
 import { callerGone } from '../http/caller.js'
+import { Overloaded } from '../limits/scheduler.js'
 import {
   badEncoding,
   PROBLEM_TYPE,
@@ -11,8 +12,7 @@ import {
   RETRY_LATER,
   retryLater,
   urlTooLong,
-} from '../http/problems.js'
-import { Overloaded } from '../limits/overloaded.js'
+} from '../problems/problems.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { JSON_HEADERS } from './json-only.js'
 import { measureWhenOver } from './metrics.js'

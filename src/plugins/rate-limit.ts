@@ -2,8 +2,8 @@
 // the header fields of the IETF (draft-ietf-httpapi-ratelimit-headers-11).
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { problem } from '../http/problems.js'
 import { RateLimit, WINDOW_S } from '../limits/rate-limit.js'
+import { problem } from '../problems/problems.js'
 
 /** What a request costs. A part of it is given back if the caller had the response already. */
 const COST = 1

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { afterResponses } from '../http/server.js'
 import {
   MAX_URL_BYTES,
   PROBLEM_TYPE,
@@ -12,8 +13,7 @@ import {
   urlTooLong,
   wrongMethod,
   wrongVersion,
-} from '../http/problems.js'
-import { afterResponses } from '../http/server.js'
+} from '../problems/problems.js'
 import { JSON_HEADERS } from './json-only.js'
 
 /** How long a caller has to close a connection after its last response. */
@@ -24,7 +24,7 @@ const REFUSED_INTERVAL_MS = 10_000
 export const rawSocketsPlugin = fp(
   async (app: FastifyInstance) => {
     app.server.on('connect', (_request, socket: Socket) => {
-      afterResponses(socket, () => respond(app, socket, wrongMethod(), 'CONNECT'))
+      afterResponses(app.server, socket, () => respond(app, socket, wrongMethod(), 'CONNECT'))
     })
     // The service ignores expectations other than 100-continue.
     app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
@@ -45,20 +45,12 @@ export function clientErrorHandler(this: FastifyInstance, error: ConnectionError
   else {
     // Node gives the bytes as a Buffer, which Fastify's type does not say, and none on a time-out.
     const packet = (error.rawPacket ?? Buffer.alloc(0)) as unknown as Buffer
-    // The packet may hold several requests, and Node does not say which of them failed.
-    const isHead = /(?:^|\r\n\r\n)HEAD /.test(packet.toString('latin1'))
-    afterResponses(socket, () => respond(this, socket, problemOf(error, packet), error.code, isHead))
+    afterResponses(this.server, socket, () => respond(this, socket, problemOf(error, packet), error.code))
   }
 }
 
 /** Logs and writes a problem, and closes the connection. */
-const respond = (
-  { log, config }: FastifyInstance,
-  socket: Socket,
-  found: ProblemError,
-  cause: string,
-  isHead = false,
-): void => {
+const respond = ({ log, config }: FastifyInstance, socket: Socket, found: ProblemError, cause: string): void => {
   const requestId = randomUUID()
   const problem = found.body(requestId, config.publicUrl)
   const body = JSON.stringify(problem)
@@ -73,7 +65,7 @@ const respond = (
     ...Object.entries({ ...JSON_HEADERS, ...found.extra.headers }).map(([name, value]) => `${name}: ${value}`),
     'connection: close',
     '',
-    isHead ? '' : body,
+    body,
   ].join('\r\n')
   // The line of the log has the form of all others, as far as there is a request.
   const { status: statusCode, code } = found
@@ -82,15 +74,9 @@ const respond = (
   socket.end(response)
 }
 
-/** Node also gives the reason of its parser, which Fastify's type does not say. */
-const problemOf = ({ code, reason }: ConnectionError & { reason?: string }, packet: Buffer): ProblemError => {
+const problemOf = ({ code }: ConnectionError, packet: Buffer): ProblemError => {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return problem('request_timeout', 'The request did not arrive in time')
-  if (code === 'HPE_INVALID_VERSION') {
-    // The version may be right, and what follows it wrong.
-    return reason === 'Expected CRLF after version'
-      ? problem('bad_request', 'The request line must end with CRLF right after the HTTP version')
-      : wrongVersion()
-  }
+  if (code === 'HPE_INVALID_VERSION') return wrongVersion()
   if (code !== 'HPE_HEADER_OVERFLOW') return problem('bad_request', 'This is not a valid HTTP request')
   const firstLine = packet.indexOf('\r\n')
   if (firstLine === -1 || firstLine > MAX_URL_BYTES) return urlTooLong()

@@ -12,7 +12,7 @@ import {
   urlTooLong,
   wrongMethod,
   wrongVersion,
-} from '../http/problems.js'
+} from '../problems/problems.js'
 
 /**
  * The longest value, in characters, of each header that the service or one of its libraries parses: the time to parse

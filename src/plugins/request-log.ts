@@ -5,8 +5,8 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { wasSent, whenOver } from '../http/caller.js'
-import type { ProblemError } from '../http/problems.js'
 import { redacted } from '../keys/format.js'
+import type { ProblemError } from '../problems/problems.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -4,15 +4,18 @@ import { finished } from 'node:stream/promises'
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
-import { openFile, type Wanted } from '../exports/file.js'
+import { type Doing, openFile, type Wanted } from '../exports/file.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from '../exports/index.js'
 import { cutOff } from '../http/caller.js'
-import { problem } from '../http/problems.js'
+import { LARGE } from '../limits/scheduler.js'
 import { loggable } from '../plugins/request-log.js'
+import { problem } from '../problems/problems.js'
 import { commonProblems, fileResponses } from './responses.js'
 
 const EXPORT =
   'All records that match every given filter, as one file, in the order of their ids. It is sent while it is read, however large it is. If it cannot be completed, the connection breaks: a file whose transfer ended without an error is whole. Go on after a broken one with `idFrom`, the id of the last whole record.'
+/** How long a file that has begun waits for its next part, in milliseconds. */
+const WAIT_BETWEEN_MS = 60_000
 /** How long a broken export waits for what was sent, and how often it looks. */
 const SENDING_MS = 1000
 const SENDING_STEP_MS = 10
@@ -30,7 +33,7 @@ const exportOperation = (app: FastifyInstance, exported: Exported, running: { ex
   app.get(
     `/exports/${name}.:format`,
     {
-      config: { mediaTypeOf },
+      config: { mediaTypeOf, isLarge: () => true },
       schema: {
         operationId,
         summary: `Export ${name}`,
@@ -56,12 +59,10 @@ const exportOperation = (app: FastifyInstance, exported: Exported, running: { ex
         )
       if (request.method === 'HEAD') return reply.send(Readable.from([]))
 
-      const leave = format === 'parquet' ? await request.share.parquetFile() : () => {}
       running.exports += 1
       const skipped = await send(app, { exported, format, scope: request.scope, listing }, request, reply).finally(
         () => {
           running.exports -= 1
-          leave()
         },
       )
       if (skipped.length > 0) {
@@ -76,23 +77,14 @@ const exportOperation = (app: FastifyInstance, exported: Exported, running: { ex
 
 /** Sends a file until all of it was sent, or it was broken off. Returns the records that were left out. */
 const send = async (app: FastifyInstance, wanted: Wanted, request: FastifyRequest, reply: FastifyReply) => {
-  const { share } = request
-  const { parts, skipped } = await openFile(
-    app.store,
-    wanted,
-    (work) => share.inLargeQueue(work),
-    (work) =>
-      share.turn(async (reading) => {
-        await app.requireKey(request, reply)
-        return work(reading)
-      }),
-  )
+  const { ticket } = request
+  const { parts, skipped } = await openFile(app.store, wanted, doingFor(app, request, reply))
   try {
     // An error before the first part is a usual problem. One behind it breaks the connection.
     const first = await parts.next()
     const file = Readable.from(joined(first, parts, reply), { objectMode: false, highWaterMark: 1 })
     file.once('error', (err) => {
-      if (!share.reading.signal.aborted) request.log.error({ err }, 'an export was broken off')
+      if (!ticket.signal.aborted) request.log.error({ err }, 'an export was broken off')
       cutOff(request.raw)
     })
     reply.send(file)
@@ -101,6 +93,39 @@ const send = async (app: FastifyInstance, wanted: Wanted, request: FastifyReques
     await parts.return()
   }
   return skipped
+}
+
+/**
+ * How the pieces of a file are made: each is a large task, and between two of them the request has no place. While the caller
+ * reads one part, the next is made, so two of them are held.
+ */
+const doingFor = (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Doing => {
+  const { ticket } = request
+  const { raw } = reply
+  let newest = 0
+  let hasPlace = true
+  /** All of the newest part, or nothing. */
+  const unread = () => (raw.writableLength > 0 ? newest : 0)
+  raw.on('drain', () => ticket.hold(unread()))
+  return async (work) => {
+    ticket.hold(unread())
+    // A response that has begun would be broken off, so it waits longer.
+    if (!hasPlace) await ticket.enter(LARGE, raw.headersSent ? WAIT_BETWEEN_MS : undefined)
+    hasPlace = false
+    try {
+      await app.requireKey(request, reply)
+      const made = await work(ticket)
+      if (made instanceof Buffer) {
+        ticket.hold(unread() + made.length)
+        app.expectReading(reply, unread() + made.length)
+        // A part may be empty.
+        newest = made.length || newest
+      }
+      return made
+    } finally {
+      ticket.release()
+    }
+  }
 }
 
 /** All parts of a file. Before it fails, it gives what was sent the time to leave, because a closed connection drops it. */

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { success } from '../../schemas/envelope.js'
 import { word } from '../../schemas/kit.js'
-import { problem, RETRY_LATER } from '../http/problems.js'
+import { problem, RETRY_LATER } from '../problems/problems.js'
 import { databaseProblems, requestProblems, responses } from './responses.js'
 
 const Health = Type.Object(

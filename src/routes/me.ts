@@ -5,7 +5,7 @@ import { one } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
 import { Me } from '../../schemas/me.js'
 import { MAX_WAIT_S } from '../../schemas/sync.js'
-import { MAX_URL_BYTES } from '../http/problems.js'
+import { MAX_URL_BYTES } from '../problems/problems.js'
 import { commonProblems, responses } from './responses.js'
 
 export const meRoutes = (app: FastifyInstance): void => {

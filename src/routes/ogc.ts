@@ -10,7 +10,6 @@ import {
   Collection as CollectionSchema,
   Collections,
   Conformance,
-  EntryRecord,
   Feature,
   FeatureCollection,
   FeaturesQuery,
@@ -22,14 +21,20 @@ import {
   Queryables,
   queryables,
 } from '../../schemas/ogc.js'
-import { forEachView } from '../../schemas/views.js'
-import { problem } from '../http/problems.js'
-import { atOnce, inTurns } from '../limits/work.js'
-import { FIRST_CURSOR } from '../paging/token.js'
+import { runInSlices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
-import { featureWriter } from '../serializer/features.js'
+import type { Scope } from '../pipelines/stages.js'
+import { problem } from '../problems/problems.js'
+import { isLargeListing } from '../reading/cost.js'
+import { tokensOf } from '../reading/list-tokens.js'
+import { readRecord, sliceReader } from '../reading/listing.js'
+import { projectionOf } from '../reading/projection.js'
+import { FIRST_CURSOR } from '../reading/token.js'
+import { readPage } from '../reading/walk.js'
+import { featureWriter } from '../serializer/geojson.js'
+import { jsonArray } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
-import { readPage, tokensOf } from './list-page.js'
+import { writeAll } from '../serializer/rows.js'
 import { ogcDocument } from './ogc-document.js'
 import { baseOf, linker } from './page-metadata.js'
 import { commonProblems, responses } from './responses.js'
@@ -49,7 +54,8 @@ const conformsTo = [
   ),
 ]
 
-const featuresFor = forEachView((view) => featureWriter(EntryRecord, view))
+/** What features show of entries: the fields as they are stored. */
+const featuresFor = ({ without }: Scope) => projectionOf(entries, without, { embed: 'false' })
 
 /** What an operation is, besides its path. */
 interface Described {
@@ -176,7 +182,10 @@ export const ogcRoutes = (app: FastifyInstance): void => {
   app.get(
     '/ogc/collections/entries/items',
     {
-      config: { mediaTypeOf: () => GEOJSON, pageSize: 'limit' },
+      config: {
+        mediaTypeOf: () => GEOJSON,
+        isLarge: ({ query }) => isLargeListing(entries, listingOf(query as FeaturesQuery), app.indexesOf),
+      },
       schema: {
         operationId,
         summary: 'Get entries as features',
@@ -190,32 +199,31 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       },
     },
     async (request, reply) => {
-      const { scope, share } = request
-      const listing = listingOf(request.query as FeaturesQuery)
+      const { scope, ticket } = request
+      const query = request.query as FeaturesQuery
+      const listing = listingOf(query)
       const tokens = tokensOf(scope, operationId, listing)
-      const found = await readPage(listing, tokens.start, (slice) =>
-        app.store.aggregate(entries.list(scope, listing, slice), share.reading),
+      const projection = featuresFor(scope)
+      const page = await readPage(
+        listing,
+        tokens.start,
+        sliceReader(app.store, entries, scope, listing, projection)(ticket),
       )
-      const isLarge = await share.claim(found.data.size)
       const link = linker(request, baseOf(request, publicUrl))
-      const next = found.next?.start && tokens.encode('cursor', found.next.start)
-      const { cursor } = request.query as FeaturesQuery
+      const next = page.next?.start && tokens.encode('cursor', page.next.start)
       const links: Link[] = [
-        { href: link({ cursor }), rel: 'self', type: GEOJSON, title: 'This page' },
+        { href: link({ cursor: query.cursor }), rel: 'self', type: GEOJSON, title: 'This page' },
         ...(next === undefined
           ? []
           : [{ href: link({ cursor: next }), rel: 'next', type: GEOJSON, title: 'Next page' }]),
         { href: `${rootOf(request)}/collections/entries`, rel: 'collection', type: JSON_TYPE },
       ]
-      const rest = { links, timeStamp: new Date().toISOString(), numberReturned: found.shown }
+      const rest = { links, timeStamp: new Date().toISOString(), numberReturned: page.rows.length }
       const out = new Output()
       out.text('{"type":"FeatureCollection","features":')
-      const writing = featuresFor(scope.without).list(found.data, out)
-      if (isLarge) await inTurns(writing, share.reading.signal)
-      else atOnce(writing)
+      await runInSlices(writeAll(page.rows, jsonArray(projection.compiled(featureWriter)), out), ticket.signal)
       out.text(`,${JSON.stringify(rest).slice('{'.length)}`)
-      reply.type(GEOJSON)
-      return out.take()
+      return reply.type(GEOJSON).send(out.take())
     },
   )
 
@@ -235,21 +243,21 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       },
     },
     async (request, reply) => {
-      const { scope, share } = request
+      const { scope, ticket } = request
       const { id } = request.params as { id: string }
-      const listing = { ...FIRST, perPage: 1, ids: [id] }
-      const found = await app.store.aggregate(entries.list(scope, listing), share.reading)
-      if (found.first === undefined) throw problem('not_found', 'No entry has this id')
-      await share.claim(found.size)
+      const projection = featuresFor(scope)
+      const document = await readRecord(app.store, projection, scope, id, ticket)
+      if (document === undefined) throw problem('not_found', 'No entry has this id')
       const collection = `${rootOf(request)}/collections/entries`
       const links: Link[] = [
         { href: `${collection}/items/${encodeURIComponent(id)}`, rel: 'self', type: GEOJSON, title: 'This entry' },
         { href: collection, rel: 'collection', type: JSON_TYPE },
       ]
       const out = new Output()
-      featuresFor(scope.without).one(found.first, { links }, out)
-      reply.type(GEOJSON)
-      return out.take()
+      projection.compiled(featureWriter)(document, out)
+      out.length -= '}'.length
+      out.text(`,${JSON.stringify({ links }).slice('{'.length)}`)
+      return reply.type(GEOJSON).send(out.take())
     },
   )
 }
@@ -275,12 +283,11 @@ const collection = (root: string): Collection => {
   }
 }
 
-/** The first page of a list in the order of ids. */
-const FIRST = { sortBy: 'id', sortOrder: 'asc', page: 1 } as const
-
 /** The list of entries that a request asks for. */
 const listingOf = ({ f, limit, cursor = FIRST_CURSOR, datetime, ...filters }: FeaturesQuery): EntryListQuery => ({
-  ...FIRST,
+  sortBy: 'id',
+  sortOrder: 'asc',
+  page: 1,
   ...(datetime && { sortBy: 'createdAt', ...rangeOf(datetime) }),
   ...filters,
   perPage: limit,

@@ -2,21 +2,28 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
 import { IdParams, type PageLimits } from '../../schemas/common.js'
-import { one, type PageMetadata, page, partialPage } from '../../schemas/envelope.js'
+import { one, partialPage } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
-import type { BsonDocument, BsonList } from '../bson/reader.js'
-import { problem } from '../http/problems.js'
-import { allEnded, atOnce, inTurns } from '../limits/work.js'
+import type { BsonDocument } from '../bson/reader.js'
+import { runInSlices } from '../limits/work.js'
 import type { Resource } from '../pipelines/resource.js'
 import type { Listing } from '../pipelines/stages.js'
-import { compileResponse, type ResponseSerializer } from '../serializer/compiler.js'
+import { problem } from '../problems/problems.js'
+import { isLargeListing } from '../reading/cost.js'
+import { tokensOf } from '../reading/list-tokens.js'
+import { countOf, readRecord, sliceReader } from '../reading/listing.js'
+import { projectionOf } from '../reading/projection.js'
+import { readPage } from '../reading/walk.js'
 import { etagOf } from '../serializer/etag.js'
-import { Skipped } from '../serializer/items.js'
-import { compileSelections } from '../serializer/selections.js'
-import { readPage, tokensOf } from './list-page.js'
+import { jsonArray } from '../serializer/json.js'
+import { Output } from '../serializer/output.js'
+import { writeAll } from '../serializer/rows.js'
+import { Skipped } from '../serializer/skipped.js'
+import { compileDocuments } from '../serializer/writer.js'
 import { linkHeader, pageMetadata, totalOf } from './page-metadata.js'
 import { commonProblems, linked, responses, tagged } from './responses.js'
 
+const JSON_TYPE = 'application/json; charset=utf-8'
 const LIST =
   'A page of the records that match every given filter, in the order of `sortBy` and `sortOrder`. To read a whole list, begin with `cursor=*`: such pages cost the same however deep they are, while the pages of a number cost more the higher it is.'
 const RECORD = 'An id that another organisation has gets the same response as one that nobody has.'
@@ -27,17 +34,14 @@ export const listOperation = <Q extends Listing>(
   resource: Resource<Q>,
   limits: PageLimits,
 ): void => {
-  const { collection, tag, operationIds, descriptions, query, list } = resource
+  const { collection, tag, operationIds, descriptions, query } = resource
   const item = resource.item.schema
-  const operationId = operationIds.list
-  const response = page(item)
-  const serializeAll = compileResponse(response)
-  const serializerOf = compileSelections(response, item)
   app.get(
     `/${collection}`,
     {
+      config: { isLarge: ({ query }) => isLargeListing(resource, query as Q, app.indexesOf) },
       schema: {
-        operationId,
+        operationId: operationIds.list,
         summary: `Get ${collection}`,
         tags: [tag.name],
         description: `${descriptions.list}\n\n${LIST}`,
@@ -49,33 +53,38 @@ export const listOperation = <Q extends Listing>(
     },
     async (request, reply) => {
       const listing = request.query as Q
-      const { scope, share } = request
-      const tokens = tokensOf(scope, operationId, listing)
+      const { scope, ticket } = request
+      const tokens = tokensOf(scope, operationIds.list, listing)
+      const projection = projectionOf(resource, scope.without, listing)
+      const read = sliceReader(app.store, resource, scope, listing, projection)(ticket)
+      const page = await readPage(listing, tokens.start, read)
       const isCounted = (listing.total ?? (listing.cursor === undefined ? 'true' : 'false')) === 'true'
-      const [found, counted] = await allEnded([
-        readPage(listing, tokens.start, (slice) => app.store.aggregate(list(scope, listing, slice), share.reading)),
-        isCounted ? share.count(() => app.store.count(list(scope, listing))) : undefined,
-      ])
-      const total = counted === undefined ? undefined : totalOf(listing, found, counted)
-      const { fields, expand, embed, answers, unreadable } = listing
-      const skipped = unreadable === 'skip' ? new Skipped() : undefined
+      const counted = isCounted ? await countOf(app.store, resource, scope, listing, ticket) : undefined
+      const total = counted === undefined ? undefined : totalOf(listing, page, counted)
+      const skipped = listing.unreadable === 'skip' ? new Skipped() : undefined
       const _metadata = {
-        ...pageMetadata(request, app.config.publicUrl, listing, found, total, tokens),
+        ...pageMetadata(request, app.config.publicUrl, listing, page, total, tokens),
         ...(skipped && { unreadable: skipped.records }),
       }
-      const isWhole = (fields ?? expand ?? embed ?? answers ?? scope.without) === undefined
-      const serialize = isWhole ? serializeAll : serializerOf(listing, scope.without)
-      return sendDocuments(request, reply, { data: found.data, _metadata }, serialize, skipped)
+      if (await isKnown(request, reply, page.rows, _metadata)) return reply
+      const link = linkHeader(_metadata)
+      if (link !== undefined) reply.header('link', link)
+      const out = new Output()
+      out.text('{"success":true,"data":')
+      await runInSlices(
+        writeAll(page.rows, jsonArray(projection.compiled(compileDocuments)), out, skipped?.add),
+        ticket.signal,
+      )
+      reply.skipped = skipped?.records.length
+      out.text(`,"_metadata":${JSON.stringify(_metadata)}}`)
+      return reply.type(JSON_TYPE).send(out.take())
     },
   )
 }
 
 /** Registers a record by its id. The response to an id of another organisation is the same as to an unknown id. */
-export const getOperation = (
-  app: FastifyInstance,
-  { collection, name, article, tag, operationIds, descriptions, parameters = {}, record, get }: Resource,
-): void => {
-  const response = one(record.schema)
+export const getOperation = (app: FastifyInstance, resource: Resource): void => {
+  const { collection, name, article, tag, operationIds, descriptions, parameters = {}, record } = resource
   app.get(
     `/${collection}/:id`,
     {
@@ -86,43 +95,41 @@ export const getOperation = (
         description: `${descriptions.get}\n\n${RECORD}`,
         params: IdParams(name),
         querystring: strict(parameters),
-        response: responses(response, [...commonProblems, 'not_found'], { headers: tagged }),
+        response: responses(one(record.schema), [...commonProblems, 'not_found'], { headers: tagged }),
       },
     },
     async (request, reply) => {
       const { id } = request.params as { id: string }
-      const { first } = await app.store.aggregate(get(request.scope, id), request.share.reading)
-      if (first === undefined) throw problem('not_found', `No ${name} has this id`)
-      const { answers } = request.query as Pick<Listing, 'answers'>
-      return sendDocuments(request, reply, { data: first }, compileResponse(response, answers, request.scope.without))
+      const { scope, ticket } = request
+      const query = request.query as Pick<Listing, 'answers'>
+      const projection = projectionOf(resource, scope.without, query, 'record')
+      const document = await readRecord(app.store, projection, scope, id, ticket)
+      if (document === undefined) throw problem('not_found', `No ${name} has this id`)
+      const shown = Object.keys(query).length > 0 ? query : undefined
+      if (await isKnown(request, reply, [document], shown)) return reply
+      const out = new Output()
+      out.text('{"success":true,"data":')
+      projection.compiled(compileDocuments)(document, out)
+      out.text('}')
+      return reply.type(JSON_TYPE).send(out.take())
     },
   )
 }
 
-/** Sends what was read, or a 304 if the caller has it already (RFC 9110, section 13). */
-const sendDocuments = async (
-  request: FastifyRequest,
+/**
+ * Whether the caller has a response already (RFC 9110, section 13). Then it gets a 304.
+ * @param besides what the response depends on besides the records
+ */
+const isKnown = async (
+  { ticket, scope, headers }: FastifyRequest,
   reply: FastifyReply,
-  content: { data: BsonDocument | BsonList; _metadata?: PageMetadata },
-  serialize: ResponseSerializer,
-  skipped?: Skipped,
-): Promise<FastifyReply> => {
-  const { share, scope } = request
-  const query = request.query as object
-  const { data, _metadata } = content
-  const isLarge = await share.claim(data.size)
-  const { signal } = share.reading
-  // The links of a page have all parameters. A record has but those that say how it is shown.
-  const tag = etagOf(data, _metadata ?? (Object.keys(query).length > 0 ? query : undefined), scope.without)
-  const etag = isLarge ? await inTurns(tag, signal) : atOnce(tag)
+  records: readonly BsonDocument[],
+  besides?: object,
+): Promise<boolean> => {
+  const etag = await runInSlices(etagOf(records, besides, scope.without), ticket.signal)
   reply.header('etag', etag)
   // The caller's Cache-Control is meant for caches, and browsers' `fetch` sends `no-cache` with every If-None-Match.
-  const conditions = { 'if-none-match': request.headers['if-none-match'] }
-  if (fresh(conditions, { etag })) return reply.code(304).send()
-  const link = _metadata && linkHeader(_metadata)
-  if (link !== undefined) reply.header('link', link)
-  const envelope = { success: true, ...content }
-  const body = isLarge ? await serialize.inSteps(envelope, signal, skipped) : serialize(envelope, skipped)
-  reply.skipped = skipped?.records.length
-  return reply.type('application/json; charset=utf-8').send(body)
+  if (!fresh({ 'if-none-match': headers['if-none-match'] }, { etag })) return false
+  reply.code(304).send()
+  return true
 }

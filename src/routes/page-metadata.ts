@@ -2,14 +2,14 @@
 import type { FastifyRequest } from 'fastify'
 import { MAX_PAGE } from '../../schemas/common.js'
 import type { PageMetadata } from '../../schemas/envelope.js'
-import { problem } from '../http/problems.js'
-import { FIRST_CURSOR } from '../paging/token.js'
 import type { Listing } from '../pipelines/stages.js'
 import { HOST } from '../plugins/request-checks.js'
-import type { ListTokens, Neighbour, Page } from './list-page.js'
+import { problem } from '../problems/problems.js'
+import type { ListTokens } from '../reading/list-tokens.js'
+import { FIRST_CURSOR } from '../reading/token.js'
+import type { Neighbour, Page } from '../reading/walk.js'
 
 type Place = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
-type Found = Pick<Page, 'shown' | 'next' | 'previous'>
 
 /**
  * The total of a list. The count may be older than the page, and where they disagree the page is right. A page with a
@@ -24,12 +24,12 @@ type Found = Pick<Page, 'shown' | 'next' | 'previous'>
  * list has at least the records of the page.
  * @param counted how many records match, as of some time ago
  */
-export const totalOf = ({ page, perPage, cursor, after }: Place, { shown, next }: Found, counted: number): number => {
+export const totalOf = ({ page, perPage, cursor, after }: Place, { rows, next }: Page, counted: number): number => {
   const isNumbered = after === undefined && (cursor === undefined || cursor === FIRST_CURSOR)
   const before = isNumbered ? (page - 1) * perPage : 0
-  if (isNumbered && shown === 0) return Math.min(counted, before)
-  if (isNumbered && next === undefined) return before + shown
-  return Math.max(counted, before + shown + (next === undefined ? 0 : 1))
+  if (isNumbered && rows.length === 0) return Math.min(counted, before)
+  if (isNumbered && next === undefined) return before + rows.length
+  return Math.max(counted, before + rows.length + (next === undefined ? 0 : 1))
 }
 
 /**
@@ -41,7 +41,7 @@ export const pageMetadata = (
   request: FastifyRequest,
   publicUrl: string | undefined,
   { page, perPage, cursor, after }: Place,
-  { shown, next, previous }: Found,
+  { rows, next, previous }: Page,
   total: number | undefined,
   { encode }: Pick<ListTokens, 'encode'>,
 ): PageMetadata => {
@@ -65,7 +65,7 @@ export const pageMetadata = (
   const beside = (number: number, { start }: Neighbour) =>
     link({ page: number, perPage, after: start && encode('after', start) })
   // Beyond the end of a list whose total is known, the previous page is the last one that exists.
-  const lastBefore = shown === 0 && after === undefined ? Math.min(page - 1, pageCount ?? page) : page - 1
+  const lastBefore = rows.length === 0 && after === undefined ? Math.min(page - 1, pageCount ?? page) : page - 1
   return {
     ...withTotal,
     perPage,

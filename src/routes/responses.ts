@@ -2,7 +2,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Problem } from '../../schemas/envelope.js'
 import { refTo } from '../../schemas/kit.js'
-import { PROBLEM_TYPE, type ProblemCode, problems } from '../http/problems.js'
+import { PROBLEM_TYPE, type ProblemCode, problems } from '../problems/problems.js'
 
 const header = (description: string) => ({ type: 'string', description })
 /** The header of every response. */

@@ -1,16 +1,21 @@
 // GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest.
 import type { FastifyInstance } from 'fastify'
-import { DigestPage, DigestQuery, FeedQuery, feedPage } from '../../schemas/sync.js'
-import { FIRST_CURSOR } from '../paging/token.js'
+import { DigestPage, DigestQuery, type FeedMetadata, FeedQuery, feedPage } from '../../schemas/sync.js'
+import { runInSlices } from '../limits/work.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
-import { compileResponse } from '../serializer/compiler.js'
-import { Skipped } from '../serializer/items.js'
+import { projectionOf } from '../reading/projection.js'
+import { FIRST_CURSOR } from '../reading/token.js'
+import { feedItems } from '../serializer/feed.js'
+import { Output } from '../serializer/output.js'
+import { writeAll } from '../serializer/rows.js'
+import { Skipped, type Unreadable } from '../serializer/skipped.js'
+import { compileDocuments } from '../serializer/writer.js'
 import { type Clock, databaseClock } from '../sync/clock.js'
 import { decodeCursor, encodeCursor } from '../sync/cursor.js'
 import { rangesOf, readDigests } from '../sync/digest.js'
 import { Feeds } from '../sync/feed.js'
-import { Waiting } from '../sync/waiting.js'
+import { pageOrWait, Waiting } from '../sync/waiting.js'
 import { commonProblems, responses } from './responses.js'
 
 const PER_PAGE = 50
@@ -70,32 +75,31 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
       },
     },
     async (request, reply) => {
-      const { scope, share } = request
+      const { scope, ticket } = request
       const { cursor: text, changedSince, perPage, wait, unreadable, answers } = request.query as FeedQuery
       // A copy by a key that sees otherwise would lack fields, or keep them.
       const binding = [scope.organisation, operationId, sync.stamp, ...(scope.without ?? [])]
-      const feed = { scope, resource }
+      const projection = projectionOf(resource, scope.without, { embed: 'false', ...(answers && { answers }) })
+      const feed = { scope, collection, projection }
       const cursorOf = async () => {
         if (text !== undefined) return text === FIRST_CURSOR ? undefined : decodeCursor(binding, text)
-        return changedSince && feeds.beginAt(feed, changedSince, share.reading)
+        return changedSince && feeds.beginAt(feed, changedSince, ticket)
       }
-      const patience = { place: share, waiting, waitMs: wait * 1000 }
-      const found = await feeds.pageOrWait(feed, await cursorOf(), perPage, patience)
+      const patience = { ticket, waiting, waitMs: wait * 1000 }
+      const page = await pageOrWait(feeds, feed, await cursorOf(), perPage, patience)
       if (wait > 0) await app.requireKey(request, reply)
-
-      const isLarge = await share.claim(found.size)
       if (app.closing.aborted) reply.header('connection', 'close')
+
       const skipped = unreadable === 'skip' ? new Skipped() : undefined
-      const place = { perPage, hasMore: found.hasMore, nextCursor: encodeCursor(binding, found.next) }
-      const _metadata = { ...place, ...(skipped && { unreadable: skipped.records }) }
-      const envelope = { success: true, data: found.items, _metadata }
-      const serialize = compileResponse(page, answers, scope.without)
-      reply.type('application/json; charset=utf-8')
-      const body = isLarge
-        ? await serialize.inSteps(envelope, share.reading.signal, skipped)
-        : serialize(envelope, skipped)
+      const items = feedItems(projection.compiled(compileDocuments), skipped !== undefined)
+      const out = new Output()
+      out.text('{"success":true,"data":')
+      await runInSlices(writeAll(page.items, items, out, skipped?.add), ticket.signal)
       reply.skipped = skipped?.records.length
-      return body
+      const place = { perPage, hasMore: page.hasMore, nextCursor: encodeCursor(binding, page.next) }
+      const _metadata: FeedMetadata = { ...place, ...(skipped && { unreadable: skipped.records as Unreadable[] }) }
+      out.text(`,"_metadata":${JSON.stringify(_metadata)}}`)
+      return reply.type('application/json; charset=utf-8').send(out.take())
     },
   )
 }
@@ -106,7 +110,7 @@ const digestOperation = (app: FastifyInstance, resource: Resource, clock: Clock)
   app.get(
     `/sync/${collection}/digest`,
     {
-      config: { queue: 'digests' },
+      config: { isLarge: () => true },
       schema: {
         operationId: operationIds.digest,
         summary: `Check a copy of ${collection}`,
@@ -119,7 +123,7 @@ const digestOperation = (app: FastifyInstance, resource: Resource, clock: Clock)
     async (request, reply) => {
       const ranges = rangesOf(request.query as DigestQuery)
       const asOf = new Date((await clock()).now).toISOString()
-      const options = { limitMs: DIGEST_MS, signal: request.share.reading.signal }
+      const options = { limitMs: DIGEST_MS, ticket: request.ticket }
       const data = await readDigests(app.store, request.scope, collection, ranges, options)
       await app.requireKey(request, reply)
       return {

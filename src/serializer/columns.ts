@@ -2,11 +2,9 @@
 // named by their paths, such as `location.state`.
 import type { TSchema } from '@sinclair/typebox'
 import { isJoined } from '../../schemas/kit.js'
-import { Bson, type BsonDocument, Bytes, documentEnd } from '../bson/reader.js'
 import { CodeGenerator, type Field, ifPresent, writeText } from './generator.js'
-import type { Output } from './output.js'
-import { OVERHANG, ROOM, type Writer } from './scalars.js'
-import { runnable, writing } from './writer.js'
+import { OVERHANG, type Write, type Writer } from './scalars.js'
+import { type DocumentWriter, documentWriter, runnable, type Shown } from './writer.js'
 
 /** How a format writes a row. Its first column is always the id. */
 export interface ColumnFormat {
@@ -20,13 +18,16 @@ export interface ColumnFormat {
   readonly functions: Readonly<Record<string, unknown>>
   /** The names of the columns of a value that is no object, by default its path alone. */
   readonly columnsOf?: (path: string) => readonly string[]
+  /** Writes a string, an id or a number as a text. */
+  readonly text: Write
+  /** What ends a row. */
+  readonly end: string
 }
 
 /** A writer of rows, with the names of its columns. */
 export interface RowWriter {
   readonly columns: readonly string[]
-  /** Writes the row of a document. Nothing is written if the document does not fit its schema. */
-  readonly write: (document: BsonDocument, out: Output) => void
+  readonly write: DocumentWriter
 }
 
 /** Which columns a field takes: one, or those of all that is in it. */
@@ -39,11 +40,8 @@ interface Span {
 
 type ColumnField = Field & Span
 
-/**
- * Compiles the rows of a schema.
- * @param named the schemas that a `$ref` may name
- */
-export const compileRows = (schema: TSchema, named: ReadonlyMap<string, TSchema>, format: ColumnFormat): RowWriter => {
+/** Compiles the rows of a schema. */
+export const compileRows = ({ schema, named }: Shown, format: ColumnFormat): RowWriter => {
   const generator = new CodeGenerator(named)
   const columns: string[] = []
   let labelBytes = OVERHANG
@@ -75,13 +73,6 @@ export const compileRows = (schema: TSchema, named: ReadonlyMap<string, TSchema>
     return generator.walk(fields, placed.map(writeField).join('\n'))
   }
 
-  const write = runnable(generator, object(resolved(schema), ''), format.functions)
-  return {
-    columns,
-    write: ({ collection, bytes }, out) =>
-      writing(collection, bytes, false, () => {
-        out.reserve(ROOM * documentEnd(bytes, 0) + labelBytes)
-        out.length = write(new Bytes(bytes), Bson.document, 0, out.target, out.length)
-      }),
-  }
+  const write = documentWriter(runnable(generator, object(resolved(schema), ''), format.functions), labelBytes)
+  return { columns, write }
 }

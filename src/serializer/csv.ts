@@ -1,20 +1,19 @@
 // Comma-separated values (RFC 4180) for people and their spreadsheets: a header, and a row for each document.
 import type { TSchema } from '@sinclair/typebox'
-import { isJoined, NAMED } from '../../schemas/kit.js'
+import { BESIDE, isJoined } from '../../schemas/kit.js'
 import { Bson, Bytes, type Element, elements } from '../bson/reader.js'
 import { lastFieldOf, stringOf } from '../bson/values.js'
-import { compileRows } from './columns.js'
+import { type ColumnFormat, compileRows } from './columns.js'
 import type { CodeGenerator } from './generator.js'
 import type { RowFormat } from './rows.js'
 import { OVERHANG, ROOM, scalars, type Write, type Writer, WrongValue } from './scalars.js'
+import type { Shown } from './writer.js'
 
 export interface CsvOptions {
   /** Begins with a byte order mark, by which Excel knows UTF-8. */
   readonly bom?: boolean
   /** Keeps texts that a spreadsheet would run as formulas, for programs. */
   readonly keepsFormulas?: boolean
-  /** The texts of questions, each of which gets a column in place of the column `answers`. */
-  readonly questions?: readonly string[] | undefined
 }
 
 const LINE_END = '\r\n'
@@ -35,21 +34,39 @@ const NUMBER = /^-\d+(\.\d+)?(e[+-]?\d+)?$/i
 /** Ends a cell whose raw text is in the output. Returns the place behind it. */
 type Finish = (output: Bytes, from: number, to: number) => number
 
-/** A header and the rows of documents. */
-export const csv = (schema: TSchema, named: ReadonlyMap<string, TSchema>, options: CsvOptions = {}): RowFormat => {
-  const { bom = false, keepsFormulas = false, questions } = options
-  const finish: Finish = keepsFormulas ? quoted : (output, from, to) => quoted(output, from, harmless(output, from, to))
-  const ofQuestions = questions !== undefined && writeQuestions(questions, finish)
-  const rows = compileRows(schema, named, {
-    label: (path, isFirst) => (isFirst || (ofQuestions && path === ANSWERS) ? '' : ','),
-    missing: ',',
-    columnsOf: (path) => (ofQuestions && path === ANSWERS ? (questions as string[]) : [path.replace(NAMED, '')]),
-    writerOf: (schema, generator, path) =>
-      ofQuestions && path === ANSWERS ? questionsWriter(schema, generator) : cellWriter(schema, generator),
-    functions: { finish, writeRaw, writeTime, writeWords, ...(ofQuestions && { writeQuestions: ofQuestions }) },
-  })
+const finishOf = (keepsFormulas = false): Finish =>
+  keepsFormulas ? quoted : (output, from, to) => quoted(output, from, harmless(output, from, to))
+
+/** How CSV writes a row. */
+export const csvColumns = ({ keepsFormulas = false }: CsvOptions): ColumnFormat => {
+  const finish = finishOf(keepsFormulas)
   return {
-    begin: `${bom ? BOM : ''}${rows.columns.map((name) => headerCell(name, finish)).join()}${LINE_END}`,
+    label: (_path, isFirst) => (isFirst ? '' : ','),
+    missing: ',',
+    columnsOf: (path) => [path.replace(BESIDE, '')],
+    writerOf: cellWriter,
+    functions: { finish, writeRaw, writeTime, writeWords },
+    text: (input, type, at, output, to) => finish(output, to, writeRaw(input, type, at, output, to)),
+    end: LINE_END,
+  }
+}
+
+/** What a file begins with: the names of its columns. */
+export const csvHeader = (names: readonly string[], { bom = false, keepsFormulas = false }: CsvOptions): string =>
+  `${bom ? BOM : ''}${names.map((name) => headerCell(name, finishOf(keepsFormulas))).join()}${LINE_END}`
+
+/**
+ * A header and the rows of documents.
+ * @param questions the texts of questions, each of which gets a column in place of the column `answers`
+ */
+export const csv = (shown: Shown, options: CsvOptions, questions?: readonly string[]): RowFormat => {
+  const columns = csvColumns(options)
+  const rows = compileRows(
+    shown,
+    questions === undefined ? columns : withQuestions(columns, questions, finishOf(options.keepsFormulas)),
+  )
+  return {
+    begin: csvHeader(rows.columns, options),
     between: '',
     end: '',
     write(document, out) {
@@ -60,6 +77,16 @@ export const csv = (schema: TSchema, named: ReadonlyMap<string, TSchema>, option
 }
 
 const ANSWERS = 'answers'
+
+/** The same columns, but one for each question in place of `answers`. */
+const withQuestions = (columns: ColumnFormat, questions: readonly string[], finish: Finish): ColumnFormat => ({
+  ...columns,
+  label: (path, isFirst) => (path === ANSWERS ? '' : columns.label(path, isFirst)),
+  columnsOf: (path) => (path === ANSWERS ? questions : (columns.columnsOf?.(path) ?? [path])),
+  writerOf: (schema, generator, path) =>
+    path === ANSWERS ? questionsWriter(schema, generator) : columns.writerOf(schema, generator, path),
+  functions: { ...columns.functions, writeQuestions: writeQuestions(questions, finish) },
+})
 
 /** The writer of a cell. What is neither a single value nor a list of words or ids is JSON. */
 const cellWriter = (schema: TSchema, generator: CodeGenerator): Writer => {
@@ -144,7 +171,9 @@ const writeQuestions = (questions: readonly string[], finish: Finish): Write => 
       if (value === undefined || value.type === Bson.null || value.type === Bson.undefined) continue
       const column = columns.get(stringOf(bytes, lastFieldOf(bytes, answer.at, 'question')) as string)
       if (column === undefined) throw new WrongValue('has a question that came while the export was made', answer.at)
-      found[column] = [...(found[column] ?? []), ...wordsOf(bytes, value)]
+      const words = found[column] ?? []
+      found[column] = words
+      for (const word of wordsOf(bytes, value)) words.push(word)
     }
     let to = begin
     for (let i = 0; i < questions.length; i++) {

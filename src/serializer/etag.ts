@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import type { Without } from '../../schemas/views.js'
-import { BsonDocument, type BsonList } from '../bson/reader.js'
+import type { BsonDocument } from '../bson/reader.js'
 
 /** How many bytes are hashed before other requests may have their turn: about half a millisecond. */
 const STEP_BYTES = 512 * 1024
@@ -26,15 +26,37 @@ const sha1 = (part: Buffer | string): string => hash('sha1', part, 'base64url')
  * @param metadata what a page contains besides its documents
  * @param without what the caller does not see: its tags are never those of a caller that sees more
  */
-export function* etagOf(data: BsonDocument | BsonList, metadata?: object, without?: Without): Generator<void, string> {
+export function* etagOf(
+  documents: readonly BsonDocument[],
+  metadata?: object,
+  without?: Without,
+): Generator<void, string> {
   const parts: string[] = []
-  for (const batch of data instanceof BsonDocument ? [data.bytes] : data.batches) {
-    for (let start = 0; start < batch.length; start += STEP_BYTES) {
+  for (const bytes of stretchesOf(documents)) {
+    for (let start = 0; start < bytes.length; start += STEP_BYTES) {
       if (start > 0) yield
-      parts.push(sha1(batch.subarray(start, start + STEP_BYTES)))
+      parts.push(sha1(bytes.subarray(start, start + STEP_BYTES)))
     }
   }
   if (metadata !== undefined) parts.push(JSON.stringify(metadata))
   if (without !== undefined) parts.push(without.join())
   return `W/"${VERSION}.${parts.length === 1 ? parts[0] : sha1(parts.join())}"`
+}
+
+/** What stands between two documents of an array in BSON is a type and an index. */
+const MOST_BETWEEN = 12
+
+/** The bytes of documents, with what is between those that follow each other in memory: one call hashes all of them. */
+function* stretchesOf(documents: readonly BsonDocument[]): Generator<Buffer> {
+  let [begin, end]: (Buffer | undefined)[] = []
+  const between = (from: Buffer, to: Buffer): Buffer =>
+    Buffer.from(from.buffer, from.byteOffset, to.byteOffset + to.length - from.byteOffset)
+  for (const { bytes } of documents) {
+    const gap = end === undefined ? -1 : bytes.byteOffset - end.byteOffset - end.length
+    const isNext = begin !== undefined && begin.buffer === bytes.buffer && gap >= 0 && gap <= MOST_BETWEEN
+    if (begin !== undefined && end !== undefined && !isNext) yield between(begin, end)
+    if (!isNext) begin = bytes
+    end = bytes
+  }
+  if (begin !== undefined && end !== undefined) yield between(begin, end)
 }

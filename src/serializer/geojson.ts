@@ -1,39 +1,32 @@
 // GeoJSON (RFC 7946): each entry is a feature, with its place as a point and its fields as flat properties, because
 // programs for maps show them as the columns of a table.
-import type { TSchema } from '@sinclair/typebox'
 import { Bson, Bytes, type Element } from '../bson/reader.js'
 import { lastFieldOf } from '../bson/values.js'
 import { wrong } from './any.js'
-import { type ColumnFormat, compileRows } from './columns.js'
+import { compileRows } from './columns.js'
+import { jsonColumns } from './json.js'
 import type { Output } from './output.js'
 import type { RowFormat } from './rows.js'
 import { OVERHANG, ROOM, type ScalarWriter, scalars } from './scalars.js'
-import { writing } from './writer.js'
-
-const properties: ColumnFormat = {
-  label: (path, isFirst) => `${isFirst ? '{' : ','}${JSON.stringify(path)}:`,
-  missing: '',
-  writerOf: (schema, generator) => generator.writerOf(schema),
-  functions: {},
-}
+import { type DocumentWriter, locatingErrors, type Shown } from './writer.js'
 
 /** Compiles a writer of features. */
-export const compileFeatures = (schema: TSchema, named: ReadonlyMap<string, TSchema>): RowFormat['write'] => {
-  const rows = compileRows(schema, named, properties)
+export const featureWriter = (shown: Shown): DocumentWriter => {
+  const rows = compileRows(shown, jsonColumns)
   return (document, out) => {
-    const { collection, bytes } = document
     // The properties come first, because writing them finds what does not fit.
     out.text('{"type":"Feature","properties":')
     rows.write(document, out)
-    writing(collection, bytes, false, () => writePlace(bytes, out))
+    locatingErrors(document, () => writePlace(document.bytes, out))
   }
 }
 
-export const geojson = (schema: TSchema, named: ReadonlyMap<string, TSchema>): RowFormat => ({
+/** A file of features. */
+export const geojson = (shown: Shown): RowFormat => ({
   begin: '{"type":"FeatureCollection","features":[\n',
   between: ',\n',
   end: '\n]}\n',
-  write: compileFeatures(schema, named),
+  write: featureWriter(shown),
 })
 
 /** Writes what follows the properties of a feature. */
@@ -44,7 +37,7 @@ const writePlace = (bytes: Buffer, out: Output): void => {
     out.reserve(ROOM * (next - at) + OVERHANG)
     out.length = write(input, type, at, out.target, out.length)
   }
-  out.text('},"id":')
+  out.text(`${jsonColumns.end},"id":`)
   write(scalars.string, lastFieldOf(bytes, 0, '_id') as Element)
   const [longitude, lattitude] = coordinatesOf(bytes)
   if (longitude === undefined || lattitude === undefined) out.text(',"geometry":null}')

@@ -63,17 +63,19 @@ export class Output {
     this.target = larger
   }
 
-  byte(value: number): void {
-    this.reserve(1)
-    this.target.bytes[this.#length] = value
-    this.length += 1
+  /** Writes text as it is. */
+  text(text: string): void {
+    if (this.#length + text.length > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
+    this.reserve(3 * text.length)
+    this.length += this.target.bytes.write(text, this.#length)
   }
 
-  /** Writes text that is already JSON. */
-  text(json: string): void {
-    if (this.#length + json.length > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
-    this.reserve(3 * json.length)
-    this.length += this.target.bytes.write(json, this.#length)
+  /** Writes once more what was written from `start` to `end`. */
+  repeat(start: number, end: number): void {
+    if (this.#length + end - start > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
+    this.reserve(end - start)
+    this.target.bytes.copyWithin(this.#length, start, end)
+    this.length += end - start
   }
 
   /**

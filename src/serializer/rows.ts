@@ -1,65 +1,78 @@
-// What the formats of exports have in common: a beginning, rows and an end.
-import type { TSchema } from '@sinclair/typebox'
-import { BsonDocument, type BsonList, type UnwritableDocument } from '../bson/reader.js'
-import { failureOf } from './items.js'
+// What all formats have in common: they write rows between a beginning and an end, and this loop writes all of them. A row
+// that does not fit its schema leaves nothing behind.
+import { isUtf8 } from 'node:buffer'
+import { Bson, type BsonDocument, UnwritableDocument, withBsonErrors } from '../bson/reader.js'
+import { fieldOf } from '../bson/values.js'
 import type { Output } from './output.js'
-import { compileDocuments } from './writer.js'
+import { NO_ID } from './skipped.js'
 
-/** How a table is written as text. */
-export interface RowFormat {
+/** How records are written. */
+export interface RowFormat<T extends BsonDocument = BsonDocument> {
   readonly begin: string
   /** What stands between two rows. */
   readonly between: string
   readonly end: string
-  /** Writes what stands for a document: a row, or several. Nothing counts as written if it throws. */
-  readonly write: (document: BsonDocument, out: Output) => void
+  /** Writes the row of a record, or several or none. Where one record may become much, it yields between its slices. */
+  readonly write: (record: T, out: Output) => Generator<void> | void
 }
 
-/** How many bytes of BSON are written before other work gets its turn. */
-const STEP_BYTES = 64 * 1024
+/** How many bytes of BSON are written before other work gets its turn: some tenths of a millisecond. */
+const SLICE_BYTES = 64 * 1024
+
+/** Is called for a record that does not fit its schema, which is left out; it may throw. */
+export type OnFailure = (record: BsonDocument, error: UnwritableDocument) => void
 
 /**
- * Writes rows behind others, in steps.
- * @param isFirst whether no row is written yet
- * @param onFailure is called for a document that does not fit its schema, which is left out; it may throw
- * @returns whether there is still no row
+ * Makes a function that writes rows behind others, in slices, until the output has so many bytes or there are no more. It
+ * returns whether it stopped before the end of the records.
+ * @param onFailure without it, a record that does not fit ends the work
  */
-export function* writeRows(
-  { collection, documents }: BsonList,
-  { between, write }: RowFormat,
-  out: Output,
-  isFirst: boolean,
-  onFailure: (document: BsonDocument, error: UnwritableDocument) => void,
-): Generator<void, boolean> {
-  let rest = STEP_BYTES
-  let isStillFirst = isFirst
-  for (const bytes of documents) {
-    const document = new BsonDocument(collection, bytes)
-    const before = out.length
-    if (!isStillFirst) out.text(between)
-    const begin = out.length
-    const error = failureOf(document, () => write(document, out))
-    if (error !== undefined) onFailure(document, error)
-    // A document without rows leaves nothing behind.
-    if (error !== undefined || out.length === begin) out.length = before
-    else isStillFirst = false
-    rest -= bytes.length
-    if (rest > 0) continue
-    rest = STEP_BYTES
-    yield
+export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat<T>, onFailure?: OnFailure) => {
+  let isFirst = true
+  return function* (records: Iterator<T>, out: Output, mostBytes = Number.POSITIVE_INFINITY): Generator<void, boolean> {
+    let left = SLICE_BYTES
+    while (out.length < mostBytes) {
+      const { done, value: record } = records.next()
+      if (done) return false
+      const before = out.length
+      if (!isFirst) out.text(between)
+      const begin = out.length
+      try {
+        if (onFailure !== undefined) requireText(record)
+        const slices = write(record, out)
+        if (slices !== undefined) yield* slices
+      } catch (error) {
+        if (!(error instanceof UnwritableDocument) || onFailure === undefined) throw error
+        out.length = begin
+        onFailure(record, error)
+      }
+      if (out.length > begin) isFirst = false
+      else out.length = before
+      left -= record.size
+      if (left > 0) continue
+      left = SLICE_BYTES
+      yield
+    }
+    return true
   }
-  return isStillFirst
 }
 
-/** A format that writes nothing of use, only to find the documents that do not fit. Every text fits, so none is copied. */
-export const compileCheck = (schema: TSchema, named: ReadonlyMap<string, TSchema>): RowFormat => {
-  const documents = compileDocuments(schema, named, { writeString: (_input, _type, _at, _output, to) => to })
-  return {
-    ...{ begin: '', between: '', end: '' },
-    write(document, out) {
-      const { length } = out
-      documents.document(document, out)
-      out.length = length
-    },
-  }
+/** Writes all that a format makes of some records, in slices. */
+export function* writeAll<T extends BsonDocument>(
+  records: Iterable<T>,
+  format: RowFormat<T>,
+  out: Output,
+  onFailure?: OnFailure,
+): Generator<void> {
+  out.text(format.begin)
+  yield* rowsWriter(format, onFailure)(records[Symbol.iterator](), out)
+  out.text(format.end)
+}
+
+/** A copy finds a record by its id, in all operations. They take texts alone. */
+const requireText = ({ collection, bytes }: BsonDocument): void => {
+  const id = withBsonErrors(collection, () => fieldOf(bytes, 0, '_id'))
+  // Without an id it does not fit its schema.
+  if (id === undefined || (id.type === Bson.string && isUtf8(bytes.subarray(id.at + 4, id.next - 1)))) return
+  throw new UnwritableDocument(collection, NO_ID, '_id', 'is not a string of valid UTF-8')
 }

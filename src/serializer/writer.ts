@@ -5,94 +5,64 @@ import type { TSchema } from '@sinclair/typebox'
 import {
   Bson,
   type BsonDocument,
-  type BsonList,
   Bytes,
   cstringEnd,
   documentEnd,
   type Element,
   elements,
-  FIRST_ELEMENT,
-  reading,
   UnwritableDocument,
   valueEnd,
+  withBsonErrors,
 } from '../bson/reader.js'
 import { type CollectionName, references } from '../documents/collections.js'
-import { any, members, wrong } from './any.js'
+import { any, wrong } from './any.js'
 import { CodeGenerator } from './generator.js'
 import type { Output } from './output.js'
 import { OVERHANG, ROOM, scalars, type Write, type Writer, WrongValue } from './scalars.js'
+import { idOf, NO_ID } from './skipped.js'
 
-const comma = 0x2c
+/** Writes a document. Nothing counts as written if it does not fit its schema. */
+export type DocumentWriter = (document: BsonDocument, out: Output) => void
+
+/** What is shown of a record. */
+export interface Shown {
+  readonly schema: TSchema
+  /** The schemas that a `$ref` in it may name. */
+  readonly named: ReadonlyMap<string, TSchema>
+}
 
 /**
- * Compiles a writer for the documents of a schema. `named` are the schemas that a `$ref` may name.
+ * Compiles a writer for documents, each of which becomes a JSON object.
  * @param replaced the writers of scalars that it has in place of the usual ones, by their names
  */
 export const compileDocuments = (
-  schema: TSchema,
-  named: ReadonlyMap<string, TSchema>,
+  { schema, named }: Shown,
   replaced: Readonly<Record<string, Write>> = {},
-) => {
+): DocumentWriter => {
   const generator = new CodeGenerator(named)
-  const writer = generator.writerOf(schema)
-  const { bsonTypes, expected } = writer
-  const write = runnable(generator, writer, replaced)
-
-  /** Writes the value from `at` to `end`. */
-  const writeRoot = (input: Bytes, type: number, at: number, end: number, out: Output): void => {
-    if (!bsonTypes.includes(type)) wrong(type, at, expected)
-    out.reserve(ROOM * (end - at) + OVERHANG)
-    out.length = write(input, type, at, out.target, out.length)
-  }
-
-  /** Writes the items of a batch from `start` on, about `size` bytes of BSON. Returns where the next item begins. */
-  const writeItems = (input: Bytes, start: number, size: number, out: Output, isFirst: boolean): number => {
-    const { bytes } = input
-    const last = documentEnd(bytes, 0) - 1
-    let at = start
-    while (at < last && at < start + size) {
-      if (at > start || !isFirst) out.byte(comma)
-      const type = bytes[at] as number
-      const value = cstringEnd(bytes, at + 1, last) // skips the item's index, which BSON stores as its name
-      at = valueEnd(bytes, type, value, last)
-      writeRoot(input, type, value, at, out)
-    }
-    return at
-  }
-
-  return {
-    /** Writes one document as a JSON object. */
-    document: ({ collection, bytes }: BsonDocument, out: Output): void =>
-      writing(collection, bytes, false, () =>
-        writeRoot(new Bytes(bytes), Bson.document, 0, documentEnd(bytes, 0), out),
-      ),
-    /** Writes all documents of a list as a JSON array, in steps of about `size` bytes of BSON. */
-    *list({ collection, batches }: BsonList, size: number, out: Output): Generator<void> {
-      out.text('[')
-      let isFirst = true
-      for (const batch of batches) {
-        const input = new Bytes(batch)
-        let at = FIRST_ELEMENT
-        for (;;) {
-          const next = writing(collection, batch, true, () => writeItems(input, at, size, out, isFirst))
-          if (next === at) break
-          at = next
-          isFirst = false
-          yield
-        }
-      }
-      out.text(']')
-    },
-  }
+  return documentWriter(runnable(generator, generator.writerOf(schema), replaced))
 }
 
-/** Runs a write, and adds the place in the documents to its error. */
-export const writing = <T>(collection: string, bytes: Buffer, isList: boolean, write: () => T): T =>
-  reading(collection, () => {
+/**
+ * A writer for documents.
+ * @param extra room for what it writes of each besides its values, in bytes
+ */
+export const documentWriter =
+  (write: Write, extra = OVERHANG): DocumentWriter =>
+  (document, out) =>
+    locatingErrors(document, () => {
+      const { bytes } = document
+      out.reserve(ROOM * documentEnd(bytes, 0) + extra)
+      out.length = write(new Bytes(bytes), Bson.document, 0, out.target, out.length)
+    })
+
+/** Runs a write, and says in its error which value is wrong. */
+export const locatingErrors = ({ collection, bytes }: BsonDocument, write: () => void): void =>
+  withBsonErrors(collection, () => {
     try {
-      return write()
+      write()
     } catch (error) {
-      throw error instanceof WrongValue ? located(error, collection, bytes, isList) : error
+      throw error instanceof WrongValue ? located(error, collection, bytes) : error
     }
   })
 
@@ -121,38 +91,36 @@ const missing = (at: number, name: string): never => {
 }
 
 /** The error with collection, id and field, of an embedded record if the value is in one. Reads the bytes again. */
-const located = (error: WrongValue, collection: string, bytes: Buffer, isList: boolean): UnwritableDocument => {
-  const path = pathTo(bytes, error.at, 0)
-  let place: Place = { collection, record: isList ? (path.shift() as Element) : ROOT, names: [] }
-  for (const element of path) {
+const located = (error: WrongValue, collection: string, bytes: Buffer): UnwritableDocument => {
+  let origin: Origin = { collection, at: 0, names: [] }
+  for (const element of pathTo(bytes, error.at, 0)) {
     const isWrong = element.at === error.at && error.missing === undefined
-    place = placeOf(bytes, element, place, isWrong)
+    origin = originOf(bytes, element, origin, isWrong)
   }
-  if (error.missing !== undefined) place.names.push(error.missing)
-  return new UnwritableDocument(place.collection, idOf(bytes, place.record), place.names.join('.'), error.message)
+  if (error.missing !== undefined) origin.names.push(error.missing)
+  return new UnwritableDocument(origin.collection, idOf(bytes, origin.at), origin.names.join('.'), error.message)
 }
 
-interface Place {
+/** Which record a value is in. */
+interface Origin {
   collection: string
-  record: Pick<Element, 'type' | 'at'>
-  /** The names on the way from the record. */
+  /** Where the record begins. */
+  at: number
+  /** The names on the way from there. */
   names: string[]
 }
 
-const ROOT = { type: Bson.document, at: 0 }
-
 /**
- * The place of an element, given the place of what it is in. The wrong element belongs to the record that it is in, and so
- * does what stands in place of another record but has no id.
+ * The origin of an element, given that of what it is in. The wrong element belongs to the record that it is in, and so does
+ * what stands instead of another record but has no id.
  */
-const placeOf = (bytes: Buffer, element: Element, { collection, record, names }: Place, isWrong: boolean): Place => {
+const originOf = (bytes: Buffer, element: Element, { collection, at, names }: Origin, isWrong: boolean): Origin => {
   const fields: Readonly<Record<string, string>> = references[collection as CollectionName] ?? {}
   // An item of an array has its index for a name.
   const target = fields[[...names, element.name].join('.')] ?? fields[names.join('.')]
-  if (target === undefined || isWrong || idOf(bytes, element) === NO_ID) {
-    return { collection, record, names: [...names, element.name] }
-  }
-  return { collection: target, record: element, names: [] }
+  const isRecord = element.type === Bson.document && idOf(bytes, element.at) !== NO_ID
+  if (target === undefined || isWrong || !isRecord) return { collection, at, names: [...names, element.name] }
+  return { collection: target, at: element.at, names: [] }
 }
 
 /** The elements on the way from the document or array at `start` to the value at `place`. */
@@ -163,14 +131,4 @@ const pathTo = (bytes: Buffer, place: number, start: number): Element[] => {
     if (place <= element.next) break
   }
   return found === undefined ? [] : [found, ...pathTo(bytes, place, found.at)]
-}
-
-const NO_ID = '?'
-
-/** The id of a document, or NO_ID if it has none that is a string or an ObjectId. */
-const idOf = (bytes: Buffer, { type, at }: Pick<Element, 'type' | 'at'>): string => {
-  const id = type === Bson.document ? [...members(bytes, at)].find(({ name }) => name === '_id') : undefined
-  if (id?.type === Bson.string) return bytes.toString('utf8', id.at + 4, id.next - 1)
-  if (id?.type === Bson.objectId) return bytes.toString('hex', id.at, id.next)
-  return NO_ID
 }

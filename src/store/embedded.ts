@@ -15,26 +15,25 @@ import { BSON, Long, ObjectId } from 'mongodb'
 import { BsonList } from '../bson/reader.js'
 import {
   CHANGED_AT,
+  type Collection,
   type CollectionName,
   collections,
   type Documents,
   isRecordCollection,
-  TOMBSTONE_INDEX,
   type Tombstone,
   UNSTAMPED,
 } from '../documents/collections.js'
 import type { Condition, Lookup, Query, Stage } from '../pipelines/stages.js'
 import { compareValues, isSameType } from './bson-order.js'
-import { withReferences } from './references.js'
-import { type Reading, type Store, storedOf } from './store.js'
+import { type Store, storedOf } from './store.js'
 
 type Document = Record<string, unknown>
 
-/** A stored document as bytes, with the values of its indexed fields. */
-interface Indexed {
+/** A stored document as bytes, with the values of the fields by which it was looked for. */
+interface Row {
   readonly id: string
   readonly bytes: Uint8Array
-  readonly keys: Readonly<Record<string, unknown>>
+  readonly values: Map<string, unknown>
 }
 
 /** A condition that an index serves: the field is equal to the value, or is an array that contains it. */
@@ -48,16 +47,11 @@ const CAPACITY = 64
 
 /** An empty store, which keeps tombstones as long as it lives. `now` is the clock of the database. */
 export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
-  const tables = new Map(
-    Object.entries(collections).map(([name, { indexes }]) => [
-      name,
-      new Table(new Set(['_id', ...indexes.flat(), ...TOMBSTONE_INDEX])),
-    ]),
-  )
+  const tables = new Map(Object.keys(collections).map((name) => [name, new Table()]))
   const table = (name: string) => tables.get(name) as Table
 
   /** Runs the stages that follow the selection of the page. */
-  const run = (rows: readonly Indexed[], stages: readonly Stage[]): Document[] => {
+  const run = (rows: readonly Row[], stages: readonly Stage[]): Document[] => {
     let documents = rows.map(decode)
     for (const stage of stages) {
       if (stage.$lookup !== undefined) join(documents, stage.$lookup)
@@ -78,18 +72,10 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     }
   }
 
-  /** The documents of a query, each in an array of its own, because BSON.serialize() has a limit. */
-  const batches = (query: Query): Buffer[] => {
+  const documentsOf = (query: Query): Buffer[] => {
     const { rows, rest } = table(query.collection).select(query)
-    const found = run(rows, rest).map((document) => encode({ 0: document }))
-    return query.union === undefined ? found : found.concat(batches(query.union))
-  }
-
-  const read = async (query: Query, { signal, onBytes }: Reading = {}): Promise<BsonList> => {
-    signal?.throwIfAborted()
-    const list = new BsonList(query.collection, batches(query))
-    await onBytes?.(list.size)
-    return list
+    const found = run(rows, rest).map(encode)
+    return query.union === undefined ? found : found.concat(documentsOf(query.union))
   }
 
   const stamped = (document: Document): Document => ({ ...document, [CHANGED_AT]: now() })
@@ -97,8 +83,11 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   return {
     description: 'embedded store',
     capacity: CAPACITY,
-    async aggregate(query, reading) {
-      return withReferences(await read(query, reading), query.references, (found) => read(found, reading), reading)
+    async aggregate(query, { signal, charge } = {}) {
+      signal?.throwIfAborted()
+      const list = new BsonList(query.collection, documentsOf(query))
+      await charge?.(list.size)
+      return list
     },
     async count(query) {
       return table(query.collection).matching(query.counted).length
@@ -156,12 +145,15 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
       return found !== undefined
     },
     async ensureIndexes() {},
+    indexes: async () => [],
+    async addIndex() {},
+    async dropIndex() {},
     async ping() {},
     async close() {},
   }
 }
 
-const decode = (row: Indexed): Document => BSON.deserialize(row.bytes)
+const decode = (row: Row): Document => BSON.deserialize(row.bytes)
 
 const encode = (document: Document): Buffer => {
   const bytes = BSON.serialize(document, { ignoreUndefined: true })
@@ -263,13 +255,27 @@ const context = Context.init({
   // The cast is necessary because mingo's type requires each operator to be of all operator types at once.
 } as unknown as Parameters<typeof Context.init>[0])
 
+/** The value of a field in a row. As long as a row is decoded, it keeps its other small values too. */
+const fieldValue = (row: Row, field: string): unknown => {
+  const { values } = row
+  if (!values.has(field)) {
+    const document = decode(row)
+    for (const [name, value] of Object.entries(document)) {
+      if (typeof value !== 'object' || value instanceof Date) values.set(name, value)
+    }
+    values.set(field, at(document, field))
+  }
+  return values.get(field)
+}
+
+/** The filters by a field of an object, on whose way there are no arrays. */
+const NESTED = new Set(Object.values<Collection>(collections).flatMap(({ filters = [] }) => filters))
+
 /** The rows of a collection and its indexes, which are built on demand and dropped at every write. */
 class Table {
-  readonly #rows = new Map<string, Indexed>()
-  readonly #orders = new Map<string, readonly Indexed[]>()
-  readonly #equals = new Map<string, ReadonlyMap<unknown, readonly Indexed[]>>()
-
-  constructor(readonly indexed: ReadonlySet<string>) {}
+  readonly #rows = new Map<string, Row>()
+  readonly #orders = new Map<string, readonly Row[]>()
+  readonly #equals = new Map<string, ReadonlyMap<unknown, readonly Row[]>>()
 
   /** Writes documents that may be written, all or none of them. */
   put(documents: readonly Document[], mayWrite: (document: Document) => boolean = () => true): void {
@@ -296,15 +302,11 @@ class Table {
 
   #put(document: Document): void {
     const id = document._id as string
-    const bytes = encode(document)
-    // The keys are of the bytes, so that later changes of the caller's document stay out of the store.
-    const stored = BSON.deserialize(bytes)
-    const keys = Object.fromEntries([...this.indexed].map((field) => [field, at(stored, field)]))
-    this.#rows.set(id, { id, bytes, keys })
+    this.#rows.set(id, { id, bytes: encode(document), values: new Map() })
     this.#dropIndexes()
   }
 
-  erase(rows: readonly Indexed[]): void {
+  erase(rows: readonly Row[]): void {
     for (const { id } of rows) this.#rows.delete(id)
     this.#dropIndexes()
   }
@@ -315,7 +317,7 @@ class Table {
   }
 
   /** The rows of a query's page, in its order, and the stages that are left to run. */
-  select({ match, stages }: Query): { rows: readonly Indexed[]; rest: readonly Stage[] } {
+  select({ match, stages }: Query): { rows: readonly Row[]; rest: readonly Stage[] } {
     const rest = [...stages]
     const take = (name: keyof Stage): unknown => (rest[0]?.[name] === undefined ? undefined : rest.shift()?.[name])
     const rows = this.matching(match, take('$sort') as Record<string, 1 | -1> | undefined)
@@ -325,7 +327,7 @@ class Table {
   }
 
   /** The rows that match a condition, sorted by a field and then by the id, both in the same direction. */
-  matching(match: Condition, sort: Record<string, 1 | -1> = { _id: 1 }): readonly Indexed[] {
+  matching(match: Condition, sort: Record<string, 1 | -1> = { _id: 1 }): readonly Row[] {
     const [[field, direction]] = Object.entries(sort) as [[string, 1 | -1]]
     const { equalities, matches } = this.plan(match)
     const lists = equalities.map((equality) => this.equal(equality))
@@ -337,33 +339,32 @@ class Table {
   }
 
   /** The part of a condition that indexes serve, and a function that checks whether a row matches the whole. */
-  plan(match: Condition): { equalities: Equality[]; matches: (row: Indexed) => boolean } {
+  plan(match: Condition): { equalities: Equality[]; matches: (row: Row) => boolean } {
     const equalities: Equality[] = []
-    const others: ((row: Indexed) => boolean)[] = []
+    const others: ((row: Row) => boolean)[] = []
     for (const condition of match.$and as Condition[]) {
       for (const [field, value] of Object.entries(condition)) {
-        const isIndexed = this.indexed.has(field) && !field.includes('.')
-        if (this.indexed.has(field) && typeof value === 'string') equalities.push({ field, value })
+        const isPlain = !field.includes('.') && !field.startsWith('$')
+        if (typeof value === 'string' && (isPlain || NESTED.has(field))) equalities.push({ field, value })
         else {
           // mingo takes no bigint. In BSON it becomes what the documents have.
           const criteria = new Criteria(BSON.deserialize(BSON.serialize({ [field]: value })), { context })
-          others.push((row) => criteria.test(isIndexed ? row.keys : decode(row)))
+          others.push((row) => criteria.test(isPlain ? { [field]: fieldValue(row, field) } : decode(row)))
         }
       }
     }
-    const matches = (row: Indexed) =>
+    const matches = (row: Row) =>
       equalities.every((equality) => equals(row, equality)) && others.every((test) => test(row))
     return { equalities, matches }
   }
 
   /** The rows whose field is the value or contains it, in the order of the ids. A missing field counts as null. */
-  equal({ field, value }: Equality): readonly Indexed[] {
+  equal({ field, value }: Equality): readonly Row[] {
     let lists = this.#equals.get(field)
     if (lists === undefined) {
-      this.#requireIndex(field)
-      const made = new Map<unknown, Indexed[]>()
+      const made = new Map<unknown, Row[]>()
       for (const row of this.#order('_id')) {
-        const key = row.keys[field]
+        const key = fieldValue(row, field)
         for (const each of new Set(Array.isArray(key) ? key : [key])) {
           const list = made.get(each ?? null)
           if (list === undefined) made.set(each ?? null, [row])
@@ -376,16 +377,11 @@ class Table {
     return lists.get(value ?? null) ?? []
   }
 
-  #requireIndex(field: string): void {
-    if (!this.indexed.has(field)) throw new Error(`The embedded store has no index by ${field}`)
-  }
-
-  #order(field: string): readonly Indexed[] {
-    this.#requireIndex(field)
+  #order(field: string): readonly Row[] {
     let rows = this.#orders.get(field)
     if (rows === undefined) {
       rows = [...this.#rows.values()].sort(
-        (a, b) => compareValues(a.keys[field], b.keys[field]) || compareValues(a.id, b.id),
+        (a, b) => compareValues(fieldValue(a, field), fieldValue(b, field)) || compareValues(a.id, b.id),
       )
       this.#orders.set(field, rows)
     }
@@ -393,7 +389,7 @@ class Table {
   }
 }
 
-const equals = (row: Indexed, { field, value }: Equality): boolean => {
-  const key = row.keys[field]
+const equals = (row: Row, { field, value }: Equality): boolean => {
+  const key = fieldValue(row, field)
   return key === value || (Array.isArray(key) && key.includes(value))
 }

@@ -5,46 +5,47 @@ import { ObjectId } from 'mongodb'
 import {
   Bson,
   BsonList,
-  bsonArray,
   bsonDocument,
   type Element,
   elements,
   MAX_RESPONSE_BYTES,
   ResponseTooLarge,
-  reading,
   unreadable,
+  withBsonErrors,
 } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
-import { allEnded, inTurns } from '../limits/work.js'
+import { allEnded, runInSlices } from '../limits/work.js'
 import type { Query, References } from '../pipelines/stages.js'
-import type { Reading } from './store.js'
+import type { Reading, Store } from './store.js'
 
 /** How many documents are fetched in one query. A record may refer to many thousands. */
 const IDS_PER_QUERY = 1000
 /** How many values are looked at before other requests have their turn: about a millisecond. */
 const VALUES_PER_STEP = 1000
 
-/** Replaces the referring ids in a list by documents, which `read` fetches for each of the references. */
-export const withReferences = async (
-  list: BsonList,
-  references: readonly References[],
-  read: (query: Query) => Promise<BsonList>,
-  { signal, onBytes }: Reading = {},
+/** The documents of a query, with the documents that they refer to in place of the ids. */
+export const readWithReferences = async (
+  store: Pick<Store, 'aggregate'>,
+  query: Query,
+  reading: Reading = {},
 ): Promise<BsonList> => {
-  if (references.length === 0) return list
-  const rows = list.documents
-  const joins = references.map(({ fields, find }): Join => ({ fields, find, ids: new Map(), found: new Map() }))
+  const list = await store.aggregate(query, reading)
+  if (query.references.length === 0) return list
+  const { signal, charge } = reading
+  const rows = list.documents.map(({ bytes }) => bytes)
+  const joins = query.references.map(({ fields, find }): Join => ({ fields, find, ids: new Map(), found: new Map() }))
   const byField: Joins = new Map(joins.flatMap((join) => join.fields.map((field) => [field, join])))
-  await inTurns(collectIds(rows, byField), signal).catch((error) => {
+  await runInSlices(collectIds(rows, byField), signal).catch((error) => {
     throw unreadable(list.collection, error)
   })
   await allEnded(
     joins.map(async ({ find, ids, found }) => {
       const wanted = [...ids.values()]
       for (let start = 0; start < wanted.length; start += IDS_PER_QUERY) {
-        const fetched = await read(find(wanted.slice(start, start + IDS_PER_QUERY)))
-        reading(fetched.collection, () => {
-          for (const each of fetched.documents) found.set(typedId(each, fieldOf(each, 0, '_id') as Element), each)
+        const fetched = await store.aggregate(find(wanted.slice(start, start + IDS_PER_QUERY)), reading)
+        withBsonErrors(fetched.collection, () => {
+          for (const { bytes } of fetched.documents)
+            found.set(typedId(bytes, fieldOf(bytes, 0, '_id') as Element), bytes)
         })
       }
     }),
@@ -52,13 +53,13 @@ export const withReferences = async (
   const filled: Buffer[] = []
   let size = 0
   for (const row of rows) {
-    const bytes = await inTurns(embedded(byField, row), signal)
+    const bytes = await runInSlices(embedded(byField, row), signal)
     size += bytes.length
     if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
     filled.push(bytes)
-    await onBytes?.(bytes.length, true)
+    await charge?.(bytes.length)
   }
-  return new BsonList(list.collection, [bsonArray(filled)])
+  return new BsonList(list.collection, filled)
 }
 
 /** References, with the ids that the rows have and the documents that were found for them. */

@@ -6,6 +6,7 @@ import { BSON } from 'mongodb'
 import { Bson, type BsonList } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
 import type { CollectionName, Documents, RecordCollection } from '../documents/collections.js'
+import type { Index } from '../documents/indexes.js'
 import type { Condition, Query } from '../pipelines/stages.js'
 import type { Connections } from './connections.js'
 
@@ -14,7 +15,7 @@ export interface Store {
   readonly description: string
   /** How many operations run at once; more of them wait. */
   readonly capacity: number
-  /** Runs a query and returns all its documents. */
+  /** Runs a query and returns all its documents, without the records that they refer to (references.ts adds these). */
   aggregate(query: Query, reading?: Reading): Promise<BsonList>
   /** The number of documents that match a query. Its stages do not count. */
   count(query: Query): Promise<number>
@@ -68,6 +69,10 @@ export interface Store {
   now(): Promise<DatabaseTime>
   /** Creates missing indexes, and sets how long tombstones are kept. With `keepExpiry`, a time already set stays. */
   ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
+  /** The indexes that a collection has, also those of others. A store without indexes gives none. */
+  indexes(collection: CollectionName): Promise<StoredIndex[]>
+  addIndex(collection: CollectionName, fields: Index): Promise<void>
+  dropIndex(collection: CollectionName, name: string): Promise<void>
   /** Begins to count the connections to the database, if there are any. To be called before the first use. */
   watchConnections?(): Connections
   /** Rejects unless the database responds, or has responded to a query within the last second. */
@@ -75,9 +80,19 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** How many totals are kept, and the age of the oldest in milliseconds, undefined without any. */
+export interface StoredIndex {
+  readonly name: string
+  /** None if one of them is not simply ascending: the service has no such index. */
+  readonly fields: Index
+  readonly bytes: number
+}
+
+/** The totals that are kept. */
 export interface KeptTotals {
+  /** How many there are, and the age of the oldest in milliseconds, undefined without any. */
   keptTotals(): { kept: number; oldestMs: number | undefined }
+  /** Whether the count of a query needs no look at the database. */
+  isKept(query: Query): boolean
 }
 
 /** The clock of the database, in milliseconds. */
@@ -99,8 +114,8 @@ export interface Reading {
    * can be rolled back.
    */
   readonly isMajority?: boolean
-  /** Told how many more bytes were read, or were copied to join what was read. The read goes on when the promise resolves. */
-  readonly onBytes?: (more: number, isCopy?: boolean) => Promise<void>
+  /** Told how many more bytes were read. The read goes on when the promise resolves. */
+  readonly charge?: (bytes: number) => Promise<void>
 }
 
 /** A stored document, of any writer, or the reason why it cannot be read. */
@@ -132,7 +147,7 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** The database stopped the query because it took too long. */
+/** The database stopped the query because it took too long, or would have needed too much memory. */
 export class QueryTimeout extends Error {
   constructor(cause: unknown) {
     super('The query took too long', { cause })

@@ -28,12 +28,13 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
       return { total, at: start }
     },
   })
+  // The organisation is part of the match, so organisations never share a total.
+  const keyOf = ({ collection, match }: Query): string => JSON.stringify([collection, match])
   const count = async (query: Query): Promise<number> => {
-    // The organisation is part of the match, so organisations never share a total.
-    const key = JSON.stringify([query.collection, query.match])
-    const { total } = (await totals.fetch(key, { context: query })) as { total: number }
+    const { total } = (await totals.fetch(keyOf(query), { context: query })) as { total: number }
     return total
   }
+  const isKept = (query: Query): boolean => totals.has(keyOf(query))
   const keptTotals = () => {
     let kept = 0
     let oldest: number | undefined
@@ -43,5 +44,5 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
     }
     return { kept, oldestMs: oldest === undefined ? undefined : now() - oldest }
   }
-  return { ...store, ...(maxAgeMs > 0 && { count }), keptTotals }
+  return { ...store, ...(maxAgeMs > 0 && { count }), keptTotals, isKept }
 }

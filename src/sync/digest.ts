@@ -1,14 +1,14 @@
 // Digests: count and sum of `updatedAt` of the records in consecutive ranges of ids. A partner computes the same from
 // its copy, and where the two differ the copy is wrong.
-import { setImmediate } from 'node:timers/promises'
 import type { RangeDigest } from '../../schemas/sync.js'
 import { Bson, type BsonDocument, type Element } from '../bson/reader.js'
 import { fieldOf, integerOf } from '../bson/values.js'
 import type { RecordCollection } from '../documents/collections.js'
-import { type ProblemError, problem, RETRY_LATER } from '../http/problems.js'
+import { LARGE, type Ticket } from '../limits/scheduler.js'
 import type { Scope } from '../pipelines/stages.js'
-import { digestOf, HIGH } from '../pipelines/sync.js'
+import { type ProblemError, problem, RETRY_LATER } from '../problems/problems.js'
 import { QueryTimeout, type Store } from '../store/store.js'
+import { digestOf, HIGH } from './queries.js'
 
 /** The ids from `from` on and before `to`. Without `from` the range has no beginning, without `to` no end. */
 export type IdRange = Pick<RangeDigest, 'from' | 'to'>
@@ -41,7 +41,8 @@ const invalid = (name: string, message: string): ProblemError =>
   problem('invalid_parameter', `${name} ${message}`, { errors: [{ in: 'query', name, message }] })
 
 /**
- * The digests of ranges. They are read one after the other, each with the time budget of a query.
+ * The digests of ranges. They are read one after the other, each with the time of a query and as a task of its own: other
+ * large tasks have their turn between them.
  * @param limitMs how long all ranges together may take
  * @throws the problem `query_timeout`, which names the range that was reached, if they take too long
  */
@@ -50,18 +51,21 @@ export const readDigests = async (
   scope: Scope,
   collection: RecordCollection,
   ranges: readonly IdRange[],
-  { limitMs, signal }: { limitMs: number; signal: AbortSignal },
+  { ticket, limitMs }: { ticket: Ticket; limitMs: number },
 ): Promise<RangeDigest[]> => {
   const begun = performance.now()
   const digests: RangeDigest[] = []
   for (const range of ranges) {
     if (performance.now() - begun > limitMs) throw tooLong(digests.length, ranges.length, 'ask for fewer ranges')
-    // The embedded store reads within this process, so other requests get their turn in between.
-    await setImmediate()
+    if (digests.length > 0) {
+      ticket.release()
+      await ticket.enter(LARGE)
+    }
     try {
       const read = async (isInParts: boolean): Promise<Sums | undefined> => {
         const query = digestOf(scope, collection, range, isInParts)
-        return sumsOf((await store.aggregate(query, { signal, isMajority: true })).first, isInParts)
+        const { documents } = await store.aggregate(query, { signal: ticket.signal, isMajority: true })
+        return sumsOf(documents[0], isInParts)
       }
       digests.push({ ...range, ...((await read(false)) ?? ((await read(true)) as Sums)) })
     } catch (error) {

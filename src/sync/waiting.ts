@@ -1,7 +1,10 @@
 // Requests that wait for a change. All that wait for one feed share a look-up a second, and a feed for which nobody
 // waits costs nothing. A request that waits holds its connection and nothing else.
 import { Counts } from '../limits/counts.js'
-import { Overloaded } from '../limits/overloaded.js'
+import { Overloaded, SMALL, type Ticket } from '../limits/scheduler.js'
+import type { Cursor } from './cursor.js'
+import type { FeedPage, Feeds } from './feed.js'
+import type { Feed } from './queries.js'
 
 /** How many feeds are looked up at once. With very many feeds, a round takes longer instead of the whole database. */
 const LOOK_UPS_AT_ONCE = 4
@@ -23,7 +26,7 @@ interface Waiter {
 /** The newest stamp at or after a time, or undefined if there is none. */
 type LookUp = (from: number) => Promise<number | undefined>
 
-interface Feed {
+interface Watched {
   readonly lookUp: LookUp
   readonly waiters: Set<Waiter>
 }
@@ -36,7 +39,7 @@ export interface WaitingLimits {
 }
 
 export class Waiting {
-  readonly #feeds = new Map<string, Feed>()
+  readonly #feeds = new Map<string, Watched>()
   readonly #byOrganisation = new Counts()
   readonly #byKey = new Counts()
   /** Whether the service closes. Then nobody waits any more. */
@@ -118,7 +121,7 @@ export class Waiting {
   }
 
   #remove(name: string, waiter: Waiter): void {
-    const { waiters } = this.#feeds.get(name) as Feed
+    const { waiters } = this.#feeds.get(name) as Watched
     waiters.delete(waiter)
     if (waiters.size === 0) this.#feeds.delete(name)
     this.#count(waiter.owner, -1)
@@ -143,8 +146,39 @@ export class Waiting {
   }
 }
 
+/**
+ * The page that follows a cursor. While it would be empty, the request leaves its place and waits for a change.
+ * @param waitMs how long it waits at the most, in milliseconds
+ */
+export const pageOrWait = async (
+  feeds: Feeds,
+  feed: Feed & { readonly scope: Owner },
+  cursor: Cursor | undefined,
+  perPage: number,
+  { ticket, waiting, waitMs }: { ticket: Ticket; waiting: Waiting; waitMs: number },
+): Promise<FeedPage> => {
+  const until = performance.now() + waitMs
+  const isSettledOnly = cursor?.isSettledOnly ?? false
+  const name = `${feed.scope.organisation} ${feed.collection}${isSettledOnly ? ' settled' : ''}`
+  const lookUp = (from: number) => feeds.newest(feed, from, isSettledOnly)
+  // What was committed after a later stamp had been shown comes when it has settled. No look-up finds it. While the majority
+  // lags behind, fresh rows settle later, so the page is read no more often than a look-up.
+  const untilSettled = Math.max(feeds.settings.settleMs + 1, waiting.limits.intervalMs)
+  for (;;) {
+    const page = await feeds.page(feed, cursor, perPage, ticket)
+    const left = until - performance.now()
+    if (page.items.length > 0 || left <= 0 || waiting.isClosed) return page
+    ticket.release()
+    const ms = page.next.fresh === null ? left : Math.min(left, untilSettled)
+    const wanted = { from: page.newFrom, ms, signal: ticket.signal }
+    const hasChanged = await waiting.wait(feed.scope, name, lookUp, wanted)
+    if (!hasChanged && ms === left) return page
+    await ticket.enter(SMALL)
+  }
+}
+
 /** Ends the waits of a feed for which there is a change. If the look-up fails, all of them fail. */
-const lookUp = async ({ lookUp, waiters }: Feed): Promise<void> => {
+const lookUp = async ({ lookUp, waiters }: Watched): Promise<void> => {
   const asked = [...waiters]
   try {
     const newest = await lookUp(Math.min(...asked.map(({ from }) => from)))

@@ -2,7 +2,7 @@
 // is wrong with them into a problem.
 import type { TObject } from '@sinclair/typebox'
 import type { FastifySchemaCompiler } from 'fastify'
-import { problem } from '../http/problems.js'
+import { problem } from '../problems/problems.js'
 import { textChecker } from './text.js'
 
 /** How many errors a response lists. Each may list all allowed values, so a short URL could cause a long response. */

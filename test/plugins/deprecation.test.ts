@@ -1,7 +1,7 @@
 // An operation that is marked as deprecated says so in its responses and in the OpenAPI document.
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
-import { problem } from '../../src/http/problems.js'
+import { problem } from '../../src/problems/problems.js'
 import { responses } from '../../src/routes/responses.js'
 import { testApp } from '../support/app.js'
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { loadDemo } from '../../src/demo.js'
-import { problems } from '../../src/http/problems.js'
+import { problems } from '../../src/problems/problems.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { testApp } from '../support/app.js'
 

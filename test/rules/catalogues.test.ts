@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Settings } from '../../src/config/config.js'
-import { problems } from '../../src/http/problems.js'
+import { problems } from '../../src/problems/problems.js'
 
 const textOf = (folder: string): string =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })

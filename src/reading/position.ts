@@ -1,6 +1,6 @@
 // Positions in a list: read from the bytes of a record, and carried in the payload of a token.
 import { isUtf8 } from 'node:buffer'
-import { Bson } from '../bson/reader.js'
+import { Bson, type BsonDocument } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
 import type { Position, SortValue } from '../pipelines/keyset.js'
 import type { Payload } from './token.js'
@@ -27,15 +27,19 @@ const MAX_TIME = 8.64e15
  * sort value is a very long string or of a type that no response shows.
  * @param sortBy the stored name of the sort field, which the record must have kept
  */
-export const positionOf = (record: Buffer, sortBy: string): Position | undefined => {
+export const positionOf = (record: BsonDocument, sortBy: string): Position | undefined => {
   const id = sortValueOf(record, '_id', MAX_ID_BYTES)
   const value = sortBy === '_id' ? null : sortValueOf(record, sortBy)
   return typeof id === 'string' && value !== undefined ? { value, id } : undefined
 }
 
 /** The value of a field, null if the record has none, or undefined if it cannot be part of a position. */
-export const sortValueOf = (record: Buffer, name: string, maxBytes = MAX_VALUE_BYTES): SortValue | undefined => {
-  const element = fieldOf(record, 0, name)
+export const sortValueOf = (
+  { bytes }: BsonDocument,
+  name: string,
+  maxBytes = MAX_VALUE_BYTES,
+): SortValue | undefined => {
+  const element = fieldOf(bytes, 0, name)
   if (element === undefined) return null
   const { type, at, next } = element
   switch (type) {
@@ -43,23 +47,23 @@ export const sortValueOf = (record: Buffer, name: string, maxBytes = MAX_VALUE_B
     case Bson.undefined:
       return null
     case Bson.string: {
-      const text = record.subarray(at + 4, next - 1)
+      const text = bytes.subarray(at + 4, next - 1)
       return text.length <= maxBytes && isUtf8(text) ? text.toString() : undefined
     }
     case Bson.int32:
-      return record.readInt32LE(at)
+      return bytes.readInt32LE(at)
     case Bson.int64: {
-      const integer = record.readBigInt64LE(at)
+      const integer = bytes.readBigInt64LE(at)
       return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer
     }
     case Bson.double: {
-      const number = record.readDoubleLE(at)
+      const number = bytes.readDoubleLE(at)
       return Number.isFinite(number) ? number : undefined
     }
     case Bson.boolean:
-      return record[at] === 1
+      return bytes[at] === 1
     case Bson.date: {
-      const time = Number(record.readBigInt64LE(at))
+      const time = Number(bytes.readBigInt64LE(at))
       return Math.abs(time) <= MAX_TIME ? new Date(time) : undefined
     }
     default:

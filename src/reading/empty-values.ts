@@ -1,6 +1,6 @@
 // Rows whose sort value is missing or null, which MongoDB takes as equal: they are in the order of their ids. Some compatible
 // servers put all rows of one kind before those of the other.
-import { Bson } from '../bson/reader.js'
+import { Bson, type BsonDocument } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
 import type { Direction, NoValue } from '../pipelines/keyset.js'
 
@@ -19,15 +19,15 @@ export interface RowsWithoutValue {
  * @param read the first rows of one kind, up to an id
  */
 export const inOrderOfIds = async (
-  rows: readonly Buffer[],
+  rows: readonly BsonDocument[],
   { field, direction, isWhole }: { field: string; direction: Direction; isWhole: boolean },
-  read: (kind: RowsWithoutValue) => Promise<readonly Buffer[]>,
-): Promise<Buffer[]> => {
+  read: (kind: RowsWithoutValue) => Promise<readonly BsonDocument[]>,
+): Promise<BsonDocument[]> => {
   const found = new Map(rows.map((row) => [sortKeyOfId(row), row]))
   const inOrder = () => [...found.keys()].sort((a, b) => (a < b ? -direction : direction))
   if (!isWhole) {
-    const isMissing = (row: Buffer) => fieldOf(row, 0, field) === undefined
-    const isLastMissing = isMissing(rows.at(-1) as Buffer)
+    const isMissing = ({ bytes }: BsonDocument) => fieldOf(bytes, 0, field) === undefined
+    const isLastMissing = isMissing(rows.at(-1) as BsonDocument)
     const areOfOneKind = rows.every((row) => isMissing(row) === isLastMissing)
     const lastKey = inOrder().at(-1) as string
     const others = await read({
@@ -37,7 +37,7 @@ export const inOrderOfIds = async (
     for (const row of others) found.set(sortKeyOfId(row), row)
   }
   return inOrder()
-    .map((key) => found.get(key) as Buffer)
+    .map((key) => found.get(key) as BsonDocument)
     .slice(0, rows.length)
 }
 
@@ -47,10 +47,10 @@ const [NUMBER, STRING, OTHER] = ['1', '2', '3']
  * A text that stands for the id of a row. For strings it sorts by their UTF-8 bytes, each of which is a character of it. Other
  * ids stand before or behind all strings, as in MongoDB.
  */
-export const sortKeyOfId = (row: Buffer): string => {
-  const id = fieldOf(row, 0, '_id')
+export const sortKeyOfId = ({ bytes }: BsonDocument): string => {
+  const id = fieldOf(bytes, 0, '_id')
   if (id === undefined) return OTHER
-  if (id.type === Bson.string) return STRING + row.toString('latin1', id.at + 4, id.next - 1)
+  if (id.type === Bson.string) return STRING + bytes.toString('latin1', id.at + 4, id.next - 1)
   const isNumber = id.type === Bson.double || id.type === Bson.int32 || id.type === Bson.int64
-  return (isNumber ? NUMBER : OTHER) + row.toString('latin1', id.at, id.next)
+  return (isNumber ? NUMBER : OTHER) + bytes.toString('latin1', id.at, id.next)
 }

@@ -2,7 +2,7 @@
 // garbled one is an error, and is bound to the request that made it. It holds a position and gives no rights, so it
 // needs no secret.
 import { hash } from 'node:crypto'
-import { type ProblemError, problem } from '../http/problems.js'
+import { type ProblemError, problem } from '../problems/problems.js'
 
 /** The `cursor` that begins a list or a feed. It is not a token. */
 export const FIRST_CURSOR = '*'

@@ -1,14 +1,11 @@
 // The queries of the change feed and of the digest. They are pure functions, without I/O.
 import { DELETED_AT, DELETED_FROM, type RecordCollection } from '../documents/collections.js'
-import { type NoValue, OTHER_ID_TYPES } from './keyset.js'
-import type { Resource } from './resource.js'
-import { type Condition, type Expression, Query, type Scope, type Stage } from './stages.js'
+import { type NoValue, OTHER_ID_TYPES } from '../pipelines/keyset.js'
+import { type Condition, type Expression, Query, type Scope, type Stage } from '../pipelines/stages.js'
+import type { Projection } from '../reading/projection.js'
 
 /** The field that orders the records of a feed. Tombstones are ordered by `deletedAt`. */
 export type Stamp = 'changedAt' | 'updatedAt'
-
-/** What a feed shows: the records of a collection, each as an item of its list. */
-export type FeedResource = Pick<Resource, 'collection' | 'itemShape'>
 
 export interface StampBounds {
   readonly $gte?: Date
@@ -29,32 +26,29 @@ export interface FeedRange {
   readonly otherIds?: true
 }
 
+/** Whose feed is read, and what it shows. */
+export interface Feed {
+  readonly scope: Scope
+  readonly collection: RecordCollection
+  readonly projection: Projection
+}
+
 /**
- * The first records of a range, in the shape of the list and with their stamps, and the first tombstones of the range. Each
- * of the two is in order. Tombstones always have a stamp.
- *
- * The conditions against arrays are a seventh of the time of a page. Without them, whole records come with their
- * `organisation`, so the caller can tell whether there is one with an array, which belongs to nobody or stands nowhere.
+ * The first records of a range with their stamps, and the first tombstones of the range. Each of the two is in order.
+ * Tombstones always have a stamp.
  */
 export const rowsIn = (
-  scope: Scope,
-  { collection, itemShape }: FeedResource,
+  { scope, collection, projection }: Feed,
   stamp: Stamp,
   range: FeedRange,
   limit: number,
-  isWithoutArrays = true,
 ): Query => {
-  const { stages, references, fields } = itemShape(scope, { embed: 'false' })
-  // The serializer writes only the fields of the schema. So without joins, the database need not select any fields, unless
-  // the caller may not see all. The stamp is always kept, because it says where the record stands.
-  const isSelected = stages.length + references.length > 0 || scope.without !== undefined
-  const shaping = isSelected ? [...stages, { $project: { ...fields, [stamp]: 1 as const } }] : []
   const first = (field: string): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
-  const changed = [...first(stamp), ...shaping]
-  const changes =
-    isWithoutArrays || shaping.length > 0
-      ? Query.in(scope, collection, exactly(stamp, range), changed, references)
-      : Query.withArrays(scope, collection, rangeConditions(stamp, range), changed)
+  const conditions = exactly(stamp, range)
+  // The writer leaves out all other fields, so the database need not.
+  const changes = projection.isStored
+    ? Query.in(scope, collection, conditions, first(stamp))
+    : projection.query(scope, conditions, first(stamp), { [stamp]: 1 })
   if (hasNoStamps(range)) return changes
   const deletions = Query.deletedFrom(scope, collection, exactly(DELETED_AT, range), [
     ...first(DELETED_AT),
@@ -68,7 +62,7 @@ export const rowsIn = (
 export const hasNoStamps = ({ stamp }: FeedRange): boolean => stamp === null || '$exists' in stamp || '$type' in stamp
 
 /** The newest record and the newest tombstone of a range, each with nothing but its id and its stamp. */
-export const newestIn = (scope: Scope, collection: RecordCollection, stamp: Stamp, range: FeedRange): Query => {
+export const newestIn = ({ scope, collection }: Feed, stamp: Stamp, range: FeedRange): Query => {
   const newest = (...fields: [string, ...string[]]): Stage[] => [
     { $sort: { [fields[0]]: -1, _id: -1 } },
     { $limit: 1 },

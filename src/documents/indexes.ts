@@ -1,0 +1,103 @@
+// The indexes of each collection: few, because other programs write to the database and pay for every one of them.
+// docs/decisions/0004-indexes.md has the reasons.
+import {
+  CHANGED_AT,
+  type Collection,
+  type CollectionName,
+  collections,
+  DELETED_AT,
+  DELETED_FROM,
+  isRecordCollection,
+} from './collections.js'
+
+/** The fields of an index, in order. All are ascending, because a database reads an index in both directions. */
+export type Index = readonly string[]
+
+/** Every index of records but those of tombstones begins with it. */
+const OWNER = 'organisation'
+
+/** The index of tombstones. It contains nothing else. */
+export const TOMBSTONE_INDEX: Index = [DELETED_FROM, DELETED_AT, '_id']
+
+/** The index by several fields, in the order of ids. */
+export const indexBy = (fields: Index): Index => [OWNER, ...fields.filter((field) => field !== '_id'), '_id']
+
+const LONGITUDE = 'location.coordinates.longitude'
+const LATITUDE = 'location.coordinates.lattitude'
+
+/** Those of all collections of records: the order of ids, which has all that the digest reads, the feed's, and that of times. */
+const ofRecords: readonly Index[] = [
+  [OWNER, '_id', 'updatedAt'],
+  ...['updatedAt', CHANGED_AT, 'createdAt'].map((field) => indexBy([field])),
+]
+
+/** The indexes of a collection, without those of tombstones. */
+export const indexesOf = (name: CollectionName): readonly Index[] => {
+  if (name === 'apiKeys') return [indexBy([])]
+  const { filters = [] }: Collection = collections[name]
+  if (!isRecordCollection(name)) return []
+  const box = name === 'entries' ? [indexBy([LONGITUDE, LATITUDE])] : []
+  return [...ofRecords, ...filters.map((field) => indexBy([field])), ...box]
+}
+
+/** What earlier releases had indexes for: each filter with each sort, and any two filters. */
+const earlier: { readonly [C in CollectionName]?: { readonly filters: Index; readonly sorts: Index } } = {
+  users: { filters: ['status'], sorts: ['createdAt', 'updatedAt'] },
+  agents: { filters: ['status'], sorts: ['createdAt', 'updatedAt'] },
+  forms: { filters: ['status', 'name'], sorts: ['createdAt', 'updatedAt', 'name'] },
+  projects: { filters: ['name'], sorts: ['createdAt', 'updatedAt'] },
+  dispatches: {
+    filters: ['dispatchType', 'status', 'form', 'project', 'recipients.agents', 'name'],
+    sorts: ['createdAt', 'name', 'dispatchType', 'updatedAt'],
+  },
+  entries: {
+    filters: ['status', 'form', 'agent', 'project', 'dispatch'],
+    sorts: ['createdAt', 'updatedAt', 'duration'],
+  },
+}
+
+/** The indexes of a collection that an earlier release declared, and this one does not. */
+export const earlierIndexesOf = (name: CollectionName): readonly Index[] => {
+  const { filters = [], sorts = [] } = earlier[name] ?? {}
+  const pairs = filters.flatMap((filter, n) => [...sorts, ...filters.slice(n + 1)].map((other) => [filter, other]))
+  const all = [...sorts.map((sort) => [sort]), ...pairs.filter(([one, other]) => one !== other)].map(indexBy)
+  return all.filter((index) => !hasIndex(indexesOf(name), index))
+}
+
+export const hasIndex = (indexes: readonly Index[], index: Index): boolean =>
+  indexes.some((each) => each.join() === index.join())
+
+/** What a list selects and how it is sorted, by stored fields. */
+export interface Selection {
+  /** The fields that must be equal to a value. */
+  readonly equal: readonly string[]
+  /** The fields that must be in a range. */
+  readonly ranges: readonly string[]
+  readonly sort: string
+}
+
+/** The field by which a list is sorted, once some fields have one value. */
+const orderIn = ({ equal, sort }: Selection): string => (equal.includes(sort) ? '_id' : sort)
+
+/** The index from which a list is read in its order; or if that is not possible, by which its records are found. */
+export const servingIndex = (selection: Selection): Index => {
+  const { equal, ranges } = selection
+  const order = orderIn(selection)
+  const others = ranges.filter((field) => field !== order && field !== '_id')
+  return indexBy([...equal, ...(others.length > 0 ? others : [order])])
+}
+
+/** Whether one of some indexes has a list in its order, and nothing else in between: then a page costs the same at any size. */
+export const isServed = (selection: Selection, indexes: readonly Index[]): boolean => {
+  const { equal, ranges } = selection
+  const order = orderIn(selection)
+  return (
+    ranges.every((field) => field === order) &&
+    indexes.some(([owner, ...fields]) => {
+      const found = fields.slice(0, equal.length)
+      const rest = fields.slice(equal.length)
+      const isInOrder = rest[0] === order && (order === '_id' || rest[1] === '_id')
+      return owner === OWNER && equal.every((field) => found.includes(field)) && isInOrder
+    })
+  )
+}

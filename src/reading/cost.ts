@@ -1,0 +1,71 @@
+// What a list costs: whether an index serves it, and what a caller is told if the database takes too long for it.
+import type { RecordCollection } from '../documents/collections.js'
+import { hasIndex, type Index, indexesOf, isServed, type Selection, servingIndex } from '../documents/indexes.js'
+import type { Resource } from '../pipelines/resource.js'
+import { type Condition, type Listing, orderOf } from '../pipelines/stages.js'
+import { problem, RETRY_LATER } from '../problems/problems.js'
+import { QueryTimeout } from '../store/store.js'
+
+/** A page of more records is large. One of 1,000 is as much work as twenty of the usual size. */
+const LARGE_PAGE = 50
+
+/** What is looked up in the database, as far as the service knows: the indexes of a collection. */
+export type IndexesOf = (collection: RecordCollection) => readonly Index[]
+
+/** Whether a request for a list is large: it shows many records, or no index serves it. */
+export const isLargeListing = <L extends Listing>(
+  resource: Resource<L>,
+  listing: L,
+  indexes: IndexesOf = indexesOf,
+): boolean => {
+  const selection = selectionOf(resource.conditions(listing), listing)
+  return listing.perPage > LARGE_PAGE || !(selection === undefined || isServed(selection, indexes(resource.collection)))
+}
+
+/** What conditions select, or undefined if they find a few records by their ids. */
+const selectionOf = (conditions: readonly Condition[], listing: Listing): Selection | undefined => {
+  const equal: string[] = []
+  const ranges: string[] = []
+  for (const [field, value] of conditions.flatMap(fieldsOf)) {
+    if (typeof value !== 'object' || value === null) equal.push(field)
+    else if (!('$in' in value)) ranges.push(field)
+    else if (field === '_id') return undefined
+  }
+  return { equal, ranges: [...new Set(ranges)], sort: orderOf(listing, false).field }
+}
+
+/** The fields of a condition, and of those of which one must hold. */
+const fieldsOf = (condition: Condition): [string, unknown][] =>
+  Object.entries(condition).flatMap(([field, value]) =>
+    field === '$or' ? (value as Condition[]).flatMap(fieldsOf) : [[field, value]],
+  )
+
+/**
+ * The problem of a list for which the database took too long: it names the parameters, and what would help. Any other error
+ * stays as it is.
+ */
+export const timeoutProblem = <L extends Listing>(resource: Resource<L>, listing: L, error: unknown): unknown => {
+  if (!(error instanceof QueryTimeout)) return error
+  const { sortBy, page, cursor, after } = listing
+  const isFar = page > 1 && cursor === undefined && after === undefined
+  const given = [
+    ...resource.filters.filter((name) => listing[name as keyof L] !== undefined),
+    ...(sortBy === 'id' ? [] : ['sortBy']),
+    ...(isFar ? ['page'] : []),
+  ]
+  const names = given.length === 0 ? '' : ` for ${given.join(', ')}`
+  const advice = isFar ? 'read on with cursor instead of page' : adviceFor(resource, listing)
+  return problem('query_timeout', `The database took too long${names}: ${advice}`, { headers: RETRY_LATER })
+}
+
+const adviceFor = <L extends Listing>({ collection, conditions }: Resource<L>, listing: L): string => {
+  const selection = selectionOf(conditions(listing), listing)
+  const indexes = indexesOf(collection)
+  if (selection === undefined || isServed(selection, indexes)) return 'try again later'
+  const index = servingIndex(selection)
+  const fields = index.slice(1, -1)
+  if (!hasIndex(indexes, index)) {
+    return `the index '${collection}: ${fields.join(', ')}' would serve it, which the operator adds with db:indexes --add`
+  }
+  return fields.length === 1 ? `with sortBy=${fields}, an index serves it` : 'a narrower filter may help'
+}

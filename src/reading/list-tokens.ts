@@ -1,0 +1,34 @@
+// The tokens of a list: a cursor, by which a walk goes on, and the position of a page, to which its neighbours link.
+import type { Listing, Scope } from '../pipelines/stages.js'
+import { fromPayload, type Start, toPayload } from './position.js'
+import { decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from './token.js'
+
+export interface ListTokens {
+  /** Where the request begins, by its token. */
+  readonly start: Start | undefined
+  /** A token for the same list. */
+  encode(parameter: 'cursor' | 'after', start: Start): string
+}
+
+/**
+ * The tokens of a list. Each is bound to the organisation, the operation, all filters and the order, and what the key sees.
+ * @throws the problem `invalid_cursor` if the request has a token that is not of this list
+ */
+export const tokensOf = ({ organisation, without = [] }: Scope, operationId: string, listing: Listing): ListTokens => {
+  const { page, perPage, total, fields, expand, embed, answers, unreadable, cursor, after, ...list } = listing
+  const binding = (parameter: string) => [organisation, operationId, parameter, Object.entries(list).sort(), ...without]
+  const decode = (parameter: string, token: string): Start => {
+    const start = fromPayload(decodeToken(parameter, binding(parameter), token))
+    if (start === undefined) throw invalidCursor(parameter)
+    return start
+  }
+  return {
+    start:
+      after !== undefined
+        ? decode('after', after)
+        : cursor !== undefined && cursor !== FIRST_CURSOR
+          ? decode('cursor', cursor)
+          : undefined,
+    encode: (parameter, start) => encodeToken(binding(parameter), toPayload(start)),
+  }
+}

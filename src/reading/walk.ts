@@ -1,0 +1,209 @@
+// Reads on in a sorted list, for lists, map features, exports and feeds: the rows that follow a position, as many as fit, and
+// the position after them.
+import { type BsonDocument, type BsonList, ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
+import { type Direction, OTHER_ID_TYPES, rangesAfter } from '../pipelines/keyset.js'
+import { type Condition, type Listing, orderOf, type Slice } from '../pipelines/stages.js'
+import { idOf } from '../serializer/skipped.js'
+import { inOrderOfIds } from './empty-values.js'
+import { MAX_ID_BYTES, positionOf, type Start, sortValueOf } from './position.js'
+
+/** The most bytes of BSON that a page of a walk has, unless it is a single record. As JSON, it is within the limit of a response. */
+const MAX_PAGE_BYTES = 16 * 1024 * 1024
+/** Of rows that are too large to be read at once, this part is tried. */
+const SMALLER = 1 / 4
+/** How much of a longer id its error shows. */
+const SHOWN_LENGTH = 100
+
+/** Reads some rows of a list. */
+export type ReadSlice = (slice: Slice) => Promise<BsonList>
+
+/** The page before or after a page. It begins at a position, or if there is none, it is found by its number. */
+export interface Neighbour {
+  readonly start: Start | undefined
+}
+
+export interface Page {
+  readonly rows: readonly BsonDocument[]
+  readonly next: Neighbour | undefined
+  readonly previous: Neighbour | undefined
+}
+
+/**
+ * Reads the page of a listing: with `cursor` the next of a walk, else a page by its number or beside another one.
+ * @param start where it begins
+ */
+export const readPage = async (listing: Listing, start: Start | undefined, read: ReadSlice): Promise<Page> => {
+  const { page, perPage, cursor } = listing
+  if (cursor !== undefined) {
+    const { rows, next } = await readOn(listing, start, read)
+    return { rows, next: next && { start: next }, previous: undefined }
+  }
+  const isBackward = start?.isBackward ?? false
+  const { field, direction } = orderOf(listing, isBackward)
+  const ranges = start === undefined ? [undefined] : rangesAfter(field, direction, start.position, start.isInclusive)
+  const skip = start === undefined ? (page - 1) * perPage : 0
+  // One row more than the page shows tells whether the list goes on.
+  const found = await rowsOf(listing, ranges, { isBackward, skip, limit: perPage + 1 }, read)
+  const hasMore = found.length > perPage
+  const rows = isBackward ? found.slice(0, perPage).reverse() : found.slice(0, perPage)
+  const neighbour = (isBackward: boolean): Neighbour => {
+    const row = isBackward ? rows[0] : rows.at(-1)
+    // The way back from an empty page begins with what is exactly at the position.
+    if (row === undefined) return { start: start && { position: start.position, isBackward, isInclusive: true } }
+    const behind = isBackward || start?.isBackward ? undefined : found[perPage]
+    return { start: startBehind(row, behind, field, isBackward) }
+  }
+  // The page that led here is on the side where this page's position is, so there is always a link back to it.
+  return {
+    rows,
+    next: isBackward || hasMore ? neighbour(false) : undefined,
+    previous: (isBackward ? hasMore : start !== undefined || page > 1) ? neighbour(true) : undefined,
+  }
+}
+
+/**
+ * Reads the next page of a walk. It may be shorter than `perPage`, so that it fits, or where no walk could go on after more.
+ * @returns the rows, and where the walk goes on; undefined at its end
+ * @throws UnwritableDocument if it cannot go on after any of the records
+ */
+export const readOn = async (
+  listing: Listing,
+  start: Start | undefined,
+  read: ReadSlice,
+): Promise<{ rows: readonly BsonDocument[]; next: Start | undefined }> => {
+  const { field, direction } = orderOf(listing, false)
+  const ranges: (Condition | undefined)[] =
+    start !== undefined
+      ? rangesAfter(field, direction, start.position, start.isInclusive)
+      : [field === '_id' ? { _id: { $gte: '' } } : undefined]
+  // A condition on the id finds texts alone. A walk must not end as if the others did not exist.
+  if (field === '_id') ranges.push({ _id: { $type: OTHER_ID_TYPES } })
+  const found = await readRanges(ranges, listing.perPage + 1, 2, (range, limit) =>
+    rowsOf(listing, [range], { isBackward: false, skip: 0, limit }, read),
+  )
+  return cut(found, field, (rows, following) => {
+    if (following === undefined) return { next: undefined }
+    const next = startBehind(rows.at(-1) as BsonDocument, following, field, false)
+    return next && { next }
+  })
+}
+
+/** The start behind a row; before the one that follows if the row itself has no position; or undefined. */
+const startBehind = (
+  row: BsonDocument,
+  following: BsonDocument | undefined,
+  field: string,
+  isBackward: boolean,
+): Start | undefined => {
+  const position = positionOf(row, field)
+  if (position !== undefined) return { position, isBackward, isInclusive: false }
+  const next = following && positionOf(following, field)
+  return next && { position: next, isBackward, isInclusive: true }
+}
+
+/** Rows, and how many were looked for at the most. */
+export interface Found<T> {
+  readonly rows: readonly T[]
+  readonly limit: number
+}
+
+/**
+ * The first rows of ranges that follow each other, up to a limit. If they are too large to be read at once, the limit gets
+ * smaller.
+ * @param least the least limit
+ */
+export const readRanges = async <R, T>(
+  ranges: readonly R[],
+  limit: number,
+  least: number,
+  read: (range: R, limit: number) => Promise<readonly T[]>,
+): Promise<Found<T>> => {
+  const rows: T[] = []
+  try {
+    for (const range of ranges) {
+      for (const row of await read(range, limit - rows.length)) rows.push(row)
+      if (rows.length === limit) break
+    }
+    return { rows, limit }
+  } catch (error) {
+    if (!(error instanceof ResponseTooLarge) || limit <= least) throw error
+    return readRanges(ranges, Math.max(least, Math.floor(limit * SMALLER)), least, read)
+  }
+}
+
+/**
+ * The rows of a page that was read with one row more: as many as fit, and after which one can go on.
+ * @param field by which the rows are sorted, for the error
+ * @param goOn tells how to go on between rows and the one that follows; undefined if one cannot
+ */
+export const cut = <T extends BsonDocument, N extends object>(
+  { rows, limit }: Found<T>,
+  field: string,
+  goOn: (rows: readonly T[], following: T | undefined) => N | undefined,
+): { rows: readonly T[] } & N => {
+  for (let count = fitting(rows, limit - 1); ; count--) {
+    const shown = rows.slice(0, count)
+    const next = goOn(shown, rows[count])
+    if (next !== undefined) return { rows: shown, ...next }
+    if (count === 1) throw unplaced(rows[0] as T, field)
+  }
+}
+
+/** How many rows fit into a page: at least one, if there is one. */
+const fitting = (rows: readonly BsonDocument[], most: number): number => {
+  let [count, size] = [0, 0]
+  for (const row of rows.slice(0, most)) {
+    size += row.size
+    if (count > 0 && size > MAX_PAGE_BYTES) break
+    count += 1
+  }
+  return count
+}
+
+/** The error for a record after which no walk can go on. */
+const unplaced = (row: BsonDocument, field: string): UnwritableDocument => {
+  const id = idOf(row.bytes).slice(0, SHOWN_LENGTH)
+  return positionOf(row, '_id') === undefined
+    ? new UnwritableDocument(
+        row.collection,
+        id,
+        '_id',
+        `is not a string of valid UTF-8 with at most ${MAX_ID_BYTES} bytes, so nothing can be read on after it`,
+      )
+    : new UnwritableDocument(row.collection, id, field, 'has a value after which nothing can be read on')
+}
+
+/** The first rows of ranges of a list. Those without a sort value are put in the order of their ids. */
+const rowsOf = async (
+  listing: Listing,
+  ranges: readonly (Condition | undefined)[],
+  slice: Omit<Slice, 'range'>,
+  read: ReadSlice,
+): Promise<readonly BsonDocument[]> => {
+  const order = orderOf(listing, slice.isBackward)
+  const { rows } = await readRanges(ranges, slice.limit, slice.limit, (range, limit) =>
+    readInOrder(order, { ...slice, range, limit }, read),
+  )
+  return rows
+}
+
+const readInOrder = async (
+  { field, direction }: { field: string; direction: Direction },
+  slice: Slice,
+  read: ReadSlice,
+): Promise<readonly BsonDocument[]> => {
+  const { documents: rows } = await read(slice)
+  const isEmpty = (row: BsonDocument | undefined) => row !== undefined && sortValueOf(row, field) === null
+  // Such rows are at one end of a list. Behind rows that were skipped, the order is that of the server.
+  if (field === '_id' || slice.skip > 0 || !(isEmpty(rows[0]) || isEmpty(rows.at(-1)))) return rows
+
+  const valued = rows.filter((row) => !isEmpty(row))
+  const isWhole = rows.length < slice.limit
+  const empty = rows.filter(isEmpty)
+  const inOrder = await inOrderOfIds(empty, { field, direction, isWhole }, async ({ value, lastId }) => {
+    const last = lastId !== undefined && { [direction === 1 ? '$lte' : '$gte']: lastId }
+    const range = { [field]: value, _id: { ...(slice.range?._id as object | undefined), ...last } }
+    return (await read({ ...slice, range, limit: empty.length })).documents
+  })
+  return direction === 1 ? [...inOrder, ...valued] : [...valued, ...inOrder]
+}

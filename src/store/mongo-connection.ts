@@ -1,0 +1,169 @@
+// The connection to MongoDB, through the official driver. It connects at its first use, and reconnects after it was lost.
+import { accessSync } from 'node:fs'
+import {
+  type Collection,
+  type Db,
+  type Document,
+  MongoClient,
+  type MongoClientOptions,
+  type ReadConcern,
+  type ReadPreferenceMode,
+  type RunCommandOptions,
+} from 'mongodb'
+import type { CollectionName } from '../documents/collections.js'
+import { Connections } from './connections.js'
+import { isWorthAgain, storeError } from './mongo-errors.js'
+import { Running, whenStuck } from './stuck.js'
+
+/** How to connect to MongoDB. Options in the URI override the settings below. */
+export interface MongoSettings {
+  uri: string
+  /** The maximum time of a query on the server, in milliseconds. It may wait as long for a free connection. */
+  queryTimeoutMs: number
+  /** The maximum number of connections to each server. */
+  poolSize: number
+  /** How long an operation waits for a server that cannot be reached, in milliseconds. */
+  timeoutMs: number
+  readPreference: ReadPreferenceMode
+  /** How long the database keeps tombstones. */
+  tombstoneDays: number
+  /** How long after its stamp a write may be committed, in milliseconds. */
+  settleMs: number
+}
+
+/**
+ * The driver's interval between heartbeats, and its time limit for a heartbeat and for a new connection, in
+ * milliseconds. After both together the driver aborts all operations on a server that no longer responds. One that waits
+ * for a new connection may wait for two in a row.
+ */
+const HEARTBEAT_MS = 1500
+const CONNECT_MS = 1800
+/** How often a read is tried again, and how long after it began, in milliseconds. */
+const RETRIES = 2
+const RETRY_MS = 1000
+
+export class MongoConnection {
+  #client: MongoClient
+  #db: Db
+  #connected: Promise<unknown> | undefined
+  /** A read may wait for a server, for a connection of the pool, for a new connection, and for the reply. */
+  readonly #longestReadMs: number
+  readonly #running = new Running()
+  #onClient = (_client: MongoClient): void => {}
+
+  constructor(readonly settings: MongoSettings) {
+    this.#client = new MongoClient(settings.uri, clientOptions(settings))
+    this.#db = this.#client.db()
+    // The driver would find these errors only when it connects: a missing file, and contradictory sizes of the pool.
+    const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, minPoolSize, maxPoolSize } = this.#client.options
+    for (const file of [tlsCAFile, tlsCRLFile, tlsCertificateKeyFile]) if (file !== undefined) accessSync(file)
+    if (minPoolSize > maxPoolSize) {
+      throw new Error(`minPoolSize ${minPoolSize} is larger than maxPoolSize ${maxPoolSize}`)
+    }
+    const { serverSelectionTimeoutMS, waitQueueTimeoutMS, connectTimeoutMS } = this.#client.options
+    this.#longestReadMs = serverSelectionTimeoutMS + waitQueueTimeoutMS + connectTimeoutMS + settings.queryTimeoutMs
+    this.#watch()
+  }
+
+  get databaseName(): string {
+    return this.#db.databaseName
+  }
+
+  get readConcern(): ReadConcern | undefined {
+    return this.#db.readConcern
+  }
+
+  /** How many connections there may be to each server. The driver takes 0 for no limit. */
+  get maxPoolSize(): number {
+    return this.#client.options.maxPoolSize
+  }
+
+  /**
+   * Takes a new client for all further operations if this one is stuck. Nothing waits for the old one to close, because that
+   * may hang as well.
+   */
+  #watch(): void {
+    whenStuck(this.#client, this.#running, () => {
+      this.#client.close().catch(() => {})
+      this.#client = new MongoClient(this.settings.uri, clientOptions(this.settings))
+      this.#db = this.#client.db()
+      this.#connected = undefined
+      this.#onClient(this.#client)
+      this.#watch()
+    })
+  }
+
+  /** Connects the client. If its first try fails, the client stays closed until this is called again. */
+  #connect(): Promise<unknown> {
+    this.#connected ??= this.#client.connect().catch((error) => {
+      this.#connected = undefined
+      throw error
+    })
+    return this.#connected
+  }
+
+  /** Runs an operation. Its errors are those of the Store interface. */
+  async run<T>(operation: () => Promise<T>): Promise<T> {
+    try {
+      await this.#connect()
+      return await operation()
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+
+  /** The same for a read, which ends after a time also if the driver would wait for ever. */
+  runRead<T>(operation: () => Promise<T>): Promise<T> {
+    return this.#running.wait(this.#longestReadMs, this.run(operation))
+  }
+
+  /**
+   * Runs a read, and again if the connection was lost: the driver does not retry commands. The second try may find that the
+   * pool is being cleared, hence a third. A read that has waited for long is not tried again: its server is gone, while a
+   * connection that was closed meanwhile fails at once.
+   */
+  runAgain<T>(operation: () => Promise<T>, triesLeft = RETRIES, until = performance.now() + RETRY_MS): Promise<T> {
+    return this.runRead(operation).catch((error) => {
+      if (triesLeft === 0 || !isWorthAgain(error) || performance.now() > until) throw error
+      return this.runAgain(operation, triesLeft - 1, until)
+    })
+  }
+
+  /** Sends a command. The driver does not add the read preference of the URI to a command, so this function does. */
+  send(command: object, options: RunCommandOptions = {}): Promise<Document> {
+    return this.#db.command(command, { readPreference: this.#db.readPreference, ...options })
+  }
+
+  collection(name: CollectionName): Collection<{ _id: string }> {
+    return this.#db.collection<{ _id: string }>(name)
+  }
+
+  watchConnections(): Connections {
+    const connections = new Connections(this.maxPoolSize)
+    this.#onClient = (client) => connections.watch(client)
+    this.#onClient(this.#client)
+    return connections
+  }
+
+  close(): Promise<void> {
+    return this.#client.close()
+  }
+}
+
+/** The driver's options from the settings, without those that the URI overrides. */
+const clientOptions = (settings: MongoSettings): MongoClientOptions => {
+  const { uri, queryTimeoutMs, poolSize, timeoutMs, readPreference } = settings
+  const options: MongoClientOptions = {
+    appName: 'field-data-api',
+    maxPoolSize: poolSize,
+    serverSelectionTimeoutMS: timeoutMs,
+    connectTimeoutMS: CONNECT_MS,
+    waitQueueTimeoutMS: Math.max(timeoutMs, queryTimeoutMs),
+    heartbeatFrequencyMS: HEARTBEAT_MS,
+    // Otherwise, a read whose new connection failed would wait for a server once more, after it had waited for long.
+    maxAdaptiveRetries: 0,
+    readPreference,
+  }
+  const named = new Set([...new URLSearchParams(uri.replace(/^[^?]*/, '')).keys()].map((name) => name.toLowerCase()))
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !named.has(name.toLowerCase())))
+}

@@ -1,0 +1,82 @@
+// What the errors of the driver mean for the service.
+import { MongoBulkWriteError, MongoNetworkError, MongoServerError, MongoSystemError } from 'mongodb'
+import { QueryTimeout, StoreUnavailable } from './store.js'
+
+const DUPLICATE_KEY = 11_000
+const AUTHENTICATION_FAILED = 18
+/** The query took too long, or it needed more memory for a sort than it may take. Both times an index would help. */
+const TOO_MUCH_WORK = new Set([
+  50, // MaxTimeMSExpired
+  292, // QueryExceededMemoryLimitNoDiskUseAllowed
+])
+/** Error codes of a server that cannot serve data at the moment, for example because the primary changes. */
+const OUTAGES = new Set([
+  AUTHENTICATION_FAILED,
+  6, // HostUnreachable
+  7, // HostNotFound
+  89, // NetworkTimeout
+  91, // ShutdownInProgress
+  133, // FailedToSatisfyReadPreference
+  134, // ReadConcernMajorityNotAvailableYet
+  189, // PrimarySteppedDown
+  262, // ExceededTimeLimit
+  9001, // SocketException
+  10_107, // NotWritablePrimary
+  11_600, // InterruptedAtShutdown
+  11_602, // InterruptedDueToReplStateChange
+  13_435, // NotPrimaryNoSecondaryOk
+  13_436, // NotPrimaryOrSecondary
+])
+/**
+ * What FerretDB says, under the code of any internal error, when its PostgreSQL does not run, starts or stops, or has closed the
+ * connection.
+ */
+const INTERNAL_ERROR = 1
+const WITHOUT_POSTGRESQL =
+  /failed to connect to|the database system is|terminating connection|too many clients|unexpected EOF|conn closed|connection reset/
+/** Errors of the driver when its pool is exhausted, or when the server, the pool or the client was closed meanwhile. */
+const POOL_ERRORS = new Set([
+  'MongoWaitQueueTimeoutError',
+  'MongoPoolClosedError',
+  'MongoServerClosedError',
+  'MongoTopologyClosedError',
+  'MongoNotConnectedError',
+  'MongoClientClosedError',
+])
+
+/** An error of the driver as the Store interface has it, or as it is. */
+export const storeError = (thrown: unknown): unknown => {
+  // The driver wraps the error that ended a bulk insert.
+  const error = thrown instanceof MongoBulkWriteError && isOutage(thrown.errorResponse) ? thrown.errorResponse : thrown
+  if (error instanceof MongoServerError && TOO_MUCH_WORK.has(Number(error.code))) return new QueryTimeout(error)
+  return isOutage(error) ? new StoreUnavailable(error) : error
+}
+
+/** Whether an insert failed only because some documents exist already. */
+export const isAllTaken = (error: unknown): boolean =>
+  error instanceof MongoBulkWriteError &&
+  error.code === DUPLICATE_KEY &&
+  [error.writeErrors].flat().every(({ code }) => code === DUPLICATE_KEY) &&
+  error.result.getWriteConcernError() === undefined
+
+/** Whether a second try may succeed. If no server was found in time or the login failed, it would only take longer. */
+export const isWorthAgain = (error: unknown): boolean => {
+  if (!(error instanceof StoreUnavailable)) return false
+  const { cause } = error
+  if (cause instanceof MongoServerError) return cause.code !== AUTHENTICATION_FAILED
+  return cause instanceof MongoNetworkError || isSystemError(cause)
+}
+
+const isOutage = (error: unknown): boolean =>
+  error instanceof MongoNetworkError ||
+  error instanceof MongoSystemError ||
+  POOL_ERRORS.has((error as Error).name) ||
+  (error instanceof MongoServerError && OUTAGES.has(Number(error.code))) ||
+  (error instanceof MongoServerError && error.code === INTERNAL_ERROR && WITHOUT_POSTGRESQL.test(error.message)) ||
+  isSystemError(error)
+
+/** An error of Node that the driver passes on: DNS for a mongodb+srv URI, or a write to a lost connection. */
+const isSystemError = (error: unknown): boolean => {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  return syscall?.startsWith('query') === true || code === 'EPIPE' || code === 'ECONNRESET'
+}

@@ -1,0 +1,153 @@
+// Reads from MongoDB. The driver gives documents as the bytes that the server sent.
+import { type AggregateOptions, type Document, ReadConcern } from 'mongodb'
+import { BsonList, MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
+import type { CollectionName, Documents } from '../documents/collections.js'
+import type { Condition, Query } from '../pipelines/stages.js'
+import type { MongoConnection } from './mongo-connection.js'
+import { type Reading, type Store, storedOf } from './store.js'
+
+const STREAM_BATCH = 1000
+/** How long a reply to a query tells that the database responds, in milliseconds. */
+const RESPONDED_MS = 1000
+/**
+ * With these options the driver returns documents as bytes. The second one, which it sets only for `find`, keeps the rest
+ * of a reply as objects, because otherwise the driver fails when it compares the `topologyVersion` of errors.
+ */
+const RAW = { raw: true, documentsReturnedIn: 'firstBatch' }
+/** Larger than any page. Without it, the server sends 101 documents, and the others need a second request. */
+const WHOLE_PAGE = 0x7fffffff
+
+type Matching = Pick<Query, 'collection' | 'match'>
+
+/** Where a query is read, if not where the URI says. */
+interface ReadFrom {
+  readonly readPreference?: 'primary'
+  readonly readConcern?: ReadConcern
+}
+const MAJORITY: ReadFrom = { readPreference: 'primary', readConcern: new ReadConcern('majority') }
+
+/** The stages of a query after its `$match`, and those of its union. */
+const stagesOf = ({ stages, union }: Query): readonly Document[] =>
+  union === undefined
+    ? stages
+    : [...stages, { $unionWith: { coll: union.collection, pipeline: [{ $match: union.match }, ...stagesOf(union)] } }]
+
+type ReadOperations =
+  | 'aggregate'
+  | 'count'
+  | 'dangerouslyFind'
+  | 'dangerouslyFindAll'
+  | 'dangerouslyReadAll'
+  | 'now'
+  | 'ping'
+
+/** The documents of queries as bytes, batch by batch. */
+export type Stream = (query: Matching, stages: readonly Document[]) => AsyncGenerator<readonly Buffer[]>
+
+/** The operations of a store that read, and a stream of what a query matches. */
+export const mongoReader = (connection: MongoConnection): Pick<Store, ReadOperations> & { stream: Stream } => {
+  const limit = { maxTimeMS: connection.settings.queryTimeoutMs }
+  /** When the last reply to a query came. */
+  let responded = Number.NEGATIVE_INFINITY
+
+  /** The command for a query. A cursor of the driver would take longer than all else that it does for a page. */
+  const commandOf = ({ collection, match }: Matching, stages: readonly Document[], from: ReadFrom = {}) => {
+    const { readConcern = connection.readConcern } = from
+    return {
+      aggregate: collection,
+      pipeline: [{ $match: match }, ...stages],
+      cursor: { batchSize: WHOLE_PAGE },
+      ...limit,
+      ...(readConcern && { readConcern }),
+    }
+  }
+
+  /** The first document of a query, as an object. */
+  const firstOf = async (query: Matching, stages: readonly Document[] = []): Promise<Document | undefined> => {
+    const reply = await connection.runAgain(() => connection.send(commandOf(query, stages)))
+    return reply.cursor.firstBatch[0]
+  }
+
+  /**
+   * The documents of a query, as parts of what the server sent, and whether these are all: they may not fit into one reply.
+   * A cursor of the driver would create an object and a copy for each document.
+   */
+  const firstBatch = async (query: Query, from: ReadFrom): Promise<{ list: BsonList; isWhole: boolean }> => {
+    const { readConcern, ...server } = from
+    const options = { fieldsAsRaw: { firstBatch: true }, promoteLongs: false, ...server }
+    const { cursor } = await connection.send(commandOf(query, stagesOf(query), from), options)
+    const isWhole = cursor.id.isZero()
+    // The command may reach another server than the one with the cursor. Then the cursor ends by its own timeout.
+    if (!isWhole) await connection.send({ killCursors: query.collection, cursors: [cursor.id] }, server)
+    return { list: new BsonList(query.collection, cursor.firstBatch), isWhole }
+  }
+
+  async function* batches({ collection, match }: Matching, stages: readonly Document[], options?: AggregateOptions) {
+    const pipeline = [{ $match: match }, ...stages]
+    const more = { ...RAW, batchSize: STREAM_BATCH, ...options }
+    const cursor = connection.collection(collection).aggregate(pipeline, more)
+    try {
+      while (await connection.runRead(() => cursor.hasNext())) {
+        // These are Buffers because of RAW, which the driver's types do not reflect.
+        yield cursor.readBufferedDocuments() as unknown as Buffer[]
+      }
+    } finally {
+      await cursor.close()
+    }
+  }
+
+  /** There is no time limit, because it counts for a cursor as a whole. */
+  const stream: Stream = (query, stages) => batches(query, stages)
+
+  return {
+    stream,
+    // No signal goes to the driver: it would close the connection, and not every database then stops the query, which would
+    // go on without anybody counting it.
+    async aggregate(query, { signal, isMajority, charge }: Reading = {}) {
+      const from = isMajority ? MAJORITY : {}
+      signal?.throwIfAborted()
+      const { list, isWhole } = await connection.runAgain(() => firstBatch(query, from))
+      // A ping would ask the same server.
+      if (!isMajority) responded = performance.now()
+      await charge?.(list.size)
+      if (isWhole) return list
+      // The driver retries a cursor once by itself.
+      const all: Buffer[] = []
+      let size = 0
+      for await (const documents of batches(query, stagesOf(query), { ...limit, ...from })) {
+        const more = documents.reduce((sum, { length }) => sum + length, 0)
+        size += more
+        if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
+        all.push(...documents)
+        await charge?.(more)
+        signal?.throwIfAborted()
+      }
+      return new BsonList(query.collection, all)
+    },
+    async count({ collection, counted }) {
+      return (await firstOf({ collection, match: counted }, [{ $count: 'total' }]))?.total ?? 0
+    },
+    async dangerouslyFind<C extends CollectionName>(collection: C, id: string) {
+      return (await firstOf({ collection, match: { _id: id } })) as Documents[C] | undefined
+    },
+    async dangerouslyFindAll<C extends CollectionName>(collection: C, condition: Condition, most = 0) {
+      const options = { ...limit, limit: most, readPreference: 'primary' } as const
+      const found = connection.runRead(() => connection.collection(collection).find(condition, options).toArray())
+      return (await found) as unknown[] as Documents[C][]
+    },
+    async *dangerouslyReadAll(collection) {
+      for await (const documents of stream({ collection, match: {} }, [])) yield documents.map(storedOf)
+    },
+    async now() {
+      const hello = () => connection.send({ hello: 1 }, { readPreference: 'primary' })
+      const { localTime, lastWrite } = await connection.runRead(hello)
+      const now = localTime.getTime()
+      return { now, majority: lastWrite?.majorityWriteDate.getTime() ?? now }
+    },
+    async ping() {
+      // A busy database needs no further work, and takes its time for it.
+      if (performance.now() - responded < RESPONDED_MS) return
+      await connection.runRead(() => connection.send({ ping: 1 }))
+    },
+  }
+}

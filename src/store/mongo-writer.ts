@@ -1,0 +1,140 @@
+// Writes to MongoDB. Records get change stamps, by the clock of the database, and deleted ones leave tombstones.
+import { BSON, type Document } from 'mongodb'
+import {
+  CHANGED_AT,
+  DELETED_AT,
+  type Documents,
+  isRecordCollection,
+  type RecordCollection,
+  UNSTAMPED,
+} from '../documents/collections.js'
+import type { Condition } from '../pipelines/stages.js'
+import type { MongoConnection } from './mongo-connection.js'
+import { isAllTaken } from './mongo-errors.js'
+import type { Stream } from './mongo-reader.js'
+import type { Store } from './store.js'
+
+/** A write may always take as long, in milliseconds: a database far away needs some time even for a single record. */
+const LEAST_WRITE_MS = 1000
+
+type WriteOperations = 'insert' | 'upsert' | 'stamp' | 'remove' | 'dangerouslyErase' | 'update'
+type Owned = Pick<Documents[RecordCollection], '_id' | 'organisation'>
+
+/** The operations of a store that write. */
+export const mongoWriter = (connection: MongoConnection, stream: Stream): Pick<Store, WriteOperations> => {
+  const longestWriteMs = Math.max(connection.settings.settleMs / 2, LEAST_WRITE_MS)
+
+  /** Sets the stamps of some documents again, in smaller parts for as long as that takes too long. */
+  const stampAgain = async (ids: readonly string[], set: (ids: readonly string[]) => Promise<unknown>) => {
+    const began = performance.now()
+    await set(ids)
+    if (performance.now() - began <= longestWriteMs) return
+    const half = Math.ceil(ids.length / 2)
+    for (const part of [ids.slice(0, half), ids.slice(half)]) if (part.length > 0) await stampAgain(part, set)
+  }
+
+  /**
+   * Runs a write that stamps documents. A statement gets its stamp when it begins, and if it is committed late, a reader of
+   * the feed may have passed it. So the stamps of a write that took long are set again, also when it failed: some of it may
+   * have been done.
+   * @param documents finds what the write may have stamped
+   */
+  const inTime = async <T>(
+    name: RecordCollection,
+    ids: readonly string[],
+    documents: Condition,
+    stamp: typeof CHANGED_AT | typeof DELETED_AT,
+    write: () => Promise<T>,
+  ): Promise<T> => {
+    const began = performance.now()
+    const [outcome] = await Promise.allSettled([connection.run(write)])
+    if (performance.now() - began > longestWriteMs) {
+      await stampAgain(ids, (some) =>
+        connection.run(() =>
+          connection
+            .collection(name)
+            .updateMany({ ...documents, _id: { $in: [...some] } }, [{ $set: { [stamp]: '$$NOW' } }]),
+        ),
+      )
+    }
+    if (outcome.status === 'rejected') throw outcome.reason
+    return outcome.value
+  }
+
+  /**
+   * Writes records with a change stamp. A record replaces the tombstone of its organisation that has its id, and with
+   * `replace` also the record that has its id. Otherwise it is inserted, so an id that is taken is a duplicate key.
+   *
+   * The update does not use $replaceWith, because after it the MongoDB-compatible server of the tests takes every index
+   * for a multikey index, and then sorts pages instead of reading them in the order of an index.
+   */
+  const write = (name: RecordCollection, documents: readonly Owned[], ordered: boolean, replace = false) => {
+    const updates = documents.map((document) => {
+      const { _id, organisation } = document
+      const tombstone = { deletedFrom: organisation, organisation: { $exists: false } }
+      return {
+        updateOne: {
+          filter: replace ? { _id, $or: [{ organisation }, tombstone] } : { _id, ...tombstone },
+          update: [{ $project: { _id: 1 } }, { $set: { ...literals(document), [CHANGED_AT]: '$$NOW' } }],
+          upsert: true,
+        },
+      }
+    })
+    const ids = documents.map(({ _id }) => _id)
+    const organisations = [...new Set(documents.map(({ organisation }) => organisation))]
+    const written = { organisation: { $in: organisations } }
+    return inTime(name, ids, written, CHANGED_AT, () => connection.collection(name).bulkWrite(updates, { ordered }))
+  }
+
+  return {
+    async insert(name, documents, options) {
+      const ordered = options?.skipTaken !== true
+      try {
+        if (isRecordCollection(name)) await write(name, documents as readonly unknown[] as Owned[], ordered)
+        else await connection.run(() => connection.collection(name).insertMany([...documents], { ordered }))
+      } catch (error) {
+        if (ordered || !isAllTaken(error)) throw error
+      }
+    },
+    async upsert(name, documents) {
+      await write(name, documents, true, true)
+    },
+    async *stamp(name) {
+      for await (const documents of stream({ collection: name, match: UNSTAMPED }, [{ $project: { _id: 1 } }])) {
+        const ids = documents.map((bytes) => BSON.deserialize(bytes)._id)
+        const found = { _id: { $in: ids }, ...UNSTAMPED }
+        const stampAll = () => connection.collection(name).updateMany(found, [{ $set: { [CHANGED_AT]: '$$NOW' } }])
+        const stamped = { organisation: { $exists: true } }
+        yield (await inTime(name, ids, stamped, CHANGED_AT, stampAll)).modifiedCount
+      }
+    },
+    async remove(name, organisation, ids) {
+      const tombstone = { deletedFrom: '$organisation', deletedAt: '$$NOW' }
+      const found = { _id: { $in: [...ids] }, organisation }
+      const removed = { deletedFrom: organisation, organisation: { $exists: false } }
+      const removeAll = () => connection.collection(name).updateMany(found, [{ $project: tombstone }])
+      return (await inTime(name, ids, removed, DELETED_AT, removeAll)).modifiedCount
+    },
+    async *dangerouslyErase(name, condition) {
+      const erase = async (some: Condition) =>
+        (await connection.run(() => connection.collection(name).deleteMany(some))).deletedCount
+      for await (const documents of stream({ collection: name, match: condition }, [{ $project: { _id: 1 } }])) {
+        const ids = documents.map((bytes) => BSON.deserialize(bytes, { validation: { utf8: false } })._id)
+        yield await erase({ $and: [{ _id: { $in: ids } }, condition] })
+      }
+      // What was written meanwhile, and ids that cannot be sent back as they are.
+      yield await erase(condition)
+    },
+    async update(name, id, fields, condition) {
+      const found = { ...condition, _id: id }
+      const { matchedCount } = await connection.run(() =>
+        connection.collection(name).updateOne(found, { $set: fields }),
+      )
+      return matchedCount === 1
+    },
+  }
+}
+
+/** The fields of a document without its id, each as a plain value. */
+const literals = ({ _id, ...fields }: Owned): Document =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, { $literal: value }]))
