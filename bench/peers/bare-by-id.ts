@@ -1,26 +1,29 @@
 // A limit rather than a peer: the entry by id with this service's pipeline, store and serializer on a bare Fastify. It has
 // no API key, no log, no plugins and no validation.
 import Fastify from 'fastify'
-import { Entry } from '../../schemas/entries.js'
-import { one } from '../../schemas/envelope.js'
 import { loadConfig } from '../../src/config/config.js'
 import { openMongo } from '../../src/config/open-mongo.js'
 import { entries } from '../../src/pipelines/entries.js'
-import { serializerCompiler } from '../../src/serializer/compiler.js'
+import { projectionOf } from '../../src/reading/projection.js'
+import { Output } from '../../src/serializer/output.js'
+import { compileDocuments } from '../../src/serializer/writer.js'
 import { mongodbUri, organisation, port } from './environment.js'
 
 const { mongo } = loadConfig({ MONGODB_URI: mongodbUri() })
 const store = openMongo(mongo as NonNullable<typeof mongo>)
 const scope = { organisation: organisation() }
 
+const projection = projectionOf(entries, undefined, {}, 'record')
+const write = projection.compiled(compileDocuments)
+
 const app = Fastify()
-app.setSerializerCompiler(serializerCompiler)
-app.get<{ Params: { id: string } }>(
-  '/v1/entries/:id',
-  { schema: { response: { 200: one(Entry) } } },
-  async (request, reply) => {
-    const { first } = await store.aggregate(entries.get(scope, request.params.id))
-    return first === undefined ? reply.code(404).send() : { success: true, data: first }
-  },
-)
+app.get<{ Params: { id: string } }>('/v1/entries/:id', async (request, reply) => {
+  const { documents } = await store.aggregate(projection.query(scope, [{ _id: request.params.id }], []))
+  if (documents[0] === undefined) return reply.code(404).send()
+  const out = new Output()
+  out.text('{"success":true,"data":')
+  write(documents[0], out)
+  out.text('}')
+  return reply.type('application/json; charset=utf-8').send(out.take())
+})
 await app.listen({ port, host: '127.0.0.1' })

@@ -9,6 +9,7 @@ import { one, page } from '../../schemas/envelope.js'
 import { namedSchemas } from '../../schemas/index.js'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
 import type { Query } from '../../src/pipelines/stages.js'
+import { listQuery, recordQuery } from '../../src/reading/listing.js'
 import { pageLimits } from '../requests.js'
 import { mongodbUri, organisation, port } from './environment.js'
 
@@ -35,7 +36,7 @@ app.get<{ Querystring: EntryListQuery }>(
   '/v1/entries',
   { schema: { querystring: EntryListQuery(pageLimits), response: { 200: page(item) } } },
   async (request) => {
-    const query = entryResource.list(scope, request.query)
+    const query = listQuery(entryResource, scope, request.query)
     const [found, total] = await Promise.all([read(query), entries.countDocuments(query.match)])
     const { page, perPage } = request.query
     const pageCount = Math.ceil(total / perPage)
@@ -53,7 +54,7 @@ app.get<{ Params: { id: string } }>(
   '/v1/entries/:id',
   { schema: { params: IdParams('entry'), response: { 200: one(Entry) } } },
   async (request, reply) => {
-    const [entry] = await read(entryResource.get(scope, request.params.id))
+    const [entry] = await read(recordQuery(entryResource, scope, request.params.id))
     if (entry === undefined) return reply.code(404).send()
     const { dispatch, form, project, agent, ...rest } = withId(entry) as Document
     const data = {

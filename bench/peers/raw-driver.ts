@@ -1,6 +1,7 @@
 // A limit rather than a peer: the driver alone, without HTTP. It repeats the query of a list.
 import { type Document, MongoClient } from 'mongodb'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
+import { listQuery, recordQuery } from '../../src/reading/listing.js'
 import { handleCalls } from '../ipc.js'
 import { listingOf } from '../requests.js'
 import { timed } from '../timing.js'
@@ -20,7 +21,7 @@ const scope = { organisation: organisation() }
 
 const works = (path: string) => {
   const listing = listingOf(path)
-  const { match, stages } = entryResource.list(scope, listing)
+  const { match, stages } = listQuery(entryResource, scope, listing)
   const pipeline = [{ $match: match }, ...stages]
   const skip = (listing.page - 1) * listing.perPage
   const aggregate = (): Promise<Document[]> => entries.aggregate(pipeline).toArray()
@@ -43,7 +44,7 @@ handleCalls({
   explain: ({ path, count }: { path: string; count: boolean }) => {
     const id = /^\/v1\/entries\/([^?]+)/.exec(path)?.[1]
     const { match, stages } =
-      id === undefined ? entryResource.list(scope, listingOf(path)) : entryResource.get(scope, id)
+      id === undefined ? listQuery(entryResource, scope, listingOf(path)) : recordQuery(entryResource, scope, id)
     const pipeline = [{ $match: match }, ...(count ? [{ $count: 'total' }] : stages)]
     return entries.aggregate(pipeline).explain('executionStats')
   },

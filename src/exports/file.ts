@@ -103,8 +103,8 @@ const trailerOf = (format: FormatName, skipped: Skipped | undefined): string =>
     : ''
 
 /** A function that reads the next page of a whole list in the order of ids: few records at first, and then as many as fit. */
-const pagesOf = (store: Reads, { exported, scope, listing }: Wanted, { read }: FileRows) => {
-  const all = { ...listing, sortBy: 'id', page: 1, cursor: '*' }
+const pagesOf = (store: Reads, { exported, scope, listing }: Wanted, { choice }: FileRows) => {
+  const all = { ...listing, ...choice, sortBy: 'id', page: 1, cursor: '*' }
   let start: Start | undefined
   let left = listing.limit ?? Number.POSITIVE_INFINITY
   let size = FIRST_ROWS
@@ -112,7 +112,7 @@ const pagesOf = (store: Reads, { exported, scope, listing }: Wanted, { read }: F
   return async (reading: Reading): Promise<Iterator<BsonDocument> | undefined> => {
     if (isOver) return undefined
     const page = { ...all, perPage: Math.min(size, left) }
-    const { rows, next } = await readOn(page, start, sliceReader(store, exported.resource, scope, page, read)(reading))
+    const { rows, next } = await readOn(page, start, sliceReader(store, exported.resource, scope, page, reading))
     start = next
     left -= rows.length
     isOver = next === undefined || left === 0

@@ -8,6 +8,7 @@ import {
   type FormatName,
   names,
 } from '../../schemas/exports.js'
+import { listedSchemas } from '../../schemas/index.js'
 import type { Without } from '../../schemas/views.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
@@ -74,7 +75,7 @@ export const wrongFor = (format: FormatName, listing: ExportListing): { name: st
 /** What a file shows of each record, and how. */
 export interface FileRows {
   /** What is read. It may be more than what is shown. */
-  readonly read: Projection
+  readonly choice: Choice
   /** What is shown in each row. */
   readonly shown: Shown
   readonly format: RowFormat
@@ -96,29 +97,26 @@ export const rowsOf = (
   const { bom, formulas, fields } = listing
   const ofCsv = { bom: bom === 'true', keepsFormulas: formulas === 'keep' }
   if (exported.isOfAnswers) {
-    const read = projectionOf(resource, without, { fields: ['answers'] })
     const isCsv = format === 'csv'
     const begin = isCsv ? csvHeader(answerColumns, ofCsv) : ''
     const write = answersWriter(isCsv ? csvColumns(ofCsv) : { ...jsonColumns, end: `${jsonColumns.end}\n` })
-    return { read, shown: { schema: AnswerRow, named: read.named }, format: { begin, between: '', end: '', write } }
+    const shown = { schema: AnswerRow, named: listedSchemas }
+    return { choice: { fields: ['answers'] }, shown, format: { begin, between: '', end: '', write } }
   }
   const choice = listing as Choice
   const projection = projectionOf(resource, without, choice)
   switch (format) {
     case 'csv': {
       const shown = questions === undefined ? projection : withAnswersLast(projection)
-      return { read: projection, shown, format: csv(shown, ofCsv, questions) }
+      return { choice, shown, format: csv(shown, ofCsv, questions) }
     }
     case 'geojson': {
       // A feature has a place, also if that is no field of it.
-      const read =
-        fields === undefined
-          ? projection
-          : projectionOf(resource, without, { ...choice, fields: [...fields, 'location'] })
-      return { read, shown: projection, format: geojson(projection) }
+      const read = fields === undefined ? choice : { ...choice, fields: [...fields, 'location'] }
+      return { choice: read, shown: projection, format: geojson(projection) }
     }
     default:
-      return { read: projection, shown: projection, format: ndjson(projection.compiled(compileDocuments)) }
+      return { choice, shown: projection, format: ndjson(projection.compiled(compileDocuments)) }
   }
 }
 

@@ -9,7 +9,7 @@ const GROUP_ROWS = 2000
 const GROUP_BYTES = 8 * 1024 * 1024
 const NEWLINE = 0x0a
 
-/** A column, with the values of the rows that were added. A missing value is null. */
+/** A column, with the values of the rows that were added. A missing one is undefined. */
 export interface Column {
   readonly name: string
   readonly shape: Exclude<Shape, { kind: 'object' }>
@@ -65,12 +65,14 @@ export class ParquetEncoder {
       if (shape.kind === 'object') return this.#adder(shape.fields, `${prefix}${name}.`) as (value: unknown) => void
       const column: Column = { name: prefix + name, shape, values: [] }
       this.#columns.push(column)
+      const convert = converterOf(shape)
       return (value) => {
-        column.values.push(columnValue(shape, value))
+        column.values.push(value === undefined || convert === undefined ? value : convert(value))
       }
     })
+    const names = fields.map(({ name }) => name)
     return (row) => {
-      for (const [i, add] of adds.entries()) add(row?.[(fields[i] as Field).name])
+      for (let i = 0; i < adds.length; i++) adds[i]?.(row?.[names[i] as string])
     }
   }
 
@@ -95,20 +97,36 @@ export class ParquetEncoder {
   }
 }
 
-/** The value of a column, by what JSON has for it. */
-const columnValue = (shape: Shape, value: unknown): unknown => {
-  if (value === undefined || value === null) return null
+type Convert = (value: unknown) => unknown
+
+/** Turns what JSON has for a value into what the Parquet writer takes, in place; undefined if these are the same. */
+const converterOf = (shape: Shape): Convert | undefined => {
   switch (shape.kind) {
     case 'time':
-      return BigInt(Date.parse(value as string))
+      return (value) => BigInt(Date.parse(value as string))
     case 'json':
-      return JSON.stringify(value)
-    case 'list':
-      return [value].flat().map((item) => columnValue(shape.item, item))
-    case 'object':
-      return Object.fromEntries(shape.fields.map(({ name, shape }) => [name, columnValue(shape, (value as Row)[name])]))
+      return JSON.stringify
+    case 'list': {
+      const convert = converterOf(shape.item)
+      return (value) => {
+        const items = Array.isArray(value) ? value : [value]
+        if (convert !== undefined) for (let i = 0; i < items.length; i++) items[i] = convert(items[i])
+        return items
+      }
+    }
+    case 'object': {
+      const converted = shape.fields.flatMap(({ name, shape }) => {
+        const convert = converterOf(shape)
+        return convert === undefined ? [] : [{ name, convert }]
+      })
+      return (value) => {
+        const object = value as Record<string, unknown>
+        for (const { name, convert } of converted) if (object[name] !== undefined) object[name] = convert(object[name])
+        return object
+      }
+    }
     default:
-      return value
+      return undefined
   }
 }
 

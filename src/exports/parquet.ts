@@ -13,8 +13,8 @@ interface Waiting {
 /** The worker, and who waits for its replies. It keeps the process alive only while someone waits. */
 class ParquetThread {
   readonly #worker = new Worker(new URL('./parquet-worker.js', import.meta.url), {
-    // Values live until their group of rows is written. More room for young ones would only put off collecting them.
-    resourceLimits: { maxYoungGenerationSizeMb: 6 },
+    // There is room for a whole part, whose values are all gone once it is written: so few of them have to be moved.
+    resourceLimits: { maxYoungGenerationSizeMb: 64 },
   })
   /** In the order of their tasks, which is that of the replies. */
   readonly #waiting: Waiting[] = []

@@ -9,9 +9,13 @@ export const LARGE = 512 * 1024
 export const SMALL = 16 * 1024
 /** How often tick() is to be called, in milliseconds. */
 export const TICK_MS = 50
-/** While the ticks come later than this on average, in milliseconds, a key with so many tasks under way gets no further one. */
-const LATE_MS = 60
+/**
+ * A key with so many tasks under way gets no further one while ticks come so late on average, or a small task has waited for so
+ * long, in milliseconds.
+ */
 const MANY = 8
+const LATE_MS = 60
+const LONG_WAIT_MS = 500
 /** How much of the average the newest tick makes. */
 const NEWEST = 1 / 4
 /** The keys that are remembered. */
@@ -47,27 +51,6 @@ export interface SchedulerOptions {
   readonly now?: () => number
 }
 
-/** The place of a task, and what it holds. */
-export interface Ticket {
-  /** Aborts when nobody wants the result any more. */
-  readonly signal: AbortSignal
-  readonly isLarge: boolean
-  /**
-   * Pays for so many more bytes that were read, which are held from now on. A task that becomes large waits for its place
-   * among the large ones.
-   * @throws Overloaded if it waits too long, and the reason of the signal
-   */
-  charge(bytes: number): Promise<void>
-  /** Sets how many bytes are held. */
-  hold(bytes: number): void
-  /** Gives up the place, but not what is held. */
-  release(): void
-  /** Waits for a place again, as the scheduler's enter() does. */
-  enter(cost: number, waitMs?: number): Promise<void>
-  /** Waits for a place of another task with the same key and signal. */
-  beside(cost: number): Promise<Ticket>
-}
-
 /** What the tasks of a key have in common, or all tasks. */
 class Account {
   readonly running: Record<Size, number> = { small: 0, large: 0 }
@@ -77,54 +60,102 @@ class Account {
   finish = 0
 }
 
-interface Task {
-  readonly account: Account
-  readonly signal: AbortSignal
-  size: Size
+/** A task: whether it runs, and what it holds. */
+export class Ticket {
+  size: Size = 'small'
+  isRunning = false
   /** Its virtual time. Of the tasks that wait, the one with the least begins. */
-  start: number
-  paid: number
-  read: number
-  held: number
-  hasPlace: boolean
-  /** Resolves when it has its place. */
-  place: Promise<void> | undefined
+  start = 0
+  #read = 0
+  #held = 0
+  #begun: Promise<void> | undefined
+
+  /** @param signal aborts when nobody wants the result any more */
+  constructor(
+    readonly scheduler: FairScheduler,
+    readonly key: string,
+    readonly account: Account,
+    readonly signal: AbortSignal,
+  ) {}
+
+  /** Waits for its turn, again after release(). It throws as the scheduler's enter() does. */
+  enter(cost: number, waitMs?: number): Promise<void> {
+    this.size = cost < LARGE ? 'small' : 'large'
+    this.start = this.scheduler.pay(this.account, cost)
+    this.#read = 0
+    this.#begun = this.scheduler.begin(this, waitMs)
+    return this.#begun
+  }
+
+  /** Another task of the same key, which nobody wants either when nobody wants this one. */
+  beside(cost: number): Promise<Ticket> {
+    return this.scheduler.enter(this.key, cost, this.signal)
+  }
+
+  /**
+   * Pays for so many more bytes that were read, which are held from now on. A task that becomes large waits for its turn among
+   * the large ones.
+   * @throws Overloaded if it waits too long, and the reason of the signal
+   */
+  readonly charge = async (bytes: number): Promise<void> => {
+    this.#read += bytes
+    this.scheduler.pay(this.account, bytes)
+    this.hold(this.#held + bytes)
+    if (this.size === 'small' && this.#read > LARGE) {
+      this.release()
+      this.size = 'large'
+      this.#begun = this.scheduler.begin(this)
+    }
+    // All that is read for a task at the same time waits for its one turn.
+    await this.#begun
+    this.signal.throwIfAborted()
+  }
+
+  /** Sets how many bytes are held. */
+  hold(bytes: number): void {
+    this.scheduler.hold(this.account, bytes - this.#held)
+    this.#held = bytes
+  }
+
+  /** Lets others run, and goes on to hold what it holds. */
+  release(): void {
+    if (this.isRunning) this.scheduler.end(this)
+  }
 }
 
 interface Waiting {
+  readonly since: number
   readonly until: number
-  readonly begin: () => void
-  readonly fail: (reason: unknown) => void
+  /** Ends the wait: with an error, or the task begins. */
+  readonly end: (error?: unknown) => void
 }
 
 export class FairScheduler {
   readonly #accounts = new LRUCache<string, Account>({ max: KEYS })
-  readonly #all = new Account()
-  readonly #waiting = new Map<Task, Waiting>()
+  readonly all = new Account()
+  readonly #waiting = new Map<Ticket, Waiting>()
   readonly #now: () => number
   /** The virtual time: that of the newest task which has begun. */
   #time = 0
   #lastTick: number
   #lateMs = 0
+  #isLate = false
 
   constructor(readonly options: SchedulerOptions) {
     this.#now = options.now ?? (() => performance.now())
     this.#lastTick = this.#now()
   }
 
-  /** How many tasks of a size run. */
-  running(size: Size): number {
-    return this.#all.running[size]
-  }
-
-  /** How many tasks of a size wait. */
-  waiting(size: Size): number {
-    return [...this.#waiting.keys()].filter((task) => task.size === size).length
-  }
-
-  /** How many bytes all tasks hold. */
-  get held(): number {
-    return this.#all.held
+  /**
+   * Waits for the turn of a task.
+   * @param cost what it costs at least, in bytes: SMALL or LARGE
+   * @param signal ends the wait; the promise rejects with its reason
+   * @throws Overloaded if it waits too long, and the error of failAll()
+   */
+  async enter(key: string, cost: number, signal: AbortSignal): Promise<Ticket> {
+    const ticket = new Ticket(this, key, this.#accountOf(key), signal)
+    await ticket.enter(cost)
+    return ticket
   }
 
   /** Whether a key should be refused before anything is done for it. */
@@ -132,7 +163,7 @@ export class FairScheduler {
     const account = this.#accountOf(key)
     const { running, waiting } = account
     const hasMany = running.small + running.large + waiting >= MANY
-    return (hasMany && this.#lateMs > LATE_MS) || !this.#hasRoom(account)
+    return (hasMany && this.#isLate) || !this.#hasRoom(account)
   }
 
   /** Measures how late the event loop is, and ends the waits that are over. */
@@ -140,41 +171,52 @@ export class FairScheduler {
     const now = this.#now()
     this.#lateMs += (now - this.#lastTick - TICK_MS - this.#lateMs) * NEWEST
     this.#lastTick = now
-    for (const [{ signal }, { until, fail }] of this.#waiting) {
-      if (signal.aborted) fail(signal.reason)
-      else if (now >= until) fail(new Overloaded())
+    this.#isLate = this.#lateMs > LATE_MS
+    for (const [{ signal, size }, { since, until, end }] of this.#waiting) {
+      if (signal.aborted) end(signal.reason)
+      else if (now >= until) end(new Overloaded())
+      else if (size === 'small' && now - since > LONG_WAIT_MS) this.#isLate = true
     }
   }
 
   /** Fails all tasks that wait. */
   failAll(error: unknown): void {
-    for (const { fail } of this.#waiting.values()) fail(error)
+    for (const { end } of this.#waiting.values()) end(error)
   }
 
-  /**
-   * Waits for the turn of a task.
-   * @param cost what it costs at least, in bytes: SMALL or LARGE
-   * @param signal ends the wait; the promise rejects with its reason
-   * @param waitMs how long it waits at the most, in milliseconds
-   * @throws Overloaded if it waits too long, and the error of failAll()
-   */
-  async enter(key: string, cost: number, signal: AbortSignal, waitMs?: number): Promise<Ticket> {
-    const account = this.#accountOf(key)
-    const place = Promise.resolve()
-    const task: Task = { account, signal, size: 'small', start: 0, paid: 0, read: 0, held: 0, hasPlace: false, place }
-    const ticket: Ticket = {
-      signal,
-      get isLarge() {
-        return task.size === 'large'
-      },
-      charge: (bytes) => this.#charge(task, bytes),
-      hold: (bytes) => this.#hold(task, bytes),
-      release: () => this.#release(task),
-      enter: (cost, waitMs) => this.#enter(task, cost, waitMs),
-      beside: (cost) => this.enter(key, cost, signal),
-    }
-    await ticket.enter(cost, waitMs)
-    return ticket
+  /** How many tasks of a size wait. */
+  waiting(size: Size): number {
+    return [...this.#waiting.keys()].filter((ticket) => ticket.size === size).length
+  }
+
+  /** Pays for a task. Returns the virtual time at which that begins. For tickets, as what follows. */
+  pay(account: Account, cost: number): number {
+    const start = Math.max(this.#time, account.finish)
+    account.finish = start + cost
+    this.all.finish = Math.max(this.all.finish, account.finish)
+    return start
+  }
+
+  hold(account: Account, more: number): void {
+    for (const each of [account, this.all]) each.held += more
+    if (more < 0) this.#beginAll()
+  }
+
+  async begin(ticket: Ticket, waitMs = this.options.waitMs): Promise<void> {
+    ticket.signal.throwIfAborted()
+    if (this.#mayBegin(ticket)) this.#run(ticket)
+    else await this.#wait(ticket, waitMs)
+    // Other connections have their turn first: large tasks in a row would block them.
+    if (ticket.size === 'large') await setImmediate()
+  }
+
+  end(ticket: Ticket): void {
+    ticket.isRunning = false
+    for (const { running } of [ticket.account, this.all]) running[ticket.size] -= 1
+    const { small, large } = this.all.running
+    // When nothing runs, nobody owes anything.
+    if (small + large === 0) this.#time = this.all.finish
+    this.#beginAll()
   }
 
   #accountOf(key: string): Account {
@@ -183,116 +225,47 @@ export class FairScheduler {
     return account
   }
 
-  #enter(task: Task, cost: number, waitMs?: number): Promise<void> {
-    task.size = cost < LARGE ? 'small' : 'large'
-    task.start = Math.max(this.#time, task.account.finish)
-    task.paid = 0
-    task.read = 0
-    this.#pay(task, cost)
-    task.place = this.#place(task, waitMs)
-    return task.place
-  }
-
-  async #charge(task: Task, bytes: number): Promise<void> {
-    task.read += bytes
-    this.#pay(task, task.read)
-    this.#hold(task, task.held + bytes)
-    if (task.size === 'small' && task.read > LARGE) {
-      this.#release(task)
-      task.size = 'large'
-      task.place = this.#place(task)
-    }
-    // All that is read for a task at the same time waits for its one place.
-    await task.place
-    task.signal.throwIfAborted()
-  }
-
-  /** Pays so much in all for what a task does at its place. */
-  #pay(task: Task, cost: number): void {
-    if (cost <= task.paid) return
-    const { account } = task
-    account.finish = Math.max(this.#time, account.finish) + cost - task.paid
-    this.#all.finish = Math.max(this.#all.finish, account.finish)
-    task.paid = cost
-  }
-
-  #hold(task: Task, bytes: number): void {
-    const more = bytes - task.held
-    task.held = bytes
-    for (const account of [task.account, this.#all]) account.held += more
-    if (more < 0) this.#beginAll()
-  }
-
-  #release(task: Task): void {
-    if (!task.hasPlace) return
-    task.hasPlace = false
-    for (const { running } of [task.account, this.#all]) running[task.size] -= 1
-    const { small, large } = this.#all.running
-    // When nothing runs, nobody owes anything.
-    if (small + large === 0) this.#time = this.#all.finish
-    this.#beginAll()
-  }
-
-  /** Waits until the task may begin. */
-  async #place(task: Task, waitMs = this.options.waitMs): Promise<void> {
-    task.signal.throwIfAborted()
-    if (this.#mayBegin(task)) this.#begin(task)
-    else await this.#wait(task, waitMs)
-    // Other connections have their turn first: large tasks in a row would block them.
-    if (task.size === 'large') await setImmediate()
-  }
-
-  #mayBegin({ account, size }: Task): boolean {
+  #mayBegin({ account, size }: Ticket): boolean {
     const { all, perKey } = this.options[size]
-    return this.#all.running[size] < all && account.running[size] < perKey && this.#hasRoom(account)
+    return this.all.running[size] < all && account.running[size] < perKey && this.#hasRoom(account)
   }
 
   #hasRoom({ held }: Account): boolean {
     const { all, perKey } = this.options.memory
-    return this.#all.held < all && held < perKey
+    return this.all.held < all && held < perKey
   }
 
-  #begin(task: Task): void {
-    task.hasPlace = true
-    for (const { running } of [task.account, this.#all]) running[task.size] += 1
-    this.#time = Math.max(this.#time, task.start)
+  #run(ticket: Ticket): void {
+    ticket.isRunning = true
+    for (const { running } of [ticket.account, this.all]) running[ticket.size] += 1
+    this.#time = Math.max(this.#time, ticket.start)
   }
 
   /** Begins the tasks that wait and may begin now, in their order. */
   #beginAll(): void {
     for (;;) {
-      let next: Task | undefined
-      for (const task of this.#waiting.keys())
-        if ((next === undefined || task.start < next.start) && this.#mayBegin(task)) next = task
+      let next: Ticket | undefined
+      for (const ticket of this.#waiting.keys())
+        if ((next === undefined || ticket.start < next.start) && this.#mayBegin(ticket)) next = ticket
       if (next === undefined) return
-      const waiting = this.#waiting.get(next)
-      if (next.signal.aborted) waiting?.fail(next.signal.reason)
-      else waiting?.begin()
+      this.#waiting.get(next)?.end(next.signal.aborted ? next.signal.reason : undefined)
     }
   }
 
-  #wait(task: Task, waitMs: number): Promise<void> {
-    const { account, size } = task
+  #wait(ticket: Ticket, waitMs: number): Promise<void> {
+    const { account, size } = ticket
     const since = this.#now()
     account.waiting += 1
     return new Promise((resolve, reject) => {
-      const over = (): void => {
-        this.#waiting.delete(task)
+      const end = (error?: unknown): void => {
+        this.#waiting.delete(ticket)
         account.waiting -= 1
         this.options.onWaited?.(this.#now() - since, size)
+        if (error !== undefined) return reject(error)
+        this.#run(ticket)
+        resolve()
       }
-      this.#waiting.set(task, {
-        until: since + waitMs,
-        begin: () => {
-          over()
-          this.#begin(task)
-          resolve()
-        },
-        fail: (reason) => {
-          over()
-          reject(reason)
-        },
-      })
+      this.#waiting.set(ticket, { since, until: since + waitMs, end })
     })
   }
 }

@@ -43,13 +43,13 @@ export const schedulerFor = (app: FastifyInstance, capacity: number): FairSchedu
     (['small', 'large'] as const).map((size) => [count(size), { size }] as const)
   metrics?.observe(
     'field_data.queue.running',
-    ofEach((size) => scheduler.running(size)),
+    ofEach((size) => scheduler.all.running[size]),
   )
   metrics?.observe(
     'field_data.queue.waiting',
     ofEach((size) => scheduler.waiting(size)),
   )
-  metrics?.observe('field_data.response.memory', () => scheduler.held)
+  metrics?.observe('field_data.response.memory', () => scheduler.all.held)
   metrics?.observe('field_data.response.memory.limit', () => config.responseMemory)
   return scheduler
 }

@@ -2,59 +2,57 @@
 import type { BsonDocument } from '../bson/reader.js'
 import { LARGE, type Ticket } from '../limits/scheduler.js'
 import type { Resource } from '../pipelines/resource.js'
-import { type Listing, Query, type Scope, sortedSlice } from '../pipelines/stages.js'
+import { type Listing, Query, type Scope, type Slice, sortedSlice } from '../pipelines/stages.js'
 import { problem, RETRY_LATER } from '../problems/problems.js'
 import { readWithReferences } from '../store/references.js'
 import { type KeptTotals, QueryTimeout, type Reading, type Store } from '../store/store.js'
 import { timeoutProblem } from './cost.js'
-import type { Projection } from './projection.js'
+import { projectionOf } from './projection.js'
 import type { ReadSlice } from './walk.js'
 
-/** Reads rows of a list as a projection shows them. */
-export const sliceReader = <L extends Listing>(
-  store: Pick<Store, 'aggregate'>,
+type Reads = Pick<Store, 'aggregate'>
+
+/** The query of some rows of a list; by default, of the page with the number `page`. */
+export const listQuery = <L extends Listing>(
   resource: Resource<L>,
   scope: Scope,
   listing: L,
-  { query }: Projection,
-): ((reading: Reading) => ReadSlice) => {
+  slice: Slice = { isBackward: false, skip: (listing.page - 1) * listing.perPage, limit: listing.perPage },
+): Query => {
+  const { fields, sortBy } = listing
   const conditions = resource.conditions(listing)
-  const { sortBy, fields } = listing
+  if (slice.range !== undefined) conditions.push(slice.range)
   // The sort field tells where a page ends.
   const sorted = fields === undefined || sortBy === 'id' ? {} : { [sortBy]: 1 as const }
-  return (reading) =>
-    ({ range, ...slice }) =>
-      readWithReferences(
-        store,
-        query(scope, range === undefined ? conditions : [...conditions, range], sortedSlice(listing, slice), sorted),
-        reading,
-      ).catch((error) => {
-        throw timeoutProblem(resource, listing, error)
-      })
+  return projectionOf(resource, scope.without, listing).query(scope, conditions, sortedSlice(listing, slice), sorted)
 }
 
-/** Reads a record by its id as a projection shows it. It is undefined if the organisation has none with this id. */
-export const readRecord = async (
-  store: Pick<Store, 'aggregate'>,
-  { query }: Projection,
-  scope: Scope,
-  id: string,
-  reading: Reading,
-): Promise<BsonDocument | undefined> => {
-  const { documents } = await readWithReferences(store, query(scope, [{ _id: id }], []), reading)
-  return documents[0]
-}
+/** Reads rows of a list, as its parameters choose what is shown. */
+export const sliceReader =
+  <L extends Listing>(store: Reads, resource: Resource<L>, scope: Scope, listing: L, reading: Reading): ReadSlice =>
+  (slice) =>
+    readWithReferences(store, listQuery(resource, scope, listing, slice), reading).catch((error) => {
+      throw timeoutProblem(resource, listing, error)
+    })
 
-/** How many records a list has. Counting may read all of them, so it is a large task of its own, unless the total is kept. */
+/** The query of a record by its id. */
+export const recordQuery = (resource: Resource, scope: Scope, id: string): Query =>
+  projectionOf(resource, scope.without, {}, 'record').query(scope, [{ _id: id }], [])
+
+/** Reads what a query finds first, or undefined. */
+export const readRecord = async (store: Reads, query: Query, reading: Reading): Promise<BsonDocument | undefined> =>
+  (await readWithReferences(store, query, reading)).documents[0]
+
+/** How many records a list has. Counting may read all of them, so it is a large task of its own, unless it is known to be quick. */
 export const countOf = async <L extends Listing>(
-  store: Pick<Store & KeptTotals, 'count' | 'isKept'>,
+  store: Pick<Store & KeptTotals, 'count' | 'isQuick'>,
   { collection, conditions }: Resource<L>,
   scope: Scope,
   listing: L,
   ticket: Ticket,
 ): Promise<number> => {
   const query = Query.in(scope, collection, conditions(listing), [])
-  const own = ticket.isLarge || store.isKept(query) ? undefined : await ticket.beside(LARGE)
+  const own = ticket.size === 'large' || store.isQuick(query) ? undefined : await ticket.beside(LARGE)
   try {
     return await store.count(query)
   } catch (error) {

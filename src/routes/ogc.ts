@@ -55,7 +55,8 @@ const conformsTo = [
 ]
 
 /** What features show of entries: the fields as they are stored. */
-const featuresFor = ({ without }: Scope) => projectionOf(entries, without, { embed: 'false' })
+const AS_STORED = { embed: 'false' } as const
+const featuresFor = ({ without }: Scope) => projectionOf(entries, without, AS_STORED)
 
 /** What an operation is, besides its path. */
 interface Described {
@@ -204,11 +205,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       const listing = listingOf(query)
       const tokens = tokensOf(scope, operationId, listing)
       const projection = featuresFor(scope)
-      const page = await readPage(
-        listing,
-        tokens.start,
-        sliceReader(app.store, entries, scope, listing, projection)(ticket),
-      )
+      const page = await readPage(listing, tokens.start, sliceReader(app.store, entries, scope, listing, ticket))
       const link = linker(request, baseOf(request, publicUrl))
       const next = page.next?.start && tokens.encode('cursor', page.next.start)
       const links: Link[] = [
@@ -246,7 +243,8 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       const { scope, ticket } = request
       const { id } = request.params as { id: string }
       const projection = featuresFor(scope)
-      const document = await readRecord(app.store, projection, scope, id, ticket)
+      const query = projection.query(scope, [{ _id: id }], [])
+      const document = await readRecord(app.store, query, ticket)
       if (document === undefined) throw problem('not_found', 'No entry has this id')
       const collection = `${rootOf(request)}/collections/entries`
       const links: Link[] = [
@@ -285,6 +283,7 @@ const collection = (root: string): Collection => {
 
 /** The list of entries that a request asks for. */
 const listingOf = ({ f, limit, cursor = FIRST_CURSOR, datetime, ...filters }: FeaturesQuery): EntryListQuery => ({
+  ...AS_STORED,
   sortBy: 'id',
   sortOrder: 'asc',
   page: 1,

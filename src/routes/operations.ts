@@ -11,7 +11,7 @@ import type { Listing } from '../pipelines/stages.js'
 import { problem } from '../problems/problems.js'
 import { isLargeListing } from '../reading/cost.js'
 import { tokensOf } from '../reading/list-tokens.js'
-import { countOf, readRecord, sliceReader } from '../reading/listing.js'
+import { countOf, readRecord, recordQuery, sliceReader } from '../reading/listing.js'
 import { projectionOf } from '../reading/projection.js'
 import { readPage } from '../reading/walk.js'
 import { etagOf } from '../serializer/etag.js'
@@ -56,7 +56,7 @@ export const listOperation = <Q extends Listing>(
       const { scope, ticket } = request
       const tokens = tokensOf(scope, operationIds.list, listing)
       const projection = projectionOf(resource, scope.without, listing)
-      const read = sliceReader(app.store, resource, scope, listing, projection)(ticket)
+      const read = sliceReader(app.store, resource, scope, listing, ticket)
       const page = await readPage(listing, tokens.start, read)
       const isCounted = (listing.total ?? (listing.cursor === undefined ? 'true' : 'false')) === 'true'
       const counted = isCounted ? await countOf(app.store, resource, scope, listing, ticket) : undefined
@@ -103,7 +103,7 @@ export const getOperation = (app: FastifyInstance, resource: Resource): void => 
       const { scope, ticket } = request
       const query = request.query as Pick<Listing, 'answers'>
       const projection = projectionOf(resource, scope.without, query, 'record')
-      const document = await readRecord(app.store, projection, scope, id, ticket)
+      const document = await readRecord(app.store, recordQuery(resource, scope, id), ticket)
       if (document === undefined) throw problem('not_found', `No ${name} has this id`)
       const shown = Object.keys(query).length > 0 ? query : undefined
       if (await isKnown(request, reply, [document], shown)) return reply

@@ -91,8 +91,8 @@ export interface StoredIndex {
 export interface KeptTotals {
   /** How many there are, and the age of the oldest in milliseconds, undefined without any. */
   keptTotals(): { kept: number; oldestMs: number | undefined }
-  /** Whether the count of a query needs no look at the database. */
-  isKept(query: Query): boolean
+  /** Whether the count of a query is kept, or took little time when it was last counted. */
+  isQuick(query: Query): boolean
 }
 
 /** The clock of the database, in milliseconds. */

@@ -7,6 +7,8 @@ import type { KeptTotals, Store } from './store.js'
 
 const AGE_PER_COST = 20
 const KEPT_TOTALS = 10_000
+/** A count that takes less is quick, in milliseconds. */
+const QUICK_MS = 20
 
 /**
  * A store that caches its counts. Equal counts at the same time run once.
@@ -14,7 +16,7 @@ const KEPT_TOTALS = 10_000
  * @param now a clock in milliseconds
  */
 export const keepTotals = (store: Store, maxAgeMs: number, now = () => performance.now()): Store & KeptTotals => {
-  const totals = new LRUCache<string, { total: number; at: number }, Query>({
+  const totals = new LRUCache<string, { total: number; at: number; ms: number }, Query>({
     max: KEPT_TOTALS,
     ttl: 1,
     ttlResolution: 0,
@@ -24,8 +26,9 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
     fetchMethod: async (_key, _stale, { options, context: query }) => {
       const start = now()
       const total = await store.count(query)
-      options.ttl = Math.min(maxAgeMs, Math.ceil(AGE_PER_COST * (now() - start)))
-      return { total, at: start }
+      const ms = now() - start
+      options.ttl = Math.min(maxAgeMs, Math.ceil(AGE_PER_COST * ms))
+      return { total, at: start, ms }
     },
   })
   // The organisation is part of the match, so organisations never share a total.
@@ -34,7 +37,10 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
     const { total } = (await totals.fetch(keyOf(query), { context: query })) as { total: number }
     return total
   }
-  const isKept = (query: Query): boolean => totals.has(keyOf(query))
+  const isQuick = (query: Query): boolean => {
+    const key = keyOf(query)
+    return totals.has(key) || (totals.peek(key, { allowStale: true })?.ms ?? QUICK_MS) < QUICK_MS
+  }
   const keptTotals = () => {
     let kept = 0
     let oldest: number | undefined
@@ -44,5 +50,5 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
     }
     return { kept, oldestMs: oldest === undefined ? undefined : now() - oldest }
   }
-  return { ...store, ...(maxAgeMs > 0 && { count }), keptTotals, isKept }
+  return { ...store, ...(maxAgeMs > 0 && { count }), keptTotals, isQuick }
 }
