@@ -261,9 +261,11 @@ export class FairScheduler {
         this.#waiting.delete(ticket)
         account.waiting -= 1
         this.options.onWaited?.(this.#now() - since, size)
-        if (error !== undefined) return reject(error)
-        this.#run(ticket)
-        resolve()
+        if (error !== undefined) reject(error)
+        else {
+          this.#run(ticket)
+          resolve()
+        }
       }
       this.#waiting.set(ticket, { since, until: since + waitMs, end })
     })
