@@ -1,6 +1,6 @@
 // What all resources share: identifiers, timestamps, and the parameters of lists.
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
-import { defaulted, excluding, filter, literals, naming, several, strict } from './kit.js'
+import { choosing, defaulted, excluding, filter, literals, several, strict } from './kit.js'
 
 /** The ids in examples: those of records of the demo data. */
 export const exampleIds = {
@@ -93,7 +93,7 @@ export const paging = (limits: PageLimits) => ({
  * @param item what the list shows of each record
  */
 export const sorting = <const F extends readonly string[]>(resource: string, item: TObject, fields: F) => ({
-  sortBy: naming(
+  sortBy: choosing(
     item,
     defaulted(
       literals(['id', ...fields], {
@@ -156,7 +156,7 @@ export type CommonFilters = { [F in keyof typeof commonFilters]?: Static<(typeof
 
 /** The parameter `fields`, which chooses among the fields of a list's items. */
 const fieldsOf = (resource: string, item: TObject) =>
-  naming(
+  choosing(
     item,
     several(
       literals(Object.keys(item.properties), { title: `${resource}Field`, description: 'A field of the record.' }),

@@ -32,17 +32,83 @@ export const select = ({ properties }: TObject, names: readonly string[]): TObje
 export const refTo = <T extends TSchema>(schema: T, description?: string) =>
   Type.Unsafe<Static<T>>(Type.Ref(schema.$id as string, description === undefined ? {} : { description }))
 
-/** Marks a schema as joined. It is a symbol, so it appears neither in JSON Schema nor in OpenAPI. */
-const joinedMark = Symbol('joined')
+/** What a key may be issued without. */
+export const hideable = ['personal', 'places'] as const
+export type Hidden = (typeof hideable)[number]
 
-/**
- * A property that another collection's documents fill: the pipeline joins them and reads only the fields of the schema.
- * A property without this mark belongs to the document itself.
- */
-export const joined = <T extends TSchema>(schema: T): T => ({ ...schema, [joinedMark]: true })
+/** What a schema says besides JSON Schema. */
+interface Annotation {
+  /** Another collection's documents fill the property: the pipeline joins them and reads only the fields of the schema. */
+  readonly joined?: true
+  /** It is shown as an array of strings: a single stored value becomes an array of one. */
+  readonly listed?: true
+  /** What a text with a pattern must be, in words. */
+  readonly words?: string
+  /** A number that is too large stands for the maximum. */
+  readonly capped?: true
+  /** The names of the parameters that the parameter must not stand beside. */
+  readonly excludes?: readonly string[]
+  /** A key that was issued without this does not see the property, and may not use the parameter. */
+  readonly hidden?: Hidden
+  /** The properties of a record that the values of the parameter choose among. */
+  readonly choices?: TProperties
+}
+
+/** A symbol, so that it appears neither in JSON Schema nor in OpenAPI. */
+const annotation = Symbol('annotation')
+
+export const annotationOf = (schema: TSchema): Annotation => schema[annotation as never] ?? {}
+
+const annotated = <T extends TSchema>(schema: T, more: Annotation): T => ({
+  ...schema,
+  [annotation]: { ...annotationOf(schema), ...more },
+})
+
+/** A property that another collection's documents fill. One without this mark belongs to the document itself. */
+export const joined = <T extends TSchema>(schema: T): T => annotated(schema, { joined: true })
 
 /** Whether another collection's documents fill a property, or this branch of a union. */
-export const isJoined = (schema: TSchema): boolean => joinedMark in schema
+export const isJoined = (schema: TSchema): boolean => annotationOf(schema).joined === true
+
+/** An array of strings. A single stored value becomes an array of one, and a number its text. */
+export const listed = (options: ArrayOptions) => annotated(Type.Array(Type.String(), options), { listed: true })
+
+/** A text with a pattern. Give what it must be, as an error says it. */
+export const inWords = <T extends TSchema>(words: string, schema: T): T => annotated(schema, { words })
+
+/** A number for which a larger one than its maximum stands, too. */
+export const capped = <T extends TSchema>(schema: T): T => annotated(schema, { capped: true })
+
+/** A parameter that must not stand beside others. Give their names. */
+export const excluding = <T extends TSchema>(excludes: readonly string[], schema: T): T =>
+  annotated(schema, { excludes })
+
+/** A parameter whose values name properties of a record. */
+export const choosing = <T extends TSchema>({ properties }: TObject, schema: T): T =>
+  annotated(schema, { choices: properties })
+
+const spelled: Readonly<Record<Hidden, string>> = { personal: 'personal data', places: 'places' }
+
+/** A property of a record, or a parameter by which it could be guessed, that a key may be issued without. */
+const hiddenAs =
+  (hidden: Hidden) =>
+  <T extends TSchema>(schema: T): T =>
+    annotated(
+      { ...schema, description: `${schema.description} Not visible to a key without ${spelled[hidden]}.` },
+      { hidden },
+    )
+
+/** Who somebody is, and how to reach them. */
+export const personal = hiddenAs('personal')
+
+/** Where something is. */
+export const place = hiddenAs('places')
+
+/** Whether a property or a parameter is one of those that a key was issued without. */
+export const isHidden = (schema: TSchema, without: readonly Hidden[]): boolean => {
+  const { hidden } = annotationOf(schema)
+  return hidden !== undefined && without.includes(hidden)
+}
 
 /** The schema of the documents that a joined property holds, or undefined if the property is not joined. */
 export const joinedDocument = (schema: TSchema, named: ReadonlyMap<string, TSchema>): TObject | undefined => {
@@ -53,15 +119,6 @@ export const joinedDocument = (schema: TSchema, named: ReadonlyMap<string, TSche
 
 /** What follows the name of a field with an id, in the name of a field that has the record beside it. */
 export const BESIDE = ':beside'
-
-/** Marks a schema for what is shown as an array of strings. It is a symbol for the same reason. */
-const listedMark = Symbol('listed')
-
-/** An array of strings. A single stored value becomes an array of one, and a number its text. */
-export const listed = (options: ArrayOptions) => ({ ...Type.Array(Type.String(), options), [listedMark]: true })
-
-/** Whether a single stored value becomes an array of one. */
-export const isListed = (schema: TSchema): boolean => listedMark in schema
 
 /** The property of a record as it is stored: an id in place of another record. What no record stores has none. */
 const flatProperty = (property: TSchema): TSchema | undefined => {
@@ -81,78 +138,6 @@ export const flat = ({ properties, required = [] }: TObject): TProperties =>
       return [[name, required.includes(name) ? stored : Type.Optional(stored)]]
     }),
   )
-
-/** What a text must be, in words. It is a symbol for the same reason. */
-const words = Symbol('words')
-
-/** A text with a pattern. Give what it must be, as an error says it. */
-export const inWords = <T extends TSchema>(text: string, schema: T): T => ({ ...schema, [words]: text })
-
-/** What a text with a pattern must be, if its schema says it in words. */
-export const wordsOf = (schema: TSchema): string | undefined => schema[words as never]
-
-/** Marks a number that may be given too large. It is a symbol for the same reason. */
-const cappedMark = Symbol('capped')
-
-/** A number for which a larger one than its maximum stands, too. */
-export const capped = <T extends TSchema>(schema: T): T => ({ ...schema, [cappedMark]: true })
-
-/** Whether a number that is too large stands for the maximum. */
-export const isCapped = (schema: TSchema): boolean => cappedMark in schema
-
-/** The parameters that a parameter must not stand beside. It is a symbol for the same reason. */
-const excluded = Symbol('excluded')
-
-/** A parameter that must not stand beside others. Give their names. */
-export const excluding = <T extends TSchema>(names: readonly string[], schema: T): T => ({
-  ...schema,
-  [excluded]: names,
-})
-
-/** The names of the parameters that a parameter must not stand beside. */
-export const excludedBy = (schema: TSchema): readonly string[] =>
-  excluded in schema ? (schema[excluded] as readonly string[]) : []
-
-/** What a key may be issued without. */
-export const hideable = ['personal', 'places'] as const
-export type Hidden = (typeof hideable)[number]
-
-const spelled: Readonly<Record<Hidden, string>> = { personal: 'personal data', places: 'places' }
-
-/** Marks what some keys do not see. It is a symbol for the same reason. */
-const hiddenMark = Symbol('hidden')
-
-/** A property of a record, or a parameter by which it could be guessed, that a key may be issued without. */
-const hiddenAs =
-  (kind: Hidden) =>
-  <T extends TSchema>(schema: T): T => ({
-    ...schema,
-    description: `${schema.description} Not visible to a key without ${spelled[kind]}.`,
-    [hiddenMark]: kind,
-  })
-
-/** Who somebody is, and how to reach them. */
-export const personal = hiddenAs('personal')
-
-/** Where something is. */
-export const place = hiddenAs('places')
-
-/** Whether a property or a parameter is one of those that a key was issued without. */
-export const isHidden = (schema: TSchema, without: readonly Hidden[]): boolean =>
-  hiddenMark in schema && without.includes(schema[hiddenMark] as Hidden)
-
-/** The record whose properties the values of a parameter name. It is a symbol for the same reason. */
-const namedMark = Symbol('named')
-
-/** A parameter whose values name properties of a record. */
-export const naming = <T extends TSchema>({ properties }: TObject, schema: T): T => ({
-  ...schema,
-  [namedMark]: properties,
-})
-
-/** The properties that the values of a parameter may name. */
-export const namedProperties = (schema: TSchema): TProperties =>
-  (schema[namedMark as never] as TProperties | undefined) ?? {}
 
 /**
  * A schema with a title is a component of that name in the OpenAPI document, so that generated clients call it so. Objects

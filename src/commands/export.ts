@@ -35,10 +35,9 @@ service describes it. It may be repeated:
   --where unreadable=skip
                          leaves out records that do not fit, and lists them
 
-While it is written, the file is called FILE.part. If the export fails or is
-interrupted, neither of the two is left. If it is killed, FILE.part is left, and
-replaced by an export an hour later. On standard output, only the exit code
-tells whether the file is complete.`
+While it is written, the file is called FILE.PID.part, and if the export fails
+or is interrupted, none is left. On standard output, only the exit code tells
+whether the file is complete.`
 
 const formatNames = Object.keys(mediaTypes) as FormatName[]
 /** Stands for standard output. */

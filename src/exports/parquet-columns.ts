@@ -1,6 +1,6 @@
 // What the columns of a Parquet file are: from the schema of a row to a plain description, which can be sent to a thread.
 import type { TSchema } from '@sinclair/typebox'
-import { isJoined, isListed } from '../../schemas/kit.js'
+import { annotationOf, isJoined } from '../../schemas/kit.js'
 
 /** What a value is. An object of a row itself has no column: its fields have, such as `location.state`. */
 export type Shape =
@@ -33,7 +33,7 @@ const shapeOf = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Shape =>
     const stored: TSchema[] = schema.anyOf.filter((branch: TSchema) => !isJoined(branch))
     return unionOf(stored.map((branch) => shapeOf(branch, named)))
   }
-  if (isListed(schema)) return { kind: 'list', item: { kind: 'text' } }
+  if (annotationOf(schema).listed) return { kind: 'list', item: { kind: 'text' } }
   switch (schema.type) {
     case 'object':
       return { kind: 'object', fields: fieldsOf(schema, named) }

@@ -3,7 +3,7 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, preHandlerHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
-import { type Hidden, hideable, isHidden, namedProperties } from '../../schemas/kit.js'
+import { annotationOf, type Hidden, hideable, isHidden } from '../../schemas/kit.js'
 import { problem } from '../problems/problems.js'
 
 export const hiddenParametersPlugin = fp(
@@ -31,7 +31,7 @@ export const hiddenParametersPlugin = fp(
 
 /** Whether a parameter can tell of something that a key does not see. */
 const canTell = (schema: TSchema): boolean =>
-  [schema, ...Object.values(namedProperties(schema))].some((each) => isHidden(each, hideable))
+  [schema, ...Object.values(annotationOf(schema).choices ?? {})].some((each) => isHidden(each, hideable))
 
 /** What is wrong with the value of a parameter, and what is allowed if it names fields. */
 const faultOf = (
@@ -41,7 +41,7 @@ const faultOf = (
 ): { message: string; allowed?: string[] } | undefined => {
   if (isHidden(schema, without)) return { message: 'is not visible to this key' }
   const [hidden, allowed]: [string[], string[]] = [[], []]
-  for (const [name, property] of Object.entries(namedProperties(schema))) {
+  for (const [name, property] of Object.entries(annotationOf(schema).choices ?? {})) {
     ;(isHidden(property, without) ? hidden : allowed).push(name)
   }
   const given = hidden.filter((name) => [value].flat().includes(name))

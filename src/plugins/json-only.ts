@@ -1,6 +1,6 @@
 // Responses are JSON unless their route says otherwise, so a request whose Accept header excludes that fails. Sets the
 // headers that all responses share.
-import type { FastifyInstance, onSendHookHandler } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { problem } from '../problems/problems.js'
 
@@ -30,19 +30,9 @@ export const jsonOnlyPlugin = fp(
       const isAccepted = request.accepts().type([mediaType ?? [], others].flat()) !== false
       next(isAccepted ? undefined : notAcceptable(mediaType))
     })
-    app.addHook('onRoute', (route) => {
-      // Fastify adds the route of HEAD itself, with a hook of its own.
-      if (route.method === 'HEAD') route.onSend = [route.onSend as onSendHookHandler, withoutLengthOf304].flat()
-    })
   },
   { name: 'json-only', fastify: '5.x', dependencies: ['@fastify/accepts'] },
 )
-
-/** Fastify gives a 304 to HEAD the length 0. RFC 9110, section 8.6, allows only that of the 200, or none. */
-const withoutLengthOf304: onSendHookHandler = (_request, reply, payload, next) => {
-  if (reply.statusCode === 304) reply.removeHeader('content-length')
-  next(null, payload)
-}
 
 const notAcceptable = (mediaType = 'application/json') =>
   problem('not_acceptable', `Responses are ${mediaType}`, {

@@ -4,7 +4,7 @@ import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../schemas/index.js'
-import { excludedBy } from '../../schemas/kit.js'
+import { annotationOf } from '../../schemas/kit.js'
 import { withComponents } from './openapi-components.js'
 import { serve } from './page-files.js'
 
@@ -14,7 +14,7 @@ import { serve } from './page-files.js'
  */
 const shownQuery = (query: TObject): TObject => {
   const properties = { ...query.properties }
-  for (const name of Object.values(properties).flatMap(excludedBy)) {
+  for (const name of Object.values(properties).flatMap((schema) => annotationOf(schema).excludes ?? [])) {
     const { default: _, ...parameter } = properties[name] as TSchema
     properties[name] = parameter as TSchema
   }

@@ -1,5 +1,4 @@
-// Responds where the application gets no request: when Node cannot parse what a caller sent, and to CONNECT. The
-// problem is written to the socket, after the responses to earlier requests. Also logs when connections are refused.
+// Responds where the application gets no request, because Node cannot parse what a caller sent. The problem is written to the socket, after the responses to earlier requests. Also logs when connections are refused.
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyInstance } from 'fastify'
@@ -11,7 +10,6 @@ import {
   type ProblemError,
   problem,
   urlTooLong,
-  wrongMethod,
   wrongVersion,
 } from '../problems/problems.js'
 import { JSON_HEADERS } from './json-only.js'
@@ -23,12 +21,6 @@ const REFUSED_INTERVAL_MS = 10_000
 
 export const rawSocketsPlugin = fp(
   async (app: FastifyInstance) => {
-    app.server.on('connect', (_request, socket: Socket) => {
-      afterResponses(app.server, socket, () => respond(app, socket, wrongMethod(), 'CONNECT'))
-    })
-    // The service ignores expectations other than 100-continue.
-    app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
-
     let logged = Number.NEGATIVE_INFINITY
     app.server.on('drop', () => {
       const now = performance.now()

@@ -1,7 +1,7 @@
 // Generates the code that walks through a BSON document by a schema and writes what it finds. It is generated, so that
 // every field name in it is a constant. `CodeGenerator` writes JSON; a format with columns walks in the same way (columns.ts).
 import type { TSchema } from '@sinclair/typebox'
-import { isJoined, isListed, joined } from '../../schemas/kit.js'
+import { annotationOf, isJoined, joined } from '../../schemas/kit.js'
 import { Bson } from '../bson/reader.js'
 import { any } from './any.js'
 import { scalars, type Writer } from './scalars.js'
@@ -88,7 +88,7 @@ export class CodeGenerator {
       const stored: TSchema[] = schema.anyOf.filter((branch: TSchema) => !isJoined(branch))
       return this.#union(stored.map((branch) => this.writerOf(branch)))
     }
-    if (isListed(schema)) return this.#listed()
+    if (annotationOf(schema).listed) return this.#listed()
     switch (schema.type) {
       case 'object':
         return this.#object(schema)

@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { excludedBy, isCapped, wordsOf } from '../../schemas/kit.js'
+import { annotationOf } from '../../schemas/kit.js'
 import { boxOf } from './bbox.js'
 import { instantOf, intervalOf } from './instant.js'
 
@@ -113,7 +113,7 @@ const messages: Readonly<Record<string, Message>> = {
     return { message: `${fault}must be ${formats[format as keyof typeof formats].description}` }
   },
   pattern: (schema) => {
-    const words = wordsOf(schema)
+    const { words } = annotationOf(schema)
     return words === undefined ? undefined : { message: `must be ${words}` }
   },
   minLength: ({ minLength }) => ({
@@ -150,12 +150,12 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
     for (const [name, property] of given) {
       const { type, maximum } = property
       if (type === 'integer') value[name] = asInteger(value[name])
-      if (isCapped(property) && Number(value[name]) > maximum) value[name] = maximum
+      if (annotationOf(property).capped && Number(value[name]) > maximum) value[name] = maximum
       if (type === 'array') value[name] = asList(value[name])
     }
     const errors = validate(value) ? [] : firstErrors(validate.errors as ErrorObject[], schema)
     for (const [name, property] of given) {
-      const present = excludedBy(property).filter((other) => Object.hasOwn(input, other))
+      const present = (annotationOf(property).excludes ?? []).filter((other) => Object.hasOwn(input, other))
       errors.push(...present.map((other) => ({ name: other, message: `must not be given with ${name}` })))
     }
     if (errors.length > 0) return { errors }

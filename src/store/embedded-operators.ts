@@ -1,0 +1,108 @@
+// The operators of mingo, and those of the embedded store in place of them where mingo differs from MongoDB.
+import { Context, evalExpr } from 'mingo/core'
+import type { Iterator as LazyList } from 'mingo/lazy'
+import { $avg, $sum } from 'mingo/operators/accumulator'
+import * as expressions from 'mingo/operators/expression'
+import { $group, $limit, $sort, $unwind } from 'mingo/operators/pipeline'
+import * as conditions from 'mingo/operators/query'
+import type { Options } from 'mingo/types'
+import { resolve } from 'mingo/util'
+import { Long, ObjectId } from 'mongodb'
+import { compareValues, isSameType } from './bson-order.js'
+
+export type Document = Record<string, unknown>
+
+/** The value at a dotted path. It does not look into arrays on the way. */
+export const at = (document: Document, path: string): unknown =>
+  path.split('.').reduce<unknown>((value, name) => (value as Document | undefined)?.[name], document)
+
+/** A condition on the order of values. Unlike mingo's, it compares strings by their UTF-8 bytes. */
+const ordered =
+  (holds: (order: number) => boolean) =>
+  (path: string, value: unknown) =>
+  (document: Document): boolean =>
+    [resolve(document, path, { unwrapArray: true })]
+      .flat()
+      .some((found) => isSameType(found, value) && holds(compareValues(found, value)))
+
+/** Sets the value at a path; undefined removes the field. Replaces non-objects on the way by objects. */
+const put = (document: Document, [name, ...rest]: readonly [string, ...string[]], value: unknown): void => {
+  const [next, ...others] = rest
+  if (next !== undefined) {
+    const inner = document[name] as object | null | undefined
+    const object = inner?.constructor === Object ? (inner as Document) : {}
+    document[name] = object
+    put(object, [next, ...others], value)
+  } else if (value === undefined) delete document[name]
+  else document[name] = value
+}
+
+/** The fields of a document, or of each document in an array, that are in a tree of names. */
+const kept = (value: Document | readonly Document[], tree: Document): unknown => {
+  if (Array.isArray(value)) return value.map((item) => kept(item, tree))
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, field]) => {
+      const inner = tree[name] as Document | 1 | undefined
+      if (inner === undefined) return []
+      return [[name, inner === 1 ? field : kept(field as Document, inner)]]
+    }),
+  )
+}
+
+/** The operators that mingo may use: the stages $set, $project, $unwind and $group, expressions and conditions. */
+export const context = Context.init({
+  accumulator: { $avg, $sum },
+  pipeline: {
+    $group,
+    $limit,
+    $sort,
+    $unwind,
+    // Faster than mingo's: its time depends only on the fields that a document has. It supports only paths to keep, and
+    // paths lead only into joined documents.
+    $project: (documents: LazyList, paths: Document) => {
+      const tree: Document = { _id: 1 }
+      for (const path of Object.keys(paths)) put(tree, path.split('.') as [string], 1)
+      return documents.map((document: Document) => kept(document, tree))
+    },
+    // Unlike mingo's, it replaces a string or number on a path by an object.
+    $set: (documents: LazyList, fields: Document, options: Options) =>
+      documents.map((document: Document) => {
+        const values = Object.values(fields).map((expression) => evalExpr(document, expression, options))
+        for (const [i, path] of Object.keys(fields).entries()) put(document, path.split('.') as [string], values[i])
+        return document
+      }),
+  },
+  expression: {
+    ...expressions,
+    // Unlike mingo's, it does not take an array for equal to its item.
+    $eq: (document: Document, operands: unknown, options: Options) => {
+      const [a, b] = evalExpr(document, operands, options) as readonly unknown[]
+      return compareValues(a, b) === 0
+    },
+    // Unlike mingo's, it compares strings by their UTF-8 bytes. It sorts by one field, ascending, as pipelines need it.
+    $sortArray: (document: Document, { input, sortBy }: { input: unknown; sortBy: object }, options: Options) => {
+      const [field] = Object.keys(sortBy) as [string]
+      const items = evalExpr(document, input, options) as readonly Document[]
+      return items.toSorted((a, b) => compareValues(at(a, field), at(b, field)))
+    },
+  },
+  query: {
+    ...conditions,
+    // Unlike mingo's, it compares integers of 64 bits.
+    $eq: (path: string, value: unknown, options: Options) =>
+      typeof value === 'number' || Long.isLong(value)
+        ? ordered((order) => order === 0)(path, value)
+        : conditions.$eq(path, value, options),
+    $gt: ordered((order) => order > 0),
+    $gte: ordered((order) => order >= 0),
+    $lt: ordered((order) => order < 0),
+    $lte: ordered((order) => order <= 0),
+    // Unlike mingo's, it knows ObjectIds.
+    $type: (path: string, types: unknown, options: Options) => {
+      const isOfType = conditions.$type(path, types, options)
+      const hasObjectId = [types].flat().includes('objectId')
+      return (document: Document) => isOfType(document) || (hasObjectId && resolve(document, path) instanceof ObjectId)
+    },
+  },
+  // The cast is necessary because mingo's type requires each operator to be of all operator types at once.
+} as unknown as Parameters<typeof Context.init>[0])
