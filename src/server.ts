@@ -1,5 +1,4 @@
 // The process: reads the settings, opens the store, starts the application, and shuts down on signals.
-import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -86,16 +85,11 @@ const cannotListen = (settings: string) => (error: NodeJS.ErrnoException) => {
 }
 
 /** Serves the metrics until the service has closed. */
-const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, port }: Config['metrics']) => {
+const listenForMetrics = async (app: FastifyInstance, metrics: Metrics, { host, port = 0 }: Config['metrics']) => {
   const server = metricsServer(metrics.text, (err) => app.log.error({ err }, 'the metrics cannot be read'))
-  app.addHook('onClose', async () => {
-    server.close()
-    server.closeAllConnections()
-  })
-  await once(server.listen({ host, port }), 'listening').catch(
-    cannotListen(`METRICS_HOST ${host}, METRICS_PORT ${port}`),
-  )
-  const { address, port: opened } = server.address() as AddressInfo
+  app.addHook('onClose', () => server.close())
+  await server.listen({ host, port }).catch(cannotListen(`METRICS_HOST ${host}, METRICS_PORT ${port}`))
+  const { address, port: opened } = server.server.address() as AddressInfo
   app.log.info({ host: address, port: opened }, 'metrics')
 }
 

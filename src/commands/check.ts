@@ -8,7 +8,7 @@ import { strict } from '../../schemas/kit.js'
 import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
 import type { Store, Stored } from '../store/store.js'
 import { messagesOf } from './load-lines.js'
-import { CommandError, type MakeCommand, newCommand, print, printed } from './run-command.js'
+import { CommandError, type MakeCommand, newCommand, printed } from './run-command.js'
 
 const details = `
 The exit code is 1 if there are any; their number is on standard error. Fields
@@ -52,7 +52,7 @@ const nameOf = (stored: Stored): object => {
   return { id: String(_id), ...(owner !== undefined && { organisation: String(owner) }) }
 }
 
-export const checkCommand: MakeCommand = ({ out, err, onStore }) =>
+export const checkCommand: MakeCommand = ({ out, tell, onStore }) =>
   newCommand(
     'check',
     'List the stored documents that do not fit, one JSON object a line',
@@ -112,6 +112,6 @@ export const checkCommand: MakeCommand = ({ out, err, onStore }) =>
           }
         }
         if (unfit > 0) throw new CommandError(`Documents that do not fit: ${unfit} of ${count}`)
-        print(err, `All documents fit: ${count}`)
+        tell(`All documents fit: ${count}`)
       }),
     )

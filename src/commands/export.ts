@@ -1,11 +1,9 @@
 // The command `export NAME --output FILE`: writes what GET /v1/exports sends. There is a file only when it is complete.
 import { Argument, InvalidArgumentError, Option } from '@commander-js/extra-typings'
-import { Presets, SingleBar } from 'cli-progress'
 import { type FormatName, mediaTypes } from '../../schemas/exports.js'
 import { ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
 import { type Doing, openFile, type Wanted } from '../exports/file.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from '../exports/index.js'
-import { Query } from '../pipelines/stages.js'
 import { ProblemError } from '../problems/problems.js'
 import type { Unreadable } from '../serializer/skipped.js'
 import { QueryTimeout, type Store } from '../store/store.js'
@@ -18,10 +16,7 @@ import {
   notEmpty,
   organisationId,
   PROGRAM,
-  print,
-  printResult,
   requireOrganisation,
-  type Terminal,
   written,
 } from './run-command.js'
 
@@ -45,7 +40,7 @@ const STANDARD_OUTPUT = '-'
 /** How many records that were left out are listed. */
 const MAX_LISTED = 100
 
-export const exportCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
+export const exportCommand: MakeCommand = ({ out, result, tell, counting, onStore, stopped }) =>
   newCommand(
     'export',
     'Export a whole list to a file',
@@ -81,14 +76,27 @@ export const exportCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
         const wanted: Wanted = { exported, format, scope: { organisation }, listing }
         // Without a file there is nothing to remove, so the process may end at once.
         const signal = isFile ? stopped() : new AbortController().signal
+        const doing: Doing = async (work) => {
+          signal.throwIfAborted()
+          return work({ signal })
+        }
         try {
-          const { parts, skipped } = await openShown(store, wanted, err, signal)
-          if (isFile) {
-            const bytes = await writeNew(output, force, parts)
-            const line = `Wrote ${output}: ${bytes} bytes`
-            printResult(out, json, { file: output, bytes, unreadable: skipped }, [line])
-          } else for await (const part of parts) await written(out, part)
-          tellOf(skipped, err)
+          const { bytes, skipped } = await counting(async (count) => {
+            const counted: Pick<Store, 'aggregate'> = {
+              async aggregate(query, reading) {
+                const list = await store.aggregate(query, reading)
+                count(list.documents.length)
+                return list
+              },
+            }
+            const { parts, skipped } = await openFile(counted, wanted, doing)
+            if (isFile) return { bytes: await writeNew(output, force, parts), skipped }
+            for await (const part of parts) await written(out, part)
+            return { skipped }
+          })
+          if (bytes !== undefined)
+            result(json, { file: output, bytes, unreadable: skipped }, [`Wrote ${output}: ${bytes} bytes`])
+          tell(...linesAbout(skipped))
         } catch (error) {
           throw signal.aborted ? new CommandError('Interrupted: nothing was written') : explained(error)
         }
@@ -110,47 +118,10 @@ const parameter = (text: string, others: Parameters): Parameters => {
 const messageOf = ({ name, message, allowed }: InputError): string =>
   `--where ${name} ${message}${message.startsWith('is not') ? `; allowed are ${allowed?.join(', ')}` : ''}`
 
-/** Opens the file of an export. On a terminal, reading its parts shows how many records were read. */
-const openShown = async (store: Store, wanted: Wanted, stream: Terminal['err'], signal: AbortSignal) => {
-  const { exported, scope, listing } = wanted
-  const options = { stream, etaBuffer: 50, gracefulExit: false }
-  // The export goes on if the records cannot be counted in time.
-  const { collection, conditions } = exported.resource
-  const all = Query.in(scope, collection, conditions({ ...listing, sortBy: 'id', page: 1, perPage: 1 }), [])
-  const count = stream.isTTY && (await store.count(all).catch(() => false))
-  const format = count
-    ? 'Records [{bar}] {percentage}% | {value} of {total} | {eta_formatted} left'
-    : 'Records {value} | {duration_formatted}'
-  const bar = new SingleBar({ ...options, format }, Presets.legacy)
-  const counting: Pick<Store, 'aggregate'> = {
-    async aggregate(query, reading) {
-      const list = await store.aggregate(query, reading)
-      bar.increment(list.documents.length)
-      return list
-    },
-  }
-  const doing: Doing = async (work) => {
-    signal.throwIfAborted()
-    return work({ signal })
-  }
-  const { parts, skipped } = await openFile(counting, wanted, doing)
-  return { parts: shown(bar, Math.min(Number(count), listing.limit ?? Number.POSITIVE_INFINITY), parts), skipped }
-}
-
-async function* shown(bar: SingleBar, total: number, parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
-  bar.start(total, 0)
-  try {
-    yield* parts
-  } finally {
-    bar.stop()
-  }
-}
-
-const tellOf = (skipped: readonly Unreadable[], err: Terminal['err']): void => {
-  if (skipped.length === 0) return
-  print(err, ...skipped.slice(0, MAX_LISTED).map(({ id, message }) => `${id}: ${message}`))
-  print(err, `Records left out: ${skipped.length}`)
-}
+const linesAbout = (skipped: readonly Unreadable[]): string[] => [
+  ...skipped.slice(0, MAX_LISTED).map(({ id, message }) => `${id}: ${message}`),
+  ...(skipped.length > 0 ? [`Records left out: ${skipped.length}`] : []),
+]
 
 /** What the user is told of an error that is no bug. */
 const explained = (error: unknown): unknown => {

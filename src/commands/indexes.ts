@@ -5,7 +5,7 @@ import { InvalidArgumentError } from '@commander-js/extra-typings'
 import { type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
 import { earlierIndexesOf, hasIndex, type Index, indexBy } from '../documents/indexes.js'
 import { type Store, type StoredIndex, StoreUnavailable } from '../store/store.js'
-import { CommandError, type MakeCommand, newCommand, printResult } from './run-command.js'
+import { CommandError, type MakeCommand, newCommand } from './run-command.js'
 import { table } from './table.js'
 
 const details = `
@@ -15,7 +15,7 @@ take too long, and its error then names the one that would serve it. With --add
 it is made. --drop removes the indexes that an earlier release made and that
 this one does not need, and no others.`
 
-export const indexesCommand: MakeCommand = ({ out, onStore }) =>
+export const indexesCommand: MakeCommand = ({ result, onStore }) =>
   newCommand('indexes', 'Create the missing indexes and list all', "indexes --add 'entries: form, status'", details)
     .option('--add <INDEX>', 'make an index by fields of a collection, in the order of ids', indexOf)
     .option('--drop', 'remove the indexes that an earlier release made')
@@ -38,7 +38,7 @@ export const indexesCommand: MakeCommand = ({ out, onStore }) =>
           size: `${(bytes / 2 ** 20).toFixed(1)} MiB`,
           about: isEarlier ? 'of an earlier release: --drop removes it' : '',
         }))
-        printResult(out, json, indexes, table(['collection', 'index', 'size', 'about'], rows))
+        result(json, indexes, table(['collection', 'index', 'size', 'about'], rows))
       }),
     )
 

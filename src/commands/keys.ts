@@ -14,9 +14,6 @@ import {
   notEmpty,
   organisationId,
   PROGRAM,
-  print,
-  printAudit,
-  printResult,
   requireOrganisation,
 } from './run-command.js'
 import { type Cell, cellOf, table } from './table.js'
@@ -26,7 +23,7 @@ const keyIdForms = 'as list shows it, with or without fda_ before it, or the who
 
 const issueExample = "keys issue --organisation savannah --name 'Dashboard'"
 
-export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
+export const keysCommand: MakeCommand = ({ result, tell, audit, onStore }) =>
   newCommand('keys', 'Issue, list, rotate and revoke API keys', issueExample)
     .addCommand(
       newCommand('issue', 'Issue a key and show it, once', issueExample)
@@ -43,9 +40,9 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
             const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + expiresIn)
             const { key, document } = await keys.issueStored({ organisation, name, expiresAt, without, issuedBy: by })
             const keyId = document._id
-            printResult(out, json, { ...rowOf({ document }), key }, [key])
-            if (!json) print(err, ...aboutNew(document))
-            printAudit(err, 'keys issue', by, { keyId, organisation })
+            result(json, { ...rowOf({ document }), key }, [key])
+            if (!json) tell(...aboutNew(document))
+            audit('keys issue', by, { keyId, organisation })
           }),
         ),
     )
@@ -59,7 +56,7 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
             // The keys of an organisation that was removed are kept.
             if (organisation !== undefined && rows.length === 0) await requireOrganisation(store, organisation)
             const rare = rareColumns.filter((column) => rows.some((row) => row[column]))
-            printResult(out, json, rows, table([...columns, ...rare], rows))
+            result(json, rows, table([...columns, ...rare], rows))
           }),
         ),
     )
@@ -81,11 +78,11 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
             const old = await rotatable(store, oldId, await keys.find(oldId))
             const { key, document, end } = await keys.rotate(old, { overlapMs, lifetimeMs, issuedBy: by })
             const { _id: keyId, organisation } = document
-            printResult(out, json, { ...rowOf({ document }), key, rotated: { keyId: oldId, expiresAt: end } }, [key])
+            result(json, { ...rowOf({ document }), key, rotated: { keyId: oldId, expiresAt: end } }, [key])
             if (!json) {
-              print(err, ...aboutNew(document), `The old key ${oldId} works until ${end.toISOString()}.`)
+              tell(...aboutNew(document), `The old key ${oldId} works until ${end.toISOString()}.`)
             }
-            printAudit(err, 'keys rotate', by, { keyId, organisation, rotated: oldId })
+            audit('keys rotate', by, { keyId, organisation, rotated: oldId })
           }),
         ),
     )
@@ -104,16 +101,14 @@ export const keysCommand: MakeCommand = ({ out, err, onStore }) =>
               const who = revokedBy ? `, by ${revokedBy}` : ''
               throw new CommandError(`Key ${keyId} is revoked already, since ${revokedAt?.toISOString()}${who}`)
             }
-            printResult(out, json, { keyId, revoked: true }, [
-              `Revoked ${keyId}: within 30 seconds every instance refuses it`,
-            ])
-            if (successor) print(err, `Its successor ${successor} was not revoked with it`)
-            printAudit(err, 'keys revoke', by, { keyId, organisation })
+            result(json, { keyId, revoked: true }, [`Revoked ${keyId}: within 30 seconds every instance refuses it`])
+            if (successor) tell(`Its successor ${successor} was not revoked with it`)
+            audit('keys revoke', by, { keyId, organisation })
             // The revocation was told already, if the database is lost now.
             const replaced = { successor: keyId, revokedAt: null }
             const [old] = await store.dangerouslyFindAll('apiKeys', replaced, 1).catch(() => [])
             const end = new Date(Number(old?.expiresAt))
-            if (end > new Date()) print(err, `Key ${old?._id}, which it replaced, works until ${end.toISOString()}`)
+            if (end > new Date()) tell(`Key ${old?._id}, which it replaced, works until ${end.toISOString()}`)
           }),
         ),
     )

@@ -24,8 +24,6 @@ import {
   newCommand,
   notEmpty,
   organisationId,
-  print,
-  printResult,
   requireOrganisation,
 } from './run-command.js'
 
@@ -82,7 +80,7 @@ const MAX_LISTED = 100
 /** The longest text about each, in characters: an id can be as long as a line. */
 const MAX_TEXT_LENGTH = 500
 
-export const loadCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
+export const loadCommand: MakeCommand = ({ result, tell, onStore, stopped }) =>
   newCommand(
     'load',
     'Load your own records, changes of them and deletions',
@@ -117,13 +115,13 @@ export const loadCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
         const checked = await check(store, target, lines(), stop).catch(failUnreadable)
         const { count, done, unstamped, errors, missing } = checked
         if (count === 0) throw new CommandError(`${file} has no lines`)
-        print(err, ...(errors.count > 0 ? errors : missing).listed)
+        tell(...(errors.count > 0 ? errors : missing).listed)
         if (errors.count > 0) throw new CommandError(`Nothing was written. Invalid lines: ${errors.count} of ${count}`)
         const missingText = remove
           ? `Ids that ${organisation} never had: ${missing.count}`
           : `References to records that ${organisation} does not have: ${missing.count}`
         if (isStrict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
-        if (missing.count > 0) print(err, missingText)
+        if (missing.count > 0) tell(missingText)
 
         let written = 0
         const interrupted = (cause: string): never => {
@@ -137,14 +135,14 @@ export const loadCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
           await write(store, target, left, unstamped).catch(({ message }) => interrupted(message))
           written += left.length
         }
-        const result = remove
+        const counts = remove
           ? { deleted: written, unknown: missing.count, alreadyDeleted: done.size - missing.count }
           : { written, present: done.size, missingReferences: missing.count }
         const alreadyThere = done.size === 0 ? '' : `; ${done.size} already there`
         const line = remove
           ? `Deleted ${written} from ${collection}`
           : `Wrote ${written} to ${collection}${alreadyThere}`
-        printResult(out, json, { collection, organisation, ...result }, [line])
+        result(json, { collection, organisation, ...counts }, [line])
       }),
     )
 

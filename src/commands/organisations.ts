@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto'
 import type { Store } from '../store/store.js'
 import { MANY, removeOrganisation, whatItHas } from './remove-organisation.js'
 import {
-  ask,
   BY,
   CommandError,
   type MakeCommand,
@@ -12,10 +11,8 @@ import {
   newCommand,
   organisationId,
   PROGRAM,
-  print,
-  printAudit,
-  printResult,
   requireOrganisation,
+  type Session,
   visible,
 } from './run-command.js'
 import { cellOf, table } from './table.js'
@@ -28,7 +25,7 @@ records are deleted for good: no change feed tells of it. If it is interrupted,
 run it again. Stop the programs that write records of it before; check finds
 what they write afterwards.`
 
-export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pause }) =>
+export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, onStore, pause }) =>
   newCommand('organisations', 'Add, list, rename and remove organisations', addExample)
     .addCommand(
       newCommand('add', 'Add an organisation', addExample)
@@ -43,12 +40,12 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
             }
             const createdAt = new Date()
             await store.insert('organisations', [{ _id: id, name, createdAt, updatedAt: createdAt }])
-            printResult(out, json, { id, name, createdAt }, [
+            result(json, { id, name, createdAt }, [
               `Added organisation ${id}`,
               `Issue a key for it with: npx ${PROGRAM} keys issue --organisation ${id} --name NAME`,
             ])
-            await warnOfSameName(store, id, name, err)
-            printAudit(err, 'organisations add', by, { organisation: id })
+            await warnOfSameName(store, id, name, tell)
+            audit('organisations add', by, { organisation: id })
           }),
         ),
     )
@@ -66,7 +63,7 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
               }))
               .sort((one, other) => String(one.name).localeCompare(String(other.name), 'en'))
             const rare = rows.some(({ removingSince }) => removingSince) ? (['removingSince'] as const) : []
-            printResult(out, json, rows, table(['id', 'name', 'createdAt', ...rare], rows))
+            result(json, rows, table(['id', 'name', 'createdAt', ...rare], rows))
           }),
         ),
     )
@@ -82,9 +79,9 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
             if (!(await store.update('organisations', id, { name, updatedAt: new Date() }))) {
               throw new CommandError(`Organisation ${id} was removed meanwhile`)
             }
-            printResult(out, json, { id, name }, [`Renamed organisation ${id}`])
-            await warnOfSameName(store, id, name, err)
-            printAudit(err, 'organisations rename', by, { organisation: id, name })
+            result(json, { id, name }, [`Renamed organisation ${id}`])
+            await warnOfSameName(store, id, name, tell)
+            audit('organisations rename', by, { organisation: id, name })
           }),
         ),
     )
@@ -106,36 +103,36 @@ export const organisationsCommand: MakeCommand = ({ input, out, err, onStore, pa
             const nothingLeft = new CommandError(`Organisation ${id} does not exist, and nothing is left of it`)
             if (organisation === undefined && found.length === 0) throw nothingLeft
             const has = found.map(([what, count]) => `  ${what}: ${count === MANY ? 'too many to count' : count}`)
-            print(err, `Organisation ${id} has${has.length === 0 ? ' no records and no keys that work' : ':'}`, ...has)
+            tell(`Organisation ${id} has${has.length === 0 ? ' no records and no keys that work' : ':'}`, ...has)
             if (!yes) {
               // What is left of an organisation that is gone has no name.
               const name = visible(String(cellOf(organisation?.name) ?? id))
-              const answer = await ask({ input, out, err }, `Type ${name} to remove all of it: `)
+              const answer = await ask(`Type ${name} to remove all of it: `)
               if (answer !== name) throw new CommandError('That is another name: nothing was removed')
             }
             const { deleted, keysRevoked, isNothing } = await removeOrganisation(store, id, {
               by,
-              begun: () => printAudit(err, 'organisations remove begins', by, { organisation: id }),
-              revoked: (keyId) => printAudit(err, 'keys revoke', by, { keyId, organisation: id }),
+              begun: () => audit('organisations remove begins', by, { organisation: id }),
+              revoked: (keyId) => audit('keys revoke', by, { keyId, organisation: id }),
               wait(ms) {
-                print(err, `Waiting ${Math.ceil(ms / 1000)} seconds, until every instance refuses its keys`)
+                tell(`Waiting ${Math.ceil(ms / 1000)} seconds, until every instance refuses its keys`)
                 return pause(ms)
               },
             })
             if (isNothing) throw nothingLeft
-            printResult(out, json, { id, deleted, keysRevoked }, [
+            result(json, { id, deleted, keysRevoked }, [
               `Revoked ${keysRevoked} keys`,
               ...Object.entries(deleted).map(([name, count]) => `Deleted ${count} records and tombstones from ${name}`),
               `Removed organisation ${id}`,
             ])
-            printAudit(err, 'organisations remove', by, { organisation: id, deleted })
+            audit('organisations remove', by, { organisation: id, deleted })
           }),
         ),
     )
 
 /** Names may repeat, but `remove` asks for one, and a partner sees nothing else of an organisation. */
-const warnOfSameName = async (store: Store, id: string, name: string, err: NodeJS.WritableStream): Promise<void> => {
+const warnOfSameName = async (store: Store, id: string, name: string, tell: Session['tell']): Promise<void> => {
   const others = (await store.dangerouslyFindAll('organisations', { name })).filter(({ _id }) => _id !== id)
   if (others.length === 0) return
-  print(err, `Warning: other organisations have this name: ${others.map(({ _id }) => _id).join(', ')}`)
+  tell(`Warning: other organisations have this name: ${others.map(({ _id }) => _id).join(', ')}`)
 }

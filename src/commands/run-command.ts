@@ -3,6 +3,7 @@
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { Command, CommanderError, type CommandUnknownOpts, InvalidArgumentError } from '@commander-js/extra-typings'
+import { Presets, SingleBar } from 'cli-progress'
 import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID, type OrganisationDocument } from '../documents/collections.js'
 import { redacted } from '../keys/format.js'
@@ -20,11 +21,21 @@ export interface Session extends Terminal {
   stopped(): AbortSignal
   /** Waits for so many milliseconds. */
   pause(ms: number): Promise<unknown>
+  /** Writes a result: as indented JSON if --json was given, otherwise as lines. */
+  result(json: boolean, value: unknown, lines: readonly string[]): void
+  /** Writes lines about the work, beside the result. */
+  tell(...lines: readonly string[]): void
+  /** Writes an audit line in the form of the service's log: who did what, after it was done. */
+  audit(action: string, by: string | undefined, details: object): void
+  /** Asks for a line on the terminal, also if `err` is kept elsewhere. Fails if there is none, or if no line comes. */
+  ask(question: string): Promise<string>
+  /** Does long work, and shows on a terminal how many records it has counted. */
+  counting<T>(work: (count: (more: number) => void) => Promise<T>): Promise<T>
 }
 
 /** The streams that a command writes to, through print(): its result to `out`, everything else to `err`. */
 export interface Terminal {
-  /** What ask() reads. */
+  /** What a user types. */
   readonly input: () => NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly out: NodeJS.WritableStream & { readonly isTTY?: boolean }
   readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean }
@@ -51,22 +62,13 @@ export const written = (stream: NodeJS.WritableStream, content: string | Buffer)
     stream.write(content, (error) => (error ? fail(error) : done()))
   })
 
-/** Writes a result: as indented JSON if --json was given, otherwise as lines. */
-export const printResult = (out: Terminal['out'], json: boolean, value: unknown, lines: readonly string[]) =>
-  print(out, ...(json ? JSON.stringify(value, null, 2).split('\n') : lines))
-
-/** Writes an audit line in the form of the service's log: who did what, after it was done. */
-export const printAudit = (err: Terminal['err'], action: string, by: string | undefined, details: object) =>
-  print(err, JSON.stringify({ level: 30, time: Date.now(), msg: 'audit', action, by, ...details }))
-
-/** Asks for a line on the terminal, also if `err` is kept elsewhere. Fails if there is none, or if the answer does not come. */
-export const ask = async ({ input, out, err }: Terminal, question: string): Promise<string> => {
+const ask = async ({ input, out, err }: Terminal, question: string): Promise<string> => {
   const stream = input()
   const output = [err, out].find(({ isTTY }) => isTTY)
   if (!stream.isTTY || output === undefined) throw new CommandError('There is no terminal to ask on: use --yes')
   const lines = createInterface({ input: stream, output, terminal: false })
   return new Promise<string>((resolve, reject) => {
-    lines.once('close', () => reject(new CommandError('There was no answer')))
+    lines.once('close', () => reject(new CommandError('Nothing was typed')))
     lines.question(visible(question), resolve)
   }).finally(() => lines.close())
 }
@@ -113,10 +115,23 @@ export const runCommand = async (
     terminal.out.on('error', reject)
   })
   outputFailed.catch(() => {})
+  const { out, err } = terminal
+  const tell: Session['tell'] = (...lines) => print(err, ...lines)
   const command = make({
     ...terminal,
     stopped,
     pause,
+    result: (json, value, lines) => print(out, ...(json ? JSON.stringify(value, null, 2).split('\n') : lines)),
+    tell,
+    ask: (question) => ask(terminal, question),
+    async counting(work) {
+      const options = { format: 'Records {value} | {duration_formatted}', stream: err, gracefulExit: false }
+      const bar = new SingleBar(options, Presets.legacy)
+      bar.start(0, 0)
+      return work((more) => bar.increment(more)).finally(() => bar.stop())
+    },
+    audit: (action, by, details) =>
+      tell(JSON.stringify({ level: 30, time: Date.now(), msg: 'audit', action, by, ...details })),
     async onStore(work) {
       const store = open()
       await work(store).finally(() => store.close())

@@ -2,7 +2,6 @@
 // write to a database that holds other data.
 import { setTimeout } from 'node:timers/promises'
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
-import { Presets, SingleBar } from 'cli-progress'
 import type { Batch } from '../../seed/index.js'
 import { demoOptions, scenarioNames, scenarios } from '../../seed/options.js'
 import type { ScenarioOptions } from '../../seed/scenarios.js'
@@ -11,16 +10,7 @@ import { keyIdOf } from '../keys/format.js'
 import { keysOf } from '../keys/keys.js'
 import type { Store } from '../store/store.js'
 import { isDay } from '../validation/instant.js'
-import {
-  BY,
-  CommandError,
-  type MakeCommand,
-  newCommand,
-  print,
-  printAudit,
-  printResult,
-  type Terminal,
-} from './run-command.js'
+import { BY, CommandError, type MakeCommand, newCommand, type Session } from './run-command.js'
 
 /** How many batches are written at the same time. */
 const CONCURRENT_INSERTS = 3
@@ -38,7 +28,7 @@ The same options give the same data, and running it again adds what is missing.
 try a copy of the data against. Each run does the same in the same order: first
 it adds again what is missing, then it begins anew.`
 
-export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
+export const seedCommand: MakeCommand = ({ result, tell, audit, counting, onStore, stopped }) =>
   newCommand(
     'seed',
     'Write demo data and print a key for each organisation',
@@ -77,7 +67,8 @@ export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
         const now = new Date()
         const data = () => scenarioData({ ...options, now })
         await claim(store, options, force)
-        const organisations = await write(store, data(), countEntries(data, options), by, err)
+        const added = (organisation: string) => audit('organisations add', by, { organisation })
+        const organisations = await counting((count) => write(store, data(), added, count))
         // Indexes are built faster from documents that exist than with each of them.
         await store.ensureIndexes({ keepExpiry: true })
         const keys = keysOf(store, () => {})
@@ -85,11 +76,11 @@ export const seedCommand: MakeCommand = ({ out, err, onStore, stopped }) =>
         for (const { _id: organisation, name } of organisations) {
           const key = await keys.issue({ organisation, name: 'Seed', issuedBy: by })
           issued.push({ organisation, name, key })
-          printAudit(err, 'keys issue', by, { keyId: keyIdOf(key), organisation })
+          audit('keys issue', by, { keyId: keyIdOf(key), organisation })
         }
         const lines = issued.map(({ organisation, name, key }) => `${key}  ${organisation}  ${name}`)
-        printResult(out, json, issued, lines)
-        if (live !== undefined) await grow(store, data(), { seed: options.seed, perSecond: live }, err, stopped())
+        result(json, issued, lines)
+        if (live !== undefined) await grow(store, data(), { seed: options.seed, perSecond: live }, tell, stopped())
       })
     })
 
@@ -154,63 +145,43 @@ const isEmpty = async (store: Store): Promise<boolean> => {
   return true
 }
 
-/** How many entries there will be. Only `demo` may have so many that generating them takes long. */
-const countEntries = (data: () => Iterable<Batch>, { scenario, entries }: ScenarioOptions): number => {
-  if (scenario === 'demo') return entries
-  let count = 0
-  for (const { collection, documents } of data()) if (collection === 'entries') count += documents.length
-  return count
-}
-
-/** Adds the organisations that are missing, with an audit line for each. */
+/** Adds the organisations that are missing. */
 const addOrganisations = async (
   store: Store,
   organisations: readonly OrganisationDocument[],
-  by: string | undefined,
-  err: Terminal['err'],
+  onAdded: (organisation: string) => void,
 ): Promise<void> => {
   const ids = organisations.map(({ _id }) => _id)
   const existing = await store.dangerouslyFindAll('organisations', { _id: { $in: ids } })
   await store.insert('organisations', organisations, { skipTaken: true })
-  for (const organisation of ids.filter((id) => existing.every(({ _id }) => _id !== id))) {
-    printAudit(err, 'organisations add', by, { organisation })
-  }
+  for (const id of ids) if (existing.every(({ _id }) => _id !== id)) onAdded(id)
 }
 
 /** Writes all batches and returns the organisations among them. */
 const write = async (
   store: Store,
   data: Iterable<Batch>,
-  total: number,
-  by: string | undefined,
-  stream: Terminal['err'],
+  onAdded: (organisation: string) => void,
+  count: (more: number) => void,
 ) => {
-  const format = 'Entries [{bar}] {percentage}% | {value} of {total} | {rate} a second | {eta_formatted} left'
-  const bar = new SingleBar({ format, stream, etaBuffer: 50 }, Presets.legacy)
-  const start = Date.now()
   const organisations: OrganisationDocument[] = []
   const pending = new Set<Promise<void>>()
-  let written = 0
-  bar.start(total, 0, { rate: 0 })
   try {
-    for (const batch of data) {
-      if (batch.collection === 'organisations') {
-        organisations.push(...batch.documents)
-        await addOrganisations(store, batch.documents, by, stream)
+    for (const { collection, documents } of data) {
+      if (collection === 'organisations') {
+        organisations.push(...documents)
+        await addOrganisations(store, documents, onAdded)
         continue
       }
-      const insert = store.insert(batch.collection, batch.documents, { skipTaken: true }).then(() => {
+      const insert = store.insert(collection, documents, { skipTaken: true }).then(() => {
         pending.delete(insert)
-        if (batch.collection !== 'entries') return
-        written += batch.documents.length
-        bar.update(written, { rate: Math.round((written * 1000) / (Date.now() - start + 1)) })
+        count(documents.length)
       })
       pending.add(insert)
       if (pending.size === CONCURRENT_INSERTS) await Promise.race(pending)
     }
     await Promise.all(pending)
   } finally {
-    bar.stop()
     await Promise.allSettled(pending)
   }
   return organisations
@@ -221,13 +192,13 @@ const grow = async (
   store: Store,
   data: Iterable<Batch>,
   { seed, perSecond }: { seed: number; perSecond: number },
-  err: Terminal['err'],
+  tell: Session['tell'],
   signal: AbortSignal,
 ): Promise<void> => {
   const { liveOperations } = await import('../../seed/live.js')
   const next = liveOperations(data, seed, () => new Date())
   const counts = { add: 0, change: 0, delete: 0 }
-  const tell = () => print(err, `Added ${counts.add}, changed ${counts.change}, deleted ${counts.delete}`)
+  const counted = () => tell(`Added ${counts.add}, changed ${counts.change}, deleted ${counts.delete}`)
   const start = Date.now()
   for (let n = 1; ; n++) {
     const wait = Math.max(0, start + (n * 1000) / perSecond - Date.now())
@@ -237,7 +208,6 @@ const grow = async (
     if (kind === 'delete') await store.remove(collection, document.organisation, [document._id])
     else await store.upsert(collection, [document as never])
     counts[kind] += 1
-    if (err.isTTY && n % perSecond === 0) tell()
   }
-  tell()
+  counted()
 }

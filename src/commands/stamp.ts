@@ -1,13 +1,13 @@
 // The command `stamp`: gives a change stamp to records that have none. It can be run any number of times.
 import { recordCollections } from '../documents/collections.js'
-import { type MakeCommand, newCommand, printResult } from './run-command.js'
+import { type MakeCommand, newCommand } from './run-command.js'
 
 const details = `
 Records have no change stamp if they are from before there were stamps, or of a
 writer that sets none. The change feed then delivers them as changed now. If it
 is interrupted, run it again.`
 
-export const stampCommand: MakeCommand = ({ out, onStore }) =>
+export const stampCommand: MakeCommand = ({ result, onStore }) =>
   newCommand('stamp', 'Give a change stamp to every record without one', 'stamp', details)
     .option('--json', 'print how many records of each collection were stamped as JSON')
     .action(({ json = false }) =>
@@ -19,6 +19,6 @@ export const stampCommand: MakeCommand = ({ out, onStore }) =>
           stamped[name] = count
         }
         const lines = Object.entries(stamped).map(([name, count]) => `Stamped ${count} in ${name}`)
-        printResult(out, json, stamped, lines)
+        result(json, stamped, lines)
       }),
     )

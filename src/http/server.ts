@@ -1,6 +1,5 @@
 // The HTTP server under the application. It handles one request of a connection at a time, in the order in which they
 // arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read.
-import { AsyncResource } from 'node:async_hooks'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { Server as Listener, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,7 +15,7 @@ const HEADERS_MS = 10_000
 const REQUEST_MS = 30_000
 /** How often Node checks these two limits. */
 const CHECK_INTERVAL_MS = 5000
-/** How many pipelined requests of a connection may wait. It is closed after the response to the last of them. */
+/** How many pipelined requests of a connection may wait. It is closed if there are more. */
 const MAX_WAITING = 100
 /** A server stops listening when no connection has come for so long, or after so many looks. */
 const QUIET_MS = 10
@@ -26,8 +25,6 @@ const MAX_LOOKS = 100
 interface Connection {
   /** The requests without a whole response. The first runs, the others wait. */
   readonly requests: { readonly request: IncomingMessage; readonly begin: () => void }[]
-  /** Called after the last response, when the connection can carry no further request. */
-  afterLast?: () => void
   /** How many bytes had arrived with the newest request. */
   bytesRead: number
 }
@@ -90,38 +87,23 @@ const oneAtATime =
     const { socket } = request
     const connection = connections.get(socket)
     if (connection === undefined) return
-    const { requests, afterLast } = connection
-    if (requests.length > MAX_WAITING || (requests.length > 0 && afterLast !== undefined)) return
+    const { requests } = connection
     connection.bytesRead = socket.bytesRead
+    if (requests.length > MAX_WAITING) return socket.destroy()
     // Node reads no further request after one with an Upgrade header.
-    const isLast = requests.length === MAX_WAITING || request.headers.upgrade !== undefined
-    if (isLast) response.setHeader('connection', 'close')
+    if (request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
+    const begin = () => listener(request, response)
+    requests.push({ request, begin })
     response.once('close', () => {
       requests.shift()
-      if (socket.destroyed) return
-      if (requests[0] === undefined) connection.afterLast?.()
-      else requests[0].begin()
+      if (!socket.destroyed) requests[0]?.begin()
     })
-    const begin = () => listener(request, response)
-    if (requests.length === 0) {
-      requests.push({ request, begin })
-      begin()
-    } else {
-      // It will begin in the asynchronous context in which it came, so that tracers know what it causes.
-      requests.push({ request, begin: AsyncResource.bind(begin) })
-    }
+    if (requests.length === 1) begin()
   }
 
-/**
- * Calls back when all responses of a connection are written. If the body of the last request is incomplete, the
- * connection is closed instead, because that request has its response already.
- */
-export const afterResponses = (server: Server, socket: Socket, callback: () => void): void => {
-  const connection = open.get(server)?.get(socket)
-  const last = connection?.requests.at(-1)
-  if (connection === undefined || last === undefined) callback()
-  else connection.afterLast = last.request.complete ? callback : () => socket.destroy()
-}
+/** Whether a request of a connection has no whole response yet. */
+export const isResponding = (server: Server, socket: Socket): boolean =>
+  Boolean(open.get(server)?.get(socket)?.requests.length)
 
 /** Closes the connections of all requests that run, in the middle of their responses. */
 export const cutOffAll = (server: Server): void => {

@@ -9,16 +9,16 @@ import type { Store } from '../store/store.js'
 import { hashOf, keyIdOf, makeKey, type RandomInteger } from './format.js'
 import { sharedLookUp } from './look-ups.js'
 
-/** How long a verified key is accepted without a query, in milliseconds, so that a revocation takes effect within 30 s. */
-const VERIFIED_MS = 25_000
+/** How long a stored key is known without a query, in milliseconds, so that a revocation takes effect within 30 s. */
+const KNOWN_MS = 25_000
 /**
  * So long after a revocation, in milliseconds, no request with the key begins to read any more. The last one may be accepted
- * just before the end of VERIFIED_MS, and then waits for its place.
+ * just before the end of KNOWN_MS, and then waits for its place.
  */
 export const REVOKED_MS = 30_000
 /** How long an unknown key is refused without a query, in milliseconds. */
 const UNKNOWN_MS = 5000
-/** The size of each of the two caches. They are separate, so that unknown keys cannot displace verified ones. */
+/** The size of each of the two caches. They are separate, so that unknown keys cannot displace known ones. */
 const CACHED_KEYS = 10_000
 /** How long a key counts as in use after it was used, in milliseconds. */
 const IN_USE_MS = 3_600_000
@@ -107,44 +107,32 @@ export const keysOf = (
   onError: (error: unknown, what: string) => void,
   { scheduler, now = Date.now, elapsed = () => performance.now() }: KeysOptions = {},
 ) => {
-  const verified = new LRUCache<string, FoundKey & { until: number }>({ max: CACHED_KEYS })
-  /** Key ids that were refused. If the id exists and only the secret was wrong, `hash` lets the right key through. */
-  const unknown = new LRUCache<string, { hash: string | undefined; until: number }>({ max: CACHED_KEYS })
+  const known = new LRUCache<string, FoundKey & { until: number }>({ max: CACHED_KEYS })
+  /** Until when the ids of unknown keys are refused. */
+  const unknown = new LRUCache<string, number>({ max: CACHED_KEYS })
 
   const lookUp = sharedLookUp(async (keyId) => {
     const queriedAt = elapsed()
     const document = await store.dangerouslyFind('apiKeys', keyId)
-    if (document === undefined) return { found: undefined, queriedAt }
-    const error = errorIn(document)
-    if (error === undefined) {
-      const organisation = await store.dangerouslyFind('organisations', document.organisation)
-      return { found: { document, organisation }, queriedAt }
+    const error = document && errorIn(document)
+    if (error !== undefined) onError(new InvalidKey(keyId, error), 'a stored key is invalid and is refused')
+    if (document === undefined || error !== undefined) {
+      known.delete(keyId)
+      unknown.set(keyId, queriedAt + UNKNOWN_MS)
+      return undefined
     }
-    onError(new InvalidKey(keyId, error), 'a stored key is invalid and is refused')
-    return { found: undefined, queriedAt }
+    const organisation = await store.dangerouslyFind('organisations', document.organisation)
+    const found = { document, organisation, until: queriedAt + KNOWN_MS }
+    known.set(keyId, found)
+    return found
   }, scheduler)
 
-  /**
-   * Finds the stored key with this id and its organisation, and updates the caches.
-   * @param wasVerified whether a key with this id was verified before. It then stays cached even if this request has the
-   * wrong secret.
-   */
-  const find = async (
-    keyId: string,
-    hash: string,
-    wasVerified: boolean,
-    address: string,
-  ): Promise<FoundKey | undefined> => {
-    const refused = unknown.get(keyId)
-    if (refused !== undefined && refused.hash !== hash && elapsed() < refused.until) return undefined
-    const { found, queriedAt } = await lookUp(keyId, wasVerified ? undefined : address)
-    if (found !== undefined && (wasVerified || found.document.hash === hash)) {
-      verified.set(keyId, { ...found, until: queriedAt + VERIFIED_MS })
-    } else {
-      verified.delete(keyId)
-      unknown.set(keyId, { hash: found?.document.hash, until: queriedAt + UNKNOWN_MS })
-    }
-    return found
+  /** Finds the stored key with this id and its organisation. */
+  const find = async (keyId: string, address: string): Promise<FoundKey | undefined> => {
+    const cached = known.get(keyId)
+    if (cached !== undefined && elapsed() < cached.until) return cached
+    if (elapsed() < (unknown.get(keyId) ?? 0)) return undefined
+    return lookUp(keyId, cached === undefined ? address : undefined)
   }
 
   /** Writes the last use of a key, at most once a minute. No request waits for this. */
@@ -270,25 +258,20 @@ export const keysOf = (
         const leftMs = (expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) - now()
         return leftMs > 0 && leftMs < withinMs && !revokedAt && successor === undefined
       }
-      return [...verified.values()].filter((found) => isInUse(found) && isEnding(found)).length
+      return [...known.values()].filter((found) => isInUse(found) && isEnding(found)).length
     },
 
     /**
      * Returns the scope of a key, or why it is refused. An unknown key is remembered for five seconds.
      * @param address of the caller
-     * @throws Overloaded if too many keys from this address, not verified recently, are being looked up
+     * @throws Overloaded if too many keys from this address, not known, are being looked up
      */
     async verify(key: string, address = ''): Promise<KeyScope | RefusedKey> {
       const keyId = keyIdOf(key)
       if (keyId === undefined) return { refused: 'malformed' }
-      const hash = hashOf(key)
-      const cached = verified.get(keyId)
-      const found =
-        cached !== undefined && elapsed() < cached.until
-          ? cached
-          : await find(keyId, hash, cached !== undefined, address)
+      const found = await find(keyId, address)
       // The duration of this comparison can reveal only the hash, from which a key of 196 random bits cannot be derived.
-      if (found?.document.hash !== hash) return { refused: 'unknown' }
+      if (found?.document.hash !== hashOf(key)) return { refused: 'unknown' }
       const { organisation, name, expiresAt, revokedAt } = found.document
       // In one order, however it is stored: cursors and entity tags depend on it.
       const without = found.document.without?.toSorted()

@@ -1,9 +1,10 @@
-// Responds where the application gets no request, because Node cannot parse what a caller sent. The problem is written to the socket, after the responses to earlier requests. Also logs when connections are refused.
+// Responds where the application gets no request, because Node cannot parse what a caller sent: the problem is written to the
+// socket. Also logs when connections are refused.
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { afterResponses } from '../http/server.js'
+import { isResponding } from '../http/server.js'
 import {
   MAX_URL_BYTES,
   PROBLEM_TYPE,
@@ -33,12 +34,10 @@ export const rawSocketsPlugin = fp(
 )
 
 export function clientErrorHandler(this: FastifyInstance, error: ConnectionError, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-  else {
-    // Node gives the bytes as a Buffer, which Fastify's type does not say, and none on a time-out.
-    const packet = (error.rawPacket ?? Buffer.alloc(0)) as unknown as Buffer
-    afterResponses(this.server, socket, () => respond(this, socket, problemOf(error, packet), error.code))
-  }
+  // What is written here would be taken for the response to an earlier request.
+  if (!socket.writable || isResponding(this.server, socket)) socket.destroy()
+  // Node gives the bytes as a Buffer, which Fastify's type does not say, and none on a time-out.
+  else respond(this, socket, problemOf(error, (error.rawPacket ?? Buffer.alloc(0)) as unknown as Buffer), error.code)
 }
 
 /** Logs and writes a problem, and closes the connection. */

@@ -94,16 +94,13 @@ export class Feeds {
     return from.isSettledOnly && !page.hasMore ? this.#withCheckpoint(feed, page, perPage, times) : page
   }
 
-  /** The newest stamp at or after a time that a feed shows now, or undefined if it shows none. */
-  async newest(feed: Feed, from: number, isSettledOnly = false): Promise<number | undefined> {
+  /** The newest stamp that a feed shows now, or undefined if it shows none. */
+  async newest(feed: Feed, isSettledOnly: boolean): Promise<number | undefined> {
     const times = await this.#times()
-    if (from > times.now) return undefined
     const { stamp } = this.settings
-    const end = isSettledOnly ? before(times) : { $lte: new Date(times.now) }
-    const newest = newestIn(feed, stamp, { stamp: { $gte: new Date(from), ...end } })
-    const stamps = itemsOf(await this.store.aggregate(newest, { isMajority: true }), stamp).map(
-      (row) => row.stamp as number,
-    )
+    const range = { stamp: isSettledOnly ? before(times) : { $lte: new Date(times.now) } }
+    const list = await this.store.aggregate(newestIn(feed, stamp, range), { isMajority: true })
+    const stamps = itemsOf(list, stamp).flatMap((row) => row.stamp ?? [])
     return stamps.length === 0 ? undefined : Math.max(...stamps)
   }
 

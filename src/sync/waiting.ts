@@ -6,30 +6,14 @@ import type { Cursor } from './cursor.js'
 import type { FeedPage, Feeds } from './feed.js'
 import type { Feed } from './queries.js'
 
-/** How many feeds are looked up at once. With very many feeds, a round takes longer instead of the whole database. */
-const LOOK_UPS_AT_ONCE = 4
-
 /** Whose request waits. */
 export interface Owner {
   readonly keyId: string
   readonly organisation: string
 }
 
-interface Waiter {
-  readonly owner: Owner
-  /** The waiting request has everything before this stamp. */
-  readonly from: number
-  readonly end: (hasChanged: boolean) => void
-  readonly fail: (error: unknown) => void
-}
-
-/** The newest stamp at or after a time, or undefined if there is none. */
-type LookUp = (from: number) => Promise<number | undefined>
-
-interface Watched {
-  readonly lookUp: LookUp
-  readonly waiters: Set<Waiter>
-}
+/** The newest stamp of a feed, or undefined if it is empty. */
+type LookUp = () => Promise<number | undefined>
 
 export interface WaitingLimits {
   /** How many requests may wait: in all, of which an organisation may have no more than it leaves free, and of one key. */
@@ -38,13 +22,17 @@ export interface WaitingLimits {
   readonly intervalMs: number
 }
 
+/** A look-up has no caller who leaves: others wait for it too. */
+const { signal: NEVER } = new AbortController()
+
 export class Waiting {
-  readonly #feeds = new Map<string, Watched>()
   readonly #byOrganisation = new Counts()
   readonly #byKey = new Counts()
+  /** The newest look-up of each feed, and the round that it belongs to. */
+  readonly #lookUps = new Map<string, { round: number; newest: Promise<number | undefined> }>()
+  readonly #ends = new Set<() => void>()
   /** Whether the service closes. Then nobody waits any more. */
   isClosed = false
-  #timer: NodeJS.Timeout | undefined
 
   constructor(readonly limits: WaitingLimits) {}
 
@@ -55,94 +43,73 @@ export class Waiting {
 
   /**
    * Waits until a feed has a stamp at or after a time, for at most `ms` milliseconds.
-   * @param feed identifies the feed; `lookUp` is that of the first request which waits for it
+   * @param feed identifies the feed
    * @param signal ends the wait when the caller has gone; the promise rejects with its reason
    * @returns whether there is such a stamp
    * @throws Overloaded if too many requests wait, and the error of a look-up that fails
    */
-  wait(
-    owner: Owner,
+  async wait(
+    { keyId, organisation }: Owner,
     feed: string,
     lookUp: LookUp,
     { from, ms, signal }: { from: number; ms: number; signal: AbortSignal },
   ): Promise<boolean> {
-    if (this.isClosed) return Promise.resolve(false)
-    if (!this.#hasPlace(owner)) return Promise.reject(new Overloaded(REFUSAL))
-    return new Promise<boolean>((resolve, reject) => {
-      const over = (): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', leave)
-        this.#remove(feed, waiter)
+    const { max, maxPerKey, intervalMs } = this.limits
+    // So the organisations that wait already leave places for one that comes later, however many keys they have.
+    const free = max - this.#byOrganisation.total
+    if (this.#byOrganisation.of(organisation) >= free || this.#byKey.of(keyId) >= maxPerKey)
+      throw new Overloaded(REFUSAL)
+    const count = (amount: number): void => {
+      this.#byOrganisation.add(organisation, amount)
+      this.#byKey.add(keyId, amount)
+    }
+    count(1)
+    try {
+      const until = performance.now() + ms
+      for (;;) {
+        // All wake up at the same time, at the beginning of a round.
+        const now = performance.now()
+        await this.#pause(Math.min(until - now, intervalMs - (now % intervalMs)), signal)
+        signal.throwIfAborted()
+        if (this.isClosed || performance.now() >= until) return false
+        const newest = await this.#newest(feed, lookUp)
+        if (newest !== undefined && newest >= from) return true
       }
-      const waiter: Waiter = {
-        owner,
-        from,
-        end(hasChanged) {
-          over()
-          resolve(hasChanged)
-        },
-        fail(error) {
-          over()
-          reject(error)
-        },
-      }
-      const leave = (): void => waiter.fail(signal.reason)
-      const timer = setTimeout(waiter.end, ms, false)
-      signal.addEventListener('abort', leave)
-      this.#add(feed, lookUp, waiter)
-      if (signal.aborted) leave()
-    })
+    } finally {
+      count(-1)
+      if (this.size === 0) this.#lookUps.clear()
+    }
   }
 
   /** Ends all waits. A later wait ends at once. */
   close(): void {
     this.isClosed = true
-    for (const { waiters } of this.#feeds.values()) for (const { end } of waiters) end(false)
+    for (const end of this.#ends) end()
   }
 
-  /** So the organisations that wait already leave places for one that comes later, however many keys they have. */
-  #hasPlace({ keyId, organisation }: Owner): boolean {
-    const { max, maxPerKey } = this.limits
-    const free = max - this.#byOrganisation.total
-    return this.#byOrganisation.of(organisation) < free && this.#byKey.of(keyId) < maxPerKey
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', end)
+        this.#ends.delete(end)
+        resolve()
+      }
+      const timer = setTimeout(end, Math.ceil(ms))
+      signal.addEventListener('abort', end)
+      this.#ends.add(end)
+      if (signal.aborted || this.isClosed) end()
+    })
   }
 
-  #count({ keyId, organisation }: Owner, amount: number): void {
-    this.#byOrganisation.add(organisation, amount)
-    this.#byKey.add(keyId, amount)
-  }
-
-  #add(name: string, lookUp: LookUp, waiter: Waiter): void {
-    const feed = this.#feeds.get(name) ?? { lookUp, waiters: new Set() }
-    this.#feeds.set(name, feed)
-    feed.waiters.add(waiter)
-    this.#count(waiter.owner, 1)
-    this.#timer ??= setTimeout(() => this.#round(), this.limits.intervalMs)
-  }
-
-  #remove(name: string, waiter: Waiter): void {
-    const { waiters } = this.#feeds.get(name) as Watched
-    waiters.delete(waiter)
-    if (waiters.size === 0) this.#feeds.delete(name)
-    this.#count(waiter.owner, -1)
-    if (this.#byKey.total > 0) return
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-  }
-
-  /** Looks up all feeds. The next round begins an interval after this one began. */
-  async #round(): Promise<void> {
-    const timer = this.#timer
-    const begun = performance.now()
-    const feeds = this.#feeds.values()
-    const lookUps = async (): Promise<void> => {
-      for (const feed of feeds) await lookUp(feed)
-    }
-    await Promise.all(Array.from({ length: LOOK_UPS_AT_ONCE }, lookUps))
-    // If all requests left meanwhile, another timer may run already.
-    if (this.#timer !== timer || timer === undefined) return
-    const rest = Math.max(0, this.limits.intervalMs - (performance.now() - begun))
-    this.#timer = setTimeout(() => this.#round(), rest)
+  /** The look-up of this round. */
+  #newest(feed: string, lookUp: LookUp): Promise<number | undefined> {
+    const round = Math.floor(performance.now() / this.limits.intervalMs)
+    const last = this.#lookUps.get(feed)
+    if (last?.round === round) return last.newest
+    const newest = lookUp()
+    this.#lookUps.set(feed, { round, newest })
+    return newest
   }
 }
 
@@ -160,7 +127,10 @@ export const pageOrWait = async (
   const until = performance.now() + waitMs
   const isSettledOnly = cursor?.isSettledOnly ?? false
   const name = `${feed.scope.organisation} ${feed.collection}${isSettledOnly ? ' settled' : ''}`
-  const lookUp = (from: number) => feeds.newest(feed, from, isSettledOnly)
+  const lookUp = async () => {
+    const own = await ticket.scheduler.enter(ticket.key, SMALL, NEVER)
+    return feeds.newest(feed, isSettledOnly).finally(() => own.release())
+  }
   // What was committed after a later stamp had been shown comes when it has settled. No look-up finds it. While the majority
   // lags behind, fresh rows settle later, so the page is read no more often than a look-up.
   const untilSettled = Math.max(feeds.settings.settleMs + 1, waiting.limits.intervalMs)
@@ -174,18 +144,6 @@ export const pageOrWait = async (
     const hasChanged = await waiting.wait(feed.scope, name, lookUp, wanted)
     if (!hasChanged && ms === left) return page
     await ticket.enter(SMALL)
-  }
-}
-
-/** Ends the waits of a feed for which there is a change. If the look-up fails, all of them fail. */
-const lookUp = async ({ lookUp, waiters }: Watched): Promise<void> => {
-  const asked = [...waiters]
-  try {
-    const newest = await lookUp(Math.min(...asked.map(({ from }) => from)))
-    for (const waiter of asked)
-      if (newest !== undefined && newest >= waiter.from && waiters.has(waiter)) waiter.end(true)
-  } catch (error) {
-    for (const waiter of asked) if (waiters.has(waiter)) waiter.fail(error)
   }
 }
 
