@@ -9,13 +9,11 @@ const PREFLIGHT_MAX_AGE_S = 86_400
 /** What a page may read of a response besides its body. */
 const EXPOSED_HEADERS = [
   'API-Key-Expires',
-  'Deprecation',
   'ETag',
   'Link',
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',
-  'Sunset',
   'WWW-Authenticate',
   'X-Request-Id',
 ]
