@@ -7,7 +7,7 @@ import { sliceReader } from '../reading/listing.js'
 import type { Start } from '../reading/position.js'
 import { readOn } from '../reading/walk.js'
 import { Output } from '../serializer/output.js'
-import { rowsWriter } from '../serializer/rows.js'
+import { fail, rowsWriter } from '../serializer/rows.js'
 import { Skipped, type Unreadable } from '../serializer/skipped.js'
 import type { Reading, Store } from '../store/store.js'
 import { type Exported, type ExportListing, type FileRows, rowsOf } from './index.js'
@@ -68,7 +68,7 @@ async function* partsOf(
 ): AsyncGenerator<Buffer, void> {
   const { begin, end } = rows.format
   const parquet = wanted.format === 'parquet' ? new ParquetFile(rows.shown) : undefined
-  const write = rowsWriter(rows.format, skipped?.add)
+  const write = rowsWriter(rows.format, skipped?.add ?? fail)
   const nextPage = pagesOf(store, wanted, rows)
   /** The records that were read. They may become several parts. */
   let page: Iterator<BsonDocument> | undefined

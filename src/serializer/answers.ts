@@ -12,26 +12,21 @@ import {
   type Element,
   elements,
   MAX_RESPONSE_BYTES,
-  ResponseTooLarge,
   UnwritableDocument,
 } from '../bson/reader.js'
 import { lastFieldOf } from '../bson/values.js'
 import { type ColumnFormat, compileRows } from './columns.js'
-import type { Output } from './output.js'
 import type { RowFormat } from './rows.js'
-import { OVERHANG, ROOM, type Write } from './scalars.js'
 import { idOf } from './skipped.js'
-import { compileDocuments } from './writer.js'
+import { compileDocuments, writeValue } from './writer.js'
 
 /** How many bytes are written before other work gets its turn. */
 const SLICE_BYTES = 256 * 1024
+/** The most bytes of the rows of one entry. There is room for them behind the other rows of a part of a file. */
+const MAX_ENTRY_BYTES = MAX_RESPONSE_BYTES / 2
 
-const nothing: Write = (_input, _type, _at, _output, to) => to
-/** Finds what does not fit. Numbers fit, as with `answers=list`. Texts always do, so that none is written. */
-const check = compileDocuments(
-  { schema: select(Entry, ['id', 'answers']), named: listedSchemas },
-  { writeString: nothing, writeText: nothing },
-)
+/** Finds what does not fit. Numbers fit, as with `answers=list`. */
+const check = compileDocuments({ schema: select(Entry, ['id', 'answers']), named: listedSchemas })
 
 /** The columns of an answer's own fields, without the words. */
 const ofAnswer: TObject = select(AnswerRow, ['type', 'question'])
@@ -41,25 +36,25 @@ export const answerColumns = Object.keys(AnswerRow.properties)
 
 /**
  * A writer of the rows of entries.
- * @throws UnwritableDocument if an entry does not fit its schema, or its rows are too large for a response
+ * @throws UnwritableDocument if an entry does not fit its schema, or its rows are too large
  */
 export const answersWriter = (columns: ColumnFormat): RowFormat['write'] => {
   const label = (name: string) => columns.label(name, name === answerColumns[0])
   const question = compileRows({ schema: ofAnswer, named: listedSchemas }, { ...columns, label })
 
-  function* write({ collection, bytes }: BsonDocument, out: Output): Generator<void> {
+  return function* (entry, out) {
+    const first = out.length
+    check(entry, out)
+    out.length = first
+    const { collection, bytes } = entry
     const input = new Bytes(bytes)
-    const text = ({ type, at, next }: Element): void => {
-      out.reserve(ROOM * (next - at) + OVERHANG)
-      out.length = columns.text(input, type, at, out.target, out.length)
-    }
     const id = lastFieldOf(bytes, 0, '_id') as Element
-    let [position, slice] = [0, out.length]
+    let [position, slice] = [0, first]
     for (const answer of elements(bytes, (lastFieldOf(bytes, 0, 'answers') as Element).at)) {
       position += 1
       const begin = out.length
       out.text(label('entry'))
-      text(id)
+      writeValue(columns.text, input, id, out)
       out.text(`${label('position')}${position}`)
       question.write(new BsonDocument(collection, bytes.subarray(answer.at, answer.next)), out)
       const end = out.length
@@ -68,26 +63,17 @@ export const answersWriter = (columns: ColumnFormat): RowFormat['write'] => {
         if (word === undefined) out.text(columns.missing)
         else {
           out.text(label('answer'))
-          text(word)
+          writeValue(columns.text, input, word, out)
         }
         out.text(columns.end)
+        if (out.length - first > MAX_ENTRY_BYTES) {
+          const reason = `become rows of more than ${MAX_ENTRY_BYTES} bytes`
+          throw new UnwritableDocument(collection, idOf(bytes), 'answers', reason)
+        }
         if (out.length - slice < SLICE_BYTES) continue
         slice = out.length
         yield
       }
-    }
-  }
-
-  return function* (entry, out) {
-    const { length } = out
-    check(entry, out)
-    out.length = length
-    try {
-      yield* write(entry, out)
-    } catch (error) {
-      if (!(error instanceof ResponseTooLarge)) throw error
-      const reason = `become rows of more than ${MAX_RESPONSE_BYTES} bytes`
-      throw new UnwritableDocument(entry.collection, idOf(entry.bytes), 'answers', reason)
     }
   }
 }

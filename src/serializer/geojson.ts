@@ -7,8 +7,8 @@ import { compileRows } from './columns.js'
 import { jsonColumns } from './json.js'
 import type { Output } from './output.js'
 import type { RowFormat } from './rows.js'
-import { OVERHANG, ROOM, type ScalarWriter, scalars } from './scalars.js'
-import { type DocumentWriter, locatingErrors, type Shown } from './writer.js'
+import { type ScalarWriter, scalars } from './scalars.js'
+import { type DocumentWriter, locatingErrors, type Shown, writeValue } from './writer.js'
 
 /** Compiles a writer of features. */
 export const featureWriter = (shown: Shown): DocumentWriter => {
@@ -32,10 +32,9 @@ export const geojson = (shown: Shown): RowFormat => ({
 /** Writes what follows the properties of a feature. */
 const writePlace = (bytes: Buffer, out: Output): void => {
   const input = new Bytes(bytes)
-  const write = ({ write, bsonTypes, expected }: ScalarWriter, { type, at, next }: Element) => {
-    if (!bsonTypes.includes(type)) wrong(type, at, expected)
-    out.reserve(ROOM * (next - at) + OVERHANG)
-    out.length = write(input, type, at, out.target, out.length)
+  const write = ({ write, bsonTypes, expected }: ScalarWriter, value: Element) => {
+    if (!bsonTypes.includes(value.type)) wrong(value.type, value.at, expected)
+    writeValue(write, input, value, out)
   }
   out.text(`${jsonColumns.end},"id":`)
   write(scalars.string, lastFieldOf(bytes, 0, '_id') as Element)

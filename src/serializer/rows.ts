@@ -19,15 +19,24 @@ export interface RowFormat<T extends BsonDocument = BsonDocument> {
 /** How many bytes of BSON are written before other work gets its turn: some tenths of a millisecond. */
 const SLICE_BYTES = 64 * 1024
 
-/** Is called for a record that does not fit its schema, which is left out; it may throw. */
-export type OnFailure = (record: BsonDocument, error: UnwritableDocument) => void
+/** Is called for a record that does not fit its schema. It may write another row in its place, or throw. */
+export type OnFailure<T extends BsonDocument = BsonDocument> = (
+  record: T,
+  error: UnwritableDocument,
+  out: Output,
+) => void
+
+/** Lets a record that does not fit end the work. */
+export const fail: OnFailure = (_record, error) => {
+  throw error
+}
 
 /**
  * Makes a function that writes rows behind others, in slices, until the output has so many bytes or there are no more. It
  * returns whether it stopped before the end of the records.
- * @param onFailure without it, a record that does not fit ends the work
+ * @param onFailure for copies of records, which are found by their ids. Without it any id fits, and an error ends the work
  */
-export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat<T>, onFailure?: OnFailure) => {
+export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat<T>, onFailure?: OnFailure<T>) => {
   let isFirst = true
   return function* (records: Iterator<T>, out: Output, mostBytes = Number.POSITIVE_INFINITY): Generator<void, boolean> {
     let left = SLICE_BYTES
@@ -44,7 +53,7 @@ export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat
       } catch (error) {
         if (!(error instanceof UnwritableDocument) || onFailure === undefined) throw error
         out.length = begin
-        onFailure(record, error)
+        onFailure(record, error, out)
       }
       if (out.length > begin) isFirst = false
       else out.length = before
@@ -62,7 +71,7 @@ export function* writeAll<T extends BsonDocument>(
   records: Iterable<T>,
   format: RowFormat<T>,
   out: Output,
-  onFailure?: OnFailure,
+  onFailure?: OnFailure<T>,
 ): Generator<void> {
   out.text(format.begin)
   yield* rowsWriter(format, onFailure)(records[Symbol.iterator](), out)

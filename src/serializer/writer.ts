@@ -31,16 +31,16 @@ export interface Shown {
   readonly named: ReadonlyMap<string, TSchema>
 }
 
-/**
- * Compiles a writer for documents, each of which becomes a JSON object.
- * @param replaced the writers of scalars that it has in place of the usual ones, by their names
- */
-export const compileDocuments = (
-  { schema, named }: Shown,
-  replaced: Readonly<Record<string, Write>> = {},
-): DocumentWriter => {
+/** Compiles a writer for documents, each of which becomes a JSON object. */
+export const compileDocuments = ({ schema, named }: Shown): DocumentWriter => {
   const generator = new CodeGenerator(named)
-  return documentWriter(runnable(generator, generator.writerOf(schema), replaced))
+  return documentWriter(runnable(generator, generator.writerOf(schema)))
+}
+
+/** Writes a value of a document. */
+export const writeValue = (write: Write, input: Bytes, { type, at, next }: Element, out: Output): void => {
+  out.reserve(ROOM * (next - at) + OVERHANG)
+  out.length = write(input, type, at, out.target, out.length)
 }
 
 /**
