@@ -4,27 +4,22 @@ import fc from 'fast-check'
 import { BSON } from 'mongodb'
 import t from 'tap'
 import { EntryListItem } from '../../schemas/entries.js'
-import { AnswerRow } from '../../schemas/exports.js'
 import { listedSchemas } from '../../schemas/index.js'
 import { select } from '../../schemas/kit.js'
-import { answersOf } from '../../src/exports/answers.js'
-import { ndjson } from '../../src/serializer/ndjson.js'
-import type { RowFormat } from '../../src/serializer/rows.js'
+import { answerColumns, answersWriter } from '../../src/serializer/answers.js'
+import { csvColumns } from '../../src/serializer/csv.js'
+import { jsonColumns } from '../../src/serializer/json.js'
 import { fileOf, hostileTexts, type Item, itemsOf, misfits } from '../support/formats.js'
 import { type Elements, listOf, plain, stored } from '../support/stored.js'
 
 const Answered = select(EntryListItem, ['id', 'answers'])
-const lines = ndjson(AnswerRow, listedSchemas)
-const format: RowFormat = {
-  ...lines,
-  write(document, out) {
-    for (const row of answersOf(document)) lines.write(row, out)
-  },
-}
+const file = { begin: '', between: '', end: '' }
+const lines = { ...file, write: answersWriter({ ...jsonColumns, end: '}\n' }) }
+const table = { ...file, write: answersWriter(csvColumns({})) }
 
 /** The rows of a list, and what the same rows are by its JSON. */
 const rowsOf = (list: ReturnType<typeof listOf>) => {
-  const { text, failures } = fileOf(format, list)
+  const { text, failures } = fileOf(lines, list)
   const rows = text.split('\n').slice(0, -1)
   return { rows: rows.map((line) => JSON.parse(line) as Item), failures }
 }
@@ -61,7 +56,7 @@ t.test('each word has a row, and a question without one has a row too', async (t
   const documents = fc.array(fc.oneof<fc.Arbitrary<Elements>[]>(entries, misfits(Answered)), { maxLength: 5 })
   fc.assert(
     fc.property(documents, (documents) => {
-      const list = listOf([documents], 'entries')
+      const list = listOf(documents, 'entries')
       assert.deepEqual(rowsOf(list), wantedOf(list))
     }),
     { numRuns: 200 },
@@ -71,7 +66,7 @@ t.test('each word has a row, and a question without one has a row too', async (t
     { type: 'text', question: 'B?', answer: ['x', 1e21] },
     { type: 'text', question: 'C?', answer: [] },
   ]
-  const { rows } = rowsOf(listOf([[plain({ _id: 'x', answers })]]))
+  const { rows } = rowsOf(listOf([plain({ _id: 'x', answers })]))
   t.strictSame(
     rows.map(({ position, answer }) => [position, answer]),
     [
@@ -90,14 +85,6 @@ t.test('of two values with one name the last counts, as in JSON', async (t) => {
     ['type', null],
     ...plain({ type: 'text', question: 'Q?', answer: 'x' }),
   ])
-  const list = listOf([
-    [
-      [
-        ['_id', 'x'],
-        ['answers', 7],
-        ['answers', [answer]],
-      ],
-    ],
-  ])
+  const list = listOf([[...plain({ _id: 'x', answers: 7 }), ['answers', [answer]]]])
   t.strictSame(rowsOf(list).rows, [{ entry: 'x', position: 1, type: 'text', question: 'Q?', answer: 'x' }])
 })
