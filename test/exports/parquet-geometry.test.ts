@@ -32,7 +32,3 @@ t.test('the metadata has the bounds of all points, if there are any', async (t) 
   points.take()
   t.strictSame(points.metadata(), geo({ bbox: [-3, 11, 8, 12] }))
 })
-
-t.test('rows without coordinates are an error', async (t) => {
-  t.throws(() => new Points([]), { message: 'A geometry needs the column location.coordinates.longitude' })
-})
