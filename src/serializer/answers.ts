@@ -1,29 +1,18 @@
 // The answers of entries as rows of their own: one for each answer, and for several choices one for each chosen word. An entry
-// may become much more than it is stored in, so its rows are written in slices, and there is a limit to them.
+// may become much more than it is stored in, so its rows are written in slices.
 import type { TObject } from '@sinclair/typebox'
 import { Entry } from '../../schemas/entries.js'
 import { AnswerRow } from '../../schemas/exports.js'
 import { listedSchemas } from '../../schemas/index.js'
 import { select } from '../../schemas/kit.js'
-import {
-  Bson,
-  BsonDocument,
-  Bytes,
-  type Element,
-  elements,
-  MAX_RESPONSE_BYTES,
-  UnwritableDocument,
-} from '../bson/reader.js'
-import { lastFieldOf } from '../bson/values.js'
+import { BsonDocument, Bytes, type Element, elements } from '../bson/reader.js'
+import { itemsOf, lastFieldOf, present } from '../bson/values.js'
 import { type ColumnFormat, compileRows } from './columns.js'
 import type { RowFormat } from './rows.js'
-import { idOf } from './skipped.js'
 import { compileDocuments, writeValue } from './writer.js'
 
 /** How many bytes are written before other work gets its turn. */
 const SLICE_BYTES = 256 * 1024
-/** The most bytes of the rows of one entry. There is room for them behind the other rows of a part of a file. */
-const MAX_ENTRY_BYTES = MAX_RESPONSE_BYTES / 2
 
 /** Finds what does not fit. Numbers fit, as with `answers=list`. */
 const check = compileDocuments({ schema: select(Entry, ['id', 'answers']), named: listedSchemas })
@@ -34,10 +23,7 @@ const ofAnswer: TObject = select(AnswerRow, ['type', 'question'])
 /** The names of all columns. */
 export const answerColumns = Object.keys(AnswerRow.properties)
 
-/**
- * A writer of the rows of entries.
- * @throws UnwritableDocument if an entry does not fit its schema, or its rows are too large
- */
+/** A writer of the rows of entries. */
 export const answersWriter = (columns: ColumnFormat): RowFormat['write'] => {
   const label = (name: string) => columns.label(name, name === answerColumns[0])
   const question = compileRows({ schema: ofAnswer, named: listedSchemas }, { ...columns, label })
@@ -66,10 +52,6 @@ export const answersWriter = (columns: ColumnFormat): RowFormat['write'] => {
           writeValue(columns.text, input, word, out)
         }
         out.text(columns.end)
-        if (out.length - first > MAX_ENTRY_BYTES) {
-          const reason = `become rows of more than ${MAX_ENTRY_BYTES} bytes`
-          throw new UnwritableDocument(collection, idOf(bytes), 'answers', reason)
-        }
         if (out.length - slice < SLICE_BYTES) continue
         slice = out.length
         yield
@@ -80,13 +62,9 @@ export const answersWriter = (columns: ColumnFormat): RowFormat['write'] => {
 
 /** The words of the answer that begins at a place. Without a word there is one row, so that no question is lost. */
 function* wordsOf(bytes: Buffer, at: number): Generator<Element | undefined> {
-  const value = lastFieldOf(bytes, at, 'answer')
-  if (value?.type !== Bson.array) {
-    yield value?.type === Bson.null || value?.type === Bson.undefined ? undefined : value
-    return
-  }
+  const value = present(lastFieldOf(bytes, at, 'answer'))
   let hasWords = false
-  for (const word of elements(bytes, value.at)) {
+  for (const word of value === undefined ? [] : itemsOf(bytes, value)) {
     hasWords = true
     yield word
   }

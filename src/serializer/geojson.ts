@@ -1,7 +1,7 @@
 // GeoJSON (RFC 7946): each entry is a feature, with its place as a point and its fields as flat properties, because
 // programs for maps show them as the columns of a table.
 import { Bson, Bytes, type Element } from '../bson/reader.js'
-import { lastFieldOf } from '../bson/values.js'
+import { lastFieldOf, present } from '../bson/values.js'
 import { wrong } from './any.js'
 import { compileRows } from './columns.js'
 import { jsonColumns } from './json.js'
@@ -52,10 +52,7 @@ const writePlace = (bytes: Buffer, out: Output): void => {
 /** Where the coordinates of an entry are, as far as it has them. */
 const coordinatesOf = (bytes: Buffer): (Element | undefined)[] => {
   const coordinates = inner(bytes, inner(bytes, { at: 0, type: Bson.document }, 'location'), 'coordinates')
-  return ['longitude', 'lattitude'].map((name) => {
-    const found = inner(bytes, coordinates, name)
-    return found?.type === Bson.null || found?.type === Bson.undefined ? undefined : found
-  })
+  return ['longitude', 'lattitude'].map((name) => present(inner(bytes, coordinates, name)))
 }
 
 const inner = (bytes: Buffer, outer: Pick<Element, 'at' | 'type'> | undefined, name: string): Element | undefined =>

@@ -1,10 +1,17 @@
 // What all formats have in common: they write rows between a beginning and an end, and this loop writes all of them. A row
 // that does not fit its schema leaves nothing behind.
 import { isUtf8 } from 'node:buffer'
-import { Bson, type BsonDocument, UnwritableDocument, withBsonErrors } from '../bson/reader.js'
+import {
+  Bson,
+  type BsonDocument,
+  MAX_RESPONSE_BYTES,
+  ResponseTooLarge,
+  UnwritableDocument,
+  withBsonErrors,
+} from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
 import type { Output } from './output.js'
-import { NO_ID } from './skipped.js'
+import { idOf, NO_ID } from './skipped.js'
 
 /** How records are written. */
 export interface RowFormat<T extends BsonDocument = BsonDocument> {
@@ -18,6 +25,8 @@ export interface RowFormat<T extends BsonDocument = BsonDocument> {
 
 /** How many bytes of BSON are written before other work gets its turn: some tenths of a millisecond. */
 const SLICE_BYTES = 64 * 1024
+/** A record of which a response has no room for so many bytes is too large itself. */
+const MAX_RECORD_BYTES = MAX_RESPONSE_BYTES / 2
 
 /** Is called for a record that does not fit its schema. It may write another row in its place, or throw. */
 export type OnFailure<T extends BsonDocument = BsonDocument> = (
@@ -51,9 +60,9 @@ export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat
         const slices = write(record, out)
         if (slices !== undefined) yield* slices
       } catch (error) {
-        if (!(error instanceof UnwritableDocument) || onFailure === undefined) throw error
+        if (onFailure === undefined) throw error
         out.length = begin
-        onFailure(record, error, out)
+        onFailure(record, failureOf(record, error, begin), out)
       }
       if (out.length > begin) isFirst = false
       else out.length = before
@@ -76,6 +85,17 @@ export function* writeAll<T extends BsonDocument>(
   out.text(format.begin)
   yield* rowsWriter(format, onFailure)(records[Symbol.iterator](), out)
   out.text(format.end)
+}
+
+/**
+ * What is wrong with a record that was not written.
+ * @param begin how many bytes stand before it
+ * @throws an error that is not the record's
+ */
+const failureOf = ({ collection, bytes }: BsonDocument, error: unknown, begin: number): UnwritableDocument => {
+  if (error instanceof UnwritableDocument) return error
+  if (!(error instanceof ResponseTooLarge) || begin > MAX_RECORD_BYTES) throw error
+  return new UnwritableDocument(collection, idOf(bytes), '', `becomes more than ${MAX_RECORD_BYTES} bytes`)
 }
 
 /** A copy finds a record by its id, in all operations. They take texts alone. */

@@ -6,16 +6,23 @@ import t from 'tap'
 import { EntryListItem } from '../../schemas/entries.js'
 import { listedSchemas } from '../../schemas/index.js'
 import { select } from '../../schemas/kit.js'
+import { MAX_RESPONSE_BYTES } from '../../src/bson/reader.js'
 import { answerColumns, answersWriter } from '../../src/serializer/answers.js'
-import { csvColumns } from '../../src/serializer/csv.js'
+import { csvColumns, csvHeader } from '../../src/serializer/csv.js'
 import { jsonColumns } from '../../src/serializer/json.js'
+import { Output } from '../../src/serializer/output.js'
+import { readCsv } from '../support/csv.js'
 import { fileOf, hostileTexts, type Item, itemsOf, misfits } from '../support/formats.js'
 import { type Elements, listOf, plain, stored } from '../support/stored.js'
 
 const Answered = select(EntryListItem, ['id', 'answers'])
 const file = { begin: '', between: '', end: '' }
 const lines = { ...file, write: answersWriter({ ...jsonColumns, end: '}\n' }) }
-const table = { ...file, write: answersWriter(csvColumns({})) }
+const table = {
+  ...file,
+  begin: csvHeader(answerColumns, {}),
+  write: answersWriter(csvColumns({ keepsFormulas: true })),
+}
 
 /** The rows of a list, and what the same rows are by its JSON. */
 const rowsOf = (list: ReturnType<typeof listOf>) => {
@@ -87,4 +94,49 @@ t.test('of two values with one name the last counts, as in JSON', async (t) => {
   ])
   const list = listOf([[...plain({ _id: 'x', answers: 7 }), ['answers', [answer]]]])
   t.strictSame(rowsOf(list).rows, [{ entry: 'x', position: 1, type: 'text', question: 'Q?', answer: 'x' }])
+})
+
+/** An entry with a question of so many bytes, which was answered by so many choices. */
+const chosen = (bytes: number, choices: number, _id = 'large') => {
+  const answer = Array.from({ length: choices }, (_, i) => String(i % 10))
+  return plain({ _id, answers: [{ type: 'multiChoice', question: 'q'.repeat(bytes), answer }] })
+}
+
+t.test('a table has the same rows as the lines', async () => {
+  fc.assert(
+    fc.property(fc.array(entries, { maxLength: 3 }), (documents) => {
+      const list = listOf(documents)
+      const [header = [], ...cells] = readCsv(fileOf(table, list).text)
+      const wanted = rowsOf(list).rows.map((row) => header.map((name) => row[name as string]))
+      const found = cells.map((row) => row.map((cell, i) => (header[i] === 'position' ? Number(cell) : cell)))
+      assert.deepEqual(found, wanted)
+    }),
+    { numRuns: 50 },
+  )
+})
+
+t.test('many large rows of one entry are written in slices', async (t) => {
+  for (const format of [lines, table]) {
+    const { text, turns, failures } = fileOf(format, listOf([chosen(20_000, 1000)], 'entries'), new Output())
+    t.ok(text.length > 20_000_000)
+    t.ok(turns > 60 && turns < 80, `${turns} turns for 20 MB`)
+    t.same(failures, [])
+  }
+})
+
+t.test('an entry whose rows are too large is left out in bounded memory, and the others are not', async (t) => {
+  const list = listOf([chosen(5, 1, 'a'), chosen(300_000, 5000), chosen(5, 1, 'b')], 'entries')
+  for (const format of [lines, table]) {
+    const out = new Output()
+    const { text, turns, failures } = fileOf(format, list, out)
+    t.equal(text.split('\n').length, format === lines ? 3 : 4)
+    t.strictSame(failures, [
+      {
+        ...{ collection: 'entries', id: 'large', field: '' },
+        message: 'entries large: the document becomes more than 33554432 bytes',
+      },
+    ])
+    t.ok(turns > 200 && turns < 260, `${turns} turns for 64 MiB`)
+    t.ok(out.target.bytes.length <= 2 * MAX_RESPONSE_BYTES)
+  }
 })

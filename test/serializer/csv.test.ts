@@ -13,7 +13,7 @@ import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import { BESIDE, joined } from '../../schemas/kit.js'
 import { Project } from '../../schemas/projects.js'
 import { User } from '../../schemas/users.js'
-import type { BsonList } from '../../src/bson/reader.js'
+import type { BsonDocument, BsonList } from '../../src/bson/reader.js'
 import { type CsvOptions, csv } from '../../src/serializer/csv.js'
 import { readCsv } from '../support/csv.js'
 import { fileOf, flattened, hostileTexts, type Item, itemsOf, mixedLists } from '../support/formats.js'
@@ -241,4 +241,18 @@ t.test('an answer to another question ends the row, unless it is empty', async (
 t.test('entries without questions have no cell for answers', async (t) => {
   const list = listOf([plain({ _id: 'a', answers: [] })])
   t.equal(fileOf(csv(answeredShown, {}, []), list).text, 'id\r\na\r\n')
+})
+
+t.test('a question that was answered many times is written word by word, each once', async (t) => {
+  const count = 50_000
+  const given = Array.from({ length: count }, (_, i) => ({ type: 'text', question: 'Why?', answer: `${i}` }))
+  const [document] = listOf([plain({ _id: 'x', answers: given })]).documents as [BsonDocument]
+  let copies = 0
+  document.bytes.copy = (...place) => {
+    copies += 1
+    return Buffer.prototype.copy.apply(document.bytes, place)
+  }
+  const { text } = fileOf(csv(answeredShown, {}, ['Why?']), { documents: [document] })
+  t.equal(text, `id,Why?\r\nx,${given.map(({ answer }) => answer).join('; ')}\r\n`)
+  t.equal(copies, count + 1, 'the id and the words')
 })

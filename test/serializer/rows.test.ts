@@ -1,6 +1,6 @@
 // Rows one behind the other, where some records do not fit, some have no row and some are written in slices.
 import t from 'tap'
-import { BsonDocument, UnwritableDocument } from '../../src/bson/reader.js'
+import { BsonDocument, MAX_RESPONSE_BYTES, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { Output } from '../../src/serializer/output.js'
 import { fail, type RowFormat, rowsWriter, writeAll } from '../../src/serializer/rows.js'
 import { idOf } from '../../src/serializer/skipped.js'
@@ -80,6 +80,21 @@ t.test('only copies require an id that is a text', async (t) => {
   t.equal(out.take().toString(), '<?, \ufffd, a>')
   const damaged = fileOf(format, { documents: [new BsonDocument('things', Buffer.alloc(9, 1))] })
   t.match(damaged.failures, [{ id: '?', field: '', message: /cannot be read/ }])
+})
+
+t.test('a record that is too large is left out, unless records before it have taken the room', async (t) => {
+  const half = 'x'.repeat(MAX_RESPONSE_BYTES / 2)
+  const large: RowFormat = {
+    ...format,
+    write({ bytes }, out) {
+      for (const _ of idOf(bytes)) out.text(half)
+    },
+  }
+  const { text, failures } = fileOf(large, listWith('xxx'), new Output())
+  t.equal(text, '<>')
+  t.match(failures, [{ id: 'xxx', field: '', message: 'things xxx: the document becomes more than 33554432 bytes' }])
+  t.throws(() => fileOf(large, listWith('x xx'), new Output()), new ResponseTooLarge())
+  t.throws(() => [...writeAll(listWith('xxx').documents, large, new Output())], new ResponseTooLarge())
 })
 
 t.test('an error ends the work if nothing is to be left out, and any other error always does', async (t) => {
