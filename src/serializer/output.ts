@@ -65,7 +65,6 @@ export class Output {
 
   /** Writes text as it is. */
   text(text: string): void {
-    if (this.#length + text.length > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
     this.reserve(3 * text.length)
     this.length += this.target.bytes.write(text, this.#length)
   }
