@@ -1,6 +1,5 @@
 // The answers of entries as rows of their own: one for each answer, and for several choices one for each chosen word. An entry
 // may become much more than it is stored in, so its rows are written in slices.
-import type { TObject } from '@sinclair/typebox'
 import { Entry } from '../../schemas/entries.js'
 import { AnswerRow } from '../../schemas/exports.js'
 import { listedSchemas } from '../../schemas/index.js'
@@ -17,16 +16,16 @@ const SLICE_BYTES = 256 * 1024
 /** Finds what does not fit. Numbers fit, as with `answers=list`. */
 const check = compileDocuments({ schema: select(Entry, ['id', 'answers']), named: listedSchemas })
 
-/** The columns of an answer's own fields, without the words. */
-const ofAnswer: TObject = select(AnswerRow, ['type', 'question'])
-
 /** The names of all columns. */
 export const answerColumns = Object.keys(AnswerRow.properties)
 
 /** A writer of the rows of entries. */
 export const answersWriter = (columns: ColumnFormat): RowFormat['write'] => {
   const label = (name: string) => columns.label(name, name === answerColumns[0])
-  const question = compileRows({ schema: ofAnswer, named: listedSchemas }, { ...columns, label })
+  const question = compileRows(
+    { schema: select(AnswerRow, ['type', 'question']), named: listedSchemas },
+    { ...columns, label },
+  )
 
   return function* (entry, out) {
     const first = out.length

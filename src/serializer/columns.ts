@@ -4,7 +4,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { isJoined } from '../../schemas/kit.js'
 import { CodeGenerator, type Field, ifPresent, writeText } from './generator.js'
 import { OVERHANG, type Write, type Writer } from './scalars.js'
-import { type DocumentWriter, documentWriter, runnable, type Shown } from './writer.js'
+import { documentWriter, runnable, type Shown } from './writer.js'
 
 /** How a format writes a row. Its first column is always the id. */
 export interface ColumnFormat {
@@ -24,14 +24,8 @@ export interface ColumnFormat {
   readonly end: string
 }
 
-/** A writer of rows, with the names of its columns. */
-export interface RowWriter {
-  readonly columns: readonly string[]
-  readonly write: DocumentWriter
-}
-
-/** Compiles the rows of a schema. */
-export const compileRows = ({ schema, named }: Shown, format: ColumnFormat): RowWriter => {
+/** Compiles a writer of the rows of a schema, with the names of its columns. */
+export const compileRows = ({ schema, named }: Shown, format: ColumnFormat) => {
   const generator = new CodeGenerator(named)
   const columns: string[] = []
   let labelBytes = OVERHANG

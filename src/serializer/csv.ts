@@ -37,15 +37,20 @@ type Finish = (output: Bytes, from: number, to: number) => number
 const finishOf = (keepsFormulas = false): Finish =>
   keepsFormulas ? quoted : (output, from, to) => quoted(output, from, harmless(output, from, to))
 
-/** How CSV writes a row. */
-export const csvColumns = ({ keepsFormulas = false }: CsvOptions): ColumnFormat => {
+/**
+ * How CSV writes a row.
+ * @param questions the texts of questions, each of which gets a column in place of the column `answers`
+ */
+export const csvColumns = ({ keepsFormulas }: CsvOptions, questions?: readonly string[]): ColumnFormat => {
   const finish = finishOf(keepsFormulas)
+  const asked = (path: string) => (path === 'answers' ? questions : undefined)
   return {
-    label: (_path, isFirst) => (isFirst ? '' : ','),
+    label: (path, isFirst) => (isFirst || asked(path) ? '' : ','),
     missing: ',',
-    columnsOf: (path) => [path.replace(BESIDE, '')],
-    writerOf: cellWriter,
-    functions: { finish, writeRaw, writeTime, writeWords },
+    columnsOf: (path) => asked(path) ?? [path.replace(BESIDE, '')],
+    writerOf: (schema, generator, path) =>
+      asked(path) ? questionsWriter(schema, generator) : cellWriter(schema, generator),
+    functions: { finish, writeRaw, writeTime, writeWords, writeQuestions: writeQuestions(questions ?? [], finish) },
     text: (input, type, at, output, to) => finish(output, to, writeRaw(input, type, at, output, to)),
     end: LINE_END,
   }
@@ -55,16 +60,9 @@ export const csvColumns = ({ keepsFormulas = false }: CsvOptions): ColumnFormat 
 export const csvHeader = (names: readonly string[], { bom = false, keepsFormulas = false }: CsvOptions): string =>
   `${bom ? BOM : ''}${names.map((name) => headerCell(name, finishOf(keepsFormulas))).join()}${LINE_END}`
 
-/**
- * A header and the rows of documents.
- * @param questions the texts of questions, each of which gets a column in place of the column `answers`
- */
+/** A header and the rows of documents. For the questions, see csvColumns. */
 export const csv = (shown: Shown, options: CsvOptions, questions?: readonly string[]): RowFormat => {
-  const columns = csvColumns(options)
-  const rows = compileRows(
-    shown,
-    questions === undefined ? columns : withQuestions(columns, questions, finishOf(options.keepsFormulas)),
-  )
+  const rows = compileRows(shown, csvColumns(options, questions))
   return {
     begin: csvHeader(rows.columns, options),
     between: '',
@@ -75,18 +73,6 @@ export const csv = (shown: Shown, options: CsvOptions, questions?: readonly stri
     },
   }
 }
-
-const ANSWERS = 'answers'
-
-/** The same columns, but one for each question in place of `answers`. */
-const withQuestions = (columns: ColumnFormat, questions: readonly string[], finish: Finish): ColumnFormat => ({
-  ...columns,
-  label: (path, isFirst) => (path === ANSWERS ? '' : columns.label(path, isFirst)),
-  columnsOf: (path) => (path === ANSWERS ? questions : (columns.columnsOf?.(path) ?? [path])),
-  writerOf: (schema, generator, path) =>
-    path === ANSWERS ? questionsWriter(schema, generator) : columns.writerOf(schema, generator, path),
-  functions: { ...columns.functions, writeQuestions: writeQuestions(questions, finish) },
-})
 
 /** The writer of a cell. What is neither a single value nor a list of words or ids is JSON. */
 const cellWriter = (schema: TSchema, generator: CodeGenerator): Writer => {

@@ -32,29 +32,22 @@ export function* etagOf(
   without?: Without,
 ): Generator<void, string> {
   const parts: string[] = []
-  for (const piece of piecesOf(documents)) {
-    if (parts.length > 0) yield
-    parts.push(sha1(piece))
+  /** What is hashed in the next call. A copy costs less than a call for each document. */
+  let [piece, size]: [Buffer[], number] = [[], 0]
+  for (const { bytes } of documents) {
+    for (let start = 0; start < bytes.length; start += STEP_BYTES) {
+      const stretch = bytes.subarray(start, start + STEP_BYTES)
+      piece.push(stretch)
+      size += stretch.length
+      if (size < STEP_BYTES) continue
+      parts.push(sha1(Buffer.concat(piece)))
+      yield
+      piece = []
+      size = 0
+    }
   }
+  parts.push(sha1(Buffer.concat(piece)))
   if (metadata !== undefined) parts.push(JSON.stringify(metadata))
   if (without !== undefined) parts.push(without.join())
   return `W/"${VERSION}.${parts.length === 1 ? parts[0] : sha1(parts.join())}"`
-}
-
-/** The bytes of documents in pieces, of which each but the last has the size of a step. A copy costs less than a hash. */
-function* piecesOf(documents: readonly BsonDocument[]): Generator<Buffer> {
-  let piece: Buffer[] = []
-  let left = STEP_BYTES
-  for (const { bytes } of documents) {
-    let rest = bytes
-    while (rest.length >= left) {
-      yield Buffer.concat([...piece, rest.subarray(0, left)])
-      rest = rest.subarray(left)
-      piece = []
-      left = STEP_BYTES
-    }
-    piece.push(rest)
-    left -= rest.length
-  }
-  yield Buffer.concat(piece)
 }
