@@ -6,7 +6,7 @@ import type { FormatName } from '../../schemas/exports.js'
 import { type Doing, openFile, type Wanted } from '../../src/exports/file.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from '../../src/exports/index.js'
 import { MAX_QUESTIONS } from '../../src/exports/questions.js'
-import type { Store } from '../../src/store/store.js'
+import { QueryTimeout, type Store } from '../../src/store/store.js'
 import { readCsv } from '../support/csv.js'
 import { testStore } from '../support/store.js'
 import { A, a } from '../support/tenants.js'
@@ -165,7 +165,9 @@ t.test(
       code: 'invalid_parameter',
       detail: /more than 2000 questions/,
     })
-    t.equal((await fileOf(store, 'csv', { form: 'f', fields: ['status'] })).text, 'id,status\r\na,accepted\r\n')
+    await store.insert('entries', [a.entry(1, { form: 'g', answers: [{ type: 'text', answer: 'x' }] as never })])
+  await t.rejects(fileOf(store, 'csv', { form: 'g' }), { message: /answers\.0\.question is missing$/ })
+  t.equal((await fileOf(store, 'csv', { form: 'f', fields: ['status'] })).text, 'id,status\r\na,accepted\r\n')
     t.strictSame(
       wrongFor('ndjson', { sortOrder: 'asc', bom: 'true', names: 'true' }).map(({ name }) => name),
       ['bom', 'names'],
@@ -186,4 +188,16 @@ t.test('a Parquet file is whole, and is closed where it ends early', async (t) =
   const { parts: others } = await openFile(store, wantedOf('parquet'), doing)
   t.match(String((await others.next()).value), /^PAR1/)
   t.strictSame(await others.return(), { done: true, value: undefined })
+})
+
+t.test('a feature has its place whatever fields are chosen', async (t) => {
+  const { text } = await fileOf(await fill(t, ['a']), 'geojson', { fields: ['status'] })
+  const geometry = { type: 'Point', coordinates: [8.5387, 11.9805] }
+  const feature = { type: 'Feature', properties: { id: 'a', status: 'accepted' }, id: 'a', geometry }
+  t.strictSame(JSON.parse(text).features, [feature])
+})
+
+t.test('a reading that takes too long is a problem, that of the questions too', async (t) => {
+  const store = { ...testStore(t), aggregate: () => Promise.reject(new QueryTimeout(new Error('slow'))) }
+  for (const listing of [{}, { form: 'f' }]) await t.rejects(fileOf(store, 'csv', listing), { code: 'query_timeout' })
 })
