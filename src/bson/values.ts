@@ -9,7 +9,7 @@ import { Bson, cstringEnd, DamagedBson, documentEnd, type Element, elements, val
 export const fieldOf = (bytes: Buffer, start: number, name: string): Element | undefined =>
   find(bytes, start, name, false)
 
-/** The last element with this name. Where several have it, this is the one that the serializer writes. */
+/** The last element with this name. Where several elements have it, the serializer writes the last. */
 export const lastFieldOf = (bytes: Buffer, start: number, name: string): Element | undefined =>
   find(bytes, start, name, true)
 

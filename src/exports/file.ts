@@ -22,7 +22,7 @@ const GROWTH = 4
 const MOST_ROWS = 1000
 /** About how many bytes of BSON a page has. */
 const PAGE_BYTES = 2 * 1024 * 1024
-/** A part ends when it has so many bytes. */
+/** A part ends with the record that brings it to this size. */
 const PART_BYTES = 4 * 1024 * 1024
 
 type Reads = Pick<Store, 'aggregate'>

@@ -80,7 +80,7 @@ export interface FileRows {
 /**
  * The rows of a file. Parquet is made of lines of JSON.
  * @param without what the caller does not see
- * @param questions those that get a column of their own in CSV
+ * @param questions the questions that get a column of their own in CSV
  */
 export const rowsOf = (
   exported: Exported,

@@ -142,7 +142,7 @@ const scalars = {
   },
 } as const satisfies Record<string, Partial<SchemaElement>>
 
-/** How Parquet describes a value: the element of the value itself, then those of what it holds. */
+/** How Parquet describes a value: the element of the value itself, then the elements of the values in it. */
 const elementsOf = (name: string, shape: Shape): SchemaElement[] => {
   const element = { name, repetition_type: 'OPTIONAL' } as const
   if (shape.kind === 'list') {

@@ -3,7 +3,7 @@ import type { Column } from './parquet-encoder.js'
 
 export const GEOMETRY = 'geometry'
 
-/** The columns of a place. The spelling is that of the contract. */
+/** The columns of a place, as the contract spells them. */
 const PLACE = ['location.coordinates.longitude', 'location.coordinates.lattitude']
 
 /** The points of the rows that were added to some columns. */

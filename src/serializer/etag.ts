@@ -24,7 +24,7 @@ const sha1 = (part: Buffer | string): string => hash('sha1', part, 'base64url')
  * The entity tag of a response. It is weak, because the same tag is used for every content coding. It yields between its
  * steps (see src/limits/work.ts).
  * @param metadata what a page contains besides its documents
- * @param without what the caller does not see: its tags are never those of a caller that sees more
+ * @param without what the caller does not see. A caller that sees more has other tags
  */
 export function* etagOf(
   documents: readonly BsonDocument[],
@@ -32,7 +32,7 @@ export function* etagOf(
   without?: Without,
 ): Generator<void, string> {
   const parts: string[] = []
-  /** What is hashed in the next call. A copy costs less than a call for each document. */
+  /** The bytes that the next call hashes. A copy costs less than a call for each document. */
   let [piece, size]: [Buffer[], number] = [[], 0]
   for (const { bytes } of documents) {
     for (let start = 0; start < bytes.length; start += STEP_BYTES) {

@@ -1,4 +1,4 @@
-// Writes the items of a feed: records, and what stands for those that were deleted or do not fit their schema.
+// Writes the items of a feed: records, and items that stand for records that were deleted or do not fit their schema.
 import { Type } from '@sinclair/typebox'
 import { DeletedRecord } from '../../schemas/sync.js'
 import { BsonDocument } from '../bson/reader.js'
@@ -36,7 +36,7 @@ export const feedItems = (writeRecord: DocumentWriter): RowFormat<FeedItem> =>
     addStamp(item, out)
   })
 
-/** Writes an item that stands for one that does not fit. */
+/** Writes an item that stands for a record that does not fit. */
 export const writeUnreadable: OnFailure<FeedItem> = (item, error, out) => {
   const { id, message } = describe(item, error)
   out.text(JSON.stringify({ id, unreadable: true, message }))

@@ -54,7 +54,7 @@ export interface Field {
  * }
  */
 export class CodeGenerator {
-  /** The functions that were generated, each before those that call it. */
+  /** The functions that were generated. Each stands before its callers. */
   readonly code: string[] = []
 
   constructor(readonly named: ReadonlyMap<string, TSchema>) {}

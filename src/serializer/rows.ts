@@ -25,10 +25,10 @@ export interface RowFormat<T extends BsonDocument = BsonDocument> {
 
 /** How many bytes of BSON are written before other work gets its turn: some tenths of a millisecond. */
 const SLICE_BYTES = 64 * 1024
-/** A record of which a response has no room for so many bytes is too large itself. */
+/** A record that becomes more bytes than this is too large itself, and not the response around it. */
 const MAX_RECORD_BYTES = MAX_RESPONSE_BYTES / 2
 
-/** Is called for a record that does not fit its schema. It may write another row in its place, or throw. */
+/** Is called for a record that does not fit its schema, or is too large. It may write another row in its place, or throw. */
 export type OnFailure<T extends BsonDocument = BsonDocument> = (
   record: T,
   error: UnwritableDocument,
@@ -41,8 +41,8 @@ export const fail: OnFailure = (_record, error) => {
 }
 
 /**
- * Makes a function that writes rows behind others, in slices, until the output has so many bytes or there are no more. It
- * returns whether it stopped before the end of the records.
+ * Makes a function that writes rows behind others, in slices, until the output has `mostBytes` or the records end. It
+ * returns whether records may be left.
  * @param onFailure for copies of records, which are found by their ids. Without it any id fits, and an error ends the work
  */
 export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat<T>, onFailure?: OnFailure<T>) => {

@@ -166,8 +166,8 @@ t.test(
       detail: /more than 2000 questions/,
     })
     await store.insert('entries', [a.entry(1, { form: 'g', answers: [{ type: 'text', answer: 'x' }] as never })])
-  await t.rejects(fileOf(store, 'csv', { form: 'g' }), { message: /answers\.0\.question is missing$/ })
-  t.equal((await fileOf(store, 'csv', { form: 'f', fields: ['status'] })).text, 'id,status\r\na,accepted\r\n')
+    await t.rejects(fileOf(store, 'csv', { form: 'g' }), { message: /answers\.0\.question is missing$/ })
+    t.equal((await fileOf(store, 'csv', { form: 'f', fields: ['status'] })).text, 'id,status\r\na,accepted\r\n')
     t.strictSame(
       wrongFor('ndjson', { sortOrder: 'asc', bom: 'true', names: 'true' }).map(({ name }) => name),
       ['bom', 'names'],
@@ -197,7 +197,7 @@ t.test('a feature has its place whatever fields are chosen', async (t) => {
   t.strictSame(JSON.parse(text).features, [feature])
 })
 
-t.test('a reading that takes too long is a problem, that of the questions too', async (t) => {
+t.test('a reading that takes too long is a problem, also where it reads the questions', async (t) => {
   const store = { ...testStore(t), aggregate: () => Promise.reject(new QueryTimeout(new Error('slow'))) }
   for (const listing of [{}, { form: 'f' }]) await t.rejects(fileOf(store, 'csv', listing), { code: 'query_timeout' })
 })

@@ -30,7 +30,7 @@ t.test('every kind of schema has a shape', async (t) => {
   t.strictSame(shapeOf(Type.Union([Type.String(), Type.Array(Type.String())])), { kind: 'list', item: text })
 })
 
-t.test('what has no column is an error', async (t) => {
+t.test('a schema without a column is an error', async (t) => {
   t.throws(() => shapeOf(Type.Null()), { message: 'A Parquet file has no column for the schema type null' })
   t.throws(() => shapeOf(Type.Union([Type.String(), Type.Number()])), {
     message: 'A Parquet file has no column for a union of {"kind":"text"} and {"kind":"number"}',

@@ -96,7 +96,7 @@ t.test('of two values with one name the last counts, as in JSON', async (t) => {
   t.strictSame(rowsOf(list).rows, [{ entry: 'x', position: 1, type: 'text', question: 'Q?', answer: 'x' }])
 })
 
-/** An entry with a question of so many bytes, which was answered by so many choices. */
+/** An entry with one question, which has this length and this number of choices. */
 const chosen = (bytes: number, choices: number, _id = 'large') => {
   const answer = Array.from({ length: choices }, (_, i) => String(i % 10))
   return plain({ _id, answers: [{ type: 'multiChoice', question: 'q'.repeat(bytes), answer }] })

@@ -41,12 +41,9 @@ t.test('plain values are written as JSON.stringify does', async (t) => {
   t.equal(await written(refTo(Problem), failure), JSON.stringify(failure), 'also through a reference to the schema')
 })
 
-t.test(
-  'only the properties of the schema are written, in its order, and those that are undefined are not',
-  async (t) => {
-    const schema = Type.Object({ b: Type.Number(), 'é"': Type.Optional(Type.Null()), a: Type.Array(Type.String()) })
-    t.equal(await written(schema, { a: ['x'], x: 1, 'é"': null, b: 2 }), '{"b":2,"é\\"":null,"a":["x"]}')
-    t.equal(await written(schema, { a: undefined, b: 1 }), '{"b":1}')
-    t.equal(await written(schema, {}), '{}')
-  },
-)
+t.test('only the properties of the schema are written, in its order, as far as they have a value', async (t) => {
+  const schema = Type.Object({ b: Type.Number(), 'é"': Type.Optional(Type.Null()), a: Type.Array(Type.String()) })
+  t.equal(await written(schema, { a: ['x'], x: 1, 'é"': null, b: 2 }), '{"b":2,"é\\"":null,"a":["x"]}')
+  t.equal(await written(schema, { a: undefined, b: 1 }), '{"b":1}')
+  t.equal(await written(schema, {}), '{}')
+})

@@ -41,13 +41,13 @@ t.test('what stands between rows stands only there, and a row that fails leaves 
   }
 })
 
-t.test('a row may stand for one that does not fit', async (t) => {
+t.test('a row may stand for a record that does not fit', async (t) => {
   const out = new Output()
   for (const _ of writeAll(listWith('bad a bad').documents, format, out, (_, { field }, out) => out.text(field)));
   t.equal(out.take().toString(), '<name, a, name>')
 })
 
-t.test('parts that are written one by one make the same rows, and stop where they have so many bytes', async (t) => {
+t.test('parts that are written one by one make the same rows, and stop at their size', async (t) => {
   const write = rowsWriter(format, () => {})
   const records = listWith('aaa bad bbb none ccc ddd bad').documents.values()
   const parts: unknown[] = []

@@ -3,7 +3,7 @@ import { parquetReadObjects } from 'hyparquet'
 import { ParquetFile } from '../../src/exports/parquet.js'
 import type { Shown } from '../../src/serializer/writer.js'
 
-/** The bytes of a file with these lines of JSON, which are written so many at a time. */
+/** The bytes of a file with these lines of JSON, of which `step` are written at a time. */
 export const parquetOf = async (
   shown: Shown,
   lines: readonly string[],
