@@ -15,10 +15,8 @@ import type { RowFormat } from '../../src/serializer/rows.js'
 import { hostileDocuments, TightOutput } from '../support/formats.js'
 import { documentOf, type Elements, plain, stored } from '../support/stored.js'
 
-const ROOMY = 4 * 1024 * 1024
-
 /** What a format writes of a document, alone in a roomy output. */
-const written = ({ write }: RowFormat, document: BsonDocument, out = new Output(ROOMY)): string => {
+const written = ({ write }: RowFormat, document: BsonDocument, out = new Output()): string => {
   write(document, out)
   return out.take().toString()
 }
