@@ -111,7 +111,7 @@ t.test('a record whose updatedAt is missing or no date counts, and adds nothing 
 t.test('records that are deleted between the two readings of a large sum do not count', async (t) => {
   const replies = [[{ count: 2, sum: new Double(1e19) }], []]
   const deleting: Pick<Store, 'aggregate'> = {
-    aggregate: async () => listOf((replies.shift() ?? []).map((fields) => plain(fields))),
+    aggregate: async () => listOf([(replies.shift() ?? []).map((fields) => plain(fields))]),
   }
   t.same(await digests(deleting, {}), [{ count: 0, updatedAtSum: '0' }])
   t.equal(replies.length, 0)
