@@ -3,6 +3,7 @@ import { parquetReadObjects } from 'hyparquet'
 import { ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'
 import type { FormatName } from '../../schemas/exports.js'
+import { MAX_RESPONSE_BYTES } from '../../src/bson/reader.js'
 import { type Doing, openFile, type Wanted } from '../../src/exports/file.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from '../../src/exports/index.js'
 import { MAX_QUESTIONS } from '../../src/exports/questions.js'
@@ -12,6 +13,7 @@ import { testStore } from '../support/store.js'
 import { A, a } from '../support/tenants.js'
 
 const MiB = 1024 * 1024
+const tooLarge = `the document becomes more than ${MAX_RESPONSE_BYTES / 2} bytes`
 const doing: Doing = (work) => work({ signal: new AbortController().signal })
 
 interface Listing extends Partial<ExportListing> {
@@ -113,8 +115,8 @@ t.test('a large question with many choices is in each file of entries, and too l
       if (name === 'entries') t.strictSame((await file({ unreadable: 'skip' })).skipped, [], format)
       else {
         const message = 'the document becomes more than 33554432 bytes'
-        await t.rejects(file({}), { id: 'large', message: `entries large: ${message}` }, format)
-        t.strictSame((await file({ unreadable: 'skip' })).skipped, [{ id: 'large', message }], format)
+        await t.rejects(file({}), { id: 'large', message: `entries large: ${tooLarge}` }, format)
+        t.strictSame((await file({ unreadable: 'skip' })).skipped, [{ id: 'large', message: tooLarge }], format)
       }
     }
   }
@@ -129,10 +131,10 @@ t.test('a large question with many choices is in each file of entries, and too l
 t.test('a record that becomes larger than a response breaks the file with its id, or is left out', async (t) => {
   const store = await fill(t, ['a', 'c'])
   await store.insert('entries', [a.entry(1, { _id: 'b', status: '\0'.repeat(11 * MiB) })])
-  const error = { id: 'b', message: 'entries b: the document becomes more than 33554432 bytes' }
+  const error = { id: 'b', message: `entries b: ${tooLarge}` }
   await t.rejects(fileOf(store, 'ndjson'), error)
   const { text, skipped } = await fileOf(store, 'ndjson', { unreadable: 'skip' })
-  const left = [{ id: 'b', message: 'the document becomes more than 33554432 bytes' }]
+  const left = [{ id: 'b', message: tooLarge }]
   t.strictSame(skipped, left)
   const lines = text
     .split('\n')
