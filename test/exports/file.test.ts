@@ -114,7 +114,6 @@ t.test('a large question with many choices is in each file of entries, and too l
       const file = (listing: Listing) => fileOf(store, format, listing, name)
       if (name === 'entries') t.strictSame((await file({ unreadable: 'skip' })).skipped, [], format)
       else {
-        const message = 'the document becomes more than 33554432 bytes'
         await t.rejects(file({}), { id: 'large', message: `entries large: ${tooLarge}` }, format)
         t.strictSame((await file({ unreadable: 'skip' })).skipped, [{ id: 'large', message: tooLarge }], format)
       }
