@@ -1,5 +1,5 @@
 // Reads single values of a document: the few that the service itself needs. The serializer writes all others.
-import { Bson, cstringEnd, DamagedBson, documentEnd, type Element, valueEnd } from './reader.js'
+import { Bson, cstringEnd, DamagedBson, documentEnd, type Element, elements, valueEnd } from './reader.js'
 
 /**
  * The first element with this name, in the document that begins at `start`. It creates an object only for what it finds,
@@ -9,7 +9,7 @@ import { Bson, cstringEnd, DamagedBson, documentEnd, type Element, valueEnd } fr
 export const fieldOf = (bytes: Buffer, start: number, name: string): Element | undefined =>
   find(bytes, start, name, false)
 
-/** The last element with this name. Where several have it, this is the one that the serializer writes. */
+/** The last element with this name. Where several elements have it, the serializer writes the last. */
 export const lastFieldOf = (bytes: Buffer, start: number, name: string): Element | undefined =>
   find(bytes, start, name, true)
 
@@ -28,6 +28,17 @@ const find = (bytes: Buffer, start: number, name: string, isLast: boolean): Elem
   }
   return found
 }
+
+/** The element, or undefined if its value is null or undefined. */
+export const present = (element: Element | undefined): Element | undefined =>
+  element?.type === Bson.null || element?.type === Bson.undefined ? undefined : element
+
+/** A value of a document, without its name. */
+export type Value = Pick<Element, 'type' | 'at'>
+
+/** The items of an array, or a single value. */
+export const itemsOf = <V extends Value>(bytes: Buffer, value: V): Iterable<V | Element> =>
+  value.type === Bson.array ? elements(bytes, value.at) : [value]
 
 /** Whether these ASCII characters are at a place. */
 const isAt = (bytes: Buffer, place: number, text: string): boolean => {

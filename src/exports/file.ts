@@ -7,7 +7,7 @@ import { sliceReader } from '../reading/listing.js'
 import type { Start } from '../reading/position.js'
 import { readOn } from '../reading/walk.js'
 import { Output } from '../serializer/output.js'
-import { rowsWriter } from '../serializer/rows.js'
+import { fail, rowsWriter } from '../serializer/rows.js'
 import { Skipped, type Unreadable } from '../serializer/skipped.js'
 import type { Reading, Store } from '../store/store.js'
 import { type Exported, type ExportListing, type FileRows, rowsOf } from './index.js'
@@ -22,7 +22,7 @@ const GROWTH = 4
 const MOST_ROWS = 1000
 /** About how many bytes of BSON a page has. */
 const PAGE_BYTES = 2 * 1024 * 1024
-/** A part ends when it has so many bytes. */
+/** A part ends with the record that brings it to this size. */
 const PART_BYTES = 4 * 1024 * 1024
 
 type Reads = Pick<Store, 'aggregate'>
@@ -66,21 +66,21 @@ async function* partsOf(
   skipped: Skipped | undefined,
   doing: Doing,
 ): AsyncGenerator<Buffer, void> {
-  const { begin, end } = rows.format
+  let { begin } = rows.format
   const parquet = wanted.format === 'parquet' ? new ParquetFile(rows.shown) : undefined
-  const write = rowsWriter(rows.format, skipped?.add)
+  const write = rowsWriter(rows.format, skipped?.add ?? fail)
   const nextPage = pagesOf(store, wanted, rows)
   /** The records that were read. They may become several parts. */
   let page: Iterator<BsonDocument> | undefined
-  let [hasBegun, isOver] = [false, false]
+  let isOver = false
   const partOf = async (reading: Reading): Promise<Buffer> => {
     const out = new Output()
-    if (!hasBegun) out.text(begin)
-    hasBegun = true
+    out.text(begin)
+    begin = ''
     page ??= await nextPage(reading)
     if (page === undefined) {
       isOver = true
-      out.text(end + trailerOf(wanted.format, skipped))
+      out.text(rows.format.end + trailerOf(wanted.format, skipped))
     } else if (!(await runInSlices(write(page, out, PART_BYTES), reading.signal))) page = undefined
     const part = out.take()
     if (parquet === undefined) return part
@@ -108,14 +108,12 @@ const pagesOf = (store: Reads, { exported, scope, listing }: Wanted, { choice }:
   let start: Start | undefined
   let left = listing.limit ?? Number.POSITIVE_INFINITY
   let size = FIRST_ROWS
-  let isOver = false
   return async (reading: Reading): Promise<Iterator<BsonDocument> | undefined> => {
-    if (isOver) return undefined
+    if (left === 0) return undefined
     const page = { ...all, perPage: Math.min(size, left) }
     const { rows, next } = await readOn(page, start, sliceReader(store, exported.resource, scope, page, reading))
     start = next
-    left -= rows.length
-    isOver = next === undefined || left === 0
+    left = next === undefined ? 0 : left - rows.length
     const fitting = Math.floor((PAGE_BYTES * rows.length) / Math.max(1, sizeOf(rows)))
     size = Math.max(1, Math.min(GROWTH * size, fitting, MOST_ROWS))
     return rows.values()

@@ -33,8 +33,6 @@ export interface Exported {
   readonly formats: readonly FormatName[]
   /** The parameters. */
   readonly query: TObject
-  /** Whether it has a row for each answer of a record. */
-  readonly isOfAnswers: boolean
 }
 
 const TABLE_FORMATS = ['ndjson', 'csv', 'parquet'] as const satisfies FormatName[]
@@ -47,7 +45,6 @@ const ofResource = (resource: Resource<Listing>): Exported => ({
   resource,
   formats: resource.collection === 'entries' ? [...TABLE_FORMATS, 'geojson'] : TABLE_FORMATS,
   query: exportQuery(resource.query(NO_PAGES), [], resource.item.beside === undefined ? {} : { names }),
-  isOfAnswers: false,
 })
 
 /** The resources as an export sees them: it passes only those parameters that all of them take. */
@@ -62,7 +59,6 @@ export const allExported: readonly Exported[] = [
     resource: exportable.entries,
     formats: TABLE_FORMATS,
     query: exportQuery(resources.entries.query(NO_PAGES), ['fields', 'expand', 'embed', 'answers'], {}),
-    isOfAnswers: true,
   },
 ]
 
@@ -84,7 +80,7 @@ export interface FileRows {
 /**
  * The rows of a file. Parquet is made of lines of JSON.
  * @param without what the caller does not see
- * @param questions those that get a column of their own in CSV
+ * @param questions the questions that get a column of their own in CSV
  */
 export const rowsOf = (
   exported: Exported,
@@ -96,7 +92,7 @@ export const rowsOf = (
   const { resource } = exported
   const { bom, formulas, fields } = listing
   const ofCsv = { bom: bom === 'true', keepsFormulas: formulas === 'keep' }
-  if (exported.isOfAnswers) {
+  if (exported.name === 'answers') {
     const isCsv = format === 'csv'
     const begin = isCsv ? csvHeader(answerColumns, ofCsv) : ''
     const write = answersWriter(isCsv ? csvColumns(ofCsv) : { ...jsonColumns, end: `${jsonColumns.end}\n` })

@@ -23,11 +23,7 @@ export const fieldsOf = ({ properties }: TSchema, named: ReadonlyMap<string, TSc
   }))
 
 const shapeOf = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Shape => {
-  if (schema.$ref !== undefined) {
-    const target = named.get(schema.$ref)
-    if (target === undefined) throw new Error(`No schema is named ${schema.$ref}`)
-    return shapeOf(target, named)
-  }
+  if (schema.$ref !== undefined) return shapeOf(named.get(schema.$ref) as TSchema, named)
   if (schema.anyOf !== undefined) {
     // As in the serializer: what a join fills in place of an id is only in responses whose schema has no union there.
     const stored: TSchema[] = schema.anyOf.filter((branch: TSchema) => !isJoined(branch))

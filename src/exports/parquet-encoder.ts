@@ -2,7 +2,7 @@
 import type { SchemaElement } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import type { Field, Shape } from './parquet-columns.js'
-import { GEOMETRY, hasPlaces, Points } from './parquet-geometry.js'
+import { GEOMETRY, Points } from './parquet-geometry.js'
 
 /** A group of rows is held in memory until it is written. It ends at whichever comes first: rows, or bytes of JSON. */
 const GROUP_ROWS = 2000
@@ -29,7 +29,7 @@ export class ParquetEncoder {
 
   constructor(fields: readonly Field[]) {
     this.#add = this.#adder(fields, '')
-    this.#points = hasPlaces(this.#columns) ? new Points(this.#columns) : undefined
+    this.#points = Points.of(this.#columns)
     const elements = this.#columns.flatMap(({ name, shape }) => elementsOf(name, shape))
     if (this.#points) elements.push({ name: GEOMETRY, type: 'BYTE_ARRAY', repetition_type: 'OPTIONAL' })
     const root = { name: 'root', num_children: this.#columns.length + (this.#points ? 1 : 0) }
@@ -142,7 +142,7 @@ const scalars = {
   },
 } as const satisfies Record<string, Partial<SchemaElement>>
 
-/** How Parquet describes a value: the element of the value itself, then those of what it holds. */
+/** How Parquet describes a value: the element of the value itself, then the elements of the values in it. */
 const elementsOf = (name: string, shape: Shape): SchemaElement[] => {
   const element = { name, repetition_type: 'OPTIONAL' } as const
   if (shape.kind === 'list') {

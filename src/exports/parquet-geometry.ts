@@ -3,30 +3,25 @@ import type { Column } from './parquet-encoder.js'
 
 export const GEOMETRY = 'geometry'
 
-/** The columns of a place. The spelling is that of the contract. */
-const LONGITUDE = 'location.coordinates.longitude'
-const LATITUDE = 'location.coordinates.lattitude'
+/** The columns of a place, as the contract spells them. */
+const PLACE = ['location.coordinates.longitude', 'location.coordinates.lattitude']
 
-const columnOf = (columns: readonly Column[], name: string) => columns.find((column) => column.name === name)
-
-/** Whether rows with these columns have places. */
-export const hasPlaces = (columns: readonly Column[]): boolean => columnOf(columns, LONGITUDE) !== undefined
-
-/** The points of the rows that were added to these columns. */
+/** The points of the rows that were added to some columns. */
 export class Points {
   readonly #longitudes: Column
   readonly #latitudes: Column
-  #box = [
-    Number.POSITIVE_INFINITY,
-    Number.POSITIVE_INFINITY,
-    Number.NEGATIVE_INFINITY,
-    Number.NEGATIVE_INFINITY,
-  ] as const
+  /** West, south, east and north. */
+  #bounds: [number, number, number, number] | undefined
 
-  /** @param columns those of rows that have places */
-  constructor(columns: readonly Column[]) {
-    this.#longitudes = columnOf(columns, LONGITUDE) as Column
-    this.#latitudes = columnOf(columns, LATITUDE) as Column
+  private constructor(longitudes: Column, latitudes: Column) {
+    this.#longitudes = longitudes
+    this.#latitudes = latitudes
+  }
+
+  /** Undefined if rows with these columns have no places. */
+  static of(columns: readonly Column[]): Points | undefined {
+    const [longitudes, latitudes] = PLACE.map((place) => columns.find(({ name }) => name === place))
+    return longitudes && latitudes && new Points(longitudes, latitudes)
   }
 
   /** A point for each row that the columns hold, or null for one without a place. */
@@ -36,8 +31,8 @@ export class Points {
 
   #point(longitude: unknown, latitude: unknown): Buffer | null {
     if (typeof longitude !== 'number' || typeof latitude !== 'number') return null
-    const [west, south, east, north] = this.#box
-    this.#box = [
+    const [west, south, east, north] = this.#bounds ?? [longitude, latitude, longitude, latitude]
+    this.#bounds = [
       Math.min(west, longitude),
       Math.min(south, latitude),
       Math.max(east, longitude),
@@ -48,8 +43,7 @@ export class Points {
 
   /** The metadata, with the bounds of all points so far. Without a coordinate system it is longitude and latitude, CRS84. */
   metadata(): { key: string; value: string } {
-    const bounds = this.#box.every(Number.isFinite) ? { bbox: this.#box } : {}
-    const column = { encoding: 'WKB', geometry_types: ['Point'], ...bounds }
+    const column = { encoding: 'WKB', geometry_types: ['Point'], bbox: this.#bounds }
     const value = { version: '1.1.0', primary_column: GEOMETRY, columns: { [GEOMETRY]: column } }
     return { key: 'geo', value: JSON.stringify(value) }
   }

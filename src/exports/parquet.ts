@@ -1,78 +1,51 @@
 // Parquet files for exports, on the side of the main thread. One worker writes the files of all exports: a group of rows takes
 // 50 to 250 ms, which would stop all other requests.
-import { Worker } from 'node:worker_threads'
+import { once } from 'node:events'
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { Shown } from '../serializer/writer.js'
 import { fieldsOf } from './parquet-columns.js'
-import type { Reply, Task } from './parquet-worker.js'
+import type { Opening, Reply, Task } from './parquet-worker.js'
 
-interface Waiting {
-  resolve: (bytes: Buffer) => void
-  reject: (error: unknown) => void
+interface Thread {
+  readonly worker: Worker
+  /** Aborted when the worker has ended. */
+  readonly ended: AbortSignal
 }
 
-/** The worker, and who waits for its replies. It keeps the process alive only while someone waits. */
-class ParquetThread {
-  readonly #worker = new Worker(new URL('./parquet-worker.js', import.meta.url), {
+const startThread = (): Thread => {
+  const worker = new Worker(new URL('./parquet-worker.js', import.meta.url), {
     // There is room for a whole part, whose values are all gone once it is written: so few of them have to be moved.
     resourceLimits: { maxYoungGenerationSizeMb: 64 },
   })
-  /** In the order of their tasks, which is that of the replies. */
-  readonly #waiting: Waiting[] = []
-  #fault: Error | undefined
-
-  constructor() {
-    this.#worker.unref()
-    this.#worker.on('message', (reply: Reply) => {
-      const waiting = this.#waiting.shift()
-      if (this.#waiting.length === 0) this.#worker.unref()
-      if ('bytes' in reply) waiting?.resolve(Buffer.from(reply.bytes))
-      else waiting?.reject(reply.error)
-    })
-    this.#worker.on('error', (cause) => this.#fail(cause))
-    this.#worker.on('exit', () => this.#fail())
-  }
-
-  get isDead(): boolean {
-    return this.#fault !== undefined
-  }
-
-  /** Sends a task without a reply. */
-  post(task: Task): void {
-    this.#worker.postMessage(task)
-  }
-
-  ask(task: Task, transferred: readonly ArrayBuffer[] = []): Promise<Buffer> {
-    if (this.#fault !== undefined) return Promise.reject(this.#fault)
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject })
-      this.#worker.ref()
-      this.#worker.postMessage(task, transferred)
-    })
-  }
-
-  #fail(cause?: unknown): void {
-    this.#fault ??= new Error('The worker that writes Parquet files has ended', { cause })
-    for (const { reject } of this.#waiting.splice(0)) reject(this.#fault)
-  }
+  const ended = new AbortController()
+  const end = (cause?: unknown) => ended.abort(new Error('The worker that writes Parquet files has ended', { cause }))
+  worker.on('error', end)
+  worker.on('exit', () => end())
+  // The ports of files keep the process alive while they wait for a reply.
+  worker.unref()
+  return { worker, ended: ended.signal }
 }
 
-let current: ParquetThread | undefined
-let files = 0
+let current: Thread | undefined
 
 /** The thread of all files, which starts with the first. After its death another one starts. */
-const thread = (): ParquetThread => {
-  if (current === undefined || current.isDead) current = new ParquetThread()
+const thread = (): Thread => {
+  if (current === undefined || current.ended.aborted) current = startThread()
   return current
 }
 
-/** A Parquet file whose bytes come part by part. After an error it is closed. */
+/** A Parquet file whose bytes come part by part, one at a time. After an error it is closed. */
 export class ParquetFile {
   readonly #thread = thread()
-  readonly #file = ++files
+  readonly #port: MessagePort
+  #isOpen = true
 
   /** @param shown the schema of a row. An object in it becomes columns, such as `location.state` */
   constructor({ schema, named }: Shown) {
-    this.#thread.post({ file: this.#file, task: 'open', fields: fieldsOf(schema, named) })
+    const { port1, port2 } = new MessageChannel()
+    this.#port = port1
+    const opening: Opening = { fields: fieldsOf(schema, named), port: port2 }
+    this.#thread.worker.postMessage(opening, [port2])
   }
 
   /**
@@ -81,16 +54,32 @@ export class ParquetFile {
    */
   write(lines: Buffer): Promise<Buffer> {
     const copy = new Uint8Array(lines)
-    return this.#thread.ask({ file: this.#file, task: 'write', lines: copy.buffer }, [copy.buffer])
+    return this.#ask(copy.buffer, [copy.buffer])
   }
 
   /** Returns the rest of the file. */
-  end(): Promise<Buffer> {
-    return this.#thread.ask({ file: this.#file, task: 'end' })
+  async end(): Promise<Buffer> {
+    const rest = await this.#ask('end')
+    this.close()
+    return rest
   }
 
   /** Drops what the worker holds of the file. It may be called at any time, and twice. */
   close(): void {
-    this.#thread.post({ file: this.#file, task: 'close' })
+    this.#isOpen = false
+    this.#port.postMessage('close' satisfies Task)
+  }
+
+  async #ask(task: Task, transferred: readonly ArrayBuffer[] = []): Promise<Buffer> {
+    if (!this.#isOpen) throw new Error('The Parquet file is closed')
+    const { ended } = this.#thread
+    const replied = once(this.#port, 'message', { signal: ended }).catch(() => {
+      throw ended.reason
+    })
+    this.#port.postMessage(task, transferred)
+    const [reply] = (await replied) as [Reply]
+    if ('bytes' in reply) return Buffer.from(reply.bytes)
+    this.close()
+    throw reply.error
   }
 }

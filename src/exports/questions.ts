@@ -7,7 +7,7 @@ import { timeoutProblem } from '../reading/cost.js'
 import type { Reading, Store } from '../store/store.js'
 import type { Exported, ExportListing } from './index.js'
 
-/** The most columns for questions. Spreadsheets have 16,384 columns, and nobody reads so many. */
+/** The most columns for questions. Spreadsheets have 16,384 columns. */
 export const MAX_QUESTIONS = 2000
 
 const stages: readonly Stage[] = [

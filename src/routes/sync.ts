@@ -6,7 +6,7 @@ import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
 import { projectionOf } from '../reading/projection.js'
 import { FIRST_CURSOR } from '../reading/token.js'
-import { feedItems } from '../serializer/feed.js'
+import { feedItems, writeUnreadable } from '../serializer/feed.js'
 import { Output } from '../serializer/output.js'
 import { writeAll } from '../serializer/rows.js'
 import { Skipped, type Unreadable } from '../serializer/skipped.js'
@@ -91,10 +91,10 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
       if (app.closing.aborted) reply.header('connection', 'close')
 
       const skipped = unreadable === 'skip' ? new Skipped() : undefined
-      const items = feedItems(projection.compiled(compileDocuments), skipped !== undefined)
+      const items = feedItems(projection.compiled(compileDocuments))
       const out = new Output()
       out.text('{"success":true,"data":')
-      await runInSlices(writeAll(page.items, items, out, skipped?.add), ticket.signal)
+      await runInSlices(writeAll(page.items, items, out, skipped?.add ?? writeUnreadable), ticket.signal)
       reply.skipped = skipped?.records.length
       const place = { perPage, hasMore: page.hasMore, nextCursor: encodeCursor(binding, page.next) }
       const _metadata: FeedMetadata = { ...place, ...(skipped && { unreadable: skipped.records as Unreadable[] }) }

@@ -4,7 +4,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { isJoined } from '../../schemas/kit.js'
 import { CodeGenerator, type Field, ifPresent, writeText } from './generator.js'
 import { OVERHANG, type Write, type Writer } from './scalars.js'
-import { type DocumentWriter, documentWriter, runnable, type Shown } from './writer.js'
+import { documentWriter, runnable, type Shown } from './writer.js'
 
 /** How a format writes a row. Its first column is always the id. */
 export interface ColumnFormat {
@@ -24,41 +24,16 @@ export interface ColumnFormat {
   readonly end: string
 }
 
-/** A writer of rows, with the names of its columns. */
-export interface RowWriter {
-  readonly columns: readonly string[]
-  readonly write: DocumentWriter
-}
-
-/** Which columns a field takes: one, or those of all that is in it. */
-interface Span {
-  readonly path: string
-  readonly isObject: boolean
-  readonly first: number
-  readonly end: number
-}
-
-type ColumnField = Field & Span
-
-/** Compiles the rows of a schema. */
-export const compileRows = ({ schema, named }: Shown, format: ColumnFormat): RowWriter => {
+/** Compiles a writer of the rows of a schema, with the names of its columns. */
+export const compileRows = ({ schema, named }: Shown, format: ColumnFormat) => {
   const generator = new CodeGenerator(named)
   const columns: string[] = []
   let labelBytes = OVERHANG
   const resolved = (schema: TSchema): TSchema =>
     (schema.$ref === undefined ? schema : named.get(schema.$ref)) as TSchema
 
-  /** Code that writes the columns of a field. */
-  const writeField = (field: ColumnField, i: number): string => {
-    const { path, isObject, first, end } = field
-    const label = writeText(isObject ? '' : format.label(path, first === 0))
-    const missing = writeText(format.missing.repeat(end - first))
-    labelBytes += label.length + missing.length
-    return ifPresent(field, i, label.code, label.length, `{ ${missing.code}; to += ${missing.length} }`)
-  }
-
   const object = (schema: TSchema, prefix: string): Writer => {
-    const spans: Span[] = []
+    const writing: ((field: Field, i: number) => string)[] = []
     const fields = generator.fieldsOf(schema, (property, name) => {
       const path = prefix + name
       const first = columns.length
@@ -66,11 +41,14 @@ export const compileRows = ({ schema, named }: Shown, format: ColumnFormat): Row
       const isObject = found.type === 'object'
       if (!isObject) columns.push(...(format.columnsOf?.(path) ?? [path]))
       const writer = isObject ? object(found, `${path}.`) : format.writerOf(property, generator, path)
-      spans.push({ path, isObject, first, end: columns.length })
+      const label = writeText(isObject ? '' : format.label(path, first === 0))
+      const missing = writeText(format.missing.repeat(columns.length - first))
+      labelBytes += label.length + missing.length
+      const otherwise = `{ ${missing.code}; to += ${missing.length} }`
+      writing.push((field, i) => ifPresent(field, i, label, otherwise))
       return isObject && isJoined(property) ? { ...writer, expected: 'an id', isJoined: true } : writer
     })
-    const placed = fields.map((field, i): ColumnField => ({ ...field, ...(spans[i] as Span) }))
-    return generator.walk(fields, placed.map(writeField).join('\n'))
+    return generator.walk(fields, fields.map((field, i) => writing[i]?.(field, i)).join('\n'))
   }
 
   const write = documentWriter(runnable(generator, object(resolved(schema), ''), format.functions), labelBytes)

@@ -2,7 +2,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { BESIDE, isJoined } from '../../schemas/kit.js'
 import { Bson, Bytes, type Element, elements } from '../bson/reader.js'
-import { lastFieldOf, stringOf } from '../bson/values.js'
+import { itemsOf, lastFieldOf, present, stringOf, type Value } from '../bson/values.js'
 import { type ColumnFormat, compileRows } from './columns.js'
 import type { CodeGenerator } from './generator.js'
 import type { RowFormat } from './rows.js'
@@ -37,15 +37,20 @@ type Finish = (output: Bytes, from: number, to: number) => number
 const finishOf = (keepsFormulas = false): Finish =>
   keepsFormulas ? quoted : (output, from, to) => quoted(output, from, harmless(output, from, to))
 
-/** How CSV writes a row. */
-export const csvColumns = ({ keepsFormulas = false }: CsvOptions): ColumnFormat => {
+/**
+ * How CSV writes a row.
+ * @param questions the texts of questions, each of which gets a column in place of the column `answers`
+ */
+export const csvColumns = ({ keepsFormulas }: CsvOptions, questions?: readonly string[]): ColumnFormat => {
   const finish = finishOf(keepsFormulas)
+  const asked = (path: string) => (path === 'answers' ? questions : undefined)
   return {
-    label: (_path, isFirst) => (isFirst ? '' : ','),
+    label: (path, isFirst) => (isFirst || asked(path) ? '' : ','),
     missing: ',',
-    columnsOf: (path) => [path.replace(BESIDE, '')],
-    writerOf: cellWriter,
-    functions: { finish, writeRaw, writeTime, writeWords },
+    columnsOf: (path) => asked(path) ?? [path.replace(BESIDE, '')],
+    writerOf: (schema, generator, path) =>
+      asked(path) ? questionsWriter(schema, generator) : cellWriter(schema, generator),
+    functions: { finish, writeRaw, writeTime, writeWords, writeQuestions: writeQuestions(questions ?? [], finish) },
     text: (input, type, at, output, to) => finish(output, to, writeRaw(input, type, at, output, to)),
     end: LINE_END,
   }
@@ -55,16 +60,9 @@ export const csvColumns = ({ keepsFormulas = false }: CsvOptions): ColumnFormat 
 export const csvHeader = (names: readonly string[], { bom = false, keepsFormulas = false }: CsvOptions): string =>
   `${bom ? BOM : ''}${names.map((name) => headerCell(name, finishOf(keepsFormulas))).join()}${LINE_END}`
 
-/**
- * A header and the rows of documents.
- * @param questions the texts of questions, each of which gets a column in place of the column `answers`
- */
+/** A header and the rows of documents. For the questions, see csvColumns. */
 export const csv = (shown: Shown, options: CsvOptions, questions?: readonly string[]): RowFormat => {
-  const columns = csvColumns(options)
-  const rows = compileRows(
-    shown,
-    questions === undefined ? columns : withQuestions(columns, questions, finishOf(options.keepsFormulas)),
-  )
+  const rows = compileRows(shown, csvColumns(options, questions))
   return {
     begin: csvHeader(rows.columns, options),
     between: '',
@@ -75,18 +73,6 @@ export const csv = (shown: Shown, options: CsvOptions, questions?: readonly stri
     },
   }
 }
-
-const ANSWERS = 'answers'
-
-/** The same columns, but one for each question in place of `answers`. */
-const withQuestions = (columns: ColumnFormat, questions: readonly string[], finish: Finish): ColumnFormat => ({
-  ...columns,
-  label: (path, isFirst) => (path === ANSWERS ? '' : columns.label(path, isFirst)),
-  columnsOf: (path) => (path === ANSWERS ? questions : (columns.columnsOf?.(path) ?? [path])),
-  writerOf: (schema, generator, path) =>
-    path === ANSWERS ? questionsWriter(schema, generator) : columns.writerOf(schema, generator, path),
-  functions: { ...columns.functions, writeQuestions: writeQuestions(questions, finish) },
-})
 
 /** The writer of a cell. What is neither a single value nor a list of words or ids is JSON. */
 const cellWriter = (schema: TSchema, generator: CodeGenerator): Writer => {
@@ -135,51 +121,43 @@ const writeRaw: Write = (input, type, at, output, to) => {
   return to + input.bytes.copy(output.bytes, to, at + 4, at + 3 + input.view.getInt32(at, true))
 }
 
-/** Where a word is. */
-type Word = Pick<Element, 'type' | 'at'>
-
-/** The words of an array, or the ids of what is in it, or a single value. */
-function* wordsOf(bytes: Buffer, value: Word): Generator<Word> {
-  if (value.type !== Bson.array) yield value
-  else {
-    for (const item of elements(bytes, value.at))
-      yield item.type === Bson.document ? (lastFieldOf(bytes, item.at, '_id') as Element) : item
-  }
-}
-
-const writeJoined = (input: Bytes, words: Iterable<Word>, output: Bytes, begin: number): number => {
+/** Writes the words of values, or the ids of the records that are in them. */
+const joinWords = (input: Bytes, values: Iterable<Value>, output: Bytes, begin: number): number => {
+  const { bytes } = input
   let [to, isFirst] = [begin, true]
-  for (const { type, at } of words) {
-    if (!isFirst) to += SEPARATOR.copy(output.bytes, to)
-    isFirst = false
-    to = writeRaw(input, type, at, output, to)
+  for (const value of values) {
+    for (const item of itemsOf(bytes, value)) {
+      const { type, at } = item.type === Bson.document ? (lastFieldOf(bytes, item.at, '_id') as Element) : item
+      if (!isFirst) to += SEPARATOR.copy(output.bytes, to)
+      isFirst = false
+      to = writeRaw(input, type, at, output, to)
+    }
   }
   return to
 }
 
-const writeWords: Write = (input, type, at, output, to) =>
-  writeJoined(input, wordsOf(input.bytes, { type, at }), output, to)
+const writeWords: Write = (input, type, at, output, to) => joinWords(input, [{ type, at }], output, to)
 
 /** Writes a cell for each question. The answers have been checked. */
 const writeQuestions = (questions: readonly string[], finish: Finish): Write => {
   const columns = new Map(questions.map((question, i) => [question, i]))
   return (input, _type, at, output, begin) => {
     const { bytes } = input
-    const found: Word[][] = []
+    const found: Element[][] = []
     for (const answer of elements(bytes, at)) {
-      const value = lastFieldOf(bytes, answer.at, 'answer')
-      if (value === undefined || value.type === Bson.null || value.type === Bson.undefined) continue
+      const value = present(lastFieldOf(bytes, answer.at, 'answer'))
+      if (value === undefined) continue
       const column = columns.get(stringOf(bytes, lastFieldOf(bytes, answer.at, 'question')) as string)
       if (column === undefined) throw new WrongValue('has a question that came while the export was made', answer.at)
-      const words = found[column] ?? []
-      found[column] = words
-      for (const word of wordsOf(bytes, value)) words.push(word)
+      const values = found[column] ?? []
+      found[column] = values
+      values.push(value)
     }
     let to = begin
     for (let i = 0; i < questions.length; i++) {
       output.bytes[to++] = comma
-      const words = found[i]
-      if (words !== undefined) to = finish(output, to, writeJoined(input, words, output, to))
+      const values = found[i]
+      if (values !== undefined) to = finish(output, to, joinWords(input, values, output, to))
     }
     return to
   }

@@ -1,10 +1,10 @@
-// Writes the items of a feed: records, and what stands for those that were deleted or do not fit their schema.
+// Writes the items of a feed: records, and items that stand for records that were deleted or do not fit their schema.
 import { Type } from '@sinclair/typebox'
 import { DeletedRecord } from '../../schemas/sync.js'
-import { BsonDocument, UnwritableDocument } from '../bson/reader.js'
+import { BsonDocument } from '../bson/reader.js'
 import { jsonArray } from './json.js'
 import type { Output } from './output.js'
-import type { RowFormat } from './rows.js'
+import type { OnFailure, RowFormat } from './rows.js'
 import { isInstant, TIME_BYTES, writeTime } from './scalars.js'
 import { describe } from './skipped.js'
 import { compileDocuments, type DocumentWriter } from './writer.js'
@@ -28,28 +28,24 @@ const label = Buffer.from(',"changedAt":')
 const { changedAt, ...ofTombstones } = DeletedRecord.properties
 const writeTombstone = compileDocuments({ schema: Type.Object(ofTombstones), named: new Map() })
 
-/**
- * The items of a page.
- * @param writeRecord writes a record
- * @param isSkipping whether a record that does not fit is left out. Otherwise an item stands for it
- */
-export const feedItems = (writeRecord: DocumentWriter, isSkipping: boolean): RowFormat<FeedItem> =>
-  jsonArray((item: FeedItem, out: Output) => {
-    const begin = out.length
-    try {
-      const write = item.isDeleted ? writeTombstone : writeRecord
-      write(item, out)
-    } catch (error) {
-      if (!(error instanceof UnwritableDocument) || isSkipping) throw error
-      const { id, message } = describe(item, error)
-      out.length = begin
-      out.text(JSON.stringify({ id, unreadable: true, message }))
-    }
-    if (item.stamp !== undefined && isInstant(item.stamp)) addStamp(item.stamp, out)
+/** The items of a page. */
+export const feedItems = (writeRecord: DocumentWriter): RowFormat<FeedItem> =>
+  jsonArray((item, out) => {
+    const write = item.isDeleted ? writeTombstone : writeRecord
+    write(item, out)
+    addStamp(item, out)
   })
 
+/** Writes an item that stands for a record that does not fit. */
+export const writeUnreadable: OnFailure<FeedItem> = (item, error, out) => {
+  const { id, message } = describe(item, error)
+  out.text(JSON.stringify({ id, unreadable: true, message }))
+  addStamp(item, out)
+}
+
 /** Adds the stamp to the item that was just written, in place of the brace that ends it. */
-const addStamp = (stamp: number, out: Output): void => {
+const addStamp = ({ stamp }: FeedItem, out: Output): void => {
+  if (stamp === undefined || !isInstant(stamp)) return
   out.reserve(label.length + TIME_BYTES)
   const { target } = out
   const at = out.length - 1

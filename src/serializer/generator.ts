@@ -26,38 +26,27 @@ export interface Field {
 }
 
 /**
- * Generates the code of a schema. For `Type.Object({ id: Type.String(), size: Type.Optional(Type.Number()) })` it is:
+ * Generates the code of a schema. For `Type.Object({ size: Type.Optional(Type.Number()) })` it is:
  *
  * function write0(input, type, at, output, to) {
  *   const { bytes } = input, { bytes: json, view } = output
  *   const start = to
  *   const last = at + input.view.getInt32(at, true) - 1
- *   let place0 = 0  // where the value of _id begins; 0 if it was not found
- *   let place1 = 0  // the same for size
+ *   let place0 = 0  // where the value of size begins; 0 if it was not found
  *   for (let from = at + 4; from < last; ) {
  *     const before = from
- *     if (from + 5 <= last && input.view.getInt32(from + 1, true) === 6580575) {  // "_id\0" as one number
- *       place0 = from + 5
+ *     if (from + 6 <= last && input.view.getInt32(from + 1, true) === 1702521203 && bytes[from + 5] === 0) {  // "size\0"
+ *       place0 = from + 6
  *       from = valueEnd(bytes, bytes[from], place0, last)
- *     }
- *     if (from + 6 <= last && input.view.getInt32(from + 1, true) === 1702521203 && bytes[from + 5] === 0) {
- *       place1 = from + 6
- *       from = valueEnd(bytes, bytes[from], place1, last)
  *     }
  *     if (from === before) from = valueEnd(bytes, bytes[from], cstringEnd(bytes, from + 1, last), last)
  *   }
- *   if (place0 !== 0 && (type = bytes[place0 - 5]) !== 6 && type !== 10) {  // neither undefined nor null
- *     view.setInt32(to + 0, 1684611628, true)  // ,"id
- *     view.setInt32(to + 4, 14882, true)  // ":
- *     if (to === start) json[to] = 123  // the first field begins with { instead of a comma
- *     if (type !== 2 && type !== 7) wrong(type, place0, "a string")
- *     to = writeString(input, type, place0, output, to + 6)
- *   } else missing(at, "_id")
- *   if (place1 !== 0 && (type = bytes[place1 - 6]) !== 6 && type !== 10) {
+ *   if (place0 !== 0 && (type = bytes[place0 - 6]) !== 6 && type !== 10) {  // neither undefined nor null
  *     view.setInt32(to + 0, 1769153068, true)  // ,"si
  *     view.setInt32(to + 4, 975332730, true)  // ze":
- *     if (type !== 1 && type !== 16 && type !== 18) wrong(type, place1, "a number")
- *     to = writeNumber(input, type, place1, output, to + 8)
+ *     if (to === start) json[to] = 123  // the first field begins with { instead of a comma
+ *     if (type !== 1 && type !== 16 && type !== 18) wrong(type, place0, "a number")
+ *     to = writeNumber(input, type, place0, output, to + 8)
  *   }
  *   if (to === start) json[to++] = 123
  *   json[to++] = 125
@@ -65,7 +54,7 @@ export interface Field {
  * }
  */
 export class CodeGenerator {
-  /** The functions that were generated, each before those that call it. */
+  /** The functions that were generated. Each stands before its callers. */
   readonly code: string[] = []
 
   constructor(readonly named: ReadonlyMap<string, TSchema>) {}
@@ -220,35 +209,33 @@ const writeField = (field: Field, i: number, fields: readonly Field[]): string =
   const isNeverFirst = fields.slice(0, i).some(({ required }) => required)
   const label = writeText(`,${JSON.stringify(field.property)}:`)
   const first = isNeverFirst ? '' : `if (to === start) json[to] = ${openObject}`
-  return ifPresent(field, i, `${label.code}\n${first}`, label.length)
+  return ifPresent(field, i, { ...label, code: `${label.code}\n${first}` })
 }
 
 /**
  * Code that writes the value of a field, if the document has it.
- * @param label code that is run before
- * @param length how many bytes it has written
+ * @param label what stands before it
  * @param otherwise code for a document that does not have the field
  */
-export const ifPresent = (
-  { name, required, writer }: Field,
-  i: number,
-  label: string,
-  length: number,
-  otherwise = '',
-): string => {
+export const ifPresent = ({ name, required, writer }: Field, i: number, label: Text, otherwise = ''): string => {
   const type = `bytes[place${i} - ${2 + Buffer.byteLength(name)}]`
   const notNull = writer.bsonTypes.includes(Bson.null) ? '' : `&& type !== ${Bson.null}`
   const absent = required ? `missing(at, ${JSON.stringify(name)})` : otherwise
   return `
     if (place${i} !== 0 && (type = ${type}) !== ${Bson.undefined} ${notNull}) {
-      ${label}
+      ${label.code}
       ${check(writer, `place${i}`)}
-      to = ${writer.name}(input, type, place${i}, output, to + ${length})
+      to = ${writer.name}(input, type, place${i}, output, to + ${label.length})
     }${absent === '' ? '' : ` else ${absent}`}`
 }
 
 /** Code that writes a text, and how many bytes that are. It may write up to three bytes behind it. */
-export const writeText = (text: string): { code: string; length: number } => {
+interface Text {
+  readonly code: string
+  readonly length: number
+}
+
+export const writeText = (text: string): Text => {
   const { length } = Buffer.from(text)
   const padded = Buffer.concat([Buffer.from(text), Buffer.alloc(-length & 3)])
   const code = words(padded).map(({ value, at }) => `view.setInt32(to + ${at}, ${value}, true)`)

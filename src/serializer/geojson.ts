@@ -1,14 +1,14 @@
 // GeoJSON (RFC 7946): each entry is a feature, with its place as a point and its fields as flat properties, because
 // programs for maps show them as the columns of a table.
 import { Bson, Bytes, type Element } from '../bson/reader.js'
-import { lastFieldOf } from '../bson/values.js'
+import { lastFieldOf, present } from '../bson/values.js'
 import { wrong } from './any.js'
 import { compileRows } from './columns.js'
 import { jsonColumns } from './json.js'
 import type { Output } from './output.js'
 import type { RowFormat } from './rows.js'
-import { OVERHANG, ROOM, type ScalarWriter, scalars } from './scalars.js'
-import { type DocumentWriter, locatingErrors, type Shown } from './writer.js'
+import { type ScalarWriter, scalars } from './scalars.js'
+import { type DocumentWriter, locatingErrors, type Shown, writeValue } from './writer.js'
 
 /** Compiles a writer of features. */
 export const featureWriter = (shown: Shown): DocumentWriter => {
@@ -32,10 +32,9 @@ export const geojson = (shown: Shown): RowFormat => ({
 /** Writes what follows the properties of a feature. */
 const writePlace = (bytes: Buffer, out: Output): void => {
   const input = new Bytes(bytes)
-  const write = ({ write, bsonTypes, expected }: ScalarWriter, { type, at, next }: Element) => {
-    if (!bsonTypes.includes(type)) wrong(type, at, expected)
-    out.reserve(ROOM * (next - at) + OVERHANG)
-    out.length = write(input, type, at, out.target, out.length)
+  const write = ({ write, bsonTypes, expected }: ScalarWriter, value: Element) => {
+    if (!bsonTypes.includes(value.type)) wrong(value.type, value.at, expected)
+    writeValue(write, input, value, out)
   }
   out.text(`${jsonColumns.end},"id":`)
   write(scalars.string, lastFieldOf(bytes, 0, '_id') as Element)
@@ -53,10 +52,7 @@ const writePlace = (bytes: Buffer, out: Output): void => {
 /** Where the coordinates of an entry are, as far as it has them. */
 const coordinatesOf = (bytes: Buffer): (Element | undefined)[] => {
   const coordinates = inner(bytes, inner(bytes, { at: 0, type: Bson.document }, 'location'), 'coordinates')
-  return ['longitude', 'lattitude'].map((name) => {
-    const found = inner(bytes, coordinates, name)
-    return found?.type === Bson.null || found?.type === Bson.undefined ? undefined : found
-  })
+  return ['longitude', 'lattitude'].map((name) => present(inner(bytes, coordinates, name)))
 }
 
 const inner = (bytes: Buffer, outer: Pick<Element, 'at' | 'type'> | undefined, name: string): Element | undefined =>

@@ -34,13 +34,8 @@ const bufferOf = (size: number): Bytes => {
 /** One response while it is written. */
 export class Output {
   /** The bytes to write to. Call reserve() before writing, and set the length afterwards. */
-  target: Bytes
+  target = bufferOf(FIRST_SIZE)
   #length = 0
-
-  /** @param size about how many bytes it will have, if that is known */
-  constructor(size = 0) {
-    this.target = bufferOf(Math.max(size, FIRST_SIZE))
-  }
 
   get length(): number {
     return this.#length
@@ -65,7 +60,6 @@ export class Output {
 
   /** Writes text as it is. */
   text(text: string): void {
-    if (this.#length + text.length > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
     this.reserve(3 * text.length)
     this.length += this.target.bytes.write(text, this.#length)
   }

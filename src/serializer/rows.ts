@@ -1,10 +1,17 @@
 // What all formats have in common: they write rows between a beginning and an end, and this loop writes all of them. A row
 // that does not fit its schema leaves nothing behind.
 import { isUtf8 } from 'node:buffer'
-import { Bson, type BsonDocument, UnwritableDocument, withBsonErrors } from '../bson/reader.js'
+import {
+  Bson,
+  type BsonDocument,
+  MAX_RESPONSE_BYTES,
+  ResponseTooLarge,
+  UnwritableDocument,
+  withBsonErrors,
+} from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
 import type { Output } from './output.js'
-import { NO_ID } from './skipped.js'
+import { idOf, NO_ID } from './skipped.js'
 
 /** How records are written. */
 export interface RowFormat<T extends BsonDocument = BsonDocument> {
@@ -18,16 +25,27 @@ export interface RowFormat<T extends BsonDocument = BsonDocument> {
 
 /** How many bytes of BSON are written before other work gets its turn: some tenths of a millisecond. */
 const SLICE_BYTES = 64 * 1024
+/** A record that becomes more bytes than this is too large itself, and not the response around it. */
+const MAX_RECORD_BYTES = MAX_RESPONSE_BYTES / 2
 
-/** Is called for a record that does not fit its schema, which is left out; it may throw. */
-export type OnFailure = (record: BsonDocument, error: UnwritableDocument) => void
+/** Is called for a record that does not fit its schema, or is too large. It may write another row in its place, or throw. */
+export type OnFailure<T extends BsonDocument = BsonDocument> = (
+  record: T,
+  error: UnwritableDocument,
+  out: Output,
+) => void
+
+/** Lets a record that does not fit end the work. */
+export const fail: OnFailure = (_record, error) => {
+  throw error
+}
 
 /**
- * Makes a function that writes rows behind others, in slices, until the output has so many bytes or there are no more. It
- * returns whether it stopped before the end of the records.
- * @param onFailure without it, a record that does not fit ends the work
+ * Makes a function that writes rows behind others, in slices, until the output has `mostBytes` or the records end. It
+ * returns whether records may be left.
+ * @param onFailure for copies of records, which are found by their ids. Without it any id fits, and an error ends the work
  */
-export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat<T>, onFailure?: OnFailure) => {
+export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat<T>, onFailure?: OnFailure<T>) => {
   let isFirst = true
   return function* (records: Iterator<T>, out: Output, mostBytes = Number.POSITIVE_INFINITY): Generator<void, boolean> {
     let left = SLICE_BYTES
@@ -42,9 +60,9 @@ export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat
         const slices = write(record, out)
         if (slices !== undefined) yield* slices
       } catch (error) {
-        if (!(error instanceof UnwritableDocument) || onFailure === undefined) throw error
+        if (onFailure === undefined) throw error
         out.length = begin
-        onFailure(record, error)
+        onFailure(record, failureOf(record, error, begin), out)
       }
       if (out.length > begin) isFirst = false
       else out.length = before
@@ -62,11 +80,22 @@ export function* writeAll<T extends BsonDocument>(
   records: Iterable<T>,
   format: RowFormat<T>,
   out: Output,
-  onFailure?: OnFailure,
+  onFailure?: OnFailure<T>,
 ): Generator<void> {
   out.text(format.begin)
   yield* rowsWriter(format, onFailure)(records[Symbol.iterator](), out)
   out.text(format.end)
+}
+
+/**
+ * What is wrong with a record that was not written.
+ * @param begin how many bytes stand before it
+ * @throws an error that is not the record's
+ */
+const failureOf = ({ collection, bytes }: BsonDocument, error: unknown, begin: number): UnwritableDocument => {
+  if (error instanceof UnwritableDocument) return error
+  if (!(error instanceof ResponseTooLarge) || begin > MAX_RECORD_BYTES) throw error
+  return new UnwritableDocument(collection, idOf(bytes), '', `becomes more than ${MAX_RECORD_BYTES} bytes`)
 }
 
 /** A copy finds a record by its id, in all operations. They take texts alone. */

@@ -152,14 +152,7 @@ const days = { numbers: new Float64Array(DAYS).fill(Number.NaN), json: new Bytes
 /** Whether a time can be written. */
 export const isInstant = (time: number): boolean => time >= MIN_TIME && time <= MAX_TIME
 
-/** Writes a date as Date.toISOString does: ISO 8601 in UTC with milliseconds. */
-const date = ({ view }: Bytes, at: number, output: Bytes, to: number): number => {
-  const time = view.getInt32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true)
-  if (!isInstant(time)) throw new WrongValue('is a date outside the years 0001 to 9999', at)
-  return writeTime(time, output, to)
-}
-
-/** Writes a time that isInstant(), in milliseconds since 1970. It takes TIME_BYTES. */
+/** Writes a time that isInstant(), in milliseconds since 1970, as Date.toISOString does. It takes TIME_BYTES. */
 export const writeTime = (time: number, output: Bytes, to: number): number => {
   const day = Math.floor(time / DAY)
   const slot = day & (DAYS - 1)
@@ -212,7 +205,11 @@ const instant: ScalarWriter = {
   name: 'writeInstant',
   expected: 'a date',
   bsonTypes: [Bson.date],
-  write: (input, _type, at, output, to) => date(input, at, output, to),
+  write: ({ view }, _type, at, output, to) => {
+    const time = view.getInt32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true)
+    if (!isInstant(time)) throw new WrongValue('is a date outside the years 0001 to 9999', at)
+    return writeTime(time, output, to)
+  },
 }
 
 /** A number. NaN and the infinities are errors, because JSON cannot represent them. An int64 keeps all its digits. */

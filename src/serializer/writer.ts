@@ -31,16 +31,16 @@ export interface Shown {
   readonly named: ReadonlyMap<string, TSchema>
 }
 
-/**
- * Compiles a writer for documents, each of which becomes a JSON object.
- * @param replaced the writers of scalars that it has in place of the usual ones, by their names
- */
-export const compileDocuments = (
-  { schema, named }: Shown,
-  replaced: Readonly<Record<string, Write>> = {},
-): DocumentWriter => {
+/** Compiles a writer for documents, each of which becomes a JSON object. */
+export const compileDocuments = ({ schema, named }: Shown): DocumentWriter => {
   const generator = new CodeGenerator(named)
-  return documentWriter(runnable(generator, generator.writerOf(schema), replaced))
+  return documentWriter(runnable(generator, generator.writerOf(schema)))
+}
+
+/** Writes a value of a document. */
+export const writeValue = (write: Write, input: Bytes, { type, at, next }: Element, out: Output): void => {
+  out.reserve(ROOM * (next - at) + OVERHANG)
+  out.length = write(input, type, at, out.target, out.length)
 }
 
 /**
@@ -90,37 +90,27 @@ const missing = (at: number, name: string): never => {
   throw new WrongValue('is missing', at, name)
 }
 
-/** The error with collection, id and field, of an embedded record if the value is in one. Reads the bytes again. */
-const located = (error: WrongValue, collection: string, bytes: Buffer): UnwritableDocument => {
-  let origin: Origin = { collection, at: 0, names: [] }
-  for (const element of pathTo(bytes, error.at, 0)) {
-    const isWrong = element.at === error.at && error.missing === undefined
-    origin = originOf(bytes, element, origin, isWrong)
-  }
-  if (error.missing !== undefined) origin.names.push(error.missing)
-  return new UnwritableDocument(origin.collection, idOf(bytes, origin.at), origin.names.join('.'), error.message)
-}
-
-/** Which record a value is in. */
-interface Origin {
-  collection: string
-  /** Where the record begins. */
-  at: number
-  /** The names on the way from there. */
-  names: string[]
-}
-
 /**
- * The origin of an element, given that of what it is in. The wrong element belongs to the record that it is in, and so does
- * what stands instead of another record but has no id.
+ * The error with collection, id and field, of an embedded record if the value is in one. The wrong value itself belongs to the
+ * record that it is in, and so does what stands instead of another record but has no id. Reads the bytes again.
  */
-const originOf = (bytes: Buffer, element: Element, { collection, at, names }: Origin, isWrong: boolean): Origin => {
-  const fields: Readonly<Record<string, string>> = references[collection as CollectionName] ?? {}
-  // An item of an array has its index for a name.
-  const target = fields[[...names, element.name].join('.')] ?? fields[names.join('.')]
-  const isRecord = element.type === Bson.document && idOf(bytes, element.at) !== NO_ID
-  if (target === undefined || isWrong || !isRecord) return { collection, at, names: [...names, element.name] }
-  return { collection: target, at: element.at, names: [] }
+const located = (error: WrongValue, collection: string, bytes: Buffer): UnwritableDocument => {
+  let record = { collection, at: 0 }
+  /** The names on the way from the beginning of the record. */
+  let names: string[] = []
+  for (const { name, type, at } of pathTo(bytes, error.at, 0)) {
+    const fields: Readonly<Record<string, string>> = references[record.collection as CollectionName] ?? {}
+    // An item of an array has its index for a name.
+    const target = fields[[...names, name].join('.')] ?? fields[names.join('.')]
+    const isWrong = at === error.at && error.missing === undefined
+    if (target === undefined || isWrong || type !== Bson.document || idOf(bytes, at) === NO_ID) names.push(name)
+    else {
+      record = { collection: target, at }
+      names = []
+    }
+  }
+  if (error.missing !== undefined) names.push(error.missing)
+  return new UnwritableDocument(record.collection, idOf(bytes, record.at), names.join('.'), error.message)
 }
 
 /** The elements on the way from the document or array at `start` to the value at `place`. */

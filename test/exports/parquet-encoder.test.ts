@@ -1,59 +1,88 @@
-// How a file is cut into groups of rows, and how its end describes it.
-import { Type } from '@sinclair/typebox'
+// What the values of columns are, how a file is cut into groups of rows, and how its end describes it.
+import { type TSchema, Type } from '@sinclair/typebox'
 import { parquetMetadata, parquetReadObjects } from 'hyparquet'
-import { BSON } from 'mongodb'
 import t from 'tap'
 import { EntryListItem } from '../../schemas/entries.js'
 import { namedSchemas } from '../../schemas/index.js'
+import { listed } from '../../schemas/kit.js'
 import { fieldsOf } from '../../src/exports/parquet-columns.js'
 import { ParquetEncoder } from '../../src/exports/parquet-encoder.js'
-import { a } from '../support/tenants.js'
+import { rowsOf } from '../support/parquet.js'
 
-const bson = (...documents: object[]): ArrayBuffer =>
-  new Uint8Array(Buffer.concat(documents.map((document) => BSON.serialize(document)))).buffer
+/** The file of some rows, which are written in several steps, and the bytes that each step has made. */
+const encoded = (schema: TSchema, ...steps: (readonly object[])[]) => {
+  const encoder = new ParquetEncoder(fieldsOf(schema, namedSchemas))
+  const parts = steps.map((rows) => encoder.write(Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''))))
+  const whole = Buffer.concat([...parts, encoder.end()].map((part) => Buffer.from(part)))
+  return { file: new Uint8Array(whole).buffer, sizes: parts.map(({ byteLength }) => byteLength) }
+}
 
-const whole = (...parts: ArrayBuffer[]): ArrayBuffer =>
-  new Uint8Array(Buffer.concat(parts.map((part) => Buffer.from(part)))).buffer
+const Thing = Type.Object({ id: Type.String(), name: Type.String() })
+const things = (count: number, name: string) => Array.from({ length: count }, (_, i) => ({ id: String(i), name }))
 
-const row = Type.Object({ id: Type.String(), name: Type.String() })
-const fields = fieldsOf(row, namedSchemas)
-const things = (count: number, name: string) => Array.from({ length: count }, (_, i) => ({ _id: String(i), name }))
+const groupsOf = (file: ArrayBuffer) => parquetMetadata(file).row_groups.map(({ num_rows }) => Number(num_rows))
 
-t.test('a group ends after 2000 rows', async (t) => {
-  const encoder = new ParquetEncoder({ fields, geometry: false })
-  const first = encoder.write(bson(...things(1999, 'a')))
-  t.equal(first.byteLength, 4, 'only the first bytes of a file')
-  const second = encoder.write(bson(...things(4001, 'b')))
-  t.ok(second.byteLength > 1000)
-  const file = whole(first, second, encoder.end())
-  const sizes = parquetMetadata(file).row_groups.map(({ num_rows }) => num_rows)
-  t.strictSame(sizes, [2000n, 2000n, 2000n])
-  t.strictSame(
-    await parquetReadObjects({ file }),
-    [...things(1999, 'a'), ...things(4001, 'b')].map(({ _id, name }) => ({ id: _id, name })),
-  )
-})
-
-t.test('a group ends after 8 MiB of documents', async (t) => {
-  const encoder = new ParquetEncoder({ fields, geometry: false })
-  const file = whole(encoder.write(bson(...things(10, 'x'.repeat(3 * 1024 * 1024)))), encoder.end())
-  const sizes = parquetMetadata(file).row_groups.map(({ num_rows }) => num_rows)
-  t.strictSame(sizes, [3n, 3n, 3n, 1n])
+t.test('a group ends after 2000 rows or 8 MiB of lines, and with each step', async (t) => {
+  const steps = [things(10, 'a'), [], things(4001, 'b'), things(10, 'x'.repeat(3 * 1024 * 1024))]
+  const { file, sizes } = encoded(Thing, ...steps)
+  t.same(groupsOf(file), [10, 2000, 2000, 1, 3, 3, 3, 1])
+  t.equal(sizes[1], 0, 'a step without rows has no bytes')
+  t.strictSame(await parquetReadObjects({ file }), steps.flat())
 })
 
 t.test('a file without rows has its columns', async (t) => {
-  const { num_rows, schema, row_groups } = parquetMetadata(new ParquetEncoder({ fields, geometry: false }).end())
-  t.equal(num_rows, 0n)
-  t.strictSame(row_groups, [])
+  const { file } = encoded(Thing)
+  t.same(groupsOf(file), [])
   t.strictSame(
-    schema.map(({ name }) => name),
+    parquetMetadata(file).schema.map(({ name }) => name),
     ['root', 'id', 'name'],
   )
 })
 
+t.test('each kind of value is read as JSON has it, and is null where it is missing', async (t) => {
+  const Inner = Type.Object({ id: Type.String(), at: Type.String({ format: 'date-time' }), tags: listed({}) })
+  const kinds: Record<string, [TSchema, ...values: unknown[]]> = {
+    text: [Type.String(), '', '\u{1f600}\0"\u202e\r\n', 'a\ufffd'],
+    number: [Type.Number(), 1.5, -3, 2 ** 53],
+    boolean: [Type.Boolean(), true, false],
+    time: [Type.String({ format: 'date-time' }), '0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'],
+    any: [Type.Unknown(), { b: 2, 1: [null] }, 'text', []],
+    list: [Type.Array(Type.Number()), [], [1, 2.5]],
+    either: [Type.Union([Type.String(), Type.Array(Type.String())]), ['x', 'y']],
+    things: [Type.Array(Inner), [{ id: 'x', at: '1970-01-01T00:00:00.000Z', tags: ['a', 'b'] }], []],
+  }
+  for (const [kind, [schema, ...values]] of Object.entries(kinds)) {
+    const rows = [{}, ...values.map((value) => ({ value }))]
+    const read = await rowsOf(encoded(Type.Object({ value: schema }), rows).file)
+    const shown = kind === 'any' ? values.map((value) => JSON.stringify(value)) : values
+    t.strictSame(
+      read.map(({ value = null }) => value),
+      [null, ...shown],
+      kind,
+    )
+  }
+  const single = encoded(Type.Object({ value: kinds.either?.[0] as TSchema }), [{ value: 'x' }])
+  t.strictSame(await rowsOf(single.file), [{ value: ['x'] }], 'a single value is a list of one')
+  const partly = encoded(Type.Object({ value: kinds.things?.[0] as TSchema }), [{ value: [{ id: 'x' }] }])
+  t.strictSame(await rowsOf(partly.file), [{ value: [{ id: 'x', at: null }] }])
+})
+
+t.test('objects become columns, also where one is missing', async (t) => {
+  const place = Type.Object({ state: Type.String(), point: Type.Object({ x: Type.Number() }) })
+  const rows = [{ place: { state: 'Kano', point: { x: 1 } } }, { place: { state: 'Kano' } }, {}]
+  t.strictSame(await rowsOf(encoded(Type.Object({ place }), rows).file), [
+    { 'place.state': 'Kano', 'place.point.x': 1 },
+    { 'place.state': 'Kano', 'place.point.x': null },
+    { 'place.state': null, 'place.point.x': null },
+  ])
+})
+
+const place = { location: { coordinates: { longitude: 8.5387, lattitude: 11.9805 } } }
+
 t.test('numbers and times have their least and largest values in each group, and nothing else has', async (t) => {
-  const encoder = new ParquetEncoder({ fields: fieldsOf(EntryListItem, namedSchemas), geometry: true })
-  const [group] = parquetMetadata(whole(encoder.write(bson(a.entry(1), a.entry(2))), encoder.end())).row_groups
+  const dated = { createdAt: '2025-01-01T08:30:15.250Z', updatedAt: '2025-01-02T08:30:15.250Z' }
+  const { file } = encoded(EntryListItem, [{ ...place, id: 'x', status: 'new', duration: 5, answers: [], ...dated }])
+  const [group] = parquetMetadata(file).row_groups
   const bounded = group?.columns.filter(({ meta_data }) => meta_data?.statistics?.min_value !== undefined)
   t.strictSame(
     bounded?.map(({ meta_data }) => meta_data?.path_in_schema.join('/')),
@@ -61,10 +90,8 @@ t.test('numbers and times have their least and largest values in each group, and
   )
 })
 
-t.test('a file with points is a map layer', async (t) => {
-  const encoder = new ParquetEncoder({ fields: fieldsOf(EntryListItem, namedSchemas), geometry: true })
-  const { location, ...nowhere } = a.entry(2)
-  const file = whole(encoder.write(bson(a.entry(1), nowhere)), encoder.end())
+t.test('a file with places is a map layer', async (t) => {
+  const { file } = encoded(EntryListItem, [place], [{}, { location: { coordinates: { longitude: 1 } } }])
   const { key_value_metadata = [] } = parquetMetadata(file)
   t.equal(key_value_metadata[0]?.key, 'geo')
   t.match(JSON.parse(key_value_metadata[0]?.value as string), {
@@ -73,6 +100,7 @@ t.test('a file with points is a map layer', async (t) => {
   })
   t.strictSame(await parquetReadObjects({ file, columns: ['geometry'] }), [
     { geometry: { type: 'Point', coordinates: [8.5387, 11.9805] } },
+    { geometry: null },
     { geometry: null },
   ])
 })

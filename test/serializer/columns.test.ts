@@ -9,15 +9,14 @@ import { BsonDocument } from '../../src/bson/reader.js'
 import { compileRows } from '../../src/serializer/columns.js'
 import { csv } from '../../src/serializer/csv.js'
 import { geojson } from '../../src/serializer/geojson.js'
+import { jsonColumns } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
 import type { RowFormat } from '../../src/serializer/rows.js'
 import { hostileDocuments, TightOutput } from '../support/formats.js'
 import { documentOf, type Elements, plain, stored } from '../support/stored.js'
 
-const ROOMY = 4 * 1024 * 1024
-
 /** What a format writes of a document, alone in a roomy output. */
-const written = ({ write }: RowFormat, document: BsonDocument, out = new Output(ROOMY)): string => {
+const written = ({ write }: RowFormat, document: BsonDocument, out = new Output()): string => {
   write(document, out)
   return out.take().toString()
 }
@@ -28,11 +27,11 @@ const requireRoom = (format: RowFormat, elements: Elements): string => {
   const wanted = written(format, document)
   const pool = Buffer.concat([Buffer.alloc(7, 0xff), document.bytes, Buffer.alloc(7, 0xff)])
   const among = new BsonDocument('things', pool.subarray(7, -7))
-  const behind = new TightOutput(0)
+  const behind = new TightOutput()
   behind.text('behind')
   for (const found of [
-    written(format, document, new TightOutput(0)),
-    written(format, among, new TightOutput(0)),
+    written(format, document, new TightOutput()),
+    written(format, among, new TightOutput()),
     written(format, document, behind).slice('behind'.length),
   ]) {
     if (found !== wanted) throw new Error(`Wrote ${found}\nfor ${wanted}`)
@@ -50,14 +49,13 @@ const Labelled = Type.Object({
 /** Everything that a cell may be, without a name. */
 const Small = Type.Object({ id: Type.String(), '': Type.Optional(Type.Unknown()) })
 
-const formats: readonly [name: string, schema: TSchema, format: RowFormat][] = [
-  ['CSV', EntryListItem, csv(EntryListItem, namedSchemas)],
-  ['GeoJSON', EntryListItem, geojson(EntryListItem, namedSchemas)],
-  ...[Labelled, Small].flatMap((schema): [string, TSchema, RowFormat][] => [
-    ['CSV', schema, csv(schema, namedSchemas)],
-    ['GeoJSON', schema, geojson(schema, namedSchemas)],
-  ]),
-]
+const formats = [EntryListItem, Labelled, Small].flatMap((schema): [string, TSchema, RowFormat][] => {
+  const shown = { schema, named: namedSchemas }
+  return [
+    ['CSV', schema, csv(shown, {})],
+    ['GeoJSON', schema, geojson(shown)],
+  ]
+})
 
 for (const [name, schema, format] of formats) {
   t.test(`${name} of ${schema.$id ?? Object.keys(schema.properties).join().slice(0, 9)} always has room`, async (t) => {
@@ -73,11 +71,11 @@ for (const [name, schema, format] of formats) {
 
 t.test('2000 columns of questions have room in a row of a tiny document', async (t) => {
   const schema = Type.Object({ id: Type.String(), answers: Type.Array(Type.Ref('Answer')) })
-  const format = csv(schema, listedSchemas, { questions: many })
+  const format = csv({ schema, named: listedSchemas }, {}, many)
   t.equal(requireRoom(format, plain({ _id: '', answers: [] })), `""${','.repeat(2000)}\r\n`)
   const answered = Type.Object({ ...schema.properties, answers: Type.Optional(schema.properties.answers) })
   t.equal(
-    requireRoom(csv(answered, listedSchemas, { questions: many }), plain({ _id: 'x' })),
+    requireRoom(csv({ schema: answered, named: listedSchemas }, {}, many), plain({ _id: 'x' })),
     `x${','.repeat(2000)}\r\n`,
   )
   const answers = many.map((question) => ({ type: '', question, answer: ['"', '""', 5, ''] }))
@@ -94,31 +92,25 @@ t.test('values that grow most have room', async (t) => {
     stored.array(Array.from({ length: 99 }, () => '\x01')),
     stored.string(Buffer.alloc(99, 0xff)),
   ]
-  for (const value of values) {
-    for (const [, schema, format] of formats)
-      if (schema === Small) {
-        requireRoom(format, [
-          ['_id', ''],
-          ['', value],
-        ])
-        requireRoom(format, [
-          ['', value],
-          ['_id', ''],
-        ])
-      }
+  const id = ['_id', ''] as const
+  for (const [, , format] of formats.filter(([, schema]) => schema === Small)) {
+    for (const value of values) {
+      t.doesNotThrow(() => requireRoom(format, [id, ['', value]]))
+      t.doesNotThrow(() => requireRoom(format, [['', value], id]))
+    }
   }
-  t.pass()
 })
 
 t.test('the columns are those of all nested objects', async (t) => {
   const { columns, write } = compileRows(
-    Type.Object({ id: Type.String(), a: Type.Object({ b: Type.Ref('B') }), c: Type.Number() }),
-    new Map([['B', Type.Object({ d: Type.String() })]]),
     {
+      schema: Type.Object({ id: Type.String(), a: Type.Object({ b: Type.Ref('B') }), c: Type.Number() }),
+      named: new Map([['B', Type.Object({ d: Type.String() })]]),
+    },
+    {
+      ...jsonColumns,
       label: (path, isFirst) => (isFirst ? '' : ` ${path}=`),
       missing: '?',
-      writerOf: (schema, generator) => generator.writerOf(schema),
-      functions: {},
     },
   )
   t.strictSame(columns, ['id', 'a.b.d', 'c'])

@@ -10,10 +10,10 @@ import { EntryListItem } from '../../schemas/entries.js'
 import { AnswerRow } from '../../schemas/exports.js'
 import { EntryForm, Form } from '../../schemas/forms.js'
 import { listedSchemas, namedSchemas } from '../../schemas/index.js'
-import { joined, NAMED } from '../../schemas/kit.js'
+import { BESIDE, joined } from '../../schemas/kit.js'
 import { Project } from '../../schemas/projects.js'
 import { User } from '../../schemas/users.js'
-import type { BsonList } from '../../src/bson/reader.js'
+import type { BsonDocument, BsonList } from '../../src/bson/reader.js'
 import { type CsvOptions, csv } from '../../src/serializer/csv.js'
 import { readCsv } from '../support/csv.js'
 import { fileOf, flattened, hostileTexts, type Item, itemsOf, mixedLists } from '../support/formats.js'
@@ -23,7 +23,7 @@ const RUNS = 40
 
 /** Entries with the names of their forms beside the ids. */
 const EntryWithName = Type.Object(
-  { ...EntryListItem.properties, [`form${NAMED}`]: Type.Optional(joined(EntryForm)) },
+  { ...EntryListItem.properties, [`form${BESIDE}`]: Type.Optional(joined(EntryForm)) },
   { $id: 'EntryWithName' },
 )
 /** Cells with ids. All other lists are JSON. */
@@ -34,7 +34,7 @@ const LISTS: Record<string, readonly string[]> = {
 }
 
 const table = (schema: TSchema, list: BsonList, options: CsvOptions = {}) => {
-  const { text, failures } = fileOf(csv(schema, namedSchemas, options), list)
+  const { text, failures } = fileOf(csv({ schema, named: namedSchemas }, options), list)
   const [header, ...rows] = readCsv(text)
   return { header, rows, failures }
 }
@@ -75,7 +75,7 @@ for (const schema of [
     const { header } = table(schema, listOf([]))
     t.strictSame(
       header,
-      flattened(schema, {}).map(([path]) => path.replace(NAMED, '')),
+      flattened(schema, {}).map(([path]) => path.replace(BESIDE, '')),
     )
     t.equal(header?.[0], key)
   })
@@ -83,12 +83,12 @@ for (const schema of [
 
 t.test('the file begins with a byte order mark where it is wanted, and has a header also without rows', async (t) => {
   const schema = Type.Object({ id: Type.String(), at: Type.Object({ city: Type.String() }) })
-  t.equal(fileOf(csv(schema, namedSchemas), listOf([])).text, 'id,at.city\r\n')
-  t.equal(fileOf(csv(schema, namedSchemas, { bom: true }), listOf([])).text, '\ufeffid,at.city\r\n')
+  t.equal(fileOf(csv({ schema, named: namedSchemas }, {}), listOf([])).text, 'id,at.city\r\n')
+  t.equal(fileOf(csv({ schema, named: namedSchemas }, { bom: true }), listOf([])).text, '\ufeffid,at.city\r\n')
 })
 
 const named = Type.Object({ id: Type.String(), name: Type.String(), size: Type.Optional(Type.Number()) })
-const nameList = (...names: unknown[]) => listOf([names.map((name) => plain({ _id: 'x', name, size: -1 }))])
+const nameList = (...names: unknown[]) => listOf(names.map((name) => plain({ _id: 'x', name, size: -1 })))
 
 t.test('a text that a spreadsheet would run gets an apostrophe, a number does not', async (t) => {
   for (const [name, wanted] of [
@@ -116,7 +116,7 @@ t.test('a text that a spreadsheet would run gets an apostrophe, a number does no
     t.strictSame(table(named, nameList(name)).rows, [['x', wanted, '-1']], JSON.stringify(name))
     t.strictSame(table(named, nameList(name), { keepsFormulas: true }).rows, [['x', name, '-1']])
   }
-  const list = listOf([[plain({ _id: '=id', name: '', size: -5e300 })]])
+  const list = listOf([plain({ _id: '=id', name: '', size: -5e300 })])
   t.strictSame(table(named, list).rows, [["'=id", '', '-5e+300']])
 })
 
@@ -143,7 +143,7 @@ t.test('words and ids stand in one cell, empty ones too', async (t) => {
     words: Type.Array(Type.String()),
     ids: Type.Array(Type.Object({ id: Type.String() })),
   })
-  const rowOf = (words: unknown[], ids: object[]) => table(schema, listOf([[plain({ _id: 'x', words, ids })]])).rows[0]
+  const rowOf = (words: unknown[], ids: object[]) => table(schema, listOf([plain({ _id: 'x', words, ids })])).rows[0]
   const id = new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17')
   t.strictSame(rowOf([], []), ['x', '', ''])
   t.strictSame(rowOf([''], [{ _id: 'a' }]), ['x', '', 'a'])
@@ -166,10 +166,8 @@ t.test('a value of several types is JSON', async (t) => {
   const rows = table(
     schema,
     listOf([
-      [
-        plain({ _id: '1', any: { a: '"' }, either: '=a', none: null }),
-        plain({ _id: '2', any: null, either: ['a', '"'], none: 5 }),
-      ],
+      plain({ _id: '1', any: { a: '"' }, either: '=a', none: null }),
+      plain({ _id: '2', any: null, either: ['a', '"'], none: 5 }),
     ]),
   ).rows
   t.strictSame(rows, [
@@ -182,6 +180,7 @@ t.test('a value of several types is JSON', async (t) => {
 
 const questions = ['Why, "you"?', '=How()', 'When?', '']
 const Answered = Type.Object({ id: EntryListItem.properties.id, answers: EntryListItem.properties.answers })
+const answeredShown = { schema: Answered, named: listedSchemas }
 const answers = fc.array(
   fc.record(
     {
@@ -201,18 +200,15 @@ const answers = fc.array(
 )
 
 const answered = (list: BsonList, options: CsvOptions = {}) =>
-  readCsv(fileOf(csv(Answered, listedSchemas, { questions, ...options }), list).text)
+  readCsv(fileOf(csv(answeredShown, options, questions), list).text)
 
 t.test('each question has a cell with all its answers', async (t) => {
   t.strictSame(answered(listOf([])), [['id', 'Why, "you"?', "'=How()", 'When?', '']])
   fc.assert(
     fc.property(fc.array(answers, { maxLength: 4 }), (entries) => {
-      const list = listOf([
-        entries.map((answers) => [
-          ['_id', 'x'] as const,
-          ['answers', answers.map((answer) => stored.document(plain(answer)))] as const,
-        ]),
-      ])
+      const list = listOf(
+        entries.map((answers) => plain({ _id: 'x', answers: answers.map((answer) => stored.document(plain(answer))) })),
+      )
       const { items } = itemsOf(Answered, list, listedSchemas)
       const wanted = items.map((item) => [
         'x',
@@ -230,8 +226,8 @@ t.test('each question has a cell with all its answers', async (t) => {
 t.test('an answer to another question ends the row, unless it is empty', async (t) => {
   const entry = (_id: string, answer?: string) =>
     plain({ _id, answers: [{ type: 'text', question: 'New?', ...(answer !== undefined && { answer }) }] })
-  const list = listOf([[entry('a'), entry('b', 'x')]], 'entries')
-  const { text, failures } = fileOf(csv(Answered, listedSchemas, { questions: ['Old?'] }), list)
+  const list = listOf([entry('a'), entry('b', 'x')], 'entries')
+  const { text, failures } = fileOf(csv(answeredShown, {}, ['Old?']), list)
   t.equal(text, 'id,Old?\r\na,\r\n')
   t.match(failures, [
     {
@@ -243,6 +239,20 @@ t.test('an answer to another question ends the row, unless it is empty', async (
 })
 
 t.test('entries without questions have no cell for answers', async (t) => {
-  const list = listOf([[plain({ _id: 'a', answers: [] })]])
-  t.equal(fileOf(csv(Answered, listedSchemas, { questions: [] }), list).text, 'id\r\na\r\n')
+  const list = listOf([plain({ _id: 'a', answers: [] })])
+  t.equal(fileOf(csv(answeredShown, {}, []), list).text, 'id\r\na\r\n')
+})
+
+t.test('a question that was answered many times is written word by word, each once', async (t) => {
+  const count = 50_000
+  const given = Array.from({ length: count }, (_, i) => ({ type: 'text', question: 'Why?', answer: `${i}` }))
+  const [document] = listOf([plain({ _id: 'x', answers: given })]).documents as [BsonDocument]
+  let copies = 0
+  document.bytes.copy = (...place) => {
+    copies += 1
+    return Buffer.prototype.copy.apply(document.bytes, place)
+  }
+  const { text } = fileOf(csv(answeredShown, {}, ['Why?']), { documents: [document] })
+  t.equal(text, `id,Why?\r\nx,${given.map(({ answer }) => answer).join('; ')}\r\n`)
+  t.equal(copies, count + 1, 'the id and the words')
 })

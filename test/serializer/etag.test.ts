@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
 import t from 'tap'
-import { type Hidden, listed } from '../../schemas/kit.js'
-import { atOnce } from '../../src/limits/work.js'
-import { compileResponse } from '../../src/serializer/compiler.js'
+import { listed } from '../../schemas/kit.js'
+import type { Without } from '../../schemas/views.js'
+import { BsonDocument, sizeOf } from '../../src/bson/reader.js'
 import { etagOf, FORMAT } from '../../src/serializer/etag.js'
-import { documentOf, type Elements, listOf, plain, stored } from '../support/stored.js'
+import { documentOf, type Elements, listOf, plain, stored, writerOf } from '../support/stored.js'
 
 const instant = Type.String({ format: 'date-time' })
 
@@ -52,44 +52,65 @@ const listsWritten: Record<number, string> = {
 }
 
 t.test('What the serializer writes changes only together with FORMAT', async (t) => {
-  const write = compileResponse(
-    Type.Object({ success: Type.Boolean(), data: Type.Array(schema), rest: Type.Unknown() }),
-  )
-  const response = write({ success: true, data: listOf([documents, documents]), rest: { a: [1, null] } })
+  const data = writerOf(schema).list(listOf([...documents, ...documents]))
+  const response = `{"success":true,"data":${data},"rest":{"a":[1,null]}}`
   const digest = createHash('sha256').update(response).digest('hex')
   t.equal(digest, written[FORMAT], 'Increase FORMAT in src/serializer/etag.ts, and add its line above')
 })
 
 t.test('What the serializer writes as lists changes only together with FORMAT', async (t) => {
-  const write = compileResponse(Type.Object({ data: Type.Array(Type.Object({ text: Type.Optional(listed({})) })) }))
+  const write = writerOf(Type.Object({ text: Type.Optional(listed({})) }))
   const values = ['é"', ['a', 1, 1.5], 7, BSON.Long.MAX_VALUE, null, [], documents.length]
-  const response = write({ data: listOf([values.map((text) => plain({ text }))]) })
+  const response = `{"data":${write.list(listOf(values.map((text) => plain({ text }))))}}`
   const digest = createHash('sha256').update(response).digest('hex')
   t.equal(digest, listsWritten[FORMAT], 'Increase FORMAT in src/serializer/etag.ts, and add its line above')
 })
 
-t.test(
-  'The tag of a page depends on its batches and its metadata, that of a record on its bytes, both on what is hidden',
-  async (t) => {
-    const page = (name: string, total: number) => atOnce(etagOf(listOf([[plain({ name })]]), { total }))
-    const record = (name: string) => atOnce(etagOf(documentOf(plain({ name }))))
-    t.equal(page('a', 1), page('a', 1))
-    t.equal(record('a'), record('a'))
-    t.equal(new Set([page('a', 1), page('b', 1), page('a', 2), record('a'), record('b')]).size, 5)
-    const seen = (...without: Hidden[]) => atOnce(etagOf(documentOf(plain({ name: 'a' })), undefined, without))
-    t.equal(new Set([record('a'), seen('personal'), seen('places'), seen('personal', 'places')]).size, 4)
-    t.match(record('a'), /^W\/"[\da-f]{8}\.[\w-]{27}"$/)
-  },
-)
-
-t.test('The tag of a large record is made in steps, and depends on all of it', async (t) => {
-  const tagOf = (size: number, last: string) => {
-    const steps = etagOf(documentOf(plain({ text: 'x'.repeat(size) + last })))
-    let count = 1
-    for (let step = steps.next(); ; step = steps.next(), count++) if (step.done) return { tag: step.value, count }
+/** The tag of documents, and in how many steps it was made. */
+const tagged = (documents: readonly BsonDocument[], metadata?: object, without?: Without) => {
+  const steps = etagOf(documents, metadata, without)
+  for (let count = 1; ; count++) {
+    const { done, value } = steps.next()
+    if (done) return { tag: value, count }
   }
-  t.equal(tagOf(1000, 'a').count, 1)
-  t.equal(tagOf(3_000_000, 'a').count, 6)
-  t.equal(tagOf(3_000_000, 'a').tag, tagOf(3_000_000, 'a').tag)
-  t.not(tagOf(3_000_000, 'a').tag, tagOf(3_000_000, 'b').tag)
+}
+const named = (...names: string[]) => listOf(names.map((name) => plain({ name }))).documents
+
+t.test('The tag depends on the documents, on what else a page has, and on what is hidden', async (t) => {
+  const sets: Parameters<typeof tagged>[] = [
+    ...([[[]], [named('a')], [named('b')], [named('a', 'b')], [named('b', 'a')]] as [readonly BsonDocument[]][]),
+    ...([
+      [[], { total: 1 }],
+      [named('a'), { total: 1 }],
+      [named('a'), { total: 2 }],
+    ] as [BsonDocument[], object][]),
+    ...([['personal'], ['places'], ['personal', 'places']] as unknown as Without[]).map(
+      (without): Parameters<typeof tagged> => [named('a'), undefined, without],
+    ),
+  ]
+  const tags = sets.map((set) => tagged(...set).tag)
+  t.equal(new Set(tags).size, sets.length)
+  t.same(
+    tags,
+    sets.map((set) => tagged(...set).tag),
+  )
+  for (const tag of tags) t.match(tag, /^W\/"[\da-f]{8}\.[\w-]{27}"$/)
+})
+
+t.test('The tag is made in steps, depends on all bytes, and does not on where they are in memory', async (t) => {
+  for (const [sizes, steps] of [
+    [[1000], 1],
+    [[3_000_000], 6],
+    [Array<number>(3000).fill(1000), 6],
+    [[500_000, 3_000_000, 100], 6],
+  ] as const) {
+    const documents = (last: string) => sizes.map((size) => documentOf(plain({ text: 'x'.repeat(size) + last })))
+    const { tag, count } = tagged(documents('a'))
+    t.equal(count, steps, `${sizes.length} documents`)
+    const bytes = Buffer.concat(documents('a').map(({ bytes }) => bytes))
+    const ends = documents('a').map((_, i, all) => sizeOf(all.slice(0, i + 1)))
+    const neighbours = ends.map((end, i) => new BsonDocument('things', bytes.subarray(ends[i - 1] ?? 0, end)))
+    t.equal(tagged(neighbours).tag, tag)
+    t.not(tagged([...documents('a').slice(0, -1), ...documents('b').slice(-1)]).tag, tag)
+  }
 })

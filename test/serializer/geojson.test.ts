@@ -22,7 +22,7 @@ t.test('a feature has the fields of the entry, and its place', async (t) => {
   fc.assert(
     fc.property(mixedLists(EntryListItem, 'entries'), (list) => {
       const { items, failures } = itemsOf(EntryListItem, list)
-      const found = fileOf(geojson(EntryListItem, namedSchemas), list)
+      const found = fileOf(geojson({ schema: EntryListItem, named: namedSchemas }), list)
       const features = items.map((item) => ({
         type: 'Feature',
         properties: Object.fromEntries(flattened(EntryListItem, item).filter(([, value]) => value !== undefined)),
@@ -37,9 +37,9 @@ t.test('a feature has the fields of the entry, and its place', async (t) => {
   t.pass()
 })
 
-const places = select(EntryListItem, ['id', 'status'])
+const places = { schema: select(EntryListItem, ['id', 'status']), named: namedSchemas }
 const fileWith = (location: unknown) =>
-  fileOf(geojson(places, namedSchemas), listOf([[plain({ _id: 'x', status: '', location })]], 'entries'))
+  fileOf(geojson(places), listOf([plain({ _id: 'x', status: '', location })], 'entries'))
 const geometry = (location: unknown) => JSON.parse(fileWith(location).text).features[0].geometry
 
 t.test('a place is written also where no property shows it', async (t) => {
@@ -79,7 +79,7 @@ t.test('a place that is no number leaves the record out', async (t) => {
 })
 
 t.test('each feature stands on a line of its own', async (t) => {
-  const { text } = fileOf(geojson(places, namedSchemas), listOf([[a.entry(1), a.entry(2)].map(plain)], 'entries'))
+  const { text } = fileOf(geojson(places), listOf([a.entry(1), a.entry(2)].map(plain), 'entries'))
   t.equal(
     text,
     `{"type":"FeatureCollection","features":[

@@ -2,10 +2,10 @@
 import type { TSchema } from '@sinclair/typebox'
 import fc from 'fast-check'
 import { namedSchemas } from '../../schemas/index.js'
-import { BsonDocument, type BsonList, Bytes, type UnwritableDocument } from '../../src/bson/reader.js'
-import { failureOf } from '../../src/serializer/items.js'
+import { type BsonDocument, type BsonList, Bytes } from '../../src/bson/reader.js'
+import { jsonArray } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
-import { type RowFormat, writeRows } from '../../src/serializer/rows.js'
+import { type OnFailure, type RowFormat, writeAll } from '../../src/serializer/rows.js'
 import { compileDocuments } from '../../src/serializer/writer.js'
 import { malformed, storedDocuments, texts, wellFormed } from './oracle.js'
 import { type Elements, listOf } from './stored.js'
@@ -27,43 +27,27 @@ export interface Failure {
   readonly message: string
 }
 
-const failure = ({ collection, id, field, message }: UnwritableDocument): Failure => ({
-  collection,
-  id,
-  field,
-  message,
-})
-
-/** The file of a list in a format, and the records that it leaves out. */
-export const fileOf = (format: RowFormat, list: BsonList): { text: string; failures: Failure[] } => {
+/** The file of a list in a format, the records that it leaves out, and how often other work had its turn. */
+export const fileOf = (
+  format: RowFormat,
+  { documents }: { documents: readonly BsonDocument[] },
+  out: Output = new TightOutput(),
+) => {
   const failures: Failure[] = []
-  const out = new TightOutput(0)
-  out.text(format.begin)
-  for (const _ of writeRows(list, format, out, true, (_, error) => failures.push(failure(error))));
-  out.text(format.end)
-  return { text: out.take().toString(), failures }
+  const onFailure: OnFailure = (_, { collection, id, field, message }) => {
+    failures.push({ collection, id, field, message })
+  }
+  const { length: turns } = [...writeAll(documents, format, out, onFailure)]
+  return { text: out.take().toString(), failures, turns }
 }
 
 /** A record as JSON has it. */
 export type Item = Record<string, unknown>
 
 /** The items of a list as the writer of JSON has them, and the records that do not fit. */
-export const itemsOf = (
-  schema: TSchema,
-  list: BsonList,
-  named = namedSchemas,
-): { items: Item[]; failures: Failure[] } => {
-  const json = compileDocuments(schema, named)
-  const items: Item[] = []
-  const failures: Failure[] = []
-  for (const bytes of list.documents) {
-    const document = new BsonDocument(list.collection, bytes)
-    const out = new Output()
-    const error = failureOf(document, () => json.document(document, out))
-    if (error === undefined) items.push(JSON.parse(out.take().toString()))
-    else failures.push(failure(error))
-  }
-  return { items, failures }
+export const itemsOf = (schema: TSchema, list: BsonList, named = namedSchemas) => {
+  const { text, failures } = fileOf(jsonArray(compileDocuments({ schema, named })), list, new Output())
+  return { items: JSON.parse(text) as Item[], failures }
 }
 
 export const resolve = (schema: TSchema, named = namedSchemas): TSchema =>
@@ -135,4 +119,4 @@ export const mixedLists = (schema: TSchema, collection: string): fc.Arbitrary<Bs
     .array(fc.oneof({ weight: 3, arbitrary: hostileDocuments(schema) }, { weight: 1, arbitrary: misfits(schema) }), {
       maxLength: 6,
     })
-    .map((documents) => listOf([documents], collection))
+    .map((documents) => listOf(documents, collection))

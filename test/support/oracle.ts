@@ -5,7 +5,7 @@ import type { TSchema } from '@sinclair/typebox'
 import fc from 'fast-check'
 import { BSON } from 'mongodb'
 import { namedSchemas } from '../../schemas/index.js'
-import { isJoined, isListed } from '../../schemas/kit.js'
+import { annotationOf, isJoined } from '../../schemas/kit.js'
 import type { BsonList } from '../../src/bson/reader.js'
 import { objectsOf } from './bson.js'
 import { type Elements, stored } from './stored.js'
@@ -25,7 +25,7 @@ const pick = (unresolved: TSchema, value: unknown): unknown => {
     const branch = storedBranches(schema).find((each) => fits(each, value)) as TSchema
     return pick(branch, value)
   }
-  if (isListed(schema)) return [value].flat().map((item) => (typeof item === 'number' ? String(item) : item))
+  if (annotationOf(schema).listed) return [value].flat().map((item) => (typeof item === 'number' ? String(item) : item))
   if (schema.type === 'array') return (value as unknown[]).map((item) => pick(schema.items, item))
   if (schema.type !== 'object') return value
   const document = value as Record<string, unknown>
@@ -138,7 +138,7 @@ export const storedValues = (unresolved: TSchema, words: Wording): fc.Arbitrary<
   const schema = resolve(unresolved)
   if (schema.anyOf !== undefined)
     return fc.oneof(...storedBranches(schema).map((branch) => storedValues(branch, words)))
-  if (isListed(schema)) {
+  if (annotationOf(schema).listed) {
     const item = fc.oneof(words.strings, numbers)
     return fc.oneof(item, fc.array(item, { maxLength: 4 }).map(stored.array))
   }

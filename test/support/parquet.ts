@@ -1,18 +1,18 @@
 // Reads Parquet files back.
-import type { TObject } from '@sinclair/typebox'
 import { parquetReadObjects } from 'hyparquet'
-import { namedSchemas } from '../../schemas/index.js'
 import { ParquetFile } from '../../src/exports/parquet.js'
+import type { Shown } from '../../src/serializer/writer.js'
 
-/** The bytes of a file with these documents, which are written so many at a time. */
+/** The bytes of a file with these lines of JSON, of which `step` are written at a time. */
 export const parquetOf = async (
-  row: TObject,
-  documents: readonly Buffer[],
-  { step = documents.length || 1, ...options }: { step?: number; geometry?: boolean } = {},
+  shown: Shown,
+  lines: readonly string[],
+  step = lines.length || 1,
 ): Promise<ArrayBuffer> => {
-  const file = new ParquetFile(row, namedSchemas, options)
+  const file = new ParquetFile(shown)
   const parts: Buffer[] = []
-  for (let at = 0; at < documents.length; at += step) parts.push(await file.write(documents.slice(at, at + step)))
+  for (let at = 0; at < lines.length; at += step)
+    parts.push(await file.write(Buffer.from(lines.slice(at, at + step).join(''))))
   parts.push(await file.end())
   return new Uint8Array(Buffer.concat(parts)).buffer
 }

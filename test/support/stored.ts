@@ -4,7 +4,9 @@ import type { TSchema } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
 import { namedSchemas } from '../../schemas/index.js'
 import { Bson, BsonDocument, BsonList } from '../../src/bson/reader.js'
+import { jsonArray } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
+import { writeAll } from '../../src/serializer/rows.js'
 import { compileDocuments } from '../../src/serializer/writer.js'
 
 /** A value, given as its type and bytes. */
@@ -62,29 +64,24 @@ export const stored = {
 export const documentOf = (elements: Elements, collection = 'things'): BsonDocument =>
   new BsonDocument(collection, bytesOf(elements))
 
-/** A list with the given batches. */
-export const listOf = (batches: readonly (readonly Elements[])[], collection = 'things'): BsonList =>
-  new BsonList(
-    collection,
-    batches.map((documents) => stored.array(documents.map(stored.document)).bytes),
-  )
+export const listOf = (documents: readonly Elements[], collection = 'things'): BsonList =>
+  new BsonList(collection, documents.map(bytesOf))
 
 /** The elements of an object. */
 export const plain = (object: object): Elements => Object.entries(object)
 
 /** A writer for the documents of a schema that returns the bytes it wrote. */
 export const writerOf = (schema: TSchema) => {
-  const documents = compileDocuments(schema, namedSchemas)
+  const write = compileDocuments({ schema, named: namedSchemas })
   return {
     document(document: BsonDocument): Buffer {
       const out = new Output()
-      documents.document(document, out)
+      write(document, out)
       return out.take()
     },
-    /** In steps of a few bytes, so that every list is written in several. */
-    list(list: BsonList): Buffer {
+    list({ documents }: BsonList): Buffer {
       const out = new Output()
-      for (const _ of documents.list(list, 10, out));
+      for (const _ of writeAll(documents, jsonArray(write), out));
       return out.take()
     },
   }

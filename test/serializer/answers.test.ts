@@ -4,27 +4,29 @@ import fc from 'fast-check'
 import { BSON } from 'mongodb'
 import t from 'tap'
 import { EntryListItem } from '../../schemas/entries.js'
-import { AnswerRow } from '../../schemas/exports.js'
 import { listedSchemas } from '../../schemas/index.js'
 import { select } from '../../schemas/kit.js'
-import { answersOf } from '../../src/exports/answers.js'
-import { ndjson } from '../../src/serializer/ndjson.js'
-import type { RowFormat } from '../../src/serializer/rows.js'
+import { MAX_RESPONSE_BYTES } from '../../src/bson/reader.js'
+import { answerColumns, answersWriter } from '../../src/serializer/answers.js'
+import { csvColumns, csvHeader } from '../../src/serializer/csv.js'
+import { jsonColumns } from '../../src/serializer/json.js'
+import { Output } from '../../src/serializer/output.js'
+import { readCsv } from '../support/csv.js'
 import { fileOf, hostileTexts, type Item, itemsOf, misfits } from '../support/formats.js'
 import { type Elements, listOf, plain, stored } from '../support/stored.js'
 
 const Answered = select(EntryListItem, ['id', 'answers'])
-const lines = ndjson(AnswerRow, listedSchemas)
-const format: RowFormat = {
-  ...lines,
-  write(document, out) {
-    for (const row of answersOf(document)) lines.write(row, out)
-  },
+const file = { begin: '', between: '', end: '' }
+const lines = { ...file, write: answersWriter({ ...jsonColumns, end: '}\n' }) }
+const table = {
+  ...file,
+  begin: csvHeader(answerColumns, {}),
+  write: answersWriter(csvColumns({ keepsFormulas: true })),
 }
 
 /** The rows of a list, and what the same rows are by its JSON. */
 const rowsOf = (list: ReturnType<typeof listOf>) => {
-  const { text, failures } = fileOf(format, list)
+  const { text, failures } = fileOf(lines, list)
   const rows = text.split('\n').slice(0, -1)
   return { rows: rows.map((line) => JSON.parse(line) as Item), failures }
 }
@@ -61,7 +63,7 @@ t.test('each word has a row, and a question without one has a row too', async (t
   const documents = fc.array(fc.oneof<fc.Arbitrary<Elements>[]>(entries, misfits(Answered)), { maxLength: 5 })
   fc.assert(
     fc.property(documents, (documents) => {
-      const list = listOf([documents], 'entries')
+      const list = listOf(documents, 'entries')
       assert.deepEqual(rowsOf(list), wantedOf(list))
     }),
     { numRuns: 200 },
@@ -71,7 +73,7 @@ t.test('each word has a row, and a question without one has a row too', async (t
     { type: 'text', question: 'B?', answer: ['x', 1e21] },
     { type: 'text', question: 'C?', answer: [] },
   ]
-  const { rows } = rowsOf(listOf([[plain({ _id: 'x', answers })]]))
+  const { rows } = rowsOf(listOf([plain({ _id: 'x', answers })]))
   t.strictSame(
     rows.map(({ position, answer }) => [position, answer]),
     [
@@ -90,14 +92,51 @@ t.test('of two values with one name the last counts, as in JSON', async (t) => {
     ['type', null],
     ...plain({ type: 'text', question: 'Q?', answer: 'x' }),
   ])
-  const list = listOf([
-    [
-      [
-        ['_id', 'x'],
-        ['answers', 7],
-        ['answers', [answer]],
-      ],
-    ],
-  ])
+  const list = listOf([[...plain({ _id: 'x', answers: 7 }), ['answers', [answer]]]])
   t.strictSame(rowsOf(list).rows, [{ entry: 'x', position: 1, type: 'text', question: 'Q?', answer: 'x' }])
+})
+
+/** An entry with one question, which has this length and this number of choices. */
+const chosen = (bytes: number, choices: number, _id = 'large') => {
+  const answer = Array.from({ length: choices }, (_, i) => String(i % 10))
+  return plain({ _id, answers: [{ type: 'multiChoice', question: 'q'.repeat(bytes), answer }] })
+}
+
+t.test('a table has the same rows as the lines', async () => {
+  fc.assert(
+    fc.property(fc.array(entries, { maxLength: 3 }), (documents) => {
+      const list = listOf(documents)
+      const [header = [], ...cells] = readCsv(fileOf(table, list).text)
+      const wanted = rowsOf(list).rows.map((row) => header.map((name) => row[name as string]))
+      const found = cells.map((row) => row.map((cell, i) => (header[i] === 'position' ? Number(cell) : cell)))
+      assert.deepEqual(found, wanted)
+    }),
+    { numRuns: 50 },
+  )
+})
+
+t.test('many large rows of one entry are written in slices', async (t) => {
+  for (const format of [lines, table]) {
+    const { text, turns, failures } = fileOf(format, listOf([chosen(20_000, 1000)], 'entries'), new Output())
+    t.ok(text.length > 20_000_000)
+    t.ok(turns > 60 && turns < 80, `${turns} turns for 20 MB`)
+    t.same(failures, [])
+  }
+})
+
+t.test('an entry whose rows are too large is left out in bounded memory, and the others are not', async (t) => {
+  const list = listOf([chosen(5, 1, 'a'), chosen(300_000, 5000), chosen(5, 1, 'b')], 'entries')
+  for (const format of [lines, table]) {
+    const out = new Output()
+    const { text, turns, failures } = fileOf(format, list, out)
+    t.equal(text.split('\n').length, format === lines ? 3 : 4)
+    t.strictSame(failures, [
+      {
+        ...{ collection: 'entries', id: 'large', field: '' },
+        message: `entries large: the document becomes more than ${MAX_RESPONSE_BYTES / 2} bytes`,
+      },
+    ])
+    t.ok(turns > 200, `${turns} turns for 64 MiB`)
+    t.ok(out.target.bytes.length <= 2 * MAX_RESPONSE_BYTES)
+  }
 })
