@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { callerGone, whenOver } from '../http/caller.js'
-import { FairScheduler, LARGE, Overloaded, type Size, SMALL, TICK_MS, type Ticket } from '../limits/scheduler.js'
+import { FairScheduler, LARGE, Overloaded, SIZES, SMALL, TICK_MS, type Ticket } from '../limits/scheduler.js'
 import { StoreUnavailable } from '../store/store.js'
 
 declare module 'fastify' {
@@ -39,16 +39,11 @@ export const schedulerFor = (app: FastifyInstance, capacity: number): FairSchedu
   })
   const timer = setInterval(() => scheduler.tick(), TICK_MS).unref()
   app.addHook('onClose', async () => clearInterval(timer))
-  const ofEach = (count: (size: Size) => number) => () =>
-    (['small', 'large'] as const).map((size) => [count(size), { size }] as const)
-  metrics?.observe(
-    'field_data.queue.running',
-    ofEach((size) => scheduler.all.running[size]),
-  )
-  metrics?.observe(
-    'field_data.queue.waiting',
-    ofEach((size) => scheduler.waiting(size)),
-  )
+  for (const state of ['running', 'waiting'] as const) {
+    metrics?.observe(`field_data.queue.${state}`, () =>
+      SIZES.map((size) => [scheduler.all[state][size], { size }] as const),
+    )
+  }
   metrics?.observe('field_data.response.memory', () => scheduler.all.held)
   metrics?.observe('field_data.response.memory.limit', () => config.responseMemory)
   return scheduler
