@@ -53,19 +53,19 @@ export interface SchedulerOptions {
 class Account {
   readonly running: Record<Size, number> = { small: 0, large: 0 }
   readonly waiting: Record<Size, number> = { small: 0, large: 0 }
+  /** In bytes. */
   held = 0
-  /** The virtual time at which the tasks would end if each ran for as long as it costs. */
-  finish = 0
+  /** The virtual time up to which its tasks are paid for. Of all tasks, it is the latest of these times. */
+  paid = 0
 }
 
 /** A task: whether it runs, and how many bytes it holds. */
 export class Ticket {
   size: Size = 'small'
   isRunning = false
-  /** Its virtual time. The waiting task with the least begins first. */
-  start = 0
-  /** The bytes that it has read since it entered. */
-  read = 0
+  /** The price of its beginning, in bytes. A task that became large has begun before, so it pays nothing. */
+  price = 0
+  #read = 0
   #held = 0
   #begun: Promise<void> | undefined
 
@@ -79,11 +79,8 @@ export class Ticket {
 
   /** Waits for its turn, again after release(). It throws as the scheduler's enter() does. */
   enter(cost: number, waitMs?: number): Promise<void> {
-    this.size = cost < LARGE ? 'small' : 'large'
-    this.start = this.scheduler.pay(this.account, cost)
-    this.read = 0
-    this.#begun = this.scheduler.begin(this, waitMs)
-    return this.#begun
+    this.#read = 0
+    return this.#begin(cost < LARGE ? 'small' : 'large', cost, waitMs)
   }
 
   /** Enters another task of the same key. Nobody wants its result when nobody wants that of this task. */
@@ -96,13 +93,12 @@ export class Ticket {
    * @throws Overloaded if it waits too long, and the reason of the signal
    */
   readonly charge = async (bytes: number): Promise<void> => {
-    this.read += bytes
+    this.#read += bytes
     this.scheduler.pay(this.account, bytes)
     this.hold(this.#held + bytes)
-    if (this.size === 'small' && this.read > LARGE) {
+    if (this.size === 'small' && this.#read > LARGE) {
       this.release()
-      this.size = 'large'
-      this.#begun = this.scheduler.begin(this)
+      this.#begin('large', 0)
     }
     // All reads of a task at the same time wait for its one turn.
     await this.#begun
@@ -121,6 +117,13 @@ export class Ticket {
   release(): void {
     if (this.isRunning) this.scheduler.leave(this)
   }
+
+  #begin(size: Size, price: number, waitMs?: number): Promise<void> {
+    this.size = size
+    this.price = price
+    this.#begun = this.scheduler.begin(this, waitMs)
+    return this.#begun
+  }
 }
 
 interface Wait {
@@ -133,9 +136,10 @@ interface Wait {
 export class FairScheduler {
   readonly all = new Account()
   readonly #accounts = new LRUCache<string, Account>({ max: KEYS, memoMethod: () => new Account() })
+  /** In the order in which they came. */
   readonly #waits = new Map<Ticket, Wait>()
   readonly #now: () => number
-  /** The virtual time: that of the newest task that has begun. */
+  /** The virtual time: up to where the key of the newest task had paid before that began. */
   #time = 0
   #lastTick: number
   #lateMs = 0
@@ -184,16 +188,15 @@ export class FairScheduler {
     for (const { end } of this.#waits.values()) end(error)
   }
 
-  /** Pays for a task, and returns the virtual time at which it begins. Only tickets call this method and those below. */
-  pay(account: Account, cost: number): number {
-    const start = Math.max(this.#time, account.finish)
-    account.finish = start + cost
-    this.all.finish = Math.max(this.all.finish, account.finish)
-    return start
+  /** Pays for a task. A key that has not used its turns cannot use them later. Only tickets call this method and those below. */
+  pay(account: Account, cost: number): void {
+    account.paid = Math.max(this.#time, account.paid) + cost
+    this.all.paid = Math.max(this.all.paid, account.paid)
   }
 
   async begin(ticket: Ticket, waitMs = this.options.waitMs): Promise<void> {
     ticket.signal.throwIfAborted()
+    this.pay(ticket.account, 0)
     if (this.#mayBegin(ticket)) this.#run(ticket)
     else await this.#wait(ticket, waitMs)
     // Other connections have their turn first: large tasks in a row would block them.
@@ -203,10 +206,10 @@ export class FairScheduler {
   leave(ticket: Ticket): void {
     ticket.isRunning = false
     this.#count('running', ticket, -1)
+    this.beginAll()
     const { small, large } = this.all.running
     // When nothing runs, nobody owes anything.
-    if (small + large === 0) this.#time = this.all.finish
-    this.beginAll()
+    if (small + large === 0) this.#time = this.all.paid
   }
 
   /** Begins the tasks that wait and may begin now, in their order. */
@@ -214,7 +217,7 @@ export class FairScheduler {
     for (;;) {
       let next: Ticket | undefined
       for (const ticket of this.#waits.keys())
-        if ((next === undefined || ticket.start < next.start) && this.#mayBegin(ticket)) next = ticket
+        if ((next === undefined || ticket.account.paid < next.account.paid) && this.#mayBegin(ticket)) next = ticket
       if (next === undefined) return
       this.#waits.get(next)?.end(next.signal.aborted ? next.signal.reason : undefined)
     }
@@ -224,11 +227,11 @@ export class FairScheduler {
     for (const each of [account, this.all]) each[state][size] += more
   }
 
-  #mayBegin({ account, size, read }: Ticket): boolean {
+  #mayBegin({ account, size, price }: Ticket): boolean {
     const { all, perKey } = this.options[size]
     const hasPlace = this.all.running[size] < all && account.running[size] < perKey
     // A task that became large waits for no memory: it would wait for its own.
-    return hasPlace && (read > 0 || this.#hasRoom(account))
+    return hasPlace && (price === 0 || this.#hasRoom(account))
   }
 
   #hasRoom({ held }: Account): boolean {
@@ -239,7 +242,8 @@ export class FairScheduler {
   #run(ticket: Ticket): void {
     ticket.isRunning = true
     this.#count('running', ticket, 1)
-    this.#time = Math.max(this.#time, ticket.start)
+    this.#time = Math.max(this.#time, ticket.account.paid)
+    this.pay(ticket.account, ticket.price)
   }
 
   #wait(ticket: Ticket, waitMs: number): Promise<void> {
