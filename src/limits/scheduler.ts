@@ -254,9 +254,11 @@ export class FairScheduler {
         this.#waits.delete(ticket)
         this.#count('waiting', ticket, -1)
         this.options.onWaited?.(this.#now() - since, ticket.size)
-        if (error !== undefined) return reject(error)
-        this.#run(ticket)
-        resolve()
+        if (error !== undefined) reject(error)
+        else {
+          this.#run(ticket)
+          resolve()
+        }
       }
       this.#waits.set(ticket, { since, until: since + waitMs, end })
     })

@@ -83,10 +83,10 @@ export const admissionPlugin = fp(
       }
     })
 
-    app.addHook('onSend', ({ ticket }, _reply, payload, next) => {
+    app.addHook('onSend', ({ ticket }, { raw }, payload, next) => {
       const isWhole = typeof payload === 'string' || payload instanceof Buffer
       // The parts of a stream are held as they are made. A request whose key or parameters are invalid has no ticket.
-      if (isWhole) ticket?.hold(payload.length)
+      if (isWhole && !raw.closed) ticket?.hold(payload.length)
       next(null, payload)
     })
   },

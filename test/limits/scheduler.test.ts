@@ -17,6 +17,11 @@ const MANY = { all: 1000, perKey: 1000 }
 const MB = 1024 * 1024
 const { signal: NEVER } = new AbortController()
 
+/** Waits until all tasks have begun that may begin. */
+const settled = async () => {
+  for (let turn = 0; turn < 3; turn++) await setImmediate()
+}
+
 /** A scheduler whose tasks have names. The first letter of a name is the key. */
 const schedulerOf = (options: Partial<SchedulerOptions> = {}) => {
   let time = 0
@@ -30,25 +35,25 @@ const schedulerOf = (options: Partial<SchedulerOptions> = {}) => {
     onWaited: (ms, size) => waited.push([ms, size]),
     ...options,
   })
-  /** The names of the tasks that have begun, in their order. */
+  /** The names of the tasks that have begun, in their order, and their tickets. */
   const begun: string[] = []
+  const tickets = new Map<string, Ticket>()
   const enter = async (name: string, cost = SMALL, signal = NEVER): Promise<Ticket> => {
     const ticket = await scheduler.enter(name[0] as string, cost, signal)
     begun.push(name)
+    tickets.set(name, ticket)
     return ticket
   }
   /** Enters tasks, some of which may wait. Their errors are not of interest. */
-  const enterAll = async (names: string, cost = SMALL): Promise<Map<string, Ticket>> => {
-    const tickets = new Map<string, Ticket>()
-    for (const name of names.split(' ')) {
-      enter(name, cost).then(
-        (ticket) => tickets.set(name, ticket),
-        () => {},
-      )
+  const enterAll = async (names: string, cost = SMALL) => {
+    for (const name of names.split(' ')) enter(name, cost).catch(() => {})
+    await settled()
+  }
+  const release = async (...names: string[]) => {
+    for (const name of names) {
+      tickets.get(name)?.release()
+      await settled()
     }
-    await setImmediate()
-    await setImmediate()
-    return tickets
   }
   /** Moves the clock, and tells the scheduler at its usual interval or later. */
   const pass = async (ms: number, interval = TICK_MS) => {
@@ -58,13 +63,7 @@ const schedulerOf = (options: Partial<SchedulerOptions> = {}) => {
     }
     await setImmediate()
   }
-  return { scheduler, begun, enter, enterAll, pass, waited }
-}
-
-const release = async (tickets: Map<string, Ticket>, name: string) => {
-  tickets.get(name)?.release()
-  await setImmediate()
-  await setImmediate()
+  return { scheduler, begun, tickets, enter, enterAll, release, pass, waited }
 }
 
 for (const [size, cost] of [
@@ -72,14 +71,14 @@ for (const [size, cost] of [
   ['large', LARGE],
 ] as const) {
   t.test(`as many ${size} tasks run at once as there are places, in all and of a key`, async (t) => {
-    const { scheduler, begun, enterAll } = schedulerOf({ [size]: { all: 3, perKey: 2 } })
-    const tickets = await enterAll('a1 a2 a3 b1 b2', cost)
+    const { scheduler, begun, enterAll, release } = schedulerOf({ [size]: { all: 3, perKey: 2 } })
+    await enterAll('a1 a2 a3 b1 b2', cost)
     t.same(begun, ['a1', 'a2', 'b1'], 'the key a does not block others')
     t.same([scheduler.all.running[size], scheduler.all.waiting[size]], [3, 2])
-    await release(tickets, 'a1')
-    await release(tickets, 'a1')
+    await release('a1')
+    await release('a1')
     t.equal(begun.length, 4, 'a task ends only once')
-    await release(tickets, 'a2')
+    await release('a2')
     t.same(begun.slice(3).sort(), ['a3', 'b2'])
     t.same([scheduler.all.running[size], scheduler.all.waiting[size]], [3, 0])
     const other = size === 'small' ? 'large' : 'small'
@@ -89,30 +88,30 @@ for (const [size, cost] of [
 }
 
 t.test('keys take turns by what they have paid, however many of their tasks wait', async (t) => {
-  const { begun, enterAll } = schedulerOf({ small: { all: 1, perKey: 1 } })
-  const tickets = await enterAll('a1 a2 a3 a4 b1 b2 c1')
+  const { begun, tickets, enterAll, release } = schedulerOf({ small: { all: 1, perKey: 1 } })
+  await enterAll('a1 a2 a3 a4 b1 b2 c1')
   await tickets.get('a1')?.charge(2 * SMALL)
-  for (const name of ['a1', 'b1', 'c1', 'b2', 'a2', 'a3']) await release(tickets, name)
+  await release('a1', 'b1', 'c1', 'b2', 'a2', 'a3')
   t.same(begun, ['a1', 'b1', 'c1', 'b2', 'a2', 'a3', 'a4'])
 })
 
 t.test('a key that comes late is neither ahead by what it has not used, nor behind', async (t) => {
-  const { begun, enterAll } = schedulerOf({ small: { all: 1, perKey: 1 } })
-  const tickets = await enterAll('a1 a2 a3 a4 a5 a6')
-  for (const name of ['a1', 'a2']) await release(tickets, name)
-  for (const [name, ticket] of await enterAll('b1 b2 b3 b4')) tickets.set(name, ticket)
+  const { begun, enterAll, release } = schedulerOf({ small: { all: 1, perKey: 1 } })
+  await enterAll('a1 a2 a3 a4 a5 a6')
+  await release('a1', 'a2')
+  await enterAll('b1 b2 b3 b4')
   t.same(begun.splice(0), ['a1', 'a2', 'a3'])
-  await release(tickets, 'a3')
-  t.same(begun, ['b1'])
+  await release('a3', 'b1', 'a4')
+  t.same(begun, ['b1', 'a4', 'b2'])
 })
 
 t.test('when nothing runs, nobody owes anything', async (t) => {
-  const { begun, enterAll } = schedulerOf({ small: { all: 1, perKey: 1 } })
-  const early = await enterAll('a1')
-  await early.get('a1')?.charge(100 * SMALL)
-  await release(early, 'a1')
-  const tickets = await enterAll('b1 a2 b2 b3')
-  await release(tickets, 'b1')
+  const { begun, tickets, enterAll, release } = schedulerOf({ small: { all: 1, perKey: 1 } })
+  await enterAll('a1')
+  await tickets.get('a1')?.charge(20 * SMALL)
+  await release('a1')
+  await enterAll('b1 a2 b2 b3')
+  await release('b1')
   t.same(begun, ['a1', 'b1', 'a2'])
 })
 
@@ -157,7 +156,7 @@ t.test('before each large task other work has its turn', async (t) => {
 
 t.test('while too much memory is held nothing begins, except what holds it itself', async (t) => {
   const memory = { all: 4 * MB, perKey: MB }
-  const { scheduler, begun, enter, enterAll } = schedulerOf({ memory, large: { all: 1, perKey: 1 } })
+  const { scheduler, begun, tickets, enter, enterAll } = schedulerOf({ memory, large: { all: 1, perKey: 1 } })
   const holder = await enter('a1')
   holder.hold(MB)
   t.same([scheduler.refuses('a'), scheduler.refuses('b')], [true, false])
@@ -167,15 +166,15 @@ t.test('while too much memory is held nothing begins, except what holds it itsel
   await setImmediate()
   t.same([begun.splice(0), scheduler.refuses('a')], [['a2'], false])
 
-  const others = await enterAll('d1 e1 f1 g1')
-  for (const ticket of others.values()) ticket.hold(MB)
+  await enterAll('d1 e1 f1 g1')
+  for (const name of ['d1', 'e1', 'f1', 'g1']) tickets.get(name)?.hold(MB)
   t.ok(scheduler.refuses('never seen'))
   const waiting = enter('h1')
   await holder.charge(LARGE + 1)
   t.equal(holder.size, 'large', 'a task that becomes large does not wait for its own memory')
   t.notOk(begun.includes('h1'))
   holder.release()
-  others.get('d1')?.hold(0)
+  tickets.get('d1')?.hold(0)
   t.notOk(begun.includes('h1'), 'what was read is held on')
   holder.hold(0)
   await waiting
@@ -236,14 +235,14 @@ t.test('a wait ends with a refusal after its time, and with the error when all f
 })
 
 t.test('a task may leave its place and enter again, and another one of its key may run beside it', async (t) => {
-  const { scheduler, begun, enter, enterAll } = schedulerOf({ small: { all: 2, perKey: 1 } })
+  const { scheduler, begun, enter, enterAll, release } = schedulerOf({ small: { all: 2, perKey: 1 } })
   const task = await enter('a1')
   await task.charge(LARGE)
   task.release()
-  const tickets = await enterAll('a2')
+  await enterAll('a2')
   const again = task.enter(SMALL)
   t.equal(scheduler.all.waiting.small, 1)
-  await release(tickets, 'a2')
+  await release('a2')
   await again
   await task.charge(LARGE)
   t.same([task.size, begun], ['small', ['a1', 'a2']], 'what it read before does not count again')
@@ -302,9 +301,6 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
     const hasRoom = (key: string) => held() < options.memory.all && held(key) < options.memory.perKey
     const hasPlace = ({ size, key }: Task) =>
       running(size) < options[size].all && running(size, key) < options[size].perKey
-    const settled = async () => {
-      for (let turn = 0; turn < 3; turn++) await setImmediate()
-    }
     const begin = (size: Size, key: string) => {
       const task: Task = { key, caller: new AbortController(), size, state: 'waiting', held: 0 }
       tasks.push(task)
