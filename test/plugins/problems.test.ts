@@ -241,14 +241,6 @@ t.test('a request that does not arrive in time gets 408', async (t) => {
   t.match(await send(port, 'GET '), /^HTTP\/1.1 408 .*"code":"request_timeout"/s)
 })
 
-t.test('a connection that the caller has reset gets no response', async (t) => {
-  const { app } = await testApp(t)
-  const port = await listen(app)
-  const reset = Object.assign(new Error('gone'), { code: 'ECONNRESET' })
-  app.server.on('connection', (socket) => app.server.emit('clientError', reset, socket))
-  t.equal(await send(port, 'GET '), '')
-})
-
 t.test('the page links of an HTTP/1.0 request without a Host header name the address of the connection', async (t) => {
   const { app, keyOf } = await testApp(t)
   const port = await listen(app)

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.js'
 import { callerGone } from '../../src/http/caller.js'
 import { frameworkErrors, problemsPlugin } from '../../src/plugins/problems.js'
-import { rawSocketsPlugin } from '../../src/plugins/raw-sockets.js'
+import { clientErrorHandler } from '../../src/plugins/raw-sockets.js'
 import { requestId, requestLogPlugin } from '../../src/plugins/request-log.js'
 import { version } from '../../src/release.js'
 import { embeddedStore } from '../../src/store/embedded.js'
@@ -29,6 +29,7 @@ const logged = async () => {
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     frameworkErrors,
+    clientErrorHandler,
   })
   app.decorate('config', testConfig())
   await app.register(requestLogPlugin)
@@ -204,7 +205,6 @@ t.test('a request whose caller disconnects is logged as aborted, without an erro
 t.test('what cannot be parsed has a log line too', async (t) => {
   const { app, lines } = await logged()
   await app.register(problemsPlugin)
-  await app.register(rawSocketsPlugin)
   t.teardown(() => app.close())
   const port = await listen(app)
   lines.length = 0 // that it listens
