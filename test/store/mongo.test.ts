@@ -6,10 +6,10 @@ import { Socket } from 'node:net'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
-import { type BsonList, elements } from '../../src/bson/reader.js'
 import { CHANGED_AT } from '../../src/documents/collections.js'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
 import { Query } from '../../src/pipelines/stages.js'
+import { listQuery } from '../../src/reading/listing.js'
 import type { Connections } from '../../src/store/connections.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
@@ -25,7 +25,7 @@ const timeout = 5000
 const impatient = { MONGODB_TIMEOUT_MS: '2000' }
 
 const entries = (page = 1, perPage = 1000) =>
-  entryResource.list({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page, perPage })
+  listQuery(entryResource, { organisation: A }, { sortBy: 'id', sortOrder: 'asc', page, perPage })
 
 const start = async (t: Test, settings: Record<string, string> = {}) => {
   const server = await WireServer.for(t)
@@ -40,8 +40,6 @@ const addEntries = (server: WireServer, count: number) =>
     'entries',
     Array.from({ length: count }, (_, i) => ({ ...a.entry(0), _id: `more${i}`, answers: [] })),
   )
-
-const sizes = (list: BsonList): number[] => list.batches.map((bytes) => [...elements(bytes, 0)].length)
 
 const all = async <T>(batches: AsyncIterable<T>): Promise<T[]> => {
   const all: T[] = []
@@ -74,15 +72,15 @@ t.test('Documents are the bytes that the server sent', async (t) => {
   const { server, store } = await start(t)
   const [fromMongo, fromServer] = await Promise.all([store.aggregate(entries()), server.store.aggregate(entries())])
   t.equal(fromMongo.collection, 'entries')
-  t.same(sizes(fromMongo), [4])
-  t.same(fromMongo.first?.bytes, fromServer.first?.bytes)
+  t.equal(fromMongo.documents.length, 4)
+  t.same(fromMongo.documents, fromServer.documents)
   t.equal(store.description, 'MongoDB database test')
 })
 
 t.test('A page needs one command, however large it is', async (t) => {
   const { server, store } = await start(t)
   await addEntries(server, 500)
-  t.same(sizes(await store.aggregate(entries())), [504])
+  t.equal((await store.aggregate(entries())).documents.length, 504)
   t.same(commands(server), ['aggregate'])
 })
 
@@ -90,7 +88,7 @@ t.test('A page that does not fit into one reply is fetched completely, and no cu
   const { server, store } = await start(t)
   await addEntries(server, 2500)
   server.firstBatch = 3
-  t.same(sizes(await store.aggregate(entries(1, 10_000))), [3, 1000, 1000, 501])
+  t.equal((await store.aggregate(entries(1, 10_000))).documents.length, 2504)
   t.same(commands(server), ['aggregate', 'killCursors', 'aggregate', 'getMore', 'getMore', 'getMore'])
   t.equal(server.cursors, 0)
 })
@@ -112,7 +110,7 @@ t.test('An aborted read ends with the command that is running, and sends no furt
   const caller = new AbortController()
   const leave = async () => caller.abort(new Error('gone'))
   server.firstBatch = 3
-  await t.rejects(store.aggregate(entries(1, 10_000), { signal: caller.signal, onBytes: leave }), { message: 'gone' })
+  await t.rejects(store.aggregate(entries(1, 10_000), { signal: caller.signal, charge: leave }), { message: 'gone' })
   const sent = commands(server)
   t.notOk(sent.includes('getMore'), String(sent))
   t.equal(server.cursors, 0)
@@ -125,10 +123,10 @@ t.test('A read tells how many bytes it has read before it reads more', async (t)
   await addEntries(server, 2500)
   server.firstBatch = 3
   const told: [number, string | undefined][] = []
-  const onBytes = async (more: number) => {
+  const charge = async (more: number) => {
     told.push([more, commands(server).at(-1)])
   }
-  const list = await store.aggregate(entries(1, 10_000), { onBytes })
+  const list = await store.aggregate(entries(1, 10_000), { charge })
   t.same(
     told.map(([, command]) => command),
     ['killCursors', 'aggregate', 'getMore', 'getMore', 'getMore'],
@@ -265,9 +263,9 @@ t.test('A read from the primary ignores the read preference, also when it needs 
   t.ok('getMore' in (server.commands.at(-1) ?? {}) || server.commands.some((command) => 'killCursors' in command))
 })
 
-t.test('An empty result has no first document', async (t) => {
+t.test('What is not there is nothing', async (t) => {
   const { store } = await start(t)
-  t.equal((await store.aggregate(entries(2))).first, undefined)
+  t.same((await store.aggregate(entries(2))).documents, [])
   t.equal(await store.count(Query.in({ organisation: 'nobody' }, 'entries', [], [])), 0)
   t.equal(await store.dangerouslyFind('apiKeys', 'none'), undefined)
 })
@@ -394,11 +392,11 @@ t.test('Every read tells the server its time limit', async (t) => {
   }
 })
 
-t.test('A read that the server stops because of its time limit is a QueryTimeout', async (t) => {
+t.test('A read that the server stops because of its time or its memory is a QueryTimeout', async (t) => {
   const { server, store } = await start(t)
-  server.errors.set('aggregate', 50).set('find', 50)
-  for (const [name, call] of reads) {
-    await t.rejects(call(store), QueryTimeout, name)
+  for (const code of [50, 292]) {
+    server.errors.set('aggregate', code).set('find', code)
+    for (const [name, call] of reads) await t.rejects(call(store), QueryTimeout, `${name} ${code}`)
   }
 })
 
@@ -483,7 +481,7 @@ t.test('A connection that breaks during a write counts as unavailable, but a pag
   for (const times of [1, 2]) {
     await store.ping()
     breakWrite(times)
-    t.same(sizes(await store.aggregate(entries())), [4], `${times} broken`)
+    t.equal((await store.aggregate(entries())).documents.length, 4, `${times} broken`)
   }
 })
 
