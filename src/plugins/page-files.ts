@@ -52,14 +52,14 @@ export const serve = (
   headers: object = headersOf(path),
 ): void => {
   let file: Buffer | undefined
-  const compressed: { [coding in Coding]?: Promise<Buffer> } = {}
+  const compressed: { [coding in Coding]?: Buffer } = {}
   app.get(path, { schema: { hide: true } }, async (request, reply) => {
     reply.headers(headers as Record<string, string>)
     file ??= make()
     const coding = acceptedCoding(request)
     if (coding === undefined) return file
     reply.header('content-encoding', coding)
-    compressed[coding] ??= compress(file, coding, LEVEL)
+    compressed[coding] ??= await compress(file, coding, LEVEL)
     return compressed[coding]
   })
 }
