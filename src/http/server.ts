@@ -87,8 +87,7 @@ const oneAtATime =
   (connections: ReadonlyMap<Socket, Connection>, listener: RequestListener): RequestListener =>
   (request, response) => {
     const { socket } = request
-    const connection = connections.get(socket)
-    if (connection === undefined) return
+    const connection = connections.get(socket) as Connection
     const { requests } = connection
     connection.bytesRead = socket.bytesRead
     if (requests.length > MAX_WAITING) return socket.destroy()

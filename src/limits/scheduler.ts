@@ -21,7 +21,9 @@ const KEYS = 10_000
 
 /** The error of every limit: the task is refused now, and a later try may succeed. */
 export class Overloaded extends Error {
-  constructor(message = 'Too many requests with this key are running, or too many of its responses have not been read yet') {
+  constructor(
+    message = 'Too many requests with this key are running, or too many of its responses have not been read yet',
+  ) {
     super(message)
     this.name = 'Overloaded'
   }

@@ -70,16 +70,17 @@ export const admissionPlugin = fp(
         const cost = config?.isLarge?.(request) ? LARGE : SMALL
         const ticket = await scheduler.enter(keyOf(request), cost, callerGone(request))
         request.ticket = ticket
-        try {
-          return await handler.call(this, request, reply)
-        } catch (error) {
-          // Those that wait would fail one after the other.
-          if (error instanceof StoreUnavailable) scheduler.failAll(error)
-          throw error
-        } finally {
-          ticket.release()
-          whenOver(reply, () => ticket.hold(0))
-        }
+        const handled = async () => handler.call(this, request, reply)
+        return handled()
+          .catch((error) => {
+            // Those that wait would fail one after the other.
+            if (error instanceof StoreUnavailable) scheduler.failAll(error)
+            throw error
+          })
+          .finally(() => {
+            ticket.release()
+            whenOver(reply, () => ticket.hold(0))
+          })
       }
     })
 

@@ -237,6 +237,8 @@ t.test('a key is rotated once and revoked once, and a rotation that comes too la
   })
   t.equal((await keys.list()).length, 2)
   t.equal(await keys.revoke('nobody'), undefined)
+  const short = { overlapMs: 60_000, lifetimeMs: 1000 }
+  await t.rejects(keys.rotate(document, short), { message: /^The new key would end at .*, before the old one at / })
 })
 
 t.test('an invalid stored key is refused, and reported once for each look-up', async (t) => {

@@ -56,6 +56,21 @@ t.test('a response is not compressed if it is small, or if the caller accepts ne
   }
 })
 
+t.test('a file is compressed in its parts, but for one that is compressed already', async (t) => {
+  const { get } = await start(t)
+  const plain = await get('/v1/exports/entries.csv', A)
+  for (const [coding, decode] of [
+    ['br', brotliDecompressSync],
+    ['gzip', gunzipSync],
+  ] as const) {
+    const { headers, rawPayload } = await get('/v1/exports/entries.csv', A, { headers: { 'accept-encoding': coding } })
+    t.equal(headers['content-encoding'], coding)
+    t.equal(decode(rawPayload).toString(), plain.body)
+  }
+  const parquet = await get('/v1/exports/entries.parquet', A, { headers: { 'accept-encoding': 'br' } })
+  t.same([parquet.headers['content-encoding'], parquet.body.slice(0, 4)], [undefined, 'PAR1'])
+})
+
 t.test('a large problem is compressed too', async (t) => {
   const { get } = await start(t)
   const names = Array.from({ length: 10 }, (_, n) => `x${n}${'y'.repeat(400)}`)

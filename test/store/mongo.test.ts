@@ -313,6 +313,9 @@ t.test('An insert with skipTaken skips documents whose id exists already, and no
   await store.insert('users', users, { skipTaken: true })
   t.match(await store.dangerouslyFindAll('users', { organisation: A }), [{ firstName: 'Amina' }, { _id: 'user-new' }])
   await t.rejects(store.insert('users', users), { code: 11_000 })
+  const organisation = { _id: 'new', name: 'New', createdAt: new Date(), updatedAt: new Date() }
+  for (let n = 0; n < 2; n++) await store.insert('organisations', [organisation], { skipTaken: true })
+  t.same(await store.dangerouslyFind('organisations', 'new'), organisation)
   server.errors.set('update', 13)
   await t.rejects(store.insert('users', users, { skipTaken: true }), { code: 13 })
 })
