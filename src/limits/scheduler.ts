@@ -138,10 +138,9 @@ interface Wait {
 export class FairScheduler {
   readonly all = new Account()
   readonly #accounts = new LRUCache<string, Account>({ max: KEYS, memoMethod: () => new Account() })
-  /** In the order in which they came. */
   readonly #waits = new Map<Ticket, Wait>()
   readonly #now: () => number
-  /** The virtual time: up to where the key of the newest task had paid before that began. */
+  /** The virtual time: what the key of the newest task had paid before the task began. */
   #time = 0
   #lastTick: number
   #lateMs = 0

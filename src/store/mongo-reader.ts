@@ -41,7 +41,7 @@ type ReadOperations =
   | 'now'
   | 'ping'
 
-/** The documents of queries as bytes, batch by batch. */
+/** The documents of a query as bytes, batch by batch, without a time limit: it would count for all batches together. */
 export type Stream = (query: Matching, stages: readonly Document[]) => AsyncGenerator<readonly Buffer[]>
 
 /** The operations of a store that read, and a stream of what a query matches. */
@@ -96,11 +96,8 @@ export const mongoReader = (connection: MongoConnection): Pick<Store, ReadOperat
     }
   }
 
-  /** There is no time limit, because it counts for a cursor as a whole. */
-  const stream: Stream = (query, stages) => batches(query, stages)
-
   return {
-    stream,
+    stream: batches,
     // No signal goes to the driver: it would close the connection, and not every database then stops the query, which would
     // go on without anybody counting it.
     async aggregate(query, { signal, isMajority, charge }: Reading = {}) {
@@ -136,7 +133,7 @@ export const mongoReader = (connection: MongoConnection): Pick<Store, ReadOperat
       return (await found) as unknown[] as Documents[C][]
     },
     async *dangerouslyReadAll(collection) {
-      for await (const documents of stream({ collection, match: {} }, [])) yield documents.map(storedOf)
+      for await (const documents of batches({ collection, match: {} }, [])) yield documents.map(storedOf)
     },
     async now() {
       const hello = () => connection.send({ hello: 1 }, { readPreference: 'primary' })
