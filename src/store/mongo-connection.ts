@@ -6,7 +6,6 @@ import {
   type Document,
   MongoClient,
   type MongoClientOptions,
-  type ReadConcern,
   type ReadPreferenceMode,
   type RunCommandOptions,
 } from 'mongodb'
@@ -43,8 +42,9 @@ const RETRIES = 2
 const RETRY_MS = 1000
 
 export class MongoConnection {
-  #client: MongoClient
-  #db: Db
+  /** A stuck client is replaced by a new one. */
+  client: MongoClient
+  db: Db
   #connected: Promise<unknown> | undefined
   /** A read may wait for a server, for a connection of the pool, for a new connection, and for the reply. */
   readonly #longestReadMs: number
@@ -52,30 +52,17 @@ export class MongoConnection {
   #onClient = (_client: MongoClient): void => {}
 
   constructor(readonly settings: MongoSettings) {
-    this.#client = new MongoClient(settings.uri, clientOptions(settings))
-    this.#db = this.#client.db()
+    this.client = new MongoClient(settings.uri, clientOptions(settings))
+    this.db = this.client.db()
     // The driver would find these errors only when it connects: a missing file, and contradictory sizes of the pool.
-    const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, minPoolSize, maxPoolSize } = this.#client.options
+    const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, minPoolSize, maxPoolSize } = this.client.options
     for (const file of [tlsCAFile, tlsCRLFile, tlsCertificateKeyFile]) if (file !== undefined) accessSync(file)
     if (minPoolSize > maxPoolSize) {
       throw new Error(`minPoolSize ${minPoolSize} is larger than maxPoolSize ${maxPoolSize}`)
     }
-    const { serverSelectionTimeoutMS, waitQueueTimeoutMS, connectTimeoutMS } = this.#client.options
+    const { serverSelectionTimeoutMS, waitQueueTimeoutMS, connectTimeoutMS } = this.client.options
     this.#longestReadMs = serverSelectionTimeoutMS + waitQueueTimeoutMS + connectTimeoutMS + settings.queryTimeoutMs
     this.#watch()
-  }
-
-  get databaseName(): string {
-    return this.#db.databaseName
-  }
-
-  get readConcern(): ReadConcern | undefined {
-    return this.#db.readConcern
-  }
-
-  /** How many connections there may be to each server. The driver takes 0 for no limit. */
-  get maxPoolSize(): number {
-    return this.#client.options.maxPoolSize
   }
 
   /**
@@ -83,19 +70,19 @@ export class MongoConnection {
    * may hang as well.
    */
   #watch(): void {
-    whenStuck(this.#client, this.#running, () => {
-      this.#client.close().catch(() => {})
-      this.#client = new MongoClient(this.settings.uri, clientOptions(this.settings))
-      this.#db = this.#client.db()
+    whenStuck(this.client, this.#running, () => {
+      this.client.close().catch(() => {})
+      this.client = new MongoClient(this.settings.uri, clientOptions(this.settings))
+      this.db = this.client.db()
       this.#connected = undefined
-      this.#onClient(this.#client)
+      this.#onClient(this.client)
       this.#watch()
     })
   }
 
   /** Connects the client. If its first try fails, the client stays closed until this is called again. */
   #connect(): Promise<unknown> {
-    this.#connected ??= this.#client.connect().catch((error) => {
+    this.#connected ??= this.client.connect().catch((error) => {
       this.#connected = undefined
       throw error
     })
@@ -131,22 +118,22 @@ export class MongoConnection {
 
   /** Sends a command. The driver does not add the read preference of the URI to a command, so this function does. */
   send(command: object, options: RunCommandOptions = {}): Promise<Document> {
-    return this.#db.command(command, { readPreference: this.#db.readPreference, ...options })
+    return this.db.command(command, { readPreference: this.db.readPreference, ...options })
   }
 
   collection(name: CollectionName): Collection<{ _id: string }> {
-    return this.#db.collection<{ _id: string }>(name)
+    return this.db.collection<{ _id: string }>(name)
   }
 
   watchConnections(): Connections {
-    const connections = new Connections(this.maxPoolSize)
+    const connections = new Connections(this.client.options.maxPoolSize)
     this.#onClient = (client) => connections.watch(client)
-    this.#onClient(this.#client)
+    this.#onClient(this.client)
     return connections
   }
 
   close(): Promise<void> {
-    return this.#client.close()
+    return this.client.close()
   }
 }
 

@@ -52,7 +52,7 @@ export const mongoReader = (connection: MongoConnection): Pick<Store, ReadOperat
 
   /** The command for a query. A cursor of the driver would take longer than all else that it does for a page. */
   const commandOf = ({ collection, match }: Matching, stages: readonly Document[], from: ReadFrom = {}) => {
-    const { readConcern = connection.readConcern } = from
+    const { readConcern = connection.db.readConcern } = from
     return {
       aggregate: collection,
       pipeline: [{ $match: match }, ...stages],
