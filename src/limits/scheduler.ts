@@ -82,7 +82,8 @@ export class Ticket {
   /** Waits for its turn, again after release(). It throws as the scheduler's enter() does. */
   enter(cost: number, waitMs?: number): Promise<void> {
     this.#read = 0
-    return this.#begin(cost < LARGE ? 'small' : 'large', cost, waitMs)
+    this.#begun = this.scheduler.begin(this, cost < LARGE ? 'small' : 'large', cost, waitMs)
+    return this.#begun
   }
 
   /** Enters another task of the same key. Nobody wants its result when nobody wants that of this task. */
@@ -100,7 +101,7 @@ export class Ticket {
     this.hold(this.#held + bytes)
     if (this.size === 'small' && this.#read > LARGE) {
       this.release()
-      this.#begin('large', 0)
+      this.#begun = this.scheduler.begin(this, 'large', 0)
     }
     // All reads of a task at the same time wait for its one turn.
     await this.#begun
@@ -118,13 +119,6 @@ export class Ticket {
   /** Lets other tasks run. The task goes on to hold its bytes. */
   release(): void {
     if (this.isRunning) this.scheduler.leave(this)
-  }
-
-  #begin(size: Size, price: number, waitMs?: number): Promise<void> {
-    this.size = size
-    this.price = price
-    this.#begun = this.scheduler.begin(this, waitMs)
-    return this.#begun
   }
 }
 
@@ -195,7 +189,8 @@ export class FairScheduler {
     this.all.paid = Math.max(this.all.paid, account.paid)
   }
 
-  async begin(ticket: Ticket, waitMs = this.options.waitMs): Promise<void> {
+  async begin(ticket: Ticket, size: Size, price: number, waitMs = this.options.waitMs): Promise<void> {
+    Object.assign(ticket, { size, price })
     ticket.signal.throwIfAborted()
     this.pay(ticket.account, 0)
     if (this.#mayBegin(ticket)) this.#run(ticket)

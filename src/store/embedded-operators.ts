@@ -37,7 +37,7 @@ const put = (document: Document, [name, ...rest]: readonly [string, ...string[]]
   else document[name] = value
 }
 
-/** The operators that mingo may use: the stages $set, $project, $unwind and $group, expressions and conditions. */
+/** The operators that mingo may use. */
 export const context = Context.init({
   accumulator: { $avg, $sum },
   pipeline: {

@@ -31,9 +31,8 @@ export interface MongoSettings {
 }
 
 /**
- * The driver's interval between heartbeats, and its time limit for a heartbeat and for a new connection, in
- * milliseconds. After both together the driver aborts all operations on a server that no longer responds. One that waits
- * for a new connection may wait for two in a row.
+ * The driver's interval between heartbeats, and its limit for a heartbeat and for a new connection, in milliseconds. After
+ * both together the driver aborts all operations on a server that no longer responds.
  */
 const HEARTBEAT_MS = 1500
 const CONNECT_MS = 1800
@@ -65,10 +64,7 @@ export class MongoConnection {
     this.#watch()
   }
 
-  /**
-   * Takes a new client for all further operations if this one is stuck. Nothing waits for the old one to close, because that
-   * may hang as well.
-   */
+  /** Takes a new client if this one is stuck. Nothing waits for the old one to close, because that may hang as well. */
   #watch(): void {
     whenStuck(this.client, this.#running, () => {
       this.client.close().catch(() => {})
@@ -80,7 +76,7 @@ export class MongoConnection {
     })
   }
 
-  /** Connects the client. If its first try fails, the client stays closed until this is called again. */
+  /** Connects the client. After a failure it stays closed until this is called again. */
   #connect(): Promise<unknown> {
     this.#connected ??= this.client.connect().catch((error) => {
       this.#connected = undefined
@@ -99,15 +95,14 @@ export class MongoConnection {
     }
   }
 
-  /** The same for a read, which ends after a time also if the driver would wait for ever. */
+  /** Runs a read, which ends after a time even if the driver would wait for ever. */
   runRead<T>(operation: () => Promise<T>): Promise<T> {
     return this.#running.wait(this.#longestReadMs, this.run(operation))
   }
 
   /**
    * Runs a read, and again if the connection was lost: the driver does not retry commands. The second try may find that the
-   * pool is being cleared, hence a third. A read that has waited for long is not tried again: its server is gone, while a
-   * connection that was closed meanwhile fails at once.
+   * pool is being cleared, hence a third. A read that has waited for long is not tried again, because its server is gone.
    */
   runAgain<T>(operation: () => Promise<T>, triesLeft = RETRIES, until = performance.now() + RETRY_MS): Promise<T> {
     return this.runRead(operation).catch((error) => {
@@ -116,7 +111,7 @@ export class MongoConnection {
     })
   }
 
-  /** Sends a command. The driver does not add the read preference of the URI to a command, so this function does. */
+  /** Sends a command with the read preference of the URI, which the driver does not add. */
   send(command: object, options: RunCommandOptions = {}): Promise<Document> {
     return this.db.command(command, { readPreference: this.db.readPreference, ...options })
   }

@@ -10,8 +10,8 @@ const STREAM_BATCH = 1000
 /** How long a reply to a query tells that the database responds, in milliseconds. */
 const RESPONDED_MS = 1000
 /**
- * With these options the driver returns documents as bytes. The second one, which it sets only for `find`, keeps the rest
- * of a reply as objects, because otherwise the driver fails when it compares the `topologyVersion` of errors.
+ * With these options the driver returns documents as bytes. The second option keeps the rest of a reply as objects: otherwise
+ * the driver fails when it compares the `topologyVersion` of errors.
  */
 const RAW = { raw: true, documentsReturnedIn: 'firstBatch' }
 /** Larger than any page. Without it, the server sends 101 documents, and the others need a second request. */
@@ -68,10 +68,7 @@ export const mongoReader = (connection: MongoConnection): Pick<Store, ReadOperat
     return reply.cursor.firstBatch[0]
   }
 
-  /**
-   * The documents of a query, as parts of what the server sent, and whether these are all: they may not fit into one reply.
-   * A cursor of the driver would create an object and a copy for each document.
-   */
+  /** The documents of a query as parts of one reply, and whether these are all. A cursor of the driver would copy each document. */
   const firstBatch = async (query: Query, from: ReadFrom): Promise<{ list: BsonList; isWhole: boolean }> => {
     const { readConcern, ...server } = from
     const options = { fieldsAsRaw: { firstBatch: true }, promoteLongs: false, ...server }
