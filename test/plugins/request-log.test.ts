@@ -271,9 +271,3 @@ t.test('the id of a request is the caller’s own if it is safe to log, otherwis
     t.match(await idOf(bad), /^[0-9a-f-]{36}$/, `${bad}`)
   }
 })
-
-t.test('a problem has the request’s id in its body too', async (t) => {
-  const { get } = await testApp(t)
-  const response = await get('/v1/entries/x', A, { headers: { 'x-request-id': 'mine' } })
-  t.equal(response.json().requestId, 'mine')
-})

@@ -187,13 +187,14 @@ t.test('An option of the URI overrides the setting', async (t) => {
   t.match(server.commands.at(-1), { $readPreference: { mode: 'nearest' } })
 })
 
-t.test('Every read uses the read concern of the URI', async (t) => {
+t.test('Every read uses the read concern of the URI, and tells its time limit', async (t) => {
   const { server } = await start(t)
-  const store = mongoStore(mongoSettings(`${server.uri}?readConcernLevel=majority`))
+  const uri = `${server.uri}?readConcernLevel=majority`
+  const store = mongoStore(mongoSettings(uri, { QUERY_TIMEOUT_MS: String(timeout) }))
   t.teardown(() => store.close())
   for (const [name, call] of reads) {
     await call(store)
-    t.match(server.commands.at(-1), { readConcern: { level: 'majority' } }, name)
+    t.match(server.commands.at(-1), { readConcern: { level: 'majority' }, maxTimeMS: timeout }, name)
   }
 })
 
@@ -263,45 +264,34 @@ t.test('A read from the primary ignores the read preference, also when it needs 
   t.ok('getMore' in (server.commands.at(-1) ?? {}) || server.commands.some((command) => 'killCursors' in command))
 })
 
+t.test('What is written is found by the next read, and ids that are taken stay as they are', async (t) => {
+  const { server, store } = await start(t)
+  const find = (id: string) => store.dangerouslyFind('users', id)
+  const fresh = { ...a.user, _id: 'user-new' }
+  await store.insert('users', [fresh])
+  t.equal(await store.update('users', 'user-new', { firstName: 'Zainab' }), true)
+  t.equal(await store.update('users', 'nobody', { firstName: 'Zainab' }), false)
+  t.equal(await store.update('users', 'user-new', { firstName: 'Ada' }, { firstName: { $ne: 'Zainab' } }), false)
+  t.match(await find('user-new'), { ...fresh, firstName: 'Zainab' })
+  t.same(commands(server), ['update', 'update', 'update', 'update', 'aggregate'])
+  t.equal((await store.dangerouslyFindAll('users', {})).length, 3)
+  t.equal((await store.dangerouslyFindAll('users', {}, 1)).length, 1)
+  t.match(await store.dangerouslyFindAll('users', { organisation: B }), [b.user])
+
+  await store.upsert('users', [{ ...a.user, firstName: 'Hauwa' }])
+  await t.rejects(store.insert('users', [a.user]), { code: 11_000 })
+  t.match(await find(a.user._id), { firstName: 'Hauwa' })
+  t.equal(await store.remove('users', A, [a.user._id, b.user._id, 'nobody']), 1)
+  t.match(await find(a.user._id), { deletedFrom: A })
+  t.match(await find(b.user._id), { ...b.user, organisation: B }, 'in any organisation')
+})
+
 t.test('What is not there is nothing', async (t) => {
   const { store } = await start(t)
   t.same((await store.aggregate(entries(2))).documents, [])
   t.equal(await store.count(Query.in({ organisation: 'nobody' }, 'entries', [], [])), 0)
   t.equal(await store.dangerouslyFind('apiKeys', 'none'), undefined)
-})
-
-t.test('A count uses the match and ignores the stages', async (t) => {
-  const { store } = await start(t)
-  t.equal(await store.count(entries(2, 1)), 4)
-})
-
-t.test('A document is found by its id in any organisation', async (t) => {
-  const { store } = await start(t)
-  t.match(await store.dangerouslyFind('users', b.user._id), { ...b.user, organisation: B })
-})
-
-t.test('The next read sees inserts and updates', async (t) => {
-  const { server, store } = await start(t)
-  await store.insert('users', [{ ...a.user, _id: 'user-new' }])
-  t.equal(await store.update('users', 'user-new', { firstName: 'Zainab' }), true)
-  t.equal(await store.update('users', 'nobody', { firstName: 'Zainab' }), false)
-  t.equal(await store.update('users', 'user-new', { firstName: 'Ada' }, { firstName: { $ne: 'Zainab' } }), false)
-  t.match(await store.dangerouslyFind('users', 'user-new'), { ...a.user, _id: 'user-new', firstName: 'Zainab' })
-  t.same(commands(server), ['update', 'update', 'update', 'update', 'aggregate'])
-})
-
-t.test('A record can be replaced and deleted, and deleting says how many there were', async (t) => {
-  const { store } = await start(t)
-  await store.upsert('users', [{ ...a.user, firstName: 'Zainab' }])
-  t.match(await store.dangerouslyFind('users', a.user._id), { firstName: 'Zainab' })
-  t.equal(await store.remove('users', A, [a.user._id, b.user._id, 'nobody']), 1)
-  t.match(await store.dangerouslyFind('users', a.user._id), { deletedFrom: A })
-})
-
-t.test('An insert of an id that exists already fails and changes nothing', async (t) => {
-  const { store } = await start(t)
-  await t.rejects(store.insert('users', [{ ...a.user, firstName: 'Other' }]), { code: 11_000 })
-  t.match(await store.dangerouslyFind('users', a.user._id), a.user)
+  t.equal(await store.count(entries(2, 1)), 4, 'a count ignores the page')
 })
 
 t.test('An insert with skipTaken skips documents whose id exists already, and no other errors', async (t) => {
@@ -318,13 +308,6 @@ t.test('An insert with skipTaken skips documents whose id exists already, and no
   t.same(await store.dangerouslyFind('organisations', 'new'), organisation)
   server.errors.set('update', 13)
   await t.rejects(store.insert('users', users, { skipTaken: true }), { code: 13 })
-})
-
-t.test('Documents are found by a condition, at most as many as requested', async (t) => {
-  const { store } = await start(t)
-  t.equal((await store.dangerouslyFindAll('users', {})).length, 2)
-  t.equal((await store.dangerouslyFindAll('users', {}, 1)).length, 1)
-  t.match(await store.dangerouslyFindAll('users', { organisation: B }), [b.user])
 })
 
 t.test('A server that refuses the login or shuts down counts as unavailable', async (t) => {
@@ -385,14 +368,6 @@ t.test('Leaving the loop over all documents closes its cursor on the server', as
   }
   t.same(commands(server), ['aggregate', 'killCursors'])
   t.equal(server.cursors, 0)
-})
-
-t.test('Every read tells the server its time limit', async (t) => {
-  const { server, store } = await start(t)
-  for (const [name, call] of reads) {
-    await call(store)
-    t.match(server.commands.at(-1), { maxTimeMS: timeout }, name)
-  }
 })
 
 t.test('A read that the server stops because of its time or its memory is a QueryTimeout', async (t) => {
