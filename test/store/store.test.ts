@@ -268,79 +268,57 @@ t.test(title, async (t) => {
       for await (const more of store.dangerouslyErase('forms', condition)) count += more
       return count
     }
+    type Step = (store: Store) => Promise<unknown>
+    type Form = ReturnType<typeof form>
+    const add =
+      (...forms: Form[]): Step =>
+      (store) =>
+        store.insert('forms', forms)
+    const addFree =
+      (...forms: Form[]): Step =>
+      (store) =>
+        store.insert('forms', forms, { skipTaken: true })
+    const change =
+      (...forms: Form[]): Step =>
+      (store) =>
+        store.upsert('forms', forms)
+    const remove =
+      (organisation: string, ...names: string[]): Step =>
+      (store) =>
+        store.remove('forms', organisation, ids(...names))
     /** Each has its result, and the names of the forms that are stored then; of a deleted one a dash. */
-    const steps: [title: string, step: (store: Store) => Promise<unknown>, result: unknown, names: string][] = [
+    const steps: [title: string, step: Step, result: unknown, names: string][] = [
+      ['records are added', add(form('1', 'one'), form('2', 'two'), form('3', 'b', b)), undefined, 'one two b'],
+      ['an id that is taken', add(form('1', 'x')), REFUSED, 'one two b'],
+      ['also by another organisation', add(form('3', 'x')), REFUSED, 'one two b'],
       [
-        'records are added',
-        (store) => store.insert('forms', [form('1', 'one'), form('2', 'two'), form('3', 'b', b)]),
-        undefined,
-        'one two b',
-      ],
-      ['an id that is taken', (store) => store.insert('forms', [form('1', 'x')]), 'refused', 'one two b'],
-      ['also by another organisation', (store) => store.insert('forms', [form('3', 'x')]), 'refused', 'one two b'],
-      [
-        'ids that are taken are skipped',
-        (store) => store.insert('forms', [form('1', 'x'), form('3', 'x'), form('4', 'four')], { skipTaken: true }),
+        'ids taken are skipped',
+        addFree(form('1', 'x'), form('3', 'x'), form('4', 'four')),
         undefined,
         'one two b four',
       ],
-      [
-        'a change replaces a record or adds it',
-        (store) => store.upsert('forms', [form('1', 'changed'), form('5', 'five')]),
-        undefined,
-        'changed two b four five',
-      ],
-      [
-        'but no record of another organisation',
-        (store) => store.upsert('forms', [form('3', 'x')]),
-        'refused',
-        'changed two b four five',
-      ],
-      ['records are deleted', (store) => store.remove('forms', A, ids('1', '2', '2', 'none')), 2, '- - b four five'],
-      ['none is deleted twice', (store) => store.remove('forms', A, ids('1', '4')), 1, '- - b - five'],
-      ['none of another organisation', (store) => store.remove('forms', A, ids('3')), 0, '- - b - five'],
-      ['a tombstone keeps its id', (store) => store.insert('forms', [form('1', 'x', b)]), 'refused', '- - b - five'],
-      [
-        'also when ids that are taken are skipped',
-        (store) => store.insert('forms', [form('1', 'x', b)], { skipTaken: true }),
-        undefined,
-        '- - b - five',
-      ],
-      ['and from changes', (store) => store.upsert('forms', [form('2', 'x', b)]), 'refused', '- - b - five'],
-      ['and from deletions', (store) => store.remove('forms', B, ids('1')), 0, '- - b - five'],
-      [
-        'a deleted record is added again',
-        (store) => store.insert('forms', [form('1', 'reborn')]),
-        undefined,
-        'reborn - b - five',
-      ],
-      [
-        'also when ids that are taken are skipped',
-        (store) => store.insert('forms', [form('2', 'reborn')], { skipTaken: true }),
-        undefined,
-        'reborn reborn b - five',
-      ],
-      [
-        'also by a change',
-        (store) => store.upsert('forms', [form('4', 'reborn')]),
-        undefined,
-        'reborn reborn b reborn five',
-      ],
+      ['a change replaces or adds', change(form('1', 'new'), form('5', 'five')), undefined, 'new two b four five'],
+      ['but no record of another organisation', change(form('3', 'x')), REFUSED, 'new two b four five'],
+      ['records are deleted', remove(A, '1', '2', '2', 'none'), 2, '- - b four five'],
+      ['none is deleted twice', remove(A, '1', '4'), 1, '- - b - five'],
+      ['none of another organisation', remove(A, '3'), 0, '- - b - five'],
+      ['a tombstone keeps its id', add(form('1', 'x', b)), REFUSED, '- - b - five'],
+      ['also when ids taken are skipped', addFree(form('1', 'x', b)), undefined, '- - b - five'],
+      ['and from changes', change(form('2', 'x', b)), REFUSED, '- - b - five'],
+      ['and from deletions', remove(B, '1'), 0, '- - b - five'],
+      ['a deleted record is added again', add(form('1', 'again')), undefined, 'again - b - five'],
+      ['also when ids taken are skipped', addFree(form('2', 'again')), undefined, 'again again b - five'],
+      ['also by a change', change(form('4', 'again')), undefined, 'again again b again five'],
       [
         'a record without an owner keeps its id',
         async (store) => {
           await store.update('forms', 'w-5', { organisation: null } as never)
           return store.insert('forms', [form('5', 'x')])
         },
-        'refused',
-        'reborn reborn b reborn five',
+        REFUSED,
+        'again again b again five',
       ],
-      [
-        'also from changes',
-        (store) => store.upsert('forms', [form('5', 'x')]),
-        'refused',
-        'reborn reborn b reborn five',
-      ],
+      ['also from changes', change(form('5', 'x')), REFUSED, 'again again b again five'],
       [
         'only records without a stamp get one',
         async (store) => {
@@ -351,13 +329,13 @@ t.test(title, async (t) => {
           return count
         },
         1,
-        'reborn - b reborn five',
+        'again - b again five',
       ],
       [
         'records are erased',
         (store) => erased(store, { organisation: { $eq: A, $not: { $type: 'array' } }, _id: /^w-[123]/ }),
         1,
-        '- b reborn five',
+        '- b again five',
       ],
       [
         'and tombstones, whose ids are free then',
@@ -367,7 +345,7 @@ t.test(title, async (t) => {
           return count
         },
         1,
-        'free b reborn five',
+        'free b again five',
       ],
     ]
     for (const [title, step, result, names] of steps) {
