@@ -2,7 +2,7 @@
 // arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read.
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { Server as Listener, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { cutOff } from './caller.js'
 
 /** A connection on which nothing moves for this long is closed: no request arrives, or the caller does not read. */
@@ -17,9 +17,11 @@ const REQUEST_MS = 30_000
 const CHECK_INTERVAL_MS = 5000
 /** How many pipelined requests of a connection may wait. It is closed if there are more. */
 const MAX_WAITING = 100
-/** A server stops listening when no connection has come for so long, or after so many looks. */
+/** A server stops listening when no connection has come for this time, or after this many looks. */
 const QUIET_MS = 10
 const MAX_LOOKS = 100
+/** During a longer turn of the event loop, connections come unseen. */
+const SHORT_TURN_MS = 2
 
 /** What is going on on one connection. */
 interface Connection {
@@ -85,8 +87,7 @@ const oneAtATime =
   (connections: ReadonlyMap<Socket, Connection>, listener: RequestListener): RequestListener =>
   (request, response) => {
     const { socket } = request
-    const connection = connections.get(socket)
-    if (connection === undefined) return
+    const connection = connections.get(socket) as Connection
     const { requests } = connection
     connection.bytesRead = socket.bytesRead
     if (requests.length > MAX_WAITING) return socket.destroy()
@@ -121,6 +122,9 @@ export const stopListening = async (server: Server): Promise<void> => {
   for (let looks = 0; hasCome && looks < MAX_LOOKS; looks++) {
     hasCome = false
     await sleep(QUIET_MS)
+    const began = performance.now()
+    await nextTurn()
+    hasCome ||= performance.now() - began > SHORT_TURN_MS
   }
   server.off('connection', onConnection)
   // The server's own close() would end connections whose requests are still on their way.

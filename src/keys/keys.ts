@@ -9,16 +9,16 @@ import type { Store } from '../store/store.js'
 import { hashOf, keyIdOf, makeKey, type RandomInteger } from './format.js'
 import { sharedLookUp } from './look-ups.js'
 
-/** How long a stored key is known without a query, in milliseconds, so that a revocation takes effect within 30 s. */
+/** How long a stored key is known without a query, in milliseconds. */
 const KNOWN_MS = 25_000
 /**
- * So long after a revocation, in milliseconds, no request with the key begins to read any more. The last one may be accepted
- * just before the end of KNOWN_MS, and then waits for its place.
+ * The time from a revocation until no request with the key begins to read any more, in milliseconds. The last request may be
+ * accepted at the end of KNOWN_MS, and then waits for its place.
  */
 export const REVOKED_MS = 30_000
 /** How long an unknown key is refused without a query, in milliseconds. */
 const UNKNOWN_MS = 5000
-/** The size of each of the two caches. They are separate, so that unknown keys cannot displace known ones. */
+/** The size of each cache. There are two, so that unknown keys cannot displace known ones. */
 const CACHED_KEYS = 10_000
 /** How long a key counts as in use after it was used, in milliseconds. */
 const IN_USE_MS = 3_600_000
@@ -40,17 +40,19 @@ export interface KeyScope extends Scope {
 export const REFUSALS = ['malformed', 'unknown', 'organisation_gone', 'revoked', 'expired'] as const
 export type Refusal = (typeof REFUSALS)[number]
 
-/** A key that is refused. Only of one that was valid once it is known which it is and whose. */
+/** A key that is refused. Its id and its organisation are known only if it was valid once. */
 export interface RefusedKey {
   readonly refused: Refusal
   readonly keyId?: string
   readonly organisation?: string
 }
 
-/** A stored key that matches its schema, and the organisation that it belongs to, if that exists. */
+/** A stored key that matches its schema, and its organisation if that exists. */
 interface FoundKey {
   readonly document: ApiKeyDocument
   readonly organisation: OrganisationDocument | undefined
+  /** How long it is known without a query. */
+  readonly until: number
 }
 
 /** A key as it is stored. It need not match its schema. */
@@ -60,19 +62,17 @@ export interface StoredKey {
   readonly error: string | undefined
 }
 
-/** A key that was issued, which is shown once, and what is stored of it. */
+/** An issued key, which is shown once, and what is stored of it. */
 interface Issued {
   readonly key: string
   readonly document: ApiKeyDocument
 }
 
-/** What a key is issued with. */
 interface NewKey {
   readonly organisation: string
   readonly name: string
   readonly expiresAt?: Date | undefined
   readonly issuedBy?: string | undefined
-  /** What it does not see. */
   readonly without?: Scope['without']
 }
 
@@ -93,21 +93,21 @@ class InvalidKey extends Error {
 export class NotIssued extends Error {}
 
 interface KeysOptions {
-  /** Whose turn it is to be looked up. Without one, as in commands, nobody waits. */
+  /** Gives each look-up its turn. In commands there is none, and nobody waits. */
   readonly scheduler?: FairScheduler
   /** The current time, in milliseconds since 1970. */
   readonly now?: () => number
-  /** A clock that nobody can set, in milliseconds: setting the system clock back must not extend how long a key is cached. */
+  /** A clock in milliseconds that nobody can set: otherwise a revoked key would be known for longer. */
   readonly elapsed?: () => number
 }
 
-/** @param onError is told of errors that do not fail a request: a stored key is invalid, or a last use could not be written */
+/** @param onError is told of a stored key that is invalid, and of a last use that could not be written */
 export const keysOf = (
   store: Store,
   onError: (error: unknown, what: string) => void,
   { scheduler, now = Date.now, elapsed = () => performance.now() }: KeysOptions = {},
 ) => {
-  const known = new LRUCache<string, FoundKey & { until: number }>({ max: CACHED_KEYS })
+  const known = new LRUCache<string, FoundKey>({ max: CACHED_KEYS })
   /** Until when the ids of unknown keys are refused. */
   const unknown = new LRUCache<string, number>({ max: CACHED_KEYS })
 
@@ -127,7 +127,6 @@ export const keysOf = (
     return found
   }, scheduler)
 
-  /** Finds the stored key with this id and its organisation. */
   const find = async (keyId: string, address: string): Promise<FoundKey | undefined> => {
     const cached = known.get(keyId)
     if (cached !== undefined && elapsed() < cached.until) return cached
@@ -145,14 +144,13 @@ export const keysOf = (
       .catch((error) => onError(error, 'the last use of a key was not written'))
   }
 
-  /** Deletes a key that nobody has got. */
+  /** Deletes a key that nobody has. */
   const withdraw = async (keyId: string): Promise<void> => {
     for await (const _count of store.dangerouslyErase('apiKeys', { _id: keyId }));
   }
 
   /**
-   * Issues a key and returns it with what is stored of it; it cannot be read again later. A key that was tried before it was issued is accepted
-   * after a few seconds (see verify).
+   * Issues a key. A key that was tried before it was issued is accepted after UNKNOWN_MS.
    * @param randomInteger only for the demo, whose keys are always the same
    * @throws NotIssued if the organisation does not exist or is being removed
    */
@@ -174,15 +172,14 @@ export const keysOf = (
     const error = errorIn(document)
     if (error !== undefined) throw new InvalidKey(document._id, error)
     await store.insert('apiKeys', [document])
-    // It looks only now. A removal first marks the organisation, and then lists its keys to revoke them: it finds this one, or
-    // this finds the mark.
+    // A removal first marks the organisation, and then lists its keys to revoke them. So it finds this key, or its mark is
+    // found here.
     const isKept = { _id: organisation, removingSince: null }
     if ((await store.dangerouslyFindAll('organisations', isKept, 1)).length > 0) return { key, document }
     await withdraw(document._id)
     throw new NotIssued(`Organisation ${organisation} does not exist or is being removed: it gets no key`)
   }
 
-  /** Finds a key by its id. */
   const findStored = async (keyId: string): Promise<StoredKey | undefined> => {
     const [document] = await store.dangerouslyFindAll('apiKeys', { _id: keyId }, 1)
     return document && { document, error: errorIn(document) }
@@ -191,7 +188,7 @@ export const keysOf = (
   return {
     issueStored,
 
-    /** The same, without what is stored. */
+    /** Issues a key and returns it without what is stored. */
     issue: async (...of: Parameters<typeof issueStored>): Promise<string> => (await issueStored(...of)).key,
 
     /** Lists the keys of an organisation, or of all, in the order in which they were issued. */
@@ -205,13 +202,12 @@ export const keysOf = (
     find: findStored,
 
     /**
-     * Issues a key with the organisation and the name of another, which sees as much. That one then ends after `overlapMs`,
-     * or when it was to end anyway. The new key is stored first, so that no old key ends early without a successor. If this
-     * is interrupted, there may be a new key that nobody has. Then the old one is as it was, or it ends and names the new
-     * one as its successor, which can be rotated in its turn.
-     * @param lifetimeMs how long the new key lives; by default as long as the old one was to
-     * @returns the new key with what is stored of it, and when the old one ends
-     * @throws NotIssued if the old key was rotated or revoked meanwhile, or if the new one would end first
+     * Issues a key in place of another, with its organisation, its name and its view. The old key ends after `overlapMs`, or
+     * when it was to end anyway. The new key is stored first, so that no old key ends early without a successor. If this is
+     * interrupted, the new key is lost, but the old one can be rotated again, or its successor can.
+     * @param lifetimeMs how long the new key lives; by default as long as the old key was to live
+     * @returns the new key, and when the old key ends
+     * @throws NotIssued if the old key was rotated or revoked meanwhile, or if the new key would end first
      */
     async rotate(
       { _id, organisation, name, createdAt, expiresAt, without }: ApiKeyDocument,
@@ -236,21 +232,21 @@ export const keysOf = (
     },
 
     /**
-     * Revokes a key permanently. What is kept is the first revocation.
-     * @returns the key as it is stored then, and whether this was the first; undefined if it does not exist
+     * Revokes a key for good.
+     * @returns the key as it is stored then, and whether it was not revoked before; undefined if it does not exist
      */
     async revoke(keyId: string, revokedBy?: string): Promise<{ stored: StoredKey; isFirst: boolean } | undefined> {
       const fields = { revokedAt: new Date(now()), ...(revokedBy !== undefined && { revokedBy }) }
       const before = await findStored(keyId)
       if (before === undefined) return undefined
       const isFirst = await store.update('apiKeys', keyId, fields, { revokedAt: { $not: { $type: 'date' } } })
-      // It is revoked, so what fails from here on must not hide that.
+      // The key is revoked, and a failure must not hide that.
       return { stored: (await findStored(keyId).catch(() => undefined)) ?? before, isFirst }
     },
 
     /**
-     * How many keys end within so many milliseconds and were used here within an hour, of those that no key was issued in
-     * the place of. It reads the cache alone, so a key that was rotated since counts until it is read again, or the hour ends.
+     * How many keys without a successor end within some milliseconds and were used here within an hour. It reads the cache
+     * alone, so a rotated key counts until it is read again, or until the hour ends.
      */
     ending(withinMs: number): number {
       const isInUse = ({ until }: { until: number }) => elapsed() - until < IN_USE_MS
@@ -262,9 +258,9 @@ export const keysOf = (
     },
 
     /**
-     * Returns the scope of a key, or why it is refused. An unknown key is remembered for five seconds.
+     * Returns the scope of a key, or why it is refused.
      * @param address of the caller
-     * @throws Overloaded if too many keys from this address, not known, are being looked up
+     * @throws Overloaded if too many unknown keys from this address are being looked up
      */
     async verify(key: string, address = ''): Promise<KeyScope | RefusedKey> {
       const keyId = keyIdOf(key)
@@ -273,7 +269,7 @@ export const keysOf = (
       // The duration of this comparison can reveal only the hash, from which a key of 196 random bits cannot be derived.
       if (found?.document.hash !== hashOf(key)) return { refused: 'unknown' }
       const { organisation, name, expiresAt, revokedAt } = found.document
-      // In one order, however it is stored: cursors and entity tags depend on it.
+      // Cursors and entity tags depend on the order.
       const without = found.document.without?.toSorted()
       const refuse = (refused: Refusal): RefusedKey => ({ refused, keyId, organisation })
       if (found.organisation === undefined) return refuse('organisation_gone')

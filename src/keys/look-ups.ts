@@ -19,14 +19,12 @@ export const sharedLookUp = <T>(find: (keyId: string) => Promise<T>, scheduler?:
   const findInTurn = async (keyId: string, address: string | undefined): Promise<T> => {
     if (scheduler === undefined || address === undefined) return find(keyId)
     const ticket = await scheduler.enter(`address ${address}`, SMALL, NEVER)
-    try {
-      return await find(keyId)
-    } catch (error) {
-      if (error instanceof StoreUnavailable) scheduler.failAll(error)
-      throw error
-    } finally {
-      ticket.release()
-    }
+    return find(keyId)
+      .catch((error) => {
+        if (error instanceof StoreUnavailable) scheduler.failAll(error)
+        throw error
+      })
+      .finally(() => ticket.release())
   }
   return (keyId, address) => {
     const name = `${keyId} ${address}`

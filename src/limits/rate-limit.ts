@@ -1,20 +1,15 @@
-// Limits how many requests each key may send in a minute. The minute of a key begins with its first request, so that those of
-// several keys do not end at the same moment.
+// Limits how many requests each key may send in a minute. The minute of a key begins with its first request, so that the
+// minutes of several keys do not end at the same moment.
 import { LRUCache } from 'lru-cache'
 
 /** How long a window is, in seconds. */
 export const WINDOW_S = 60
-/** The keys that are remembered. With more keys at a time, some begin a new window early. */
+/** The number of keys that are remembered. With more keys at a time, some begin a new window early. */
 const KEYS = 10_000
 
-interface Window {
-  left: number
-  /** In milliseconds of the clock. */
-  readonly end: number
-}
-
 export class RateLimit {
-  readonly #windows = new LRUCache<string, Window>({ max: KEYS })
+  /** What is left to each key in its window. */
+  readonly #left: LRUCache<string, number>
 
   /**
    * @param quota how much a key may use in each window
@@ -22,29 +17,23 @@ export class RateLimit {
    */
   constructor(
     readonly quota: number,
-    readonly now: () => number = () => performance.now(),
-  ) {}
+    now = () => performance.now(),
+  ) {
+    this.#left = new LRUCache({ max: KEYS, ttl: WINDOW_S * 1000, ttlResolution: 0, noUpdateTTL: true, perf: { now } })
+  }
 
   /** Uses some of the quota of a key, or gives some back if it is negative. Returns whether there was enough. */
   use(key: string, amount: number): boolean {
-    const window = this.#windowOf(key)
-    if (window.left < amount) return false
-    window.left = Math.min(window.left - amount, this.quota)
+    const left = this.#left.get(key) ?? this.quota
+    if (left < amount) return false
+    this.#left.set(key, Math.min(left - amount, this.quota))
     return true
   }
 
   /** How many whole requests a key has left, and the seconds until it has all of them again. */
   state(key: string): { left: number; seconds: number } {
-    const { left, end } = this.#windowOf(key)
-    return { left: Math.floor(left), seconds: Math.ceil((end - this.now()) / 1000) }
-  }
-
-  #windowOf(key: string): Window {
-    const known = this.#windows.get(key)
-    const now = this.now()
-    if (known !== undefined && now < known.end) return known
-    const window = { left: this.quota, end: now + WINDOW_S * 1000 }
-    this.#windows.set(key, window)
-    return window
+    const left = this.#left.get(key)
+    if (left === undefined) return { left: this.quota, seconds: WINDOW_S }
+    return { left: Math.floor(left), seconds: Math.ceil(this.#left.getRemainingTTL(key) / 1000) }
   }
 }

@@ -1,37 +1,37 @@
-// Decides whose task begins next, by start-time fair queueing (Goyal, Vin and Cheng, 1996): each key pays for what its tasks
-// cost, in bytes, and of the tasks that wait the one whose key has paid least begins. Few large ones run at once.
+// Decides which task begins next, by start-time fair queueing (Goyal, Vin and Cheng, 1996): each key pays in bytes for what its
+// tasks cost, and the waiting task whose key has paid least begins. Few large tasks run at once.
 import { setImmediate } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 
-/** A task that reads more bytes is large: they take milliseconds to process. It is also the least that a large one costs. */
+/** A task that reads more bytes is large: they take milliseconds to process. A large task costs at least as much. */
 export const LARGE = 512 * 1024
-/** What any other task costs at least. */
+/** The least cost of a small task. */
 export const SMALL = 16 * 1024
-/** How often tick() is to be called, in milliseconds. */
+/** The time between two calls of tick(), in milliseconds. */
 export const TICK_MS = 50
-/**
- * A key with so many tasks under way gets no further one while ticks come so late on average, or a small task has waited for so
- * long, in milliseconds.
- */
+/** A key with this many tasks under way gets no further one while the service is late. */
 const MANY = 8
+/** The service is late while its ticks are late by more than this on average, or a small task has waited longer, in milliseconds. */
 const LATE_MS = 60
 const LONG_WAIT_MS = 500
-/** How much of the average the newest tick makes. */
+/** The weight of the newest tick in the average. */
 const NEWEST = 1 / 4
-/** The keys that are remembered. */
+/** The number of keys that are remembered. */
 const KEYS = 10_000
 
 /** The error of every limit: the task is refused now, and a later try may succeed. */
 export class Overloaded extends Error {
-  constructor(message = 'Too many requests with this key are running, or too many of its responses are not read yet') {
+  constructor(
+    message = 'Too many requests with this key are running, or too many of its responses have not been read yet',
+  ) {
     super(message)
     this.name = 'Overloaded'
   }
 }
 
-export type Size = 'small' | 'large'
+export const SIZES = ['small', 'large'] as const
+export type Size = (typeof SIZES)[number]
 
-/** A limit of all keys together, and that of each key. */
 interface Limit {
   readonly all: number
   readonly perKey: number
@@ -41,31 +41,32 @@ export interface SchedulerOptions {
   /** How many tasks of a size run at once. */
   readonly small: Limit
   readonly large: Limit
-  /** While this many bytes are held, no further task begins. */
+  /** No task begins while this many bytes are held. */
   readonly memory: Limit
   /** How long a task waits for its turn, in milliseconds. */
   readonly waitMs: number
-  /** Told how long a task has waited, also one that failed. */
+  /** Is told how long a task has waited, also if its wait failed. */
   readonly onWaited?: ((ms: number, size: Size) => void) | undefined
   /** A clock in milliseconds. */
   readonly now?: () => number
 }
 
-/** What the tasks of a key have in common, or all tasks. */
+/** What the tasks of a key use together, or all tasks. */
 class Account {
   readonly running: Record<Size, number> = { small: 0, large: 0 }
-  waiting = 0
+  readonly waiting: Record<Size, number> = { small: 0, large: 0 }
+  /** In bytes. */
   held = 0
-  /** The virtual time at which the tasks would end, if each ran for as long as it costs. */
-  finish = 0
+  /** The virtual time up to which its tasks are paid for. Of all tasks, it is the latest of these times. */
+  paid = 0
 }
 
-/** A task: whether it runs, and what it holds. */
+/** A task: whether it runs, and how many bytes it holds. */
 export class Ticket {
   size: Size = 'small'
   isRunning = false
-  /** Its virtual time. Of the tasks that wait, the one with the least begins. */
-  start = 0
+  /** The price of its beginning, in bytes. A task that became large has begun before, so it pays nothing. */
+  price = 0
   #read = 0
   #held = 0
   #begun: Promise<void> | undefined
@@ -80,21 +81,18 @@ export class Ticket {
 
   /** Waits for its turn, again after release(). It throws as the scheduler's enter() does. */
   enter(cost: number, waitMs?: number): Promise<void> {
-    this.size = cost < LARGE ? 'small' : 'large'
-    this.start = this.scheduler.pay(this.account, cost)
     this.#read = 0
-    this.#begun = this.scheduler.begin(this, waitMs)
+    this.#begun = this.scheduler.begin(this, cost < LARGE ? 'small' : 'large', cost, waitMs)
     return this.#begun
   }
 
-  /** Another task of the same key, which nobody wants either when nobody wants this one. */
+  /** Enters another task of the same key. Nobody wants its result when nobody wants that of this task. */
   beside(cost: number): Promise<Ticket> {
     return this.scheduler.enter(this.key, cost, this.signal)
   }
 
   /**
-   * Pays for so many more bytes that were read, which are held from now on. A task that becomes large waits for its turn among
-   * the large ones.
+   * Pays for bytes that were read, and holds them. A task that becomes large waits for its turn among the large tasks.
    * @throws Overloaded if it waits too long, and the reason of the signal
    */
   readonly charge = async (bytes: number): Promise<void> => {
@@ -103,39 +101,40 @@ export class Ticket {
     this.hold(this.#held + bytes)
     if (this.size === 'small' && this.#read > LARGE) {
       this.release()
-      this.size = 'large'
-      this.#begun = this.scheduler.begin(this)
+      this.#begun = this.scheduler.begin(this, 'large', 0)
     }
-    // All that is read for a task at the same time waits for its one turn.
+    // All reads of a task at the same time wait for its one turn.
     await this.#begun
     this.signal.throwIfAborted()
   }
 
   /** Sets how many bytes are held. */
   hold(bytes: number): void {
-    this.scheduler.hold(this.account, bytes - this.#held)
+    const more = bytes - this.#held
     this.#held = bytes
+    for (const each of [this.account, this.scheduler.all]) each.held += more
+    if (more < 0) this.scheduler.beginAll()
   }
 
-  /** Lets others run, and goes on to hold what it holds. */
+  /** Lets other tasks run. The task goes on to hold its bytes. */
   release(): void {
-    if (this.isRunning) this.scheduler.end(this)
+    if (this.isRunning) this.scheduler.leave(this)
   }
 }
 
-interface Waiting {
+interface Wait {
   readonly since: number
   readonly until: number
-  /** Ends the wait: with an error, or the task begins. */
+  /** Ends the wait with an error, or the task begins. */
   readonly end: (error?: unknown) => void
 }
 
 export class FairScheduler {
-  readonly #accounts = new LRUCache<string, Account>({ max: KEYS })
   readonly all = new Account()
-  readonly #waiting = new Map<Ticket, Waiting>()
+  readonly #accounts = new LRUCache<string, Account>({ max: KEYS, memoMethod: () => new Account() })
+  readonly #waits = new Map<Ticket, Wait>()
   readonly #now: () => number
-  /** The virtual time: that of the newest task which has begun. */
+  /** The virtual time: what the key of the newest task had paid before the task began. */
   #time = 0
   #lastTick: number
   #lateMs = 0
@@ -148,22 +147,22 @@ export class FairScheduler {
 
   /**
    * Waits for the turn of a task.
-   * @param cost what it costs at least, in bytes: SMALL or LARGE
+   * @param cost its least cost in bytes: SMALL or LARGE
    * @param signal ends the wait; the promise rejects with its reason
    * @throws Overloaded if it waits too long, and the error of failAll()
    */
   async enter(key: string, cost: number, signal: AbortSignal): Promise<Ticket> {
-    const ticket = new Ticket(this, key, this.#accountOf(key), signal)
+    const ticket = new Ticket(this, key, this.#accounts.memo(key), signal)
     await ticket.enter(cost)
     return ticket
   }
 
   /** Whether a key should be refused before anything is done for it. */
   refuses(key: string): boolean {
-    const account = this.#accountOf(key)
+    const account = this.#accounts.memo(key)
     const { running, waiting } = account
-    const hasMany = running.small + running.large + waiting >= MANY
-    return (hasMany && this.#isLate) || !this.#hasRoom(account)
+    const underWay = running.small + running.large + waiting.small + waiting.large
+    return (this.#isLate && underWay >= MANY) || !this.#hasRoom(account)
   }
 
   /** Measures how late the event loop is, and ends the waits that are over. */
@@ -172,7 +171,7 @@ export class FairScheduler {
     this.#lateMs += (now - this.#lastTick - TICK_MS - this.#lateMs) * NEWEST
     this.#lastTick = now
     this.#isLate = this.#lateMs > LATE_MS
-    for (const [{ signal, size }, { since, until, end }] of this.#waiting) {
+    for (const [{ signal, size }, { since, until, end }] of this.#waits) {
       if (signal.aborted) end(signal.reason)
       else if (now >= until) end(new Overloaded())
       else if (size === 'small' && now - since > LONG_WAIT_MS) this.#isLate = true
@@ -181,53 +180,54 @@ export class FairScheduler {
 
   /** Fails all tasks that wait. */
   failAll(error: unknown): void {
-    for (const { end } of this.#waiting.values()) end(error)
+    for (const { end } of this.#waits.values()) end(error)
   }
 
-  /** How many tasks of a size wait. */
-  waiting(size: Size): number {
-    return [...this.#waiting.keys()].filter((ticket) => ticket.size === size).length
+  /** Pays for a task. A key that has not used its turns cannot use them later. Only tickets call this method and those below. */
+  pay(account: Account, cost: number): void {
+    account.paid = Math.max(this.#time, account.paid) + cost
+    this.all.paid = Math.max(this.all.paid, account.paid)
   }
 
-  /** Pays for a task. Returns the virtual time at which that begins. For tickets, as what follows. */
-  pay(account: Account, cost: number): number {
-    const start = Math.max(this.#time, account.finish)
-    account.finish = start + cost
-    this.all.finish = Math.max(this.all.finish, account.finish)
-    return start
-  }
-
-  hold(account: Account, more: number): void {
-    for (const each of [account, this.all]) each.held += more
-    if (more < 0) this.#beginAll()
-  }
-
-  async begin(ticket: Ticket, waitMs = this.options.waitMs): Promise<void> {
+  async begin(ticket: Ticket, size: Size, price: number, waitMs = this.options.waitMs): Promise<void> {
+    Object.assign(ticket, { size, price })
     ticket.signal.throwIfAborted()
+    this.pay(ticket.account, 0)
     if (this.#mayBegin(ticket)) this.#run(ticket)
     else await this.#wait(ticket, waitMs)
     // Other connections have their turn first: large tasks in a row would block them.
     if (ticket.size === 'large') await setImmediate()
   }
 
-  end(ticket: Ticket): void {
+  leave(ticket: Ticket): void {
     ticket.isRunning = false
-    for (const { running } of [ticket.account, this.all]) running[ticket.size] -= 1
+    this.#count('running', ticket, -1)
+    this.beginAll()
     const { small, large } = this.all.running
     // When nothing runs, nobody owes anything.
-    if (small + large === 0) this.#time = this.all.finish
-    this.#beginAll()
+    if (small + large === 0) this.#time = this.all.paid
   }
 
-  #accountOf(key: string): Account {
-    const account = this.#accounts.get(key) ?? new Account()
-    this.#accounts.set(key, account)
-    return account
+  /** Begins the tasks that wait and may begin now, in their order. */
+  beginAll(): void {
+    for (;;) {
+      let next: Ticket | undefined
+      for (const ticket of this.#waits.keys())
+        if ((next === undefined || ticket.account.paid < next.account.paid) && this.#mayBegin(ticket)) next = ticket
+      if (next === undefined) return
+      this.#waits.get(next)?.end(next.signal.aborted ? next.signal.reason : undefined)
+    }
   }
 
-  #mayBegin({ account, size }: Ticket): boolean {
+  #count(state: 'running' | 'waiting', { account, size }: Ticket, more: 1 | -1): void {
+    for (const each of [account, this.all]) each[state][size] += more
+  }
+
+  #mayBegin({ account, size, price }: Ticket): boolean {
     const { all, perKey } = this.options[size]
-    return this.all.running[size] < all && account.running[size] < perKey && this.#hasRoom(account)
+    const hasPlace = this.all.running[size] < all && account.running[size] < perKey
+    // A task that became large waits for no memory: it would wait for its own.
+    return hasPlace && (price === 0 || this.#hasRoom(account))
   }
 
   #hasRoom({ held }: Account): boolean {
@@ -237,37 +237,26 @@ export class FairScheduler {
 
   #run(ticket: Ticket): void {
     ticket.isRunning = true
-    for (const { running } of [ticket.account, this.all]) running[ticket.size] += 1
-    this.#time = Math.max(this.#time, ticket.start)
-  }
-
-  /** Begins the tasks that wait and may begin now, in their order. */
-  #beginAll(): void {
-    for (;;) {
-      let next: Ticket | undefined
-      for (const ticket of this.#waiting.keys())
-        if ((next === undefined || ticket.start < next.start) && this.#mayBegin(ticket)) next = ticket
-      if (next === undefined) return
-      this.#waiting.get(next)?.end(next.signal.aborted ? next.signal.reason : undefined)
-    }
+    this.#count('running', ticket, 1)
+    this.#time = Math.max(this.#time, ticket.account.paid)
+    this.pay(ticket.account, ticket.price)
   }
 
   #wait(ticket: Ticket, waitMs: number): Promise<void> {
-    const { account, size } = ticket
     const since = this.#now()
-    account.waiting += 1
+    this.#count('waiting', ticket, 1)
     return new Promise((resolve, reject) => {
       const end = (error?: unknown): void => {
-        this.#waiting.delete(ticket)
-        account.waiting -= 1
-        this.options.onWaited?.(this.#now() - since, size)
+        this.#waits.delete(ticket)
+        this.#count('waiting', ticket, -1)
+        this.options.onWaited?.(this.#now() - since, ticket.size)
         if (error !== undefined) reject(error)
         else {
           this.#run(ticket)
           resolve()
         }
       }
-      this.#waiting.set(ticket, { since, until: since + waitMs, end })
+      this.#waits.set(ticket, { since, until: since + waitMs, end })
     })
   }
 }

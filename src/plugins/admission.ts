@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { callerGone, whenOver } from '../http/caller.js'
-import { FairScheduler, LARGE, Overloaded, type Size, SMALL, TICK_MS, type Ticket } from '../limits/scheduler.js'
+import { FairScheduler, LARGE, Overloaded, SIZES, SMALL, TICK_MS, type Ticket } from '../limits/scheduler.js'
 import { StoreUnavailable } from '../store/store.js'
 
 declare module 'fastify' {
@@ -39,16 +39,11 @@ export const schedulerFor = (app: FastifyInstance, capacity: number): FairSchedu
   })
   const timer = setInterval(() => scheduler.tick(), TICK_MS).unref()
   app.addHook('onClose', async () => clearInterval(timer))
-  const ofEach = (count: (size: Size) => number) => () =>
-    (['small', 'large'] as const).map((size) => [count(size), { size }] as const)
-  metrics?.observe(
-    'field_data.queue.running',
-    ofEach((size) => scheduler.all.running[size]),
-  )
-  metrics?.observe(
-    'field_data.queue.waiting',
-    ofEach((size) => scheduler.waiting(size)),
-  )
+  for (const state of ['running', 'waiting'] as const) {
+    metrics?.observe(`field_data.queue.${state}`, () =>
+      SIZES.map((size) => [scheduler.all[state][size], { size }] as const),
+    )
+  }
   metrics?.observe('field_data.response.memory', () => scheduler.all.held)
   metrics?.observe('field_data.response.memory.limit', () => config.responseMemory)
   return scheduler
@@ -75,23 +70,24 @@ export const admissionPlugin = fp(
         const cost = config?.isLarge?.(request) ? LARGE : SMALL
         const ticket = await scheduler.enter(keyOf(request), cost, callerGone(request))
         request.ticket = ticket
-        try {
-          return await handler.call(this, request, reply)
-        } catch (error) {
-          // Those that wait would fail one after the other.
-          if (error instanceof StoreUnavailable) scheduler.failAll(error)
-          throw error
-        } finally {
-          ticket.release()
-          whenOver(reply, () => ticket.hold(0))
-        }
+        const handled = async () => handler.call(this, request, reply)
+        return handled()
+          .catch((error) => {
+            // Those that wait would fail one after the other.
+            if (error instanceof StoreUnavailable) scheduler.failAll(error)
+            throw error
+          })
+          .finally(() => {
+            ticket.release()
+            whenOver(reply, () => ticket.hold(0))
+          })
       }
     })
 
-    app.addHook('onSend', ({ ticket }, _reply, payload, next) => {
+    app.addHook('onSend', ({ ticket }, { raw }, payload, next) => {
       const isWhole = typeof payload === 'string' || payload instanceof Buffer
       // The parts of a stream are held as they are made. A request whose key or parameters are invalid has no ticket.
-      if (isWhole) ticket?.hold(payload.length)
+      if (isWhole && !raw.closed) ticket?.hold(payload.length)
       next(null, payload)
     })
   },

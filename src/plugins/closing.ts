@@ -32,13 +32,15 @@ export const closingPlugin = fp(
     let running = 0
     app.decorate('activeRequests', { getter: () => running })
     let received = 0
+    let stopped: Promise<void> | undefined
     app.addHook('onRequest', (_request, reply, next) => {
       running += 1
       received += 1
       whenOver(reply, () => {
         running -= 1
       })
-      next()
+      if (stopped === undefined) next()
+      else stopped.then(() => next())
     })
     /** Waits until no request runs and none comes any more, or until so many checks have found some. */
     const quiet = async (maxChecks: number): Promise<void> => {
@@ -53,7 +55,9 @@ export const closingPlugin = fp(
       closing.abort()
       // Each response now ends its connection. New callers are served until those that know the service have gone.
       await quiet(MAX_CHECKS)
-      await stopListening(app.server)
+      // Requests wait meanwhile, so that their callers open no further connections.
+      stopped = stopListening(app.server)
+      await stopped
       await quiet(MAX_LAST_CHECKS)
       // What has arrived by now is read first, because idle connections are closed next.
       await setImmediate()

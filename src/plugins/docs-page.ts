@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { noSuchPath, problems } from '../problems/problems.js'
-import { fileHashOf, headersOf, KEPT, leadToPage, pages, protectPages, serve, servePage } from './page-files.js'
+import { fileHashOf, leadToPage, pages, protectPages, serve, serveKept, servePage } from './page-files.js'
 
 /** The pages may load only their own files, and the images that Swagger UI's style sheet embeds as data URLs. */
 const CONTENT_SECURITY_POLICY = [
@@ -37,15 +37,13 @@ export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
   /** What the pages name between two %. */
   const replacements: Record<string, string> = { problems: problemList, contact }
   const ofSwaggerUi = ['swagger-ui-bundle.js', 'swagger-ui.css'].map((name) => new URL(name, swaggerUi))
-  for (const url of [
-    ...ofSwaggerUi,
-    ...['docs.js', 'colours.css', 'docs.css', 'icon.svg'].map((name) => new URL(name, pages)),
-  ]) {
+  const own = ['docs.js', 'colours.css', 'docs.css', 'icon.svg'].map((name) => new URL(name, pages))
+  for (const url of [...ofSwaggerUi, ...own]) {
     const body = readFileSync(url)
     const { name, base, ext } = parse(url.pathname)
     const path = `docs/files/${name}.${fileHashOf(body)}${ext}`
     replacements[base] = path
-    serve(app, `/${path}`, () => body, headersOf(path, KEPT))
+    serveKept(app, `/${path}`, body)
   }
   servePage(app, '/docs', 'docs.html', replacements)
   servePage(app, '/docs/errors', 'errors.html', replacements)

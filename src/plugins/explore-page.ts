@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { fileHashOf, headersOf, KEPT, leadToPage, pages, protectPages, serve, servePage } from './page-files.js'
+import { fileHashOf, leadToPage, pages, protectPages, serveKept, servePage } from './page-files.js'
 
 /** The page may load only its own files and ask only this service. */
 const CONTENT_SECURITY_POLICY = [
@@ -36,7 +36,7 @@ export const explorePagePlugin = async (app: FastifyInstance): Promise<void> => 
   ]
   const files = urls.map((url) => ({ name: basename(url.pathname), body: readFileSync(url) }))
   const folder = `explore/files/${fileHashOf(Buffer.concat(files.map(({ body }) => body)))}`
-  for (const { name, body } of files) serve(app, `/${folder}/${name}`, () => body, headersOf(name, KEPT))
+  for (const { name, body } of files) serveKept(app, `/${folder}/${name}`, body)
   servePage(app, '/explore', 'explore.html', { folder })
   leadToPage(app, '/explore')
 }

@@ -1,7 +1,7 @@
 // Refuses a request by a key that does not see everything, if a parameter tells of what it does not see: a filter by a
 // hidden field, or the name of one. Otherwise its values could be guessed, one request after the other.
 import type { TObject, TSchema } from '@sinclair/typebox'
-import type { FastifyInstance, preHandlerHookHandler } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { annotationOf, type Hidden, hideable, isHidden } from '../../schemas/kit.js'
 import { problem } from '../problems/problems.js'
@@ -12,7 +12,7 @@ export const hiddenParametersPlugin = fp(
       const { querystring } = route.schema as { querystring: TObject }
       const parameters = Object.entries(querystring.properties).filter(([, schema]) => canTell(schema))
       if (parameters.length === 0) return
-      const refuse: preHandlerHookHandler = ({ scope: { without }, query }, _reply, next) => {
+      route.preHandler = ({ scope: { without }, query }, _reply, next) => {
         if (without === undefined) return next()
         const errors = parameters.flatMap(([name, schema]) => {
           const value = (query as Readonly<Record<string, unknown>>)[name]
@@ -23,7 +23,6 @@ export const hiddenParametersPlugin = fp(
         const detail = errors.map(({ name, message }) => `${name} ${message}`).join('; ')
         next(problem('invalid_parameter', detail, { errors }))
       }
-      route.preHandler = refuse
     })
   },
   { name: 'hidden-parameters', fastify: '5.x', dependencies: ['key-auth'] },

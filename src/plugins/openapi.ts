@@ -21,7 +21,7 @@ const shownQuery = (query: TObject): TObject => {
   return { ...query, properties }
 }
 
-const HEADERS = { 'cache-control': 'no-cache', vary: 'accept-encoding, origin', 'x-content-type-options': 'nosniff' }
+const HEADERS = { vary: 'accept-encoding, origin', 'x-content-type-options': 'nosniff' }
 
 interface Options {
   /** Each with its part of the document. */
@@ -83,10 +83,8 @@ export const openapiRoutes = (app: FastifyInstance): void => {
   for (const [format, text] of Object.entries(texts)) {
     // /docs/json and /docs/yaml are the addresses of earlier releases.
     for (const path of [`/openapi.${format}`, `/docs/${format}`]) {
-      serve(app, path, () => Buffer.from(text()), {
-        'content-type': `application/${format}; charset=utf-8`,
-        ...HEADERS,
-      })
+      const headers = { ...HEADERS, 'content-type': `application/${format}; charset=utf-8` }
+      serve(app, path, () => Buffer.from(text()), headers)
     }
   }
 }

@@ -1,5 +1,4 @@
-// The files of pages for people, from memory. Each is compressed once. A style sheet, a script or an image has a path that
-// changes with its content, so that browsers keep it.
+// The files of pages for people, from memory. Each is compressed once.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
@@ -7,9 +6,6 @@ import type { FastifyInstance } from 'fastify'
 import { acceptedCoding, type Coding, compress } from './compression.js'
 
 export const pages = new URL('../../../pages/', import.meta.url)
-
-/** How long browsers keep a file whose path changes with its content. */
-export const KEPT = 'public, max-age=31536000, immutable'
 
 /** The types of files by the ending of their path. That of a page has none. */
 const TYPES: Record<string, string> = {
@@ -37,32 +33,30 @@ export const protectPages = (app: FastifyInstance, contentSecurityPolicy: readon
   })
 }
 
-/** The headers of a file at a path. One that changes with its content is kept. */
-export const headersOf = (path: string, cacheControl = 'no-cache') => ({
-  'content-type': TYPES[extname(path)],
-  'cache-control': cacheControl,
-  vary: 'accept-encoding',
-})
-
 /** Serves a file from memory. It is made and compressed when somebody first asks for it. */
 export const serve = (
   app: FastifyInstance,
   path: string,
   make: () => Buffer,
-  headers: object = headersOf(path),
+  headers: Record<string, string> = {},
 ): void => {
   let file: Buffer | undefined
-  const compressed: { [coding in Coding]?: Promise<Buffer> } = {}
+  const compressed: { [coding in Coding]?: Buffer } = {}
   app.get(path, { schema: { hide: true } }, async (request, reply) => {
-    reply.headers(headers as Record<string, string>)
+    const usual = { 'content-type': TYPES[extname(path)], 'cache-control': 'no-cache', vary: 'accept-encoding' }
+    reply.headers({ ...usual, ...headers })
     file ??= make()
     const coding = acceptedCoding(request)
     if (coding === undefined) return file
     reply.header('content-encoding', coding)
-    compressed[coding] ??= compress(file, coding, LEVEL)
+    compressed[coding] ??= await compress(file, coding, LEVEL)
     return compressed[coding]
   })
 }
+
+/** Serves a file whose path changes with its content, so that browsers keep it. */
+export const serveKept = (app: FastifyInstance, path: string, body: Buffer): void =>
+  serve(app, path, () => body, { 'cache-control': 'public, max-age=31536000, immutable' })
 
 /**
  * Serves a page. Its address is without a slash at its end, so that the page can name its files relative to one address

@@ -36,12 +36,12 @@ export const rawSocketsPlugin = fp(
 export function clientErrorHandler(this: FastifyInstance, error: ConnectionError, socket: Socket): void {
   // What is written here would be taken for the response to an earlier request.
   if (!socket.writable || isResponding(this.server, socket)) socket.destroy()
-  // Node gives the bytes as a Buffer, which Fastify's type does not say, and none on a time-out.
-  else respond(this, socket, problemOf(error, (error.rawPacket ?? Buffer.alloc(0)) as unknown as Buffer), error.code)
+  else respond(this, socket, error)
 }
 
 /** Logs and writes a problem, and closes the connection. */
-const respond = ({ log, config }: FastifyInstance, socket: Socket, found: ProblemError, cause: string): void => {
+const respond = ({ log, config }: FastifyInstance, socket: Socket, error: ConnectionError): void => {
+  const found = problemOf(error)
   const requestId = randomUUID()
   const problem = found.body(requestId, config.publicUrl)
   const body = JSON.stringify(problem)
@@ -61,15 +61,15 @@ const respond = ({ log, config }: FastifyInstance, socket: Socket, found: Proble
   // The line of the log has the form of all others, as far as there is a request.
   const { status: statusCode, code } = found
   const bytes = Buffer.byteLength(response)
-  log.info({ reqId: requestId, statusCode, bytes, code, cause, ip: socket.remoteAddress }, 'request')
+  log.info({ reqId: requestId, statusCode, bytes, code, cause: error.code, ip: socket.remoteAddress }, 'request')
   socket.end(response)
 }
 
-const problemOf = ({ code }: ConnectionError, packet: Buffer): ProblemError => {
+const problemOf = ({ code, rawPacket }: ConnectionError): ProblemError => {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return problem('request_timeout', 'The request did not arrive in time')
   if (code === 'HPE_INVALID_VERSION') return wrongVersion()
   if (code !== 'HPE_HEADER_OVERFLOW') return problem('bad_request', 'This is not a valid HTTP request')
-  const firstLine = packet.indexOf('\r\n')
+  const firstLine = String(rawPacket).indexOf('\r\n')
   if (firstLine === -1 || firstLine > MAX_URL_BYTES) return urlTooLong()
   return problem('header_fields_too_large', 'The header fields are larger than 16 KiB')
 }

@@ -36,16 +36,15 @@ export const isSameType = (a: unknown, b: unknown): boolean => rank(exact(a)) ==
 /** An integer that no number holds exactly is a Long when it is read from BSON. JavaScript compares a bigint with numbers. */
 const exact = (value: unknown): unknown => (Long.isLong(value) ? value.toBigInt() : value)
 
-const isSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdfff
+/** The place of a UTF-16 code unit in the order of UTF-8 bytes, which is that of code points: surrogates come last. */
+const placeOf = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit)
 
-/** Compares by UTF-8 bytes, which is the order of code points: surrogates come after all other code units. */
 const compareStrings = (a: string, b: string): number => {
   const length = Math.min(a.length, b.length)
   for (let i = 0; i < length; i++) {
     const x = a.charCodeAt(i)
     const y = b.charCodeAt(i)
-    if (x === y) continue
-    return isSurrogate(x) === isSurrogate(y) ? x - y : isSurrogate(x) ? 1 : -1
+    if (x !== y) return placeOf(x) - placeOf(y)
   }
   return a.length - b.length
 }

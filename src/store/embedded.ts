@@ -54,7 +54,7 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   const join = (documents: Document[], { from, localField, foreignField, pipeline, as }: Lookup): void => {
     const joined = table(from)
     const [{ $match }, ...rest] = pipeline ?? [{ $match: {} }]
-    const isWanted = joined.plan({ $and: [$match] }).matches
+    const isWanted = joined.plan($match).matches
     for (const document of documents) {
       const local = at(document, localField)
       const values = Array.isArray(local) ? local : [local]
@@ -87,13 +87,12 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
       return table(collection).find(id) as Documents[C] | undefined
     },
     async dangerouslyFindAll<C extends CollectionName>(collection: C, condition: Condition, limit?: number) {
-      const rows = table(collection).matching({ $and: [condition] })
+      const rows = table(collection).matching(condition)
       return rows.slice(0, limit).map(decode) as Documents[C][]
     },
     async *dangerouslyReadAll(name) {
-      yield table(name)
-        .matching({ $and: [] })
-        .map(({ bytes }) => storedOf(bytes))
+      const rows = table(name).matching({})
+      yield rows.map(({ bytes }) => storedOf(bytes))
     },
     async insert(name, documents, options) {
       const isFree = (document: Document) => table(name).isFree(document)
@@ -107,22 +106,18 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
       })
     },
     async *stamp(name) {
-      const found = table(name).matching({ $and: [UNSTAMPED] })
+      const found = table(name).matching(UNSTAMPED)
       table(name).put(found.map(decode).map(stamped))
       yield found.length
     },
     async remove(name, organisation, ids) {
       const found = [...new Set(ids)].filter((id) => table(name).find(id)?.organisation === organisation)
-      const tombstoneOf = (_id: string): Tombstone & Document => ({
-        _id,
-        deletedFrom: organisation,
-        deletedAt: now(),
-      })
-      table(name).put(found.map(tombstoneOf))
+      const tombstone = { deletedFrom: organisation, deletedAt: now() } satisfies Omit<Tombstone, '_id'>
+      table(name).put(found.map((_id) => ({ _id, ...tombstone })))
       return found.length
     },
     async *dangerouslyErase(name, condition) {
-      const found = table(name).matching({ $and: [condition] })
+      const found = table(name).matching(condition)
       table(name).erase(found)
       yield found.length
     },
@@ -181,7 +176,11 @@ class Table {
       if (ids.has(id) || !mayWrite(document)) throw new Error(`The id ${id} exists already`)
       ids.add(id)
     }
-    for (const document of documents) this.#put(document)
+    for (const document of documents) {
+      const id = document._id as string
+      this.#rows.set(id, { id, bytes: encode(document), values: new Map() })
+    }
+    this.#dropIndexes()
   }
 
   /** Whether nothing has the id of a document, except perhaps a tombstone of the same organisation. */
@@ -193,13 +192,7 @@ class Table {
   /** The document with an id, if it meets a condition. */
   find(id: string, condition: Condition = {}): Document | undefined {
     const row = this.#rows.get(id)
-    return row && this.plan({ $and: [condition] }).matches(row) ? decode(row) : undefined
-  }
-
-  #put(document: Document): void {
-    const id = document._id as string
-    this.#rows.set(id, { id, bytes: encode(document), values: new Map() })
-    this.#dropIndexes()
+    return row && this.plan(condition).matches(row) ? decode(row) : undefined
   }
 
   erase(rows: readonly Row[]): void {
@@ -238,7 +231,8 @@ class Table {
   plan(match: Condition): { equalities: Equality[]; matches: (row: Row) => boolean } {
     const equalities: Equality[] = []
     const others: ((row: Row) => boolean)[] = []
-    for (const condition of match.$and as Condition[]) {
+    const { $and = [], ...own } = match
+    for (const condition of [own, ...($and as Condition[])]) {
       for (const [field, value] of Object.entries(condition)) {
         const isPlain = !field.includes('.') && !field.startsWith('$')
         if (typeof value === 'string' && (isPlain || NESTED.has(field))) equalities.push({ field, value })

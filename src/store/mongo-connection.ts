@@ -6,7 +6,6 @@ import {
   type Document,
   MongoClient,
   type MongoClientOptions,
-  type ReadConcern,
   type ReadPreferenceMode,
   type RunCommandOptions,
 } from 'mongodb'
@@ -32,9 +31,8 @@ export interface MongoSettings {
 }
 
 /**
- * The driver's interval between heartbeats, and its time limit for a heartbeat and for a new connection, in
- * milliseconds. After both together the driver aborts all operations on a server that no longer responds. One that waits
- * for a new connection may wait for two in a row.
+ * The driver's interval between heartbeats, and its limit for a heartbeat and for a new connection, in milliseconds. After
+ * both together the driver aborts all operations on a server that no longer responds.
  */
 const HEARTBEAT_MS = 1500
 const CONNECT_MS = 1800
@@ -43,8 +41,9 @@ const RETRIES = 2
 const RETRY_MS = 1000
 
 export class MongoConnection {
-  #client: MongoClient
-  #db: Db
+  /** A stuck client is replaced by a new one. */
+  client: MongoClient
+  db: Db
   #connected: Promise<unknown> | undefined
   /** A read may wait for a server, for a connection of the pool, for a new connection, and for the reply. */
   readonly #longestReadMs: number
@@ -52,50 +51,34 @@ export class MongoConnection {
   #onClient = (_client: MongoClient): void => {}
 
   constructor(readonly settings: MongoSettings) {
-    this.#client = new MongoClient(settings.uri, clientOptions(settings))
-    this.#db = this.#client.db()
+    this.client = new MongoClient(settings.uri, clientOptions(settings))
+    this.db = this.client.db()
     // The driver would find these errors only when it connects: a missing file, and contradictory sizes of the pool.
-    const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, minPoolSize, maxPoolSize } = this.#client.options
+    const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile, minPoolSize, maxPoolSize } = this.client.options
     for (const file of [tlsCAFile, tlsCRLFile, tlsCertificateKeyFile]) if (file !== undefined) accessSync(file)
     if (minPoolSize > maxPoolSize) {
       throw new Error(`minPoolSize ${minPoolSize} is larger than maxPoolSize ${maxPoolSize}`)
     }
-    const { serverSelectionTimeoutMS, waitQueueTimeoutMS, connectTimeoutMS } = this.#client.options
+    const { serverSelectionTimeoutMS, waitQueueTimeoutMS, connectTimeoutMS } = this.client.options
     this.#longestReadMs = serverSelectionTimeoutMS + waitQueueTimeoutMS + connectTimeoutMS + settings.queryTimeoutMs
     this.#watch()
   }
 
-  get databaseName(): string {
-    return this.#db.databaseName
-  }
-
-  get readConcern(): ReadConcern | undefined {
-    return this.#db.readConcern
-  }
-
-  /** How many connections there may be to each server. The driver takes 0 for no limit. */
-  get maxPoolSize(): number {
-    return this.#client.options.maxPoolSize
-  }
-
-  /**
-   * Takes a new client for all further operations if this one is stuck. Nothing waits for the old one to close, because that
-   * may hang as well.
-   */
+  /** Takes a new client if this one is stuck. Nothing waits for the old one to close, because that may hang as well. */
   #watch(): void {
-    whenStuck(this.#client, this.#running, () => {
-      this.#client.close().catch(() => {})
-      this.#client = new MongoClient(this.settings.uri, clientOptions(this.settings))
-      this.#db = this.#client.db()
+    whenStuck(this.client, this.#running, () => {
+      this.client.close().catch(() => {})
+      this.client = new MongoClient(this.settings.uri, clientOptions(this.settings))
+      this.db = this.client.db()
       this.#connected = undefined
-      this.#onClient(this.#client)
+      this.#onClient(this.client)
       this.#watch()
     })
   }
 
-  /** Connects the client. If its first try fails, the client stays closed until this is called again. */
+  /** Connects the client. After a failure it stays closed until this is called again. */
   #connect(): Promise<unknown> {
-    this.#connected ??= this.#client.connect().catch((error) => {
+    this.#connected ??= this.client.connect().catch((error) => {
       this.#connected = undefined
       throw error
     })
@@ -112,15 +95,14 @@ export class MongoConnection {
     }
   }
 
-  /** The same for a read, which ends after a time also if the driver would wait for ever. */
+  /** Runs a read, which ends after a time even if the driver would wait for ever. */
   runRead<T>(operation: () => Promise<T>): Promise<T> {
     return this.#running.wait(this.#longestReadMs, this.run(operation))
   }
 
   /**
    * Runs a read, and again if the connection was lost: the driver does not retry commands. The second try may find that the
-   * pool is being cleared, hence a third. A read that has waited for long is not tried again: its server is gone, while a
-   * connection that was closed meanwhile fails at once.
+   * pool is being cleared, hence a third. A read that has waited for long is not tried again, because its server is gone.
    */
   runAgain<T>(operation: () => Promise<T>, triesLeft = RETRIES, until = performance.now() + RETRY_MS): Promise<T> {
     return this.runRead(operation).catch((error) => {
@@ -129,24 +111,24 @@ export class MongoConnection {
     })
   }
 
-  /** Sends a command. The driver does not add the read preference of the URI to a command, so this function does. */
+  /** Sends a command with the read preference of the URI, which the driver does not add. */
   send(command: object, options: RunCommandOptions = {}): Promise<Document> {
-    return this.#db.command(command, { readPreference: this.#db.readPreference, ...options })
+    return this.db.command(command, { readPreference: this.db.readPreference, ...options })
   }
 
   collection(name: CollectionName): Collection<{ _id: string }> {
-    return this.#db.collection<{ _id: string }>(name)
+    return this.db.collection<{ _id: string }>(name)
   }
 
   watchConnections(): Connections {
-    const connections = new Connections(this.maxPoolSize)
+    const connections = new Connections(this.client.options.maxPoolSize)
     this.#onClient = (client) => connections.watch(client)
-    this.#onClient(this.#client)
+    this.#onClient(this.client)
     return connections
   }
 
   close(): Promise<void> {
-    return this.#client.close()
+    return this.client.close()
   }
 }
 

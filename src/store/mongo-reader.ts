@@ -10,8 +10,8 @@ const STREAM_BATCH = 1000
 /** How long a reply to a query tells that the database responds, in milliseconds. */
 const RESPONDED_MS = 1000
 /**
- * With these options the driver returns documents as bytes. The second one, which it sets only for `find`, keeps the rest
- * of a reply as objects, because otherwise the driver fails when it compares the `topologyVersion` of errors.
+ * With these options the driver returns documents as bytes. The second option keeps the rest of a reply as objects: otherwise
+ * the driver fails when it compares the `topologyVersion` of errors.
  */
 const RAW = { raw: true, documentsReturnedIn: 'firstBatch' }
 /** Larger than any page. Without it, the server sends 101 documents, and the others need a second request. */
@@ -41,7 +41,7 @@ type ReadOperations =
   | 'now'
   | 'ping'
 
-/** The documents of queries as bytes, batch by batch. */
+/** The documents of a query as bytes, batch by batch, without a time limit: it would count for all batches together. */
 export type Stream = (query: Matching, stages: readonly Document[]) => AsyncGenerator<readonly Buffer[]>
 
 /** The operations of a store that read, and a stream of what a query matches. */
@@ -52,7 +52,7 @@ export const mongoReader = (connection: MongoConnection): Pick<Store, ReadOperat
 
   /** The command for a query. A cursor of the driver would take longer than all else that it does for a page. */
   const commandOf = ({ collection, match }: Matching, stages: readonly Document[], from: ReadFrom = {}) => {
-    const { readConcern = connection.readConcern } = from
+    const { readConcern = connection.db.readConcern } = from
     return {
       aggregate: collection,
       pipeline: [{ $match: match }, ...stages],
@@ -68,10 +68,7 @@ export const mongoReader = (connection: MongoConnection): Pick<Store, ReadOperat
     return reply.cursor.firstBatch[0]
   }
 
-  /**
-   * The documents of a query, as parts of what the server sent, and whether these are all: they may not fit into one reply.
-   * A cursor of the driver would create an object and a copy for each document.
-   */
+  /** The documents of a query as parts of one reply, and whether these are all. A cursor of the driver would copy each document. */
   const firstBatch = async (query: Query, from: ReadFrom): Promise<{ list: BsonList; isWhole: boolean }> => {
     const { readConcern, ...server } = from
     const options = { fieldsAsRaw: { firstBatch: true }, promoteLongs: false, ...server }
@@ -96,11 +93,8 @@ export const mongoReader = (connection: MongoConnection): Pick<Store, ReadOperat
     }
   }
 
-  /** There is no time limit, because it counts for a cursor as a whole. */
-  const stream: Stream = (query, stages) => batches(query, stages)
-
   return {
-    stream,
+    stream: batches,
     // No signal goes to the driver: it would close the connection, and not every database then stops the query, which would
     // go on without anybody counting it.
     async aggregate(query, { signal, isMajority, charge }: Reading = {}) {
@@ -136,7 +130,7 @@ export const mongoReader = (connection: MongoConnection): Pick<Store, ReadOperat
       return (await found) as unknown[] as Documents[C][]
     },
     async *dangerouslyReadAll(collection) {
-      for await (const documents of stream({ collection, match: {} }, [])) yield documents.map(storedOf)
+      for await (const documents of batches({ collection, match: {} }, [])) yield documents.map(storedOf)
     },
     async now() {
       const hello = () => connection.send({ hello: 1 }, { readPreference: 'primary' })

@@ -35,8 +35,7 @@ export const mongoWriter = (connection: MongoConnection, stream: Stream): Pick<S
 
   /**
    * Runs a write that stamps documents. A statement gets its stamp when it begins, and if it is committed late, a reader of
-   * the feed may have passed it. So the stamps of a write that took long are set again, also when it failed: some of it may
-   * have been done.
+   * the feed may have passed it. So the stamps of a long write are set again, even if it failed: a part may be done.
    * @param documents finds what the write may have stamped
    */
   const inTime = async <T>(

@@ -12,8 +12,9 @@ export const mongoStore = (settings: MongoSettings): Store => {
   const connection = new MongoConnection(settings)
   const { stream, ...reader } = mongoReader(connection)
   return {
-    description: `MongoDB database ${connection.databaseName}`,
-    capacity: connection.maxPoolSize || settings.poolSize,
+    description: `MongoDB database ${connection.db.databaseName}`,
+    // The driver takes 0 for no limit.
+    capacity: connection.client.options.maxPoolSize || settings.poolSize,
     ...reader,
     ...mongoWriter(connection, stream),
     ...mongoIndexes(connection),

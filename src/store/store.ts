@@ -11,7 +11,7 @@ import type { Condition, Query } from '../pipelines/stages.js'
 import type { Connections } from './connections.js'
 
 export interface Store {
-  /** A name for the database, for the log and the start message. */
+  /** The name of the database in the log and in the start message. */
   readonly description: string
   /** How many operations run at once; more of them wait. */
   readonly capacity: number
@@ -19,11 +19,11 @@ export interface Store {
   aggregate(query: Query, reading?: Reading): Promise<BsonList>
   /** The number of documents that match a query. Its stages do not count. */
   count(query: Query): Promise<number>
-  /** Finds a document by its id in all organisations. Keys need this, because a key tells the organisation. */
+  /** Finds a document by its id in all organisations, as keys need it. */
   dangerouslyFind<C extends CollectionName>(collection: C, id: string): Promise<Documents[C] | undefined>
   /**
-   * Finds documents by a condition in all organisations, at most `limit` of them. It reads from the primary, whatever other
-   * queries are read from: commands decide by what they find, and must not miss what was just written.
+   * Finds documents by a condition in all organisations, at most `limit` of them. It always reads from the primary: commands
+   * must not miss what was just written.
    */
   dangerouslyFindAll<C extends CollectionName>(
     collection: C,
@@ -33,18 +33,15 @@ export interface Store {
   /** Reads all documents of a collection, of all organisations and also tombstones, in batches. */
   dangerouslyReadAll(collection: CollectionName): AsyncIterable<readonly Stored[]>
   /**
-   * Adds documents, records with a change stamp. Fails if an `_id` exists already, or with `skipTaken` skips that
-   * document. A tombstone of the same organisation does not count as existing: the record replaces it.
+   * Adds documents, and stamps records. Fails if an `_id` exists already, or with `skipTaken` skips that document. A record
+   * replaces a tombstone of the same organisation.
    */
   insert<C extends CollectionName>(
     collection: C,
     documents: readonly Documents[C][],
     options?: { skipTaken: boolean },
   ): Promise<void>
-  /**
-   * Sets fields of the document with an id if it meets a condition, and no other write comes in between. Returns whether
-   * there is such a document.
-   */
+  /** Sets fields of the document with an id if it meets a condition, in one step. Returns whether there is such a document. */
   update<C extends CollectionName>(
     collection: C,
     id: string,
@@ -54,8 +51,8 @@ export interface Store {
   /** Adds records or replaces those with their `_id`, and stamps them. Fails if one is of another organisation. */
   upsert<C extends RecordCollection>(collection: C, documents: readonly Documents[C][]): Promise<void>
   /**
-   * Stamps the records that have no change stamp, because they were written before there were stamps or by another
-   * writer. Yields how many after each batch. If it is interrupted, it can be called again.
+   * Stamps the records that have no change stamp, such as those of another writer. Yields how many after each batch. If it is
+   * interrupted, it can be called again.
    */
   stamp(collection: RecordCollection): AsyncIterable<number>
   /** Replaces records of an organisation by tombstones. Returns how many of them existed. */
@@ -69,7 +66,7 @@ export interface Store {
   now(): Promise<DatabaseTime>
   /** Creates missing indexes, and sets how long tombstones are kept. With `keepExpiry`, a time already set stays. */
   ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
-  /** The indexes that a collection has, also those of others. A store without indexes gives none. */
+  /** All indexes of a collection. A store without indexes gives none. */
   indexes(collection: CollectionName): Promise<StoredIndex[]>
   addIndex(collection: CollectionName, fields: Index): Promise<void>
   dropIndex(collection: CollectionName, name: string): Promise<void>
@@ -95,38 +92,28 @@ export interface KeptTotals {
   isQuick(query: Query): boolean
 }
 
-/** The clock of the database, in milliseconds. */
+/** Times by the clock of the database, in milliseconds. */
 export interface DatabaseTime {
   readonly now: number
   /** When the last write was made that a majority of the replica set has. Without a replica set it is now. */
   readonly majority: number
 }
 
-/** How a query is read. */
 export interface Reading {
-  /**
-   * Ends the read before its next command; the promise rejects with its reason. A command that is running goes on in the
-   * database, so the read waits for its end.
-   */
+  /** Ends the read after the command that is running; the promise rejects with its reason. */
   readonly signal?: AbortSignal
-  /**
-   * Reads from the primary what a majority of the replica set has, whatever other queries are read from. Nothing of that
-   * can be rolled back.
-   */
+  /** Reads from the primary what a majority of the replica set has. Nothing of that can be rolled back. */
   readonly isMajority?: boolean
-  /** Told how many more bytes were read. The read goes on when the promise resolves. */
+  /** Is told how many more bytes were read. The read goes on when the promise resolves. */
   readonly charge?: (bytes: number) => Promise<void>
 }
 
-/** A stored document, of any writer, or the reason why it cannot be read. */
+/** A stored document of any writer, or the reason why it cannot be read. */
 export type Stored =
   | { readonly document: Readonly<Record<string, unknown>>; readonly isIdBroken?: true }
   | { readonly error: string }
 
-/**
- * Turns bytes into an object, for commands, which look at documents one by one. What is not UTF-8 is replaced, as in
- * responses, and `isIdBroken` tells whether the id is such a text.
- */
+/** Turns bytes into an object. What is not UTF-8 is replaced, as in responses. `isIdBroken` tells whether the id was. */
 export const storedOf = (array: Uint8Array): Stored => {
   const bytes = Buffer.from(array.buffer, array.byteOffset, array.length)
   try {

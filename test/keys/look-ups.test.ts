@@ -1,97 +1,80 @@
-// How keys are looked up: together where possible, and only a limited number at once.
+// How keys are looked up: together where possible, and in turns by address.
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { limitedLookUp } from '../../src/keys/look-ups.js'
-import { Overloaded } from '../../src/limits/overloaded.js'
-import { QueryTimeout, StoreUnavailable } from '../../src/store/store.js'
+import { sharedLookUp } from '../../src/keys/look-ups.js'
+import { FairScheduler } from '../../src/limits/scheduler.js'
+import { StoreUnavailable } from '../../src/store/store.js'
 
-/** Look-ups that end when the test says so. */
+/** Look-ups that end when the test says so. Two of an address run at once, and three in all. */
 const prepare = () => {
-  const running = new Map<string, { end(): void; fail(error: unknown): void }>()
+  const running = new Map<string, { end(): void; fail(error: Error): void }>()
   const asked: string[] = []
-  let most = 0
-  const lookUp = limitedLookUp(
-    (id: string) =>
-      new Promise<string>((resolve, reject) => {
-        asked.push(id)
-        const ended = (end: () => void) => () => {
-          running.delete(id)
-          end()
-        }
-        running.set(id, { end: ended(() => resolve(`found ${id}`)), fail: (error) => ended(() => reject(error))() })
-        most = Math.max(most, running.size)
-      }),
-    128,
-  )
-  /** Ends all running look-ups, then those that started in their place, until none is left. */
-  const endAll = async () => {
+  const limit = { all: 3, perKey: 2 }
+  const memory = { all: 1, perKey: 1 }
+  const find = (id: string) =>
+    new Promise<string>((resolve, reject) => {
+      asked.push(id)
+      running.set(id, { end: () => resolve(`found ${id}`), fail: reject })
+    })
+  const lookUp = sharedLookUp(find, new FairScheduler({ small: limit, large: limit, memory, waitMs: 5000 }))
+  /** Ends a look-up, and waits until others have begun in its place. */
+  const end = async (id: string) => {
+    running.get(id)?.end()
     await setImmediate()
-    while (running.size > 0) {
-      for (const { end } of running.values()) end()
-      await setImmediate()
-    }
   }
-  const ids = (count: number) => Array.from({ length: count }, (_, n) => `key${n}`)
-  return { lookUp, running, endAll, asked, ids, most: () => most }
+  return { lookUp, running, asked, end }
 }
 
-t.test('a limited number of look-ups runs at once, and the others wait for their turn', async (t) => {
-  const { lookUp, endAll, ids, most } = prepare()
-  const found = Promise.all(ids(200).map((id) => lookUp(id, id.endsWith('7') ? 'x' : 'y')))
-  await endAll()
-  t.same(
-    await found,
-    ids(200).map((id) => `found ${id}`),
-  )
-  t.equal(most(), 32)
-  const again = lookUp('later', 'x')
-  await endAll()
-  t.equal(await again, 'found later', 'later look-ups start at once again')
-})
-
 t.test('requests with the same key share one look-up while it is running', async (t) => {
-  const { lookUp, endAll, asked } = prepare()
+  const { lookUp, asked, end } = prepare()
   const all = Promise.all([lookUp('a', 'x'), lookUp('a', 'x'), lookUp('a', 'x')])
-  await endAll()
+  await setImmediate()
+  await end('a')
   t.same(await all, ['found a', 'found a', 'found a'])
   t.same(asked, ['a'])
   const next = lookUp('a', 'x')
-  await endAll()
+  await setImmediate()
+  await end('a')
   t.equal(await next, 'found a')
   t.same(asked, ['a', 'a'], 'a later request starts a new one')
 })
 
-t.test('when too many look-ups from an address wait, its next one is refused, and nobody else notices', async (t) => {
-  const { lookUp, running, endAll, ids } = prepare()
-  const found = Promise.all(ids(1016).map((id) => lookUp(id, 'flood')))
-  await t.rejects(lookUp('late', 'flood'), new Overloaded('Too many keys are being looked up'))
+t.test('a flood from one address waits, and neither others nor keys that are known wait behind it', async (t) => {
+  const { lookUp, asked, end } = prepare()
+  const found = ['1', '2', '3', '4'].map((id) => lookUp(id, 'flood'))
   for (const [id, address] of [
     ['known', undefined],
-    ['free', 'other'],
-    ['new', 'another'],
+    ['1', 'other'],
   ] as const) {
     const other = lookUp(id, address)
     await setImmediate()
-    running.get(id)?.end()
-    t.equal(await other, `found ${id}`, 'it waits behind none of them')
+    await end(id)
+    t.equal(await other, `found ${id}`)
   }
-  await endAll()
-  t.equal((await found).length, 1016)
+  t.same(asked, ['known', '1', '2', '1'])
+  for (const id of ['2', '3', '4']) await end(id)
+  t.same(await Promise.all(found.slice(1)), ['found 2', 'found 3', 'found 4'])
 })
 
 t.test('an outage fails all look-ups that are waiting, and any other error only its own', async (t) => {
-  for (const [error, shared] of [
-    [new StoreUnavailable(new Error('gone')), true],
-    [new QueryTimeout(new Error('slow')), true],
-    [new Error('odd'), false],
+  for (const [error, failed] of [
+    [new StoreUnavailable(new Error('gone')), ['1', '3', '4']],
+    [new Error('odd'), ['1']],
   ] as const) {
-    const { lookUp, running, endAll, ids } = prepare()
-    const results = Promise.allSettled(ids(40).map((id) => lookUp(id, 'x')))
+    const { lookUp, running, end } = prepare()
+    const errors: [string, unknown][] = []
+    const all = ['1', '2', '3', '4'].map((id) => lookUp(id, 'x').catch((reason) => errors.push([id, reason])))
     await setImmediate()
-    running.get('key0')?.fail(error)
-    await endAll()
-    const failed = (await results).filter((result) => result.status === 'rejected')
-    t.equal(failed.length, shared ? 25 : 1, String(error))
-    t.ok(failed.every(({ reason }) => reason === error))
+    running.get('1')?.fail(error)
+    await setImmediate()
+    for (const id of ['2', '3', '4']) await end(id)
+    await Promise.all(all)
+    t.same(errors.map(([id]) => id).sort(), failed)
+    for (const [id, reason] of errors) t.equal(reason, error, id)
   }
+})
+
+t.test('without a scheduler nobody waits', async (t) => {
+  const lookUp = sharedLookUp(async (id: string) => id)
+  t.equal(await lookUp('a', 'x'), 'a')
 })

@@ -1,21 +1,21 @@
-// Work in steps, and work that ends together.
+// Work in slices, and work that ends together.
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { allEnded, atOnce, inTurns } from '../../src/limits/work.js'
+import { allEnded, runInSlices } from '../../src/limits/work.js'
 
-/** Work of three steps that notes when each begins. */
+/** Work of three slices that notes when each begins. */
 const work = (done: string[]) =>
   (function* () {
-    for (const step of ['first', 'second', 'third']) {
-      done.push(step)
+    for (const slice of ['first', 'second', 'third']) {
+      done.push(slice)
       yield
     }
     return 'result'
   })()
 
-t.test('work in turns lets other work run between its steps', async (t) => {
+t.test('work lets other work run between its slices', async (t) => {
   const done: string[] = []
-  const working = inTurns(work(done))
+  const working = runInSlices(work(done))
   const other = (async () => {
     for (let turn = 0; turn < 3; turn++) {
       await setImmediate()
@@ -27,19 +27,13 @@ t.test('work in turns lets other work run between its steps', async (t) => {
   t.same(done, ['first', 'second', 'other', 'third', 'other', 'other'])
 })
 
-t.test('a signal ends work in turns at its next step', async (t) => {
+t.test('a signal ends work after a slice', async (t) => {
   const done: string[] = []
   const caller = new AbortController()
-  const working = inTurns(work(done), caller.signal)
+  const working = runInSlices(work(done), caller.signal)
   caller.abort(new Error('gone'))
   await t.rejects(working, { message: 'gone' })
   t.same(done, ['first'])
-})
-
-t.test('work at once has all its steps in a row', async (t) => {
-  const done: string[] = []
-  t.equal(atOnce(work(done)), 'result')
-  t.same(done, ['first', 'second', 'third'])
 })
 
 t.test('work that ends together is waited for also when some of it fails', async (t) => {

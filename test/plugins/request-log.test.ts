@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.js'
 import { callerGone } from '../../src/http/caller.js'
 import { frameworkErrors, problemsPlugin } from '../../src/plugins/problems.js'
-import { rawSocketsPlugin } from '../../src/plugins/raw-sockets.js'
+import { clientErrorHandler } from '../../src/plugins/raw-sockets.js'
 import { requestId, requestLogPlugin } from '../../src/plugins/request-log.js'
 import { version } from '../../src/release.js'
 import { embeddedStore } from '../../src/store/embedded.js'
@@ -29,6 +29,7 @@ const logged = async () => {
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     frameworkErrors,
+    clientErrorHandler,
   })
   app.decorate('config', testConfig())
   await app.register(requestLogPlugin)
@@ -201,21 +202,20 @@ t.test('a request whose caller disconnects is logged as aborted, without an erro
   t.notMatch(lines[0], { statusCode: Number })
 })
 
-t.test('a URL that cannot be parsed and a CONNECT request have a log line too', async (t) => {
+t.test('what cannot be parsed has a log line too', async (t) => {
   const { app, lines } = await logged()
   await app.register(problemsPlugin)
-  await app.register(rawSocketsPlugin)
   t.teardown(() => app.close())
   const port = await listen(app)
   lines.length = 0 // that it listens
   t.equal((await fetch(`http://127.0.0.1:${port}/%zz`)).status, 400)
   const socket = connect(port, '127.0.0.1')
-  socket.write('CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n')
+  socket.write('garbage\r\n\r\n')
   const [response] = await once(socket, 'data')
   const { requestId } = JSON.parse(String(response).split('\r\n\r\n')[1] as string)
   t.match(lines, [
     { msg: 'request', statusCode: 400, code: 'bad_request', ip: '127.0.0.1' },
-    { msg: 'request', reqId: requestId, statusCode: 405, code: 'method_not_allowed', bytes: response.length },
+    { msg: 'request', reqId: requestId, statusCode: 400, code: 'bad_request', cause: /^HPE_/, bytes: response.length },
   ])
 })
 
@@ -270,10 +270,4 @@ t.test('the id of a request is the caller’s own if it is safe to log, otherwis
   for (const bad of ['', 'a b', 'x'.repeat(65), '{"a":1}', key, key.slice(17), undefined]) {
     t.match(await idOf(bad), /^[0-9a-f-]{36}$/, `${bad}`)
   }
-})
-
-t.test('a problem has the request’s id in its body too', async (t) => {
-  const { get } = await testApp(t)
-  const response = await get('/v1/entries/x', A, { headers: { 'x-request-id': 'mine' } })
-  t.equal(response.json().requestId, 'mine')
 })

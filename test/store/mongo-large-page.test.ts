@@ -2,6 +2,7 @@
 import t from 'tap'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../../src/bson/reader.js'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
+import { listQuery } from '../../src/reading/listing.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { mongoSettings } from '../support/store.js'
 import { A, a } from '../support/tenants.js'
@@ -19,7 +20,7 @@ t.test('A page whose documents are too large for a response is not read to its e
   const entries = Array.from({ length: COUNT }, (_, i) => ({ ...a.entry(0), _id: `large${i}`, answers }))
   await server.store.insert('entries', entries)
   const page = (perPage: number) =>
-    store.aggregate(entryResource.list({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page: 1, perPage }))
+    store.aggregate(listQuery(entryResource, { organisation: A }, { sortBy: 'id', sortOrder: 'asc', page: 1, perPage }))
 
   server.firstBatch = 3
   await t.rejects(page(COUNT), ResponseTooLarge)

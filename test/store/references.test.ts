@@ -2,16 +2,21 @@
 import { setImmediate } from 'node:timers/promises'
 import { BSON, ObjectId } from 'mongodb'
 import t from 'tap'
-import { BsonList, bsonArray, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
+import { BsonList, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { projects as projectResource } from '../../src/pipelines/projects.js'
-import { Query } from '../../src/pipelines/stages.js'
-import { withReferences } from '../../src/store/references.js'
+import { Query, type References } from '../../src/pipelines/stages.js'
+import { listQuery } from '../../src/reading/listing.js'
+import { readWithReferences } from '../../src/store/references.js'
+import type { Reading } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants, stolen } from '../support/tenants.js'
 
 const listOf = (documents: object[]) =>
-  new BsonList('projects', [bsonArray(documents.map((document) => Buffer.from(BSON.serialize(document))))])
+  new BsonList(
+    'projects',
+    documents.map((document) => Buffer.from(BSON.serialize(document))),
+  )
 
 const users: { _id: unknown; name: string }[] = [
   { _id: 'u1', name: 'Amina' },
@@ -30,6 +35,17 @@ const read = async ({ match }: Query) => {
   return listOf(users)
 }
 
+/** Reads a list whose fields refer to others. */
+const filled = (
+  list: BsonList,
+  references: readonly References[],
+  read: (query: Query) => Promise<BsonList>,
+  reading?: Reading,
+): Promise<BsonList> => {
+  const query = Query.in({ organisation: 'o' }, 'projects', [], [], references)
+  return readWithReferences({ aggregate: async (each) => (each === query ? list : read(each)) }, query, reading)
+}
+
 t.beforeEach(() => {
   queries.length = 0
 })
@@ -39,7 +55,7 @@ t.test('All documents are fetched in one query, each once, and replace their ids
     { _id: '1', by: 'u1', to: users[1]?._id, name: 'One' },
     { _id: '2', by: 'u1', name: 'Two', to: 'u1' },
   ]
-  t.same(objectsOf(await withReferences(listOf(rows), references, read)), [
+  t.same(objectsOf(await filled(listOf(rows), references, read)), [
     { _id: '1', by: users[0], to: users[1], name: 'One' },
     { _id: '2', by: users[0], name: 'Two', to: users[0] },
   ])
@@ -58,7 +74,7 @@ t.test('Fields of several collections are filled together, with one query for ea
     { _id: '2', form: 'u1', by: 'u1' },
   ]
   const both = [referencesTo('users', 'by', 'sent.cc'), referencesTo('forms', 'form'), referencesTo('users', 'nothing')]
-  t.same(objectsOf(await withReferences(listOf(rows), both, readEither)), [
+  t.same(objectsOf(await filled(listOf(rows), both, readEither)), [
     { _id: '1', by: users[0], form: forms[0], sent: { cc: [users[0]], form: 'u1' } },
     { _id: '2', form: forms[0], by: users[0] },
   ])
@@ -72,7 +88,7 @@ t.test('An id without a document is removed, and what is neither an id nor null 
     { _id: '3', to: null, sent: 'u1' },
     { _id: '4', sent: { by: 'u1', cc: 5 } },
   ]
-  t.same(objectsOf(await withReferences(listOf(rows), references, read)), [
+  t.same(objectsOf(await filled(listOf(rows), references, read)), [
     { _id: '1', name: 'One' },
     { _id: '2', by: false, to: false },
     { _id: '3', to: null, sent: 'u1' },
@@ -82,39 +98,39 @@ t.test('An id without a document is removed, and what is neither an id nor null 
 
 t.test('An array of ids becomes an array of documents in the same order, also inside an object', async (t) => {
   const rows = [{ _id: '1', sent: { at: 1, cc: [users[1]?._id, 'nobody', 'u1', null, ['u1'], 'u1'], by: 2 }, to: [] }]
-  t.same(objectsOf(await withReferences(listOf(rows), references, read)), [
+  t.same(objectsOf(await filled(listOf(rows), references, read)), [
     { _id: '1', sent: { at: 1, cc: [users[1], users[0], false, false, users[0]], by: 2 }, to: [] },
   ])
   t.same(queries, [[users[1]?._id, 'nobody', 'u1']])
 })
 
 t.test('An error of a damaged document names its collection, and a result that is too large fails', async (t) => {
-  const damaged = new BsonList('projects', [Buffer.from([13, 0, 0, 0, 3, 0x30, 0, 9, 0, 0, 0, 2, 0])])
-  await t.rejects(withReferences(damaged, references, read), UnwritableDocument)
+  const damaged = new BsonList('projects', [Buffer.from([8, 0, 0, 0, 2, 0x30, 0, 0])])
+  await t.rejects(filled(damaged, references, read), UnwritableDocument)
   const inner = Buffer.from(BSON.serialize({ _id: 'x', sent: { cc: ['u1'] } }))
   inner.writeInt32LE(99, inner.indexOf('cc\0') + 3)
-  const within = new BsonList('projects', [bsonArray([inner])])
-  await t.rejects(withReferences(within, references, read), { name: 'UnwritableDocument', collection: 'projects' })
+  const within = new BsonList('projects', [inner])
+  await t.rejects(filled(within, references, read), { name: 'UnwritableDocument', collection: 'projects' })
   const large = { _id: 'u1', name: 'x'.repeat(1024 * 1024) }
   const rows = Array.from({ length: 64 }, (_, n) => ({ _id: String(n), by: 'u1' }))
   const readLarge = async () => listOf([large])
-  await t.rejects(withReferences(listOf(rows), references, readLarge), ResponseTooLarge)
-  t.equal((await withReferences(listOf(rows.slice(1)), references, readLarge)).documents.length, 63)
+  await t.rejects(filled(listOf(rows), references, readLarge), ResponseTooLarge)
+  t.equal((await filled(listOf(rows.slice(1)), references, readLarge)).documents.length, 63)
 })
 
 t.test('Without ids there is no query', async (t) => {
-  t.same(objectsOf(await withReferences(listOf([{ _id: '1' }]), references, read)), [{ _id: '1' }])
-  t.same(objectsOf(await withReferences(new BsonList('projects', []), references, read)), [])
+  t.same(objectsOf(await filled(listOf([{ _id: '1' }]), references, read)), [{ _id: '1' }])
+  t.same(objectsOf(await filled(new BsonList('projects', []), references, read)), [])
   const list = listOf([{ _id: '1', by: 'u1' }])
-  t.equal(await withReferences(list, [], read), list)
+  t.equal(await filled(list, [], read), list)
   t.same(queries, [])
 })
 
 t.test('An admin of another organisation is not found', async (t) => {
   const store = testStore(t)
   await fillTenants(store)
-  const query = projectResource.list({ organisation: A }, { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 })
-  const projects = objectsOf(await store.aggregate(query))
+  const page = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
+  const projects = objectsOf(await readWithReferences(store, listQuery(projectResource, { organisation: A }, page)))
   t.match(projects[0], { createdBy: { _id: a.user._id, lastName: a.user.lastName } })
   const robbed = projects.find(({ _id }) => _id === stolen.project._id)
   t.same(Object.keys(robbed ?? {}).sort(), ['_id', 'createdAt', 'dispatches', 'name', 'updatedAt'])
@@ -128,11 +144,11 @@ t.test('Thousands of ids are fetched a thousand at a time, and others have their
     for (; !isOver; turns++) await setImmediate()
   })()
   const told: number[] = []
-  const onBytes = async (more: number) => {
+  const charge = async (more: number) => {
     told.push(more)
   }
   const rows = listOf([{ _id: '1', sent: { cc: ids } }])
-  const [found] = objectsOf(await withReferences(rows, references, read, { onBytes }))
+  const [found] = objectsOf(await filled(rows, references, read, { charge }))
   isOver = true
   await others
   t.same(found, { _id: '1', sent: { cc: [] } })
@@ -147,7 +163,7 @@ t.test('Thousands of ids are fetched a thousand at a time, and others have their
 t.test('A caller who has gone ends the work on its references', async (t) => {
   const caller = new AbortController()
   const rows = listOf([{ _id: '1', sent: { cc: Array.from({ length: 2500 }, (_, n) => `a${n}`) } }])
-  const working = withReferences(rows, references, read, { signal: caller.signal })
+  const working = filled(rows, references, read, { signal: caller.signal })
   caller.abort(new Error('gone'))
   await t.rejects(working, { message: 'gone' })
   t.same(queries, [])

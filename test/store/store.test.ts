@@ -6,22 +6,27 @@ import { BSON, Long, ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'
 import { MAX_PAGE } from '../../schemas/common.js'
 import { dispatchTypes } from '../../schemas/dispatches.js'
-import { EntryListItem, expandable } from '../../schemas/entries.js'
-import { one, page } from '../../schemas/envelope.js'
+import { expandable } from '../../schemas/entries.js'
+import type { BsonDocument } from '../../src/bson/reader.js'
 import type { CollectionName } from '../../src/documents/collections.js'
-import { entries } from '../../src/pipelines/entries.js'
+import { resources as declared } from '../../src/pipelines/index.js'
+import type { Resource } from '../../src/pipelines/resource.js'
 import { type Condition, type Listing, Query, type Scope } from '../../src/pipelines/stages.js'
-import { compileResponse } from '../../src/serializer/compiler.js'
-import { compileSelections } from '../../src/serializer/selections.js'
+import { listQuery, readRecord, recordQuery } from '../../src/reading/listing.js'
+import { type Projection, projectionOf } from '../../src/reading/projection.js'
+import { jsonArray } from '../../src/serializer/json.js'
+import { Output } from '../../src/serializer/output.js'
+import { writeAll } from '../../src/serializer/rows.js'
+import { compileDocuments } from '../../src/serializer/writer.js'
 import { embeddedStore } from '../../src/store/embedded.js'
+import { readWithReferences } from '../../src/store/references.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
-import { eachResource, filtersOf, type Resource, type ResourceName, resources } from '../support/resources.js'
+import { filtersOf, type ResourceName, resources } from '../support/resources.js'
 import { databaseOn } from '../support/store.js'
 import { A, a, B, b, fillTenants } from '../support/tenants.js'
 
 const server = process.env.TEST_MONGODB_URI
-const limits = { page: 1, perPage: 50, maxPerPage: 1000 }
 const ownScope: Scope = { organisation: A }
 
 /** Sorted by UTF-8 bytes. By UTF-16 code units, the last two would come before the one in front of them. */
@@ -263,79 +268,57 @@ t.test(title, async (t) => {
       for await (const more of store.dangerouslyErase('forms', condition)) count += more
       return count
     }
+    type Step = (store: Store) => Promise<unknown>
+    type Form = ReturnType<typeof form>
+    const add =
+      (...forms: Form[]): Step =>
+      (store) =>
+        store.insert('forms', forms)
+    const addFree =
+      (...forms: Form[]): Step =>
+      (store) =>
+        store.insert('forms', forms, { skipTaken: true })
+    const change =
+      (...forms: Form[]): Step =>
+      (store) =>
+        store.upsert('forms', forms)
+    const remove =
+      (organisation: string, ...names: string[]): Step =>
+      (store) =>
+        store.remove('forms', organisation, ids(...names))
     /** Each has its result, and the names of the forms that are stored then; of a deleted one a dash. */
-    const steps: [title: string, step: (store: Store) => Promise<unknown>, result: unknown, names: string][] = [
+    const steps: [title: string, step: Step, result: unknown, names: string][] = [
+      ['records are added', add(form('1', 'one'), form('2', 'two'), form('3', 'b', b)), undefined, 'one two b'],
+      ['an id that is taken', add(form('1', 'x')), REFUSED, 'one two b'],
+      ['also by another organisation', add(form('3', 'x')), REFUSED, 'one two b'],
       [
-        'records are added',
-        (store) => store.insert('forms', [form('1', 'one'), form('2', 'two'), form('3', 'b', b)]),
-        undefined,
-        'one two b',
-      ],
-      ['an id that is taken', (store) => store.insert('forms', [form('1', 'x')]), 'refused', 'one two b'],
-      ['also by another organisation', (store) => store.insert('forms', [form('3', 'x')]), 'refused', 'one two b'],
-      [
-        'ids that are taken are skipped',
-        (store) => store.insert('forms', [form('1', 'x'), form('3', 'x'), form('4', 'four')], { skipTaken: true }),
+        'ids taken are skipped',
+        addFree(form('1', 'x'), form('3', 'x'), form('4', 'four')),
         undefined,
         'one two b four',
       ],
-      [
-        'a change replaces a record or adds it',
-        (store) => store.upsert('forms', [form('1', 'changed'), form('5', 'five')]),
-        undefined,
-        'changed two b four five',
-      ],
-      [
-        'but no record of another organisation',
-        (store) => store.upsert('forms', [form('3', 'x')]),
-        'refused',
-        'changed two b four five',
-      ],
-      ['records are deleted', (store) => store.remove('forms', A, ids('1', '2', '2', 'none')), 2, '- - b four five'],
-      ['none is deleted twice', (store) => store.remove('forms', A, ids('1', '4')), 1, '- - b - five'],
-      ['none of another organisation', (store) => store.remove('forms', A, ids('3')), 0, '- - b - five'],
-      ['a tombstone keeps its id', (store) => store.insert('forms', [form('1', 'x', b)]), 'refused', '- - b - five'],
-      [
-        'also when ids that are taken are skipped',
-        (store) => store.insert('forms', [form('1', 'x', b)], { skipTaken: true }),
-        undefined,
-        '- - b - five',
-      ],
-      ['and from changes', (store) => store.upsert('forms', [form('2', 'x', b)]), 'refused', '- - b - five'],
-      ['and from deletions', (store) => store.remove('forms', B, ids('1')), 0, '- - b - five'],
-      [
-        'a deleted record is added again',
-        (store) => store.insert('forms', [form('1', 'reborn')]),
-        undefined,
-        'reborn - b - five',
-      ],
-      [
-        'also when ids that are taken are skipped',
-        (store) => store.insert('forms', [form('2', 'reborn')], { skipTaken: true }),
-        undefined,
-        'reborn reborn b - five',
-      ],
-      [
-        'also by a change',
-        (store) => store.upsert('forms', [form('4', 'reborn')]),
-        undefined,
-        'reborn reborn b reborn five',
-      ],
+      ['a change replaces or adds', change(form('1', 'new'), form('5', 'five')), undefined, 'new two b four five'],
+      ['but no record of another organisation', change(form('3', 'x')), REFUSED, 'new two b four five'],
+      ['records are deleted', remove(A, '1', '2', '2', 'none'), 2, '- - b four five'],
+      ['none is deleted twice', remove(A, '1', '4'), 1, '- - b - five'],
+      ['none of another organisation', remove(A, '3'), 0, '- - b - five'],
+      ['a tombstone keeps its id', add(form('1', 'x', b)), REFUSED, '- - b - five'],
+      ['also when ids taken are skipped', addFree(form('1', 'x', b)), undefined, '- - b - five'],
+      ['and from changes', change(form('2', 'x', b)), REFUSED, '- - b - five'],
+      ['and from deletions', remove(B, '1'), 0, '- - b - five'],
+      ['a deleted record is added again', add(form('1', 'again')), undefined, 'again - b - five'],
+      ['also when ids taken are skipped', addFree(form('2', 'again')), undefined, 'again again b - five'],
+      ['also by a change', change(form('4', 'again')), undefined, 'again again b again five'],
       [
         'a record without an owner keeps its id',
         async (store) => {
           await store.update('forms', 'w-5', { organisation: null } as never)
           return store.insert('forms', [form('5', 'x')])
         },
-        'refused',
-        'reborn reborn b reborn five',
+        REFUSED,
+        'again again b again five',
       ],
-      [
-        'also from changes',
-        (store) => store.upsert('forms', [form('5', 'x')]),
-        'refused',
-        'reborn reborn b reborn five',
-      ],
+      ['also from changes', change(form('5', 'x')), REFUSED, 'again again b again five'],
       [
         'only records without a stamp get one',
         async (store) => {
@@ -346,13 +329,13 @@ t.test(title, async (t) => {
           return count
         },
         1,
-        'reborn - b reborn five',
+        'again - b again five',
       ],
       [
         'records are erased',
         (store) => erased(store, { organisation: { $eq: A, $not: { $type: 'array' } }, _id: /^w-[123]/ }),
         1,
-        '- b reborn five',
+        '- b again five',
       ],
       [
         'and tombstones, whose ids are free then',
@@ -362,7 +345,7 @@ t.test(title, async (t) => {
           return count
         },
         1,
-        'free b reborn five',
+        'free b again five',
       ],
     ]
     for (const [title, step, result, names] of steps) {
@@ -377,22 +360,23 @@ t.test(title, async (t) => {
     }
   })
 
-  const lists = (name: ResourceName, { query: schema, item: { schema: item }, list: pipeline }: Resource) => {
+  const lists = (name: ResourceName, resource: Resource) => {
+    const { query: schema } = resources[name]
     const values = { ...commonValues(name), ...filterValues[name] }
-    const write = compileResponse(page(item))
     const ask =
-      (listing: Partial<Listing>, filters = {}, scope = ownScope, serialize = write) =>
+      (chosen: Partial<Listing>, scope = ownScope) =>
       async (store: Store): Promise<string> => {
-        const all = { sortBy: 'id', sortOrder: 'asc', ...limits, perPage: 1000, ...listing, ...filters }
-        const query = pipeline(scope, all as never)
-        const [data, total] = await Promise.all([store.aggregate(query), store.count(query)])
-        return serialize({ success: true, data, _metadata: total }).toString()
+        const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1000, ...chosen }
+        const query = listQuery(resource, scope, listing as never)
+        const [list, total] = await Promise.all([readWithReferences(store, query), store.count(query)])
+        return `${written(list.documents, projectionOf(resource, undefined, listing as Listing))} of ${total}`
       }
-    const fields = (schema.properties.sortBy as TSchema).enum as string[]
-    const all = fields.flatMap((sortBy) => (['asc', 'desc'] as const).map((sortOrder) => ({ sortBy, sortOrder })))
+    const sortFields = (schema.properties.sortBy as TSchema).enum as string[]
+    const all = sortFields.flatMap((sortBy) => (['asc', 'desc'] as const).map((sortOrder) => ({ sortBy, sortOrder })))
     // Without a server there is nothing to compare with, so that two sorts show enough.
     const sorts = server === undefined ? all.filter((_, i) => i === 0 || i === all.length - 1) : all
     const filters = Object.entries<unknown[]>(values)
+    const fields = Object.keys(resource.item.schema.properties)
 
     t.test(`List of ${name}: every filter with every sort`, async (t) => {
       t.same(
@@ -406,8 +390,8 @@ t.test(title, async (t) => {
       const all = Object.fromEntries(filters.map(([filter, options]) => [filter, options[0]]))
       for (const filter of [{}, ...cases, all]) {
         for (const sort of sorts) {
-          const text = await compare(t, ask(sort, filter), JSON.stringify({ ...sort, ...filter }))
-          if (!JSON.stringify(filter).includes('nothing')) t.match(text, /"_metadata":[1-9]/, 'finds something')
+          const text = await compare(t, ask({ ...sort, ...filter }), JSON.stringify({ ...sort, ...filter }))
+          if (!JSON.stringify(filter).includes('nothing')) t.match(text, /\] of [1-9]/, 'finds something')
         }
       }
     })
@@ -422,63 +406,45 @@ t.test(title, async (t) => {
       }
     })
 
-    t.test(`List of ${name}: each field alone, with every sort`, async (t) => {
-      const serializerOf = compileSelections(page(item), item)
-      for (const field of Object.keys(item.properties)) {
+    t.test(`List of ${name}: each field alone, and with or without embedded records, with every sort`, async (t) => {
+      for (const choice of fields.flatMap((field) => [{ fields: [field] }, { fields: [field], embed: 'false' }])) {
         for (const sort of sorts) {
-          const found = ask({ ...sort, fields: [field] }, {}, ownScope, serializerOf({ fields: [field] }))
-          t.match(await compare(t, found, JSON.stringify({ ...sort, field })), '{"id":')
+          const chosen = { ...sort, ...choice } as const
+          t.match(await compare(t, ask(chosen as never), JSON.stringify(chosen)), '{"id":')
         }
       }
-    })
-
-    t.test(`List of ${name}: without embedded records, with every sort and with each field alone`, async (t) => {
-      const serializerOf = compileSelections(page(item), item)
-      for (const fields of [undefined, ...Object.keys(item.properties).map((field) => [field])]) {
-        const choice = { embed: 'false', ...(fields && { fields }) } as const
-        for (const sort of sorts) {
-          const found = ask({ ...sort, ...choice }, {}, ownScope, serializerOf(choice))
-          t.match(await compare(t, found, JSON.stringify({ ...sort, ...choice })), '{"id":')
-        }
-      }
+      t.match(await compare(t, ask({ embed: 'false' }), 'whole'), '{"id":')
     })
 
     t.test(`List of ${name}: other organisations`, async (t) => {
       for (const organisation of [B, 'nothing', ODD_PLACES, ...Object.keys(unfit)]) {
-        await compare(t, ask({}, {}, { organisation }), organisation)
+        await compare(t, ask({}, { organisation }), organisation)
       }
     })
+
+    const expands = [...expandable.map((field) => [field]), [...expandable]]
+    for (const expand of name === 'entries' ? expands : []) {
+      t.test(`List of ${name}: ${expand} expanded`, async (t) => {
+        for (const chosen of [undefined, ['form'], ['id', 'agent', 'project']]) {
+          const choice = { expand, ...(chosen && { fields: chosen }) }
+          await compare(t, ask(choice), JSON.stringify(choice))
+        }
+      })
+    }
   }
 
-  for (const [name, resource] of eachResource) lists(name, resource)
+  for (const [name, resource] of Object.entries(declared) as [ResourceName, Resource][]) {
+    lists(name, resource)
 
-  t.test('List of entries: each record to expand, and all of them', async (t) => {
-    const serializerOf = compileSelections(page(EntryListItem), EntryListItem)
-    for (const expand of [...expandable.map((field) => [field]), [...expandable]]) {
-      for (const fields of [undefined, ['form'], ['id', 'agent', 'project']]) {
-        const query = entries.list(ownScope, {
-          ...{ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1000, expand },
-          ...(fields && { fields }),
-        })
-        const ask = async (store: Store) => {
-          const data = await store.aggregate(query)
-          return serializerOf({ fields, expand })({ success: true, data }).toString()
-        }
-        await compare(t, ask, JSON.stringify({ expand, fields }))
-      }
-    }
-  })
-
-  for (const [name, { record, get }] of eachResource) {
     t.test(`Each of the ${name} by its id`, async (t) => {
-      const write = compileResponse(one(record.schema))
+      const projection = projectionOf(resource, undefined, {}, 'record')
       for (const organisation of [A, B, ODD_PLACES, ...Object.keys(unfit)]) {
         const every = Query.in({ organisation }, name, [], [{ $sort: { _id: 1 } }])
         const ids = objectsOf(await embedded.aggregate(every)).map(({ _id }) => _id)
         for (const id of [...ids, 'nothing']) {
           const ask = async (store: Store) => {
-            const { first } = await store.aggregate(get({ organisation }, id))
-            return first === undefined ? 'nothing' : write({ success: true, data: first }).toString()
+            const found = await readRecord(store, recordQuery(resource, { organisation }, id), {})
+            return found === undefined ? 'nothing' : written([found], projection)
           }
           await compare(t, ask, `${organisation} ${id}`)
         }
@@ -486,6 +452,13 @@ t.test(title, async (t) => {
     })
   }
 })
+
+/** The JSON of documents, as responses have it. */
+const written = (documents: readonly BsonDocument[], projection: Projection): string => {
+  const out = new Output()
+  for (const _ of writeAll(documents, jsonArray(projection.compiled(compileDocuments)), out));
+  return out.take().toString()
+}
 
 const REFUSED = 'refused'
 

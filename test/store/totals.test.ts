@@ -1,13 +1,14 @@
 // The cache for totals: equal counts at the same time run once, and a total is kept in proportion to its cost.
 import t from 'tap'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
+import { listQuery } from '../../src/reading/listing.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { StoreUnavailable } from '../../src/store/store.js'
 import { keepTotals } from '../../src/store/totals.js'
 
 const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
 const entries = (organisation = 'a', status?: string, page = 1) =>
-  entryResource.list({ organisation }, { ...listing, page, ...(status && { status }) })
+  listQuery(entryResource, { organisation }, { ...listing, page, ...(status && { status }) })
 
 /** A store whose counts are 1, 2, 3 …. Each takes `cost` milliseconds of a clock that does not move otherwise. */
 const slowStore = (cost: number) => {
@@ -69,6 +70,21 @@ t.test('It knows how many totals are kept, and the age of the oldest', async (t)
   t.same(kept.keptTotals(), { kept: 2, oldestMs: 70 }, 'the first count began at 0')
   clock.time += 145
   t.same(kept.keptTotals(), { kept: 1, oldestMs: 155 }, 'the first has expired')
+})
+
+t.test('A count is quick while its total is kept, or if it took little time', async (t) => {
+  const { clock, store, now } = slowStore(19)
+  const kept = keepTotals(store, 30_000, now)
+  t.notOk(kept.isQuick(entries()), 'nobody knows')
+  await kept.count(entries())
+  clock.time += 10_000
+  t.ok(kept.isQuick(entries()), 'it took 19 ms')
+  const slow = slowStore(20)
+  const slowlyKept = keepTotals(slow.store, 30_000, slow.now)
+  await slowlyKept.count(entries())
+  t.ok(slowlyKept.isQuick(entries()), 'it is kept')
+  slow.clock.time += 10_000
+  t.notOk(slowlyKept.isQuick(entries()), 'it took 20 ms')
 })
 
 t.test('A failed count is not kept', async (t) => {

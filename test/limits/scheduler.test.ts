@@ -1,0 +1,398 @@
+// Which task begins next, how many run at once, and what ends a wait. The clock moves only when a test sets it.
+import { setImmediate } from 'node:timers/promises'
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  FairScheduler,
+  LARGE,
+  Overloaded,
+  type SchedulerOptions,
+  type Size,
+  SMALL,
+  TICK_MS,
+  type Ticket,
+} from '../../src/limits/scheduler.js'
+
+const MANY = { all: 1000, perKey: 1000 }
+const MB = 1024 * 1024
+const { signal: NEVER } = new AbortController()
+
+/** Waits until all tasks have begun that may begin. */
+const settled = async () => {
+  for (let turn = 0; turn < 3; turn++) await setImmediate()
+}
+
+/** A scheduler whose tasks have names. The first letter of a name is the key. */
+const schedulerOf = (options: Partial<SchedulerOptions> = {}) => {
+  let time = 0
+  const waited: [number, Size][] = []
+  const scheduler = new FairScheduler({
+    small: MANY,
+    large: MANY,
+    memory: { all: 1000 * MB, perKey: 1000 * MB },
+    waitMs: 5000,
+    now: () => time,
+    onWaited: (ms, size) => waited.push([ms, size]),
+    ...options,
+  })
+  /** The names of the tasks that have begun, in their order, and their tickets. */
+  const begun: string[] = []
+  const tickets = new Map<string, Ticket>()
+  const enter = async (name: string, cost = SMALL, signal = NEVER): Promise<Ticket> => {
+    const ticket = await scheduler.enter(name[0] as string, cost, signal)
+    begun.push(name)
+    tickets.set(name, ticket)
+    return ticket
+  }
+  /** Enters tasks, some of which may wait. Their errors are not of interest. */
+  const enterAll = async (names: string, cost = SMALL) => {
+    for (const name of names.split(' ')) enter(name, cost).catch(() => {})
+    await settled()
+  }
+  const release = async (...names: string[]) => {
+    for (const name of names) {
+      tickets.get(name)?.release()
+      await settled()
+    }
+  }
+  /** Moves the clock, and tells the scheduler at its usual interval or later. */
+  const pass = async (ms: number, interval = TICK_MS) => {
+    for (const end = time + ms; time < end; ) {
+      time = Math.min(end, time + interval)
+      scheduler.tick()
+    }
+    await setImmediate()
+  }
+  return { scheduler, begun, tickets, enter, enterAll, release, pass, waited }
+}
+
+for (const [size, cost] of [
+  ['small', SMALL],
+  ['large', LARGE],
+] as const) {
+  t.test(`as many ${size} tasks run at once as there are places, in all and of a key`, async (t) => {
+    const { scheduler, begun, enterAll, release } = schedulerOf({ [size]: { all: 3, perKey: 2 } })
+    await enterAll('a1 a2 a3 b1 b2', cost)
+    t.same(begun, ['a1', 'a2', 'b1'], 'the key a does not block others')
+    t.same([scheduler.all.running[size], scheduler.all.waiting[size]], [3, 2])
+    await release('a1')
+    await release('a1')
+    t.equal(begun.length, 4, 'a task ends only once')
+    await release('a2')
+    t.same(begun.slice(3).sort(), ['a3', 'b2'])
+    t.same([scheduler.all.running[size], scheduler.all.waiting[size]], [3, 0])
+    const other = size === 'small' ? 'large' : 'small'
+    await enterAll('a4', other === 'small' ? SMALL : LARGE)
+    t.equal(begun.at(-1), 'a4', `the places of ${other} tasks are others`)
+  })
+}
+
+t.test('keys take turns by what they have paid, however many of their tasks wait', async (t) => {
+  const { begun, tickets, enterAll, release } = schedulerOf({ small: { all: 1, perKey: 1 } })
+  await enterAll('a1 a2 a3 a4 b1 b2 c1')
+  await tickets.get('a1')?.charge(2 * SMALL)
+  await release('a1', 'b1', 'c1', 'b2', 'a2', 'a3')
+  t.same(begun, ['a1', 'b1', 'c1', 'b2', 'a2', 'a3', 'a4'])
+})
+
+t.test('a key that comes late is neither ahead by what it has not used, nor behind', async (t) => {
+  const { begun, enterAll, release } = schedulerOf({ small: { all: 1, perKey: 1 } })
+  await enterAll('a1 a2 a3 a4 a5 a6')
+  await release('a1', 'a2')
+  await enterAll('b1 b2 b3 b4')
+  t.same(begun.splice(0), ['a1', 'a2', 'a3'])
+  await release('a3', 'b1', 'a4')
+  t.same(begun, ['b1', 'a4', 'b2'])
+})
+
+t.test('when nothing runs, nobody owes anything', async (t) => {
+  const { begun, tickets, enterAll, release } = schedulerOf({ small: { all: 1, perKey: 1 } })
+  await enterAll('a1')
+  await tickets.get('a1')?.charge(20 * SMALL)
+  await release('a1')
+  await enterAll('b1 a2 b2 b3')
+  await release('b1')
+  t.same(begun, ['a1', 'b1', 'a2'])
+})
+
+t.test('a small task that reads more than a large one goes on among the large ones', async (t) => {
+  const { scheduler, enter, pass } = schedulerOf({ large: { all: 1, perKey: 1 } })
+  const large = await enter('a1', LARGE)
+  const grown = await enter('a2')
+  await grown.charge(LARGE)
+  t.equal(grown.size, 'small', 'it may read as much')
+  const reads: string[] = []
+  const more = Promise.all(['first', 'second'].map((name) => grown.charge(1).then(() => reads.push(name))))
+  await setImmediate()
+  t.same([grown.size, scheduler.all.running.small], ['large', 0], 'it leaves its place to others')
+  t.same(reads, [], 'all that is read for it at the same time waits for its turn')
+  large.release()
+  await more
+  t.same(reads, ['first', 'second'])
+  await grown.charge(LARGE)
+  grown.release()
+
+  const next = await enter('b1', LARGE)
+  const late = await enter('b2')
+  const failed = t.rejects(late.charge(2 * LARGE), new Overloaded())
+  await pass(5000)
+  await failed
+  late.release()
+  next.release()
+  t.same(scheduler.all.running, { small: 0, large: 0 })
+})
+
+t.test('before each large task other work has its turn', async (t) => {
+  const { enter } = schedulerOf()
+  const order: string[] = []
+  const other = setImmediate().then(() => order.push('other'))
+  await enter('a1')
+  order.push('small')
+  await enter('a2', LARGE)
+  order.push('large')
+  await other
+  t.same(order, ['small', 'other', 'large'])
+})
+
+t.test('while too much memory is held nothing begins, except what holds it itself', async (t) => {
+  const memory = { all: 4 * MB, perKey: MB }
+  const { scheduler, begun, tickets, enter, enterAll } = schedulerOf({ memory, large: { all: 1, perKey: 1 } })
+  const holder = await enter('a1')
+  holder.hold(MB)
+  t.same([scheduler.refuses('a'), scheduler.refuses('b')], [true, false])
+  await enterAll('a2 b2')
+  t.same(begun.splice(0), ['a1', 'b2'])
+  holder.hold(MB - 1)
+  await setImmediate()
+  t.same([begun.splice(0), scheduler.refuses('a')], [['a2'], false])
+
+  await enterAll('d1 e1 f1 g1')
+  for (const name of ['d1', 'e1', 'f1', 'g1']) tickets.get(name)?.hold(MB)
+  t.ok(scheduler.refuses('never seen'))
+  const waiting = enter('h1')
+  await holder.charge(LARGE + 1)
+  t.equal(holder.size, 'large', 'a task that becomes large does not wait for its own memory')
+  t.notOk(begun.includes('h1'))
+  holder.release()
+  tickets.get('d1')?.hold(0)
+  t.notOk(begun.includes('h1'), 'what was read is held on')
+  holder.hold(0)
+  await waiting
+  t.equal(scheduler.all.held, 3 * MB)
+})
+
+t.test('a task whose caller has left does not begin, and nothing is read for it any more', async (t) => {
+  const { scheduler, begun, enter, enterAll, pass, waited } = schedulerOf({ small: { all: 1, perKey: 1 } })
+  const caller = new AbortController()
+  const first = await enter('a1')
+  const [atTick, atTurn] = [new AbortController(), new AbortController()]
+  const left = t.rejects(enter('a2', SMALL, atTick.signal), { message: 'gone' })
+  await enterAll('a3')
+  const late = t.rejects(enter('b1', SMALL, atTurn.signal), { message: 'gone' })
+  atTick.abort(new Error('gone'))
+  await pass(50)
+  await left
+  atTurn.abort(new Error('gone'))
+  first.release()
+  await late
+  await setImmediate()
+  t.same(begun, ['a1', 'a3'])
+  t.same(waited, [
+    [50, 'small'],
+    [50, 'small'],
+    [50, 'small'],
+  ])
+  t.same(scheduler.all.waiting, { small: 0, large: 0 })
+
+  const { scheduler: free, enter: enterFree } = schedulerOf()
+  const running = await enterFree('a1', SMALL, caller.signal)
+  caller.abort(new Error('gone'))
+  await t.rejects(running.charge(1), { message: 'gone' })
+  await t.rejects(running.beside(LARGE), { message: 'gone' })
+  await t.rejects(enterFree('a2', SMALL, caller.signal), { message: 'gone' })
+  t.equal(free.all.running.small, 1, 'it keeps its place until it is released')
+})
+
+t.test('a wait ends with a refusal after its time, and with the error when all fail', async (t) => {
+  const { scheduler, enter, pass, waited } = schedulerOf({ small: { all: 1, perKey: 1 }, waitMs: 1000 })
+  const first = await enter('a1')
+  const patient = await enter('b1', LARGE)
+  patient.release()
+  const longer = patient.enter(SMALL, 3000)
+  const refused = t.rejects(enter('a2'), new Overloaded())
+  await pass(999)
+  t.equal(scheduler.all.waiting.small, 2)
+  await pass(1)
+  await refused
+  t.same(waited.splice(0), [[1000, 'small']])
+  first.release()
+  await longer
+  t.same(waited.splice(0), [[1000, 'small']])
+  const waiting = ['a3', 'c1'].map((name) => t.rejects(enter(name), { message: 'down' }))
+  scheduler.failAll(new Error('down'))
+  await Promise.all(waiting)
+  t.same(scheduler.all.running, { small: 1, large: 0 }, 'what runs goes on')
+})
+
+t.test('a task may leave its place and enter again, and another one of its key may run beside it', async (t) => {
+  const { scheduler, begun, enter, enterAll, release } = schedulerOf({ small: { all: 2, perKey: 1 } })
+  const task = await enter('a1')
+  await task.charge(LARGE)
+  task.release()
+  await enterAll('a2')
+  const again = task.enter(SMALL)
+  t.equal(scheduler.all.waiting.small, 1)
+  await release('a2')
+  await again
+  await task.charge(LARGE)
+  t.same([task.size, begun], ['small', ['a1', 'a2']], 'what it read before does not count again')
+  const beside = await task.beside(LARGE)
+  t.same([beside.key, scheduler.all.running], ['a', { small: 1, large: 1 }])
+})
+
+t.test('while the service is late, a key with many tasks under way gets no further one', async (t) => {
+  const { scheduler, enterAll, pass } = schedulerOf({ small: { all: 10, perKey: 6 } })
+  await enterAll('a1 a2 a3 a4 a5 a6 a7 a8 b1 b2 b3')
+  const refused = () => ['a', 'b', 'c'].filter((key) => scheduler.refuses(key)).join()
+  t.equal(refused(), '')
+  await pass(400)
+  t.equal(refused(), '')
+  await pass(500, 250)
+  t.equal(refused(), 'a', 'ticks are late')
+  await pass(300)
+  t.equal(refused(), 'a', 'small tasks wait for too long')
+  scheduler.failAll(new Error('over'))
+  await pass(500)
+  t.equal(refused(), '')
+  await pass(50, 350)
+  t.equal(refused(), '', 'one late tick is no reason')
+})
+
+/** Something that happens to a scheduler. `pick` chooses one of the tasks for which it can happen. */
+const event = fc.record({
+  kind: fc.constantFrom('small', 'small', 'small', 'large', 'charge', 'hold', 'release', 'release', 'abort', 'tick'),
+  pick: fc.nat(1000),
+  amount: fc.nat(1.5 * LARGE),
+})
+
+interface Task {
+  readonly key: string
+  readonly caller: AbortController
+  size: Size
+  state: 'waiting' | 'grown' | 'running' | 'over'
+  ticket?: Ticket
+  held: number
+}
+
+t.test('never more tasks run than may, none waits that could run, and nothing is forgotten', async () => {
+  const options = {
+    small: { all: 3, perKey: 2 },
+    large: { all: 2, perKey: 1 },
+    memory: { all: 2 * MB, perKey: MB },
+  }
+  const run = async (events: readonly { kind: string; pick: number; amount: number }[]) => {
+    const { scheduler, pass } = schedulerOf(options)
+    const tasks: Task[] = []
+    const those = (...states: Task['state'][]) => tasks.filter(({ state }) => states.includes(state))
+    const running = (size: Size, key?: string) =>
+      those('running').filter((task) => task.size === size && (key ?? task.key) === task.key).length
+    const held = (key?: string) =>
+      tasks.reduce((sum, task) => sum + ((key ?? task.key) === task.key ? task.held : 0), 0)
+    const hasRoom = (key: string) => held() < options.memory.all && held(key) < options.memory.perKey
+    const hasPlace = ({ size, key }: Task) =>
+      running(size) < options[size].all && running(size, key) < options[size].perKey
+    const begin = (size: Size, key: string) => {
+      const task: Task = { key, caller: new AbortController(), size, state: 'waiting', held: 0 }
+      tasks.push(task)
+      scheduler.enter(key, size === 'small' ? SMALL : LARGE, task.caller.signal).then(
+        (ticket) => Object.assign(task, { state: 'running', ticket, isNew: true }),
+        () => Object.assign(task, { state: 'over' }),
+      )
+    }
+    const charge = (task: Task, bytes: number) => {
+      task.held += bytes
+      const charged = task.ticket?.charge(bytes)
+      if (task.ticket?.size !== task.size) Object.assign(task, { size: task.ticket?.size, state: 'grown' })
+      charged?.then(
+        () => Object.assign(task, { state: 'running' }),
+        () => Object.assign(task, { state: 'over' }) && task.ticket?.release(),
+      )
+    }
+    const happen = async (kind: string, pick: number, amount: number) => {
+      const of = (...states: Task['state'][]) => those(...states)[pick % Math.max(1, those(...states).length)]
+      if (kind === 'small' || kind === 'large') begin(kind, 'abcd'[pick % 4] as string)
+      else if (kind === 'tick') await pass(amount % 3000)
+      else if (kind === 'abort') of('waiting', 'grown')?.caller.abort()
+      else if (kind === 'hold') {
+        const task = of('running', 'over')
+        if (task?.ticket === undefined) return
+        task.held = amount
+        task.ticket.hold(amount)
+      } else {
+        const task = of('running')
+        if (task === undefined) return
+        if (kind === 'charge') charge(task, amount)
+        else Object.assign(task, { state: 'over' }) && task.ticket?.release()
+      }
+    }
+    const check = (before: readonly Task[]) => {
+      for (const size of ['small', 'large'] as const) {
+        const most = Math.max(...[...'abcd'].map((key) => running(size, key)))
+        if (running(size) > options[size].all || most > options[size].perKey) throw new Error(`too many are ${size}`)
+        if (scheduler.all.running[size] !== running(size)) throw new Error('another number runs')
+        if (scheduler.all.waiting[size] !== those('waiting', 'grown').filter((task) => task.size === size).length)
+          throw new Error('another number waits')
+      }
+      if (scheduler.all.held !== held()) throw new Error('another amount is held')
+      for (const task of those('running').filter((task) => before.includes(task) && !hasRoom(task.key)))
+        throw new Error(`a task of ${task.key} has begun without memory`)
+      const could = those('waiting', 'grown').find(
+        (task) => !task.caller.signal.aborted && hasPlace(task) && (task.state === 'grown' || hasRoom(task.key)),
+      )
+      if (could !== undefined) throw new Error(`a task of ${could.key} waits and could run`)
+    }
+    for (const { kind, pick, amount } of events) {
+      const waiting = those('waiting')
+      await happen(kind, pick, amount)
+      await settled()
+      check(waiting)
+    }
+    for (const task of tasks) {
+      task.held = 0
+      task.ticket?.hold(0)
+    }
+    await pass(50)
+    for (let rounds = 0; those('waiting', 'grown', 'running').length > 0; rounds++) {
+      if (rounds > tasks.length) throw new Error('a task waits for ever')
+      await happen('release', 0, 0)
+      await settled()
+      check([])
+    }
+  }
+  await fc.assert(fc.asyncProperty(fc.array(event, { minLength: 10, maxLength: 60 }), run), { numRuns: 150 })
+})
+
+t.test('of keys that always have tasks waiting, none reads more than another by more than one task', async () => {
+  const costs = fc.array(fc.nat(LARGE), { minLength: 1, maxLength: 8 })
+  const run = async (all: readonly number[][]) => {
+    const { begun, enter } = schedulerOf({ small: { all: 1, perKey: 1 } })
+    const most = SMALL + Math.max(...all.flat())
+    const paid = all.map(() => 0)
+    const tickets: Ticket[] = []
+    const enterOne = (key: number) => enter('abcd'[key] as string).then((ticket) => tickets.push(ticket))
+    for (const key of all.keys()) for (let n = 0; n < 3; n++) enterOne(key)
+    for (let n = 0; n < 40; n++) {
+      while (tickets.length === 0) await setImmediate()
+      const ticket = tickets.pop() as Ticket
+      const key = 'abcd'.indexOf(begun.at(-1) as string)
+      const cost = all[key]?.[n % (all[key]?.length as number)] as number
+      await ticket.charge(cost)
+      paid[key] = (paid[key] as number) + SMALL + cost
+      if (Math.max(...paid) - Math.min(...paid) > most) throw new Error(`after ${n} tasks the keys had ${paid}`)
+      enterOne(key)
+      ticket.hold(0)
+      ticket.release()
+    }
+  }
+  await fc.assert(fc.asyncProperty(fc.array(costs, { minLength: 2, maxLength: 4 }), run), { numRuns: 100 })
+})
