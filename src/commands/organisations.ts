@@ -110,7 +110,7 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, on
               const answer = await ask(`Type ${name} to remove all of it: `)
               if (answer !== name) throw new CommandError('That is another name: nothing was removed')
             }
-            const { deleted, keysRevoked, isNothing } = await removeOrganisation(store, id, {
+            const { deleted, keysRevoked, isNothing } = await removeOrganisation(store, id, organisation, {
               by,
               begun: () => audit('organisations remove begins', by, { organisation: id }),
               revoked: (keyId) => audit('keys revoke', by, { keyId, organisation: id }),

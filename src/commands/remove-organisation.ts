@@ -1,5 +1,5 @@
 // Removes an organisation: its keys are revoked, and when every instance refuses them, its records are deleted for good.
-import { type ApiKeyDocument, recordCollections } from '../documents/collections.js'
+import { type ApiKeyDocument, type OrganisationDocument, recordCollections } from '../documents/collections.js'
 import { keysOf, REVOKED_MS } from '../keys/keys.js'
 import { Query } from '../pipelines/stages.js'
 import { QueryTimeout, type Store } from '../store/store.js'
@@ -60,14 +60,15 @@ export interface Removed {
 
 /**
  * Removes an organisation. If it is interrupted, it can be called again.
- * @throws CommandError if it was removed or added again meanwhile
+ * @param organisation as it was found, undefined if only keys or records are left of it
+ * @throws CommandError if it was removed or added again since
  */
 export const removeOrganisation = async (
   store: Store,
   id: string,
+  organisation: OrganisationDocument | undefined,
   { by, begun, revoked, wait }: Steps,
 ): Promise<Removed> => {
-  const organisation = await store.dangerouslyFind('organisations', id)
   // A command looks for this mark after it has stored a key, and shows none that it finds too late. So the keys that are listed
   // after the mark are all that anybody has.
   const since = organisation?.removingSince ?? new Date()
