@@ -6,7 +6,7 @@ import { type Doing, openFile, type Wanted } from '../exports/file.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from '../exports/index.js'
 import { ProblemError } from '../problems/problems.js'
 import type { Unreadable } from '../serializer/skipped.js'
-import { QueryTimeout, type Store } from '../store/store.js'
+import type { Store } from '../store/store.js'
 import { type InputError, textChecker } from '../validation/text.js'
 import { requireFree, writeNew } from './new-file.js'
 import {
@@ -131,6 +131,5 @@ const explained = (error: unknown): unknown => {
       `List them all with: npx ${PROGRAM} check`,
     ])
   }
-  const isKnown = [ProblemError, QueryTimeout, ResponseTooLarge].some((known) => error instanceof known)
-  return isKnown ? new CommandError((error as Error).message) : error
+  return error instanceof ProblemError || error instanceof ResponseTooLarge ? new CommandError(error.message) : error
 }

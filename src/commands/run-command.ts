@@ -125,8 +125,9 @@ export const runCommand = async (
     tell,
     ask: (question) => ask(terminal, question),
     async counting(work) {
-      const options = { format: 'Records {value} | {duration_formatted}', stream: err, gracefulExit: false }
-      const bar = new SingleBar(options, Presets.legacy)
+      const format = 'Records {value} | {duration_formatted}'
+      // It changes nothing of the terminal that a process that is killed would not change back.
+      const bar = new SingleBar({ format, stream: err, linewrap: true, gracefulExit: false }, Presets.legacy)
       bar.start(0, 0)
       return work((more) => bar.increment(more)).finally(() => bar.stop())
     },

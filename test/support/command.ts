@@ -1,4 +1,5 @@
 // Runs commands in this process, on a store that they do not close: one command, or transcripts of several.
+import { readdirSync, readFileSync } from 'node:fs'
 import { Readable, Writable } from 'node:stream'
 import type { Test } from 'tap'
 import { checkCommand } from '../../src/commands/check.js'
@@ -95,6 +96,8 @@ export interface Transcript {
    */
   readonly lines: string
   readonly after?: Contents
+  /** All files in the folder afterwards, each with what it holds. */
+  readonly filesAfter?: Readonly<Record<string, string | RegExp>>
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -172,14 +175,15 @@ const byId = <T extends { _id: string }>(documents: readonly T[]): T[] =>
 /** Runs a transcript. */
 export const runTranscript = async (
   t: Test,
-  { before = {}, files = {}, lines, after = {} }: Transcript,
+  { before = {}, files = {}, lines, after = {}, filesAfter = files }: Transcript,
   store = testStore(t),
 ) => {
   if (typeof before === 'function') await before(store)
   else
     for (const [name, documents] of Object.entries(before))
       await store.insert(name as CollectionName, documents as never)
-  const bound = new Bound(t.testdir({ ...files }))
+  const dir = t.testdir({ ...files })
+  const bound = new Bound(dir)
   for (const call of lines.replace(/^ +/gm, '').split(/^\$ /m).slice(1)) {
     const [line = '', ...following] = call.trimEnd().split('\n')
     const typed = following[0]?.startsWith('< ') ? `${following.shift()?.slice(2)}\n` : undefined
@@ -193,6 +197,12 @@ export const runTranscript = async (
     t.equal(found.length, expected.length, name)
     t.match(found, byId(expected), name)
   }
+  const filesFound = readdirSync(dir).map((name) => [name, readFileSync(`${dir}/${name}`, 'utf8')])
+  t.same(
+    filesFound.map(([name]) => name),
+    Object.keys(filesAfter).sort(),
+  )
+  t.match(Object.fromEntries(filesFound), filesAfter)
 }
 
 /** Runs transcripts, each as a test of its own, named by its title. */
