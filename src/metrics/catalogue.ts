@@ -66,13 +66,13 @@ export const catalogue = {
   'field_data.read': {
     kind: 'counter',
     unit: 'By',
-    meaning: 'Bytes of documents that were read from the database, with those that they refer to.',
+    meaning: 'Bytes of documents that were read from the database, with those that others refer to.',
     labels: ['db.collection.name'],
   },
   'field_data.read.rows': {
     kind: 'counter',
     unit: '{row}',
-    meaning: 'Documents that were read from the database, without those that they refer to.',
+    meaning: 'Documents that were read from the database, with those that others refer to.',
     labels: ['db.collection.name'],
   },
   'field_data.connections.open': { kind: 'gauge', unit: '{connection}', meaning: 'Connections from callers.' },
