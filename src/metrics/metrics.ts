@@ -24,7 +24,7 @@ export const openMetrics = (version: string): Metrics => {
         const counter = meter.createCounter(name, options)
         return [[name, (_name, value, labels) => counter.add(value, labels)]]
       }
-      if (metric.bounds === undefined) return []
+      if (metric.kind === 'gauge') return []
       const advice = { explicitBucketBoundaries: [...metric.bounds] }
       const histogram = meter.createHistogram(name, { ...options, advice })
       return [[name, (_name, value, labels) => histogram.record(value, labels)]]
