@@ -34,15 +34,12 @@ const ORPHAN = 'organisation: does not exist'
 
 const KNOWN_ORGANISATIONS = 10_000
 
-/** Gives a function that tells whether an organisation exists, by its id, which may be anything. */
-const organisationsIn = (store: Store) => {
-  const known = new LRUCache<string, boolean>({ max: KNOWN_ORGANISATIONS })
-  return async (id: string): Promise<boolean> => {
-    const exists = known.get(id) ?? (await store.dangerouslyFind('organisations', id)) !== undefined
-    known.set(id, exists)
-    return exists
-  }
-}
+/** Remembers which organisations exist. */
+const organisationsIn = (store: Store) =>
+  new LRUCache<string, boolean>({
+    max: KNOWN_ORGANISATIONS,
+    fetchMethod: async (id) => (await store.dangerouslyFind('organisations', id)) !== undefined,
+  })
 
 /** What identifies a document, as text, because any writer may have stored anything there. */
 const nameOf = (stored: Stored): object => {
@@ -66,7 +63,7 @@ export const checkCommand: MakeCommand = ({ out, tell, onStore }) =>
         let count = 0
         let unfit = 0
         let clock = 0
-        const exists = organisationsIn(store)
+        const organisations = organisationsIn(store)
         /** Whether a time has not come yet by the database's clock. The clock is read again only if it may matter. */
         const isAhead = async (time: unknown): Promise<boolean> => {
           if (Number(time) > clock) clock = (await store.now()).now
@@ -88,7 +85,7 @@ export const checkCommand: MakeCommand = ({ out, tell, onStore }) =>
             const isOwned = isRecord || (name === 'apiKeys' && !document.revokedAt)
             const common = [
               ...(stored.isIdBroken ? ['id: is not valid UTF-8'] : []),
-              ...(isOwned && typeof owner === 'string' && !(await exists(owner)) ? [ORPHAN] : []),
+              ...(isOwned && typeof owner === 'string' && !(await organisations.fetch(owner)) ? [ORPHAN] : []),
             ]
             if (isMarked && !('organisation' in document)) return [...common, ...checkTombstone(document)]
             const errors = [

@@ -55,8 +55,7 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, onStore }) =>
             const rows = (await keysOf(store, () => {}).list(organisation)).map(rowOf)
             // The keys of an organisation that was removed are kept.
             if (organisation !== undefined && rows.length === 0) await requireOrganisation(store, organisation)
-            const rare = rareColumns.filter((column) => rows.some((row) => row[column]))
-            result(json, rows, table([...columns, ...rare], rows))
+            result(json, rows, table(columns, rows, rareColumns))
           }),
         ),
     )

@@ -62,8 +62,7 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, on
                 ...(removingSince && { removingSince: cellOf(removingSince) }),
               }))
               .sort((one, other) => String(one.name).localeCompare(String(other.name), 'en'))
-            const rare = rows.some(({ removingSince }) => removingSince) ? (['removingSince'] as const) : []
-            result(json, rows, table(['id', 'name', 'createdAt', ...rare], rows))
+            result(json, rows, table(['id', 'name', 'createdAt'], rows, ['removingSince']))
           }),
         ),
     )
@@ -110,15 +109,18 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, on
               const answer = await ask(`Type ${name} to remove all of it: `)
               if (answer !== name) throw new CommandError('That is another name: nothing was removed')
             }
-            const { deleted, keysRevoked, isNothing } = await removeOrganisation(store, id, organisation, {
+            const wait = (ms: number) => {
+              tell(`Waiting ${Math.ceil(ms / 1000)} seconds, until every instance refuses its keys`)
+              return pause(ms)
+            }
+            const { deleted, keysRevoked, isNothing } = await removeOrganisation(
+              store,
+              id,
+              organisation,
               by,
-              begun: () => audit('organisations remove begins', by, { organisation: id }),
-              revoked: (keyId) => audit('keys revoke', by, { keyId, organisation: id }),
-              wait(ms) {
-                tell(`Waiting ${Math.ceil(ms / 1000)} seconds, until every instance refuses its keys`)
-                return pause(ms)
-              },
-            })
+              audit,
+              wait,
+            )
             if (isNothing) throw nothingLeft
             result(json, { id, deleted, keysRevoked }, [
               `Revoked ${keysRevoked} keys`,

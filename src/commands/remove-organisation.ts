@@ -3,7 +3,7 @@ import { type ApiKeyDocument, type OrganisationDocument, recordCollections } fro
 import { keysOf, REVOKED_MS } from '../keys/keys.js'
 import { Query } from '../pipelines/stages.js'
 import { QueryTimeout, type Store } from '../store/store.js'
-import { CommandError } from './run-command.js'
+import { CommandError, type Session } from './run-command.js'
 
 /** Stands for a number that takes too long to count. */
 export const MANY = Number.POSITIVE_INFINITY
@@ -38,37 +38,22 @@ const msUntilRefused = (keys: readonly ApiKeyDocument[]): number => {
   return Math.min(REVOKED_MS - sinceMs, REVOKED_MS)
 }
 
-/** What a removal does and tells on its way. */
-interface Steps {
-  /** Who revokes the keys. */
-  readonly by: string | undefined
-  /** It has begun: from here on the organisation gets no key. */
-  readonly begun: () => void
-  /** A key was revoked. Another command may have revoked others meanwhile. */
-  readonly revoked: (keyId: string) => void
-  /** Waits until every instance refuses the keys. */
-  readonly wait: (ms: number) => Promise<unknown>
-}
-
-export interface Removed {
-  /** How many records and tombstones were deleted from each collection. */
-  readonly deleted: Readonly<Record<string, number>>
-  readonly keysRevoked: number
-  /** Whether there was nothing: it was of nobody, or another removal has ended meanwhile. */
-  readonly isNothing: boolean
-}
-
 /**
  * Removes an organisation. If it is interrupted, it can be called again.
  * @param organisation as it was found, undefined if only keys or records are left of it
+ * @param wait waits for so many milliseconds, until every instance refuses the keys
+ * @returns how many records and tombstones were deleted from each collection, how many keys were revoked, and whether there was
+ *   nothing to do: another removal has ended meanwhile, or what there is belongs to nobody
  * @throws CommandError if it was removed or added again since
  */
 export const removeOrganisation = async (
   store: Store,
   id: string,
   organisation: OrganisationDocument | undefined,
-  { by, begun, revoked, wait }: Steps,
-): Promise<Removed> => {
+  by: string | undefined,
+  audit: Session['audit'],
+  wait: (ms: number) => Promise<unknown>,
+) => {
   // A command looks for this mark after it has stored a key, and shows none that it finds too late. So the keys that are listed
   // after the mark are all that anybody has.
   const since = organisation?.removingSince ?? new Date()
@@ -76,10 +61,13 @@ export const removeOrganisation = async (
   if (organisation && !(await store.update('organisations', id, { removingSince: since }, isSame))) {
     throw new CommandError(`Organisation ${id} was removed meanwhile: nothing of it was deleted`)
   }
-  begun()
+  audit('organisations remove begins', by, { organisation: id })
   const { all, working } = await keysIn(store, id)
   const keys = keysOf(store, () => {})
-  for (const { _id: keyId } of working) if ((await keys.revoke(keyId, by))?.isFirst) revoked(keyId)
+  for (const { _id: keyId } of working) {
+    // Another command may revoke it in the same moment.
+    if ((await keys.revoke(keyId, by))?.isFirst) audit('keys revoke', by, { keyId, organisation: id })
+  }
   // A caller must not read what is left meanwhile: it would take the organisation for empty, and empty its copy.
   const leftMs = working.length > 0 ? REVOKED_MS : msUntilRefused(all)
   if (leftMs > 0) await wait(leftMs)

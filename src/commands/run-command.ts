@@ -192,33 +192,25 @@ const linesOf = (error: Error): string[] => {
   return (error instanceof ConfigError ? error.message : String(error.stack)).split('\n')
 }
 
-/** Reads an option or argument that may be any text. It is empty where a script has a variable without a value. */
-export const notEmpty = (value: string): string => {
-  if (value !== '') return value
-  throw new InvalidArgumentError('it must not be empty')
+/** Gives a function that reads an option or argument whose whole text matches. */
+const matching = (pattern: RegExp, message: string) => (text: string) => {
+  if (pattern.test(text)) return text
+  throw new InvalidArgumentError(message)
 }
 
-/** Reads an option that holds the id of an organisation. */
-export const organisationId = (value: string): string => {
-  if (ORGANISATION_ID.test(value)) return value
-  throw new InvalidArgumentError(
-    'it must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit',
-  )
-}
+/** A text is empty where a script has a variable without a value. */
+export const notEmpty = matching(/./s, 'it must not be empty')
 
-/**
- * No control or formatting characters and no line separators, and not only spaces. No dash at the beginning, because that is
- * an option whose name is missing before it.
- */
-const NAME = /^(?!-)(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
+export const organisationId = matching(
+  ORGANISATION_ID,
+  'it must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit',
+)
 
-/** Reads --name. */
-export const nameOf = (name: string): string => {
-  if (NAME.test(name)) return name
-  throw new InvalidArgumentError(
-    'it must be 1 to 100 characters without control characters, not only spaces and no dash at the beginning',
-  )
-}
+/** A dash at the beginning is that of an option, whose name was left out before it. */
+export const nameOf = matching(
+  /^(?!-)(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u,
+  'it must be 1 to 100 characters without control characters, not only spaces and no dash at the beginning',
+)
 
 export const BY = ['--by <NAME>', 'who does it, for the audit line', nameOf] as const
 

@@ -8,12 +8,13 @@ import type { ScenarioOptions } from '../../seed/scenarios.js'
 import { type CollectionName, collections, type OrganisationDocument } from '../documents/collections.js'
 import { keyIdOf } from '../keys/format.js'
 import { keysOf } from '../keys/keys.js'
+import { allEnded } from '../limits/work.js'
 import type { Store } from '../store/store.js'
 import { isDay } from '../validation/instant.js'
 import { BY, CommandError, type MakeCommand, newCommand, type Session } from './run-command.js'
 
 /** How many batches are written at the same time. */
-const CONCURRENT_INSERTS = 3
+const WRITERS = 3
 
 const details = `
 The scenarios are:
@@ -145,45 +146,35 @@ const isEmpty = async (store: Store): Promise<boolean> => {
   return true
 }
 
-/** Adds the organisations that are missing. */
-const addOrganisations = async (
-  store: Store,
-  organisations: readonly OrganisationDocument[],
-  onAdded: (organisation: string) => void,
-): Promise<void> => {
-  const ids = organisations.map(({ _id }) => _id)
-  const existing = await store.dangerouslyFindAll('organisations', { _id: { $in: ids } })
-  await store.insert('organisations', organisations, { skipTaken: true })
-  for (const id of ids) if (existing.every(({ _id }) => _id !== id)) onAdded(id)
-}
-
-/** Writes all batches and returns the organisations among them. */
+/** Writes what is missing of all batches, and returns the organisations among them. */
 const write = async (
   store: Store,
   data: Iterable<Batch>,
   onAdded: (organisation: string) => void,
   count: (more: number) => void,
-) => {
+): Promise<OrganisationDocument[]> => {
   const organisations: OrganisationDocument[] = []
-  const pending = new Set<Promise<void>>()
-  try {
-    for (const { collection, documents } of data) {
-      if (collection === 'organisations') {
-        organisations.push(...documents)
-        await addOrganisations(store, documents, onAdded)
-        continue
-      }
-      const insert = store.insert(collection, documents, { skipTaken: true }).then(() => {
-        pending.delete(insert)
-        count(documents.length)
-      })
-      pending.add(insert)
-      if (pending.size === CONCURRENT_INSERTS) await Promise.race(pending)
-    }
-    await Promise.all(pending)
-  } finally {
-    await Promise.allSettled(pending)
+  const add = async (organisation: OrganisationDocument) => {
+    organisations.push(organisation)
+    const { _id } = organisation
+    const isNew = (await store.dangerouslyFind('organisations', _id)) === undefined
+    await store.insert('organisations', [organisation], { skipTaken: true })
+    if (isNew) onAdded(_id)
   }
+  // All writers take their batches from it, and an error of one of them ends it.
+  const batches = (function* () {
+    yield* data
+  })()
+  const writer = async () => {
+    for (const { collection, documents } of batches) {
+      if (collection === 'organisations') for (const organisation of documents) await add(organisation)
+      else {
+        await store.insert(collection, documents, { skipTaken: true })
+        count(documents.length)
+      }
+    }
+  }
+  await allEnded(Array.from({ length: WRITERS }, writer))
   return organisations
 }
 
@@ -198,7 +189,6 @@ const grow = async (
   const { liveOperations } = await import('../../seed/live.js')
   const next = liveOperations(data, seed, () => new Date())
   const counts = { add: 0, change: 0, delete: 0 }
-  const counted = () => tell(`Added ${counts.add}, changed ${counts.change}, deleted ${counts.delete}`)
   const start = Date.now()
   for (let n = 1; ; n++) {
     const wait = Math.max(0, start + (n * 1000) / perSecond - Date.now())
@@ -209,5 +199,5 @@ const grow = async (
     else await store.upsert(collection, [document as never])
     counts[kind] += 1
   }
-  counted()
+  tell(`Added ${counts.add}, changed ${counts.change}, deleted ${counts.delete}`)
 }

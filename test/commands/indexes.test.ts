@@ -57,7 +57,7 @@ t.test('an index of somebody else is listed by its name, and kept', async (t) =>
   }
   const lines = `
     $ indexes --drop
-    collection  index    size     about
+    collection  index    size
     users       mine_-1  1.5 MiB`
   await runTranscript(t, { lines }, store)
 })

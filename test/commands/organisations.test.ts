@@ -50,9 +50,10 @@ transcripts(t, {
       x   -       once\\u001b
       w   Water   1970-01-01T00:00:00.000Z`,
   },
-  'an organisation is renamed and keeps its id, and a name that another one has is allowed, with a warning': {
-    before: { organisations: [water, { _id: 'h', name: 'Health', ...dated }] },
-    lines: `
+  'an organisation is renamed and keeps its id, and a name that another one has is allowed, with a warning that names it':
+    {
+      before: { organisations: [water, { _id: 'h', name: 'Health', ...dated }] },
+      lines: `
       $ organisations rename w --name 'Rural Water' --by Ana --json
       {"id":"w","name":"Rural Water"}
       2> {<audit>"action":"organisations rename","by":"Ana","organisation":"w","name":"Rural Water"}
@@ -72,14 +73,14 @@ transcripts(t, {
       2> Organisation x does not exist
       …
       exit 1`,
-    after: {
-      organisations: [
-        { _id: 'h', name: 'Rural Water' },
-        { _id: 'w', name: 'Rural Water', createdAt: new Date(0), updatedAt: Date },
-        { _id: 'z' },
-      ],
+      after: {
+        organisations: [
+          { _id: 'h', name: 'Rural Water' },
+          { _id: 'w', name: 'Rural Water', createdAt: new Date(0), updatedAt: Date },
+          { _id: 'z' },
+        ],
+      },
     },
-  },
   'an organisation is removed once its name is typed': {
     before: fillTenants,
     lines: `
