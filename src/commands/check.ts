@@ -31,7 +31,6 @@ const isLikeMissing = (error: ValueError): boolean =>
 const checkTombstone = checkOf(strict({ _id: Type.String(), deletedFrom: Type.String(), deletedAt: Type.Date() }))
 
 const ORPHAN = 'organisation: does not exist'
-
 const KNOWN_ORGANISATIONS = 10_000
 
 /** Remembers which organisations exist. */
@@ -83,16 +82,11 @@ export const checkCommand: MakeCommand = ({ out, tell, onStore }) =>
             const owner = document.organisation ?? document.deletedFrom
             // The revoked keys of an organisation that was removed are kept.
             const isOwned = isRecord || (name === 'apiKeys' && !document.revokedAt)
-            const common = [
-              ...(stored.isIdBroken ? ['id: is not valid UTF-8'] : []),
-              ...(isOwned && typeof owner === 'string' && !(await organisations.fetch(owner)) ? [ORPHAN] : []),
-            ]
-            if (isMarked && !('organisation' in document)) return [...common, ...checkTombstone(document)]
-            const errors = [
-              ...common,
-              ...(isMarked ? ['deletedFrom: must not be in a record'] : []),
-              ...checkRecord(document),
-            ]
+            const errors = stored.isIdBroken ? ['id: is not valid UTF-8'] : []
+            if (isOwned && typeof owner === 'string' && !(await organisations.fetch(owner))) errors.push(ORPHAN)
+            if (isMarked && !('organisation' in document)) return [...errors, ...checkTombstone(document)]
+            if (isMarked) errors.push('deletedFrom: must not be in a record')
+            errors.push(...checkRecord(document))
             if (withStamp && (await isAhead(document[CHANGED_AT]))) {
               errors.push(`${CHANGED_AT}: is ahead of the database’s clock, and no feed shows the record until then`)
             }

@@ -9,9 +9,9 @@ import {
   type MakeCommand,
   nameOf,
   newCommand,
+  noOrganisation,
   organisationId,
   PROGRAM,
-  requireOrganisation,
   type Session,
   visible,
 } from './run-command.js'
@@ -74,10 +74,7 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, on
         .option('--json', 'print the result as JSON')
         .action((id, { name, by, json = false }) =>
           onStore(async (store) => {
-            await requireOrganisation(store, id)
-            if (!(await store.update('organisations', id, { name, updatedAt: new Date() }))) {
-              throw new CommandError(`Organisation ${id} was removed meanwhile`)
-            }
+            if (!(await store.update('organisations', id, { name, updatedAt: new Date() }))) throw noOrganisation(id)
             result(json, { id, name }, [`Renamed organisation ${id}`])
             await warnOfSameName(store, id, name, tell)
             audit('organisations rename', by, { organisation: id, name })

@@ -1,5 +1,5 @@
 // Removes an organisation: its keys are revoked, and when every instance refuses them, its records are deleted for good.
-import { type ApiKeyDocument, type OrganisationDocument, recordCollections } from '../documents/collections.js'
+import { type OrganisationDocument, recordCollections } from '../documents/collections.js'
 import { keysOf, REVOKED_MS } from '../keys/keys.js'
 import { Query } from '../pipelines/stages.js'
 import { QueryTimeout, type Store } from '../store/store.js'
@@ -29,13 +29,6 @@ export const whatItHas = async (store: Store, organisation: string): Promise<[wh
 const keysIn = async (store: Store, organisation: string) => {
   const all = await store.dangerouslyFindAll('apiKeys', { organisation })
   return { all, working: all.filter(({ revokedAt }) => !(revokedAt instanceof Date)) }
-}
-
-/** How long an instance may still accept one of these keys, all of them revoked, in milliseconds; not above 0 if none does. */
-const msUntilRefused = (keys: readonly ApiKeyDocument[]): number => {
-  const sinceMs = Date.now() - Math.max(...keys.map(({ revokedAt }) => Number(revokedAt)))
-  // The clock of who revoked them may be ahead.
-  return Math.min(REVOKED_MS - sinceMs, REVOKED_MS)
 }
 
 /**
@@ -69,8 +62,8 @@ export const removeOrganisation = async (
     if ((await keys.revoke(keyId, by))?.isFirst) audit('keys revoke', by, { keyId, organisation: id })
   }
   // A caller must not read what is left meanwhile: it would take the organisation for empty, and empty its copy.
-  const leftMs = working.length > 0 ? REVOKED_MS : msUntilRefused(all)
-  if (leftMs > 0) await wait(leftMs)
+  const wereRevoked = all.some(({ revokedAt }) => Number(revokedAt) > Date.now() - REVOKED_MS)
+  if (working.length > 0 || wereRevoked) await wait(REVOKED_MS)
   // Another removal may have ended meanwhile, or there was no organisation to mark.
   if ((await store.dangerouslyFindAll('organisations', { _id: id, removingSince: null }, 1)).length > 0) {
     throw new CommandError(`Organisation ${id} was added again meanwhile: nothing of it was deleted`)

@@ -214,12 +214,15 @@ export const nameOf = matching(
 
 export const BY = ['--by <NAME>', 'who does it, for the audit line', nameOf] as const
 
-/** Fails unless the organisation exists: a mistyped id would otherwise get keys or records that nobody can find. */
-export const requireOrganisation = async (store: Store, organisation: string): Promise<OrganisationDocument> => {
-  const found = await store.dangerouslyFind('organisations', organisation)
-  if (found !== undefined) return found
-  throw new CommandError(`Organisation ${organisation} does not exist`, [
-    `Add it with: npx ${PROGRAM} organisations add --id ${organisation} --name NAME`,
+export const noOrganisation = (id: string): CommandError =>
+  new CommandError(`Organisation ${id} does not exist`, [
+    `Add it with: npx ${PROGRAM} organisations add --id ${id} --name NAME`,
     `List those that exist with: npx ${PROGRAM} organisations list`,
   ])
+
+/** Fails unless the organisation exists: a mistyped id would otherwise get keys or records that nobody can find. */
+export const requireOrganisation = async (store: Store, id: string): Promise<OrganisationDocument> => {
+  const found = await store.dangerouslyFind('organisations', id)
+  if (found === undefined) throw noOrganisation(id)
+  return found
 }

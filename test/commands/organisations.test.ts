@@ -2,8 +2,8 @@
 // removal does.
 import t from 'tap'
 import { organisationsCommand } from '../../src/commands/organisations.js'
-import { QueryTimeout, type Store } from '../../src/store/store.js'
-import { meanwhile, transcripts, tryCommand, wrongCalls } from '../support/command.js'
+import { QueryTimeout } from '../../src/store/store.js'
+import { transcripts, tryCommand, wrongCalls } from '../support/command.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
 
@@ -176,16 +176,6 @@ t.test('a wrong call says what is wrong', (t) =>
     ['organisations list --name x', "Unknown option '--name'"],
   ]),
 )
-
-t.test('an organisation that is removed while it is renamed stays removed', async (t) => {
-  const store = testStore(t)
-  await store.insert('organisations', [water])
-  const run = (target: Store, ...argv: string[]) => tryCommand(organisationsCommand, target, argv)
-  const removing = meanwhile(store, 'before', 'update', () => run(store, 'remove', 'w', '--yes'))
-  const renamed = await run(removing, 'rename', 'w', '--name', 'New')
-  t.match(renamed, { code: 1, lines: ['2> Organisation w was removed meanwhile'] })
-  t.equal(await store.dangerouslyFind('organisations', 'w'), undefined)
-})
 
 t.test('what takes too long to count is removed all the same', async (t) => {
   const store = testStore(t)
