@@ -35,7 +35,6 @@ or is interrupted, none is left. On standard output, only the exit code tells
 whether the file is complete.`
 
 const formatNames = Object.keys(mediaTypes) as FormatName[]
-/** Stands for standard output. */
 const STANDARD_OUTPUT = '-'
 /** How many records that were left out are listed. */
 const MAX_LISTED = 100
@@ -82,14 +81,12 @@ export const exportCommand: MakeCommand = ({ out, result, tell, counting, onStor
         }
         try {
           const { bytes, skipped } = await counting(async (count) => {
-            const counted: Pick<Store, 'aggregate'> = {
-              async aggregate(query, reading) {
-                const list = await store.aggregate(query, reading)
-                count(list.documents.length)
-                return list
-              },
+            const aggregate: Store['aggregate'] = async (query, reading) => {
+              const list = await store.aggregate(query, reading)
+              count(list.documents.length)
+              return list
             }
-            const { parts, skipped } = await openFile(counted, wanted, doing)
+            const { parts, skipped } = await openFile({ aggregate }, wanted, doing)
             if (isFile) return { bytes: await writeNew(output, force, parts), skipped }
             for await (const part of parts) await written(out, part)
             return { skipped }

@@ -56,14 +56,9 @@ const indexOf = (text: string): { collection: CollectionName; fields: Index } =>
   return { collection: collection as CollectionName, fields: indexBy(fields) }
 }
 
-interface ListedIndex extends StoredIndex {
-  readonly collection: CollectionName
-  /** Whether an earlier release made it, and this one does not need it. */
-  readonly isEarlier: boolean
-}
-
-const indexesIn = async (store: Store): Promise<ListedIndex[]> => {
-  const found: ListedIndex[] = []
+/** All indexes, each with its collection, and whether an earlier release made it and this one does not need it. */
+const indexesIn = async (store: Store) => {
+  const found: (StoredIndex & { collection: CollectionName; isEarlier: boolean })[] = []
   for (const collection of Object.keys(collections) as CollectionName[]) {
     for (const index of await store.indexes(collection)) {
       found.push({ collection, ...index, isEarlier: hasIndex(earlierIndexesOf(collection), index.fields) })

@@ -10,7 +10,6 @@ import { redacted } from '../keys/format.js'
 import { NotIssued } from '../keys/keys.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../store/store.js'
 
-/** Makes a command for one run. */
 export type MakeCommand = (session: Session) => CommandUnknownOpts
 
 /** What a command works with. */
@@ -19,7 +18,6 @@ export interface Session extends Terminal {
   onStore(work: (store: Store) => Promise<void>): Promise<void>
   /** Gives a signal that aborts when the process is told to stop. It then does not end by itself. */
   stopped(): AbortSignal
-  /** Waits for so many milliseconds. */
   pause(ms: number): Promise<unknown>
   /** Writes a result: as indented JSON if --json was given, otherwise as lines. */
   result(json: boolean, value: unknown, lines: readonly string[]): void
@@ -35,7 +33,6 @@ export interface Session extends Terminal {
 
 /** The streams that a command writes to, through print(): its result to `out`, everything else to `err`. */
 export interface Terminal {
-  /** What a user types. */
   readonly input: () => NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly out: NodeJS.WritableStream & { readonly isTTY?: boolean }
   readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean }
@@ -93,7 +90,6 @@ export const newCommand = (name: string, description: string, example: string, d
 /** The name under which the command line is installed. */
 export const PROGRAM = 'field-data-api'
 
-/** A command and all below it. */
 const commandsIn = (command: CommandUnknownOpts): CommandUnknownOpts[] => [
   command,
   ...command.commands.flatMap(commandsIn),

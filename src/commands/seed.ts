@@ -109,26 +109,27 @@ const perSecond = (text: string): number => {
 /** The scenarios whose data are the same with every seed. */
 const UNSEEDED = new Set<string>(['tiny', 'worst-case'])
 
-/** What identifies the data in the database, but for its last day. Databases of earlier releases have only numbers. */
+/**
+ * What identifies the data in the database, but for its last day, which follows UNTIL. Databases of earlier releases have only
+ * numbers.
+ */
 const claimOf = ({ scenario, seed, organisations, dispatches, entries }: ScenarioOptions): string =>
   (scenario === 'demo'
     ? [seed, organisations, dispatches, entries]
     : [scenario, UNSEEDED.has(scenario) ? demoOptions.seed : seed]
   ).join('-')
 
-/** What stands between that and the last day. */
 const UNTIL = '-until-'
 
 /** Records in the database that it holds this demo data, or fails if it holds anything else. */
 const claim = async (store: Store, options: ScenarioOptions, force: boolean) => {
   const anyDay = claimOf(options)
   const _id = [anyDay, ...(options.until ? [options.until.toISOString().slice(0, 10)] : [])].join(UNTIL)
-  const isClaimed = async () => (await store.dangerouslyFind('seeds', _id)) !== undefined
-  if (await isClaimed()) return
-  // A second check, because another run of the same seed may have claimed the database in the meantime.
-  if (!force && !(await isEmpty(store)) && !(await isClaimed())) {
-    const claims = (await store.dangerouslyFindAll('seeds', {})).map((each) => each._id.split(UNTIL))
-    const other = claims.find(([each]) => each === anyDay)
+  const isFree = force || (await isEmpty(store))
+  // Read afterwards: another run of the same seed may have claimed the database and begun to write meanwhile.
+  const claims = (await store.dangerouslyFindAll('seeds', {})).map((each) => each._id)
+  if (!isFree && !claims.includes(_id)) {
+    const other = claims.map((each) => each.split(UNTIL)).find(([each]) => each === anyDay)
     const goOn = other?.[1] === undefined ? 'leave out --until' : `use --until ${other[1]}`
     throw new CommandError(
       other === undefined
@@ -149,7 +150,7 @@ const isEmpty = async (store: Store): Promise<boolean> => {
 /** Writes what is missing of all batches, and returns the organisations among them. */
 const write = async (
   store: Store,
-  data: Iterable<Batch>,
+  data: Generator<Batch>,
   onAdded: (organisation: string) => void,
   count: (more: number) => void,
 ): Promise<OrganisationDocument[]> => {
@@ -161,12 +162,9 @@ const write = async (
     await store.insert('organisations', [organisation], { skipTaken: true })
     if (isNew) onAdded(_id)
   }
-  // All writers take their batches from it, and an error of one of them ends it.
-  const batches = (function* () {
-    yield* data
-  })()
+  // All writers take their batches from the same generator, and an error of one of them ends it.
   const writer = async () => {
-    for (const { collection, documents } of batches) {
+    for (const { collection, documents } of data) {
       if (collection === 'organisations') for (const organisation of documents) await add(organisation)
       else {
         await store.insert(collection, documents, { skipTaken: true })

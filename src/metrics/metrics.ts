@@ -6,7 +6,6 @@ import { catalogue, type Labels, type Metric, type Metrics, printedName } from '
 
 /** How often the delay of the event loop is measured. Node counts this time as delay. */
 const RESOLUTION_MS = 20
-const NS_PER_MS = 1e6
 const NS_PER_S = 1e9
 
 /** @param version of the service */
@@ -54,7 +53,7 @@ export const openMetrics = (version: string): Metrics => {
 const observeProcess = ({ observe }: Metrics): void => {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   delay.enable()
-  const seconds = (ns: number) => Math.max(0, ns - RESOLUTION_MS * NS_PER_MS) / NS_PER_S
+  const seconds = (ns: number) => Math.max(0, ns / NS_PER_S - RESOLUTION_MS / 1000)
   observe('nodejs.eventloop.delay.p50', () => seconds(delay.percentile(50)))
   observe('nodejs.eventloop.delay.p99', () => seconds(delay.percentile(99)))
   observe('nodejs.eventloop.delay.max', () => {
