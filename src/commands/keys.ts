@@ -18,7 +18,6 @@ import {
 } from './run-command.js'
 import { cellOf, table } from './table.js'
 
-/** How a key may be named, for the help. */
 const keyIdForms = 'as list shows it, with or without fda_ before it, or the whole key'
 
 const issueExample = "keys issue --organisation savannah --name 'Dashboard'"
@@ -155,7 +154,6 @@ const hiddenOf = (text: string): Hidden[] => {
 }
 
 const columns = ['keyId', 'organisation', 'name', 'createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'] as const
-/** The columns that a table has only if a key does. */
 const rareColumns = ['without', 'issuedBy', 'revokedBy', 'successor', 'error'] as const
 
 /** A key as it is listed, with the error if it does not match its schema. */

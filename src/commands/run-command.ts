@@ -12,7 +12,6 @@ import { QueryTimeout, type Store, StoreUnavailable } from '../store/store.js'
 
 export type MakeCommand = (session: Session) => CommandUnknownOpts
 
-/** What a command works with. */
 export interface Session extends Terminal {
   /** Opens the store, works on it and closes it. */
   onStore(work: (store: Store) => Promise<void>): Promise<void>

@@ -109,10 +109,7 @@ const perSecond = (text: string): number => {
 /** The scenarios whose data are the same with every seed. */
 const UNSEEDED = new Set<string>(['tiny', 'worst-case'])
 
-/**
- * What identifies the data in the database, but for its last day, which follows UNTIL. Databases of earlier releases have only
- * numbers.
- */
+/** Identifies the data in the database, but for its last day. Databases of earlier releases have only numbers. */
 const claimOf = ({ scenario, seed, organisations, dispatches, entries }: ScenarioOptions): string =>
   (scenario === 'demo'
     ? [seed, organisations, dispatches, entries]
