@@ -17,6 +17,12 @@ const readFile = async (file: string, collection: CollectionName = 'entries'): P
 
 const read = (t: Test, text: string | Buffer, collection?: CollectionName) => readFile(fileWith(t, text), collection)
 
+const { organisation: _, ...dispatch } = a.dispatch(1)
+
+/** A dispatch as a line, with any JSON as its attachment. */
+const withAttachment = (attachment: string) =>
+  JSON.stringify({ ...dispatch, instructions: { attachments: ['?'] } }).replace('"?"', attachment)
+
 t.test('lines become documents with dates and the organisation, and blank lines are skipped', async (t) => {
   const { _id, ...rest } = entry
   const lines = [`\uFEFF${JSON.stringify({ id: _id, ...rest })}`, '', line({ _id: 'second', organisation }), '']
@@ -32,23 +38,18 @@ t.test('lines become documents with dates and the organisation, and blank lines 
 
 t.test('an invalid line has an error that says what is wrong', async (t) => {
   const date = 'must be a date such as 2025-03-14T09:26:53.589Z, from the year 0001 to 9999 in UTC'
-  const { organisation: _, ...dispatch } = a.dispatch(1)
+  const dates = [
+    ...['yesterday', '2025-02-31T00:00:00', '2024-02-30T00:00:00Z', '2024-01-01T24:00:00Z', '2024-13-01T00:00:00Z'],
+    ...['2024-01-01T00:00:00.0001Z', '2024-01-01t00:00:00Z', '0000-06-01T00:00:00Z', '0001-01-01T00:00:00+14:00'],
+    '9999-12-31T23:59:59-14:00',
+  ]
   for (const [text, error, collection] of [
     ['{"_id":', 'is not valid JSON: '],
     ['[1]', 'is not a JSON object'],
     ['null', 'is not a JSON object'],
     [line({ id: 'x' }), 'has both id and _id'],
     [line({ organisation: 'other' }), `organisation: must be ${organisation} or left out`],
-    [line({ createdAt: 'yesterday' }), `createdAt: ${date}`],
-    [line({ createdAt: '2025-02-31T00:00:00' }), `createdAt: ${date}`],
-    [line({ createdAt: '2024-02-30T00:00:00Z' }), `createdAt: ${date}`],
-    [line({ createdAt: '2024-01-01T24:00:00Z' }), `createdAt: ${date}`],
-    [line({ createdAt: '2024-13-01T00:00:00Z' }), `createdAt: ${date}`],
-    [line({ createdAt: '2024-01-01T00:00:00.0001Z' }), `createdAt: ${date}`],
-    [line({ createdAt: '2024-01-01t00:00:00Z' }), `createdAt: ${date}`],
-    [line({ createdAt: '0000-06-01T00:00:00Z' }), `createdAt: ${date}`],
-    [line({ createdAt: '0001-01-01T00:00:00+14:00' }), `createdAt: ${date}`],
-    [line({ updatedAt: '9999-12-31T23:59:59-14:00' }), `updatedAt: ${date}`],
+    ...dates.map((createdAt) => [line({ createdAt }), `createdAt: ${date}`]),
     [line({ duration: 'HUGE' }).replace('"HUGE"', '1e400'), 'duration: expected number'],
     [line({ duration: 'long' }), 'duration: expected number'],
     [line({ status: 'x'.repeat(2 * 1024 * 1024) }), 'is longer than 2 MiB'],
@@ -89,9 +90,6 @@ t.test('an invalid line has an error that says what is wrong', async (t) => {
 })
 
 t.test('a value that cannot be stored or served is found at any depth', async (t) => {
-  const { organisation: _, ...dispatch } = a.dispatch(1)
-  const withAttachment = (attachment: string) =>
-    JSON.stringify({ ...dispatch, instructions: { attachments: ['?'] } }).replace('"?"', attachment)
   const place = 'instructions.attachments.0'
   for (const [attachment, error] of [
     [`${'['.repeat(120)}${']'.repeat(120)}`, `${place}.0: is nested deeper than 100 levels`],
@@ -110,9 +108,6 @@ t.test('a value that cannot be stored or served is found at any depth', async (t
 })
 
 t.test('a key that an object has twice is named, however it is written and at any depth', async (t) => {
-  const { organisation: _, ...dispatch } = a.dispatch(1)
-  const withAttachment = (attachment: string) =>
-    JSON.stringify({ ...dispatch, instructions: { attachments: ['?'] } }).replace('"?"', attachment)
   for (const [attachment, key] of [
     ['{"a":1,"a":1}', 'a'],
     ['{"a":1, "\\u0061" :2}', 'a'],

@@ -6,7 +6,6 @@ import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { transcripts, tryCommand, wrongCalls } from '../support/command.js'
 import { entry, fileWith, intoEntries, line, organisation, prepareLoad } from '../support/load.js'
-import { a } from '../support/tenants.js'
 
 const into = intoEntries.join(' ')
 const now = new Date()
@@ -35,29 +34,6 @@ t.test(
     ])
   },
 )
-
-t.test('attachments may hold any JSON, and are served as they were written', async (t) => {
-  const { load, store } = await prepareLoad(t)
-  const attachment = JSON.parse(`{"a":"😀","b":[null,true,${'['.repeat(90)}${']'.repeat(90)}]}`)
-  const dispatch = { ...a.dispatch(1), instructions: { attachments: [attachment] } }
-  const target = ['--collection', 'dispatches', '--organisation', organisation]
-  t.match(await load(JSON.stringify(dispatch), ...target), { code: 0, stdout: 'Wrote 1 to dispatches' })
-  const { get } = await testApp(t, { store })
-  const { instructions } = (await get(`/v1/dispatches/${dispatch._id}`, organisation)).json().data
-  t.same(instructions.attachments, [attachment])
-})
-
-t.test('the longest name can be the position of a walk, and a longer one is not loaded', async (t) => {
-  const { load, store } = await prepareLoad(t)
-  const target = ['--collection', 'projects', '--organisation', organisation]
-  const lines = (name: string) => ['p1', 'p2'].map((_id) => JSON.stringify({ ...a.project(1), _id, name })).join('\n')
-  t.match(await load(lines('€'.repeat(251)), ...target), { code: 1, output: /^line 1: name: .* 250$/m })
-  t.match(await load(lines('€'.repeat(250)), ...target), { code: 0 })
-  const { get } = await testApp(t, { store })
-  const walk = '/v1/projects?sortBy=name&perPage=1&cursor='
-  const { nextCursor } = (await get(`${walk}*`, organisation)).json()._metadata
-  t.match((await get(`${walk}${nextCursor}`, organisation)).json(), { data: [{ id: 'p2' }] })
-})
 
 transcripts(t, {
   'a file with an invalid line changes nothing, and its invalid lines are listed': {

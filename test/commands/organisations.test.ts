@@ -2,7 +2,7 @@
 // removal does.
 import t from 'tap'
 import { organisationsCommand } from '../../src/commands/organisations.js'
-import { QueryTimeout } from '../../src/store/store.js'
+import { QueryTimeout, StoreUnavailable } from '../../src/store/store.js'
 import { transcripts, tryCommand, wrongCalls } from '../support/command.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
@@ -184,4 +184,6 @@ t.test('what takes too long to count is removed all the same', async (t) => {
   const { code, output } = await tryCommand(organisationsCommand, slow, ['remove', A, '--yes'])
   t.match({ code, output }, { code: 0, output: `  entries: too many to count\n  deletions: too many to count\n` })
   t.equal(await store.dangerouslyFind('users', a.user._id), undefined)
+  const lost = { ...store, count: () => Promise.reject(new StoreUnavailable(new Error('gone'))) }
+  t.match(await tryCommand(organisationsCommand, lost, ['remove', 'org-b', '--yes']), { code: 1, output: 'gone' })
 })

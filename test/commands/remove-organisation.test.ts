@@ -1,10 +1,10 @@
 // What happens to the records and keys of an organisation that is removed, also when something else happens meanwhile.
 import t, { type Test } from 'tap'
-import { removeOrganisation, whatItHas } from '../../src/commands/remove-organisation.js'
+import { removeOrganisation } from '../../src/commands/remove-organisation.js'
 import type { Session } from '../../src/commands/run-command.js'
 import { recordCollections } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
-import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
+import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { meanwhile } from '../support/command.js'
 import { testStore, withoutUpdates } from '../support/store.js'
 import { A, a, B, fillTenants } from '../support/tenants.js'
@@ -211,25 +211,4 @@ t.test('a key that somebody else revokes in the same moment is not told of', asy
     },
   }
   t.same((await remove(beside)).steps, [BEGUN, 'wait 30000'])
-})
-
-t.test('what takes too long to count has no number', async (t) => {
-  const { store } = await filled(t)
-  const slow: Store = {
-    ...store,
-    count: (query) => (query.collection === 'entries' ? Promise.reject(new QueryTimeout('slow')) : store.count(query)),
-  }
-  t.match(
-    new Map(await whatItHas(slow, A)),
-    new Map([
-      ['users', 1],
-      ['entries', Infinity],
-      ['deletions', Infinity],
-      ['keys', 1],
-    ]),
-  )
-  await t.rejects(
-    whatItHas({ ...store, count: () => Promise.reject(new StoreUnavailable('gone')) }, A),
-    StoreUnavailable,
-  )
 })
