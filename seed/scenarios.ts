@@ -19,12 +19,12 @@ export interface ScenarioOptions extends SeedOptions {
 export const LAST_DAY = new Date(UNTIL - DAY)
 
 /** Generates a scenario in batches. The numbers of organisations, dispatches and entries are for `demo` alone. */
-export const scenarioData = ({
+export function* scenarioData({
   scenario,
   until,
   now,
   ...options
-}: Pick<ScenarioOptions, 'scenario'> & Partial<ScenarioOptions>): Iterable<Batch> => {
+}: Pick<ScenarioOptions, 'scenario'> & Partial<ScenarioOptions>): Generator<Batch> {
   const all = { ...demoOptions, ...options }
   const data = {
     tiny: tinyData,
@@ -33,10 +33,10 @@ export const scenarioData = ({
     campaign: () => campaignData(all.seed),
     'worst-case': worstCaseData,
   }[scenario]()
-  if (until === undefined) return data
+  if (until === undefined) return yield* data
   const end = until.getTime() + DAY - 1
   const isToday = now !== undefined && now >= until
-  return moved(data, until.getTime() - LAST_DAY.getTime(), isToday ? Math.min(end, now.getTime()) : end)
+  yield* moved(data, until.getTime() - LAST_DAY.getTime(), isToday ? Math.min(end, now.getTime()) : end)
 }
 
 function* moved(data: Iterable<Batch>, by: number, latest: number): Generator<Batch> {

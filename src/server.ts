@@ -176,7 +176,7 @@ const prepareDatabase = async (app: FastifyInstance, ensureIndexes: boolean): Pr
     app.indexesOf = (name) => found.get(name) ?? indexesOf(name)
     if (ensureIndexes) log.info('the indexes exist')
     if (earlier > 0)
-      log.warn({ earlier }, 'writes pay for indexes of an earlier release: db:indexes --drop removes them')
+      log.warn({ earlier }, 'writes pay for indexes of an earlier release: npm run db:indexes -- --drop removes them')
   } catch (err) {
     if (!(err instanceof StoreUnavailable)) {
       return log.error(

@@ -31,18 +31,14 @@ const isLikeMissing = (error: ValueError): boolean =>
 const checkTombstone = checkOf(strict({ _id: Type.String(), deletedFrom: Type.String(), deletedAt: Type.Date() }))
 
 const ORPHAN = 'organisation: does not exist'
-
 const KNOWN_ORGANISATIONS = 10_000
 
-/** Gives a function that tells whether an organisation exists, by its id, which may be anything. */
-const organisationsIn = (store: Store) => {
-  const known = new LRUCache<string, boolean>({ max: KNOWN_ORGANISATIONS })
-  return async (id: string): Promise<boolean> => {
-    const exists = known.get(id) ?? (await store.dangerouslyFind('organisations', id)) !== undefined
-    known.set(id, exists)
-    return exists
-  }
-}
+/** Remembers which organisations exist. */
+const organisationsIn = (store: Store) =>
+  new LRUCache<string, boolean>({
+    max: KNOWN_ORGANISATIONS,
+    fetchMethod: async (id) => (await store.dangerouslyFind('organisations', id)) !== undefined,
+  })
 
 /** What identifies a document, as text, because any writer may have stored anything there. */
 const nameOf = (stored: Stored): object => {
@@ -66,7 +62,7 @@ export const checkCommand: MakeCommand = ({ out, tell, onStore }) =>
         let count = 0
         let unfit = 0
         let clock = 0
-        const exists = organisationsIn(store)
+        const organisations = organisationsIn(store)
         /** Whether a time has not come yet by the database's clock. The clock is read again only if it may matter. */
         const isAhead = async (time: unknown): Promise<boolean> => {
           if (Number(time) > clock) clock = (await store.now()).now
@@ -86,16 +82,11 @@ export const checkCommand: MakeCommand = ({ out, tell, onStore }) =>
             const owner = document.organisation ?? document.deletedFrom
             // The revoked keys of an organisation that was removed are kept.
             const isOwned = isRecord || (name === 'apiKeys' && !document.revokedAt)
-            const common = [
-              ...(stored.isIdBroken ? ['id: is not valid UTF-8'] : []),
-              ...(isOwned && typeof owner === 'string' && !(await exists(owner)) ? [ORPHAN] : []),
-            ]
-            if (isMarked && !('organisation' in document)) return [...common, ...checkTombstone(document)]
-            const errors = [
-              ...common,
-              ...(isMarked ? ['deletedFrom: must not be in a record'] : []),
-              ...checkRecord(document),
-            ]
+            const errors = stored.isIdBroken ? ['id: is not valid UTF-8'] : []
+            if (isOwned && typeof owner === 'string' && !(await organisations.fetch(owner))) errors.push(ORPHAN)
+            if (isMarked && !('organisation' in document)) return [...errors, ...checkTombstone(document)]
+            if (isMarked) errors.push('deletedFrom: must not be in a record')
+            errors.push(...checkRecord(document))
             if (withStamp && (await isAhead(document[CHANGED_AT]))) {
               errors.push(`${CHANGED_AT}: is ahead of the database’s clock, and no feed shows the record until then`)
             }

@@ -6,7 +6,7 @@ import { type Doing, openFile, type Wanted } from '../exports/file.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from '../exports/index.js'
 import { ProblemError } from '../problems/problems.js'
 import type { Unreadable } from '../serializer/skipped.js'
-import { QueryTimeout, type Store } from '../store/store.js'
+import type { Store } from '../store/store.js'
 import { type InputError, textChecker } from '../validation/text.js'
 import { requireFree, writeNew } from './new-file.js'
 import {
@@ -35,7 +35,6 @@ or is interrupted, none is left. On standard output, only the exit code tells
 whether the file is complete.`
 
 const formatNames = Object.keys(mediaTypes) as FormatName[]
-/** Stands for standard output. */
 const STANDARD_OUTPUT = '-'
 /** How many records that were left out are listed. */
 const MAX_LISTED = 100
@@ -82,14 +81,12 @@ export const exportCommand: MakeCommand = ({ out, result, tell, counting, onStor
         }
         try {
           const { bytes, skipped } = await counting(async (count) => {
-            const counted: Pick<Store, 'aggregate'> = {
-              async aggregate(query, reading) {
-                const list = await store.aggregate(query, reading)
-                count(list.documents.length)
-                return list
-              },
+            const aggregate: Store['aggregate'] = async (query, reading) => {
+              const list = await store.aggregate(query, reading)
+              count(list.documents.length)
+              return list
             }
-            const { parts, skipped } = await openFile(counted, wanted, doing)
+            const { parts, skipped } = await openFile({ aggregate }, wanted, doing)
             if (isFile) return { bytes: await writeNew(output, force, parts), skipped }
             for await (const part of parts) await written(out, part)
             return { skipped }
@@ -131,6 +128,5 @@ const explained = (error: unknown): unknown => {
       `List them all with: npx ${PROGRAM} check`,
     ])
   }
-  const isKnown = [ProblemError, QueryTimeout, ResponseTooLarge].some((known) => error instanceof known)
-  return isKnown ? new CommandError((error as Error).message) : error
+  return error instanceof ProblemError || error instanceof ResponseTooLarge ? new CommandError(error.message) : error
 }

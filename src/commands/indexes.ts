@@ -25,8 +25,9 @@ export const indexesCommand: MakeCommand = ({ result, onStore }) =>
         try {
           await store.ensureIndexes({ keepExpiry: true })
           if (add !== undefined) await store.addIndex(add.collection, add.fields)
-          if (drop)
-            for (const { collection, name } of await earlierIndexes(store)) await store.dropIndex(collection, name)
+          for (const { collection, name, isEarlier } of drop ? await indexesIn(store) : []) {
+            if (isEarlier) await store.dropIndex(collection, name)
+          }
         } catch (error) {
           if (error instanceof StoreUnavailable) throw error
           throw new CommandError(`The indexes cannot be changed: ${(error as Error).message}`)
@@ -38,7 +39,7 @@ export const indexesCommand: MakeCommand = ({ result, onStore }) =>
           size: `${(bytes / 2 ** 20).toFixed(1)} MiB`,
           about: isEarlier ? 'of an earlier release: --drop removes it' : '',
         }))
-        result(json, indexes, table(['collection', 'index', 'size', 'about'], rows))
+        result(json, indexes, table(['collection', 'index', 'size'], rows, ['about']))
       }),
     )
 
@@ -55,14 +56,9 @@ const indexOf = (text: string): { collection: CollectionName; fields: Index } =>
   return { collection: collection as CollectionName, fields: indexBy(fields) }
 }
 
-interface ListedIndex extends StoredIndex {
-  readonly collection: CollectionName
-  /** Whether an earlier release made it, and this one does not need it. */
-  readonly isEarlier: boolean
-}
-
-const indexesIn = async (store: Store): Promise<ListedIndex[]> => {
-  const found: ListedIndex[] = []
+/** All indexes, each with its collection, and whether an earlier release made it and this one does not need it. */
+const indexesIn = async (store: Store) => {
+  const found: (StoredIndex & { collection: CollectionName; isEarlier: boolean })[] = []
   for (const collection of Object.keys(collections) as CollectionName[]) {
     for (const index of await store.indexes(collection)) {
       found.push({ collection, ...index, isEarlier: hasIndex(earlierIndexesOf(collection), index.fields) })
@@ -70,6 +66,3 @@ const indexesIn = async (store: Store): Promise<ListedIndex[]> => {
   }
   return found
 }
-
-const earlierIndexes = async (store: Store): Promise<ListedIndex[]> =>
-  (await indexesIn(store)).filter(({ isEarlier }) => isEarlier)

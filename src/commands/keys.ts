@@ -16,9 +16,8 @@ import {
   PROGRAM,
   requireOrganisation,
 } from './run-command.js'
-import { type Cell, cellOf, table } from './table.js'
+import { cellOf, table } from './table.js'
 
-/** How a key may be named, for the help. */
 const keyIdForms = 'as list shows it, with or without fda_ before it, or the whole key'
 
 const issueExample = "keys issue --organisation savannah --name 'Dashboard'"
@@ -35,14 +34,13 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, onStore }) =>
         .option('--json', 'print the key as JSON')
         .action(({ organisation, name, expiresIn, without, by, json = false }) =>
           onStore(async (store) => {
-            const keys = keysOf(store, () => {})
             await requireOrganisation(store, organisation)
+            const keys = keysOf(store, () => {})
             const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + expiresIn)
             const { key, document } = await keys.issueStored({ organisation, name, expiresAt, without, issuedBy: by })
-            const keyId = document._id
             result(json, { ...rowOf({ document }), key }, [key])
             if (!json) tell(...aboutNew(document))
-            audit('keys issue', by, { keyId, organisation })
+            audit('keys issue', by, { keyId: document._id, organisation })
           }),
         ),
     )
@@ -55,8 +53,7 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, onStore }) =>
             const rows = (await keysOf(store, () => {}).list(organisation)).map(rowOf)
             // The keys of an organisation that was removed are kept.
             if (organisation !== undefined && rows.length === 0) await requireOrganisation(store, organisation)
-            const rare = rareColumns.filter((column) => rows.some((row) => row[column]))
-            result(json, rows, table([...columns, ...rare], rows))
+            result(json, rows, table(columns, rows, rareColumns))
           }),
         ),
     )
@@ -79,9 +76,7 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, onStore }) =>
             const { key, document, end } = await keys.rotate(old, { overlapMs, lifetimeMs, issuedBy: by })
             const { _id: keyId, organisation } = document
             result(json, { ...rowOf({ document }), key, rotated: { keyId: oldId, expiresAt: end } }, [key])
-            if (!json) {
-              tell(...aboutNew(document), `The old key ${oldId} works until ${end.toISOString()}.`)
-            }
+            if (!json) tell(...aboutNew(document), `The old key ${oldId} works until ${end.toISOString()}.`)
             audit('keys rotate', by, { keyId, organisation, rotated: oldId })
           }),
         ),
@@ -159,15 +154,12 @@ const hiddenOf = (text: string): Hidden[] => {
 }
 
 const columns = ['keyId', 'organisation', 'name', 'createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'] as const
-/** The columns that a table has only if a key does. */
 const rareColumns = ['without', 'issuedBy', 'revokedBy', 'successor', 'error'] as const
 
-type Row = Record<Exclude<(typeof columns | typeof rareColumns)[number], 'error'>, Cell> & { error?: string }
-
 /** A key as it is listed, with the error if it does not match its schema. */
-const rowOf = ({ document, error }: Pick<StoredKey, 'document'> & { error?: string | undefined }): Row => {
+const rowOf = ({ document, error }: Pick<StoredKey, 'document'> & { error?: string | undefined }) => {
   const names = [...columns, 'issuedBy', 'revokedBy', 'successor'] as const
-  const cells = Object.fromEntries(names.map((name) => [name, cellOf(document[name])])) as Row
+  const cells = Object.fromEntries(names.map((name) => [name, cellOf(document[name])]))
   // As --without takes it.
   const without = Array.isArray(document.without) ? document.without.join() : null
   return { ...cells, without, keyId: String(document._id), ...(error !== undefined && { error }) }

@@ -1,6 +1,5 @@
 // Finds references to documents that the organisation does not have. Whether the document does not exist at all or belongs
 // to another organisation makes no difference here.
-
 import { fieldOf, stringOf } from '../bson/values.js'
 import { type CollectionName, references } from '../documents/collections.js'
 import { Query } from '../pipelines/stages.js'

@@ -146,7 +146,6 @@ export const loadCommand: MakeCommand = ({ result, tell, onStore, stopped }) =>
       }),
     )
 
-/** What a load does, and where. */
 interface Target {
   readonly mode: 'insert' | 'upsert' | 'delete'
   readonly collection: RecordCollection

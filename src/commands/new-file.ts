@@ -1,5 +1,5 @@
 // Writes a file that is complete, or is not there at all.
-import { lstat, open, rename, rm, writeFile } from 'node:fs/promises'
+import { lstat, rename, rm, writeFile } from 'node:fs/promises'
 import { CommandError } from './run-command.js'
 
 /** Fails if the name of a file is taken. A file that exists is replaced with --force, anything else never. */
@@ -18,13 +18,7 @@ export const writeNew = async (file: string, force: boolean, parts: AsyncIterabl
   // No other export writes to it.
   const unfinished = `${file}.${process.pid}.part`
   try {
-    const handle = await open(unfinished, 'w')
-    try {
-      await writeFile(handle, parts)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
+    await writeFile(unfinished, parts, { flush: true })
     await requireFree(file, force)
     const { size } = await lstat(unfinished)
     await rename(unfinished, file)

@@ -1,7 +1,6 @@
 // The command `openapi`: prints the OpenAPI document of the service, without a database.
 import { type MakeCommand, newCommand, print } from './run-command.js'
 
-/** Gives the document as a text. */
 export type Describe = (format: 'json' | 'yaml') => Promise<string>
 
 export const openapiCommand =

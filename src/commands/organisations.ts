@@ -9,9 +9,9 @@ import {
   type MakeCommand,
   nameOf,
   newCommand,
+  noOrganisation,
   organisationId,
   PROGRAM,
-  requireOrganisation,
   type Session,
   visible,
 } from './run-command.js'
@@ -62,8 +62,7 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, on
                 ...(removingSince && { removingSince: cellOf(removingSince) }),
               }))
               .sort((one, other) => String(one.name).localeCompare(String(other.name), 'en'))
-            const rare = rows.some(({ removingSince }) => removingSince) ? (['removingSince'] as const) : []
-            result(json, rows, table(['id', 'name', 'createdAt', ...rare], rows))
+            result(json, rows, table(['id', 'name', 'createdAt'], rows, ['removingSince']))
           }),
         ),
     )
@@ -75,10 +74,7 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, on
         .option('--json', 'print the result as JSON')
         .action((id, { name, by, json = false }) =>
           onStore(async (store) => {
-            await requireOrganisation(store, id)
-            if (!(await store.update('organisations', id, { name, updatedAt: new Date() }))) {
-              throw new CommandError(`Organisation ${id} was removed meanwhile`)
-            }
+            if (!(await store.update('organisations', id, { name, updatedAt: new Date() }))) throw noOrganisation(id)
             result(json, { id, name }, [`Renamed organisation ${id}`])
             await warnOfSameName(store, id, name, tell)
             audit('organisations rename', by, { organisation: id, name })
@@ -110,15 +106,18 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, on
               const answer = await ask(`Type ${name} to remove all of it: `)
               if (answer !== name) throw new CommandError('That is another name: nothing was removed')
             }
-            const { deleted, keysRevoked, isNothing } = await removeOrganisation(store, id, {
+            const wait = (ms: number) => {
+              tell(`Waiting ${Math.ceil(ms / 1000)} seconds, until every instance refuses its keys`)
+              return pause(ms)
+            }
+            const { deleted, keysRevoked, isNothing } = await removeOrganisation(
+              store,
+              id,
+              organisation,
               by,
-              begun: () => audit('organisations remove begins', by, { organisation: id }),
-              revoked: (keyId) => audit('keys revoke', by, { keyId, organisation: id }),
-              wait(ms) {
-                tell(`Waiting ${Math.ceil(ms / 1000)} seconds, until every instance refuses its keys`)
-                return pause(ms)
-              },
-            })
+              audit,
+              wait,
+            )
             if (isNothing) throw nothingLeft
             result(json, { id, deleted, keysRevoked }, [
               `Revoked ${keysRevoked} keys`,

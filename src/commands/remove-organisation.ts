@@ -1,9 +1,9 @@
 // Removes an organisation: its keys are revoked, and when every instance refuses them, its records are deleted for good.
-import { type ApiKeyDocument, recordCollections } from '../documents/collections.js'
+import { type OrganisationDocument, recordCollections } from '../documents/collections.js'
 import { keysOf, REVOKED_MS } from '../keys/keys.js'
 import { Query } from '../pipelines/stages.js'
 import { QueryTimeout, type Store } from '../store/store.js'
-import { CommandError } from './run-command.js'
+import { CommandError, type Session } from './run-command.js'
 
 /** Stands for a number that takes too long to count. */
 export const MANY = Number.POSITIVE_INFINITY
@@ -31,43 +31,22 @@ const keysIn = async (store: Store, organisation: string) => {
   return { all, working: all.filter(({ revokedAt }) => !(revokedAt instanceof Date)) }
 }
 
-/** How long an instance may still accept one of these keys, all of them revoked, in milliseconds; not above 0 if none does. */
-const msUntilRefused = (keys: readonly ApiKeyDocument[]): number => {
-  const sinceMs = Date.now() - Math.max(...keys.map(({ revokedAt }) => Number(revokedAt)))
-  // The clock of who revoked them may be ahead.
-  return Math.min(REVOKED_MS - sinceMs, REVOKED_MS)
-}
-
-/** What a removal does and tells on its way. */
-interface Steps {
-  /** Who revokes the keys. */
-  readonly by: string | undefined
-  /** It has begun: from here on the organisation gets no key. */
-  readonly begun: () => void
-  /** A key was revoked. Another command may have revoked others meanwhile. */
-  readonly revoked: (keyId: string) => void
-  /** Waits until every instance refuses the keys. */
-  readonly wait: (ms: number) => Promise<unknown>
-}
-
-export interface Removed {
-  /** How many records and tombstones were deleted from each collection. */
-  readonly deleted: Readonly<Record<string, number>>
-  readonly keysRevoked: number
-  /** Whether there was nothing: it was of nobody, or another removal has ended meanwhile. */
-  readonly isNothing: boolean
-}
-
 /**
  * Removes an organisation. If it is interrupted, it can be called again.
- * @throws CommandError if it was removed or added again meanwhile
+ * @param organisation as it was found, undefined if only keys or records are left of it
+ * @param wait waits for so many milliseconds, until every instance refuses the keys
+ * @returns how many records and tombstones were deleted from each collection, how many keys were revoked, and whether there was
+ *   nothing to do: another removal has ended meanwhile, or what there is belongs to nobody
+ * @throws CommandError if it was removed or added again since
  */
 export const removeOrganisation = async (
   store: Store,
   id: string,
-  { by, begun, revoked, wait }: Steps,
-): Promise<Removed> => {
-  const organisation = await store.dangerouslyFind('organisations', id)
+  organisation: OrganisationDocument | undefined,
+  by: string | undefined,
+  audit: Session['audit'],
+  wait: (ms: number) => Promise<unknown>,
+) => {
   // A command looks for this mark after it has stored a key, and shows none that it finds too late. So the keys that are listed
   // after the mark are all that anybody has.
   const since = organisation?.removingSince ?? new Date()
@@ -75,13 +54,16 @@ export const removeOrganisation = async (
   if (organisation && !(await store.update('organisations', id, { removingSince: since }, isSame))) {
     throw new CommandError(`Organisation ${id} was removed meanwhile: nothing of it was deleted`)
   }
-  begun()
+  audit('organisations remove begins', by, { organisation: id })
   const { all, working } = await keysIn(store, id)
   const keys = keysOf(store, () => {})
-  for (const { _id: keyId } of working) if ((await keys.revoke(keyId, by))?.isFirst) revoked(keyId)
+  for (const { _id: keyId } of working) {
+    // Another command may revoke it in the same moment.
+    if ((await keys.revoke(keyId, by))?.isFirst) audit('keys revoke', by, { keyId, organisation: id })
+  }
   // A caller must not read what is left meanwhile: it would take the organisation for empty, and empty its copy.
-  const leftMs = working.length > 0 ? REVOKED_MS : msUntilRefused(all)
-  if (leftMs > 0) await wait(leftMs)
+  const wereRevoked = all.some(({ revokedAt }) => Number(revokedAt) > Date.now() - REVOKED_MS)
+  if (working.length > 0 || wereRevoked) await wait(REVOKED_MS)
   // Another removal may have ended meanwhile, or there was no organisation to mark.
   if ((await store.dangerouslyFindAll('organisations', { _id: id, removingSince: null }, 1)).length > 0) {
     throw new CommandError(`Organisation ${id} was added again meanwhile: nothing of it was deleted`)

@@ -10,16 +10,13 @@ import { redacted } from '../keys/format.js'
 import { NotIssued } from '../keys/keys.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../store/store.js'
 
-/** Makes a command for one run. */
 export type MakeCommand = (session: Session) => CommandUnknownOpts
 
-/** What a command works with. */
 export interface Session extends Terminal {
   /** Opens the store, works on it and closes it. */
   onStore(work: (store: Store) => Promise<void>): Promise<void>
   /** Gives a signal that aborts when the process is told to stop. It then does not end by itself. */
   stopped(): AbortSignal
-  /** Waits for so many milliseconds. */
   pause(ms: number): Promise<unknown>
   /** Writes a result: as indented JSON if --json was given, otherwise as lines. */
   result(json: boolean, value: unknown, lines: readonly string[]): void
@@ -35,7 +32,6 @@ export interface Session extends Terminal {
 
 /** The streams that a command writes to, through print(): its result to `out`, everything else to `err`. */
 export interface Terminal {
-  /** What a user types. */
   readonly input: () => NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly out: NodeJS.WritableStream & { readonly isTTY?: boolean }
   readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean }
@@ -93,7 +89,6 @@ export const newCommand = (name: string, description: string, example: string, d
 /** The name under which the command line is installed. */
 export const PROGRAM = 'field-data-api'
 
-/** A command and all below it. */
 const commandsIn = (command: CommandUnknownOpts): CommandUnknownOpts[] => [
   command,
   ...command.commands.flatMap(commandsIn),
@@ -125,8 +120,9 @@ export const runCommand = async (
     tell,
     ask: (question) => ask(terminal, question),
     async counting(work) {
-      const options = { format: 'Records {value} | {duration_formatted}', stream: err, gracefulExit: false }
-      const bar = new SingleBar(options, Presets.legacy)
+      const format = 'Records {value} | {duration_formatted}'
+      // It changes nothing of the terminal that a process that is killed would not change back.
+      const bar = new SingleBar({ format, stream: err, linewrap: true, gracefulExit: false }, Presets.legacy)
       bar.start(0, 0)
       return work((more) => bar.increment(more)).finally(() => bar.stop())
     },
@@ -191,42 +187,37 @@ const linesOf = (error: Error): string[] => {
   return (error instanceof ConfigError ? error.message : String(error.stack)).split('\n')
 }
 
-/** Reads an option or argument that may be any text. It is empty where a script has a variable without a value. */
-export const notEmpty = (value: string): string => {
-  if (value !== '') return value
-  throw new InvalidArgumentError('it must not be empty')
+/** Gives a function that reads an option or argument whose whole text matches. */
+const matching = (pattern: RegExp, message: string) => (text: string) => {
+  if (pattern.test(text)) return text
+  throw new InvalidArgumentError(message)
 }
 
-/** Reads an option that holds the id of an organisation. */
-export const organisationId = (value: string): string => {
-  if (ORGANISATION_ID.test(value)) return value
-  throw new InvalidArgumentError(
-    'it must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit',
-  )
-}
+/** A text is empty where a script has a variable without a value. */
+export const notEmpty = matching(/./s, 'it must not be empty')
 
-/**
- * No control or formatting characters and no line separators, and not only spaces. No dash at the beginning, because that is
- * an option whose name is missing before it.
- */
-const NAME = /^(?!-)(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
+export const organisationId = matching(
+  ORGANISATION_ID,
+  'it must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit',
+)
 
-/** Reads --name. */
-export const nameOf = (name: string): string => {
-  if (NAME.test(name)) return name
-  throw new InvalidArgumentError(
-    'it must be 1 to 100 characters without control characters, not only spaces and no dash at the beginning',
-  )
-}
+/** A dash at the beginning is that of an option, whose name was left out before it. */
+export const nameOf = matching(
+  /^(?!-)(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u,
+  'it must be 1 to 100 characters without control characters, not only spaces and no dash at the beginning',
+)
 
 export const BY = ['--by <NAME>', 'who does it, for the audit line', nameOf] as const
 
-/** Fails unless the organisation exists: a mistyped id would otherwise get keys or records that nobody can find. */
-export const requireOrganisation = async (store: Store, organisation: string): Promise<OrganisationDocument> => {
-  const found = await store.dangerouslyFind('organisations', organisation)
-  if (found !== undefined) return found
-  throw new CommandError(`Organisation ${organisation} does not exist`, [
-    `Add it with: npx ${PROGRAM} organisations add --id ${organisation} --name NAME`,
+export const noOrganisation = (id: string): CommandError =>
+  new CommandError(`Organisation ${id} does not exist`, [
+    `Add it with: npx ${PROGRAM} organisations add --id ${id} --name NAME`,
     `List those that exist with: npx ${PROGRAM} organisations list`,
   ])
+
+/** Fails unless the organisation exists: a mistyped id would otherwise get keys or records that nobody can find. */
+export const requireOrganisation = async (store: Store, id: string): Promise<OrganisationDocument> => {
+  const found = await store.dangerouslyFind('organisations', id)
+  if (found === undefined) throw noOrganisation(id)
+  return found
 }

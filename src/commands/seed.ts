@@ -8,12 +8,13 @@ import type { ScenarioOptions } from '../../seed/scenarios.js'
 import { type CollectionName, collections, type OrganisationDocument } from '../documents/collections.js'
 import { keyIdOf } from '../keys/format.js'
 import { keysOf } from '../keys/keys.js'
+import { allEnded } from '../limits/work.js'
 import type { Store } from '../store/store.js'
 import { isDay } from '../validation/instant.js'
 import { BY, CommandError, type MakeCommand, newCommand, type Session } from './run-command.js'
 
 /** How many batches are written at the same time. */
-const CONCURRENT_INSERTS = 3
+const WRITERS = 3
 
 const details = `
 The scenarios are:
@@ -108,26 +109,24 @@ const perSecond = (text: string): number => {
 /** The scenarios whose data are the same with every seed. */
 const UNSEEDED = new Set<string>(['tiny', 'worst-case'])
 
-/** What identifies the data in the database, but for its last day. Databases of earlier releases have only numbers. */
+/** Identifies the data in the database, but for its last day. Databases of earlier releases have only numbers. */
 const claimOf = ({ scenario, seed, organisations, dispatches, entries }: ScenarioOptions): string =>
   (scenario === 'demo'
     ? [seed, organisations, dispatches, entries]
     : [scenario, UNSEEDED.has(scenario) ? demoOptions.seed : seed]
   ).join('-')
 
-/** What stands between that and the last day. */
 const UNTIL = '-until-'
 
 /** Records in the database that it holds this demo data, or fails if it holds anything else. */
 const claim = async (store: Store, options: ScenarioOptions, force: boolean) => {
   const anyDay = claimOf(options)
   const _id = [anyDay, ...(options.until ? [options.until.toISOString().slice(0, 10)] : [])].join(UNTIL)
-  const isClaimed = async () => (await store.dangerouslyFind('seeds', _id)) !== undefined
-  if (await isClaimed()) return
-  // A second check, because another run of the same seed may have claimed the database in the meantime.
-  if (!force && !(await isEmpty(store)) && !(await isClaimed())) {
-    const claims = (await store.dangerouslyFindAll('seeds', {})).map((each) => each._id.split(UNTIL))
-    const other = claims.find(([each]) => each === anyDay)
+  const isFree = force || (await isEmpty(store))
+  // Read afterwards: another run of the same seed may have claimed the database and begun to write meanwhile.
+  const claims = (await store.dangerouslyFindAll('seeds', {})).map((each) => each._id)
+  if (!isFree && !claims.includes(_id)) {
+    const other = claims.map((each) => each.split(UNTIL)).find(([each]) => each === anyDay)
     const goOn = other?.[1] === undefined ? 'leave out --until' : `use --until ${other[1]}`
     throw new CommandError(
       other === undefined
@@ -145,45 +144,32 @@ const isEmpty = async (store: Store): Promise<boolean> => {
   return true
 }
 
-/** Adds the organisations that are missing. */
-const addOrganisations = async (
-  store: Store,
-  organisations: readonly OrganisationDocument[],
-  onAdded: (organisation: string) => void,
-): Promise<void> => {
-  const ids = organisations.map(({ _id }) => _id)
-  const existing = await store.dangerouslyFindAll('organisations', { _id: { $in: ids } })
-  await store.insert('organisations', organisations, { skipTaken: true })
-  for (const id of ids) if (existing.every(({ _id }) => _id !== id)) onAdded(id)
-}
-
-/** Writes all batches and returns the organisations among them. */
+/** Writes what is missing of all batches, and returns the organisations among them. */
 const write = async (
   store: Store,
-  data: Iterable<Batch>,
+  data: Generator<Batch>,
   onAdded: (organisation: string) => void,
   count: (more: number) => void,
-) => {
+): Promise<OrganisationDocument[]> => {
   const organisations: OrganisationDocument[] = []
-  const pending = new Set<Promise<void>>()
-  try {
-    for (const { collection, documents } of data) {
-      if (collection === 'organisations') {
-        organisations.push(...documents)
-        await addOrganisations(store, documents, onAdded)
-        continue
-      }
-      const insert = store.insert(collection, documents, { skipTaken: true }).then(() => {
-        pending.delete(insert)
-        count(documents.length)
-      })
-      pending.add(insert)
-      if (pending.size === CONCURRENT_INSERTS) await Promise.race(pending)
-    }
-    await Promise.all(pending)
-  } finally {
-    await Promise.allSettled(pending)
+  const add = async (organisation: OrganisationDocument) => {
+    organisations.push(organisation)
+    const { _id } = organisation
+    const isNew = (await store.dangerouslyFind('organisations', _id)) === undefined
+    await store.insert('organisations', [organisation], { skipTaken: true })
+    if (isNew) onAdded(_id)
   }
+  // All writers take their batches from the same generator, and an error of one of them ends it.
+  const writer = async () => {
+    for (const { collection, documents } of data) {
+      if (collection === 'organisations') for (const organisation of documents) await add(organisation)
+      else {
+        await store.insert(collection, documents, { skipTaken: true })
+        count(documents.length)
+      }
+    }
+  }
+  await allEnded(Array.from({ length: WRITERS }, writer))
   return organisations
 }
 
@@ -198,7 +184,6 @@ const grow = async (
   const { liveOperations } = await import('../../seed/live.js')
   const next = liveOperations(data, seed, () => new Date())
   const counts = { add: 0, change: 0, delete: 0 }
-  const counted = () => tell(`Added ${counts.add}, changed ${counts.change}, deleted ${counts.delete}`)
   const start = Date.now()
   for (let n = 1; ; n++) {
     const wait = Math.max(0, start + (n * 1000) / perSecond - Date.now())
@@ -209,5 +194,5 @@ const grow = async (
     else await store.upsert(collection, [document as never])
     counts[kind] += 1
   }
-  counted()
+  tell(`Added ${counts.add}, changed ${counts.change}, deleted ${counts.delete}`)
 }

@@ -7,13 +7,15 @@ export type Cell = string | Date | null
 export const cellOf = (value: unknown): Cell =>
   typeof value === 'string' || (value instanceof Date && !Number.isNaN(value.getTime())) ? value : null
 
-/** The lines of a table with these columns; the first line holds their names. */
+/** The lines of a table; the first line holds the names of the columns. Rare ones are there only if a row has a value for them. */
 export const table = <Column extends string>(
-  columns: readonly Column[],
+  common: readonly Column[],
   rows: readonly Partial<Record<Column, Cell>>[],
+  rare: readonly Column[] = [],
 ): string[] => {
+  const columns = [...common, ...rare.filter((column) => rows.some((row) => row[column]))]
   const text = (cell: Cell | undefined) => (cell instanceof Date ? cell.toISOString() : visible(cell ?? '-'))
-  const lines = [[...columns], ...rows.map((row) => columns.map((column) => text(row[column])))] as string[][]
+  const lines: string[][] = [columns, ...rows.map((row) => columns.map((column) => text(row[column])))]
   const widths = columns.map((_, i) => lines.reduce((width, line) => Math.max(width, (line[i] as string).length), 0))
   return lines.map((line) =>
     line

@@ -7,10 +7,7 @@ const LAG_KNOWN_MS = 5 * 60_000
 /** The names of what ends an operation though the database has not failed: no memory for what is read, or a caller who left. */
 const NOT_THE_DATABASE = new Set(['Overloaded', 'AbortError'])
 
-/**
- * A store that is measured.
- * @param now a clock in milliseconds
- */
+/** @param now a clock in milliseconds */
 export const measuredStore = (store: Store, metrics: Metrics, now = () => performance.now()): Store => {
   /** Runs an operation. What it waits for besides the database is not part of its time. */
   const timed = async <T>(
@@ -20,21 +17,20 @@ export const measuredStore = (store: Store, metrics: Metrics, now = () => perfor
     waitedMs = () => 0,
   ): Promise<T> => {
     const began = now()
-    const end = (failed: { 'error.type'?: string }): void => {
-      const labels = {
+    const end = (error?: Error): void => {
+      const isFailed = error !== undefined && !NOT_THE_DATABASE.has(error.name)
+      metrics.record('db.client.operation.duration', (now() - began - waitedMs()) / 1000, {
         'db.operation.name': operation,
         ...(collection && { 'db.collection.name': collection }),
-        ...failed,
-      }
-      metrics.record('db.client.operation.duration', (now() - began - waitedMs()) / 1000, labels)
+        ...(isFailed && { 'error.type': error.name }),
+      })
     }
     try {
       const result = await run()
-      end({})
+      end()
       return result
     } catch (error) {
-      const { name } = error as Error
-      end(NOT_THE_DATABASE.has(name) ? {} : { 'error.type': name })
+      end(error as Error)
       throw error
     }
   }

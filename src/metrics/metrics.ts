@@ -2,11 +2,10 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
-import { catalogue, type Metric, type Metrics, printedName } from './catalogue.js'
+import { catalogue, type Labels, type Metric, type Metrics, printedName } from './catalogue.js'
 
 /** How often the delay of the event loop is measured. Node counts this time as delay. */
 const RESOLUTION_MS = 20
-const NS_PER_MS = 1e6
 const NS_PER_S = 1e9
 
 /** @param version of the service */
@@ -16,25 +15,25 @@ export const openMetrics = (version: string): Metrics => {
   const meter = new MeterProvider({ readers: [reader] }).getMeter('field-data-api')
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
 
-  const optionsOf = ({ unit, meaning }: Metric) => ({ unit, description: meaning })
-  const recorders = new Map(
-    Object.entries<Metric>(catalogue).flatMap(([name, metric]): [string, Metrics['record']][] => {
-      const options = optionsOf(metric)
-      if (metric.kind === 'counter') {
-        const counter = meter.createCounter(name, options)
-        return [[name, (_name, value, labels) => counter.add(value, labels)]]
-      }
-      if (metric.bounds === undefined) return []
+  const nameAndOptions = (name: string, { unit, meaning }: Metric) =>
+    [printedName(name, unit), { description: meaning }] as const
+  const recorders = new Map<string, (value: number, labels?: Labels) => void>()
+  for (const [name, metric] of Object.entries<Metric>(catalogue)) {
+    const [printed, options] = nameAndOptions(name, metric)
+    if (metric.kind === 'counter') {
+      const counter = meter.createCounter(printed, options)
+      recorders.set(name, (value, labels) => counter.add(value, labels))
+    } else if (metric.kind === 'histogram') {
       const advice = { explicitBucketBoundaries: [...metric.bounds] }
-      const histogram = meter.createHistogram(name, { ...options, advice })
-      return [[name, (_name, value, labels) => histogram.record(value, labels)]]
-    }),
-  )
+      const histogram = meter.createHistogram(printed, { ...options, advice })
+      recorders.set(name, (value, labels) => histogram.record(value, labels))
+    }
+  }
 
   const metrics: Metrics = {
-    record: (name, value, labels) => recorders.get(name)?.(name, value, labels),
+    record: (name, value, labels) => recorders.get(name)?.(value, labels),
     observe(name, read) {
-      meter.createObservableGauge(name, optionsOf(catalogue[name])).addCallback((result) => {
+      meter.createObservableGauge(...nameAndOptions(name, catalogue[name])).addCallback((result) => {
         const observed = read()
         if (typeof observed === 'number') result.observe(observed)
         else for (const [value, labels] of observed ?? []) result.observe(value, labels)
@@ -43,7 +42,7 @@ export const openMetrics = (version: string): Metrics => {
     async text() {
       const { resourceMetrics, errors } = await reader.collect()
       if (errors.length > 0) throw new AggregateError(errors, 'A metric cannot be read')
-      return serializer.serialize({ ...resourceMetrics, scopeMetrics: resourceMetrics.scopeMetrics.map(named) })
+      return serializer.serialize(resourceMetrics)
     },
   }
   observeProcess(metrics)
@@ -51,21 +50,10 @@ export const openMetrics = (version: string): Metrics => {
   return metrics
 }
 
-type Scope = Awaited<ReturnType<PrometheusExporter['collect']>>['resourceMetrics']['scopeMetrics'][number]
-
-/** The serializer leaves the unit out of the name, which the rules of OpenTelemetry for Prometheus put there. */
-const named = ({ scope, metrics }: Scope): Scope => ({
-  scope,
-  metrics: metrics.map((data) => {
-    const { name, unit } = data.descriptor
-    return { ...data, descriptor: { ...data.descriptor, name: printedName(name, unit), unit: '' } }
-  }),
-})
-
 const observeProcess = ({ observe }: Metrics): void => {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   delay.enable()
-  const seconds = (ns: number) => Math.max(0, ns - RESOLUTION_MS * NS_PER_MS) / NS_PER_S
+  const seconds = (ns: number) => Math.max(0, ns / NS_PER_S - RESOLUTION_MS / 1000)
   observe('nodejs.eventloop.delay.p50', () => seconds(delay.percentile(50)))
   observe('nodejs.eventloop.delay.p99', () => seconds(delay.percentile(99)))
   observe('nodejs.eventloop.delay.max', () => {

@@ -1,13 +1,11 @@
 // The command that writes what GET /v1/exports sends to a file.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { Writable } from 'node:stream'
+import { readdirSync, readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { exportCommand } from '../../src/commands/export.js'
-import { runCommand } from '../../src/commands/run-command.js'
 import { allExported } from '../../src/exports/index.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
-import { tryCommand } from '../support/command.js'
+import { transcripts, tryCommand, wrongCalls } from '../support/command.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
 
@@ -21,9 +19,6 @@ const prepare = async (t: Test) => {
   const run = (...argv: string[]) => tryCommand(exportCommand, store, argvOf(...argv))
   return { store, folder, file, argvOf, run }
 }
-
-/** A record of the organisation that does not fit, behind the others. */
-const unfit = { ...a.entry(9), _id: 'unfit', status: 7 } as never
 
 t.test('every file is what the service sends', async (t) => {
   const { store, folder, run } = await prepare(t)
@@ -62,47 +57,56 @@ t.test('a file on standard output is nothing but the file', async (t) => {
   t.same(readdirSync(folder), [])
 })
 
-t.test('a file that exists is replaced only with --force', async (t) => {
-  const { file, run } = await prepare(t)
-  writeFileSync(file, 'mine')
-  t.match(await run('forms'), { code: 1, output: /file exists: name another file, or use --force to replace it\n$/ })
-  t.equal(readFileSync(file, 'utf8'), 'mine')
-  t.match(await run('forms', '--force'), { code: 0 })
-  t.match(readFileSync(file, 'utf8'), /^id,/)
-})
+const to = `--organisation ${A} --output <dir>/file`
 
-t.test('an organisation that does not exist is an error', async (t) => {
-  const { folder, run } = await prepare(t)
-  t.match(await run('forms', '--organisation', 'unknown'), {
-    code: 1,
-    output: /^Organisation unknown does not exist\n/,
-  })
-  t.same(readdirSync(folder), [])
-})
-
-t.test('a record that does not fit ends the export without a file, or is left out and named', async (t) => {
-  const { store, folder, run } = await prepare(t)
-  await store.insert('entries', [unfit])
-  for (const format of ['csv', 'ndjson', 'geojson', 'parquet']) {
-    const { code, output } = await run('entries', '--format', format)
-    t.equal(code, 1)
-    t.match(
-      output,
-      /^A record does not fit: entries unfit: status .*\nLeave out .*unreadable=skip\nList them .*check\n$/,
-    )
-    t.same(readdirSync(folder), [])
-  }
-  const { code, output, stdout } = await run('entries', '--where', 'unreadable=skip', '--json')
-  t.equal(code, 0)
-  t.match(output, /^unfit: status .*\nRecords left out: 1\n$/m)
-  t.match(JSON.parse(stdout), { unreadable: [{ id: 'unfit', message: /^status / }] })
+transcripts(t, {
+  'a file that exists is replaced only with --force': {
+    before: fillTenants,
+    files: { file: 'mine' },
+    lines: `
+      $ export forms ${to}
+      2> <dir>/file exists: name another file, or use --force to replace it
+      exit 1
+      $ export forms ${to} --force
+      Wrote <dir>/file: … bytes`,
+    filesAfter: { file: /^id,/ },
+  },
+  'an organisation that does not exist is an error': {
+    lines: `
+      $ export forms --organisation unknown --output <dir>/file
+      2> Organisation unknown does not exist
+      …
+      exit 1`,
+  },
+  'a record that does not fit ends the export without a file, or is left out and named': {
+    before: async (store) => {
+      await fillTenants(store)
+      await store.insert('entries', [{ ...a.entry(9), _id: 'unfit', status: 7 } as never])
+    },
+    lines: ['csv', 'ndjson', 'geojson', 'parquet']
+      .map(
+        (format) => `
+      $ export entries ${to} --format ${format}
+      2> A record does not fit: entries unfit: status …
+      2> Leave out such records with: --where unreadable=skip
+      2> List them all with: npx field-data-api check
+      exit 1`,
+      )
+      .concat(`
+      $ export entries ${to} --where unreadable=skip --json
+      {"file":"<dir>/file","bytes":…,"unreadable":[{"id":"unfit","message":"status …"}]}
+      2> unfit: status …
+      2> Records left out: 1`)
+      .join(''),
+    filesAfter: { file: /^id,/ },
+  },
 })
 
 t.test('an error of the database leaves no file, and says what it is', async (t) => {
   const { store, folder, argvOf } = await prepare(t)
   for (const [error, message] of [
     [new StoreUnavailable(new Error('gone')), /^The database cannot be reached: gone\n$/],
-    [new QueryTimeout(new Error('late')), /^The query took too long\n$/],
+    [new QueryTimeout(new Error('late')), /^The database took too long: try again later\n$/],
     [new Error('a bug'), /^Error: a bug\n +at /],
   ] as const) {
     const failing: Store = { ...store, aggregate: () => Promise.reject(error) }
@@ -111,80 +115,38 @@ t.test('an error of the database leaves no file, and says what it is', async (t)
   }
 })
 
-/** Runs the command on a terminal. It is stopped when a list was read, if `stops` says so. */
-const onTerminal = async (store: Store, argv: readonly string[], stops: boolean) => {
+t.test('a terminal shows how many records were read, and an export that is stopped leaves no file', async (t) => {
+  const { store, folder, argvOf } = await prepare(t)
+  const typed = ''
+  const shown = await tryCommand(exportCommand, store, argvOf('entries'), { typed })
+  t.match(shown, { code: 0, output: /Records 4 \| 0s.*\n*Wrote / })
   const controller = new AbortController()
-  const signals: (AbortSignal | undefined)[] = []
-  const target: Store = {
+  const stopping: Store = {
     ...store,
-    close: async () => {},
     async aggregate(query, reading) {
-      signals.push(reading?.signal)
-      const list = await store.aggregate(query)
-      if (stops) controller.abort()
-      return list
+      t.equal(reading?.signal, controller.signal)
+      controller.abort()
+      return store.aggregate(query)
     },
   }
-  let output = ''
-  const err = Object.assign(
-    new Writable({
-      write(chunk, _encoding, done) {
-        output += chunk
-        done()
-      },
-    }),
-    { isTTY: true },
-  )
-  const terminal = { input: () => process.stdin, out: err, err }
-  const code = await runCommand(
-    exportCommand,
-    argv,
-    () => target,
-    terminal,
-    () => controller.signal,
-  )
-  t.ok(signals.every((signal) => signal === controller.signal))
-  return { code, output }
-}
-
-t.test('a terminal shows progress, without a percentage if the records cannot be counted', async (t) => {
-  const { store, file, argvOf } = await prepare(t)
-  const shown = await onTerminal(store, argvOf('entries', '--where', 'form=form-a', '--where', 'limit=3'), false)
-  t.match(shown, { code: 0, output: /Records \[=+\] 100% \| 3 of 3 \|.*\n*Wrote / })
-  t.ok(existsSync(file))
-  const uncounted: Store = { ...store, count: () => Promise.reject(new QueryTimeout(new Error('late'))) }
-  const other = await onTerminal(uncounted, argvOf('entries', '--force'), false)
-  t.match(other, { code: 0, output: /Records 4 \| 0s.*\n*Wrote / })
-})
-
-t.test('an export that is stopped leaves no file', async (t) => {
-  const { store, folder, argvOf } = await prepare(t)
-  const { code, output } = await onTerminal(store, argvOf('entries'), true)
-  t.equal(code, 1)
-  t.match(output, /Interrupted: nothing was written\n$/)
-  t.same(readdirSync(folder), [])
+  const { signal } = controller
+  const stopped = await tryCommand(exportCommand, stopping, argvOf('entries', '--force'), { typed, signal })
+  t.match(stopped, { code: 1, output: /Interrupted: nothing was written\n$/ })
+  t.same(readdirSync(folder), ['file'], 'of the first export')
 })
 
 t.test('a wrong call says what is wrong', async (t) => {
-  const { folder, run } = await prepare(t)
-  for (const [argv, message] of [
-    [['keys'], 'Allowed choices are'],
-    [['forms', '--format', 'xlsx'], 'Allowed choices are ndjson, csv, geojson, parquet'],
-    [['forms', '--format', 'geojson'], '--format of forms must be one of ndjson, csv, parquet'],
-    [['forms', '--output', '-', '--json'], '--json must be left out where the file is on standard output'],
-    [['forms', '--where', 'status'], 'it must be NAME=VALUE, such as status=accepted'],
-    [
-      ['forms', '--where', 'state=x'],
-      '--where state is not a parameter of this operation; allowed are sortOrder, limit,',
-    ],
-    [['forms', '--where', 'organisation=org-b'], '--where organisation is not a parameter'],
-    [['forms', '--where', 'limit=0', '--where', 'bom=yes'], '--where limit must be an integer from 1 to'],
-    [['forms', '--where', 'status=a', '--where', 'status=b'], '--where status must be given only once'],
-    [['forms', '--format', 'ndjson', '--where', 'bom=true'], '--where bom must be left out: only csv has it'],
-  ] as const) {
-    const { code, output } = await run(...argv)
-    t.equal(code, 2, message)
-    t.match(output, message)
-  }
-  t.same(readdirSync(folder), [])
+  const forms = 'export forms --organisation x --output none/file'
+  await wrongCalls(t, [
+    ['export keys --organisation x --output x', 'Allowed choices are'],
+    [`${forms} --format xlsx`, 'Allowed choices are ndjson, csv, geojson, parquet'],
+    [`${forms} --format geojson`, '--format of forms must be one of ndjson, csv, parquet'],
+    [`${forms} --output - --json`, '--json must be left out where the file is on standard output'],
+    [`${forms} --where status`, 'it must be NAME=VALUE, such as status=accepted'],
+    [`${forms} --where state=x`, '--where state is not a parameter of this operation; allowed are sortOrder, limit,'],
+    [`${forms} --where organisation=org-b`, '--where organisation is not a parameter'],
+    [`${forms} --where limit=0 --where bom=yes`, '--where limit must be an integer from 1 to'],
+    [`${forms} --where status=a --where status=b`, '--where status must be given only once'],
+    [`${forms} --format ndjson --where bom=true`, '--where bom must be left out: only csv has it'],
+  ])
 })

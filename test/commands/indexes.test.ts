@@ -1,73 +1,104 @@
-// The command that creates indexes.
+// The command that creates, lists and drops indexes.
 import { MongoClient } from 'mongodb'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { indexesCommand } from '../../src/commands/indexes.js'
 import { seedCommand } from '../../src/commands/seed.js'
-import {
-  type CollectionName,
-  collections,
-  isRecordCollection,
-  recordCollections,
-  TOMBSTONE_INDEX,
-} from '../../src/documents/collections.js'
+import { type CollectionName, collections, recordCollections } from '../../src/documents/collections.js'
+import { earlierIndexesOf, indexesOf, TOMBSTONE_INDEX } from '../../src/documents/indexes.js'
+import { embeddedStore } from '../../src/store/embedded.js'
 import { mongoStore } from '../../src/store/mongo.js'
-import { tryCommand } from '../support/command.js'
-import { mongoSettings, ownDatabase } from '../support/store.js'
+import type { Store } from '../../src/store/store.js'
+import { runTranscript, tryCommand, wrongCalls } from '../support/command.js'
+import { mongoSettings, ownDatabase, testStore } from '../support/store.js'
 import { WireServer } from '../support/wire-server.js'
 
-t.test('every index is created, and a failure is reported', async (t) => {
-  const server = await WireServer.for(t)
-  const store = mongoStore(mongoSettings(server.uri, { MONGODB_TIMEOUT_MS: '2000' }))
+const uri = process.env.TEST_MONGODB_URI
+
+const storeOn = (t: Test, uri: string, days = '90'): Store => {
+  const store = mongoStore(mongoSettings(uri, { TOMBSTONE_DAYS: days, MONGODB_TIMEOUT_MS: '2000' }))
   t.teardown(() => store.close())
-  const run = () => tryCommand(indexesCommand, store, [])
-  t.match(await run(), { code: 0, stdout: 'All indexes of MongoDB database test exist' })
-  const created = server.commands.filter((command) => 'createIndexes' in command)
-  for (const [name, { indexes }] of Object.entries(collections)) {
-    const found = created
-      .filter(({ createIndexes }) => createIndexes === name)
-      .flatMap(({ indexes }) => indexes.map(({ key }) => Object.keys(key)))
-    t.same(found, isRecordCollection(name as CollectionName) ? [['deletedAt'], ...indexes, TOMBSTONE_INDEX] : indexes)
+  return store
+}
+
+t.test('missing indexes are created, one is added, and those of an earlier release are dropped', async (t) => {
+  const store = uri === undefined ? storeOn(t, (await WireServer.for(t)).uri) : testStore(t)
+  const before = async () => {
+    for (const fields of earlierIndexesOf('entries').slice(0, 3)) await store.addIndex('entries', fields)
   }
-  const { stdout } = await tryCommand(indexesCommand, store, ['--json'])
-  t.match(JSON.parse(stdout), { entries: collections.entries.indexes })
-  t.match(stdout, /^\{\n {2}"organisations": /)
-  t.match(await tryCommand(indexesCommand, store, ['--bogus']), { code: 2, output: "Unknown option '--bogus'" })
+  const lines = `
+    $ indexes
+    collection  …
+    …
+    entries     organisation, duration, _id …MiB  of an earlier release: --drop removes it
+    …
+    entries     organisation, createdAt, _id …MiB
+    …
+    $ indexes --add 'entries: form, location.state' --json
+    […"fields":["organisation","form","location.state","_id"],"bytes":…,"isEarlier":false}…]
+    $ indexes --drop
+    …`
+  await runTranscript(t, { before, lines }, store)
+  for (const name of Object.keys(collections) as CollectionName[]) {
+    const found = (await store.indexes(name)).map(({ fields }) => fields.join()).filter((fields) => fields !== '_id')
+    const ofTombstones = (recordCollections as readonly string[]).includes(name) ? [['deletedAt'], TOMBSTONE_INDEX] : []
+    const added = name === 'entries' ? [['organisation', 'form', 'location.state', '_id']] : []
+    t.same(found.sort(), [...indexesOf(name), ...ofTombstones, ...added].map((fields) => fields.join()).sort(), name)
+  }
+})
+
+t.test('an index of somebody else is listed by its name, and kept', async (t) => {
+  const mine = { name: 'mine_-1', fields: [], bytes: 1_600_000 }
+  const store: Store = {
+    ...embeddedStore(),
+    indexes: async (name) => (name === 'users' ? [mine] : []),
+    dropIndex: async (_, name) => {
+      t.fail(name)
+    },
+  }
+  const lines = `
+    $ indexes --drop
+    collection  index    size
+    users       mine_-1  1.5 MiB`
+  await runTranscript(t, { lines }, store)
+})
+
+t.test('a wrong call says what is wrong, and a failure what failed', async (t) => {
+  const wrong = "it must be a collection of records and stored fields, as in 'entries: form, status'"
+  await wrongCalls(t, [
+    ['indexes --bogus', "Unknown option '--bogus'"],
+    ...["''", 'entries', "'apiKeys: hash'", "'toString: x'", "'entries: '", "'entries: a..b'", "'entries: $x'"].map(
+      (index) => [`indexes --add ${index}`, wrong] as const,
+    ),
+  ])
+  const server = await WireServer.for(t)
+  const store = storeOn(t, server.uri)
   server.errors.set('createIndexes', 13)
-  t.match(await run(), { code: 1, output: /^The indexes cannot be created: /m })
+  const refused = '2> The indexes cannot be changed: This error was requested'
+  t.match(await tryCommand(indexesCommand, store, []), { code: 1, lines: [refused] })
   server.stop()
-  t.match(await run(), { code: 1, output: /^The database cannot be reached: /m })
+  t.match(await tryCommand(indexesCommand, store, []), { code: 1, lines: [/^2> The database cannot be reached: /] })
 })
 
 t.test('the service sets how long tombstones are kept, and a command leaves that as it is', async (t) => {
   const server = await WireServer.for(t)
-  const storeFor = (days: string) => {
-    const store = mongoStore(mongoSettings(server.uri, { TOMBSTONE_DAYS: days }))
-    t.teardown(() => store.close())
-    return store
-  }
   const daysOf = () => [...server.expiries].map(([name, seconds]) => [name, (seconds - 3600) / 86_400])
   const all = (days: number) => recordCollections.map((name) => [name, days])
-  t.match(await tryCommand(indexesCommand, storeFor('365'), []), { code: 0 })
+  t.match(await tryCommand(indexesCommand, storeOn(t, server.uri, '365'), []), { code: 0 })
   t.same(daysOf(), all(365), 'a command creates a missing index')
-  t.match(await tryCommand(indexesCommand, storeFor('90'), []), { code: 0 })
-  t.match(await tryCommand(seedCommand, storeFor('90'), ['--entries', '1', '--dispatches', '2']), { code: 0 })
+  t.match(await tryCommand(indexesCommand, storeOn(t, server.uri), []), { code: 0 })
+  t.match(await tryCommand(seedCommand, storeOn(t, server.uri), ['--scenario', 'tiny']), { code: 0 })
   t.same(daysOf(), all(365))
-  await storeFor('30').ensureIndexes()
+  await storeOn(t, server.uri, '30').ensureIndexes()
   t.same(daysOf(), all(30))
 })
-
-const uri = process.env.TEST_MONGODB_URI
 
 t.test('a server keeps one index that deletes tombstones, and no record', { skip: uri === undefined }, async (t) => {
   const database = ownDatabase(t, String(uri))
   const client = new MongoClient(database)
   t.teardown(() => client.close())
   for (const days of ['90', '30', '30', '365']) {
-    const store = mongoStore(mongoSettings(database, { TOMBSTONE_DAYS: days }))
-    t.teardown(() => store.close())
-    await store.ensureIndexes()
-    const other = mongoStore(mongoSettings(database, { TOMBSTONE_DAYS: '7' }))
-    t.teardown(() => other.close())
+    await storeOn(t, database, days).ensureIndexes()
+    const other = storeOn(t, database, '7')
     t.match(await tryCommand(indexesCommand, other, []), { code: 0 }, 'a command leaves it as it is')
     const indexes = await client.db().collection('entries').indexes()
     const expiring = indexes.filter(({ expireAfterSeconds }) => expireAfterSeconds !== undefined)

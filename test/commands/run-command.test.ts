@@ -2,7 +2,6 @@
 import { PassThrough, Readable, Writable } from 'node:stream'
 import t from 'tap'
 import {
-  ask,
   CommandError,
   type MakeCommand,
   newCommand,
@@ -87,17 +86,17 @@ t.test('no error message contains control characters', async (t) => {
 
 t.test('a question is asked where somebody sees it, or not at all', async (t) => {
   const stream = (isTTY: boolean) => Object.assign(new PassThrough(), { isTTY })
-  for (const [isErr, isOut] of [
-    [true, false],
-    [false, true],
-    [false, false],
+  const asking = commandOf(async ({ ask, tell }) => tell(await ask('Who? ')))
+  for (const [isErr, isOut, typed, toErr, toOut] of [
+    [true, false, ['Ana\n'], 'Who? Ana\n', ''],
+    [false, true, ['Ana\n'], 'Ana\n', 'Who? '],
+    [true, false, [], 'Who? Nothing was typed\n', ''],
+    [false, false, ['Ana\n'], 'There is no terminal to ask on: use --yes\n', ''],
   ] as const) {
     const [err, out] = [stream(isErr), stream(isOut)]
-    const input = () => Object.assign(Readable.from(['Ana\n']), { isTTY: true })
-    const answer = ask({ input, out, err }, 'Who? ')
-    if (!isErr && !isOut) await t.rejects(answer, { message: 'There is no terminal to ask on: use --yes' })
-    else t.equal(await answer, 'Ana')
-    t.same([String(err.read() ?? ''), String(out.read() ?? '')], [isErr ? 'Who? ' : '', isOut ? 'Who? ' : ''])
+    const input = () => Object.assign(Readable.from(typed), { isTTY: true })
+    await runCommand(asking, [], () => testStore(t), { input, out, err })
+    t.same([String(err.read() ?? ''), String(out.read() ?? '')], [toErr, toOut])
   }
 })
 
@@ -117,44 +116,26 @@ t.test('the help shows an example, and a wrong call says what is wrong and how t
   })
 })
 
-t.test(
-  'a command whose reader has gone ends without a message, and any other failure of its output is shown',
-  async (t) => {
-    const store = testStore(t)
-    for (const write of [
-      async (out: NodeJS.WritableStream) => {
-        for (;;) await printed(out, 'line')
-      },
-      async (out: NodeJS.WritableStream) => print(out, 'line'),
-    ]) {
-      for (const [code, shown] of [
-        ['EPIPE', /^$/],
-        ['ENOSPC', /^The result cannot be written: The output failed\n$/],
-      ] as const) {
-        let errors = ''
-        const failing = () => new Writable({ write: (_chunk, _encoding, done) => done(failure) })
-        const failure = Object.assign(new Error('The output failed'), { code, syscall: 'write' })
-        const err = new Writable({
-          write(chunk, _encoding, done) {
-            errors += chunk
-            done()
-          },
-        })
-        // Like a connection, the store takes a while to close.
-        const open = () => ({ ...store, close: () => new Promise<void>((done) => setImmediate(done)) })
+t.test('a command whose reader has gone ends silently, and any other failure of its output is shown', async (t) => {
+  const store = testStore(t)
+  // Like a connection, the store takes a while to close.
+  const open = () => ({ ...store, close: () => new Promise<void>((done) => setImmediate(done)) })
+  const endless = async (out: NodeJS.WritableStream) => {
+    for (;;) await printed(out, 'line')
+  }
+  for (const write of [endless, async (out: NodeJS.WritableStream) => print(out, 'line')]) {
+    for (const [code, shown] of [
+      ['EPIPE', ''],
+      ['ENOSPC', 'The result cannot be written: The output failed\n'],
+    ] as const) {
+      const failure = Object.assign(new Error('The output failed'), { code, syscall: 'write' })
+      for (const argv of [[], ['--help']]) {
+        const err = new PassThrough()
+        const out = new Writable({ write: (_chunk, _encoding, done) => done(failure) })
         const command = commandOf(({ out }) => write(out))
-        t.equal(await runCommand(command, [], open, { input: () => process.stdin, out: failing(), err }), 1)
-        t.equal(
-          await runCommand(command, ['--help'], open, {
-            input: () => process.stdin,
-            out: failing(),
-            err: new PassThrough(),
-          }),
-          1,
-          'help',
-        )
-        t.match(errors, shown)
+        t.equal(await runCommand(command, argv, open, { input: () => process.stdin, out, err }), 1)
+        t.equal(String(err.read() ?? ''), shown)
       }
     }
-  },
-)
+  }
+})

@@ -1,95 +1,76 @@
-// The settings: their defaults, and that invalid ones are refused with a message that names each.
+// The settings: where each is read from, and that invalid ones are refused with a message that names each.
 import t from 'tap'
 import { ConfigError, loadConfig } from '../../src/config/config.js'
 
-t.test('without any setting the service serves the demo on loopback', async (t) => {
-  t.same(loadConfig({}), {
-    host: '127.0.0.1',
-    port: 3000,
-    mongo: undefined,
-    demoScenario: 'demo',
-    publicUrl: undefined,
-    trustProxy: false,
-    maxConnections: 1000,
-    responseMemory: 256 * 1024 * 1024,
-    rateLimit: undefined,
-    maxPerPage: 1000,
-    totalMaxAgeMs: 30_000,
-    sync: { settleMs: 10_000, stamp: 'changedAt', tombstoneDays: 90 },
-    explore: true,
-    shutdownDelayMs: 0,
-    projectDefaults: 'usual',
-    logLevel: 'info',
-    metrics: { host: '127.0.0.1', port: undefined },
-    isProduction: false,
-  })
-})
+const url = 'an absolute http or https URL without user, query and fragment'
+const uri = 'a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database'
+const preferences = 'one of primary, primaryPreferred, secondary, secondaryPreferred, nearest'
+const origins = 'origins separated by commas, such as https://app.example.org, or *'
+
+/** Each setting: a value, and where it is then; and an invalid value, and what is allowed instead. */
+const settings: readonly (readonly [name: string, value: string, read: object, invalid?: string, allowed?: string])[] =
+  [
+    ['HOST', '0.0.0.0', { host: '0.0.0.0' }],
+    ['PORT', '8080', { port: 8080 }, '70000', 'an integer from 0 to 65535'],
+    ['MONGODB_URI', 'mongodb://h/field', { mongo: { uri: 'mongodb://h/field' } }, 'postgres://x', uri],
+    ['DEMO_SCENARIO', 'tiny', { demoScenario: 'tiny' }, 'huge', 'one of tiny, demo, survey, campaign, worst-case'],
+    ['MONGODB_POOL_SIZE', '20', { mongo: { poolSize: 20 } }, '0', 'an integer from 1 to 10000'],
+    ['MONGODB_TIMEOUT_MS', '900', { mongo: { timeoutMs: 900 } }, '1.5', 'an integer from 1 to 600000'],
+    ['MONGODB_READ_PREFERENCE', 'nearest', { mongo: { readPreference: 'nearest' } }, 'fastest', preferences],
+    ['QUERY_TIMEOUT_MS', '2500', { mongo: { queryTimeoutMs: 2500 } }, 'soon', 'an integer from 1 to 600000'],
+    ['ENSURE_INDEXES', 'false', { mongo: { ensureIndexes: false } }, 'no', 'one of true, false'],
+    ['PUBLIC_URL', 'https://h/field//', { publicUrl: 'https://h/field' }, 'api.example.org', url],
+    ['CONTACT_URL', 'https://h/keys', { contactUrl: 'https://h/keys' }, 'keys@example.org', url],
+    [
+      'TRUST_PROXY',
+      ' 10.0.0.0/8 , ::1 ',
+      { trustProxy: ['10.0.0.0/8', '::1'] },
+      'yes',
+      'a list of IP addresses or CIDR ranges, separated by commas',
+    ],
+    ['CORS_ORIGINS', 'https://h, http://l:5173', { corsOrigins: ['https://h', 'http://l:5173'] }, 'everyone', origins],
+    ['MAX_CONNECTIONS', '500', { maxConnections: 500 }, '1', 'an integer from 16 to 100000'],
+    ['RESPONSE_MEMORY_MB', '128', { responseMemory: 128 * 1024 * 1024 }, '1', 'an integer from 64 to 100000'],
+    ['RATE_LIMIT', '600', { rateLimit: 600 }, '0', 'an integer from 1 to 1000000'],
+    ['MAX_PER_PAGE', '200', { maxPerPage: 200 }, '10', 'an integer from 50 to 10000'],
+    ['TOTAL_MAX_AGE_MS', '0', { totalMaxAgeMs: 0 }, '-1', 'an integer from 0 to 600000'],
+    ['SYNC_SETTLE_MS', '0', { sync: { settleMs: 0 }, mongo: { settleMs: 0 } }, '600001', 'an integer from 0 to 600000'],
+    ['SYNC_STAMP', 'updatedAt', { sync: { stamp: 'updatedAt' } }, 'modifiedAt', 'one of changedAt, updatedAt'],
+    [
+      'TOMBSTONE_DAYS',
+      '30',
+      { sync: { tombstoneDays: 30 }, mongo: { tombstoneDays: 30 } },
+      '0',
+      'an integer from 1 to 3650',
+    ],
+    ['EXPLORE', 'false', { explore: false }, 'off', 'one of true, false'],
+    ['SHUTDOWN_DELAY_MS', '5000', { shutdownDelayMs: 5000 }, '-1', 'an integer from 0 to 600000'],
+    ['PROJECT_DEFAULTS', 'literal', { projectDefaults: 'literal' }, 'both', 'one of usual, literal'],
+    ['LOG_LEVEL', 'warn', { logLevel: 'warn' }, 'loud', 'one of trace, debug, info, warn, error, fatal, silent'],
+    ['METRICS_HOST', '0.0.0.0', { metrics: { host: '0.0.0.0' } }],
+    ['METRICS_PORT', '9464', { metrics: { port: 9464 } }, '-1', 'an integer from 0 to 65535'],
+    ['NODE_ENV', 'production', { isProduction: true }, 'prod', 'one of production, development, test'],
+  ]
 
 t.test('every setting is read from the environment', async (t) => {
-  t.same(
-    loadConfig({
-      HOST: '0.0.0.0',
-      PORT: '8080',
-      MONGODB_URI: 'mongodb://db.example.org/field',
-      DEMO_SCENARIO: 'tiny',
-      MONGODB_POOL_SIZE: '20',
-      MONGODB_TIMEOUT_MS: '900',
-      MONGODB_READ_PREFERENCE: 'nearest',
-      QUERY_TIMEOUT_MS: '2500',
-      ENSURE_INDEXES: 'false',
-      PUBLIC_URL: 'https://api.example.org/field//',
-      CONTACT_URL: 'https://example.org/keys',
-      TRUST_PROXY: ' 10.0.0.0/8 , ::1 ',
-      CORS_ORIGINS: 'https://app.example.org, http://localhost:5173',
-      MAX_CONNECTIONS: '500',
-      RESPONSE_MEMORY_MB: '128',
-      RATE_LIMIT: '600',
-      MAX_PER_PAGE: '200',
-      TOTAL_MAX_AGE_MS: '0',
-      SYNC_SETTLE_MS: '0',
-      SYNC_STAMP: 'updatedAt',
-      TOMBSTONE_DAYS: '30',
-      EXPLORE: 'false',
-      SHUTDOWN_DELAY_MS: '5000',
-      PROJECT_DEFAULTS: 'literal',
-      LOG_LEVEL: 'warn',
-      METRICS_HOST: '0.0.0.0',
-      METRICS_PORT: '9464',
-      NODE_ENV: 'production',
-      SHELL: '/bin/sh',
-    }),
-    {
-      host: '0.0.0.0',
-      port: 8080,
-      mongo: {
-        uri: 'mongodb://db.example.org/field',
-        poolSize: 20,
-        timeoutMs: 900,
-        readPreference: 'nearest',
-        queryTimeoutMs: 2500,
-        settleMs: 0,
-        tombstoneDays: 30,
-        ensureIndexes: false,
-      },
-      demoScenario: 'tiny',
-      publicUrl: 'https://api.example.org/field',
-      contactUrl: 'https://example.org/keys',
-      trustProxy: ['10.0.0.0/8', '::1'],
-      corsOrigins: ['https://app.example.org', 'http://localhost:5173'],
-      maxConnections: 500,
-      responseMemory: 128 * 1024 * 1024,
-      rateLimit: 600,
-      maxPerPage: 200,
-      totalMaxAgeMs: 0,
-      sync: { settleMs: 0, stamp: 'updatedAt', tombstoneDays: 30 },
-      explore: false,
-      shutdownDelayMs: 5000,
-      projectDefaults: 'literal',
-      logLevel: 'warn',
-      metrics: { host: '0.0.0.0', port: 9464 },
-      isProduction: true,
-    },
-  )
+  const config = loadConfig({ SHELL: '/bin/sh', ...Object.fromEntries(settings.map(([name, value]) => [name, value])) })
+  for (const [name, , read] of settings) t.match(config, read, name)
+})
+
+t.test('without any setting the service serves the demo, to this machine only', async (t) => {
+  t.match(loadConfig({}), { host: '127.0.0.1', mongo: undefined, trustProxy: false, corsOrigins: undefined })
+})
+
+t.test('all invalid settings are named, each with what is allowed', async (t) => {
+  const wrong = settings.filter(([, , , invalid]) => invalid !== undefined)
+  const lines = wrong.map(([name, , , , allowed]) => `  ${name} must be ${allowed}`)
+  try {
+    loadConfig(Object.fromEntries(wrong.map(([name, , , invalid]) => [name, invalid])))
+    t.fail('accepted')
+  } catch (error) {
+    t.ok(error instanceof ConfigError)
+    t.same((error as Error).message.split('\n').sort(), [...lines, 'These settings are invalid:'].sort())
+  }
 })
 
 t.test('an empty setting counts as not set', async (t) => {
@@ -122,92 +103,15 @@ t.test('a word may be written in any case, and with spaces around it', async (t)
   }
 })
 
-t.test('all invalid settings are named, each with what is allowed', async (t) => {
-  const invalid = {
-    PORT: '70000',
-    DEMO_SCENARIO: 'huge',
-    MONGODB_POOL_SIZE: '0',
-    MONGODB_TIMEOUT_MS: '1.5',
-    MONGODB_READ_PREFERENCE: 'fastest',
-    QUERY_TIMEOUT_MS: 'soon',
-    MONGODB_URI: 'postgres://x',
-    PUBLIC_URL: 'api.example.org',
-    CONTACT_URL: 'keys@example.org',
-    TRUST_PROXY: 'yes please',
-    CORS_ORIGINS: 'everyone',
-    MAX_CONNECTIONS: '1',
-    RESPONSE_MEMORY_MB: '1',
-    MAX_PER_PAGE: '10',
-    TOTAL_MAX_AGE_MS: '-1',
-    SYNC_SETTLE_MS: '600001',
-    SYNC_STAMP: 'modifiedAt',
-    TOMBSTONE_DAYS: '0',
-    EXPLORE: 'off',
-    PROJECT_DEFAULTS: 'both',
-    LOG_LEVEL: 'loud',
-    METRICS_PORT: '-1',
-    NODE_ENV: 'prod',
-  }
-  try {
-    loadConfig(invalid)
-    t.fail('accepted')
-  } catch (error) {
-    t.ok(error instanceof ConfigError)
-    t.same((error as Error).message.split('\n').sort(), [
-      '  CONTACT_URL must be an absolute http or https URL without user, query and fragment',
-      '  CORS_ORIGINS must be origins separated by commas, such as https://app.example.org, or *',
-      '  DEMO_SCENARIO must be one of tiny, demo, survey, campaign, worst-case',
-      '  EXPLORE must be one of true, false',
-      '  LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
-      '  MAX_CONNECTIONS must be an integer from 16 to 100000',
-      '  MAX_PER_PAGE must be an integer from 50 to 10000',
-      '  METRICS_PORT must be an integer from 0 to 65535',
-      '  MONGODB_POOL_SIZE must be an integer from 1 to 10000',
-      '  MONGODB_READ_PREFERENCE must be one of primary, primaryPreferred, secondary, secondaryPreferred, nearest',
-      '  MONGODB_TIMEOUT_MS must be an integer from 1 to 600000',
-      '  MONGODB_URI must be a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database',
-      '  NODE_ENV must be one of production, development, test',
-      '  PORT must be an integer from 0 to 65535',
-      '  PROJECT_DEFAULTS must be one of usual, literal',
-      '  PUBLIC_URL must be an absolute http or https URL without user, query and fragment',
-      '  QUERY_TIMEOUT_MS must be an integer from 1 to 600000',
-      '  RESPONSE_MEMORY_MB must be an integer from 64 to 100000',
-      '  SYNC_SETTLE_MS must be an integer from 0 to 600000',
-      '  SYNC_STAMP must be one of changedAt, updatedAt',
-      '  TOMBSTONE_DAYS must be an integer from 1 to 3650',
-      '  TOTAL_MAX_AGE_MS must be an integer from 0 to 600000',
-      '  TRUST_PROXY must be a list of IP addresses or CIDR ranges, separated by commas',
-      'These settings are invalid:',
-    ])
-  }
-})
-
 t.test('addresses and URLs are fully validated', async (t) => {
   for (const [name, bad] of [
     ['TRUST_PROXY', ['999.1.1.1', '10.0.0.0/99', '10.0.0.0/8/8', '0.0.0.0/0', '10.0.0.1,', 'loopback', '::1/129']],
-    [
-      'PUBLIC_URL',
-      [
-        'http://[bad',
-        'http://x:99999',
-        'ftp://x',
-        'https://x/?a=b',
-        'https://x/#a',
-        'https://u:p@x',
-        'https://x/%zz',
-        'https://x/a b',
-      ],
-    ],
+    ['PUBLIC_URL', ['http://[bad', 'http://x:99999', 'ftp://x', 'https://x/?a=b', 'https://x/#a', 'https://u:p@x']],
+    ['CONTACT_URL', ['https://x/%zz', 'https://x/a b']],
     ['CORS_ORIGINS', ['https://x/', 'https://x:443', 'x', '*,https://x', 'https://x,', 'null', 'https://*.x']],
     [
       'MONGODB_URI',
-      [
-        'mongodb://host',
-        'mongodb://host/',
-        'mongodb://host/?ssl=true',
-        'http://host/db',
-        `mongodb://host/${'x'.repeat(64)}`,
-      ],
+      ['mongodb://h', 'mongodb://h/', 'mongodb://h/?ssl=true', 'http://h/x', `mongodb://h/${'x'.repeat(64)}`],
     ],
   ] as const) {
     for (const value of bad)

@@ -45,16 +45,6 @@ function digest(options: Partial<SeedOptions> = {}): string {
 const idsOf = (documents: readonly { _id: string }[]) => new Set(documents.map(({ _id }) => _id))
 const byId = <T extends { _id: string }>(documents: readonly T[]) => new Map(documents.map((one) => [one._id, one]))
 
-/** The largest number of entries that share both timestamps. */
-function sharedTimestamps({ entries }: Data): number {
-  const counts = new Map<string, number>()
-  for (const { createdAt, updatedAt } of entries) {
-    const key = `${createdAt.toISOString()} ${updatedAt.toISOString()}`
-    counts.set(key, (counts.get(key) ?? 0) + 1)
-  }
-  return Math.max(...counts.values())
-}
-
 const demo = load()
 const sizes: Partial<SeedOptions>[] = [
   {},
@@ -226,10 +216,8 @@ t.test('Each organisation has every kind of dispatch, form, project and agent', 
   }
 })
 
-const ENTRIES = 10_000
-
 t.test('There is something to find: seasons, areas that differ, and what is odd', async (t) => {
-  const { agents, entries, forms } = load({ organisations: 1, dispatches: 100, entries: ENTRIES })
+  const { agents, entries, forms } = load({ organisations: 1, dispatches: 100, entries: 10_000 })
   const countBy = (keyOf: (entry: Documents['entries']) => string | number) => {
     const counts = new Map<string | number, number>()
     for (const entry of entries) counts.set(keyOf(entry), (counts.get(keyOf(entry)) ?? 0) + 1)
@@ -248,39 +236,12 @@ t.test('There is something to find: seasons, areas that differ, and what is odd'
 
   const perState = countBy(({ location }) => location?.state ?? '')
   for (const state of ['Kano', 'Lagos']) t.ok(perState(state) > 2 * perState('Borno') && perState('Borno') > 0, state)
-  const zoneOf = new Map(places.map(({ state, zone }) => [state, zone]))
-  const optionsOf = new Map(surveys.flatMap(({ questions }) => questions.map((one) => [one.question, one.options])))
-  for (const [zone, first] of [
-    ['North West', 0],
-    ['South South', 1],
-    ['North East', 2],
-  ] as const) {
-    const own = entries.filter(({ location }) => zoneOf.get(location?.state ?? '') === zone)
-    const places = own.flatMap(({ answers }) =>
-      answers.map(({ question, answer }) => (optionsOf.get(question) as string[]).indexOf(String(answer))),
-    )
-    const given = [0, 1, 2, 3, 4].map((place) => places.filter((one) => one === place).length)
-    t.equal(given.indexOf(Math.max(...given)), first, zone)
-  }
 
   const invented = entries.filter(({ duration = 60 }) => duration < 60)
   t.ok(invented.every(({ agent = agents[1]?._id }) => agent === agents[1]?._id))
   t.ok(invented.filter(({ status }) => status === 'rejected').length > invented.length / 2)
   const pending = entries.filter(({ status }) => status === 'pending')
   t.ok(pending.filter(({ createdAt }) => createdAt >= new Date('2025-05-17')).length > pending.length / 3)
-  t.equal(entries.filter(({ duration = 0 }) => duration > 10 * 3600).length, ENTRIES / 500)
-  t.equal(
-    countBy(({ location }) => JSON.stringify(location?.coordinates))('{"longitude":0,"lattitude":0}'),
-    ENTRIES / 500,
-  )
-})
-
-t.test('Only the first organisation has a bulk import of entries with the same timestamps', async (t) => {
-  const [first, second] = perOrganisation(demo) as [Data, Data]
-  t.equal(sharedTimestamps(first), 150)
-  t.equal(sharedTimestamps(second), 1)
-  t.equal(sharedTimestamps(load({ organisations: 1, entries: 20_000 })), 500)
-  t.equal(sharedTimestamps(load({ organisations: 1, entries: 400 })), 40)
 })
 
 t.test('The same options give the same bytes in every time zone, and another seed gives other bytes', async (t) => {
@@ -311,35 +272,9 @@ t.test('Batches have a maximum size, and entries are generated on demand', async
   t.equal(seen, 3 * BATCH_SIZE)
 })
 
-t.test('Names and texts contain more than ASCII', async (t) => {
-  const { agents, dispatches, entries } = demo
-  t.match(agents.map(({ firstName }) => firstName).join(), /[ọẹṣñụị]/)
-  t.match(entries.map(({ location }) => location?.address).join(), /[ọịƘ]/)
-  const titles = dispatches.map(({ name }) => name).join()
-  t.match(titles, /’eau|Couverture/)
-  t.match(titles, /\p{Script=Arabic}/u)
-  t.match(titles, /\p{Script=Han}/u)
-  t.match(dispatches.map(({ instructions }) => instructions?.instructions).join(), /\p{Extended_Pictographic}/u)
-  t.ok([...demo.users, ...agents].every(({ email = '' }) => /^[a-z]+\.[a-z]+\.[ua]\d+@example\.org$/.test(email)))
-  t.ok(agents.every(({ phone = '' }) => /^\+234800\d{7}$/.test(phone)))
-})
-
-t.test('Places cover all six zones, and every question has at least two options', async (t) => {
-  const states = new Set(places.map(({ state }) => state))
-  t.equal(new Set(places.map(({ zone }) => zone)).size, 6)
-  t.ok(states.size >= 14)
-  for (const state of states) {
-    const own = places.filter((place) => place.state === state)
-    t.ok(own.length >= 4)
-    t.equal(new Set(own.map(({ city }) => city)).size, own.length)
-  }
-  t.ok(
-    places.every(({ longitude, latitude }) => longitude > 2.6 && longitude < 14.7 && latitude > 4.2 && latitude < 13.9),
-  )
-  t.ok(surveys.length >= 8)
-  t.ok(surveys.every(({ questions }) => questions.length >= 6 && questions.length <= 12))
-  const options = surveys.flatMap(({ questions }) => questions.map((question) => question.options))
-  t.ok(options.every((list) => list.length >= 2 && new Set(list).size === list.length))
+t.test('Nobody can be reached by an address or a number of the data', async (t) => {
+  t.ok([...demo.users, ...demo.agents].every(({ email = '' }) => /^[a-z]+\.[a-z]+\.[ua]\d+@example\.org$/.test(email)))
+  t.ok(demo.agents.every(({ phone = '' }) => /^\+234800\d{7}$/.test(phone)))
 })
 
 t.test('Entries require a dispatch in each organisation', async (t) => {

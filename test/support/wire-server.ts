@@ -27,8 +27,8 @@ interface Command extends Document {
   readonly batchSize?: number
   readonly cursors: readonly number[]
   readonly documents: readonly never[]
-  readonly indexes: readonly { readonly key: object; readonly expireAfterSeconds?: number }[]
-  readonly index: { readonly expireAfterSeconds: number }
+  readonly indexes: readonly StoredIndex[]
+  readonly index: string & { readonly expireAfterSeconds: number }
   readonly deletes: readonly { q: Condition }[]
   readonly updates: readonly {
     q: Document
@@ -39,12 +39,20 @@ interface Command extends Document {
   }[]
 }
 
+interface StoredIndex {
+  readonly name: string
+  readonly key: object
+  readonly expireAfterSeconds?: number
+}
+
 /** Message types. The driver starts with OP_QUERY, to which OP_REPLY is the reply. Then both sides use OP_MSG. */
 const OP_REPLY = 1
 const OP_MSG = 2013
 const HEADER = 16
 /** The number of documents in MongoDB's first batch by default. */
 const FIRST_BATCH = 101
+/** The size of every index. */
+const MIB = 1024 * 1024
 const UNKNOWN_ERROR = 8
 const INDEX_OPTIONS_CONFLICT = 85
 const DUPLICATE_KEY = 11_000
@@ -72,6 +80,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   majorityWriteDate: Date | undefined
   /** After how many seconds the documents of each collection expire. */
   readonly expiries = new Map<string, number>()
+  /** The indexes of each collection, by their names. */
+  readonly indexes = new Map<string, Map<string, StoredIndex>>()
   /** The maximum number of documents in a first batch, even if more are requested. */
   firstBatch = Number.POSITIVE_INFINITY
   readonly #cursors = new Map<number, unknown[]>()
@@ -182,6 +192,12 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     switch (name) {
       case 'createIndexes':
         return this.#createIndexes(target, command.indexes)
+      case 'listIndexes':
+        return this.#open(target, [...this.#indexesOf(target).values()])
+      case 'collStats':
+        return { ok: 1, indexSizes: Object.fromEntries([...this.#indexesOf(target).keys()].map((name) => [name, MIB])) }
+      case 'dropIndexes':
+        return { ok: this.#indexesOf(target).delete(command.index) ? 1 : 0 }
       case 'collMod':
         this.expiries.set(target, command.index.expireAfterSeconds)
         return { ok: 1 }
@@ -228,8 +244,15 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     return total === 0 ? [] : [{ total }]
   }
 
-  /** Keeps only when documents expire. Like MongoDB, it refuses to change that for an index that exists. */
+  #indexesOf(collection: string): Map<string, StoredIndex> {
+    const indexes = this.indexes.get(collection) ?? new Map()
+    this.indexes.set(collection, indexes)
+    return indexes
+  }
+
+  /** Lists the indexes, and keeps when documents expire. Like MongoDB, it refuses to change that for an index that exists. */
   #createIndexes(collection: string, indexes: Command['indexes']): Document {
+    for (const index of indexes) this.#indexesOf(collection).set(index.name, index)
     const expiry = indexes.find(({ expireAfterSeconds }) => expireAfterSeconds !== undefined)?.expireAfterSeconds
     if (expiry === undefined) return { ok: 1 }
     const existing = this.expiries.get(collection) ?? expiry
