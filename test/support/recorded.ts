@@ -1,7 +1,7 @@
 // The responses that the OpenAPI document shows as examples, as the service sends them with the demo data.
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../../src/app.js'
-import { BsonList, bsonArray, bsonDocument, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
+import { BsonList, bsonDocument, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { loadDemo } from '../../src/demo.js'
 import { recordCollections } from '../../src/documents/collections.js'
 import { resources } from '../../src/pipelines/index.js'
@@ -71,7 +71,7 @@ export const recordExamples = async (): Promise<Recorded> => {
       rate_limited: (await rate_limited)?.json(),
       header_fields_too_large: await ask('/v1/entries', { accept: 'x'.repeat(2000) }),
       records_without_stamp: await failing(
-        ({ collection }) => new BsonList(collection, [bsonArray([bsonDocument([])])]),
+        ({ collection }) => new BsonList(collection, [bsonDocument([])]),
         '/v1/sync/entries?changedSince=1970-01-01T00:00:00Z',
       ),
       response_too_large: await failing(new ResponseTooLarge()),

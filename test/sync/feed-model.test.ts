@@ -5,16 +5,24 @@ import fc from 'fast-check'
 import { BSON } from 'mongodb'
 import t, { type Test } from 'tap'
 import { entries } from '../../src/pipelines/entries.js'
+import { projectionOf } from '../../src/reading/projection.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { DatabaseTime, Store } from '../../src/store/store.js'
 import { type Clock, databaseClock } from '../../src/sync/clock.js'
 import type { Cursor } from '../../src/sync/cursor.js'
 import { type FeedPage, type FeedSettings, Feeds } from '../../src/sync/feed.js'
+import type { Feed } from '../../src/sync/queries.js'
 import { databaseOn } from '../support/store.js'
 import { tenant } from '../support/tenants.js'
 
 const server = process.env.TEST_MONGODB_URI
 const HISTORIES = Number(process.env.FEED_HISTORIES) || (server === undefined ? 200 : 20)
+
+const feedOf = (organisation: string): Feed => ({
+  scope: { organisation },
+  collection: 'entries',
+  projection: projectionOf(entries, undefined, { embed: 'false' }),
+})
 
 const STEP = 1000
 /** The settle window, and more than the longest time from the beginning of a write to its commit. In steps. */
@@ -204,8 +212,8 @@ class Reader {
   required: Map<string, number> | undefined
 
   take({ items }: FeedPage): void {
-    for (const { document, isDeleted, stamp } of items) {
-      const { _id, duration } = BSON.deserialize(document.bytes) as { _id: string; duration: number }
+    for (const { bytes, isDeleted, stamp } of items) {
+      const { _id, duration } = BSON.deserialize(bytes) as { _id: string; duration: number }
       if (isDeleted) this.copy.delete(_id)
       else this.copy.set(_id, duration)
       const change = `${_id} ${isDeleted ? `deleted at ${stamp}` : duration}`
@@ -260,7 +268,7 @@ const play = async (
     const protectedClock = clock?.(read) ?? databaseClock({ now: read }, () => now)
     return new Feeds({ aggregate }, protectedClock, { ...settings, ...changes })
   })
-  const feed = { scope: { organisation }, resource: entries }
+  const feed = feedOf(organisation)
 
   const reachMajority = async (): Promise<void> => {
     for (let commit = committed[0]; commit !== undefined && commit.at + lagMs <= now; commit = committed[0]) {
@@ -462,8 +470,8 @@ t.test('thousands of equal stamps are no obstacle', async (t) => {
   const ids: string[] = []
   let cursor: Cursor | undefined
   for (let hasMore = true; hasMore; ) {
-    const page = await feeds.page({ scope: { organisation }, resource: entries }, cursor, 701)
-    ids.push(...page.items.map(({ document }) => BSON.deserialize(document.bytes)._id))
+    const page = await feeds.page(feedOf(organisation), cursor, 701)
+    ids.push(...page.items.map(({ bytes }) => BSON.deserialize(bytes)._id))
     ;({ hasMore } = page)
     cursor = page.next
   }

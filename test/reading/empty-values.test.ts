@@ -1,24 +1,25 @@
 // Rows without a sort value, of a server that puts all rows of one kind before those of the other.
 import { BSON, ObjectId } from 'mongodb'
 import t from 'tap'
-import { inOrderOfIds, type RowsWithoutValue } from '../../src/paging/empty-values.js'
+import { BsonDocument } from '../../src/bson/reader.js'
+import { inOrderOfIds, type RowsWithoutValue } from '../../src/reading/empty-values.js'
 
 type Row = { _id?: unknown; x?: null }
 
 const missing = (_id: unknown): Row => ({ _id })
 const empty = (_id: unknown): Row => ({ _id, x: null })
-const bytesOf = (row: Row) => Buffer.from(BSON.serialize(row))
-const idsOf = (rows: readonly Buffer[]) => rows.map((row) => BSON.deserialize(row)._id)
+const stored = (row: Row) => new BsonDocument('things', Buffer.from(BSON.serialize(row)))
+const idsOf = (rows: readonly BsonDocument[]) => rows.map(({ bytes }) => BSON.deserialize(bytes)._id)
 
 /** The ids in order, and what was read besides the rows. */
 const order = async (rows: Row[], direction: 1 | -1, more?: Row[]) => {
   const read: RowsWithoutValue[] = []
   const found = await inOrderOfIds(
-    rows.map(bytesOf),
+    rows.map(stored),
     { field: 'x', direction, isWhole: more === undefined },
     async (kind) => {
       read.push(kind)
-      return (more as Row[]).map(bytesOf)
+      return (more as Row[]).map(stored)
     },
   )
   return { ids: idsOf(found), read }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { decodeToken, encodeToken, type Payload } from '../../src/paging/token.js'
+import { decodeToken, encodeToken, type Payload } from '../../src/reading/token.js'
 
 const binding = ['org', 'listEntries', { status: 'accepted' }]
 const invalid = {
