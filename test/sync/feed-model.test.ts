@@ -430,12 +430,12 @@ const worldOf = async (t: Test) => (server === undefined ? embeddedWorld : mongo
 
 t.test('each run of any history ends with what is promised, and the copy equals the source in the end', async (t) => {
   const result = await fc.check(holds(await worldOf(t)), tried)
-  t.notOk(result.failed, String(fc.defaultReportMessage(result)))
+  t.notOk(result.failed, `${fc.defaultReportMessage(result)} ${result.errorInstance}`)
 })
 
 t.test('changes go on to come at once when the clock of the database is set', async (t) => {
   const result = await fc.check(holds(await worldOf(t), jumps), tried)
-  t.notOk(result.failed, String(fc.defaultReportMessage(result)))
+  t.notOk(result.failed, `${fc.defaultReportMessage(result)} ${result.errorInstance}`)
 })
 
 const broken: Record<string, Broken> = {
