@@ -7,13 +7,6 @@ export const agents = defineResource<AgentListQuery>({
   name: 'agent',
   article: 'an',
   tag: { name: 'Agents', description: 'Who receives dispatches and submits entries' },
-  operationIds: {
-    list: 'listAgents',
-    get: 'getAgent',
-    sync: 'syncAgents',
-    digest: 'digestAgents',
-    export: 'exportAgents',
-  },
   descriptions: {
     list: 'Agents with their e-mail address and phone number, which are personal data. To read the agents of some entries at once, use `ids`.',
     get: 'An agent, with the same fields as in the list.',

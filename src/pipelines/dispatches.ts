@@ -29,13 +29,6 @@ export const dispatches = defineResource<DispatchListQuery>({
   name: 'dispatch',
   article: 'a',
   tag: { name: 'Dispatches', description: 'A form sent to recipient agents' },
-  operationIds: {
-    list: 'listDispatches',
-    get: 'getDispatch',
-    sync: 'syncDispatches',
-    digest: 'digestDispatches',
-    export: 'exportDispatches',
-  },
   descriptions: {
     list: 'Dispatches with their recipients as ids; `totalExpectedEntries` is here and not in the dispatch by id. To find the dispatches of a project or of a form, filter by `project` or `form`. `agent` finds the dispatches that name the agent, not those that name a group of the agent.',
     get: 'A dispatch with its instructions, and with its form, its project and its recipients in full. Recipients that no longer exist are left out.',

@@ -20,13 +20,6 @@ export const entries = defineResource<EntryListQuery>({
   name: 'entry',
   article: 'an',
   tag: { name: 'Entries', description: 'Answers to the form of a dispatch' },
-  operationIds: {
-    list: 'listEntries',
-    get: 'getEntry',
-    sync: 'syncEntries',
-    digest: 'digestEntries',
-    export: 'exportEntries',
-  },
   descriptions: {
     list: 'Entries with all their answers. For a small response choose `fields`; for the records that an entry names, such as its agent, use `expand` instead of one request for each. To keep a copy, use the change feed.',
     get: 'An entry with its dispatch, form, project and agent in full. To read many entries, use the list with `ids` and `expand`.',

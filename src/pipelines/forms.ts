@@ -7,7 +7,6 @@ export const forms = defineResource<FormListQuery>({
   name: 'form',
   article: 'a',
   tag: { name: 'Forms', description: 'What dispatches send and entries answer' },
-  operationIds: { list: 'listForms', get: 'getForm', sync: 'syncForms', digest: 'digestForms', export: 'exportForms' },
   descriptions: {
     list: 'Forms by their names and sectors, without their questions: an answer carries its own question.',
     get: 'A form, with the same fields as in the list.',

@@ -9,13 +9,6 @@ export const projects = defineResource<ProjectListQuery>({
   name: 'project',
   article: 'a',
   tag: { name: 'Projects', description: 'Groups of dispatches' },
-  operationIds: {
-    list: 'listProjects',
-    get: 'getProject',
-    sync: 'syncProjects',
-    digest: 'digestProjects',
-    export: 'exportProjects',
-  },
   descriptions: {
     list: 'Projects with the ids of their dispatches. The dispatches of a project can be many: to read them page by page, list the dispatches with the filter `project`.',
     get: 'A project, with the same fields as in the list.',

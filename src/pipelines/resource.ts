@@ -32,7 +32,6 @@ interface Declaration {
   readonly article: 'a' | 'an'
   /** Its part of the OpenAPI document. */
   readonly tag: { readonly name: string; readonly description: string }
-  readonly operationIds: Readonly<Record<'list' | 'get' | 'sync' | 'digest' | 'export', string>>
   /** What its list and its by-id are for, and what to look out for. */
   readonly descriptions: { readonly list: string; readonly get: string }
   /** The parameters of its list. */
@@ -46,6 +45,7 @@ interface Declaration {
 }
 
 export interface Resource<Q extends Listing = never> extends Declaration {
+  readonly operationIds: Readonly<Record<'list' | 'get' | 'sync' | 'digest' | 'export', string>>
   /** The names of the filters of its list. */
   readonly filters: readonly string[]
   /** What the records of a list meet, by its filters. */
@@ -58,8 +58,16 @@ export const defineResource = <Q extends Listing>({
   ...declaration
 }: Declaration & { readonly filters: FiltersFor<Omit<Q, keyof CommonFilters>> }): Resource<Q> => {
   const all = Object.entries<(value: never) => Condition>({ ...filters, ...commonFilterConditions })
+  const { name, tag } = declaration
   return {
     ...declaration,
+    operationIds: {
+      list: `list${tag.name}`,
+      get: `get${name.charAt(0).toUpperCase()}${name.slice(1)}`,
+      sync: `sync${tag.name}`,
+      digest: `digest${tag.name}`,
+      export: `export${tag.name}`,
+    },
     filters: all.map(([name]) => name),
     conditions: (listing) =>
       all.flatMap(([name, condition]) => {

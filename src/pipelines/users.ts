@@ -7,7 +7,6 @@ export const users = defineResource<UserListQuery>({
   name: 'user',
   article: 'a',
   tag: { name: 'Users', description: 'The admins, who create dispatches and projects' },
-  operationIds: { list: 'listUsers', get: 'getUser', sync: 'syncUsers', digest: 'digestUsers', export: 'exportUsers' },
   descriptions: {
     list: 'Users with their role and e-mail address, which is personal data.',
     get: 'A user, with the same fields as in the list.',

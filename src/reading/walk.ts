@@ -39,11 +39,14 @@ export const readPage = async (listing: Listing, start: Start | undefined, read:
     return { rows, next: next && { start: next }, previous: undefined }
   }
   const isBackward = start?.isBackward ?? false
-  const { field, direction } = orderOf(listing, isBackward)
+  const order = orderOf(listing, isBackward)
+  const { field, direction } = order
   const ranges = start === undefined ? [undefined] : rangesAfter(field, direction, start.position, start.isInclusive)
   const skip = start === undefined ? (page - 1) * perPage : 0
   // One row more than the page shows tells whether the list goes on.
-  const found = await rowsOf(listing, ranges, { isBackward, skip, limit: perPage + 1 }, read)
+  const { rows: found } = await readRanges(ranges, perPage + 1, perPage + 1, (range, limit) =>
+    readInOrder(order, { range, isBackward, skip, limit }, read),
+  )
   const hasMore = found.length > perPage
   const rows = isBackward ? found.slice(0, perPage).reverse() : found.slice(0, perPage)
   const neighbour = (isBackward: boolean): Neighbour => {
@@ -71,7 +74,8 @@ export const readOn = async (
   start: Start | undefined,
   read: ReadSlice,
 ): Promise<{ rows: readonly BsonDocument[]; next: Start | undefined }> => {
-  const { field, direction } = orderOf(listing, false)
+  const order = orderOf(listing, false)
+  const { field, direction } = order
   const ranges: (Condition | undefined)[] =
     start !== undefined
       ? rangesAfter(field, direction, start.position, start.isInclusive)
@@ -79,7 +83,7 @@ export const readOn = async (
   // A condition on the id finds texts alone. A walk must not end as if the others did not exist.
   if (field === '_id') ranges.push({ _id: { $type: OTHER_ID_TYPES } })
   const found = await readRanges(ranges, listing.perPage + 1, 2, (range, limit) =>
-    rowsOf(listing, [range], { isBackward: false, skip: 0, limit }, read),
+    readInOrder(order, { range, isBackward: false, skip: 0, limit }, read),
   )
   return cut(found, field, (rows, following) => {
     if (following === undefined) return { next: undefined }
@@ -173,20 +177,7 @@ const unplaced = (row: BsonDocument, field: string): UnwritableDocument => {
     : new UnwritableDocument(row.collection, id, field, 'has a value after which nothing can be read on')
 }
 
-/** The first rows of ranges of a list. Those without a sort value are put in the order of their ids. */
-const rowsOf = async (
-  listing: Listing,
-  ranges: readonly (Condition | undefined)[],
-  slice: Omit<Slice, 'range'>,
-  read: ReadSlice,
-): Promise<readonly BsonDocument[]> => {
-  const order = orderOf(listing, slice.isBackward)
-  const { rows } = await readRanges(ranges, slice.limit, slice.limit, (range, limit) =>
-    readInOrder(order, { ...slice, range, limit }, read),
-  )
-  return rows
-}
-
+/** The first rows of a range of a list. Those without a sort value are put in the order of their ids. */
 const readInOrder = async (
   { field, direction }: { field: string; direction: Direction },
   slice: Slice,

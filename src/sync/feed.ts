@@ -1,9 +1,10 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of
 // their stamps. First come the rows that are older than the horizon. No write commits before them any more, so a copy goes
 // on after them for good. Then come the younger ones, which come once more when they have settled.
+import { BSON } from 'mongodb'
 import { type BsonList, withBsonErrors } from '../bson/reader.js'
 import { dateOf, fieldOf } from '../bson/values.js'
-import { DELETED_AT, DELETED_FROM } from '../documents/collections.js'
+import { CHECKPOINT, DELETED_AT, DELETED_FROM } from '../documents/collections.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import { problem } from '../problems/problems.js'
 import { inOrderOfIds, sortKeyOfId } from '../reading/empty-values.js'
@@ -11,7 +12,6 @@ import { positionOf } from '../reading/position.js'
 import { cut, readRanges } from '../reading/walk.js'
 import { FeedItem } from '../serializer/feed.js'
 import type { Reading, Store } from '../store/store.js'
-import { checkpointAt } from './checkpoint.js'
 import type { Clock } from './clock.js'
 import { type Cursor, type FeedPosition, START } from './cursor.js'
 import { type Feed, type FeedRange, hasNoStamps, newestIn, rowsIn, type Stamp } from './queries.js'
@@ -142,14 +142,15 @@ export class Feeds {
   }
 
   /**
-   * Adds an item to the last page of a walk by times that has found nothing new for long. Its stamp is a time from which such
-   * a walk can begin later: that of the newest record would be too old one day.
+   * Adds a checkpoint to the last page of a walk by times that has found nothing new for long: the deletion of a record that
+   * nobody has. Its stamp is a time from which such a walk can begin later: that of the newest record would be too old one day.
    */
   #withCheckpoint({ collection }: Feed, page: FeedPage, perPage: number, { now, horizon }: Times): FeedPage {
     const restMs = Math.min(DAY_MS, (this.settings.tombstoneDays * DAY_MS) / 2)
     if (page.newFrom > now - restMs) return page
     if (page.items.length === perPage) return { ...page, hasMore: true }
-    const items = [...page.items, checkpointAt(collection, horizon)]
+    const bytes = BSON.serialize({ _id: CHECKPOINT, deleted: true, [DELETED_AT]: new Date(horizon) })
+    const items = [...page.items, new FeedItem(collection, Buffer.from(bytes), true, horizon)]
     return { ...page, items, next: { ...page.next, settled: { stamp: horizon, id: null } } }
   }
 }
