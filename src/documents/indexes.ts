@@ -73,9 +73,7 @@ export const hasIndex = (indexes: readonly Index[], index: Index): boolean =>
 
 /** What a list selects and how it is sorted, by stored fields. */
 export interface Selection {
-  /** The fields that must be equal to a value. */
   readonly equal: readonly string[]
-  /** The fields that must be in a range. */
   readonly ranges: readonly string[]
   readonly sort: string
 }

@@ -5,7 +5,7 @@ import { Form } from '../../schemas/forms.js'
 import { select } from '../../schemas/kit.js'
 import { DispatchProject } from '../../schemas/projects.js'
 import { DispatchUser } from '../../schemas/users.js'
-import { authorReferences, embed, embedAuthors, nameOf, referencesTo } from './joins.js'
+import { authorReferences, embed, embedAuthors, nameOf } from './joins.js'
 import { defineResource } from './resource.js'
 import type { Expression, Stage } from './stages.js'
 
@@ -61,6 +61,6 @@ export const dispatches = defineResource<DispatchListQuery>({
     },
     // There may be thousands of recipients. A $lookup returns them in the collection's order, and an expression that
     // restores the order of the dispatch takes quadratic time.
-    references: [referencesTo('agents', [recipientsField], Agent)],
+    references: [{ from: 'agents', fields: [recipientsField], shown: Agent }],
   },
 })

@@ -5,11 +5,10 @@ import { type Box, Entry, EntryListItem, EntryListQuery, entryParameters } from 
 import { EntryForm } from '../../schemas/forms.js'
 import { select } from '../../schemas/kit.js'
 import { EntryProject } from '../../schemas/projects.js'
-import { embed, nameOf, referencesTo } from './joins.js'
+import { embed, nameOf } from './joins.js'
 import { defineResource } from './resource.js'
 import type { Condition } from './stages.js'
 
-/** The entries whose coordinates are in a box or on its edge. */
 const inBox = ({ west, south, east, north }: Box): Condition => ({
   'location.coordinates.longitude': { $gte: west, $lte: east },
   'location.coordinates.lattitude': { $gte: south, $lte: north },
@@ -38,10 +37,10 @@ export const entries = defineResource<EntryListQuery>({
   item: {
     schema: EntryListItem,
     expandable: [
-      referencesTo('dispatches', ['dispatch'], EntryDispatch),
-      referencesTo('forms', ['form'], EntryForm),
-      referencesTo('projects', ['project'], EntryProject),
-      referencesTo('agents', ['agent'], EntryAgent),
+      { from: 'dispatches', fields: ['dispatch'], shown: EntryDispatch },
+      { from: 'forms', fields: ['form'], shown: EntryForm },
+      { from: 'projects', fields: ['project'], shown: EntryProject },
+      { from: 'agents', fields: ['agent'], shown: EntryAgent },
     ],
     beside: [
       nameOf('dispatches', 'dispatch', select(EntryDispatch, ['name'])),

@@ -5,7 +5,6 @@ import type { Condition } from './stages.js'
 /** The value of a sort field. A missing field counts as null. */
 export type SortValue = null | number | bigint | string | boolean | Date
 
-/** The place of a record in a sorted list. */
 export interface Position {
   /** The value of the sort field; null if the list is sorted by the id. */
   readonly value: SortValue

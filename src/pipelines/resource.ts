@@ -30,25 +30,20 @@ interface Declaration {
   /** One of its records, as texts call it, and the article of that name. */
   readonly name: string
   readonly article: 'a' | 'an'
-  /** Its part of the OpenAPI document. */
   readonly tag: { readonly name: string; readonly description: string }
   /** What its list and its by-id are for, and what to look out for. */
   readonly descriptions: { readonly list: string; readonly get: string }
-  /** The parameters of its list. */
   readonly query: (limits: PageLimits) => TObject
   /** Parameters that its by-id and its feed have too, besides those of all. */
   readonly parameters?: TProperties
   /** What its list shows of a record. Its feed shows the same without what is embedded. */
   readonly item: Shape
-  /** What its by-id shows of a record. */
   readonly record: Shape
 }
 
 export interface Resource<Q extends Listing = never> extends Declaration {
   readonly operationIds: Readonly<Record<'list' | 'get' | 'sync' | 'digest' | 'export', string>>
-  /** The names of the filters of its list. */
   readonly filters: readonly string[]
-  /** What the records of a list meet, by its filters. */
   readonly conditions: (listing: Q) => Condition[]
 }
 
@@ -77,7 +72,6 @@ export const defineResource = <Q extends Listing>({
   }
 }
 
-/** The conditions of the filters that every list has. */
 const commonFilterConditions: FiltersFor<CommonFilters> = {
   ids: (ids) => ({ _id: { $in: ids } }),
   idFrom: (id) => ({ _id: { $gte: id } }),

@@ -59,7 +59,9 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
   const shown = Object.keys(all).filter((name) => name === 'id' || (fields?.includes(name) ?? true))
 
   const seen = (references: readonly ReferencesTo[] = []) =>
-    references.map((to) => to.seenIn(view)).filter((to) => Object.keys(to.shown.properties).length > 0)
+    references
+      .map((to) => ({ ...to, shown: view.shown(to.shown) }))
+      .filter(({ shown }) => Object.keys(shown.properties).length > 0)
   const expanded = seen(shape.expandable).filter((to) => to.fields.some((field) => expand.includes(field)))
   const isExpanded = (name: string) => expanded.some((to) => to.fields.includes(name))
   const isNamed = (name: string) => names === 'true' && shown.includes(name) && !isExpanded(name)
@@ -89,6 +91,7 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
   const copies = beside.map(
     ({ fields: [field] }): Stage => ({ $set: { [field as string]: `$${idBeside(field as string)}` } }),
   )
+  const joins = references.map(({ from, fields, shown }) => ({ from, fields, kept: pick(shown) }))
   const compiled = new Map<unknown, unknown>()
   return {
     schema,
@@ -107,7 +110,10 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
         collection,
         conditions,
         shaping,
-        references.map(({ ofScope }) => ofScope(scope)),
+        joins.map(({ from, fields, kept }) => ({
+          fields,
+          find: (ids) => Query.in(scope, from, [{ _id: { $in: ids } }], [kept]),
+        })),
       )
     },
   }

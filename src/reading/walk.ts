@@ -14,7 +14,6 @@ const SMALLER = 1 / 4
 /** How much of a longer id its error shows. */
 const SHOWN_LENGTH = 100
 
-/** Reads some rows of a list. */
 export type ReadSlice = (slice: Slice) => Promise<BsonList>
 
 /** The page before or after a page. It begins at a position, or if there is none, it is found by its number. */

@@ -262,7 +262,6 @@ export const ogcRoutes = (app: FastifyInstance): void => {
   )
 }
 
-/** The list of entries that a request asks for. */
 const listingOf = ({ f, limit, cursor = FIRST_CURSOR, datetime, ...filters }: FeaturesQuery): EntryListQuery => ({
   ...AS_STORED,
   sortBy: 'id',

@@ -28,7 +28,6 @@ const LIST =
   'A page of the records that match every given filter, in the order of `sortBy` and `sortOrder`. To read a whole list, begin with `cursor=*`: such pages cost the same however deep they are, while the pages of a number cost more the higher it is.'
 const RECORD = 'An id that another organisation has gets the same response as one that nobody has.'
 
-/** Registers a list: a page of the records that match, and where the page stands in the whole list. */
 export const listOperation = <Q extends Listing>(
   app: FastifyInstance,
   resource: Resource<Q>,

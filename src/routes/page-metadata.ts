@@ -46,33 +46,23 @@ export const pageMetadata = (
   { encode }: Pick<ListTokens, 'encode'>,
 ): PageMetadata => {
   const link = linker(request, baseOf(request, publicUrl))
-  const withTotal = total !== undefined && { total }
   const nextCursor = next?.start && encode('cursor', next.start)
-  // A page with a number has them too, for programs that begin without a cursor and then go on by this one.
-  const walk = { hasMore: next !== undefined, ...(nextCursor !== undefined && { nextCursor }) }
-  if (cursor !== undefined) {
-    return {
-      ...withTotal,
-      perPage,
-      ...walk,
-      pageLinks: {
-        current: link({ perPage, cursor }),
-        ...(nextCursor !== undefined && { next: link({ perPage, cursor: nextCursor }) }),
-      },
-    }
-  }
-  const pageCount = total === undefined ? undefined : Math.ceil(total / perPage)
+  const pageCount = total === undefined || cursor !== undefined ? undefined : Math.ceil(total / perPage)
   const beside = (number: number, { start }: Neighbour) =>
-    link({ page: number, perPage, after: start && encode('after', start) })
+    cursor === undefined
+      ? link({ page: number, perPage, after: start && encode('after', start) })
+      : link({ perPage, cursor: nextCursor })
   // Beyond the end of a list whose total is known, the previous page is the last one that exists.
   const lastBefore = rows.length === 0 && after === undefined ? Math.min(page - 1, pageCount ?? page) : page - 1
   return {
-    ...withTotal,
+    ...(total !== undefined && { total }),
     perPage,
     ...(pageCount !== undefined && { pageCount }),
-    ...walk,
+    hasMore: next !== undefined,
+    // A page with a number has it too, for programs that begin without a cursor and then go on by this one.
+    ...(nextCursor !== undefined && { nextCursor }),
     pageLinks: {
-      current: link({ page, perPage, after }),
+      current: link(cursor === undefined ? { page, perPage, after } : { perPage, cursor }),
       ...(next && { next: beside(Math.min(page + 1, MAX_PAGE), next) }),
       ...(previous && { previous: beside(Math.max(1, lastBefore), previous) }),
     },

@@ -49,7 +49,6 @@ export const syncRoutes = (app: FastifyInstance): void => {
   }
 }
 
-/** Registers the change feed of a resource. */
 const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, waiting: Waiting): void => {
   const { maxPerPage, sync } = app.config
   const { collection, item, operationIds, parameters } = resource
@@ -104,7 +103,6 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
   )
 }
 
-/** Registers the digest of a resource. */
 const digestOperation = (app: FastifyInstance, resource: Resource, clock: Clock): void => {
   const { collection, operationIds } = resource
   app.get(

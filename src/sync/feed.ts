@@ -1,8 +1,7 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of
 // their stamps. First come the rows that are older than the horizon. No write commits before them any more, so a copy goes
 // on after them for good. Then come the younger ones, which come once more when they have settled.
-import { BSON } from 'mongodb'
-import { type BsonList, withBsonErrors } from '../bson/reader.js'
+import { type BsonList, bsonDocument, withBsonErrors } from '../bson/reader.js'
 import { dateOf, fieldOf } from '../bson/values.js'
 import { CHECKPOINT, DELETED_AT, DELETED_FROM } from '../documents/collections.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
@@ -22,7 +21,6 @@ const DAY_MS = 86_400_000
 const BEGINNING = '1970-01-01T00:00:00Z'
 
 export interface FeedSettings {
-  /** How long a change is held back. */
   readonly settleMs: number
   readonly stamp: Stamp
   /** How long deletions are remembered. */
@@ -94,7 +92,6 @@ export class Feeds {
     return from.isSettledOnly && !page.hasMore ? this.#withCheckpoint(feed, page, perPage, times) : page
   }
 
-  /** The newest stamp that a feed shows now, or undefined if it shows none. */
   async newest(feed: Feed, isSettledOnly: boolean): Promise<number | undefined> {
     const times = await this.#times()
     const { stamp } = this.settings
@@ -149,10 +146,18 @@ export class Feeds {
     const restMs = Math.min(DAY_MS, (this.settings.tombstoneDays * DAY_MS) / 2)
     if (page.newFrom > now - restMs) return page
     if (page.items.length === perPage) return { ...page, hasMore: true }
-    const bytes = BSON.serialize({ _id: CHECKPOINT, deleted: true, [DELETED_AT]: new Date(horizon) })
-    const items = [...page.items, new FeedItem(collection, Buffer.from(bytes), true, horizon)]
+    const items = [...page.items, checkpointAt(collection, horizon)]
     return { ...page, items, next: { ...page.next, settled: { stamp: horizon, id: null } } }
   }
+}
+
+/** A checkpoint, as the database gives deletions. */
+const checkpointAt = (collection: string, time: number): FeedItem => {
+  const length = String.fromCharCode(CHECKPOINT.length + 1)
+  const fields = `\x02_id\0${length}\0\0\0${CHECKPOINT}\0\x08deleted\0\x01\x09${DELETED_AT}\0`
+  const deletedAt = Buffer.alloc(8)
+  deletedAt.writeBigInt64LE(BigInt(time))
+  return new FeedItem(collection, bsonDocument([Buffer.from(fields), deletedAt]), true, time)
 }
 
 /** Merges records and tombstones. The database has put each of them in order. */

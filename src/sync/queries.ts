@@ -26,7 +26,6 @@ export interface FeedRange {
   readonly otherIds?: true
 }
 
-/** Whose feed is read, and what it shows. */
 export interface Feed {
   readonly scope: Scope
   readonly collection: RecordCollection

@@ -6,7 +6,6 @@ import type { Cursor } from './cursor.js'
 import type { FeedPage, Feeds } from './feed.js'
 import type { Feed } from './queries.js'
 
-/** Whose request waits. */
 export interface Owner {
   readonly keyId: string
   readonly organisation: string
@@ -36,7 +35,6 @@ export class Waiting {
 
   constructor(readonly limits: WaitingLimits) {}
 
-  /** How many requests wait. */
   get size(): number {
     return this.#byKey.total
   }

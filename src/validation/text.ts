@@ -85,10 +85,8 @@ const validatorOf = (schema: TObject): ValidateFunction => {
   return validate
 }
 
-/** How many characters of a value an error shows. */
 const MAX_SHOWN = 50
 
-/** What is wrong with one value of the input. */
 export interface InputError {
   name: string
   message: string
@@ -176,7 +174,6 @@ const asInteger = (value: unknown): unknown =>
  */
 const asList = (value: unknown): string[] => [value as string | string[]].flat().flatMap((text) => text.split(','))
 
-/** The first error of each value. */
 const firstErrors = (all: readonly ErrorObject[], schema: TObject): InputError[] => {
   const errors = new Map<string, InputError>()
   for (const found of all) {
