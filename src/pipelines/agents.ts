@@ -1,6 +1,6 @@
 // The resource agents.
 import { Agent, AgentListQuery } from '../../schemas/agents.js'
-import { defineResource } from './resource.js'
+import { defineResource, equal } from './resource.js'
 
 export const agents = defineResource<AgentListQuery>({
   collection: 'agents',
@@ -12,9 +12,7 @@ export const agents = defineResource<AgentListQuery>({
     get: 'An agent, with the same fields as in the list.',
   },
   query: AgentListQuery,
-  filters: {
-    status: (status) => ({ status }),
-  },
+  filters: equal('status'),
   item: { schema: Agent },
   record: { schema: Agent },
 })

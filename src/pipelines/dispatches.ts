@@ -6,7 +6,7 @@ import { select } from '../../schemas/kit.js'
 import { DispatchProject } from '../../schemas/projects.js'
 import { DispatchUser } from '../../schemas/users.js'
 import { authorReferences, embed, embedAuthors, nameOf } from './joins.js'
-import { defineResource } from './resource.js'
+import { defineResource, equal } from './resource.js'
 import type { Expression, Stage } from './stages.js'
 
 /** The field, or an empty array if it is missing or null. The serializer reports other values that are no arrays. */
@@ -35,11 +35,8 @@ export const dispatches = defineResource<DispatchListQuery>({
   },
   query: DispatchListQuery,
   filters: {
-    dispatchType: (dispatchType) => ({ dispatchType }),
-    name: (name) => ({ name }),
+    ...equal('dispatchType', 'name', 'form', 'project'),
     status: (status) => ({ status: dispatchStatusFilter[status] }),
-    form: (form) => ({ form }),
-    project: (project) => ({ project }),
     agent: (agent) => ({ 'recipients.agents': agent }),
   },
   item: {

@@ -6,7 +6,7 @@ import { EntryForm } from '../../schemas/forms.js'
 import { select } from '../../schemas/kit.js'
 import { EntryProject } from '../../schemas/projects.js'
 import { embed, nameOf } from './joins.js'
-import { defineResource } from './resource.js'
+import { defineResource, equal } from './resource.js'
 import type { Condition } from './stages.js'
 
 const inBox = ({ west, south, east, north }: Box): Condition => ({
@@ -26,11 +26,7 @@ export const entries = defineResource<EntryListQuery>({
   query: EntryListQuery,
   parameters: entryParameters,
   filters: {
-    dispatch: (dispatch) => ({ dispatch }),
-    form: (form) => ({ form }),
-    project: (project) => ({ project }),
-    agent: (agent) => ({ agent }),
-    status: (status) => ({ status }),
+    ...equal('dispatch', 'form', 'project', 'agent', 'status'),
     bbox: (box) =>
       box.west <= box.east ? inBox(box) : { $or: [inBox({ ...box, east: 180 }), inBox({ ...box, west: -180 })] },
   },

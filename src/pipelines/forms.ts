@@ -1,6 +1,6 @@
 // The resource forms.
 import { Form, FormListQuery } from '../../schemas/forms.js'
-import { defineResource } from './resource.js'
+import { defineResource, equal } from './resource.js'
 
 export const forms = defineResource<FormListQuery>({
   collection: 'forms',
@@ -12,10 +12,7 @@ export const forms = defineResource<FormListQuery>({
     get: 'A form, with the same fields as in the list.',
   },
   query: FormListQuery,
-  filters: {
-    name: (name) => ({ name }),
-    status: (status) => ({ status }),
-  },
+  filters: equal('name', 'status'),
   item: { schema: Form },
   record: { schema: Form },
 })

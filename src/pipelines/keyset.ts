@@ -18,19 +18,10 @@ export type Direction = 1 | -1
 
 /** All types that an id may have besides a string. Unlike a negated condition, this one is a range of the index everywhere. */
 export const OTHER_ID_TYPES = [
-  'minKey',
-  'null',
+  ...['minKey', 'null', 'symbol', 'object', 'binData', 'objectId', 'bool', 'dbPointer', 'maxKey'],
   ...['double', 'int', 'long', 'decimal'],
-  'symbol',
-  'object',
-  'binData',
-  'objectId',
-  'bool',
-  'date',
-  'timestamp',
-  'dbPointer',
+  ...['date', 'timestamp'],
   ...['javascript', 'javascriptWithScope'],
-  'maxKey',
 ]
 
 /** The first point in time that a Date can hold. */

@@ -2,7 +2,7 @@
 import { Project, ProjectListQuery } from '../../schemas/projects.js'
 import { User } from '../../schemas/users.js'
 import { addDispatches, authorReferences, embedAuthors } from './joins.js'
-import { defineResource } from './resource.js'
+import { defineResource, equal } from './resource.js'
 
 export const projects = defineResource<ProjectListQuery>({
   collection: 'projects',
@@ -14,9 +14,7 @@ export const projects = defineResource<ProjectListQuery>({
     get: 'A project, with the same fields as in the list.',
   },
   query: ProjectListQuery,
-  filters: {
-    name: (name) => ({ name }),
-  },
+  filters: equal('name'),
   item: { schema: Project, stages: { dispatches: addDispatches }, references: [authorReferences(User)] },
   record: { schema: Project, stages: { dispatches: addDispatches, ...embedAuthors } },
 })

@@ -11,6 +11,12 @@ type FiltersFor<Q> = {
   readonly [F in Exclude<keyof Q, keyof Listing>]-?: (value: NonNullable<Q[F]>) => Condition
 }
 
+/** Filters that find the records whose field of that name has the value. */
+export const equal = <const N extends string>(...names: N[]) =>
+  Object.fromEntries(names.map((name) => [name, (value: unknown) => ({ [name]: value })])) as {
+    [F in N]: (value: unknown) => Condition
+  }
+
 /** How stored documents become those of a response, whichever of them are read. */
 export interface Shape {
   /** What the response shows of a document. No other fields leave the database. */

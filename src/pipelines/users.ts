@@ -1,6 +1,6 @@
 // The resource users.
 import { User, UserListQuery } from '../../schemas/users.js'
-import { defineResource } from './resource.js'
+import { defineResource, equal } from './resource.js'
 
 export const users = defineResource<UserListQuery>({
   collection: 'users',
@@ -12,9 +12,7 @@ export const users = defineResource<UserListQuery>({
     get: 'A user, with the same fields as in the list.',
   },
   query: UserListQuery,
-  filters: {
-    status: (status) => ({ status }),
-  },
+  filters: equal('status'),
   item: { schema: User },
   record: { schema: User },
 })

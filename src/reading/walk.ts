@@ -190,9 +190,9 @@ const readInOrder = async (
   const valued = rows.filter((row) => !isEmpty(row))
   const isWhole = rows.length < slice.limit
   const empty = rows.filter(isEmpty)
-  const inOrder = await inOrderOfIds(empty, { field, direction, isWhole }, async ({ value, lastId }) => {
-    const last = lastId !== undefined && { [direction === 1 ? '$lte' : '$gte']: lastId }
-    const range = { [field]: value, _id: { ...(slice.range?._id as object | undefined), ...last } }
+  const ids = slice.range?._id as object | undefined
+  const inOrder = await inOrderOfIds(empty, { field, direction, isWhole, ids }, async (value, ids) => {
+    const range = { [field]: value, ...(ids && { _id: ids }) }
     return (await read({ ...slice, range, limit: empty.length })).documents
   })
   return direction === 1 ? [...inOrder, ...valued] : [...valued, ...inOrder]

@@ -12,16 +12,10 @@ import type { Neighbour, Page } from '../reading/walk.js'
 type Place = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
 
 /**
- * The total of a list. The count may be older than the page, and where they disagree the page is right. A page with a
- * number shows where the list ends:
- * - An empty page shows that it ends before the page.
- * - A page without a next one shows that it ends with the page.
- * - Any other page shows that it has at least one record more.
- *
- * The first page of a cursor is page 1.
- *
- * For a page that begins at a position, the number of records before it is not known. Such a page shows only that the
- * list has at least the records of the page.
+ * The total of a list. The count may be older than the page, and where they disagree the page is right. A page with a number
+ * shows where the list ends: before an empty page, with a page that has no next one, and behind any other page. The first
+ * page of a cursor is page 1. For a page that begins at a position, the number of records before it is not known, so it
+ * shows only that the list has at least the records of the page.
  * @param counted how many records match, as of some time ago
  */
 export const totalOf = ({ page, perPage, cursor, after }: Place, { rows, next }: Page, counted: number): number => {

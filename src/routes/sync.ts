@@ -1,21 +1,18 @@
 // GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest.
 import type { FastifyInstance } from 'fastify'
-import { DigestPage, DigestQuery, type FeedMetadata, FeedQuery, feedPage } from '../../schemas/sync.js'
-import { runInSlices } from '../limits/work.js'
+import { DigestPage, DigestQuery, FeedQuery, feedPage } from '../../schemas/sync.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
 import { projectionOf } from '../reading/projection.js'
 import { FIRST_CURSOR } from '../reading/token.js'
 import { feedItems } from '../serializer/feed.js'
-import { Output } from '../serializer/output.js'
-import { writeAll } from '../serializer/rows.js'
-import { Skipped, type Unreadable } from '../serializer/skipped.js'
 import { compileDocuments } from '../serializer/writer.js'
 import { type Clock, databaseClock } from '../sync/clock.js'
 import { decodeCursor, encodeCursor } from '../sync/cursor.js'
 import { rangesOf, readDigests } from '../sync/digest.js'
 import { Feeds } from '../sync/feed.js'
 import { pageOrWait, Waiting } from '../sync/waiting.js'
+import { sendPage } from './operations.js'
 import { commonProblems, responses } from './responses.js'
 
 const PER_PAGE = 50
@@ -89,16 +86,9 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
       if (wait > 0) await app.requireKey(request, reply)
       if (app.closing.aborted) reply.header('connection', 'close')
 
-      const skipped = unreadable === 'skip' ? new Skipped() : undefined
-      const items = feedItems(projection.compiled(compileDocuments), skipped !== undefined)
-      const out = new Output()
-      out.text('{"success":true,"data":')
-      await runInSlices(writeAll(page.items, items, out, skipped?.add), ticket.signal)
-      reply.skipped = skipped?.records.length
-      const place = { perPage, hasMore: page.hasMore, nextCursor: encodeCursor(binding, page.next) }
-      const _metadata: FeedMetadata = { ...place, ...(skipped && { unreadable: skipped.records as Unreadable[] }) }
-      out.text(`,"_metadata":${JSON.stringify(_metadata)}}`)
-      return reply.type('application/json; charset=utf-8').send(out.take())
+      const items = feedItems(projection.compiled(compileDocuments), unreadable === 'skip')
+      const metadata = { perPage, hasMore: page.hasMore, nextCursor: encodeCursor(binding, page.next) }
+      return sendPage(request, reply, page.items, items, metadata)
     },
   )
 }
@@ -124,11 +114,7 @@ const digestOperation = (app: FastifyInstance, resource: Resource, clock: Clock)
       const options = { limitMs: DIGEST_MS, ticket: request.ticket }
       const data = await readDigests(app.store, request.scope, collection, ranges, options)
       await app.requireKey(request, reply)
-      return {
-        success: true,
-        data,
-        _metadata: { asOf },
-      }
+      return { success: true, data, _metadata: { asOf } }
     },
   )
 }

@@ -62,9 +62,9 @@ export const readDigests = async (
       await ticket.enter(LARGE)
     }
     try {
+      const reading = { signal: ticket.signal, isMajority: true }
       const read = async (isInParts: boolean): Promise<Sums | undefined> => {
-        const query = digestOf(scope, collection, range, isInParts)
-        const { documents } = await store.aggregate(query, { signal: ticket.signal, isMajority: true })
+        const { documents } = await store.aggregate(digestOf(scope, collection, range, isInParts), reading)
         return sumsOf(documents[0], isInParts)
       }
       digests.push({ ...range, ...((await read(false)) ?? ((await read(true)) as Sums)) })

@@ -118,11 +118,8 @@ export class Feeds {
     const list = await read(range)
     if (!hasNoStamps(range)) return inOrder(itemsOf(list, stamp)).slice(0, limit)
     const { collection, documents } = list
-    const order = { field: stamp, direction: 1, isWhole: documents.length < limit } as const
-    const found = await inOrderOfIds(documents, order, async ({ value, lastId }) => {
-      const others = await read({ ...range, stamp: value, lastId })
-      return others.documents
-    })
+    const order = { field: stamp, direction: 1, isWhole: documents.length < limit, ids: range.ids } as const
+    const found = await inOrderOfIds(documents, order, async (stamp, ids) => (await read({ stamp, ids })).documents)
     return found.map(({ bytes }) => new FeedItem(collection, bytes, false, undefined))
   }
 

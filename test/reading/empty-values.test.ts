@@ -2,7 +2,7 @@
 import { BSON, ObjectId } from 'mongodb'
 import t from 'tap'
 import { BsonDocument } from '../../src/bson/reader.js'
-import { inOrderOfIds, type RowsWithoutValue } from '../../src/reading/empty-values.js'
+import { inOrderOfIds } from '../../src/reading/empty-values.js'
 
 type Row = { _id?: unknown; x?: null }
 
@@ -11,17 +11,14 @@ const empty = (_id: unknown): Row => ({ _id, x: null })
 const stored = (row: Row) => new BsonDocument('things', Buffer.from(BSON.serialize(row)))
 const idsOf = (rows: readonly BsonDocument[]) => rows.map(({ bytes }) => BSON.deserialize(bytes)._id)
 
-/** The ids in order, and what was read besides the rows. */
-const order = async (rows: Row[], direction: 1 | -1, more?: Row[]) => {
-  const read: RowsWithoutValue[] = []
-  const found = await inOrderOfIds(
-    rows.map(stored),
-    { field: 'x', direction, isWhole: more === undefined },
-    async (kind) => {
-      read.push(kind)
-      return (more as Row[]).map(stored)
-    },
-  )
+/** The ids in order, and what was read besides the rows: of which kind, and of which ids. */
+const order = async (rows: Row[], direction: 1 | -1, more?: Row[], ids?: object) => {
+  const read: unknown[] = []
+  const how = { field: 'x', direction, isWhole: more === undefined, ids }
+  const found = await inOrderOfIds(rows.map(stored), how, async (value, ids) => {
+    read.push([value, ids])
+    return (more as Row[]).map(stored)
+  })
   return { ids: idsOf(found), read }
 }
 
@@ -34,29 +31,22 @@ t.test('all rows are put in the order of the bytes of their ids, and nothing mor
 })
 
 t.test('if there are more rows, those of the kind that comes last are read up to the last id', async (t) => {
-  const isNull: RowsWithoutValue['value'] = { $type: 'null' }
-  const isMissing: RowsWithoutValue['value'] = { $exists: false }
-  t.same(await order([missing('b'), missing('d')], 1, [empty('a'), empty('c')]), {
-    ids: ['a', 'b'],
-    read: [{ value: isNull, lastId: 'd' }],
-  })
-  t.same(await order([empty('c'), empty('b')], -1, [missing('d')]), {
-    ids: ['d', 'c'],
-    read: [{ value: isMissing, lastId: 'b' }],
-  })
-  t.same(await order([missing('c'), empty('a')], 1, [empty('a'), empty('b')]), {
-    ids: ['a', 'b'],
-    read: [{ value: isNull, lastId: 'c' }],
-  })
-  t.same(await order([empty('a'), missing('b')], 1, [missing('b')]), {
-    ids: ['a', 'b'],
-    read: [{ value: isMissing, lastId: 'b' }],
-  })
+  const [isNull, isMissing] = [{ $type: 'null' }, { $exists: false }]
+  for (const [rows, direction, more, ids, read] of [
+    [[missing('b'), missing('d')], 1, [empty('a'), empty('c')], ['a', 'b'], [isNull, { $lte: 'd' }]],
+    [[empty('c'), empty('b')], -1, [missing('d')], ['d', 'c'], [isMissing, { $gte: 'b' }]],
+    [[missing('c'), empty('a')], 1, [empty('a'), empty('b')], ['a', 'b'], [isNull, { $lte: 'c' }]],
+    [[empty('a'), missing('b')], 1, [missing('b')], ['a', 'b'], [isMissing, { $lte: 'b' }]],
+  ] as const) {
+    t.same(await order([...rows], direction, [...more]), { ids, read: [read] })
+  }
+  const after = { $gt: '@' }
+  t.same((await order([missing('a')], 1, [], after)).read, [[isNull, { $gt: '@', $lte: 'a' }]])
 })
 
 t.test('ids of other types stand where MongoDB has them, and bound nothing', async (t) => {
   const id = new ObjectId('0'.repeat(24))
   t.same((await order([missing(id), missing('a'), missing(5)], 1)).ids, [5, 'a', id])
-  t.same((await order([missing('a'), missing(id)], 1, [])).read, [{ value: { $type: 'null' }, lastId: undefined }])
+  t.same((await order([missing('a'), missing(id)], 1, [])).read, [[{ $type: 'null' }, undefined]])
   t.same((await order([{ x: null }, missing('a')], 1)).ids, ['a', undefined], 'a row without an id')
 })

@@ -73,6 +73,12 @@ t.test('a token of a list that no list made is refused, even with the right chec
     const asked = { ...listing, [parameter]: token }
     t.throws(() => tokensOf({ organisation: 'org' }, 'listEntries', asked), { code: 'invalid_cursor' }, parameter)
   }
+  const asked = { ...listing, after: '*' }
+  t.throws(
+    () => tokensOf({ organisation: 'org' }, 'listEntries', asked),
+    { code: 'invalid_cursor' },
+    'after has no first',
+  )
 })
 
 t.test('a token of a list goes on only in the same list, and for keys that see the same', async (t) => {

@@ -191,6 +191,7 @@ t.test('records without a sort value that the server puts elsewhere are read up 
   const isNull = { duration: { $type: 'null' }, limit: 2 }
   t.same(await pageOf('asc', ['a', 'b']), [{ limit: 2 }, { ...isNull, _id: { $lte: 'b' } }])
   t.same(await pageOf('desc', ['b', 'a']), [{ limit: 2 }, { ...isNull, _id: { $gte: 'a' } }])
+  t.same(await pageOf('desc', ['b', 5]), [{ limit: 2 }, isNull], 'an id that is no text bounds nothing')
 })
 
 t.test('rows that are too large to be read at once are read in smaller pages, down to the least', async (t) => {
