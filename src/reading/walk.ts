@@ -27,10 +27,7 @@ export interface Page {
   readonly previous: Neighbour | undefined
 }
 
-/**
- * Reads the page of a listing: with `cursor` the next of a walk, else a page by its number or beside another one.
- * @param start where it begins
- */
+/** Reads the page of a listing: with `cursor` the next of a walk, else a page by its number or beside another one. */
 export const readPage = async (listing: Listing, start: Start | undefined, read: ReadSlice): Promise<Page> => {
   const { page, perPage, cursor } = listing
   if (cursor !== undefined) {
@@ -110,11 +107,7 @@ export interface Found<T> {
   readonly limit: number
 }
 
-/**
- * The first rows of ranges that follow each other, up to a limit. If they are too large to be read at once, the limit gets
- * smaller.
- * @param least the least limit
- */
+/** The first rows of ranges that follow each other. If they are too large to be read at once, the limit gets smaller. */
 export const readRanges = async <R, T>(
   ranges: readonly R[],
   limit: number,
@@ -166,13 +159,9 @@ const fitting = (rows: readonly BsonDocument[], most: number): number => {
 /** The error for a record after which no walk can go on. */
 const unplaced = (row: BsonDocument, field: string): UnwritableDocument => {
   const id = idOf(row.bytes).slice(0, SHOWN_LENGTH)
+  const noId = `is not a string of valid UTF-8 with at most ${MAX_ID_BYTES} bytes, so nothing can be read on after it`
   return positionOf(row, '_id') === undefined
-    ? new UnwritableDocument(
-        row.collection,
-        id,
-        '_id',
-        `is not a string of valid UTF-8 with at most ${MAX_ID_BYTES} bytes, so nothing can be read on after it`,
-      )
+    ? new UnwritableDocument(row.collection, id, '_id', noId)
     : new UnwritableDocument(row.collection, id, field, 'has a value after which nothing can be read on')
 }
 

@@ -26,11 +26,7 @@ export const totalOf = ({ page, perPage, cursor, after }: Place, { rows, next }:
   return Math.max(counted, before + rows.length + (next === undefined ? 0 : 1))
 }
 
-/**
- * Where the page stands, and the links to its neighbours.
- * @param publicUrl the base of the links; if undefined, the host and protocol of the request
- * @param total how many records match, if the caller wants to know
- */
+/** Where the page stands, and the links to its neighbours. The total is there if the caller wants to know it. */
 export const pageMetadata = (
   request: FastifyRequest,
   publicUrl: string | undefined,

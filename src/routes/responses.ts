@@ -68,12 +68,7 @@ export const commonProblems: ProblemCode[] = [
   ...databaseProblems,
 ]
 
-/**
- * The responses of an operation, by status.
- * @param schema that of its successful response
- * @param type its media type
- * @param headers those of a successful response, besides that of every response
- */
+/** The responses of an operation, by status. Schema, description, headers and media type are those of the successful one. */
 export const responses = (
   schema: TSchema,
   codes: readonly ProblemCode[],

@@ -27,13 +27,11 @@ export const rangesOf = ({ from, to, bounds }: IdRange & { readonly bounds?: str
   if (!isOrdered) {
     throw invalid('bounds', 'must be ids in ascending order of their UTF-8 bytes, greater than from and less than to')
   }
-  return ends.slice(1).map((end, i) => rangeOf(ends[i], end))
+  return ends.slice(1).map((to, i) => {
+    const from = ends[i]
+    return { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
+  })
 }
-
-const rangeOf = (from: string | undefined, to: string | undefined): IdRange => ({
-  ...(from !== undefined && { from }),
-  ...(to !== undefined && { to }),
-})
 
 const isBefore = (a: string, b: string): boolean => Buffer.from(a).compare(Buffer.from(b)) < 0
 

@@ -180,13 +180,10 @@ const goOn = (
     return settled && { next: { ...cursor, settled } }
   }
   const lastSettled = items.findLast(hasSettled)
-  const next = {
-    ...cursor,
-    since: Math.max(cursor.since, times.horizon),
-    settled: lastSettled === undefined ? behind(cursor.settled) : behindAll(lastSettled.stamp ?? null),
-    fresh: last === undefined || hasSettled(last) ? (freshOf(cursor, times) ?? null) : freshAt(last),
-  }
-  return { next }
+  const since = Math.max(cursor.since, times.horizon)
+  const settled = lastSettled === undefined ? behind(cursor.settled) : behindAll(lastSettled.stamp ?? null)
+  const fresh = last === undefined || hasSettled(last) ? (freshOf(cursor, times) ?? null) : freshAt(last)
+  return { next: { ...cursor, since, settled, fresh } }
 }
 
 /** The position behind all rows with a stamp, or with null behind those without one. */

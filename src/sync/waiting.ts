@@ -56,7 +56,7 @@ export class Waiting {
     // So the organisations that wait already leave places for one that comes later, however many keys they have.
     const free = max - this.#byOrganisation.total
     if (this.#byOrganisation.of(organisation) >= free || this.#byKey.of(keyId) >= maxPerKey)
-      throw new Overloaded(REFUSAL)
+      throw new Overloaded('Too many requests are waiting for changes: of this key, of its organisation or in all')
     const count = (amount: number): void => {
       this.#byOrganisation.add(organisation, amount)
       this.#byKey.add(keyId, amount)
@@ -144,5 +144,3 @@ export const pageOrWait = async (
     await ticket.enter(SMALL)
   }
 }
-
-const REFUSAL = 'Too many requests are waiting for changes: of this key, of its organisation or in all'
