@@ -16,7 +16,6 @@ const Link = Type.Object(
 export type Link = Static<typeof Link>
 const links = Type.Array(Link, { description: 'Links, among them one to this response.' })
 
-export type LandingPage = Static<typeof LandingPage>
 export const LandingPage = Type.Object(
   {
     title: Type.String({ description: 'Name of the service.' }),
@@ -31,7 +30,6 @@ export const Conformance = Type.Object(
   { title: 'OgcConformance', description: 'The parts of the standards that the service meets.' },
 )
 
-export type Collection = Static<typeof Collection>
 export const Collection = Type.Object(
   {
     id: Type.String({ description: 'Id of the collection.', examples: ['entries'] }),

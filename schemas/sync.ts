@@ -87,7 +87,6 @@ export const UnreadableRecord = Type.Object(
   { $id: 'UnreadableRecord', description: 'What a feed shows of a record that does not fit its schema.' },
 )
 
-export type FeedMetadata = Static<typeof FeedMetadata>
 export const FeedMetadata = Type.Object(
   {
     perPage: Type.Integer({ description: 'Page size in effect.', examples: [50] }),

@@ -158,12 +158,10 @@ const ApiKeyDocument = strict({
   expiresAt: dateOrNone,
   revokedAt: dateOrNone,
   lastUsedAt: dateOrNone,
-  /** What the key does not see. */
   without: Type.Optional(Type.Array(oneOf(hideable), { minItems: 1, uniqueItems: true })),
   /** Who issued and who revoked it, as the command was told. */
   issuedBy: optionalText,
   revokedBy: optionalText,
-  /** The id of the key that was issued in its place. */
   successor: optionalText,
 })
 
@@ -171,7 +169,6 @@ export type SeedDocument = Static<typeof SeedDocument>
 /** Says that demo data was written. `_id` names its options. */
 const SeedDocument = strict({ _id: id, createdAt: Type.Date() })
 
-/** When a record was last written. */
 export const CHANGED_AT = 'changedAt'
 
 export interface Collection {
@@ -231,5 +228,4 @@ export const references: { readonly [C in CollectionName]?: Readonly<Record<stri
   entries: { dispatch: 'dispatches', form: 'forms', project: 'projects', agent: 'agents' },
 }
 
-/** The document type of each collection. */
 export type Documents = { [C in CollectionName]: Static<(typeof collections)[C]['schema']> }

@@ -40,7 +40,7 @@ export const indexesOf = (name: CollectionName): readonly Index[] => {
   return [...ofRecords, ...filters.map((field) => indexBy([field])), ...box]
 }
 
-/** What earlier releases had indexes for: each filter with each sort, and any two filters. */
+/** What earlier releases had indexes for: each sort, each filter with each sort, and any two filters that are no sorts. */
 const earlier: { readonly [C in CollectionName]?: { readonly filters: Index; readonly sorts: Index } } = {
   users: { filters: ['status'], sorts: ['createdAt', 'updatedAt'] },
   agents: { filters: ['status'], sorts: ['createdAt', 'updatedAt'] },
@@ -59,8 +59,12 @@ const earlier: { readonly [C in CollectionName]?: { readonly filters: Index; rea
 /** The indexes of a collection that an earlier release declared, and this one does not. */
 export const earlierIndexesOf = (name: CollectionName): readonly Index[] => {
   const { filters = [], sorts = [] } = earlier[name] ?? {}
-  const pairs = filters.flatMap((filter, n) => [...sorts, ...filters.slice(n + 1)].map((other) => [filter, other]))
-  const all = [...sorts.map((sort) => [sort]), ...pairs.filter(([one, other]) => one !== other)].map(indexBy)
+  const alone = filters.filter((filter) => !sorts.includes(filter))
+  const pairs = [
+    ...filters.flatMap((filter) => sorts.filter((sort) => sort !== filter).map((sort) => [filter, sort])),
+    ...alone.flatMap((filter, n) => alone.slice(n + 1).map((other) => [filter, other])),
+  ]
+  const all = [...sorts.map((sort) => [sort]), ...pairs].map(indexBy)
   return all.filter((index) => !hasIndex(indexesOf(name), index))
 }
 
@@ -69,9 +73,7 @@ export const hasIndex = (indexes: readonly Index[], index: Index): boolean =>
 
 /** What a list selects and how it is sorted, by stored fields. */
 export interface Selection {
-  /** The fields that must be equal to a value. */
   readonly equal: readonly string[]
-  /** The fields that must be in a range. */
   readonly ranges: readonly string[]
   readonly sort: string
 }

@@ -5,8 +5,8 @@ import { Form } from '../../schemas/forms.js'
 import { select } from '../../schemas/kit.js'
 import { DispatchProject } from '../../schemas/projects.js'
 import { DispatchUser } from '../../schemas/users.js'
-import { authorReferences, embed, embedAuthors, nameOf, referencesTo } from './joins.js'
-import { defineResource } from './resource.js'
+import { authorReferences, embed, embedAuthors, nameOf } from './joins.js'
+import { defineResource, equal } from './resource.js'
 import type { Expression, Stage } from './stages.js'
 
 /** The field, or an empty array if it is missing or null. The serializer reports other values that are no arrays. */
@@ -29,24 +29,14 @@ export const dispatches = defineResource<DispatchListQuery>({
   name: 'dispatch',
   article: 'a',
   tag: { name: 'Dispatches', description: 'A form sent to recipient agents' },
-  operationIds: {
-    list: 'listDispatches',
-    get: 'getDispatch',
-    sync: 'syncDispatches',
-    digest: 'digestDispatches',
-    export: 'exportDispatches',
-  },
   descriptions: {
     list: 'Dispatches with their recipients as ids; `totalExpectedEntries` is here and not in the dispatch by id. To find the dispatches of a project or of a form, filter by `project` or `form`. `agent` finds the dispatches that name the agent, not those that name a group of the agent.',
     get: 'A dispatch with its instructions, and with its form, its project and its recipients in full. Recipients that no longer exist are left out.',
   },
   query: DispatchListQuery,
   filters: {
-    dispatchType: (dispatchType) => ({ dispatchType }),
-    name: (name) => ({ name }),
+    ...equal('dispatchType', 'name', 'form', 'project'),
     status: (status) => ({ status: dispatchStatusFilter[status] }),
-    form: (form) => ({ form }),
-    project: (project) => ({ project }),
     agent: (agent) => ({ 'recipients.agents': agent }),
   },
   item: {
@@ -68,6 +58,6 @@ export const dispatches = defineResource<DispatchListQuery>({
     },
     // There may be thousands of recipients. A $lookup returns them in the collection's order, and an expression that
     // restores the order of the dispatch takes quadratic time.
-    references: [referencesTo('agents', [recipientsField], Agent)],
+    references: [{ from: 'agents', fields: [recipientsField], shown: Agent }],
   },
 })

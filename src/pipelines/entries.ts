@@ -5,11 +5,10 @@ import { type Box, Entry, EntryListItem, EntryListQuery, entryParameters } from 
 import { EntryForm } from '../../schemas/forms.js'
 import { select } from '../../schemas/kit.js'
 import { EntryProject } from '../../schemas/projects.js'
-import { embed, nameOf, referencesTo } from './joins.js'
-import { defineResource } from './resource.js'
+import { embed, nameOf } from './joins.js'
+import { defineResource, equal } from './resource.js'
 import type { Condition } from './stages.js'
 
-/** The entries whose coordinates are in a box or on its edge. */
 const inBox = ({ west, south, east, north }: Box): Condition => ({
   'location.coordinates.longitude': { $gte: west, $lte: east },
   'location.coordinates.lattitude': { $gte: south, $lte: north },
@@ -20,13 +19,6 @@ export const entries = defineResource<EntryListQuery>({
   name: 'entry',
   article: 'an',
   tag: { name: 'Entries', description: 'Answers to the form of a dispatch' },
-  operationIds: {
-    list: 'listEntries',
-    get: 'getEntry',
-    sync: 'syncEntries',
-    digest: 'digestEntries',
-    export: 'exportEntries',
-  },
   descriptions: {
     list: 'Entries with all their answers. For a small response choose `fields`; for the records that an entry names, such as its agent, use `expand` instead of one request for each. To keep a copy, use the change feed.',
     get: 'An entry with its dispatch, form, project and agent in full. To read many entries, use the list with `ids` and `expand`.',
@@ -34,21 +26,17 @@ export const entries = defineResource<EntryListQuery>({
   query: EntryListQuery,
   parameters: entryParameters,
   filters: {
-    dispatch: (dispatch) => ({ dispatch }),
-    form: (form) => ({ form }),
-    project: (project) => ({ project }),
-    agent: (agent) => ({ agent }),
-    status: (status) => ({ status }),
+    ...equal('dispatch', 'form', 'project', 'agent', 'status'),
     bbox: (box) =>
       box.west <= box.east ? inBox(box) : { $or: [inBox({ ...box, east: 180 }), inBox({ ...box, west: -180 })] },
   },
   item: {
     schema: EntryListItem,
     expandable: [
-      referencesTo('dispatches', ['dispatch'], EntryDispatch),
-      referencesTo('forms', ['form'], EntryForm),
-      referencesTo('projects', ['project'], EntryProject),
-      referencesTo('agents', ['agent'], EntryAgent),
+      { from: 'dispatches', fields: ['dispatch'], shown: EntryDispatch },
+      { from: 'forms', fields: ['form'], shown: EntryForm },
+      { from: 'projects', fields: ['project'], shown: EntryProject },
+      { from: 'agents', fields: ['agent'], shown: EntryAgent },
     ],
     beside: [
       nameOf('dispatches', 'dispatch', select(EntryDispatch, ['name'])),

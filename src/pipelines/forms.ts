@@ -1,22 +1,18 @@
 // The resource forms.
 import { Form, FormListQuery } from '../../schemas/forms.js'
-import { defineResource } from './resource.js'
+import { defineResource, equal } from './resource.js'
 
 export const forms = defineResource<FormListQuery>({
   collection: 'forms',
   name: 'form',
   article: 'a',
   tag: { name: 'Forms', description: 'What dispatches send and entries answer' },
-  operationIds: { list: 'listForms', get: 'getForm', sync: 'syncForms', digest: 'digestForms', export: 'exportForms' },
   descriptions: {
     list: 'Forms by their names and sectors, without their questions: an answer carries its own question.',
     get: 'A form, with the same fields as in the list.',
   },
   query: FormListQuery,
-  filters: {
-    name: (name) => ({ name }),
-    status: (status) => ({ status }),
-  },
+  filters: equal('name', 'status'),
   item: { schema: Form },
   record: { schema: Form },
 })

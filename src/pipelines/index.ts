@@ -8,7 +8,6 @@ import { projects } from './projects.js'
 import type { Resource } from './resource.js'
 import { users } from './users.js'
 
-/** By their names in paths. */
 export const resources: { readonly [C in RecordCollection]: Resource } = {
   dispatches,
   projects,

@@ -3,9 +3,8 @@
 // references, whose query has the caller's scope.
 import type { TObject } from '@sinclair/typebox'
 import { BESIDE } from '../../schemas/kit.js'
-import type { View } from '../../schemas/views.js'
 import type { CollectionName } from '../documents/collections.js'
-import { type Expression, pick, Query, type References, type Scope, type Stage } from './stages.js'
+import type { Expression, Scope, Stage } from './stages.js'
 
 /** The joined documents in `as` that belong to the scope's organisation. */
 const ofOrganisation = ({ organisation }: Scope, as: string): Expression => ({
@@ -27,37 +26,28 @@ const isIdOrNull = (field: string): Expression => ({
   $in: [{ $type: `$${field}` }, { $literal: ['string', 'objectId', 'null', 'undefined', 'missing'] }],
 })
 
-/** What a shape says of references, before a request gives them its scope. */
+/** The ids in some fields, in whose place the records of a collection are shown. Each record is fetched once. */
 export interface ReferencesTo {
+  readonly from: CollectionName
   readonly fields: readonly string[]
-  /** What is shown of the documents. */
   readonly shown: TObject
-  readonly ofScope: (scope: Scope) => References
-  /** The same as a key sees it. */
-  readonly seenIn: (view: View) => ReferencesTo
 }
 
-/** Replaces the ids in some fields by what `shown` shows of their documents, each of which is fetched once. */
-export const referencesTo = (from: CollectionName, fields: readonly string[], shown: TObject): ReferencesTo => {
-  const kept = pick(shown)
-  return {
-    fields,
-    shown,
-    ofScope: (scope) => ({ fields, find: (ids) => Query.in(scope, from, [{ _id: { $in: ids } }], [kept]) }),
-    seenIn: (view) => referencesTo(from, fields, view.shown(shown)),
-  }
-}
+/** The record of a field, which stands beside its id. */
+export const nameOf = (from: CollectionName, field: string, shown: TObject): ReferencesTo => ({
+  from,
+  fields: [`${field}${BESIDE}`],
+  shown,
+})
 
-/** The record of a field beside its id, as far as `shown` shows it. */
-export const nameOf = (from: CollectionName, field: string, shown: TObject): ReferencesTo =>
-  referencesTo(from, [`${field}${BESIDE}`], shown)
-
-/** Embeds the admins who created and last changed a record. */
 export const embedAuthors = { createdBy: embed('users'), modifiedBy: embed('users') }
 
 /** The same for a list. One admin may appear in many rows, so each is fetched once after the page was read. */
-export const authorReferences = (shown: TObject): ReferencesTo =>
-  referencesTo('users', Object.keys(embedAuthors), shown)
+export const authorReferences = (shown: TObject): ReferencesTo => ({
+  from: 'users',
+  fields: Object.keys(embedAuthors),
+  shown,
+})
 
 /**
  * Adds the dispatches of a project, only by their ids. Dispatches of any organisation may name the project, so the join

@@ -5,7 +5,6 @@ import type { Condition } from './stages.js'
 /** The value of a sort field. A missing field counts as null. */
 export type SortValue = null | number | bigint | string | boolean | Date
 
-/** The place of a record in a sorted list. */
 export interface Position {
   /** The value of the sort field; null if the list is sorted by the id. */
   readonly value: SortValue
@@ -19,19 +18,10 @@ export type Direction = 1 | -1
 
 /** All types that an id may have besides a string. Unlike a negated condition, this one is a range of the index everywhere. */
 export const OTHER_ID_TYPES = [
-  'minKey',
-  'null',
+  ...['minKey', 'null', 'symbol', 'object', 'binData', 'objectId', 'bool', 'dbPointer', 'maxKey'],
   ...['double', 'int', 'long', 'decimal'],
-  'symbol',
-  'object',
-  'binData',
-  'objectId',
-  'bool',
-  'date',
-  'timestamp',
-  'dbPointer',
+  ...['date', 'timestamp'],
   ...['javascript', 'javascriptWithScope'],
-  'maxKey',
 ]
 
 /** The first point in time that a Date can hold. */

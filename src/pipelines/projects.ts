@@ -2,28 +2,19 @@
 import { Project, ProjectListQuery } from '../../schemas/projects.js'
 import { User } from '../../schemas/users.js'
 import { addDispatches, authorReferences, embedAuthors } from './joins.js'
-import { defineResource } from './resource.js'
+import { defineResource, equal } from './resource.js'
 
 export const projects = defineResource<ProjectListQuery>({
   collection: 'projects',
   name: 'project',
   article: 'a',
   tag: { name: 'Projects', description: 'Groups of dispatches' },
-  operationIds: {
-    list: 'listProjects',
-    get: 'getProject',
-    sync: 'syncProjects',
-    digest: 'digestProjects',
-    export: 'exportProjects',
-  },
   descriptions: {
     list: 'Projects with the ids of their dispatches. The dispatches of a project can be many: to read them page by page, list the dispatches with the filter `project`.',
     get: 'A project, with the same fields as in the list.',
   },
   query: ProjectListQuery,
-  filters: {
-    name: (name) => ({ name }),
-  },
+  filters: equal('name'),
   item: { schema: Project, stages: { dispatches: addDispatches }, references: [authorReferences(User)] },
   record: { schema: Project, stages: { dispatches: addDispatches, ...embedAuthors } },
 })

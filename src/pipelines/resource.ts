@@ -11,6 +11,12 @@ type FiltersFor<Q> = {
   readonly [F in Exclude<keyof Q, keyof Listing>]-?: (value: NonNullable<Q[F]>) => Condition
 }
 
+/** Filters that find the records whose field of that name has the value. */
+export const equal = <const N extends string>(...names: N[]) =>
+  Object.fromEntries(names.map((name) => [name, (value: unknown) => ({ [name]: value })])) as {
+    [F in N]: (value: unknown) => Condition
+  }
+
 /** How stored documents become those of a response, whichever of them are read. */
 export interface Shape {
   /** What the response shows of a document. No other fields leave the database. */
@@ -30,25 +36,20 @@ interface Declaration {
   /** One of its records, as texts call it, and the article of that name. */
   readonly name: string
   readonly article: 'a' | 'an'
-  /** Its part of the OpenAPI document. */
   readonly tag: { readonly name: string; readonly description: string }
-  readonly operationIds: Readonly<Record<'list' | 'get' | 'sync' | 'digest' | 'export', string>>
   /** What its list and its by-id are for, and what to look out for. */
   readonly descriptions: { readonly list: string; readonly get: string }
-  /** The parameters of its list. */
   readonly query: (limits: PageLimits) => TObject
   /** Parameters that its by-id and its feed have too, besides those of all. */
   readonly parameters?: TProperties
   /** What its list shows of a record. Its feed shows the same without what is embedded. */
   readonly item: Shape
-  /** What its by-id shows of a record. */
   readonly record: Shape
 }
 
 export interface Resource<Q extends Listing = never> extends Declaration {
-  /** The names of the filters of its list. */
+  readonly operationIds: Readonly<Record<'list' | 'get' | 'sync' | 'digest' | 'export', string>>
   readonly filters: readonly string[]
-  /** What the records of a list meet, by its filters. */
   readonly conditions: (listing: Q) => Condition[]
 }
 
@@ -58,8 +59,16 @@ export const defineResource = <Q extends Listing>({
   ...declaration
 }: Declaration & { readonly filters: FiltersFor<Omit<Q, keyof CommonFilters>> }): Resource<Q> => {
   const all = Object.entries<(value: never) => Condition>({ ...filters, ...commonFilterConditions })
+  const { name, tag } = declaration
   return {
     ...declaration,
+    operationIds: {
+      list: `list${tag.name}`,
+      get: `get${name.charAt(0).toUpperCase()}${name.slice(1)}`,
+      sync: `sync${tag.name}`,
+      digest: `digest${tag.name}`,
+      export: `export${tag.name}`,
+    },
     filters: all.map(([name]) => name),
     conditions: (listing) =>
       all.flatMap(([name, condition]) => {
@@ -69,7 +78,6 @@ export const defineResource = <Q extends Listing>({
   }
 }
 
-/** The conditions of the filters that every list has. */
 const commonFilterConditions: FiltersFor<CommonFilters> = {
   ids: (ids) => ({ _id: { $in: ids } }),
   idFrom: (id) => ({ _id: { $gte: id } }),

@@ -28,7 +28,6 @@ export type Expression =
 /** A condition of a `$match` stage. Its strings are plain values, except in `$expr`, which is therefore not allowed. */
 export type Condition = Readonly<Record<string, unknown>> & { readonly $expr?: never }
 
-/** The paths of the fields to keep. */
 export type Paths = Readonly<Record<string, 1>>
 
 /** A join by equality. The optional pipeline filters the joined documents and selects their fields. */
@@ -58,7 +57,6 @@ export type Stage = {
 export interface References {
   /** Dotted paths. Each field may hold one id or an array of ids. */
   readonly fields: readonly string[]
-  /** The query for the documents with these ids. */
   readonly find: (ids: readonly unknown[]) => Query
 }
 
@@ -88,7 +86,6 @@ export class Query {
     }
   }
 
-  /** A query for the documents of the scope's organisation that match every condition. */
   static in(
     { organisation }: Scope,
     collection: CollectionName,
@@ -102,7 +99,6 @@ export class Query {
     return new Query(collection, isDigest ? counted : match, counted, stages, references)
   }
 
-  /** A query for the tombstones of records that were deleted from the scope's organisation. */
   static deletedFrom(
     { organisation }: Scope,
     collection: RecordCollection,
@@ -121,13 +117,11 @@ export class Query {
   }
 }
 
-/** The parameters that every list has. */
 export interface Listing {
   readonly sortBy: string
   readonly sortOrder: 'asc' | 'desc'
   readonly page: number
   readonly perPage: number
-  /** The fields to show; by default all. */
   readonly fields?: readonly string[]
   /** The fields whose ids to replace by records. */
   readonly expand?: readonly string[]
@@ -144,7 +138,6 @@ export interface Listing {
   readonly after?: string
 }
 
-/** Some consecutive rows of a sorted list. */
 export interface Slice {
   /** A condition that the rows meet besides the filters. */
   readonly range?: Condition | undefined
@@ -163,11 +156,7 @@ export const orderOf = ({ sortBy, sortOrder }: Listing, isBackward: boolean): { 
 /** Sorts by the field and the id, so that no two documents tie, and takes the slice. */
 export const sortedSlice = (listing: Listing, { isBackward, skip, limit }: Omit<Slice, 'range'>): Stage[] => {
   const { field, direction } = orderOf(listing, isBackward)
-  return [
-    { $sort: field === '_id' ? { _id: direction } : { [field]: direction, _id: direction } },
-    { $skip: skip },
-    { $limit: limit },
-  ]
+  return [{ $sort: { [field]: direction, _id: direction } }, { $skip: skip }, { $limit: limit }]
 }
 
 /**

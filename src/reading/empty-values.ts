@@ -4,24 +4,23 @@ import { Bson, type BsonDocument } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
 import type { Direction, NoValue } from '../pipelines/keyset.js'
 
-/** Which rows without a sort value to read: those of one kind, up to an id. */
-export interface RowsWithoutValue {
-  readonly value: NoValue
-  /** The last id of the rows, in the direction of the list. */
-  readonly lastId: string | undefined
-}
-
 /**
  * Puts rows without a sort value in the order of their ids. If there are more such rows, those of the kind that the server puts
  * last may belong here, so they are read too. On MongoDB that finds the same rows once more.
  * @param rows the rows in the order of the server, which are as many as are wanted
  * @param isWhole whether there are no more of them
- * @param read the first rows of one kind, up to an id
+ * @param ids the condition on their ids, if there is one
+ * @param read the first rows of one kind whose ids meet a condition, if it has one
  */
 export const inOrderOfIds = async (
   rows: readonly BsonDocument[],
-  { field, direction, isWhole }: { field: string; direction: Direction; isWhole: boolean },
-  read: (kind: RowsWithoutValue) => Promise<readonly BsonDocument[]>,
+  {
+    field,
+    direction,
+    isWhole,
+    ids,
+  }: { field: string; direction: Direction; isWhole: boolean; ids: object | undefined },
+  read: (value: NoValue, ids: object | undefined) => Promise<readonly BsonDocument[]>,
 ): Promise<BsonDocument[]> => {
   const found = new Map(rows.map((row) => [sortKeyOfId(row), row]))
   const inOrder = () => [...found.keys()].sort((a, b) => (a < b ? -direction : direction))
@@ -30,11 +29,11 @@ export const inOrderOfIds = async (
     const isLastMissing = isMissing(rows.at(-1) as BsonDocument)
     const areOfOneKind = rows.every((row) => isMissing(row) === isLastMissing)
     const lastKey = inOrder().at(-1) as string
-    const others = await read({
-      value: areOfOneKind === isLastMissing ? { $type: 'null' } : { $exists: false },
-      lastId: lastKey.startsWith(STRING) ? Buffer.from(lastKey.slice(1), 'latin1').toString() : undefined,
-    })
-    for (const row of others) found.set(sortKeyOfId(row), row)
+    const value: NoValue = areOfOneKind === isLastMissing ? { $type: 'null' } : { $exists: false }
+    const upTo = direction === 1 ? '$lte' : '$gte'
+    const isText = lastKey.startsWith(STRING)
+    const idsUpTo = isText ? { ...ids, [upTo]: Buffer.from(lastKey.slice(1), 'latin1').toString() } : ids
+    for (const row of await read(value, idsUpTo)) found.set(sortKeyOfId(row), row)
   }
   return inOrder()
     .map((key) => found.get(key) as BsonDocument)

@@ -6,7 +6,6 @@ import { decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from './token.j
 export interface ListTokens {
   /** Where the request begins, by its token. */
   readonly start: Start | undefined
-  /** A token for the same list. */
   encode(parameter: 'cursor' | 'after', start: Start): string
 }
 
@@ -17,18 +16,12 @@ export interface ListTokens {
 export const tokensOf = ({ organisation, without = [] }: Scope, operationId: string, listing: Listing): ListTokens => {
   const { page, perPage, total, fields, expand, embed, answers, unreadable, cursor, after, ...list } = listing
   const binding = (parameter: string) => [organisation, operationId, parameter, Object.entries(list).sort(), ...without]
-  const decode = (parameter: string, token: string): Start => {
-    const start = fromPayload(decodeToken(parameter, binding(parameter), token))
-    if (start === undefined) throw invalidCursor(parameter)
-    return start
-  }
+  const [parameter, token] =
+    after === undefined ? ['cursor', cursor === FIRST_CURSOR ? undefined : cursor] : ['after', after]
+  const start = token === undefined ? undefined : fromPayload(decodeToken(parameter, binding(parameter), token))
+  if (token !== undefined && start === undefined) throw invalidCursor(parameter)
   return {
-    start:
-      after !== undefined
-        ? decode('after', after)
-        : cursor !== undefined && cursor !== FIRST_CURSOR
-          ? decode('cursor', cursor)
-          : undefined,
+    start,
     encode: (parameter, start) => encodeToken(binding(parameter), toPayload(start)),
   }
 }

@@ -35,11 +35,9 @@ export const sliceReader =
       throw timeoutProblem(resource, listing, error)
     })
 
-/** The query of a record by its id. */
 export const recordQuery = (resource: Resource, scope: Scope, id: string): Query =>
   projectionOf(resource, scope.without, {}, 'record').query(scope, [{ _id: id }], [])
 
-/** Reads what a query finds first, or undefined. */
 export const readRecord = async (store: Reads, query: Query, reading: Reading): Promise<BsonDocument | undefined> =>
   (await readWithReferences(store, query, reading)).documents[0]
 

@@ -6,7 +6,16 @@ import { BESIDE, flat, isJoined, joined } from '../../schemas/kit.js'
 import { viewOf, type Without } from '../../schemas/views.js'
 import type { ReferencesTo } from '../pipelines/joins.js'
 import type { Resource, Shape } from '../pipelines/resource.js'
-import { type Condition, type Listing, type Paths, pick, Query, type Scope, type Stage } from '../pipelines/stages.js'
+import {
+  type Condition,
+  type Listing,
+  type Paths,
+  pick,
+  Query,
+  type References,
+  type Scope,
+  type Stage,
+} from '../pipelines/stages.js'
 import type { Shown } from '../serializer/writer.js'
 
 /** Callers use few choices, and a forgotten one is compiled again in about a millisecond. */
@@ -31,11 +40,7 @@ export interface Projection extends Shown {
 
 const kept = new LRUCache<string, Projection>({ max: KEPT })
 
-/**
- * The projection of a resource's records.
- * @param without what the caller does not see
- * @param shape that of an item of the list, or that of a record by its id
- */
+/** The projection of a resource's records: of an item of its list, or of a record by its id. */
 export const projectionOf = (
   resource: Resource,
   without: Without,
@@ -59,36 +64,30 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
   const shown = Object.keys(all).filter((name) => name === 'id' || (fields?.includes(name) ?? true))
 
   const seen = (references: readonly ReferencesTo[] = []) =>
-    references.map((to) => to.seenIn(view)).filter((to) => Object.keys(to.shown.properties).length > 0)
+    references
+      .map((to) => ({ ...to, shown: view.shown(to.shown) }))
+      .filter(({ shown }) => Object.keys(shown.properties).length > 0)
   const expanded = seen(shape.expandable).filter((to) => to.fields.some((field) => expand.includes(field)))
   const isExpanded = (name: string) => expanded.some((to) => to.fields.includes(name))
-  const isNamed = (name: string) => names === 'true' && shown.includes(name) && !isExpanded(name)
-  const beside = seen(shape.beside).filter(({ fields: [field] }) => isNamed(idBeside(field as string)))
+  const beside = seen(names === 'true' ? shape.beside : [])
+    .map((to) => ({ ...to, id: (to.fields[0] as string).slice(0, -BESIDE.length) }))
+    .filter(({ id }) => shown.includes(id) && !isExpanded(id))
   const references = [...(embed === 'false' ? [] : seen(shape.references)), ...expanded, ...beside]
 
-  const schema = Type.Object(
-    Object.fromEntries(
-      shown.flatMap((name): [string, TSchema][] => {
-        const property = all[name] as TSchema
-        // What can be expanded is a union of an id and a record.
-        const own = isExpanded(name) ? Type.Optional(property.anyOf.find(isJoined)) : property
-        const names = beside.filter(({ fields: [field] }) => idBeside(field as string) === name)
-        return [
-          [name, own],
-          ...names.map((to): [string, TSchema] => [`${name}${BESIDE}`, Type.Optional(joined(to.shown))]),
-        ]
-      }),
-    ),
-  )
-  const { $project } = pick(
-    schema,
-    references.flatMap((to) => to.fields),
-    named,
-  )
+  const properties: Record<string, TSchema> = {}
+  for (const name of shown) {
+    const property = all[name] as TSchema
+    // What can be expanded is a union of an id and a record.
+    properties[name] = isExpanded(name) ? Type.Optional(property.anyOf.find(isJoined)) : property
+    const named = beside.find(({ id }) => id === name)
+    if (named !== undefined) properties[`${name}${BESIDE}`] = Type.Optional(joined(named.shown))
+  }
+  const schema = Type.Object(properties)
+  const ids = references.flatMap(({ fields }) => fields)
+  const { $project } = pick(schema, ids, named)
   const made = Object.entries(shape.stages ?? {}).filter(([name]) => name in schema.properties)
-  const copies = beside.map(
-    ({ fields: [field] }): Stage => ({ $set: { [field as string]: `$${idBeside(field as string)}` } }),
-  )
+  const copies = beside.map(({ fields, id }): Stage => ({ $set: { [fields[0] as string]: `$${id}` } }))
+  const joins = references.map(({ from, fields, shown }) => ({ from, fields, kept: pick(shown) }))
   const compiled = new Map<unknown, unknown>()
   return {
     schema,
@@ -102,16 +101,10 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
     query(scope, conditions, rows, more) {
       const stages = made.flatMap(([name, stagesOf]) => stagesOf(scope, name))
       const shaping = [...rows, ...stages, ...copies, { $project: { ...$project, ...more } }]
-      return Query.in(
-        scope,
-        collection,
-        conditions,
-        shaping,
-        references.map(({ ofScope }) => ofScope(scope)),
-      )
+      const found = joins.map(({ from, fields, kept }): References => {
+        return { fields, find: (ids) => Query.in(scope, from, [{ _id: { $in: ids } }], [kept]) }
+      })
+      return Query.in(scope, collection, conditions, shaping, found)
     },
   }
 }
-
-/** The field with the id of a record that stands beside it. */
-const idBeside = (field: string): string => field.slice(0, -BESIDE.length)

@@ -42,7 +42,6 @@ export const decodeToken = (parameter: string, binding: readonly unknown[], toke
   return payload
 }
 
-/** The problem of a token that cannot be used. It says how to go on. */
 export const invalidCursor = (parameter: string): ProblemError => {
   const remedy = parameter === 'cursor' ? 'begin again with cursor=*' : 'begin again without it and follow the links'
   const message = `is not a cursor that this operation gave for the same filters and order, and for a key that sees the same; ${remedy}`

@@ -14,7 +14,6 @@ const SMALLER = 1 / 4
 /** How much of a longer id its error shows. */
 const SHOWN_LENGTH = 100
 
-/** Reads some rows of a list. */
 export type ReadSlice = (slice: Slice) => Promise<BsonList>
 
 /** The page before or after a page. It begins at a position, or if there is none, it is found by its number. */
@@ -28,10 +27,7 @@ export interface Page {
   readonly previous: Neighbour | undefined
 }
 
-/**
- * Reads the page of a listing: with `cursor` the next of a walk, else a page by its number or beside another one.
- * @param start where it begins
- */
+/** Reads the page of a listing: with `cursor` the next of a walk, else a page by its number or beside another one. */
 export const readPage = async (listing: Listing, start: Start | undefined, read: ReadSlice): Promise<Page> => {
   const { page, perPage, cursor } = listing
   if (cursor !== undefined) {
@@ -39,11 +35,14 @@ export const readPage = async (listing: Listing, start: Start | undefined, read:
     return { rows, next: next && { start: next }, previous: undefined }
   }
   const isBackward = start?.isBackward ?? false
-  const { field, direction } = orderOf(listing, isBackward)
+  const order = orderOf(listing, isBackward)
+  const { field, direction } = order
   const ranges = start === undefined ? [undefined] : rangesAfter(field, direction, start.position, start.isInclusive)
   const skip = start === undefined ? (page - 1) * perPage : 0
   // One row more than the page shows tells whether the list goes on.
-  const found = await rowsOf(listing, ranges, { isBackward, skip, limit: perPage + 1 }, read)
+  const { rows: found } = await readRanges(ranges, perPage + 1, perPage + 1, (range, limit) =>
+    readInOrder(order, { range, isBackward, skip, limit }, read),
+  )
   const hasMore = found.length > perPage
   const rows = isBackward ? found.slice(0, perPage).reverse() : found.slice(0, perPage)
   const neighbour = (isBackward: boolean): Neighbour => {
@@ -71,7 +70,8 @@ export const readOn = async (
   start: Start | undefined,
   read: ReadSlice,
 ): Promise<{ rows: readonly BsonDocument[]; next: Start | undefined }> => {
-  const { field, direction } = orderOf(listing, false)
+  const order = orderOf(listing, false)
+  const { field, direction } = order
   const ranges: (Condition | undefined)[] =
     start !== undefined
       ? rangesAfter(field, direction, start.position, start.isInclusive)
@@ -79,7 +79,7 @@ export const readOn = async (
   // A condition on the id finds texts alone. A walk must not end as if the others did not exist.
   if (field === '_id') ranges.push({ _id: { $type: OTHER_ID_TYPES } })
   const found = await readRanges(ranges, listing.perPage + 1, 2, (range, limit) =>
-    rowsOf(listing, [range], { isBackward: false, skip: 0, limit }, read),
+    readInOrder(order, { range, isBackward: false, skip: 0, limit }, read),
   )
   return cut(found, field, (rows, following) => {
     if (following === undefined) return { next: undefined }
@@ -107,11 +107,7 @@ export interface Found<T> {
   readonly limit: number
 }
 
-/**
- * The first rows of ranges that follow each other, up to a limit. If they are too large to be read at once, the limit gets
- * smaller.
- * @param least the least limit
- */
+/** The first rows of ranges that follow each other. If they are too large to be read at once, the limit gets smaller. */
 export const readRanges = async <R, T>(
   ranges: readonly R[],
   limit: number,
@@ -163,30 +159,13 @@ const fitting = (rows: readonly BsonDocument[], most: number): number => {
 /** The error for a record after which no walk can go on. */
 const unplaced = (row: BsonDocument, field: string): UnwritableDocument => {
   const id = idOf(row.bytes).slice(0, SHOWN_LENGTH)
+  const noId = `is not a string of valid UTF-8 with at most ${MAX_ID_BYTES} bytes, so nothing can be read on after it`
   return positionOf(row, '_id') === undefined
-    ? new UnwritableDocument(
-        row.collection,
-        id,
-        '_id',
-        `is not a string of valid UTF-8 with at most ${MAX_ID_BYTES} bytes, so nothing can be read on after it`,
-      )
+    ? new UnwritableDocument(row.collection, id, '_id', noId)
     : new UnwritableDocument(row.collection, id, field, 'has a value after which nothing can be read on')
 }
 
-/** The first rows of ranges of a list. Those without a sort value are put in the order of their ids. */
-const rowsOf = async (
-  listing: Listing,
-  ranges: readonly (Condition | undefined)[],
-  slice: Omit<Slice, 'range'>,
-  read: ReadSlice,
-): Promise<readonly BsonDocument[]> => {
-  const order = orderOf(listing, slice.isBackward)
-  const { rows } = await readRanges(ranges, slice.limit, slice.limit, (range, limit) =>
-    readInOrder(order, { ...slice, range, limit }, read),
-  )
-  return rows
-}
-
+/** The first rows of a range of a list. Those without a sort value are put in the order of their ids. */
 const readInOrder = async (
   { field, direction }: { field: string; direction: Direction },
   slice: Slice,
@@ -200,9 +179,9 @@ const readInOrder = async (
   const valued = rows.filter((row) => !isEmpty(row))
   const isWhole = rows.length < slice.limit
   const empty = rows.filter(isEmpty)
-  const inOrder = await inOrderOfIds(empty, { field, direction, isWhole }, async ({ value, lastId }) => {
-    const last = lastId !== undefined && { [direction === 1 ? '$lte' : '$gte']: lastId }
-    const range = { [field]: value, _id: { ...(slice.range?._id as object | undefined), ...last } }
+  const ids = slice.range?._id as object | undefined
+  const inOrder = await inOrderOfIds(empty, { field, direction, isWhole, ids }, async (value, ids) => {
+    const range = { [field]: value, ...(ids && { _id: ids }) }
     return (await read({ ...slice, range, limit: empty.length })).documents
   })
   return direction === 1 ? [...inOrder, ...valued] : [...valued, ...inOrder]

@@ -51,20 +51,17 @@ const exportOperation = (app: FastifyInstance, exported: Exported, running: { ex
       const { format } = request.params as { format: FormatName }
       const listing = request.query as ExportListing
       requireFormatOf(listing, format)
+      const today = new Date().toISOString().slice(0, 10)
       reply
         .type(format === 'csv' ? `${mediaTypes.csv}; charset=utf-8` : mediaTypes[format])
-        .header(
-          'content-disposition',
-          `attachment; filename="${name}-${new Date().toISOString().slice(0, 10)}.${format}"`,
-        )
+        .header('content-disposition', `attachment; filename="${name}-${today}.${format}"`)
       if (request.method === 'HEAD') return reply.send(Readable.from([]))
 
       running.exports += 1
-      const skipped = await send(app, { exported, format, scope: request.scope, listing }, request, reply).finally(
-        () => {
-          running.exports -= 1
-        },
-      )
+      const wanted = { exported, format, scope: request.scope, listing }
+      const skipped = await send(app, wanted, request, reply).finally(() => {
+        running.exports -= 1
+      })
       if (skipped.length > 0) {
         reply.skipped = skipped.length
         const records = skipped.slice(0, MAX_LOGGED).map(({ id, message }) => loggable(`${id}: ${message}`))

@@ -17,7 +17,6 @@ const Health = Type.Object(
   { title: 'HealthResponse' },
 )
 
-/** What both checks have in common in the OpenAPI document. */
 const common = { tags: ['Health'], security: [] }
 
 export const healthRoutes = (app: FastifyInstance): void => {

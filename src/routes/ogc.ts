@@ -6,8 +6,7 @@ import { IdParams } from '../../schemas/common.js'
 import type { EntryListQuery } from '../../schemas/entries.js'
 import {
   ApiDocument,
-  type Collection,
-  Collection as CollectionSchema,
+  Collection,
   Collections,
   Conformance,
   Feature,
@@ -15,9 +14,7 @@ import {
   FeaturesQuery,
   FormatQuery,
   type Interval,
-  type LandingPage,
-  LandingPage as LandingPageSchema,
-  type Link,
+  LandingPage,
   Queryables,
   queryables,
 } from '../../schemas/ogc.js'
@@ -44,6 +41,8 @@ const GEOJSON = 'application/geo+json'
 const JSON_SCHEMA = 'application/schema+json'
 const OPENAPI = 'application/vnd.oai.openapi+json;version=3.0'
 const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
+/** The path of the one collection, behind that of the landing page. */
+const COLLECTION = '/collections/entries'
 const TITLE = 'Field data'
 const DESCRIPTION = 'Entries of your organisation, each with the answers that an agent gave to a form.'
 
@@ -54,134 +53,139 @@ const conformsTo = [
   ),
 ]
 
+const linkTo = (href: string, rel: string, type: string, title?: string) => ({ href, rel, type, title })
+
 /** What features show of entries: the fields as they are stored. */
 const AS_STORED = { embed: 'false' } as const
 const featuresFor = ({ without }: Scope) => projectionOf(entries, without, AS_STORED)
 
-/** What an operation is, besides its path. */
-interface Described {
+const collection = (root: string) => {
+  const self = root + COLLECTION
+  return {
+    id: 'entries',
+    title: 'Entries',
+    description: DESCRIPTION,
+    itemType: 'feature',
+    crs: [CRS84],
+    links: [
+      linkTo(self, 'self', JSON_TYPE, 'This collection'),
+      linkTo(`${self}/items`, 'items', GEOJSON, 'The entries'),
+      linkTo(`${self}/queryables`, 'http://www.opengis.net/def/rel/ogc/1.0/queryables', JSON_SCHEMA, 'The filters'),
+    ],
+  }
+}
+
+/** An operation whose response depends on nothing but the address of the landing page, which is `root`. */
+interface Page {
+  /** Behind that address. */
+  readonly path: string
   readonly operationId: string
   readonly summary: string
   readonly description: string
   readonly response: TSchema
+  /** If it is not that of JSON. */
   readonly mediaType?: string
+  readonly body: (root: string) => object
 }
+
+const pages: readonly Page[] = [
+  {
+    path: '',
+    operationId: 'getOgcLandingPage',
+    summary: 'Begin with a map program',
+    description: 'Give the address of this page to QGIS, ArcGIS or GDAL, with the API key as the password.',
+    response: LandingPage,
+    body: (root) => ({
+      title: TITLE,
+      description: DESCRIPTION,
+      links: [
+        linkTo(root, 'self', JSON_TYPE, 'This page'),
+        linkTo(`${root}/api`, 'service-desc', OPENAPI, 'The operations'),
+        linkTo(`${root}/conformance`, 'conformance', JSON_TYPE, 'What is met'),
+        linkTo(`${root}/collections`, 'data', JSON_TYPE, 'The collections'),
+      ],
+    }),
+  },
+  {
+    path: '/conformance',
+    operationId: 'getOgcConformance',
+    summary: 'Get the standards that the map service meets',
+    description: 'The classes of requirements of OGC API - Features that the service meets.',
+    response: Conformance,
+    body: () => ({ conformsTo }),
+  },
+  {
+    path: '/collections',
+    operationId: 'getOgcCollections',
+    summary: 'Get the collections of features',
+    description: 'There is one collection: entries.',
+    response: Collections,
+    body: (root) => ({
+      links: [linkTo(`${root}/collections`, 'self', JSON_TYPE, 'This page')],
+      collections: [collection(root)],
+    }),
+  },
+  {
+    path: COLLECTION,
+    operationId: 'getOgcCollection',
+    summary: 'Get the collection of entries',
+    description: 'What the collection has, and where its items are.',
+    response: Collection,
+    body: collection,
+  },
+  {
+    path: `${COLLECTION}/queryables`,
+    operationId: 'getOgcQueryables',
+    summary: 'Get the filters of the collection of entries',
+    description: 'The parameters that filter items by a property, as JSON Schema.',
+    response: Queryables,
+    mediaType: JSON_SCHEMA,
+    body: (root) => ({
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      $id: `${root}${COLLECTION}/queryables`,
+      title: 'Entries',
+      type: 'object',
+      properties: queryables,
+      additionalProperties: false,
+    }),
+  },
+]
 
 export const ogcRoutes = (app: FastifyInstance): void => {
   const { publicUrl, maxPerPage } = app.config
   const root = `${app.prefix}/ogc`
-  let document: object | undefined
-  /** The address of the landing page. */
   const rootOf = (request: FastifyRequest): string => baseOf(request, publicUrl) + root
-
-  /** Registers an operation whose response depends on nothing but the address of the service. */
-  const page = (
-    path: string,
-    { response, mediaType, ...described }: Described,
-    body: (root: string) => object,
-  ): void => {
+  let document: object | undefined
+  const api: Page = {
+    path: '/api',
+    operationId: 'getOgcApi',
+    summary: 'Get the description of the map service',
+    description: 'These operations as OpenAPI 3.0, which map programs read. It refers to nothing outside of itself.',
+    response: ApiDocument,
+    mediaType: OPENAPI,
+    body: (url) => {
+      document ??= ogcDocument(app.swagger(), root)
+      return { ...document, servers: [{ url }] }
+    },
+  }
+  for (const { path, response, mediaType, body, ...described } of [...pages, api]) {
     const schema = {
       ...described,
       tags: ['OGC API'],
       querystring: FormatQuery,
       response: responses(response, commonProblems, mediaType === undefined ? {} : { type: mediaType }),
     }
+    const config = { mediaTypeOf: () => mediaType }
     const send: RouteHandlerMethod = async (request, reply) =>
       reply.type(mediaType ?? JSON_TYPE).send(Buffer.from(JSON.stringify(body(rootOf(request)))))
-    app.get(`/ogc${path}`, { config: { mediaTypeOf: () => mediaType }, schema }, send)
+    app.get(`/ogc${path}`, { config, schema }, send)
     // Some programs add a slash to the address that they are given.
-    if (path === '')
-      app.get('/ogc/', { config: { mediaTypeOf: () => mediaType }, schema: { ...schema, hide: true } }, send)
+    if (path === '') app.get('/ogc/', { config, schema: { ...schema, hide: true } }, send)
   }
-
-  page(
-    '',
-    {
-      operationId: 'getOgcLandingPage',
-      summary: 'Begin with a map program',
-      description: 'Give the address of this page to QGIS, ArcGIS or GDAL, with the API key as the password.',
-      response: LandingPageSchema,
-    },
-    (root): LandingPage => ({
-      title: TITLE,
-      description: DESCRIPTION,
-      links: [
-        { href: root, rel: 'self', type: JSON_TYPE, title: 'This page' },
-        { href: `${root}/api`, rel: 'service-desc', type: OPENAPI, title: 'The operations' },
-        { href: `${root}/conformance`, rel: 'conformance', type: JSON_TYPE, title: 'What is met' },
-        { href: `${root}/collections`, rel: 'data', type: JSON_TYPE, title: 'The collections' },
-      ],
-    }),
-  )
-  page(
-    '/conformance',
-    {
-      operationId: 'getOgcConformance',
-      summary: 'Get the standards that the map service meets',
-      description: 'The classes of requirements of OGC API - Features that the service meets.',
-      response: Conformance,
-    },
-    () => ({ conformsTo }),
-  )
-  page(
-    '/collections',
-    {
-      operationId: 'getOgcCollections',
-      summary: 'Get the collections of features',
-      description: 'There is one collection: entries.',
-      response: Collections,
-    },
-    (root) => ({
-      links: [{ href: `${root}/collections`, rel: 'self', type: JSON_TYPE, title: 'This page' }],
-      collections: [collection(root)],
-    }),
-  )
-  page(
-    '/collections/entries',
-    {
-      operationId: 'getOgcCollection',
-      summary: 'Get the collection of entries',
-      description: 'What the collection has, and where its items are.',
-      response: CollectionSchema,
-    },
-    collection,
-  )
-  page(
-    '/collections/entries/queryables',
-    {
-      operationId: 'getOgcQueryables',
-      summary: 'Get the filters of the collection of entries',
-      description: 'The parameters that filter items by a property, as JSON Schema.',
-      response: Queryables,
-      mediaType: JSON_SCHEMA,
-    },
-    (root) => ({
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
-      $id: `${root}/collections/entries/queryables`,
-      title: 'Entries',
-      type: 'object',
-      properties: queryables,
-      additionalProperties: false,
-    }),
-  )
-  page(
-    '/api',
-    {
-      operationId: 'getOgcApi',
-      summary: 'Get the description of the map service',
-      description: 'These operations as OpenAPI 3.0, which map programs read. It refers to nothing outside of itself.',
-      response: ApiDocument,
-      mediaType: OPENAPI,
-    },
-    (url) => {
-      document ??= ogcDocument(app.swagger(), root)
-      return { ...document, servers: [{ url }] }
-    },
-  )
 
   const operationId = 'getFeatures'
   app.get(
-    '/ogc/collections/entries/items',
+    `/ogc${COLLECTION}/items`,
     {
       config: {
         mediaTypeOf: () => GEOJSON,
@@ -206,14 +210,12 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       const tokens = tokensOf(scope, operationId, listing)
       const projection = featuresFor(scope)
       const page = await readPage(listing, tokens.start, sliceReader(app.store, entries, scope, listing, ticket))
-      const link = linker(request, baseOf(request, publicUrl))
+      const here = linker(request, baseOf(request, publicUrl))
       const next = page.next?.start && tokens.encode('cursor', page.next.start)
-      const links: Link[] = [
-        { href: link({ cursor: query.cursor }), rel: 'self', type: GEOJSON, title: 'This page' },
-        ...(next === undefined
-          ? []
-          : [{ href: link({ cursor: next }), rel: 'next', type: GEOJSON, title: 'Next page' }]),
-        { href: `${rootOf(request)}/collections/entries`, rel: 'collection', type: JSON_TYPE },
+      const links = [
+        linkTo(here({ cursor: query.cursor }), 'self', GEOJSON, 'This page'),
+        ...(next === undefined ? [] : [linkTo(here({ cursor: next }), 'next', GEOJSON, 'Next page')]),
+        linkTo(rootOf(request) + COLLECTION, 'collection', JSON_TYPE),
       ]
       const rest = { links, timeStamp: new Date().toISOString(), numberReturned: page.rows.length }
       const out = new Output()
@@ -225,7 +227,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
   )
 
   app.get(
-    '/ogc/collections/entries/items/:id',
+    `/ogc${COLLECTION}/items/:id`,
     {
       config: { mediaTypeOf: () => GEOJSON },
       schema: {
@@ -246,10 +248,10 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       const query = projection.query(scope, [{ _id: id }], [])
       const document = await readRecord(app.store, query, ticket)
       if (document === undefined) throw problem('not_found', 'No entry has this id')
-      const collection = `${rootOf(request)}/collections/entries`
-      const links: Link[] = [
-        { href: `${collection}/items/${encodeURIComponent(id)}`, rel: 'self', type: GEOJSON, title: 'This entry' },
-        { href: collection, rel: 'collection', type: JSON_TYPE },
+      const collection = rootOf(request) + COLLECTION
+      const links = [
+        linkTo(`${collection}/items/${encodeURIComponent(id)}`, 'self', GEOJSON, 'This entry'),
+        linkTo(collection, 'collection', JSON_TYPE),
       ]
       const out = new Output()
       projection.compiled(featureWriter)(document, out)
@@ -260,28 +262,6 @@ export const ogcRoutes = (app: FastifyInstance): void => {
   )
 }
 
-const collection = (root: string): Collection => {
-  const self = `${root}/collections/entries`
-  return {
-    id: 'entries',
-    title: 'Entries',
-    description: DESCRIPTION,
-    itemType: 'feature',
-    crs: [CRS84],
-    links: [
-      { href: self, rel: 'self', type: JSON_TYPE, title: 'This collection' },
-      { href: `${self}/items`, rel: 'items', type: GEOJSON, title: 'The entries' },
-      {
-        href: `${self}/queryables`,
-        rel: 'http://www.opengis.net/def/rel/ogc/1.0/queryables',
-        type: JSON_SCHEMA,
-        title: 'The filters',
-      },
-    ],
-  }
-}
-
-/** The list of entries that a request asks for. */
 const listingOf = ({ f, limit, cursor = FIRST_CURSOR, datetime, ...filters }: FeaturesQuery): EntryListQuery => ({
   ...AS_STORED,
   sortBy: 'id',

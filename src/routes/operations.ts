@@ -17,7 +17,7 @@ import { readPage } from '../reading/walk.js'
 import { etagOf } from '../serializer/etag.js'
 import { jsonArray } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
-import { writeAll } from '../serializer/rows.js'
+import { fail, type OnFailure, type RowFormat, writeAll } from '../serializer/rows.js'
 import { Skipped } from '../serializer/skipped.js'
 import { compileDocuments } from '../serializer/writer.js'
 import { linkHeader, pageMetadata, totalOf } from './page-metadata.js'
@@ -28,7 +28,6 @@ const LIST =
   'A page of the records that match every given filter, in the order of `sortBy` and `sortOrder`. To read a whole list, begin with `cursor=*`: such pages cost the same however deep they are, while the pages of a number cost more the higher it is.'
 const RECORD = 'An id that another organisation has gets the same response as one that nobody has.'
 
-/** Registers a list: a page of the records that match, and where the page stands in the whole list. */
 export const listOperation = <Q extends Listing>(
   app: FastifyInstance,
   resource: Resource<Q>,
@@ -61,23 +60,11 @@ export const listOperation = <Q extends Listing>(
       const isCounted = (listing.total ?? (listing.cursor === undefined ? 'true' : 'false')) === 'true'
       const counted = isCounted ? await countOf(app.store, resource, scope, listing, ticket) : undefined
       const total = counted === undefined ? undefined : totalOf(listing, page, counted)
-      const skipped = listing.unreadable === 'skip' ? new Skipped() : undefined
-      const _metadata = {
-        ...pageMetadata(request, app.config.publicUrl, listing, page, total, tokens),
-        ...(skipped && { unreadable: skipped.records }),
-      }
-      if (await isKnown(request, reply, page.rows, _metadata)) return reply
-      const link = linkHeader(_metadata)
+      const metadata = pageMetadata(request, app.config.publicUrl, listing, page, total, tokens)
+      if (await isKnown(request, reply, page.rows, metadata)) return reply
+      const link = linkHeader(metadata)
       if (link !== undefined) reply.header('link', link)
-      const out = new Output()
-      out.text('{"success":true,"data":')
-      await runInSlices(
-        writeAll(page.rows, jsonArray(projection.compiled(compileDocuments)), out, skipped?.add),
-        ticket.signal,
-      )
-      reply.skipped = skipped?.records.length
-      out.text(`,"_metadata":${JSON.stringify(_metadata)}}`)
-      return reply.type(JSON_TYPE).send(out.take())
+      return sendPage(request, reply, page.rows, jsonArray(projection.compiled(compileDocuments)), metadata)
     },
   )
 }
@@ -114,6 +101,30 @@ export const getOperation = (app: FastifyInstance, resource: Resource): void => 
       return reply.type(JSON_TYPE).send(out.take())
     },
   )
+}
+
+/**
+ * Sends a page of records, and what is said of it. With `unreadable=skip` it leaves out the records that do not fit, and
+ * names them.
+ * @param onFailure what is done with such a record otherwise
+ */
+export const sendPage = async <T extends BsonDocument>(
+  { query, ticket }: FastifyRequest,
+  reply: FastifyReply,
+  rows: readonly T[],
+  format: RowFormat<T>,
+  metadata: object,
+  onFailure: OnFailure<T> = fail,
+) => {
+  const { unreadable } = query as Pick<Listing, 'unreadable'>
+  const skipped = unreadable === 'skip' ? new Skipped() : undefined
+  const out = new Output()
+  out.text('{"success":true,"data":')
+  await runInSlices(writeAll(rows, format, out, skipped?.add ?? onFailure), ticket.signal)
+  reply.skipped = skipped?.records.length
+  const _metadata = { ...metadata, ...(skipped && { unreadable: skipped.records }) }
+  out.text(`,"_metadata":${JSON.stringify(_metadata)}}`)
+  return reply.type(JSON_TYPE).send(out.take())
 }
 
 /**

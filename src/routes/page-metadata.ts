@@ -12,16 +12,10 @@ import type { Neighbour, Page } from '../reading/walk.js'
 type Place = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
 
 /**
- * The total of a list. The count may be older than the page, and where they disagree the page is right. A page with a
- * number shows where the list ends:
- * - An empty page shows that it ends before the page.
- * - A page without a next one shows that it ends with the page.
- * - Any other page shows that it has at least one record more.
- *
- * The first page of a cursor is page 1.
- *
- * For a page that begins at a position, the number of records before it is not known. Such a page shows only that the
- * list has at least the records of the page.
+ * The total of a list. The count may be older than the page, and where they disagree the page is right. A page with a number
+ * shows where the list ends: before an empty page, with a page that has no next one, and behind any other page. The first
+ * page of a cursor is page 1. For a page that begins at a position, the number of records before it is not known, so it
+ * shows only that the list has at least the records of the page.
  * @param counted how many records match, as of some time ago
  */
 export const totalOf = ({ page, perPage, cursor, after }: Place, { rows, next }: Page, counted: number): number => {
@@ -32,11 +26,7 @@ export const totalOf = ({ page, perPage, cursor, after }: Place, { rows, next }:
   return Math.max(counted, before + rows.length + (next === undefined ? 0 : 1))
 }
 
-/**
- * Where the page stands, and the links to its neighbours.
- * @param publicUrl the base of the links; if undefined, the host and protocol of the request
- * @param total how many records match, if the caller wants to know
- */
+/** Where the page stands, and the links to its neighbours. The total is there if the caller wants to know it. */
 export const pageMetadata = (
   request: FastifyRequest,
   publicUrl: string | undefined,
@@ -46,33 +36,23 @@ export const pageMetadata = (
   { encode }: Pick<ListTokens, 'encode'>,
 ): PageMetadata => {
   const link = linker(request, baseOf(request, publicUrl))
-  const withTotal = total !== undefined && { total }
   const nextCursor = next?.start && encode('cursor', next.start)
-  // A page with a number has them too, for programs that begin without a cursor and then go on by this one.
-  const walk = { hasMore: next !== undefined, ...(nextCursor !== undefined && { nextCursor }) }
-  if (cursor !== undefined) {
-    return {
-      ...withTotal,
-      perPage,
-      ...walk,
-      pageLinks: {
-        current: link({ perPage, cursor }),
-        ...(nextCursor !== undefined && { next: link({ perPage, cursor: nextCursor }) }),
-      },
-    }
-  }
-  const pageCount = total === undefined ? undefined : Math.ceil(total / perPage)
+  const pageCount = total === undefined || cursor !== undefined ? undefined : Math.ceil(total / perPage)
   const beside = (number: number, { start }: Neighbour) =>
-    link({ page: number, perPage, after: start && encode('after', start) })
+    cursor === undefined
+      ? link({ page: number, perPage, after: start && encode('after', start) })
+      : link({ perPage, cursor: nextCursor })
   // Beyond the end of a list whose total is known, the previous page is the last one that exists.
   const lastBefore = rows.length === 0 && after === undefined ? Math.min(page - 1, pageCount ?? page) : page - 1
   return {
-    ...withTotal,
+    ...(total !== undefined && { total }),
     perPage,
     ...(pageCount !== undefined && { pageCount }),
-    ...walk,
+    hasMore: next !== undefined,
+    // A page with a number has it too, for programs that begin without a cursor and then go on by this one.
+    ...(nextCursor !== undefined && { nextCursor }),
     pageLinks: {
-      current: link({ page, perPage, after }),
+      current: link(cursor === undefined ? { page, perPage, after } : { perPage, cursor }),
       ...(next && { next: beside(Math.min(page + 1, MAX_PAGE), next) }),
       ...(previous && { previous: beside(Math.max(1, lastBefore), previous) }),
     },

@@ -5,7 +5,6 @@ import { refTo } from '../../schemas/kit.js'
 import { PROBLEM_TYPE, type ProblemCode, problems } from '../problems/problems.js'
 
 const header = (description: string) => ({ type: 'string', description })
-/** The header of every response. */
 const requestId = {
   'X-Request-Id': header(
     'The id of the request in the log: the caller’s own, if it sent one of at most 64 letters, digits and `_.:-`.',
@@ -47,7 +46,6 @@ const headersOf: Record<number, object> = {
   503: { 'Retry-After': header('When to try again, in seconds.') },
 }
 
-/** The problems that every request can have. */
 export const requestProblems: ProblemCode[] = [
   'bad_request',
   'not_acceptable',
@@ -70,12 +68,7 @@ export const commonProblems: ProblemCode[] = [
   ...databaseProblems,
 ]
 
-/**
- * The responses of an operation, by status.
- * @param schema that of its successful response
- * @param type its media type
- * @param headers those of a successful response, besides that of every response
- */
+/** The responses of an operation, by status. Schema, description, headers and media type are those of the successful one. */
 export const responses = (
   schema: TSchema,
   codes: readonly ProblemCode[],

@@ -1,21 +1,18 @@
 // GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest.
 import type { FastifyInstance } from 'fastify'
-import { DigestPage, DigestQuery, type FeedMetadata, FeedQuery, feedPage } from '../../schemas/sync.js'
-import { runInSlices } from '../limits/work.js'
+import { DigestPage, DigestQuery, FeedQuery, feedPage } from '../../schemas/sync.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
 import { projectionOf } from '../reading/projection.js'
 import { FIRST_CURSOR } from '../reading/token.js'
 import { feedItems, writeUnreadable } from '../serializer/feed.js'
-import { Output } from '../serializer/output.js'
-import { writeAll } from '../serializer/rows.js'
-import { Skipped, type Unreadable } from '../serializer/skipped.js'
 import { compileDocuments } from '../serializer/writer.js'
 import { type Clock, databaseClock } from '../sync/clock.js'
 import { decodeCursor, encodeCursor } from '../sync/cursor.js'
 import { rangesOf, readDigests } from '../sync/digest.js'
 import { Feeds } from '../sync/feed.js'
 import { pageOrWait, Waiting } from '../sync/waiting.js'
+import { sendPage } from './operations.js'
 import { commonProblems, responses } from './responses.js'
 
 const PER_PAGE = 50
@@ -49,7 +46,6 @@ export const syncRoutes = (app: FastifyInstance): void => {
   }
 }
 
-/** Registers the change feed of a resource. */
 const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, waiting: Waiting): void => {
   const { maxPerPage, sync } = app.config
   const { collection, item, operationIds, parameters } = resource
@@ -76,7 +72,7 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
     },
     async (request, reply) => {
       const { scope, ticket } = request
-      const { cursor: text, changedSince, perPage, wait, unreadable, answers } = request.query as FeedQuery
+      const { cursor: text, changedSince, perPage, wait, answers } = request.query as FeedQuery
       // A copy by a key that sees otherwise would lack fields, or keep them.
       const binding = [scope.organisation, operationId, sync.stamp, ...(scope.without ?? [])]
       const projection = projectionOf(resource, scope.without, { embed: 'false', ...(answers && { answers }) })
@@ -90,21 +86,13 @@ const feedOperation = (app: FastifyInstance, resource: Resource, feeds: Feeds, w
       if (wait > 0) await app.requireKey(request, reply)
       if (app.closing.aborted) reply.header('connection', 'close')
 
-      const skipped = unreadable === 'skip' ? new Skipped() : undefined
       const items = feedItems(projection.compiled(compileDocuments))
-      const out = new Output()
-      out.text('{"success":true,"data":')
-      await runInSlices(writeAll(page.items, items, out, skipped?.add ?? writeUnreadable), ticket.signal)
-      reply.skipped = skipped?.records.length
-      const place = { perPage, hasMore: page.hasMore, nextCursor: encodeCursor(binding, page.next) }
-      const _metadata: FeedMetadata = { ...place, ...(skipped && { unreadable: skipped.records as Unreadable[] }) }
-      out.text(`,"_metadata":${JSON.stringify(_metadata)}}`)
-      return reply.type('application/json; charset=utf-8').send(out.take())
+      const metadata = { perPage, hasMore: page.hasMore, nextCursor: encodeCursor(binding, page.next) }
+      return sendPage(request, reply, page.items, items, metadata, writeUnreadable)
     },
   )
 }
 
-/** Registers the digest of a resource. */
 const digestOperation = (app: FastifyInstance, resource: Resource, clock: Clock): void => {
   const { collection, operationIds } = resource
   app.get(
@@ -126,11 +114,7 @@ const digestOperation = (app: FastifyInstance, resource: Resource, clock: Clock)
       const options = { limitMs: DIGEST_MS, ticket: request.ticket }
       const data = await readDigests(app.store, request.scope, collection, ranges, options)
       await app.requireKey(request, reply)
-      return {
-        success: true,
-        data,
-        _metadata: { asOf },
-      }
+      return { success: true, data, _metadata: { asOf } }
     },
   )
 }

@@ -17,9 +17,7 @@ export interface Cursor {
    * everything, and at first the one at which the copy began.
    */
   readonly since: number
-  /** Whether the walk shows settled rows alone. */
   readonly isSettledOnly: boolean
-  /** Where settled rows go on. */
   readonly settled: FeedPosition
   /** The last row that was shown before it had settled, or null if there was none. */
   readonly fresh: FeedPosition | null

@@ -27,13 +27,11 @@ export const rangesOf = ({ from, to, bounds }: IdRange & { readonly bounds?: str
   if (!isOrdered) {
     throw invalid('bounds', 'must be ids in ascending order of their UTF-8 bytes, greater than from and less than to')
   }
-  return ends.slice(1).map((end, i) => rangeOf(ends[i], end))
+  return ends.slice(1).map((to, i) => {
+    const from = ends[i]
+    return { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
+  })
 }
-
-const rangeOf = (from: string | undefined, to: string | undefined): IdRange => ({
-  ...(from !== undefined && { from }),
-  ...(to !== undefined && { to }),
-})
 
 const isBefore = (a: string, b: string): boolean => Buffer.from(a).compare(Buffer.from(b)) < 0
 
@@ -62,9 +60,9 @@ export const readDigests = async (
       await ticket.enter(LARGE)
     }
     try {
+      const reading = { signal: ticket.signal, isMajority: true }
       const read = async (isInParts: boolean): Promise<Sums | undefined> => {
-        const query = digestOf(scope, collection, range, isInParts)
-        const { documents } = await store.aggregate(query, { signal: ticket.signal, isMajority: true })
+        const { documents } = await store.aggregate(digestOf(scope, collection, range, isInParts), reading)
         return sumsOf(documents[0], isInParts)
       }
       digests.push({ ...range, ...((await read(false)) ?? ((await read(true)) as Sums)) })

@@ -1,9 +1,9 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of
 // their stamps. First come the rows that are older than the horizon. No write commits before them any more, so a copy goes
 // on after them for good. Then come the younger ones, which come once more when they have settled.
-import { type BsonList, withBsonErrors } from '../bson/reader.js'
+import { type BsonList, bsonDocument, withBsonErrors } from '../bson/reader.js'
 import { dateOf, fieldOf } from '../bson/values.js'
-import { DELETED_AT, DELETED_FROM } from '../documents/collections.js'
+import { CHECKPOINT, DELETED_AT, DELETED_FROM } from '../documents/collections.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import { problem } from '../problems/problems.js'
 import { inOrderOfIds, sortKeyOfId } from '../reading/empty-values.js'
@@ -11,7 +11,6 @@ import { positionOf } from '../reading/position.js'
 import { cut, readRanges } from '../reading/walk.js'
 import { FeedItem } from '../serializer/feed.js'
 import type { Reading, Store } from '../store/store.js'
-import { checkpointAt } from './checkpoint.js'
 import type { Clock } from './clock.js'
 import { type Cursor, type FeedPosition, START } from './cursor.js'
 import { type Feed, type FeedRange, hasNoStamps, newestIn, rowsIn, type Stamp } from './queries.js'
@@ -22,7 +21,6 @@ const DAY_MS = 86_400_000
 const BEGINNING = '1970-01-01T00:00:00Z'
 
 export interface FeedSettings {
-  /** How long a change is held back. */
   readonly settleMs: number
   readonly stamp: Stamp
   /** How long deletions are remembered. */
@@ -94,7 +92,6 @@ export class Feeds {
     return from.isSettledOnly && !page.hasMore ? this.#withCheckpoint(feed, page, perPage, times) : page
   }
 
-  /** The newest stamp that a feed shows now, or undefined if it shows none. */
   async newest(feed: Feed, isSettledOnly: boolean): Promise<number | undefined> {
     const times = await this.#times()
     const { stamp } = this.settings
@@ -121,11 +118,8 @@ export class Feeds {
     const list = await read(range)
     if (!hasNoStamps(range)) return inOrder(itemsOf(list, stamp)).slice(0, limit)
     const { collection, documents } = list
-    const order = { field: stamp, direction: 1, isWhole: documents.length < limit } as const
-    const found = await inOrderOfIds(documents, order, async ({ value, lastId }) => {
-      const others = await read({ ...range, stamp: value, lastId })
-      return others.documents
-    })
+    const order = { field: stamp, direction: 1, isWhole: documents.length < limit, ids: range.ids } as const
+    const found = await inOrderOfIds(documents, order, async (stamp, ids) => (await read({ stamp, ids })).documents)
     return found.map(({ bytes }) => new FeedItem(collection, bytes, false, undefined))
   }
 
@@ -142,8 +136,8 @@ export class Feeds {
   }
 
   /**
-   * Adds an item to the last page of a walk by times that has found nothing new for long. Its stamp is a time from which such
-   * a walk can begin later: that of the newest record would be too old one day.
+   * Adds a checkpoint to the last page of a walk by times that has found nothing new for long: the deletion of a record that
+   * nobody has. Its stamp is a time from which such a walk can begin later: that of the newest record would be too old one day.
    */
   #withCheckpoint({ collection }: Feed, page: FeedPage, perPage: number, { now, horizon }: Times): FeedPage {
     const restMs = Math.min(DAY_MS, (this.settings.tombstoneDays * DAY_MS) / 2)
@@ -152,6 +146,15 @@ export class Feeds {
     const items = [...page.items, checkpointAt(collection, horizon)]
     return { ...page, items, next: { ...page.next, settled: { stamp: horizon, id: null } } }
   }
+}
+
+/** A checkpoint, as the database gives deletions. */
+const checkpointAt = (collection: string, time: number): FeedItem => {
+  const length = String.fromCharCode(CHECKPOINT.length + 1)
+  const fields = `\x02_id\0${length}\0\0\0${CHECKPOINT}\0\x08deleted\0\x01\x09${DELETED_AT}\0`
+  const deletedAt = Buffer.alloc(8)
+  deletedAt.writeBigInt64LE(BigInt(time))
+  return new FeedItem(collection, bsonDocument([Buffer.from(fields), deletedAt]), true, time)
 }
 
 /** Merges records and tombstones. The database has put each of them in order. */
@@ -177,13 +180,10 @@ const goOn = (
     return settled && { next: { ...cursor, settled } }
   }
   const lastSettled = items.findLast(hasSettled)
-  const next = {
-    ...cursor,
-    since: Math.max(cursor.since, times.horizon),
-    settled: lastSettled === undefined ? behind(cursor.settled) : behindAll(lastSettled.stamp ?? null),
-    fresh: last === undefined || hasSettled(last) ? (freshOf(cursor, times) ?? null) : freshAt(last),
-  }
-  return { next }
+  const since = Math.max(cursor.since, times.horizon)
+  const settled = lastSettled === undefined ? behind(cursor.settled) : behindAll(lastSettled.stamp ?? null)
+  const fresh = last === undefined || hasSettled(last) ? (freshOf(cursor, times) ?? null) : freshAt(last)
+  return { next: { ...cursor, since, settled, fresh } }
 }
 
 /** The position behind all rows with a stamp, or with null behind those without one. */

@@ -1,32 +1,22 @@
 // The queries of the change feed and of the digest. They are pure functions, without I/O.
 import { DELETED_AT, DELETED_FROM, type RecordCollection } from '../documents/collections.js'
-import { type NoValue, OTHER_ID_TYPES } from '../pipelines/keyset.js'
+import type { NoValue } from '../pipelines/keyset.js'
 import { type Condition, type Expression, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import type { Projection } from '../reading/projection.js'
 
 /** The field that orders the records of a feed. Tombstones are ordered by `deletedAt`. */
 export type Stamp = 'changedAt' | 'updatedAt'
 
-export interface StampBounds {
-  readonly $gte?: Date
-  readonly $gt?: Date
-  readonly $lt?: Date
-  readonly $lte?: Date
-}
+export type StampBounds = { readonly [B in '$gte' | '$gt' | '$lt' | '$lte']?: Date }
 
 /** A part of a feed that is one range of an index: the rows between two stamps, or those of one stamp after an id. */
 export interface FeedRange {
   /** The stamp of all rows, or its bounds. For rows without a stamp: null, or a condition that finds one kind. */
   readonly stamp: Date | null | NoValue | StampBounds
-  /** Only ids that are strings, greater than this one or equal to it. */
-  readonly afterId?: string | undefined
-  readonly fromId?: string | undefined
-  readonly lastId?: string | undefined
-  /** Only ids that are not strings, which follow no id. */
-  readonly otherIds?: true
+  /** A condition of the ids. */
+  readonly ids?: object | undefined
 }
 
-/** Whose feed is read, and what it shows. */
 export interface Feed {
   readonly scope: Scope
   readonly collection: RecordCollection
@@ -74,17 +64,10 @@ export const newestIn = ({ scope, collection }: Feed, stamp: Stamp, range: FeedR
 }
 
 /** An array of dates has several places in the order, so it does not count as a stamp. */
-const exactly = (field: string, range: FeedRange): Condition[] => [
-  ...rangeConditions(field, range),
-  { [field]: { $not: { $type: 'array' } } },
-]
-
-const rangeConditions = (field: string, { stamp, afterId, fromId, lastId, otherIds }: FeedRange): Condition[] => [
+const exactly = (field: string, { stamp, ids }: FeedRange): Condition[] => [
   { [field]: stamp },
-  ...(afterId === undefined ? [] : [{ _id: { $gt: afterId } }]),
-  ...(fromId === undefined ? [] : [{ _id: { $gte: fromId } }]),
-  ...(lastId === undefined ? [] : [{ _id: { $lte: lastId } }]),
-  ...(otherIds === undefined ? [] : [{ _id: { $type: OTHER_ID_TYPES } }]),
+  ...(ids === undefined ? [] : [{ _id: ids }]),
+  { [field]: { $not: { $type: 'array' } } },
 ]
 
 /** A sum that is too large to be exact is taken in two parts: millions of milliseconds, and the rest. */

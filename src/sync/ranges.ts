@@ -1,5 +1,5 @@
 // The ranges of a feed after a cursor: first the rows that have settled, and then those that have not.
-import { FIRST_TIME } from '../pipelines/keyset.js'
+import { FIRST_TIME, OTHER_ID_TYPES } from '../pipelines/keyset.js'
 import type { Cursor, FeedPosition } from './cursor.js'
 import type { FeedRange, StampBounds } from './queries.js'
 
@@ -45,8 +45,9 @@ const rangesBehind = ({ stamp, id, isBefore }: FeedPosition, bounds: StampBounds
   const at = stamp === null ? null : new Date(stamp)
   const later: FeedRange = { stamp: at === null ? { $gte: FIRST_TIME, ...bounds } : { $gt: at, ...bounds } }
   if (id !== null) {
-    const first: FeedRange = isBefore ? { stamp: at, fromId: id } : { stamp: at, afterId: id }
-    return [first, { stamp: at, otherIds: true }, later]
+    // A condition on the id finds texts alone. The others follow them.
+    const ids = [{ [isBefore ? '$gte' : '$gt']: id }, { $type: OTHER_ID_TYPES }]
+    return [...ids.map((ids) => ({ stamp: at, ids })), later]
   }
   return at === null ? [{ stamp: null }, later] : [{ stamp: { $gte: at, ...bounds } }]
 }

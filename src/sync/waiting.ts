@@ -6,7 +6,6 @@ import type { Cursor } from './cursor.js'
 import type { FeedPage, Feeds } from './feed.js'
 import type { Feed } from './queries.js'
 
-/** Whose request waits. */
 export interface Owner {
   readonly keyId: string
   readonly organisation: string
@@ -36,7 +35,6 @@ export class Waiting {
 
   constructor(readonly limits: WaitingLimits) {}
 
-  /** How many requests wait. */
   get size(): number {
     return this.#byKey.total
   }
@@ -58,7 +56,7 @@ export class Waiting {
     // So the organisations that wait already leave places for one that comes later, however many keys they have.
     const free = max - this.#byOrganisation.total
     if (this.#byOrganisation.of(organisation) >= free || this.#byKey.of(keyId) >= maxPerKey)
-      throw new Overloaded(REFUSAL)
+      throw new Overloaded('Too many requests are waiting for changes: of this key, of its organisation or in all')
     const count = (amount: number): void => {
       this.#byOrganisation.add(organisation, amount)
       this.#byKey.add(keyId, amount)
@@ -146,5 +144,3 @@ export const pageOrWait = async (
     await ticket.enter(SMALL)
   }
 }
-
-const REFUSAL = 'Too many requests are waiting for changes: of this key, of its organisation or in all'

@@ -3,7 +3,6 @@ import type { Box } from '../../schemas/entries.js'
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 
-/** What is wrong with a box that a text should name. */
 export interface NoBox {
   readonly fault: string
 }

@@ -85,10 +85,8 @@ const validatorOf = (schema: TObject): ValidateFunction => {
   return validate
 }
 
-/** How many characters of a value an error shows. */
 const MAX_SHOWN = 50
 
-/** What is wrong with one value of the input. */
 export interface InputError {
   name: string
   message: string
@@ -121,10 +119,7 @@ const messages: Readonly<Record<string, Message>> = {
   }),
 }
 
-/**
- * A value of a list as an error shows it. It is cut, because it comes from the caller and appears in the response
- * twice.
- */
+/** A value of a list as an error shows it: cut, because it comes from the caller and is in the response twice. */
 const shown = (value: string): string =>
   value === '' ? 'an empty value' : JSON.stringify(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value)
 
@@ -170,13 +165,9 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
 const asInteger = (value: unknown): unknown =>
   typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
 
-/**
- * The values of a list: texts with commas between them, in one parameter or, as some generated clients write them, in
- * several.
- */
+/** The values of a list, in one parameter or, as some generated clients write them, in several. */
 const asList = (value: unknown): string[] => [value as string | string[]].flat().flatMap((text) => text.split(','))
 
-/** The first error of each value. */
 const firstErrors = (all: readonly ErrorObject[], schema: TObject): InputError[] => {
   const errors = new Map<string, InputError>()
   for (const found of all) {

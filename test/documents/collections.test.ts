@@ -30,11 +30,6 @@ t.test('No collection refers to itself, so that the lines of a file to load do n
   t.end()
 })
 
-t.test('A collection has fewer indexes than MongoDB allows, with room for those of ids and of changes', (t) => {
-  for (const [name, { indexes }] of Object.entries(collections)) t.ok(indexes.length <= 64 - 4, name)
-  t.end()
-})
-
 t.test('The identifier of an organisation has no characters with a special meaning', (t) => {
   for (const fit of ['org', 'org-a', '65850cb40000050000000000', 'A.b_c:9', 'x'.repeat(100)]) {
     t.match(fit, ORGANISATION_ID)

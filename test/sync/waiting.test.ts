@@ -2,14 +2,22 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { Waiting } from '../../src/sync/waiting.js'
+import type { Documents } from '../../src/documents/collections.js'
+import { entries } from '../../src/pipelines/entries.js'
+import { projectionOf } from '../../src/reading/projection.js'
+import type { Store } from '../../src/store/store.js'
+import { Feeds } from '../../src/sync/feed.js'
+import { pageOrWait, Waiting } from '../../src/sync/waiting.js'
+import { testStore } from '../support/store.js'
+import { A, a } from '../support/tenants.js'
+import { oneAtATime, testTicket } from '../support/tickets.js'
 
 /** A feed whose newest stamp the test sets. */
 const prepare = (limits: Partial<Waiting['limits']> = {}) => {
   const waiting = new Waiting({ max: 1000, maxPerKey: 100, intervalMs: 5, ...limits })
-  const feed = { newest: undefined as number | undefined, asked: [] as number[], error: undefined as Error | undefined }
-  const lookUp = async (from: number) => {
-    feed.asked.push(from)
+  const feed = { newest: undefined as number | undefined, lookUps: 0, error: undefined as Error | undefined }
+  const lookUp = async () => {
+    feed.lookUps += 1
     if (feed.error) throw feed.error
     return feed.newest
   }
@@ -23,39 +31,36 @@ const prepare = (limits: Partial<Waiting['limits']> = {}) => {
 }
 
 const overloaded = { name: 'Overloaded' }
-const owner = { keyId: 'key', organisation: 'org' }
 
-t.test('all that wait for a feed share its look-ups, and end when it has what they lack', async (t) => {
-  const { waiting, feed, wait } = prepare()
-  const ended: string[] = []
-  const waits = [
-    ...Array.from({ length: 50 }, () => wait(10)),
-    wait(20).then((found) => {
-      ended.push('far')
-      return found
-    }),
-  ]
-  while (feed.asked.length < 3) await setTimeout(1)
+t.test('all that wait for a feed share a look-up in each round, and end when it has what they lack', async (t) => {
+  const { waiting, feed, wait } = prepare({ intervalMs: 100 })
+  const far = wait(20)
+  const near = Array.from({ length: 50 }, () => wait(10))
   t.equal(waiting.size, 51)
-  t.same(new Set(feed.asked), new Set([10]), 'each look-up is for all of them')
   feed.newest = 10
-  t.same(await Promise.all(waits.slice(0, 50)), Array(50).fill(true))
-  t.same(ended, [])
+  t.same(await Promise.all(near), Array(50).fill(true))
+  t.equal(waiting.size, 1)
+  t.equal(feed.lookUps, 1, 'they wake at the beginning of a round')
   feed.newest = 20
-  t.equal(await waits[50], true)
-  t.equal(feed.asked.at(-1), 20)
-  const after = feed.asked.length
-  await setTimeout(20)
-  t.equal(feed.asked.length, after, 'a feed for which nobody waits costs nothing')
+  t.equal(await far, true)
+  const before = feed.lookUps
+  await setTimeout(200)
+  t.equal(feed.lookUps, before, 'a feed for which nobody waits costs nothing')
   feed.newest = 30
   t.equal(await wait(25), true, 'a later request begins again')
 })
 
+t.test('each feed has look-ups of its own', async (t) => {
+  const { feed, wait } = prepare({ intervalMs: 100 })
+  feed.newest = 10
+  t.same(await Promise.all([wait(10), wait(10, { name: 'other' })]), [true, true])
+  t.equal(feed.lookUps, 2)
+})
+
 t.test('a wait ends without a change when its time is over', async (t) => {
-  const { feed, wait } = prepare()
+  const { feed, wait } = prepare({ intervalMs: 10_000 })
   t.equal(await wait(10, { ms: 1 }), false)
-  await setTimeout(20)
-  t.ok(feed.asked.length <= 1)
+  t.equal(feed.lookUps, 0)
 })
 
 t.test('a caller who leaves ends its own wait alone', async (t) => {
@@ -70,15 +75,14 @@ t.test('a caller who leaves ends its own wait alone', async (t) => {
 })
 
 t.test('a look-up that fails ends the waits of its feed, and not those of others', async (t) => {
-  const { feed, wait, waiting } = prepare()
-  const other = waiting.wait(owner, 'other', async () => (feed.error ? 10 : undefined), {
-    from: 10,
-    ms: 10_000,
-    signal: new AbortController().signal,
-  })
+  const { feed, wait, waiting } = prepare({ intervalMs: 100 })
+  const lookUp = async () => (feed.lookUps > 0 ? 10 : undefined)
+  const { signal } = new AbortController()
+  const other = waiting.wait({ keyId: 'key', organisation: 'org' }, 'other', lookUp, { from: 10, ms: 10_000, signal })
   const waits = [wait(), wait()]
   feed.error = new Error('the database is gone')
-  for (const one of waits) await t.rejects(one, feed.error)
+  for (const result of await Promise.allSettled(waits)) t.match(result, { status: 'rejected', reason: feed.error })
+  t.equal(feed.lookUps, 1)
   t.equal(await other, true)
 })
 
@@ -93,14 +97,14 @@ t.test('too many waits of a key are refused, and their places are free again whe
 })
 
 t.test('an organisation with many keys leaves places for others, and they for those that come later', async (t) => {
-  const { feed, wait } = prepare({ max: 100, maxPerKey: 20 })
+  const { feed, wait, waiting } = prepare({ max: 100, maxPerKey: 20 })
   /** Waits with five keys of an organisation until it is refused. Returns how many wait. */
-  const fill = async (organisation: string): Promise<number> => {
-    const waits = Array.from({ length: 100 }, (_, n) => wait(10, { key: `${organisation}${n % 5}`, organisation }))
-    const refused = await Promise.all(waits.map((each) => Promise.race([each.catch(() => 'refused'), setTimeout(1)])))
-    return refused.filter((each) => each === undefined).length
+  const fill = (organisation: string): number => {
+    const before = waiting.size
+    for (let n = 0; n < 100; n++) wait(10, { key: `${organisation}${n % 5}`, organisation }).catch(() => {})
+    return waiting.size - before
   }
-  t.same([await fill('a'), await fill('b'), await fill('c')], [50, 25, 13])
+  t.same([fill('a'), fill('b'), fill('c')], [50, 25, 13])
   feed.newest = 10
   t.equal(await wait(10, { key: 'd', organisation: 'd' }), true)
 })
@@ -111,32 +115,84 @@ t.test('closing ends all waits at once, and those that begin afterwards', async 
   waiting.close()
   t.same(await Promise.all(waits), [false, false])
   t.equal(await wait(), false)
-  t.same(feed.asked, [])
+  t.equal(feed.lookUps, 0)
 })
 
-t.test('many feeds are looked up four at once, and a wait that ends during a look-up is left alone', async (t) => {
-  const waiting = new Waiting({ max: 1000, maxPerKey: 1000, intervalMs: 1 })
-  let begun = 0
-  let release: () => void = () => undefined
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  const caller = new AbortController()
-  setMaxListeners(0, caller.signal)
-  const lookUp = (fails: boolean) => async () => {
-    begun += 1
-    await released
-    if (fails) throw new Error('late')
-    return 10
+const entry = (_id: string, stamp: number): Documents['entries'] => ({
+  ...a.entry(1),
+  _id,
+  updatedAt: new Date(stamp),
+})
+
+/** Waits with a ticket for the feed of A's entries, whose clock the test sets. */
+const prepareFeed = (store: Store, clock: Feeds['clock'], { settleMs = 0, intervalMs = 10 } = {}) => {
+  const feeds = new Feeds(store, clock, { settleMs, stamp: 'updatedAt', tombstoneDays: 90 })
+  const waiting = new Waiting({ max: 10, maxPerKey: 10, intervalMs })
+  const projection = projectionOf(entries, undefined, { embed: 'false' })
+  const feed = { scope: { organisation: A, keyId: 'key' }, collection: 'entries', projection } as const
+  const page = async (cursor?: Parameters<Feeds['page']>[1], waitMs = 0, scheduler = oneAtATime()) => {
+    const ticket = await testTicket(scheduler)
+    const { items, next } = await pageOrWait(feeds, feed, cursor, 10, { ticket, waiting, waitMs })
+    ticket.release()
+    return { stamps: items.map(({ stamp }) => stamp), next }
   }
-  const waits = Array.from({ length: 20 }, (_, n) =>
-    waiting.wait(owner, `feed ${n}`, lookUp(n % 2 === 0), { from: 10, ms: 10_000, signal: caller.signal }),
+  return { waiting, page }
+}
+
+t.test('a request that waits leaves its place in the scheduler, and has one again when it reads', async (t) => {
+  const store = testStore(t)
+  const scheduler = oneAtATime()
+  const read = async () => ({ now: 10_000, majority: 10_000 })
+  const { page } = prepareFeed(store, read)
+  const { next } = await page()
+  const waits = [page(next, 20_000, scheduler), page(next, 20_000, scheduler)]
+  // The scheduler runs one task at once, so each of these ends only because the others wait outside of it.
+  const other = await testTicket(scheduler)
+  await store.insert('entries', [entry('a', 9999)])
+  other.release()
+  t.same(
+    (await Promise.all(waits)).map(({ stamps }) => stamps),
+    [[9999], [9999]],
   )
-  const ended = Promise.allSettled(waits)
-  while (begun < 4) await setTimeout(1)
-  caller.abort('gone')
-  t.same(new Set((await ended).map((wait) => wait.status === 'rejected' && wait.reason)), new Set(['gone']))
-  release()
-  await setTimeout(20)
-  t.equal(begun, 4, 'nobody waits for the other feeds any more')
+  t.same(scheduler.all.running, { small: 0, large: 0 })
+})
+
+t.test('a wait goes on until what was committed late has settled, unless the service closes', async (t) => {
+  const store = testStore(t)
+  const began = performance.now()
+  const now = () => 10_000 + Math.floor(performance.now() - began)
+  const { page, waiting } = prepareFeed(store, async () => ({ now: now(), majority: now() }), { settleMs: 200 })
+  await store.insert('entries', [entry('b', 9999)])
+  const { next } = await page()
+  await store.insert('entries', [entry('a', 9998)])
+  const settled = await page(next, 20_000)
+  t.equal(settled.stamps[0], 9998)
+  waiting.close()
+  t.same((await page(settled.next, 20_000)).stamps, [], 'at once')
+})
+
+t.test('a walk of settled rows waits until a row has settled', async (t) => {
+  const store = testStore(t)
+  const began = performance.now()
+  const now = () => 10_000 + Math.floor(performance.now() - began)
+  const { page } = prepareFeed(store, async () => ({ now: now(), majority: now() }), { settleMs: 200 })
+  await store.insert('entries', [entry('a', 10_000)])
+  const settled = { stamp: 9000, id: null }
+  const { stamps } = await page({ since: 9000, isSettledOnly: true, settled, fresh: null }, 20_000)
+  t.same(stamps, [10_000])
+})
+
+t.test('while the majority lags behind, a wait reads the page no more often than it looks up the feed', async (t) => {
+  const store = testStore(t)
+  await store.insert('entries', [entry('a', 9999)])
+  let readings = 0
+  const clock = async () => {
+    readings += 1
+    return { now: 10_000, majority: 9000 }
+  }
+  const { page } = prepareFeed(store, clock, { intervalMs: 100 })
+  const { next } = await page()
+  readings = 0
+  t.same((await page(next, 350)).stamps, [])
+  t.ok(readings > 2 && readings <= 10, `pages and look-ups read the clock ${readings} times`)
 })

@@ -1,7 +1,7 @@
 // Positions: read from the bytes of records, and kept exactly by tokens.
 import { Decimal128, Long, ObjectId } from 'mongodb'
 import t from 'tap'
-import { fromPayload, positionOf, toPayload } from '../../src/paging/position.js'
+import { fromPayload, positionOf, toPayload } from '../../src/reading/position.js'
 import { documentOf, stored } from '../support/stored.js'
 
 const positionAt = (value: unknown) =>
@@ -10,7 +10,7 @@ const positionAt = (value: unknown) =>
       ['_id', 'a'],
       ['x', value],
       ['y', 1],
-    ]).bytes,
+    ]),
     'x',
   )
 
@@ -43,13 +43,13 @@ t.test('a record is at its sort value and its id, and a token keeps both', async
       t.strictSame(fromPayload(JSON.parse(JSON.stringify(toPayload(start)))), start)
     }
   }
-  t.strictSame(positionOf(documentOf([['_id', 'a']]).bytes, 'x'), { value: null, id: 'a' }, 'a missing value is null')
+  t.strictSame(positionOf(documentOf([['_id', 'a']]), 'x'), { value: null, id: 'a' }, 'a missing value is null')
   t.strictSame(
     positionOf(
       documentOf([
         ['_id', 'a'],
         ['x', 1],
-      ]).bytes,
+      ]),
       '_id',
     ),
     { value: null, id: 'a' },
@@ -69,13 +69,13 @@ t.test('a value that no response shows, a very long one and an id that is no str
         documentOf([
           ['_id', id],
           ['x', 1],
-        ]).bytes,
+        ]),
         'x',
       ),
       undefined,
     )
   }
-  t.equal(positionOf(documentOf([['x', 1]]).bytes, 'x'), undefined)
+  t.equal(positionOf(documentOf([['x', 1]]), 'x'), undefined)
 })
 
 t.test('a payload that no list made is refused', async (t) => {

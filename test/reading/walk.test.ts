@@ -1,19 +1,21 @@
-// Pages of a list, read while records come and go: a walk gets each record that lives throughout exactly once.
+// Pages that follow each other, read while records come and go: a walk gets each record that lives throughout exactly once. And
+// what all that read on have in common: pages that get smaller, and records after which nothing can be read on.
 
 import fc from 'fast-check'
+import { BSON, ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'
 import type { EntryListQuery } from '../../schemas/entries.js'
-import type { BsonList } from '../../src/bson/reader.js'
+import { BsonList, ResponseTooLarge } from '../../src/bson/reader.js'
 import type { Documents } from '../../src/documents/collections.js'
-import type { Start } from '../../src/paging/position.js'
-import { encodeToken } from '../../src/paging/token.js'
 import { entries } from '../../src/pipelines/entries.js'
 import type { Slice } from '../../src/pipelines/stages.js'
-import { readPage, tokensOf } from '../../src/routes/list-page.js'
+import { tokensOf } from '../../src/reading/list-tokens.js'
+import { listQuery } from '../../src/reading/listing.js'
+import type { Start } from '../../src/reading/position.js'
+import { cut, readPage, readRanges } from '../../src/reading/walk.js'
 import type { Store } from '../../src/store/store.js'
-import { objectsOf } from '../support/bson.js'
 import { testStore } from '../support/store.js'
-import { listOf } from '../support/stored.js'
+import { documentOf } from '../support/stored.js'
 
 const onServer = process.env.TEST_MONGODB_URI !== undefined
 /** How many walks are tried. Each has some dozens of queries. */
@@ -28,19 +30,21 @@ type Entry = Documents['entries']
 const entry = (organisation: string, id: string, value: unknown) =>
   ({ _id: id, organisation, ...(value !== undefined && { duration: value }) }) as Entry
 
-const idsOf = (list: BsonList): string[] => objectsOf(list).map(({ _id }) => _id)
-
 /** Reads one page, by the token of another one if there is one. */
 const pageReader =
   (store: Store, organisation: string, listing: Omit<Listing, 'page' | 'cursor' | 'after'>) =>
   async (token?: string, parameter: 'cursor' | 'after' = 'after') => {
     const asked: Listing = { ...listing, page: 1, ...(token !== undefined && { [parameter]: token }) }
     const tokens = tokensOf({ organisation }, 'listEntries', asked)
-    const { data, next, previous } = await readPage(asked, tokens.start, (slice) =>
-      store.aggregate(entries.list({ organisation }, asked, slice)),
+    const { rows, next, previous } = await readPage(asked, tokens.start, (slice) =>
+      store.aggregate(listQuery(entries, { organisation }, asked, slice)),
     )
     const encoded = (start: Start | undefined) => start && tokens.encode(parameter, start)
-    return { ids: idsOf(data), next: encoded(next?.start), previous: encoded(previous?.start) }
+    return {
+      ids: rows.map(({ bytes }) => BSON.deserialize(bytes)._id as string),
+      next: encoded(next?.start),
+      previous: encoded(previous?.start),
+    }
   }
 
 const scalars = [undefined, null, -1, 0, 1.5, 2, '', 'a', 'á', false, true, new Date(0), new Date(1e12)]
@@ -167,19 +171,19 @@ t.test('behind a record without a position, a list goes on with the next one', a
   }
 })
 
-t.test('a record whose id is no string is named without it', async (t) => {
-  const list = listOf([[[['_id', 1]], [['_id', 2]]]], 'entries')
-  const listing = { sortBy: 'duration', sortOrder: 'asc', page: 1, perPage: 1, cursor: '*' } as const
-  const error = await readPage(listing, undefined, async () => list).catch((error: unknown) => error)
-  t.match(error, { name: 'UnwritableDocument', id: '?', field: '_id' })
-})
+/** Entries with nothing but these ids. */
+const entriesOf = (...ids: unknown[]): BsonList =>
+  new BsonList(
+    'entries',
+    ids.map((id) => documentOf([['_id', id]]).bytes),
+  )
 
 t.test('records without a sort value that the server puts elsewhere are read up to the last id', async (t) => {
   const pageOf = async (sortOrder: 'asc' | 'desc', ids: unknown[]) => {
     const slices: Slice[] = []
     const read = async (slice: Slice) => {
       slices.push(slice)
-      return listOf([ids.map((id) => [['_id', id]])], 'entries')
+      return entriesOf(...ids)
     }
     await readPage({ sortBy: 'duration', sortOrder, page: 1, perPage: 1 }, undefined, read)
     return slices.map(({ range, limit }) => ({ ...range, limit }))
@@ -187,12 +191,106 @@ t.test('records without a sort value that the server puts elsewhere are read up 
   const isNull = { duration: { $type: 'null' }, limit: 2 }
   t.same(await pageOf('asc', ['a', 'b']), [{ limit: 2 }, { ...isNull, _id: { $lte: 'b' } }])
   t.same(await pageOf('desc', ['b', 'a']), [{ limit: 2 }, { ...isNull, _id: { $gte: 'a' } }])
+  t.same(await pageOf('desc', ['b', 5]), [{ limit: 2 }, isNull], 'an id that is no text bounds nothing')
 })
 
-t.test('a token that no list made is refused, even with the right check sum', async (t) => {
-  const binding = ['org', 'listEntries', 'cursor', Object.entries({ perPage: 5, sortBy: 'id' }).slice(1)]
-  const cursor = encodeToken(binding, [1, 2, 3])
-  t.throws(() => tokensOf({ organisation: 'org' }, 'listEntries', { sortBy: 'id', perPage: 5, cursor } as never), {
-    code: 'invalid_cursor',
-  })
+t.test('rows that are too large to be read at once are read in smaller pages, down to the least', async (t) => {
+  const all = Array.from({ length: 30 }, (_, n) => n)
+  for (const [atOnce, limit, least, limits] of [
+    [30, 21, 2, [21]],
+    [10, 21, 2, [21, 5]],
+    [4, 21, 2, [21, 5, 2]],
+    [2, 5, 2, [5, 2]],
+    [10, 11, 11, [11]],
+    [1, 21, 2, [21, 5, 2]],
+  ] as const) {
+    const tried: number[] = []
+    const found = readRanges([0], limit, least, async (_, limit) => {
+      tried.push(limit)
+      if (limit > atOnce) throw new ResponseTooLarge()
+      return all.slice(0, limit)
+    })
+    const last = limits.at(-1) as number
+    if (last <= atOnce) t.same(await found, { rows: all.slice(0, last), limit: last })
+    else await t.rejects(found, ResponseTooLarge)
+    t.same(tried, limits, `${atOnce} at once`)
+  }
+  await t.rejects(
+    readRanges([0], 21, 2, () => Promise.reject(new Error('broken'))),
+    { message: 'broken' },
+  )
 })
+
+t.test('a range is read only if those before it do not fill the page', async (t) => {
+  const read: [string, number][] = []
+  const rows = { first: ['a', 'b'], second: ['c', 'd', 'e'], third: ['f'] }
+  const found = await readRanges(['first', 'second', 'third'] as const, 4, 2, async (range, limit) => {
+    read.push([range, limit])
+    return rows[range].slice(0, limit)
+  })
+  t.same(found.rows, ['a', 'b', 'c', 'd'])
+  t.same(read, [
+    ['first', 4],
+    ['second', 2],
+  ])
+})
+
+t.test('a page ends where it is full, too large, or where nothing can be read on after one row more', async (t) => {
+  const MIB = 1024 * 1024
+  /** A row: its size, and whether one can go on after it. */
+  const row = (mib: number, goesOn = true) => {
+    const bytes = Buffer.alloc(Math.max(5, mib * MIB))
+    return Object.assign(documentOf([['_id', 'a']], 'entries'), { bytes, goesOn })
+  }
+  for (const [rows, limit, shown] of [
+    [[], 3, 0],
+    [[row(0), row(0)], 3, 2],
+    [[row(0), row(0), row(0)], 3, 2],
+    [[row(8), row(8), row(1)], 4, 2],
+    [[row(40), row(1)], 4, 1],
+    [[row(0), row(0, false), row(0)], 3, 1],
+    [[row(0), row(0, false)], 3, 2],
+  ] as const) {
+    const page = cut({ rows, limit }, 'x', (shown, following) => {
+      const last = shown.at(-1)
+      return following === undefined || last?.goesOn ? { next: following } : undefined
+    })
+    t.equal(page.rows.length, shown)
+    t.equal(page.next, rows[shown])
+  }
+})
+
+t.test('a record after which nothing can be read on is named, with what is wrong with it', async (t) => {
+  const long = 'z'.repeat(2001)
+  for (const [id, name, field, detail] of [
+    ['a', 'a', 'x', /^x has a value after which/],
+    [long, long.slice(0, 100), '_id', /^_id is not a string of valid UTF-8 with at most 2000 bytes/],
+    [1, '?', '_id', /^_id is not a string/],
+  ] as const) {
+    const { documents: rows } = entriesOf(id, id)
+    const error = { name: 'UnwritableDocument', collection: 'entries', id: name, field, detail }
+    t.throws(() => cut({ rows, limit: 2 }, 'x', () => undefined), error)
+  }
+})
+
+t.test(
+  'a walk by ids comes to those that are not strings behind all others, and ends there with an error',
+  async (t) => {
+    const store = testStore(t)
+    const others = Array.from({ length: 3 }, (_, n) => new ObjectId(String(n).repeat(24)) as never)
+    await store.insert(
+      'entries',
+      ['a', 'b', ...others].map((id) => entry('org', id, 1)),
+    )
+    const read = pageReader(store, 'org', { sortBy: 'id', sortOrder: 'asc', perPage: 3 })
+    const first = await read('*', 'cursor')
+    t.same(first.ids, ['a', 'b'])
+    const error = { name: 'UnwritableDocument', id: '0'.repeat(24), field: '_id' }
+    await t.rejects(
+      pageReader(store, 'org', { sortBy: 'id', sortOrder: 'asc', perPage: 2 })(first.next, 'cursor'),
+      error,
+    )
+    const last = await read(first.next, 'cursor')
+    t.same([last.ids.length, last.next], [3, undefined], 'none of them is left out')
+  },
+)

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { decodeToken, encodeToken, type Payload } from '../../src/paging/token.js'
+import { tokensOf } from '../../src/reading/list-tokens.js'
+import { decodeToken, encodeToken, type Payload } from '../../src/reading/token.js'
 
 const binding = ['org', 'listEntries', { status: 'accepted' }]
 const invalid = {
@@ -57,4 +58,47 @@ t.test('a token that was made by hand is refused unless it is a list of simple v
   for (const text of ['{"$ne":1}', '[{"$ne":1}]', '[[1]]', '"x"', 'null', '1', '[', '']) {
     t.throws(() => decodeToken('cursor', binding, made(text)), invalid, text)
   }
+})
+
+t.test('a token of a list that no list made is refused, even with the right check sum', async (t) => {
+  const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 5 } as const
+  const bindingOf = (parameter: string) => [
+    'org',
+    'listEntries',
+    parameter,
+    Object.entries({ sortBy: 'id', sortOrder: 'asc' }),
+  ]
+  for (const parameter of ['cursor', 'after']) {
+    const token = encodeToken(bindingOf(parameter), [1, 2, 3])
+    const asked = { ...listing, [parameter]: token }
+    t.throws(() => tokensOf({ organisation: 'org' }, 'listEntries', asked), { code: 'invalid_cursor' }, parameter)
+  }
+  const asked = { ...listing, after: '*' }
+  t.throws(
+    () => tokensOf({ organisation: 'org' }, 'listEntries', asked),
+    { code: 'invalid_cursor' },
+    'after has no first',
+  )
+})
+
+t.test('a token of a list goes on only in the same list, and for keys that see the same', async (t) => {
+  const scope = { organisation: 'org', without: ['places'] } as const
+  const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 5, status: 'accepted' } as const
+  const start = { position: { value: null, id: 'a' }, isBackward: true, isInclusive: false }
+  const after = tokensOf(scope, 'listEntries', listing).encode('after', start)
+  const more = { page: 7, perPage: 9, total: 'false', fields: ['id'], answers: 'list', embed: 'false' } as const
+  t.same(tokensOf(scope, 'listEntries', { ...listing, ...more, after }).start, start, 'what is shown may differ')
+  for (const [otherScope, operationId, changes] of [
+    [{ ...scope, organisation: 'other' }, 'listEntries', {}],
+    [{ organisation: 'org' }, 'listEntries', {}],
+    [scope, 'listForms', {}],
+    [scope, 'listEntries', { sortOrder: 'desc' }],
+    [scope, 'listEntries', { status: 'rejected' }],
+    [scope, 'listEntries', { after: undefined, cursor: after }],
+  ] as const) {
+    const asked = { ...listing, after, ...changes }
+    t.throws(() => tokensOf(otherScope, operationId, asked as typeof listing), { code: 'invalid_cursor' })
+  }
+  t.equal(tokensOf(scope, 'listEntries', listing).start, undefined)
+  t.equal(tokensOf(scope, 'listEntries', { ...listing, cursor: '*' } as typeof listing).start, undefined)
 })

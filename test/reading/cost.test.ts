@@ -1,0 +1,81 @@
+// What a list costs, and what a caller is told when the database takes too long for it.
+import { MongoServerError } from 'mongodb'
+import t from 'tap'
+import type { Index } from '../../src/documents/indexes.js'
+import { dispatches } from '../../src/pipelines/dispatches.js'
+import { entries } from '../../src/pipelines/entries.js'
+import { isLargeListing, timeoutProblem } from '../../src/reading/cost.js'
+import { storeError } from '../../src/store/mongo-errors.js'
+import { QueryTimeout } from '../../src/store/store.js'
+import { listing } from '../support/resources.js'
+
+const time = new Date(0)
+const box = { west: 1, south: 2, east: 3, north: 4 }
+
+t.test('a list is large if it shows many records, or if no index serves it', async (t) => {
+  for (const [parameters, isLarge] of [
+    [{}, false],
+    [{ perPage: 51 }, true],
+    [{ ids: ['a'], status: 'x', sortBy: 'duration' }, false],
+    [{ idFrom: 'a', idTo: 'b' }, false],
+    [{ status: 'x' }, false],
+    [{ status: 'x', idFrom: 'a' }, false],
+    [{ status: 'x', form: 'y' }, true],
+    [{ status: 'x', sortBy: 'createdAt' }, true],
+    [{ sortBy: 'createdAt', createdSince: time, createdBefore: time }, false],
+    [{ createdSince: time }, true],
+    [{ sortBy: 'duration' }, true],
+    [{ bbox: box }, true],
+    [{ bbox: { ...box, west: 5 } }, true],
+  ] as const) {
+    t.equal(isLargeListing(entries, listing(parameters)), isLarge, JSON.stringify(parameters))
+  }
+  t.equal(isLargeListing(dispatches, listing({ status: 'drafts' })), false)
+  const added = (): Index[] => [['organisation', 'form', 'status', '_id']]
+  t.equal(isLargeListing(entries, listing({ status: 'x', form: 'y' }), added), false, 'an operator has added an index')
+  t.equal(
+    isLargeListing(entries, listing({ status: 'x' }), () => []),
+    true,
+    'a database without indexes',
+  )
+})
+
+t.test('the problem of a list that took too long names its parameters, and what would help', async (t) => {
+  const byOperator = (fields: string) =>
+    `the index 'entries: ${fields}' would serve it, which the operator adds with db:indexes --add`
+  for (const [parameters, names, advice] of [
+    [{}, '', 'try again later'],
+    [{ status: 'x' }, ' for status', 'try again later'],
+    [{ ids: ['a'] }, ' for ids', 'try again later'],
+    [{ status: 'x', form: 'y' }, ' for form, status', byOperator('form, status')],
+    [{ sortBy: 'duration' }, ' for sortBy', byOperator('duration')],
+    [{ sortBy: 'duration', agent: 'x' }, ' for agent, sortBy', byOperator('agent, duration')],
+    [{ agent: 'x', updatedSince: time }, ' for agent, updatedSince', byOperator('agent, updatedAt')],
+    [{ updatedSince: time }, ' for updatedSince', 'with sortBy=updatedAt, an index serves it'],
+    [{ bbox: box }, ' for bbox', 'a narrower filter may help'],
+    [{ page: 900 }, ' for page', 'read on with cursor instead of page'],
+    [
+      { page: 900, status: 'x', sortBy: 'duration' },
+      ' for status, sortBy, page',
+      'read on with cursor instead of page',
+    ],
+    [{ page: 900, after: 'x' }, '', 'try again later'],
+    [{ page: 900, cursor: 'x' }, '', 'try again later'],
+  ] as const) {
+    t.match(timeoutProblem(entries, listing(parameters), new QueryTimeout(undefined)), {
+      code: 'query_timeout',
+      status: 503,
+      message: `The database took too long${names}: ${advice}`,
+      extra: { headers: { 'retry-after': /^\d+$/ } },
+    })
+  }
+})
+
+t.test('a sort that needs too much memory is the same problem, and any other error stays as it is', async (t) => {
+  for (const code of [50, 292]) {
+    const error = storeError(new MongoServerError({ message: 'no', code }))
+    t.match(timeoutProblem(entries, listing(), error), { code: 'query_timeout' })
+  }
+  const other = new Error('broken')
+  t.equal(timeoutProblem(entries, listing(), other), other)
+})
