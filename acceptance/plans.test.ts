@@ -3,18 +3,25 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Document } from 'mongodb'
 import t from 'tap'
-import { MAX_IDS } from '../../schemas/common.js'
-import { expandable } from '../../schemas/entries.js'
-import { dispatches } from '../../src/pipelines/dispatches.js'
-import { type Position, rangesAfter } from '../../src/pipelines/keyset.js'
-import { projects } from '../../src/pipelines/projects.js'
-import { type Condition, type Listing, orderOf, type Query, type Scope } from '../../src/pipelines/stages.js'
-import { digestOf, type FeedRange, hasNoStamps, newestIn, rowsIn } from '../../src/pipelines/sync.js'
-import type { Store } from '../../src/store/store.js'
-import { planErrors } from '../support/plans.js'
-import { eachResource, filtersOf, isRange, isUnordered, type ResourceName, resources } from '../support/resources.js'
-import { databaseOn } from '../support/store.js'
-import { A, a, b } from '../support/tenants.js'
+import { MAX_IDS } from '../schemas/common.js'
+import { expandable } from '../schemas/entries.js'
+import { dispatches } from '../src/pipelines/dispatches.js'
+import { type Position, rangesAfter } from '../src/pipelines/keyset.js'
+import { projects } from '../src/pipelines/projects.js'
+import { type Condition, type Listing, orderOf, type Query, type Scope } from '../src/pipelines/stages.js'
+import { digestOf, type FeedRange, hasNoStamps, newestIn, rowsIn } from '../src/pipelines/sync.js'
+import type { Store } from '../src/store/store.js'
+import {
+  eachResource,
+  filtersOf,
+  isRange,
+  isUnordered,
+  type ResourceName,
+  resources,
+} from '../test/support/resources.js'
+import { databaseOn } from '../test/support/store.js'
+import { A, a, b } from '../test/support/tenants.js'
+import { planErrors } from './support/plans.js'
 
 const server = process.env.TEST_MONGODB_URI
 
