@@ -32,9 +32,9 @@ export function* etagOf(
   without?: Without,
 ): Generator<void, string> {
   const parts: string[] = []
-  for (const bytes of stretchesOf(documents)) {
+  for (const bytes of blocksOf(documents)) {
     for (let start = 0; start < bytes.length; start += STEP_BYTES) {
-      if (start > 0) yield
+      if (parts.length > 0) yield
       parts.push(sha1(bytes.subarray(start, start + STEP_BYTES)))
     }
   }
@@ -43,20 +43,16 @@ export function* etagOf(
   return `W/"${VERSION}.${parts.length === 1 ? parts[0] : sha1(parts.join())}"`
 }
 
-/** What stands between two documents of an array in BSON is a type and an index. */
-const MOST_BETWEEN = 12
-
-/** The bytes of documents, with what is between those that follow each other in memory: one call hashes all of them. */
-function* stretchesOf(documents: readonly BsonDocument[]): Generator<Buffer> {
-  let [begin, end]: (Buffer | undefined)[] = []
-  const between = (from: Buffer, to: Buffer): Buffer =>
-    Buffer.from(from.buffer, from.byteOffset, to.byteOffset + to.length - from.byteOffset)
+/** The bytes of documents, put together so that one call hashes many of them. Their places in memory make no difference. */
+function* blocksOf(documents: readonly BsonDocument[]): Generator<Buffer> {
+  let [block, size]: [Buffer[], number] = [[], 0]
   for (const { bytes } of documents) {
-    const gap = end === undefined ? -1 : bytes.byteOffset - end.byteOffset - end.length
-    const isNext = begin !== undefined && begin.buffer === bytes.buffer && gap >= 0 && gap <= MOST_BETWEEN
-    if (begin !== undefined && end !== undefined && !isNext) yield between(begin, end)
-    if (!isNext) begin = bytes
-    end = bytes
+    block.push(bytes)
+    size += bytes.length
+    if (size < STEP_BYTES) continue
+    yield Buffer.concat(block)
+    block = []
+    size = 0
   }
-  if (begin !== undefined && end !== undefined) yield between(begin, end)
+  if (block.length > 0) yield Buffer.concat(block)
 }

@@ -3,5 +3,5 @@ import { BSON, type Document } from 'mongodb'
 import type { BsonList } from '../../src/bson/reader.js'
 
 /** The documents of a list, as objects. */
-export const objectsOf = ({ batches }: BsonList, options: BSON.DeserializeOptions = {}): Document[] =>
-  batches.flatMap((bytes) => Object.values<Document>(BSON.deserialize(bytes, options)))
+export const objectsOf = ({ documents }: BsonList, options: BSON.DeserializeOptions = {}): Document[] =>
+  documents.map(({ bytes }) => BSON.deserialize(bytes, options))
