@@ -11,6 +11,7 @@ import { exploreAll } from './explore.js'
 import { besideExports, exportMethod, exportsOf } from './exports.js'
 import { fresh } from './fresh.js'
 import { growth } from './growth.js'
+import { indexCosts } from './indexes.js'
 import { PROCESSES } from './limits.js'
 import { metricsCost } from './metrics.js'
 import { neighbour, neighbourMethod } from './neighbour.js'
@@ -23,6 +24,7 @@ import {
   exportTable,
   growthPlots,
   growthTables,
+  indexText,
   neighbourTable,
   nodeTable,
   overloadText,
@@ -36,7 +38,7 @@ import { COMPARED, type Ratios, ROUNDS } from './rounds.js'
 import { sync, syncMethod } from './sync.js'
 
 const usage = `Usage:
-  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh | --exports | --explore | --overload | --metrics] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
+  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh | --exports | --explore | --overload | --metrics | --indexes] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
   npm run bench -- --store embedded [--entries 10000]
 
 Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs the MongoDB server of
@@ -55,6 +57,8 @@ and bench-neighbours there, and keeps them. Without options and without a server
                needs the database bench-50000 besides
   --overload   measures only what becomes of four times the load that two instances can serve, behind the HAProxy that
                HAPROXY_PATH names; writes no report
+  --indexes    measures only what indexes cost those who write, and what lists cost without an index of their own; writes
+               no report, and needs the databases bench-150000 and bench-indexes besides
   --metrics    measures only the processor time of a request with metrics against without; writes no report
   --sync       measures only what keeping a copy of the largest database costs; writes no report
   --json       writes the ratios that have a goal to a file
@@ -76,6 +80,7 @@ service with \`TOTAL_MAX_AGE_MS=0\`, which counts for every request too.
 `
 
 const SMALL = 10_000
+const MIDDLE = 150_000
 const RESULTS = 'bench/RESULTS.md'
 
 const begun = Date.now()
@@ -96,6 +101,7 @@ const PARTS = [
   'explore',
   'overload',
   'metrics',
+  'indexes',
 ] as const
 
 const options = () => {
@@ -112,6 +118,7 @@ const options = () => {
         explore: { type: 'boolean' },
         overload: { type: 'boolean' },
         metrics: { type: 'boolean' },
+        indexes: { type: 'boolean' },
         json: { type: 'string' },
         store: { type: 'string' },
         entries: { type: 'string' },
@@ -224,6 +231,17 @@ const run = async (): Promise<Ratios> => {
     await stopAll()
     print(ratioTable(costs))
     return costs
+  }
+  if (only === 'indexes') {
+    const sizes = {
+      small: await prepare(SMALL),
+      middle: await prepare(MIDDLE),
+      large: await prepare(entries ?? 1_000_000),
+    }
+    const costs = await indexCosts(server, sizes, ms, say)
+    await stopAll()
+    print(indexText(costs), ratioTable(costs.ratios))
+    return costs.ratios
   }
   if (only === 'explore') {
     print(exploreTable(await exploreAll([await prepare(50_000), await prepare(100_000)], say)))

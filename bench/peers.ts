@@ -50,14 +50,15 @@ interface Surroundings {
   /** Without it there are no metrics. */
   metricsPort?: number | undefined
   poolSize?: number
+  queryTimeoutMs?: number
 }
 
 /** Starts the service as it is deployed: with its log, API keys and all plugins. */
 export const startService = (
   { key }: Pick<Database, 'key'>,
-  { uri, core, node, countsAlways = false, metricsPort, poolSize }: Surroundings,
+  { uri, core, node, countsAlways = false, metricsPort, poolSize, queryTimeoutMs = 120_000 }: Surroundings,
 ): Promise<Server> => {
-  const env = { MONGODB_URI: uri, LOG_LEVEL: 'info', QUERY_TIMEOUT_MS: '120000' }
+  const env = { MONGODB_URI: uri, LOG_LEVEL: 'info', QUERY_TIMEOUT_MS: String(queryTimeoutMs) }
   const always: Record<string, string> = countsAlways ? { TOTAL_MAX_AGE_MS: '0' } : {}
   const metrics: Record<string, string> = metricsPort === undefined ? {} : { METRICS_PORT: String(metricsPort) }
   const pool: Record<string, string> = poolSize === undefined ? {} : { MONGODB_POOL_SIZE: String(poolSize) }
