@@ -37,7 +37,7 @@ t.test('a running service prints every metric with its labels, and no other', as
   // The last of them has to wait for its place.
   const { release } = server.hold('aggregate')
   const responses = Array.from({ length: 17 }, () => get('/v1/entries', A))
-  while (!/field_data_queue_waiting\{queue="small"\} 1/.test(`${await app.metrics?.text()}`)) await setTimeout(5)
+  while (!/field_data_queue_waiting\{size="small"\} 1/.test(`${await app.metrics?.text()}`)) await setTimeout(5)
   release()
   await Promise.all(responses)
   const text = `${await app.metrics?.text()}`
