@@ -9,7 +9,7 @@ import { keysOf } from '../src/keys/keys.js'
 import { freePort, printed, type Started, startProgram } from '../test/support/process.js'
 import { databaseOn } from '../test/support/store.js'
 import { A } from '../test/support/tenants.js'
-import type { Report, Stored } from '../test/support/writer.js'
+import type { Report, Stored } from './support/writer.js'
 
 const server = process.env.TEST_MONGODB_URI
 const SECONDS = Number(process.env.COPIES_SECONDS)

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { collections } from '../src/documents/collections.js'
 import { responses } from '../src/routes/responses.js'
 import { testApp } from '../test/support/app.js'
-import { type Block, blocksOf, firstMissing, pages } from '../test/support/pages.js'
+import { type Block, blocksOf, firstMissing, pages } from './support/pages.js'
 import { goesOn, PATH, type Program, Reader } from './support/reader.js'
 
 // Most of the time goes by in waiting for processes.

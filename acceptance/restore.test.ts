@@ -6,9 +6,9 @@ import { keyIdOf } from '../src/keys/format.js'
 import { keysOf } from '../src/keys/keys.js'
 import { type TestApp, testApp } from '../test/support/app.js'
 import { tryCommand } from '../test/support/command.js'
-import { blocksOf } from '../test/support/pages.js'
 import { databaseOn } from '../test/support/store.js'
 import { A, a } from '../test/support/tenants.js'
+import { blocksOf } from './support/pages.js'
 
 const server = process.env.TEST_MONGODB_URI
 const settings = { SYNC_SETTLE_MS: '0' }

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { isRight } from '../test/support/callers.js'
+import { isRight } from './support/callers.js'
 import { testDatabase } from './support/database.js'
 import { fillForLoad, loadOf, mixtureOf, skipped, startLoad, startService, timesOf } from './support/steady.js'
 

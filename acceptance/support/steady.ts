@@ -3,10 +3,10 @@ import { setTimeout } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { keysOf } from '../../src/keys/keys.js'
 import { mongoStore } from '../../src/store/mongo.js'
-import { type Asked, type Call, Callers, type Options, takeReferences } from '../../test/support/callers.js'
 import { printed, startProgram } from '../../test/support/process.js'
 import { mongoSettings } from '../../test/support/store.js'
 import { A, a, B, b, fillTenants } from '../../test/support/tenants.js'
+import { type Asked, type Call, Callers, type Options, takeReferences } from './callers.js'
 
 const KEYS_EACH = 4
 const BATCH = 1000
