@@ -61,7 +61,7 @@ t.test(
       const first = Math.max(0, ...known.map(({ version }) => version ?? 0)) + 1
       const argv = [uri, A, idsOf(writer).join(), String(first)]
       // Without NODE_OPTIONS, by which tap would count its coverage.
-      const child = fork('dist/test/support/writer.js', argv, { env: { PATH: process.env.PATH } })
+      const child = fork('dist/acceptance/support/writer.js', argv, { env: { PATH: process.env.PATH } })
       child.on('message', (message) => report(message as Report))
       return child
     }
