@@ -76,6 +76,7 @@ export const mixtureOf = async (url: string, filled: readonly Filled[]): Promise
       const response = await fetch(`${url}/v1/sync/entries?perPage=1000&cursor=${end}`, {
         headers: { authorization: `Bearer ${keys[0]}` },
       })
+      if (!response.ok) throw new Error(await response.text())
       const { _metadata } = (await response.json()) as { _metadata: { hasMore: boolean; nextCursor: string } }
       hasMore = _metadata.hasMore
       end = _metadata.nextCursor
