@@ -105,12 +105,6 @@ const demoWorld: World = {
 
 const world = (t: Test): Promise<World> => (server ? mongoWorld(t, ownDatabase(t, server)) : Promise.resolve(demoWorld))
 
-t.test('each example of a sync has less than 100 lines', async (t) => {
-  for (const name of ['sync.py', 'sync.ts', 'check.py']) {
-    t.ok(readFileSync(`examples/${name}`, 'utf8').trimEnd().split('\n').length < 100, name)
-  }
-})
-
 /** An item of the feed as the list has it. */
 const unstamped = ({ changedAt, ...item }: Record<string, unknown>) => item
 

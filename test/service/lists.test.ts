@@ -433,14 +433,6 @@ t.test('the largest page is far beyond the data and empty, not an error', async 
   t.same(response.json().data, [])
 })
 
-t.test('a record whose references are gone is served without them', async (t) => {
-  const { get, store } = await testApp(t, { fill: fillTenants })
-  await store.insert('entries', [a.entry(5, { dispatch: 'gone', agent: 'gone' })])
-  const { data } = (await get('/v1/entries/entry5-a', A)).json()
-  t.notOk('dispatch' in data || 'agent' in data)
-  t.equal(data.form.id, 'form-a')
-})
-
 t.test('a caller who follows next gets every record, however old the total is', async (t) => {
   const store = testStore(t)
   let counted = 0
