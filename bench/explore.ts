@@ -1,7 +1,7 @@
 // How the page /explore does with many entries, in Chromium: how soon it draws, and how it follows a brush. On the server,
 // with `npm run bench -- --explore`.
 import type { Browser, Page } from 'playwright-core'
-import { startBrowser } from '../test/support/browser.js'
+import { startBrowser } from '../acceptance/support/browser.js'
 import type { Database } from './databases.js'
 import { startService } from './peers.js'
 import { stopAll } from './processes.js'

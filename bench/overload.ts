@@ -2,7 +2,7 @@
 // docs/scaling.md. On the server, with `HAPROXY_PATH=haproxy npm run bench -- --overload`.
 import { get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startProxy } from '../test/support/haproxy.js'
+import { startProxy } from '../acceptance/support/haproxy.js'
 import type { Arrived } from './arrivals.js'
 import { type Database, issueKey, open } from './databases.js'
 import { startService } from './peers.js'

@@ -9,7 +9,9 @@ const project = process.argv[2] ?? 'tsconfig.build.json'
 
 /** Deletes what was compiled from files that are gone, such as a test that has been renamed. */
 const deleteStaleOutput = () => {
-  for (const folder of ['src', 'schemas', 'seed', 'test'].filter((name) => existsSync(join('dist', name)))) {
+  for (const folder of ['src', 'schemas', 'seed', 'test', 'acceptance'].filter((name) =>
+    existsSync(join('dist', name)),
+  )) {
     for (const name of readdirSync(join('dist', folder), { recursive: true, encoding: 'utf8' })) {
       const source = /^(.*)\.js(\.map)?$/.exec(name)?.[1]
       if (source !== undefined && !existsSync(join(folder, `${source}.ts`))) rmSync(join('dist', folder, name))

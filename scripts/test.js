@@ -1,9 +1,12 @@
-// Compiles the tests and runs them with tap: `npm test`, or `npm test -- test/log.test.ts` for some of them. Options are
-// those of tap; give a value after `=`, as in `--reporter=tap`.
+// Compiles the tests and runs them with tap: `npm test` those in test/, or `npm test -- test/log.test.ts` some of them. What is
+// in acceptance/ runs only when it is named. Options are those of tap; give a value after `=`, as in `--reporter=tap`.
 import { spawnSync } from 'node:child_process'
 import { testGroups } from './test-groups.js'
 
-const argv = process.argv.slice(2).map((argument) => argument.replace(/^test\//, 'dist/test/').replace(/\.ts$/, '.js'))
+const argv = process.argv
+  .slice(2)
+  .map((argument) => argument.replace(/^(test|acceptance)\//, 'dist/$1/').replace(/\.ts$/, '.js'))
+if (argv.some((argument) => argument.startsWith('dist/acceptance/'))) argv.push('--disable-coverage')
 const run = (command, env = process.env) => {
   const { status, signal } = spawnSync(process.execPath, command, { stdio: 'inherit', env })
   if (signal) console.error(`${command[0]} was ended by ${signal}`)

@@ -37,41 +37,25 @@ t.test('every link of a page leads to a file of the project and to a heading tha
   }
 })
 
-t.test('every path of the project that a page names exists', async (t) => {
-  for (const page of pages) {
-    for (const [, path = ''] of read(page).matchAll(/`((?:src|schemas|seed|test|docs|bench|\.ci)\/[\w./<>-]*)`/g)) {
-      const file = path.replace('<resource>', 'entries').replace('<command>', 'load')
-      t.ok(existsSync(file), `${page}: ${path}`)
-    }
-  }
-})
+const FOLDERS = ['src', 'schemas', 'seed', 'test', 'acceptance', 'docs', 'bench']
+const EXAMPLES: Record<string, string> = { '<resource>': 'entries', '<command>': 'load', '<format>': 'csv' }
 
-t.test('every path of the project that a comment names exists', async (t) => {
-  const files = ['src', 'schemas', 'seed', 'test'].flatMap((folder) =>
+t.test('every path of the project that a page or a comment names exists', async (t) => {
+  const sources = ['src', 'schemas', 'seed', 'test', 'acceptance'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .map((name) => join(folder, name)),
   )
-  const named = files.flatMap((file) =>
-    [...read(file).matchAll(/^ *(?:\/\/|\/?\*).*$/gm)].flatMap(([comment]) =>
-      [...comment.matchAll(/(?<![\w/.])(?:src|schemas|seed|test|docs|bench)\/[\w./<>-]*[\w/>]/g)].map(([path]) => ({
-        file,
-        path,
-      })),
-    ),
-  )
+  const commentsOf = (file: string) => [...read(file).matchAll(/^ *(?:\/\/|\/?\*).*$/gm)].join('\n')
+  const texts = [
+    ...pages.map((page) => [page, [...read(page).matchAll(/`[^`\s]+`/g)].join('\n')] as const),
+    ...sources.map((file) => [file, commentsOf(file)] as const),
+  ]
+  const path = new RegExp(`(?<![\\w/.])(?:${FOLDERS.join('|')})/[\\w./<>-]*[\\w/>]`, 'g')
+  const named = texts.flatMap(([file, text]) => [...text.matchAll(path)].map(([path]) => ({ file, path })))
   t.ok(named.some(({ path }) => path === 'docs/data.md'))
-  for (const { file, path } of named) t.ok(existsSync(path.replace('<resource>', 'entries')), `${file}: ${path}`)
-})
-
-t.test('the prose of a page has at most 120 characters a line', async (t) => {
-  // The benchmark writes its own page.
-  for (const page of pages.filter((page) => page !== 'bench/RESULTS.md')) {
-    const prose = withoutCode(read(page))
-      .split('\n')
-      .filter((line) => !line.startsWith('|'))
-    for (const line of prose) t.ok(line.length <= 120, `${page}: ${line}`)
-  }
+  for (const { file, path } of named)
+    t.ok(existsSync(path.replace(/<\w+>/, (example) => EXAMPLES[example] ?? example)), `${file}: ${path}`)
 })
 
 /** The lines of the first table below a heading, as they stand in the page. */
@@ -154,11 +138,4 @@ t.test('docs/demo-data.md lists every scenario with its size', async (t) => {
     return `| \`${scenario}\` | ${scenarios[scenario]} | ${dispatches}, ${counts.entries} entries |`
   })
   t.same(tableOf('docs/demo-data.md', 'Without a database'), rows)
-})
-
-t.test('README.md is short', async (t) => {
-  const lines = read('README.md')
-    .split('\n')
-    .filter((line) => !line.startsWith('|'))
-  t.ok(lines.length <= 86, 'at most 85 lines besides its tables: the rest belongs to a page in docs/')
 })

@@ -1,5 +1,5 @@
 // The files for partners' tools in examples/ know every resource and every field of a feed: what they do not name, some tools
-// leave out without a word. test/service/partner-tools.test.ts runs the tools.
+// leave out without a word. acceptance/partner-tools.test.ts runs the tools.
 import { readFileSync } from 'node:fs'
 import type { TObject } from '@sinclair/typebox'
 import t from 'tap'

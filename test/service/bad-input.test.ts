@@ -5,99 +5,76 @@ import { testApp } from '../support/app.js'
 import { resources } from '../support/resources.js'
 import { A, fillTenants } from '../support/tenants.js'
 
-const cases: [string, { name: string; message: string; allowed?: string[] }[]][] = [
-  ['/v1/entries?page=0', [{ name: 'page', message: 'must be an integer from 1 to 2147483647' }]],
-  ['/v1/entries?page=-1', [{ name: 'page', message: 'must be an integer from 1 to 2147483647' }]],
-  ['/v1/entries?page=99999999999999999999', [{ name: 'page', message: 'must be an integer from 1 to 2147483647' }]],
-  ['/v1/entries?perPage=1001', [{ name: 'perPage', message: 'must be an integer from 1 to 1000' }]],
-  ...['', 'ten', '1.5', '1e2', '0x10', '%201', '1%20', '+1', 'NaN', 'true'].map((value): (typeof cases)[number] => [
-    `/v1/projects?perPage=${value}`,
-    [{ name: 'perPage', message: 'must be an integer from 1 to 1000' }],
-  ]),
-  ['/v1/entries?page=1&page=2', [{ name: 'page', message: 'must be given only once' }]],
-  ['/v1/dispatches?status=draft&status=draft', [{ name: 'status', message: 'must be given only once' }]],
-  ['/v1/dispatches?name=', [{ name: 'name', message: 'must not be empty' }]],
+const PAGE = 'must be an integer from 1 to 2147483647'
+const ONCE = 'must be given only once'
+const UNKNOWN = 'is not a parameter of this operation'
+const TIME =
+  'must be a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53.589Z or 2025-03-14T10:26:53+01:00; in a URL, + is written as %2B'
+const BOX =
+  'but must be minLongitude,minLatitude,maxLongitude,maxLatitude in degrees (WGS 84), such as 2.6,4.2,14.7,13.9; across the antimeridian the first longitude is the greater one'
+const IDS = 'must have at most 100 values, separated by commas'
+
+interface Fault {
+  name: string
+  message: string
+  allowed?: readonly string[]
+}
+
+/** The fault of a parameter that takes some words. */
+const oneOf = (name: string, ...allowed: string[]): Fault => ({
+  ...{ name, message: `must be one of ${allowed.join(', ')}`, allowed },
+})
+/** The fault of a parameter that takes some words in a list. */
+const someOf = (name: string, shown: string, allowed: readonly string[]): Fault => ({
+  ...{ name, message: `has ${shown}, but must be one or more of ${allowed.join(', ')}, separated by commas`, allowed },
+})
+const unknown = (name: string, allowed = Object.keys(resources.projects.query.properties)): Fault => ({
+  ...{ name, message: UNKNOWN, allowed },
+})
+
+/** Paths with the values of a parameter that are refused for the same reason. */
+const refused: readonly (readonly [path: string, fault: Fault, ...values: string[]])[] = [
+  ['/v1/entries', { name: 'page', message: PAGE }, '0', '-1', '99999999999999999999'],
   [
-    '/v1/dispatches?sortOrder=up',
-    [{ name: 'sortOrder', message: 'must be one of asc, desc', allowed: ['asc', 'desc'] }],
+    '/v1/projects',
+    { name: 'perPage', message: 'must be an integer from 1 to 1000' },
+    ...['', 'ten', '1.5', '1e2', '0x10', '%201', '1%20', '+1', 'NaN', 'true', '1001'],
   ],
-  [
-    '/v1/projects?sortBy=duration',
-    [
-      {
-        name: 'sortBy',
-        message: 'must be one of id, createdAt, name, updatedAt',
-        allowed: ['id', 'createdAt', 'name', 'updatedAt'],
-      },
-    ],
-  ],
-  [
-    '/v1/dispatches?dispatchType=Survey',
-    [
-      {
-        name: 'dispatchType',
-        message: 'must be one of basic, prefilled, hybrid, survey',
-        allowed: ['basic', 'prefilled', 'hybrid', 'survey'],
-      },
-    ],
-  ],
-  [
-    '/v1/projects?Name=x',
-    [
-      {
-        name: 'Name',
-        message: 'is not a parameter of this operation',
-        allowed: Object.keys(resources.projects.query.properties),
-      },
-    ],
-  ],
-  ...[
-    '',
-    '2025-01-02',
-    '2025-01-02T00:00:00',
-    '2025-01-02T00:00:00+01:00', // without encoding, + means a space
-    '2025-02-30T00:00:00Z',
-    '2016-12-31T23:59:60Z',
-    '1735776000000',
-    '{"$gt":0}',
-  ].flatMap((value) =>
-    ['updatedSince', 'updatedBefore', 'createdSince', 'createdBefore'].map((name): (typeof cases)[number] => [
-      `/v1/users?${name}=${value}`,
+  ['/v1/entries', { name: 'page', message: ONCE }, '1&page=2'],
+  ['/v1/dispatches', { name: 'status', message: ONCE }, 'draft&status=draft'],
+  ['/v1/entries', { name: 'bbox', message: ONCE }, '1,2,3,4&bbox=1,2,3,4'],
+  ['/v1/dispatches', { name: 'name', message: 'must not be empty' }, ''],
+  ['/v1/entries', { name: 'cursor', message: 'must not be empty' }, ''],
+  ['/v1/entries', { name: 'after', message: 'must not be empty' }, ''],
+  ['/v1/dispatches', oneOf('sortOrder', 'asc', 'desc'), 'up'],
+  ['/v1/projects', oneOf('sortBy', 'id', 'createdAt', 'name', 'updatedAt'), 'duration'],
+  ['/v1/dispatches', oneOf('dispatchType', 'basic', 'prefilled', 'hybrid', 'survey'), 'Survey'],
+  ['/v1/dispatches', oneOf('embed', 'true', 'false'), 'no', '', '0'],
+  ['/v1/entries', oneOf('total', 'true', 'false'), 'yes'],
+  ...['/v1/entries', '/v1/entries/x', '/v1/sync/entries'].map((path) => [path, oneOf('answers', 'list'), 'x'] as const),
+  ...['/v1/users', '/v1/sync/users'].map((path) => [path, oneOf('unreadable', 'skip'), 'show'] as const),
+  ['/v1/projects', unknown('Name'), 'x'],
+  ...['expand', 'page', 'unreadable'].map((name) => ['/v1/entries/x', unknown(name, ['answers']), '1'] as const),
+  ['/v1/forms/x', unknown('answers', []), 'list'],
+  ...['updatedSince', 'updatedBefore', 'createdSince', 'createdBefore'].map(
+    (name) =>
       [
-        {
-          name,
-          message:
-            'must be a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53.589Z or 2025-03-14T10:26:53+01:00; in a URL, + is written as %2B',
-        },
-      ],
-    ]),
+        '/v1/users',
+        { name, message: TIME },
+        ...['', '2025-01-02', '2025-01-02T00:00:00', '2025-02-30T00:00:00Z', '2016-12-31T23:59:60Z'],
+        ...['1735776000000', '{"$gt":0}'],
+        '2025-01-02T00:00:00+01:00', // without encoding, + means a space
+      ] as const,
   ),
-  ...[
-    ['2.6,4.2', 'has 2 numbers'],
-    ['4.2,2.6,13.9,north', 'has a value that is not a number'],
-    ['4.2,102.6,13.9,114.7', 'has a latitude beyond 90 degrees'],
-  ].map(([value, fault]): (typeof cases)[number] => [
-    `/v1/entries?bbox=${value}`,
-    [
-      {
-        name: 'bbox',
-        message: `${fault}, but must be minLongitude,minLatitude,maxLongitude,maxLatitude in degrees (WGS 84), such as 2.6,4.2,14.7,13.9; across the antimeridian the first longitude is the greater one`,
-      },
-    ],
-  ]),
-  ['/v1/entries?bbox=1,2,3,4&bbox=1,2,3,4', [{ name: 'bbox', message: 'must be given only once' }]],
-  ...['', ',', 'a,', 'a,,b'].map((value): (typeof cases)[number] => [
-    `/v1/forms?ids=${value}`,
-    [{ name: 'ids', message: 'must be values separated by commas, none of them empty' }],
-  ]),
+  ['/v1/entries', { name: 'bbox', message: `has 2 numbers, ${BOX}` }, '2.6,4.2'],
+  ['/v1/entries', { name: 'bbox', message: `has a value that is not a number, ${BOX}` }, '4.2,2.6,13.9,north'],
+  ['/v1/entries', { name: 'bbox', message: `has a latitude beyond 90 degrees, ${BOX}` }, '4.2,102.6,13.9,114.7'],
   [
-    `/v1/forms?ids=${'a,'.repeat(100)}a`,
-    [{ name: 'ids', message: 'must have at most 100 values, separated by commas' }],
+    '/v1/forms',
+    { name: 'ids', message: 'must be values separated by commas, none of them empty' },
+    ...['', ',', 'a,', 'a,,b'],
   ],
-  [
-    `/v1/forms?ids=a${'&ids=a'.repeat(100)}`,
-    [{ name: 'ids', message: 'must have at most 100 values, separated by commas' }],
-  ],
+  ['/v1/forms', { name: 'ids', message: IDS }, `${'a,'.repeat(100)}a`, `a${'&ids=a'.repeat(100)}`],
   ...[
     ['', 'an empty value'],
     ['name,organisation', '"organisation"'],
@@ -105,68 +82,28 @@ const cases: [string, { name: string; message: string; allowed?: string[] }[]][]
     ['ID', '"ID"'],
     ['id,', 'an empty value'],
     ['name.first', '"name.first"'],
-  ].map(([value, shown]): (typeof cases)[number] => [
-    `/v1/projects?fields=${value}`,
-    [
-      {
-        name: 'fields',
-        message: `has ${shown}, but must be one or more of ${Object.keys(Project.properties).join(', ')}, separated by commas`,
-        allowed: Object.keys(Project.properties),
-      },
-    ],
-  ]),
+  ].map(
+    ([value, shown]) =>
+      ['/v1/projects', someOf('fields', `${shown}`, Object.keys(Project.properties)), `${value}`] as const,
+  ),
   [
-    '/v1/entries?expand=form,location',
-    [
-      {
-        name: 'expand',
-        message: 'has "location", but must be one or more of dispatch, form, project, agent, separated by commas',
-        allowed: ['dispatch', 'form', 'project', 'agent'],
-      },
-    ],
+    '/v1/entries',
+    someOf('expand', '"location"', ['dispatch', 'form', 'project', 'agent']),
+    ...['form,location', 'location,form'],
   ],
+]
+
+/** What is refused for several reasons, or for what does not go together. */
+const together: readonly (readonly [string, readonly Fault[]])[] = [
   ['/v1/entries?embed=false&expand=form', [{ name: 'expand', message: 'must not be given with embed' }]],
-  ...['no', '', '0'].map((value): (typeof cases)[number] => [
-    `/v1/dispatches?embed=${value}`,
-    [{ name: 'embed', message: 'must be one of true, false', allowed: ['true', 'false'] }],
-  ]),
-  ...['expand', 'page', 'unreadable'].map((name): (typeof cases)[number] => [
-    `/v1/entries/x?${name}=1`,
-    [{ name, message: 'is not a parameter of this operation', allowed: ['answers'] }],
-  ]),
-  ['/v1/forms/x?answers=list', [{ name: 'answers', message: 'is not a parameter of this operation', allowed: [] }]],
-  ...['/v1/entries', '/v1/entries/x', '/v1/sync/entries'].map((path): (typeof cases)[number] => [
-    `${path}?answers=array`,
-    [{ name: 'answers', message: 'must be one of list', allowed: ['list'] }],
-  ]),
-  ...['/v1/users', '/v1/sync/users'].map((path): (typeof cases)[number] => [
-    `${path}?unreadable=show`,
-    [{ name: 'unreadable', message: 'must be one of skip', allowed: ['skip'] }],
-  ]),
-  [
-    '/v1/projects?__proto__=x&constructor=y',
-    ['__proto__', 'constructor'].map((name) => ({
-      name,
-      message: 'is not a parameter of this operation',
-      allowed: Object.keys(resources.projects.query.properties),
-    })),
-  ],
-  [
-    '/v1/entries?page=x&sortOrder=y',
-    [
-      { name: 'sortOrder', message: 'must be one of asc, desc', allowed: ['asc', 'desc'] },
-      { name: 'page', message: 'must be an integer from 1 to 2147483647' },
-    ],
-  ],
-  ['/v1/entries?total=yes', [{ name: 'total', message: 'must be one of true, false', allowed: ['true', 'false'] }]],
-  ['/v1/entries?cursor=', [{ name: 'cursor', message: 'must not be empty' }]],
-  ['/v1/entries?after=', [{ name: 'after', message: 'must not be empty' }]],
+  ['/v1/projects?__proto__=x&constructor=y', [unknown('__proto__'), unknown('constructor')]],
+  ['/v1/entries?page=x&sortOrder=y', [oneOf('sortOrder', 'asc', 'desc'), { name: 'page', message: PAGE }]],
   ['/v1/entries?cursor=*&page=1', [{ name: 'page', message: 'must not be given with cursor' }]],
   ['/v1/projects?after=x&cursor=*', [{ name: 'after', message: 'must not be given with cursor' }]],
   [
     '/v1/dispatches?page=0&cursor=*&after=x',
     [
-      { name: 'page', message: 'must be an integer from 1 to 2147483647' },
+      { name: 'page', message: PAGE },
       { name: 'page', message: 'must not be given with cursor' },
       { name: 'after', message: 'must not be given with cursor' },
     ],
@@ -178,7 +115,10 @@ const reading = testApp(t)
 
 t.test('invalid parameters are named with what is allowed', async (t) => {
   const { get } = await reading
-  for (const [url, errors] of cases) {
+  const cases = refused.flatMap(([path, fault, ...values]) =>
+    values.map((value) => [`${path}?${fault.name}=${value}`, [fault]] as const),
+  )
+  for (const [url, errors] of [...cases, ...together]) {
     const response = await get(url, A)
     t.equal(response.statusCode, 400, url)
     t.match(response.headers['content-type'], /^application\/problem\+json/)

@@ -182,22 +182,6 @@ t.test('a record that a list expands is the same as in the entry by id', async (
   for (const entry of data) t.same(entry, (await get(`/v1/entries/${entry.id}`, A)).json().data, entry.id)
 })
 
-t.test('the check finds a missing field, a field too many and a wrong type', async (t) => {
-  t.same(differences({ a: 1, c: 'x' }, { a: 'string', b: 'number', c: 'string' }, ''), [
-    '.a is no string',
-    '.b is no number',
-  ])
-  t.same(differences({ a: 1 }, {}, ''), ['.a is not in the contract'])
-  t.same(differences({ a: [1], b: [] }, { a: ['string'], b: ['string'] }, ''), [
-    '.a[0] is no string',
-    '.b is no array with items',
-  ])
-  t.same(differences('2025-01-01', 'timestamp', ''), [' is no timestamp'])
-  t.same(differences([1], 'answer', ''), [' is no answer'])
-  t.same(differences(false, 'true', ''), [' is not true'])
-  t.same(differences(1, {}, ''), [' is no object'])
-})
-
 t.test('the answer to a singleChoice question is a string, to a multiChoice question an array', async (t) => {
   const { get } = await testApp(t, { fill: fillTenants })
   const { data } = (await get(`/v1/entries/${a.entry(1)._id}`, A)).json()

@@ -61,7 +61,7 @@ const prepare = async (t: Test) => {
     ...whole,
     async aggregate(...query) {
       const list = await whole.aggregate(...query)
-      read.push(...list.batches.map((batch) => batch.toString('latin1')))
+      read.push(...list.documents.map(({ bytes }) => bytes.toString('latin1')))
       return list
     },
   }

@@ -3,7 +3,10 @@
 import type { TSchema } from '@sinclair/typebox'
 import t, { type Test } from 'tap'
 import { expandable } from '../../schemas/entries.js'
+import { resources } from '../../src/pipelines/index.js'
 import { Query, type Scope, type Stage } from '../../src/pipelines/stages.js'
+import { listQuery, recordQuery } from '../../src/reading/listing.js'
+import { readWithReferences } from '../../src/store/references.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
 import {
@@ -45,7 +48,7 @@ const listing = (filters: Record<string, unknown> = {}) =>
   ({ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1000, ...filters }) as never
 
 /** The filters of a list that accept any text, each with a function that selects by a text. */
-const textFilters = ({ query }: Pick<Resource, 'query'>): [string, (text: string) => Record<string, unknown>][] =>
+const textFilters = (query: Resource['query']): [string, (text: string) => Record<string, unknown>][] =>
   filtersOf(query).flatMap(([name, schema]) =>
     schema.enum === undefined && name !== 'bbox' && !isRange(name, schema)
       ? [[name, (text: string) => ({ [name]: filterValue(schema, text) })]]
@@ -54,14 +57,15 @@ const textFilters = ({ query }: Pick<Resource, 'query'>): [string, (text: string
 
 /** Every query that can be made with a value, by its name. */
 const queriesWith = (value: string, scope: Scope): [string, Query][] => {
-  const all = eachResource.flatMap(([name, { get, list, ...resource }]): [string, Query][] => {
-    const filters = textFilters(resource)
+  const all = eachResource.flatMap(([name, { query }]): [string, Query][] => {
+    const list = (filters = {}) => listQuery(resources[name], scope, listing(filters))
+    const filters = textFilters(query)
     const all = Object.assign({}, ...filters.map(([, by]) => by(value)))
     return [
-      [`one of ${name}`, get(scope, value)],
-      [name, list(scope, listing({ expand: expandable }))],
-      [`${name} by all filters`, list(scope, listing(all))],
-      ...filters.map(([filter, by]): [string, Query] => [`${name} by ${filter}`, list(scope, listing(by(value)))]),
+      [`one of ${name}`, recordQuery(resources[name], scope, value)],
+      [name, list({ expand: expandable })],
+      [`${name} by all filters`, list(all)],
+      ...filters.map(([filter, by]): [string, Query] => [`${name} by ${filter}`, list(by(value))]),
     ]
   })
   const references = all.flatMap(([name, { references }]): [string, Query][] =>
@@ -201,7 +205,7 @@ t.test('an organisation of any id sees its own records and nothing of another', 
     users: 0,
   }
   const find = async (t: Test, query: Query, name: string): Promise<Record<string, unknown>[]> => {
-    const found = objectsOf(await store.aggregate(query))
+    const found = objectsOf(await readWithReferences(store, query))
     t.equal(await store.count(query), found.length, `${name}: the total counts no other`)
     t.notMatch(JSON.stringify(found), /secret|intruder/, `${name}: nothing of the victim's`)
     return found
@@ -213,25 +217,27 @@ t.test('an organisation of any id sees its own records and nothing of another', 
     const stolen = `stolen ${n}`
     const other = hostile[(n + 1) % hostile.length] as string
     await t.test(JSON.stringify(organisation.slice(0, 50)), async (t) => {
-      for (const [name, { get, list, ...resource }] of eachResource) {
-        const all = await find(t, list(scope, listing()), name)
+      for (const [name, { query }] of eachResource) {
+        const list = (filters = {}) => listQuery(resources[name], scope, listing(filters))
+        const get = (id: string) => find(t, recordQuery(resources[name], scope, id), name)
+        const all = await find(t, list(), name)
         t.same(idsOf(all), new Set([organisation, stolen]), name)
-        for (const [filter, selectBy] of textFilters(resource)) {
-          const by = (value: string) => find(t, list(scope, listing(selectBy(value))), `${name} ${filter}`)
+        for (const [filter, selectBy] of textFilters(query)) {
+          const by = (value: string) => find(t, list(selectBy(value)), `${name} ${filter}`)
           t.same(idsOf(await by(organisation)), new Set([organisation]), `${name} by ${filter}`)
           for (const value of [other, '\ud800']) t.same(await by(value), [], `${name} by another's ${filter}`)
         }
-        const [own, ...more] = await find(t, get(scope, organisation), name)
+        const [own, ...more] = await get(organisation)
         t.same(idsWithin(own), Array(1 + embedded[name]).fill(organisation), `${name}: all that is its own`)
         t.same(more, [], name)
-        t.same((await find(t, get(scope, stolen), name)).map(idsWithin), [[stolen]], `${name}: nothing embedded`)
+        t.same((await get(stolen)).map(idsWithin), [[stolen]], `${name}: nothing embedded`)
         if (name === 'entries') {
-          const expanded = await find(t, list(scope, listing({ expand: expandable })), name)
+          const expanded = await find(t, list({ expand: expandable }), name)
           const ids = [Array(1 + embedded.entries).fill(organisation), [stolen]]
           t.same(expanded.map(idsWithin).sort(byLength), ids, 'entries with all that is their own')
         }
-        t.same(await find(t, get(scope, other), name), [], `${name}: another's`)
-        t.same(await find(t, get(scope, VICTIM), name), [], `${name}: the victim's`)
+        t.same(await get(other), [], `${name}: another's`)
+        t.same(await get(VICTIM), [], `${name}: the victim's`)
       }
     })
   }

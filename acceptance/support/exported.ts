@@ -2,9 +2,9 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { AnswerRow } from '../../schemas/exports.js'
 import type { Store } from '../../src/store/store.js'
-import { flattened, type Item } from './formats.js'
-import { type ResourceName, resources } from './resources.js'
-import { a } from './tenants.js'
+import { flattened, type Item } from '../../test/support/formats.js'
+import { type ResourceName, resources } from '../../test/support/resources.js'
+import { a } from '../../test/support/tenants.js'
 
 const TEXTS = [
   ...['', '\0', 'a\0b', ' ', '"', '""', ',', ';', "'", '\\', '\\N', '\n', '\r', '\r\n', 'a\r\nb', 'a\tb'],

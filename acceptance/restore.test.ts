@@ -1,14 +1,14 @@
 // What docs/deploying.md says of copies after the database was restored to an older state, on the server of
 // TEST_MONGODB_URI.
 import t from 'tap'
-import { stampCommand } from '../../src/commands/stamp.js'
-import { keyIdOf } from '../../src/keys/format.js'
-import { keysOf } from '../../src/keys/keys.js'
-import { type TestApp, testApp } from '../support/app.js'
-import { tryCommand } from '../support/command.js'
-import { blocksOf } from '../support/pages.js'
-import { databaseOn } from '../support/store.js'
-import { A, a } from '../support/tenants.js'
+import { stampCommand } from '../src/commands/stamp.js'
+import { keyIdOf } from '../src/keys/format.js'
+import { keysOf } from '../src/keys/keys.js'
+import { type TestApp, testApp } from '../test/support/app.js'
+import { tryCommand } from '../test/support/command.js'
+import { databaseOn } from '../test/support/store.js'
+import { A, a } from '../test/support/tenants.js'
+import { blocksOf } from './support/pages.js'
 
 const server = process.env.TEST_MONGODB_URI
 const settings = { SYNC_SETTLE_MS: '0' }

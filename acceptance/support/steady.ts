@@ -3,10 +3,10 @@ import { setTimeout } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { keysOf } from '../../src/keys/keys.js'
 import { mongoStore } from '../../src/store/mongo.js'
+import { printed, startProgram } from '../../test/support/process.js'
+import { mongoSettings } from '../../test/support/store.js'
+import { A, a, B, b, fillTenants } from '../../test/support/tenants.js'
 import { type Asked, type Call, Callers, type Options, takeReferences } from './callers.js'
-import { printed, startProgram } from './process.js'
-import { mongoSettings } from './store.js'
-import { A, a, B, b, fillTenants } from './tenants.js'
 
 const KEYS_EACH = 4
 const BATCH = 1000
@@ -76,6 +76,7 @@ export const mixtureOf = async (url: string, filled: readonly Filled[]): Promise
       const response = await fetch(`${url}/v1/sync/entries?perPage=1000&cursor=${end}`, {
         headers: { authorization: `Bearer ${keys[0]}` },
       })
+      if (!response.ok) throw new Error(await response.text())
       const { _metadata } = (await response.json()) as { _metadata: { hasMore: boolean; nextCursor: string } }
       hasMore = _metadata.hasMore
       end = _metadata.nextCursor

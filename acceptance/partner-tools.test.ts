@@ -12,18 +12,18 @@ import { setTimeout } from 'node:timers/promises'
 import { isDeepStrictEqual, promisify } from 'node:util'
 import { type Collection, MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
-import { demoOptions, seedData } from '../../seed/index.js'
-import { createRandom, integer, pick, type Random } from '../../seed/random.js'
-import { keysOf } from '../../src/keys/keys.js'
-import { mongoStore } from '../../src/store/mongo.js'
-import { testApp } from '../support/app.js'
-import { answerRows, fillHostile, foundRow, wantedRow } from '../support/exported.js'
-import { blocksOf, firstMissing } from '../support/pages.js'
-import { printed, startProgram } from '../support/process.js'
-import { Reader } from '../support/reader.js'
-import { type ResourceName, resources } from '../support/resources.js'
-import { mongoSettings, ownDatabase } from '../support/store.js'
-import { A } from '../support/tenants.js'
+import { demoOptions, seedData } from '../seed/index.js'
+import { createRandom, integer, pick, type Random } from '../seed/random.js'
+import { keysOf } from '../src/keys/keys.js'
+import { mongoStore } from '../src/store/mongo.js'
+import { testApp } from '../test/support/app.js'
+import { printed, startProgram } from '../test/support/process.js'
+import { type ResourceName, resources } from '../test/support/resources.js'
+import { mongoSettings, ownDatabase } from '../test/support/store.js'
+import { A } from '../test/support/tenants.js'
+import { answerRows, fillHostile, foundRow, wantedRow } from './support/exported.js'
+import { blocksOf, firstMissing } from './support/pages.js'
+import { Reader } from './support/reader.js'
 
 const server = process.env.TEST_MONGODB_URI
 const folder = process.env.TEST_TOOLS
@@ -493,7 +493,7 @@ t.test('programs read from exports what the lists say', { skip, timeout: 120_000
     ...{ agents: await listOf('agents'), dispatches: await listOf('dispatches') },
   }
   const run = program(directory, '', '')
-  const results = linesOf<ReadBack>(await run('files', 'python', resolve('test/support/read_exports.py')))
+  const results = linesOf<ReadBack>(await run('files', 'python', resolve('acceptance/support/read_exports.py')))
   t.equal(results.length, 3 * 10 + 2, 'three readers of each table, and one of each layer')
   for (const { file, reader, rows, error } of results) {
     t.equal(error, undefined, `${reader} reads ${file}`, { error })

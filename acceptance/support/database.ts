@@ -7,9 +7,9 @@ import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { MongoClient } from 'mongodb'
 import type { Test } from 'tap'
-import { freePort } from './process.js'
-import { ownDatabase } from './store.js'
-import { WireServer } from './wire-server.js'
+import { freePort } from '../../test/support/process.js'
+import { ownDatabase } from '../../test/support/store.js'
+import { WireServer } from '../../test/support/wire-server.js'
 
 export interface Database {
   /** Names a new database, which no other test uses. */

@@ -7,11 +7,11 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { keysOf } from '../../src/keys/keys.js'
-import { isWithoutBrowser, startBrowser } from '../support/browser.js'
-import { freePort, printed, type Started, startProgram } from '../support/process.js'
-import { databaseOn } from '../support/store.js'
-import { A, a } from '../support/tenants.js'
+import { keysOf } from '../src/keys/keys.js'
+import { freePort, printed, type Started, startProgram } from '../test/support/process.js'
+import { databaseOn } from '../test/support/store.js'
+import { A, a } from '../test/support/tenants.js'
+import { isWithoutBrowser, startBrowser } from './support/browser.js'
 
 const server = process.env.TEST_MONGODB_URI
 const BREAKS = Number(process.env.EXPORT_BREAKS)

@@ -3,13 +3,11 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Type } from '@sinclair/typebox'
 import t, { type Test } from 'tap'
-import { collections } from '../../src/documents/collections.js'
-import { responses } from '../../src/routes/responses.js'
-import { testApp } from '../support/app.js'
-import { type Block, blocksOf, firstMissing, pages } from '../support/pages.js'
-import { goesOn, PATH, type Program, Reader } from '../support/reader.js'
+import type { CollectionName } from '../src/documents/collections.js'
+import { indexesOf } from '../src/documents/indexes.js'
+import { type Block, blocksOf, firstMissing, pages } from './support/pages.js'
+import { goesOn, PATH, type Program, Reader } from './support/reader.js'
 
 // Most of the time goes by in waiting for processes.
 t.jobs = 3
@@ -20,134 +18,37 @@ const DEMO_KEY = 'fda_bRqfAWGcrTFs_kJCVgb0Tp3a1G3BmW1AqUoJR23YaFeCIj1xisfx'
 /** The name of a block in the lists below: its page and its first line. */
 const nameOf = ({ page, text }: Block): string => `${page}: ${text.split('\n')[0]}`
 
-/** Blocks that are not run here, or all of a page: why, the file that holds them instead, and what stands there. */
-const ELSEWHERE: Record<string, { why: string; file: string; says: string }> = {
-  'docs/contributing.md: docker run --detach --rm --name field-data-test --publish 127.0.0.1:27017:27017 mongo:8': {
-    why: 'it needs Docker, and would run this test again',
-    file: '.ci/run',
-    says: 'TEST_MONGODB_URI="$uri" npm test',
-  },
-  'docs/contributing.md: TEST_MONGODB_URI="$(.ci/mongodb-compatible-server start)" npm test': {
-    why: 'it would run this test again',
-    file: '.ci/run',
-    says: 'TEST_MONGODB_URI="$uri" npm test',
-  },
-  'docs/contributing.md: FEED_HISTORIES=10000 npm test -- --timeout=600 --disable-coverage test/sync/feed-model.test.ts':
-    {
-      why: 'it takes ten minutes',
-      file: '.ci/run',
-      says: 'COPIES_SECONDS=60',
-    },
-  'docs/contributing.md: export TEST_MONGODB_URI=mongodb://127.0.0.1:27017/ HAPROXY_PATH=/usr/sbin/haproxy': {
-    why: 'it takes twenty minutes',
-    file: '.ci/run',
-    says: 'RESTARTS=2',
-  },
-  'docs/contributing.md: FOREIGN_REQUESTS=50000 npm test -- --timeout=1100 --disable-coverage test/service/crossed-organisations.test.ts':
-    {
-      why: 'it takes four minutes',
-      file: '.ci/run',
-      says: 'FOREIGN_REQUESTS=2000',
-    },
-  'docs/contributing.md: export TEST_MONGODB_SERVER=.ci/mongodb-compatible-server STEADY_LOAD=1000x300': {
-    why: 'it takes ten minutes',
-    file: '.ci/run',
-    says: 'STEADY_LOAD=100x5',
-  },
-  'docs/contributing.md: FUZZ_EXAMPLES=450 .ci/fuzz/run': {
-    why: 'it takes many minutes',
-    file: '.ci/run',
-    says: '.ci/fuzz/run',
-  },
-  'docs/operating.md: docker compose up --build --detach': {
-    why: 'it needs Docker',
-    file: 'test/rules/compose.test.ts',
-    says: 'compose.yaml',
-  },
-  'docs/operating.md: npm install ./field-data-api-1.0.0.tgz': {
-    why: 'it packs all dependencies',
-    file: '.ci/packed',
-    says: 'npm install --offline',
-  },
-  'docs/operating.md: npm install --no-save @opentelemetry/api @opentelemetry/auto-instrumentations-node': {
-    why: 'it needs the network',
-    file: '.ci/metrics',
-    says: 'OTEL_NODE_ENABLED_INSTRUMENTATIONS=http,mongodb,pino',
-  },
-  ...Object.fromEntries(
-    [
-      'kubectl create namespace field-data',
-      "kubectl --namespace field-data exec --stdin deployment/field-data-api -- sh -c '",
-    ].map((line) => [
-      `docs/deploying.md: ${line}`,
-      { why: 'it needs a cluster', file: 'test/rules/kubernetes.test.ts', says: 'deploy/kubernetes' },
-    ]),
-  ),
-  ...Object.fromEntries(
-    [
-      'mongodump --config=mongodump.yaml --gzip --archive="field-data-$(date +%F).gz"',
-      'docker compose exec -T mongodb1 mongodump --config=/dev/stdin --gzip --archive <mongodump.yaml >field-data.gz',
-      'mongorestore --config=mongodump.yaml --gzip --archive=field-data-2025-03-14.gz \\',
-    ].map((line) => [
-      `docs/deploying.md: ${line}`,
-      { why: 'it needs programs of MongoDB', file: 'docs/deploying.md', says: 'tried with `mongodump`' },
-    ]),
-  ),
-  "docs/deploying.md: for (const name of ['users', 'agents', 'forms', 'projects', 'dispatches', 'entries']) {": {
-    why: 'it is a statement for a database',
-    file: 'test/service/restore.test.ts',
-    says: "blocksOf('docs/deploying.md')",
-  },
-  'docs/reading-data.md: npm install openapi-fetch openapi-typescript': {
-    why: 'it needs the network',
-    file: 'clients/run',
-    says: 'openapi-typescript "$DOCUMENT" --output',
-  },
-  'docs/reliability.md': {
-    why: 'it takes an hour',
-    file: '.ci/run',
-    says: 'STEADY_LOAD=100x5',
-  },
-  'docs/scaling.md: global': {
-    why: 'it needs HAProxy',
-    file: 'test/support/haproxy.ts',
-    says: "readFileSync('docs/scaling.md'",
-  },
-  'docs/architecture.md: src': {
-    why: 'it is a drawing of the rooms',
-    file: 'test/rules/layers.test.ts',
-    says: 'docs/architecture.md',
-  },
-  'docs/data.md: db.entries.updateOne(': {
-    why: 'it is a statement for a database',
-    file: 'test/service/other-writers.test.ts',
-    says: "readFileSync('docs/data.md'",
-  },
-  'docs/data.md: db.entries.updateMany(': {
-    why: 'it is a statement for a database',
-    file: 'test/service/other-writers.test.ts',
-    says: "readFileSync('docs/data.md'",
-  },
-  'docs/exporting.md: Table.PromoteHeaders(Csv.Document(': {
-    why: 'it needs Excel or Power BI, as the page says',
-    file: 'docs/exporting.md',
-    says: 'tried in Excel or Power BI',
-  },
+/** Blocks that are not run here, or all of a page, and why. Steps of .ci/run and other tests hold most of them. */
+const ELSEWHERE: Record<string, string> = {
+  'docs/architecture.md': 'test/rules/layers.test.ts reads the drawing of the rooms',
+  'docs/contributing.md': 'it would run this test again',
+  'docs/data.md': 'acceptance/other-writers.test.ts runs the statements',
+  "docs/deploying.md: for (const name of ['users', 'agents', 'forms', 'projects', 'dispatches', 'entries']) {":
+    'acceptance/restore.test.ts runs the statement',
+  'docs/deploying.md: kubectl create namespace field-data': 'it needs a cluster',
+  "docs/deploying.md: kubectl --namespace field-data exec --stdin deployment/field-data-api -- sh -c '":
+    'it needs a cluster',
+  'docs/deploying.md: mongodump --config=mongodump.yaml --gzip --archive="field-data-$(date +%F).gz"':
+    'it needs programs of MongoDB',
+  'docs/deploying.md: docker compose exec -T mongodb1 mongodump --config=/dev/stdin --gzip --archive <mongodump.yaml >field-data.gz':
+    'it needs Docker',
+  'docs/deploying.md: mongorestore --config=mongodump.yaml --gzip --archive=field-data-2025-03-14.gz \\':
+    'it needs programs of MongoDB',
+  'docs/exporting.md: Table.PromoteHeaders(Csv.Document(': 'it needs Excel or Power BI, as the page says',
   ...Object.fromEntries(
     ['pandas', 'polars', 'duckdb', 'geopandas'].map((name) => [
       `docs/exporting.md: import ${name}`,
-      {
-        why: 'it needs packages',
-        file: 'test/service/partner-tools.test.ts',
-        says: "blocksOf('docs/exporting.md')",
-      },
+      'acceptance/partner-tools.test.ts runs it',
     ]),
   ),
-  'docs/tools.md': {
-    why: 'it needs the tools',
-    file: 'test/service/partner-tools.test.ts',
-    says: "blocksOf('docs/tools.md')",
-  },
+  'docs/operating.md: docker compose up --build --detach': 'it needs Docker',
+  'docs/operating.md: npm install ./field-data-api-1.0.0.tgz': '.ci/packed installs it',
+  'docs/operating.md: npm install --no-save @opentelemetry/api @opentelemetry/auto-instrumentations-node':
+    '.ci/metrics does it',
+  'docs/reading-data.md: npm install openapi-fetch openapi-typescript': 'clients/run does it',
+  'docs/reliability.md': 'it takes an hour',
+  'docs/scaling.md: global': 'acceptance/restarts.test.ts starts HAProxy with it',
+  'docs/tools.md': 'acceptance/partner-tools.test.ts runs it',
 }
 
 /** Blocks that are neither commands nor what a command prints. */
@@ -173,7 +74,7 @@ const HELD: Record<string, (t: Test, block: Block, reader: Reader) => Promise<un
   "docs/scaling.md: sh.shardCollection('field-data.entries', { organisation: 1, _id: 1 })": async (t, { text }) => {
     const sh = {
       shardCollection(name: string, key: Record<string, number>) {
-        const { indexes } = collections[name.replace('field-data.', '') as keyof typeof collections]
+        const indexes = indexesOf(name.replace('field-data.', '') as CollectionName)
         t.ok(
           indexes.some((index) => String(index).startsWith(String(Object.keys(key)))),
           'an index on the fields of the key exists',
@@ -255,25 +156,6 @@ const HELD: Record<string, (t: Test, block: Block, reader: Reader) => Promise<un
     t.equal(await program.code, 0)
     t.equal(readFileSync(join(reader.folder, 'copy/nightly.log'), 'utf8'), '0 entries were fetched again or dropped\n')
   },
-  'docs/versioning.md: Deprecation: @1767225600': async (t, { text }) => {
-    const shown = Object.fromEntries(text.split('\n').map((line) => line.split(/: (.*)/).slice(0, 2))) as Record<
-      string,
-      string
-    >
-    const { app } = await testApp(t)
-    const since = new Date(1000 * Number(shown.Deprecation?.slice(1)))
-    const schema = {
-      operationId: 'getOld',
-      response: responses(Type.Object({}, { title: 'Old', description: 'd' }), []),
-    }
-    app.get(
-      '/old',
-      { schema, config: { deprecated: { since, sunset: new Date(String(shown.Sunset)) } } },
-      async () => ({}),
-    )
-    const { headers } = await app.inject('/old')
-    t.same({ Deprecation: headers.deprecation, Sunset: headers.sunset }, shown)
-  },
 }
 
 const hasTool = (name: string): boolean => PATH.split(':').some((folder) => existsSync(join(folder, name)))
@@ -329,13 +211,12 @@ const walk = async (t: Test, page: string): Promise<void> => {
     isOnServer ||= /\bMONGODB_URI=mongodb/.test(text)
     const isShown = ['json', 'text', 'http'].includes(language) && block.follows && !held
     const skip =
-      isOnServer && server === undefined
+      elsewhere ??
+      (isOnServer && server === undefined
         ? 'TEST_MONGODB_URI is not set'
-        : (missingFor(block) ?? (isShown ? last?.skip : undefined))
+        : (missingFor(block) ?? (isShown ? last?.skip : undefined)))
     await t.test(`${place} ${text.split('\n')[0]}`, { skip: skip ?? false }, async (t) => {
-      if (elsewhere)
-        t.ok(readFileSync(elsewhere.file, 'utf8').includes(elsewhere.says), `${elsewhere.why}: ${elsewhere.file}`)
-      else if (held) await held(t, block, reader)
+      if (held) await held(t, block, reader)
       else if (language === 'sh') {
         const program = await reader.run(text)
         last = { skip, program }
@@ -347,7 +228,7 @@ const walk = async (t: Test, page: string): Promise<void> => {
       else if (reader.lasting.has(last.program)) atEnd.push({ block, program: last.program })
       else await assertShown(t, block, last.program, reader)
     })
-    if (language === 'sh' && (skip !== undefined || elsewhere)) last = { skip }
+    if (language === 'sh' && skip !== undefined) last = { skip }
   }
   for (const program of reader.lasting) {
     program.signal('SIGINT')

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { freePort } from './process.js'
-import { ownDatabase } from './store.js'
+import { freePort } from '../../test/support/process.js'
+import { ownDatabase } from '../../test/support/store.js'
 
 const server = process.env.TEST_MONGODB_URI
 const REPOSITORY = process.cwd()

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { isRight } from '../support/callers.js'
-import { testDatabase } from '../support/database.js'
-import { fillForLoad, loadOf, mixtureOf, skipped, startLoad, startService, timesOf } from '../support/steady.js'
+import { isRight } from './support/callers.js'
+import { testDatabase } from './support/database.js'
+import { fillForLoad, loadOf, mixtureOf, skipped, startLoad, startService, timesOf } from './support/steady.js'
 
 const load = loadOf(process.env.STEADY_LOAD)
 const ENTRIES = 3000

@@ -1,10 +1,10 @@
 // The documentation in a browser: people read it on any screen, paste their key and execute every operation.
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { loadDemo } from '../../src/demo.js'
-import { embeddedStore } from '../../src/store/embedded.js'
-import { listen, testApp } from '../support/app.js'
-import { failOnErrors, isWithoutBrowser, overflow, screens, seriousFaults, startBrowser } from '../support/browser.js'
+import { loadDemo } from '../src/demo.js'
+import { embeddedStore } from '../src/store/embedded.js'
+import { listen, testApp } from '../test/support/app.js'
+import { failOnErrors, isWithoutBrowser, overflow, screens, seriousFaults, startBrowser } from './support/browser.js'
 
 const WIDE = { width: 1280, height: 900 }
 

@@ -2,10 +2,10 @@
 // TEST_MONGODB_URI: each does what the page says.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { checkCommand } from '../../src/commands/check.js'
-import { tryCommand } from '../support/command.js'
-import { databaseOn } from '../support/store.js'
-import { A, a } from '../support/tenants.js'
+import { checkCommand } from '../src/commands/check.js'
+import { tryCommand } from '../test/support/command.js'
+import { databaseOn } from '../test/support/store.js'
+import { A, a } from '../test/support/tenants.js'
 
 const server = process.env.TEST_MONGODB_URI
 const organisation = 'savannah'

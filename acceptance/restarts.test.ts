@@ -3,12 +3,12 @@
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { keysOf } from '../../src/keys/keys.js'
-import { type Call, Callers, countsOf, isRight, type Options, takeReferences } from '../support/callers.js'
-import { isWithoutProxy, shutdownDelayMs, startProxy } from '../support/haproxy.js'
-import { freePort, printed, type Started, startProgram } from '../support/process.js'
-import { databaseOn } from '../support/store.js'
-import { A, a } from '../support/tenants.js'
+import { keysOf } from '../src/keys/keys.js'
+import { freePort, printed, type Started, startProgram } from '../test/support/process.js'
+import { databaseOn } from '../test/support/store.js'
+import { A, a } from '../test/support/tenants.js'
+import { type Call, Callers, countsOf, isRight, type Options, takeReferences } from './support/callers.js'
+import { isWithoutProxy, shutdownDelayMs, startProxy } from './support/haproxy.js'
 
 const server = process.env.TEST_MONGODB_URI
 const RESTARTS = Number(process.env.RESTARTS)

@@ -5,11 +5,11 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { keysOf } from '../../src/keys/keys.js'
-import { freePort, printed, type Started, startProgram } from '../support/process.js'
-import { databaseOn } from '../support/store.js'
-import { A } from '../support/tenants.js'
-import type { Report, Stored } from '../support/writer.js'
+import { keysOf } from '../src/keys/keys.js'
+import { freePort, printed, type Started, startProgram } from '../test/support/process.js'
+import { databaseOn } from '../test/support/store.js'
+import { A } from '../test/support/tenants.js'
+import type { Report, Stored } from './support/writer.js'
 
 const server = process.env.TEST_MONGODB_URI
 const SECONDS = Number(process.env.COPIES_SECONDS)
@@ -61,7 +61,7 @@ t.test(
       const first = Math.max(0, ...known.map(({ version }) => version ?? 0)) + 1
       const argv = [uri, A, idsOf(writer).join(), String(first)]
       // Without NODE_OPTIONS, by which tap would count its coverage.
-      const child = fork('dist/test/support/writer.js', argv, { env: { PATH: process.env.PATH } })
+      const child = fork('dist/acceptance/support/writer.js', argv, { env: { PATH: process.env.PATH } })
       child.on('message', (message) => report(message as Report))
       return child
     }

@@ -7,14 +7,14 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { isDeepStrictEqual, promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { keysOf } from '../../src/keys/keys.js'
-import { embeddedStore } from '../../src/store/embedded.js'
-import { mongoStore } from '../../src/store/mongo.js'
-import type { Store } from '../../src/store/store.js'
-import { listen, testApp } from '../support/app.js'
-import { freePort, printed, startProgram } from '../support/process.js'
-import { mongoSettings, ownDatabase } from '../support/store.js'
-import { A, a, fillTenants } from '../support/tenants.js'
+import { keysOf } from '../src/keys/keys.js'
+import { embeddedStore } from '../src/store/embedded.js'
+import { mongoStore } from '../src/store/mongo.js'
+import type { Store } from '../src/store/store.js'
+import { listen, testApp } from '../test/support/app.js'
+import { freePort, printed, startProgram } from '../test/support/process.js'
+import { mongoSettings, ownDatabase } from '../test/support/store.js'
+import { A, a, fillTenants } from '../test/support/tenants.js'
 
 const server = process.env.TEST_MONGODB_URI
 const python = ['python3', 'python'].find((name) => {
@@ -104,12 +104,6 @@ const demoWorld: World = {
 }
 
 const world = (t: Test): Promise<World> => (server ? mongoWorld(t, ownDatabase(t, server)) : Promise.resolve(demoWorld))
-
-t.test('each example of a sync has less than 100 lines', async (t) => {
-  for (const name of ['sync.py', 'sync.ts', 'check.py']) {
-    t.ok(readFileSync(`examples/${name}`, 'utf8').trimEnd().split('\n').length < 100, name)
-  }
-})
 
 /** An item of the feed as the list has it. */
 const unstamped = ({ changedAt, ...item }: Record<string, unknown>) => item
