@@ -332,13 +332,13 @@ t.test(title, { skip: server === undefined }, async (t) => {
       const $lt = new Date(Date.now() + 1000)
       const ranges: FeedRange[] = [
         { stamp: null },
-        { stamp: null, afterId: 'entry5' },
+        { stamp: null, ids: { $gt: 'entry5' } },
         { stamp: { $gte: new Date(-8.64e15), $lt } },
         { stamp: { $gt: day(100), $lt } },
         { stamp: { $gte: $lt, $lt: new Date($lt.getTime() + 1000) } },
-        { stamp: day(100), afterId: 'entry5' },
-        { stamp: { $exists: false }, afterId: 'entry5', lastId: 'entry7' },
-        { stamp: { $type: 'null' }, lastId: 'entry7' },
+        { stamp: day(100), ids: { $gt: 'entry5' } },
+        { stamp: { $exists: false }, ids: { $gt: 'entry5', $lte: 'entry7' } },
+        { stamp: { $type: 'null' }, ids: { $lte: 'entry7' } },
       ]
       for (const range of ranges) {
         const shown = JSON.stringify(range)
