@@ -13,7 +13,8 @@ import { listQuery, recordQuery } from '../src/reading/listing.js'
 import { projectionOf } from '../src/reading/projection.js'
 import { mongoStore } from '../src/store/mongo.js'
 import type { Store } from '../src/store/store.js'
-import { digestOf, type FeedRange, hasNoStamps, newestIn, rowsIn } from '../src/sync/queries.js'
+import { digestOf, hasNoStamps, newestIn, rowsIn } from '../src/sync/queries.js'
+import { rangesOf } from '../src/sync/ranges.js'
 import { testApp } from '../test/support/app.js'
 import {
   eachResource,
@@ -315,17 +316,12 @@ t.test(title, { skip: server === undefined }, async (t) => {
 
     t.test(`the feed and the digest of ${name}`, async (t) => {
       const feed = feedOf(resource)
-      const $lt = new Date(Date.now() + 1000)
-      const ranges: FeedRange[] = [
-        { stamp: null },
-        { stamp: null, afterId: 'entry5' },
-        { stamp: { $gte: new Date(-8.64e15), $lt } },
-        { stamp: { $gt: day(100), $lt } },
-        { stamp: { $gte: $lt, $lt: new Date($lt.getTime() + 1000) } },
-        { stamp: day(100), afterId: 'entry5' },
-        { stamp: { $exists: false }, afterId: 'entry5', lastId: 'entry7' },
-        { stamp: { $type: 'null' }, lastId: 'entry7' },
-      ]
+      const times = { horizon: day(300).getTime(), now: Date.now() }
+      const positions = [null, day(100).getTime()].flatMap((stamp) => [null, 'entry5'].map((id) => ({ stamp, id })))
+      const fresh = { stamp: day(310).getTime(), id: 'entry5' }
+      const ranges = positions.flatMap((settled) =>
+        [null, fresh].flatMap((fresh) => rangesOf({ since: 0, isSettledOnly: fresh === null, settled, fresh }, times)),
+      )
       for (const range of ranges) {
         const shown = JSON.stringify(range)
         for (const stamp of ['changedAt', 'updatedAt'] as const)
