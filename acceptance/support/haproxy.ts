@@ -35,14 +35,11 @@ export interface Instance {
   /** Checks that failed while it was up, and how often it was taken out. */
   readonly failedChecks: number
   readonly timesDown: number
-  /** Connections that failed, responses that broke off, requests that were tried again, and those tried on another one. */
-  readonly failedConnections: number
-  readonly brokenResponses: number
+  /** Requests that were tried again, and those tried on another one. */
   readonly retries: number
   readonly redispatches: number
-  /** Requests that are under way on it, and those that wait for it. */
+  /** Requests that are under way on it. */
   readonly active: number
-  readonly queued: number
 }
 
 export interface Proxy {
@@ -81,12 +78,11 @@ export const startProxy = async (ports: readonly number[]): Promise<Proxy> => {
     return ports.map((_, i) => {
       const cells = lines.find((line) => line.startsWith(`instances,${i},`))?.split(',')
       const text = (name: string) => String(cells?.[names.indexOf(name)])
-      const [failedChecks, timesDown] = [Number(text('chkfail')), Number(text('chkdown'))]
-      const [failedConnections, brokenResponses] = [Number(text('econ')), Number(text('eresp'))]
-      const [retries, redispatches] = [Number(text('wretr')), Number(text('wredis'))]
-      const [active, queued] = [Number(text('scur')), Number(text('qcur'))]
-      const checks = { status: text('status'), failedChecks, timesDown }
-      return { ...checks, failedConnections, brokenResponses, retries, redispatches, active, queued }
+      const number = (name: string) => Number(text(name))
+      return {
+        ...{ status: text('status'), failedChecks: number('chkfail'), timesDown: number('chkdown') },
+        ...{ retries: number('wretr'), redispatches: number('wredis'), active: number('scur') },
+      }
     })
   }
   const until = async (instance: number, status: string): Promise<void> => {

@@ -144,14 +144,9 @@ const textOf = async (response: LightMyRequestResponse): Promise<string> => {
   const type = String(response.headers['content-type'])
   if (type.includes('parquet') && bytes.length > 8 && bytes.toString('latin1', bytes.length - 4) === 'PAR1') {
     const file = new Uint8Array(bytes).buffer
-    const { schema, key_value_metadata, row_groups } = parquetMetadata(file)
-    const columns = row_groups.flatMap(({ columns }) => columns.map(({ meta_data }) => meta_data))
-    const ends = columns.flatMap((column) => {
-      const { min, max, min_value = min, max_value = max } = column?.statistics ?? {}
-      const name = column?.path_in_schema.find((name) => name !== 'recipients')
-      return [min_value, max_value].map((value) => ({ [String(name)]: value }))
-    })
-    return nested(await parquetReadObjects({ file })) + json([schema, key_value_metadata, ends])
+    const { key_value_metadata, row_groups } = parquetMetadata(file)
+    const statistics = row_groups.flatMap(({ columns }) => columns.map(({ meta_data }) => meta_data?.statistics))
+    return nested(await parquetReadObjects({ file })) + json([key_value_metadata, statistics])
   }
   const text = bytes.toString()
   if (!type.includes('text/csv')) return text

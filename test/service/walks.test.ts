@@ -1,9 +1,7 @@
 // Walks through whole lists over HTTP: by cursor and by links, in every order, with what each response says.
-import { Long } from 'mongodb'
 import t from 'tap'
 import type { PageMetadata } from '../../schemas/envelope.js'
 import type { Query } from '../../src/pipelines/stages.js'
-import type { Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { eachResource } from '../support/resources.js'
 import { testStore } from '../support/store.js'
@@ -167,26 +165,6 @@ t.test('without a total, a record elsewhere leaves the entity tag of a page as i
   for (const path of paths) t.equal(await status(path), stable.includes(path) ? 304 : 200, path)
 })
 
-t.test('a page from a position skips nothing, and reads one record more than it shows', async (t) => {
-  const store = testStore(t)
-  const reads: { skip: unknown; limit: unknown; found: number }[] = []
-  const aggregate: Store['aggregate'] = async (query, reading) => {
-    const list = await store.aggregate(query, reading)
-    const [, { $skip: skip }, { $limit: limit }] = query.stages as [unknown, { $skip: number }, { $limit: number }]
-    reads.push({ skip, limit, found: list.documents.length })
-    return list
-  }
-  const { get } = await testApp(t, { store: { ...store, aggregate }, fill: fillTenants })
-  const next = pathOf((await get('/v1/entries?perPage=1', A)).json()._metadata.pageLinks.next) as string
-  await get(next, A)
-  await get('/v1/entries?perPage=1&page=3', A)
-  t.same(reads, [
-    { skip: 0, limit: 2, found: 2 },
-    { skip: 0, limit: 2, found: 2 },
-    { skip: 2, limit: 2, found: 2 },
-  ])
-})
-
 t.test('a walk by cursor goes on after the longest ids and names, and its links do too', async (t) => {
   const { get, store } = await testApp(t)
   const longest = (character: string, length: number) => character.repeat(length / character.length)
@@ -210,27 +188,5 @@ t.test('a walk by cursor goes on after the longest ids and names, and its links 
         forms.map(({ _id }) => _id),
       )
     }
-  }
-})
-
-t.test('a walk by cursor goes on after integers of 64 bits', async (t) => {
-  const { get, store } = await testApp(t)
-  const durations = [
-    Long.fromNumber(5),
-    ...['9007199254740993', '9007199254740993', '9223372036854775807'].map((value) => Long.fromString(value)),
-  ]
-  const records = [-1.5, ...durations].map((duration, i) => a.entry(i, { duration } as never))
-  await store.insert('entries', records)
-  for (const order of ['asc', 'desc']) {
-    const found: string[] = []
-    for (let path: string | undefined = `/v1/entries?sortBy=duration&sortOrder=${order}&perPage=1&cursor=*`; path; ) {
-      const response = await get(path, A)
-      t.equal(response.statusCode, 200, path)
-      const body: Body = response.json()
-      found.push(...ids(body))
-      path = pathOf(body._metadata.pageLinks.next)
-    }
-    const inOrder = records.map(({ _id }) => _id)
-    t.same(found, order === 'asc' ? inOrder : inOrder.reverse())
   }
 })
