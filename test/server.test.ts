@@ -288,4 +288,6 @@ t.test('no index is created if the settings say so, and it warns of those of an 
     /"earlier":1,"msg":"writes pay for indexes of an earlier release: npm run db:indexes -- --drop removes/,
   )
   t.notOk(server.commands.some((command) => 'createIndexes' in command))
+  child.kill('SIGTERM')
+  t.same(await once(child, 'close'), [0, null])
 })
