@@ -1,7 +1,7 @@
 // The process itself: it starts, prints how to use it, shuts down gracefully, and says why it cannot start.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { keysOf } from '../src/keys/keys.js'
@@ -164,19 +164,24 @@ t.test('what still runs when the time to finish is over is cut off, and HTTP/1.0
   t.equal(child.output().match(/"aborted":true/g)?.length, 2, 'both have their lines in the log')
 })
 
-t.test('invalid settings stop it with a message that names them, without a stack trace', async (t) => {
-  const child = start(t, { PORT: 'x', LOG_LEVEL: 'loud' })
-  t.same(await once(child, 'close'), [1, null])
-  t.match(child.output(), /These settings are invalid:\n {2}PORT must/)
-  t.match(child.output(), /LOG_LEVEL must be one of/)
-  t.notMatch(child.output(), /\n +at /)
-})
-
-t.test('a URI of the database that the driver rejects stops it with a message', async (t) => {
-  const child = start(t, { MONGODB_URI: 'mongodb://:::/field' }, { covered: true })
-  t.same(await once(child, 'close'), [1, null])
-  t.match(child.output(), /^These settings are invalid:\n {2}MONGODB_URI cannot be used: /m)
-  t.notMatch(child.output(), /\n +at /)
+t.test('a setting that cannot be used stops it with a message, and a bug with a stack trace', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  t.teardown(() => taken.close())
+  const { port } = taken.address() as AddressInfo
+  const bug = "import net from 'node:net'; net.Server.prototype.listen = () => { throw new Error('a bug') }"
+  for (const [settings, message, nodeOptions = []] of [
+    [{ PORT: 'x', LOG_LEVEL: 'loud' }, /These settings are invalid:\n {2}PORT must .*\n {2}LOG_LEVEL must be one of/],
+    [{ MONGODB_URI: 'mongodb://:::/field' }, /^These settings are invalid:\n {2}MONGODB_URI cannot be used: /m],
+    [{ PORT: String(port) }, new RegExp(`HOST 127.0.0.1, PORT ${port}: listen EADDRINUSE`)],
+    [{ METRICS_PORT: String(port) }, new RegExp(`METRICS_HOST 127.0.0.1, METRICS_PORT ${port}: listen EADDRINUSE`)],
+    [{}, /Error: a bug\n +at /, ['--import', `data:text/javascript,${encodeURIComponent(bug)}`]],
+  ] as [Record<string, string>, RegExp, string[]?][]) {
+    const child = start(t, settings, { covered: true, nodeOptions })
+    t.same(await once(child, 'close'), [1, null])
+    t.match(child.output(), message)
+    t.equal(/\n +at /.test(child.output()), nodeOptions.length > 0)
+  }
 })
 
 t.test('too few files that it may open stop it with a message that says how many it needs', async (t) => {
@@ -202,37 +207,11 @@ t.test('with just as many files as it needs it starts, and says how many callers
   await printed(startProgram(t, 'src/server.ts', options), /"connections":16/)
 })
 
-t.test('a bug at startup stops it with a stack trace', async (t) => {
-  const bug = "import net from 'node:net'; net.Server.prototype.listen = () => { throw new Error('a bug') }"
-  const child = start(
-    t,
-    {},
-    { covered: true, nodeOptions: ['--import', `data:text/javascript,${encodeURIComponent(bug)}`] },
-  )
-  t.same(await once(child, 'close'), [1, null])
-  t.match(child.output(), /Error: a bug\n +at /)
-})
-
-t.test('a port in use stops it with a message', async (t) => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as { port: number }
-  const child = start(t, { PORT: String(port) }, { covered: true })
-  t.same(await once(child, 'close'), [1, null])
-  t.match(child.output(), new RegExp(`HOST 127.0.0.1, PORT ${port}: listen EADDRINUSE`))
-  t.notMatch(child.output(), /\n +at /)
-})
-
-t.test('with METRICS_PORT it serves metrics until it has closed, and says if it cannot', async (t) => {
+t.test('with METRICS_PORT it serves metrics until it has closed', async (t) => {
   const child = start(t, { METRICS_PORT: '0' }, { covered: true })
   const [, port] = await printed(child, /"port":(\d+),"msg":"metrics"/)
   await printed(child, /^ {2}Docs/m)
   t.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^field_data_build_info\{/m)
-  const other = start(t, { METRICS_PORT: String(port) }, { covered: true })
-  t.same(await once(other, 'close'), [1, null])
-  t.match(other.output(), new RegExp(`METRICS_HOST 127.0.0.1, METRICS_PORT ${port}: listen EADDRINUSE`))
-  t.notMatch(other.output(), /\n +at /)
   // Its reader keeps a connection, which does not keep the process.
   const silent = await neverRead(Number(port), '')
   child.kill('SIGTERM')
@@ -297,10 +276,18 @@ t.test('a stop while it makes indexes, or asks whether the database is there, is
   }
 })
 
-t.test('no index is created if the settings say so', async (t) => {
+t.test('no index is created if the settings say so, and it warns of those of an earlier release', async (t) => {
   const server = await WireServer.for(t)
+  server.indexes.set(
+    'users',
+    new Map([['old', { name: 'old', key: { organisation: 1, status: 1, createdAt: 1, _id: 1 } }]]),
+  )
   const child = start(t, { MONGODB_URI: server.uri, ENSURE_INDEXES: 'false' }, { covered: true })
-  const [, url] = await printed(child, /field-data-api on (\S+) /)
-  t.equal((await fetch(`${url}/health/ready`)).status, 200)
+  await printed(
+    child,
+    /"earlier":1,"msg":"writes pay for indexes of an earlier release: npm run db:indexes -- --drop removes/,
+  )
   t.notOk(server.commands.some((command) => 'createIndexes' in command))
+  child.kill('SIGTERM')
+  t.same(await once(child, 'close'), [0, null])
 })

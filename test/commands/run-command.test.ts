@@ -9,22 +9,24 @@ import {
   printed,
   runCommand,
   type Session,
+  visible,
 } from '../../src/commands/run-command.js'
 import { ConfigError } from '../../src/config/config.js'
 import { QueryTimeout, StoreUnavailable } from '../../src/store/store.js'
 import { tryCommand } from '../support/command.js'
 import { testStore } from '../support/store.js'
 
-const codes = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n)
 /** The control characters of ASCII and Latin 1, those of text direction, and line and paragraph separators. */
 const controls = [
-  ...codes(0, 0x1f),
-  ...codes(0x7f, 0x9f),
-  0x061c,
-  ...[0x200e, 0x200f, 0x2028, 0x2029],
-  ...codes(0x202a, 0x202e),
-  ...codes(0x2066, 0x2069),
-].map((code) => String.fromCharCode(code))
+  ...[
+    [0, 0x1f],
+    [0x7f, 0x9f],
+    [0x061c, 0x061c],
+    [0x200e, 0x200f],
+    [0x2028, 0x202e],
+    [0x2066, 0x2069],
+  ],
+].flatMap(([from = 0, to = 0]) => Array.from({ length: to - from + 1 }, (_, n) => String.fromCharCode(from + n)))
 const escapeOf = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** A command that does this on a store. */
@@ -37,21 +39,11 @@ t.test('a control character is written as its escape, and every other character 
   const store = testStore(t)
   const plain = ' ~é Ọkáfọ̀ مركز 市场 🙏 क्‍ष \u200c\ufffd"\\'
   for (const character of controls) {
-    const { stdout } = await tryCommand(
-      commandOf(async ({ out }) => print(out, `a${character}b`, plain)),
-      store,
-      [],
-    )
+    const command = commandOf(async ({ out }) => print(out, `a${character}b`, plain))
+    const { stdout } = await tryCommand(command, store, [])
     t.equal(stdout, `a${escapeOf(character)}b\n${plain}\n`)
+    t.equal(JSON.parse(`"${visible(character)}"`), character, 'escaped JSON stays equivalent JSON')
   }
-})
-
-t.test('escaped JSON stays equivalent JSON', async (t) => {
-  const value = { text: controls.join('x') }
-  const json = commandOf(async ({ out }) => print(out, JSON.stringify(value)))
-  const { stdout } = await tryCommand(json, testStore(t), [])
-  t.same(JSON.parse(stdout), value)
-  t.match(stdout, /^[ -~]+\n$/)
 })
 
 t.test('no error message contains control characters', async (t) => {

@@ -4,9 +4,7 @@ import { Value } from '@sinclair/typebox/value'
 import { BSON } from 'mongodb'
 import t from 'tap'
 import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
-import { JITTER } from '../../seed/entries.js'
 import { BATCH_SIZE, type Batch, demoOptions, type SeedOptions, seedData } from '../../seed/index.js'
-import { places } from '../../seed/places.js'
 import { surveys } from '../../seed/surveys.js'
 import { collections, type Documents } from '../../src/documents/collections.js'
 
@@ -155,23 +153,6 @@ t.test('An entry answers each question of its form with options of that question
   t.ok(demo.entries.some(({ answers }) => answers.some(({ answer }) => Array.isArray(answer) && answer.length > 1)))
 })
 
-t.test('An entry is located near a town where its agent works', async (t) => {
-  const agentOf = byId(demo.agents)
-  const astray = demo.entries.filter(({ agent = '', location }) => {
-    const place = places.find(({ state, lga }) => state === location?.state && lga === location.lga)
-    const { longitude = 0, lattitude = 0 } = location?.coordinates ?? {}
-    const known = agentOf.get(agent)?.location
-    return !(
-      place !== undefined &&
-      (known === undefined || known.some(({ state, city }) => state === place.state && city === place.city)) &&
-      Math.abs(longitude - place.longitude) < JITTER + 1e-5 &&
-      Math.abs(lattitude - place.latitude) < JITTER + 1e-5
-    )
-  })
-  // Three of each organisation are nowhere, in a state alone, at 0, 0 and at exchanged coordinates.
-  t.equal(astray.length, 2 * 4 * 3)
-})
-
 t.test('The demo documents have all optional fields', async (t) => {
   for (const name of names) {
     // No organisation of the demo is being removed.
@@ -203,12 +184,6 @@ t.test('Each organisation has every kind of dispatch, form, project and agent', 
     const answered = new Set(entries.map(({ dispatch }) => dispatch))
     t.notOk(dispatches.some(({ _id, status }) => status === 'draft' && answered.has(_id)))
     t.ok(dispatches.some(({ _id, status }) => status !== 'draft' && !answered.has(_id)))
-
-    const grouped = dispatches.filter(({ recipients }) => recipients.agentGroups.length > 0)
-    const attached = dispatches.flatMap(({ instructions }) => instructions?.attachments ?? [])
-    t.ok(grouped.length > 0 && grouped.length < dispatches.length / 2)
-    t.ok(attached.length > 0 && attached.length < dispatches.length / 2)
-    t.ok(attached.every((url) => String(url).startsWith('https://files.example.org/')))
 
     const share = (wanted: string) => entries.filter(({ status }) => status === wanted).length / entries.length
     t.ok(share('accepted') > 0.7 && share('pending') > 0 && share('rejected') > 0)
