@@ -3,18 +3,16 @@
 import { type FairScheduler, SMALL } from '../limits/scheduler.js'
 import { StoreUnavailable } from '../store/store.js'
 
-/**
- * Looks up a key by its id, or joins a look-up that the same caller has begun.
- * @param address of the caller, whose turn it waits for; undefined for a key that was verified before: there are few of these
- * @throws Overloaded if it has to wait too long
- */
-type LookUp<T> = (keyId: string, address: string | undefined) => Promise<T>
-
 /** A look-up has no caller who leaves: others may have joined it. */
 const { signal: NEVER } = new AbortController()
 
-/** @param scheduler without one, nobody waits */
-export const sharedLookUp = <T>(find: (keyId: string) => Promise<T>, scheduler?: FairScheduler): LookUp<T> => {
+/**
+ * Makes a function that looks up a key by its id, or joins a look-up that the same caller has begun. It takes the address of
+ * the caller, or undefined for a key that was verified before: these are few, and do not wait. It throws Overloaded if it has
+ * to wait too long.
+ * @param scheduler without it, nobody waits
+ */
+export const sharedLookUp = <T>(find: (keyId: string) => Promise<T>, scheduler?: FairScheduler) => {
   const shared = new Map<string, Promise<T>>()
   const findInTurn = async (keyId: string, address: string | undefined): Promise<T> => {
     if (scheduler === undefined || address === undefined) return find(keyId)
@@ -26,7 +24,7 @@ export const sharedLookUp = <T>(find: (keyId: string) => Promise<T>, scheduler?:
       })
       .finally(() => ticket.release())
   }
-  return (keyId, address) => {
+  return (keyId: string, address: string | undefined): Promise<T> => {
     const name = `${keyId} ${address}`
     const found = shared.get(name) ?? findInTurn(keyId, address).finally(() => shared.delete(name))
     shared.set(name, found)

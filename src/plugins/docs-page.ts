@@ -7,15 +7,7 @@ import { noSuchPath, problems } from '../problems/problems.js'
 import { fileHashOf, leadToPage, pages, protectPages, serve, serveKept, servePage } from './page-files.js'
 
 /** The pages may load only their own files, and the images that Swagger UI's style sheet embeds as data URLs. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'self'",
-  "img-src 'self' data:",
-  "style-src 'self' 'unsafe-inline'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "object-src 'none'",
-]
+const SOURCES = ["default-src 'self'", "img-src 'self' data:", "style-src 'self' 'unsafe-inline'", "object-src 'none'"]
 
 const examples = new URL('../../../examples/', import.meta.url)
 // This package only carries Swagger UI's files; that of Swagger UI itself reports each installation to a third party.
@@ -30,7 +22,7 @@ const problemList = Object.entries(problems)
 
 export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
   const { contactUrl } = app.config
-  protectPages(app, CONTENT_SECURITY_POLICY)
+  protectPages(app, SOURCES)
   const who = 'whoever runs this service'
   // A URL's `href` contains no quotes.
   const contact = contactUrl ? `<a href="${new URL(contactUrl).href.replaceAll('&', '&amp;')}">${who}</a>` : who

@@ -7,16 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { fileHashOf, leadToPage, pages, protectPages, serveKept, servePage } from './page-files.js'
 
 /** The page may load only its own files and ask only this service. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-]
+const SOURCES = ["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"]
 
 /** A file of a package, by a path that the package exports, and the file beside that. */
 const library = (path: string, file = ''): URL => new URL(file, import.meta.resolve(path))
@@ -27,7 +18,7 @@ const LIBRARIES = [
 ]
 
 export const explorePagePlugin = async (app: FastifyInstance): Promise<void> => {
-  protectPages(app, CONTENT_SECURITY_POLICY)
+  protectPages(app, SOURCES)
   const own = new URL('explore/', pages)
   const urls = [
     ...LIBRARIES,

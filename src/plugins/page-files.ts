@@ -21,12 +21,13 @@ const LEVEL = 9
 
 export const fileHashOf = (body: Buffer): string => createHash('sha256').update(body).digest('hex').slice(0, 12)
 
-/** Adds the headers of a page to all responses of this instance. */
-export const protectPages = (app: FastifyInstance, contentSecurityPolicy: readonly string[]): void => {
-  const headers = {
-    'content-security-policy': contentSecurityPolicy.join('; '),
-    'x-content-type-options': 'nosniff',
-  }
+/**
+ * Adds the headers of a page to all responses of this instance.
+ * @param sources from where the page may load what
+ */
+export const protectPages = (app: FastifyInstance, sources: readonly string[]): void => {
+  const policy = [...sources, "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"]
+  const headers = { 'content-security-policy': policy.join('; '), 'x-content-type-options': 'nosniff' }
   app.addHook('onRequest', (_request, reply, next) => {
     reply.headers(headers)
     next()

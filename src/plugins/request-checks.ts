@@ -41,7 +41,7 @@ export const requestChecksPlugin = fp(
     })
     // In onRequest, because a wrong path or method is reported before an invalid body.
     app.addHook('onRequest', (request, _reply, next) => {
-      next(urlProblem(request, routes) ?? versionProblem(request) ?? headerProblem(request))
+      next(urlProblem(request, routes) ?? headerProblem(request))
     })
   },
   { name: 'request-checks', fastify: '5.x' },
@@ -75,10 +75,8 @@ const isEncoded = (text: string): boolean => {
   }
 }
 
-const versionProblem = ({ raw: { httpVersion } }: FastifyRequest): ProblemError | undefined =>
-  httpVersion === '1.1' || httpVersion === '1.0' ? undefined : wrongVersion()
-
 const headerProblem = ({ headers, raw }: FastifyRequest): ProblemError | undefined => {
+  if (!['1.0', '1.1'].includes(raw.httpVersion)) return wrongVersion()
   for (const [name, maxLength] of maxLengths) {
     const value = headers[name]
     if (value !== undefined && value.length > maxLength) {

@@ -21,10 +21,8 @@ const ofTombstones = { partialFilterExpression: { deletedFrom: { $exists: true }
 
 const keyOf = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 
-type IndexOperations = 'ensureIndexes' | 'indexes' | 'addIndex' | 'dropIndex'
-
 /** The operations of a store on indexes. */
-export const mongoIndexes = (connection: MongoConnection): Pick<Store, IndexOperations> => {
+export const mongoIndexes = (connection: MongoConnection) => {
   const create = (
     name: CollectionName,
     specs: Parameters<ReturnType<typeof connection.collection>['createIndexes']>[0],
@@ -76,5 +74,5 @@ export const mongoIndexes = (connection: MongoConnection): Pick<Store, IndexOper
     async dropIndex(name, index) {
       await connection.run(() => connection.collection(name).dropIndex(index))
     },
-  }
+  } satisfies Partial<Store>
 }

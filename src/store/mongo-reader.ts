@@ -32,20 +32,11 @@ const stagesOf = ({ stages, union }: Query): readonly Document[] =>
     ? stages
     : [...stages, { $unionWith: { coll: union.collection, pipeline: [{ $match: union.match }, ...stagesOf(union)] } }]
 
-type ReadOperations =
-  | 'aggregate'
-  | 'count'
-  | 'dangerouslyFind'
-  | 'dangerouslyFindAll'
-  | 'dangerouslyReadAll'
-  | 'now'
-  | 'ping'
-
 /** The documents of a query as bytes, batch by batch, without a time limit: it would count for all batches together. */
 export type Stream = (query: Matching, stages: readonly Document[]) => AsyncGenerator<readonly Buffer[]>
 
 /** The operations of a store that read, and a stream of what a query matches. */
-export const mongoReader = (connection: MongoConnection): Pick<Store, ReadOperations> & { stream: Stream } => {
+export const mongoReader = (connection: MongoConnection) => {
   const limit = { maxTimeMS: connection.settings.queryTimeoutMs }
   /** When the last reply to a query came. */
   let responded = Number.NEGATIVE_INFINITY
@@ -143,5 +134,5 @@ export const mongoReader = (connection: MongoConnection): Pick<Store, ReadOperat
       if (performance.now() - responded < RESPONDED_MS) return
       await connection.runRead(() => connection.send({ ping: 1 }))
     },
-  }
+  } satisfies Partial<Store> & { stream: Stream }
 }

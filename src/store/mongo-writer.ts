@@ -17,11 +17,10 @@ import type { Store } from './store.js'
 /** A write may always take as long, in milliseconds: a database far away needs some time even for a single record. */
 const LEAST_WRITE_MS = 1000
 
-type WriteOperations = 'insert' | 'upsert' | 'stamp' | 'remove' | 'dangerouslyErase' | 'update'
 type Owned = Pick<Documents[RecordCollection], '_id' | 'organisation'>
 
 /** The operations of a store that write. */
-export const mongoWriter = (connection: MongoConnection, stream: Stream): Pick<Store, WriteOperations> => {
+export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
   const longestWriteMs = Math.max(connection.settings.settleMs / 2, LEAST_WRITE_MS)
 
   /** Sets the stamps of some documents again, in smaller parts for as long as that takes too long. */
@@ -131,7 +130,7 @@ export const mongoWriter = (connection: MongoConnection, stream: Stream): Pick<S
       )
       return matchedCount === 1
     },
-  }
+  } satisfies Partial<Store>
 }
 
 /** The fields of a document without its id, each as a plain value. */

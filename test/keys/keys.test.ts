@@ -207,8 +207,24 @@ t.test('a key is rotated once and revoked once, and a rotation that comes too la
   })
   t.equal((await keys.list()).length, 2)
   t.equal(await keys.revoke('nobody'), undefined)
+  const expiresAt = new Date(Date.now() + 3_600_000)
+  const ending = await keys.issueStored({ organisation: 'org', name: 'Ending', expiresAt, issuedBy: 'Ana' })
+  const rotated = await keys.rotate(ending.document, { overlapMs: 7_200_000, issuedBy: 'Ben' })
+  t.match(rotated, { end: expiresAt, document: { name: 'Ending', issuedBy: 'Ben', expiresAt: Date } })
   const short = { overlapMs: 60_000, lifetimeMs: 1000 }
   await t.rejects(keys.rotate(document, short), { message: /^The new key would end at .*, before the old one at / })
+})
+
+t.test('a revocation is told although the key cannot be read again', async (t) => {
+  let isDown = false
+  const { keys, keyId } = await prepare(t, (store) => ({
+    dangerouslyFindAll: (...call) => (isDown ? Promise.reject(new Error('down')) : store.dangerouslyFindAll(...call)),
+    update: async (...call) => {
+      isDown = true
+      return store.update(...call)
+    },
+  }))
+  t.match(await keys.revoke(keyId), { stored: { document: { _id: keyId } }, isFirst: true })
 })
 
 t.test('an invalid stored key is refused, and reported once for each look-up', async (t) => {

@@ -1,6 +1,7 @@
 // Graceful shutdown: running requests get their responses first.
 import { EventEmitter, once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { BsonList } from '../../src/bson/reader.js'
 import { embeddedStore } from '../../src/store/embedded.js'
@@ -23,28 +24,22 @@ t.test(
     const { app, keyOf } = await testApp(t, { store })
     const port = await listen(app)
     const open = async () => {
-      const socket = connect(port, '127.0.0.1')
-      await once(socket, 'connect')
-      let text = ''
-      socket.on('data', (chunk) => {
-        text += chunk
-      })
-      return { socket, text: () => text, ended: once(socket, 'close') }
+      const socket = await neverRead(port, '')
+      return { socket, received: receivedBy(socket) }
     }
     const [slow, other] = [await open(), await open()]
     const started = once(query, 'started')
-    slow.socket.write(`GET /v1/entries HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${await keyOf(A)}\r\n\r\n`)
+    slow.socket.write(getRequest('/v1/entries', { authorization: `Bearer ${await keyOf(A)}` }))
     await started
     const closed = app.close()
-    await new Promise((resolve) => setTimeout(resolve, 60))
-    other.socket.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n')
-    await once(other.socket, 'data')
-    t.match(other.text(), /^HTTP\/1.1 200 .*connection: close/is)
+    await setTimeout(60)
+    other.socket.write(getRequest('/health/live'))
+    t.match(await other.received, /^HTTP\/1.1 200 .*connection: close/is)
     // Longer than the service waits for further requests.
-    await new Promise((resolve) => setTimeout(resolve, 1600))
+    await setTimeout(1600)
     query.emit('finish')
-    await Promise.all([closed, slow.ended, other.ended])
-    t.match(slow.text(), /^HTTP\/1.1 200 .*"data":\[\]/s)
+    t.match(await slow.received, /^HTTP\/1.1 200 .*"data":\[\]/s)
+    await closed
   },
 )
 
@@ -61,7 +56,7 @@ t.test('no connection is reset when it stops listening, however many are opened'
     }
   }
   const callers = Array.from({ length: 20 }, callUntilRefused)
-  while (served < 100) await new Promise((resolve) => setTimeout(resolve, 5))
+  while (served < 100) await setTimeout(5)
   await app.close()
   t.same(new Set(await Promise.all(callers)), new Set(['ECONNREFUSED']))
 })

@@ -52,13 +52,13 @@ t.test('the page loads only files of its own, from a folder whose name changes w
   t.ok(bytes < 300_000, `${bytes} bytes before the data`)
 })
 
-t.test('a module of the page has at most 200 lines, and puts no text into the page as HTML', async (t) => {
+t.test('no module of the page puts text into the page as HTML, or keeps anything in the browser', async (t) => {
   for (const name of readdirSync('pages/explore').filter((name) => name.endsWith('.js'))) {
     const module = readFileSync(`pages/explore/${name}`, 'utf8')
-    t.ok(module.split('\n').length <= 201, name)
     t.notMatch(
       module,
       /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\.html\(|eval|localStorage|sessionStorage/,
+      name,
     )
   }
 })

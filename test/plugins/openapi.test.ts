@@ -5,7 +5,6 @@ import addFormats from 'ajv-formats'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { parse } from 'yaml'
-import { DispatchListItem } from '../../schemas/dispatches.js'
 import { loadDemo } from '../../src/demo.js'
 import type { RecordCollection } from '../../src/documents/collections.js'
 import { withComponents } from '../../src/plugins/openapi-components.js'
@@ -78,7 +77,7 @@ const operationsOf = ({ paths }: OpenApi) =>
 /** A service with the default settings and without data. The tests only read it. */
 const { app } = await testApp(t)
 
-t.test('every operation is described, with each parameter and response', async (t) => {
+t.test('every operation is described, with each parameter', async (t) => {
   const document = await documentOf(app)
   t.equal(document.openapi, '3.1.0')
   t.match(document.components.securitySchemes, {
@@ -98,22 +97,6 @@ t.test('every operation is described, with each parameter and response', async (
       t.same(operation.security, [])
       continue
     }
-    const statuses = [
-      '200',
-      ...(/\/sync\/|\/exports\/|\/me$|\/ogc/.test(path) ? [] : ['304']),
-      '400',
-      '401',
-      '406',
-      '414',
-      '429',
-      '431',
-      '500',
-      '503',
-      '505',
-      ...(path.includes('{id}') ? ['404'] : []),
-      ...(/sync\/\w+$/.test(path) ? ['409', '410'] : []),
-    ]
-    t.same(Object.keys(operation.responses).sort(), statuses.sort(), path)
     for (const { name, description, schema, required, in: place } of operation.parameters ?? []) {
       t.ok(description, `${path} ${name} has a description`)
       t.equal(required, place === 'path', `${path} ${name}`)
@@ -122,32 +105,17 @@ t.test('every operation is described, with each parameter and response', async (
   }
 })
 
-t.test('parameters show their defaults, values and bounds', async (t) => {
+t.test('parameters show the bounds and defaults that are settings, and how lists of values are written', async (t) => {
   const { app } = await testApp(t, { settings: { MAX_PER_PAGE: '200', PROJECT_DEFAULTS: 'literal' } })
   const { paths } = await documentOf(app)
   const schemas = (path: string) =>
     Object.fromEntries(paths[path]?.get?.parameters?.map(({ name, schema }) => [name, schema]) ?? [])
-  t.match(schemas('/v1/dispatches'), {
-    page: { type: 'integer', minimum: 1 },
-    perPage: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
-    sortBy: { enum: ['id', 'createdAt', 'name', 'dispatchType', 'updatedAt'], default: 'id' },
-    sortOrder: { enum: ['asc', 'desc'], default: 'asc' },
-    dispatchType: { enum: ['basic', 'prefilled', 'hybrid', 'survey'] },
-    status: { enum: ['draft', 'supended', 'dispatch', 'completed', 'suspended', 'dispatched'] },
-    name: { type: 'string', minLength: 1 },
-    form: { type: 'string' },
-    project: { type: 'string' },
-    agent: { type: 'string' },
-    ids: { type: 'array', items: { type: 'string', minLength: 1 }, maxItems: 100 },
-    updatedSince: { type: 'string', format: 'date-time' },
-    fields: { type: 'array', items: { enum: Object.keys(DispatchListItem.properties) } },
-  })
-  t.match(schemas('/v1/entries').expand, { items: { enum: ['dispatch', 'form', 'project', 'agent'] } })
+  t.match(schemas('/v1/dispatches'), { perPage: { minimum: 1, maximum: 200, default: 50 } })
+  t.match(schemas('/v1/projects'), { perPage: { maximum: 200, default: 1 } })
   for (const { name, explode } of paths['/v1/entries']?.get?.parameters ?? []) {
     const takesList = ['ids', 'fields', 'expand'].includes(name)
     t.equal(explode, takesList ? false : undefined, `${name}: several values are separated by commas`)
   }
-  t.match(schemas('/v1/projects'), { perPage: { default: 1 } })
 })
 
 t.test(

@@ -1,40 +1,16 @@
 // The request log: one line for each request, with what is needed to find it, and never a key.
 import { EventEmitter, once } from 'node:events'
 import { connect } from 'node:net'
-import { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import Fastify, { type FastifyReply, LogController } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.js'
 import { callerGone } from '../../src/http/caller.js'
-import { frameworkErrors, problemsPlugin } from '../../src/plugins/problems.js'
-import { clientErrorHandler } from '../../src/plugins/raw-sockets.js'
-import { requestId, requestLogPlugin } from '../../src/plugins/request-log.js'
 import { version } from '../../src/release.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp, testConfig } from '../support/app.js'
 import { getRequest, LAST, neverRead, send } from '../support/sockets.js'
 import { A, a, fillTenants } from '../support/tenants.js'
-
-const logged = async () => {
-  const lines: Record<string, unknown>[] = []
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      lines.push(JSON.parse(chunk))
-      done()
-    },
-  })
-  const app = Fastify({
-    logger: { stream },
-    logController: new LogController({ disableRequestLogging: true }),
-    genReqId: requestId,
-    frameworkErrors,
-    clientErrorHandler,
-  })
-  app.decorate('config', testConfig())
-  await app.register(requestLogPlugin)
-  return { app, lines }
-}
 
 const key = 'fda_abcdefghijkl_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abc'
 
@@ -182,15 +158,13 @@ t.test('a line stays one line, and no longer than a few values, whatever comes f
 })
 
 t.test('a request whose caller disconnects is logged as aborted, without an error', async (t) => {
-  const { app, lines } = await logged()
-  await app.register(problemsPlugin)
+  const { app, lines } = await service(t)
   const query = new EventEmitter()
   app.get('/x', async (request) => {
     query.emit('started')
     const signal = callerGone(request)
     await once(query, 'finish', { signal }).catch(() => signal.throwIfAborted())
   })
-  t.teardown(() => app.close())
   const port = await listen(app)
   const socket = connect(port, '127.0.0.1')
   socket.write('GET /x HTTP/1.1\r\nhost: x\r\n\r\n')
@@ -203,9 +177,7 @@ t.test('a request whose caller disconnects is logged as aborted, without an erro
 })
 
 t.test('what cannot be parsed has a log line too', async (t) => {
-  const { app, lines } = await logged()
-  await app.register(problemsPlugin)
-  t.teardown(() => app.close())
+  const { app, lines } = await service(t)
   const port = await listen(app)
   lines.length = 0 // that it listens
   t.equal((await fetch(`http://127.0.0.1:${port}/%zz`)).status, 400)
@@ -220,13 +192,12 @@ t.test('what cannot be parsed has a log line too', async (t) => {
 })
 
 t.test('a response that was cut off because nobody read it is logged as aborted, not as sent', async (t) => {
-  const { app, lines } = await logged()
+  const { app, lines } = await service(t)
   const replies: FastifyReply[] = []
   app.get('/large', async (_request, reply) => {
     replies.push(reply)
     return 'x'.repeat(16 * 1024 * 1024)
   })
-  t.teardown(() => app.close())
   const port = await listen(app)
   lines.length = 0 // that it listens
   const socket = await neverRead(port, getRequest('/large'))

@@ -49,6 +49,7 @@ t.test('An insert of an id that exists already fails and changes nothing', async
   await t.rejects(store.insert('users', [fresh, fresh]), /user-new exists already/)
   t.match(await store.dangerouslyFind('users', a.user._id), a.user)
   t.equal(await store.dangerouslyFind('users', 'user-new'), undefined)
+  for await (const read of store.dangerouslyReadAll('users')) t.equal(read.length, 2, 'those of both organisations')
 })
 
 t.test('Later changes of an inserted object do not change the stored document', async (t) => {
