@@ -137,12 +137,14 @@ export const cut = <T extends BsonDocument, N extends object>(
   field: string,
   goOn: (rows: readonly T[], following: T | undefined) => N | undefined,
 ): { rows: readonly T[] } & N => {
-  for (let count = fitting(rows, limit - 1); ; count--) {
-    const shown = rows.slice(0, count)
-    const next = goOn(shown, rows[count])
-    if (next !== undefined) return { rows: shown, ...next }
+  let count = fitting(rows, limit - 1)
+  let next = goOn(rows.slice(0, count), rows[count])
+  while (next === undefined) {
     if (count === 1) throw unplaced(rows[0] as T, field)
+    count -= 1
+    next = goOn(rows.slice(0, count), rows[count])
   }
+  return { rows: rows.slice(0, count), ...next }
 }
 
 /** How many rows fit into a page: at least one, if there is one. */

@@ -97,7 +97,7 @@ export class Feeds {
     const { stamp } = this.settings
     const range = { stamp: isSettledOnly ? before(times) : { $lte: new Date(times.now) } }
     const list = await this.store.aggregate(newestIn(feed, stamp, range), { isMajority: true })
-    const stamps = itemsOf(list, stamp).flatMap((row) => row.stamp ?? [])
+    const stamps = itemsOf(list, stamp).map((row) => row.stamp as number)
     return stamps.length === 0 ? undefined : Math.max(...stamps)
   }
 

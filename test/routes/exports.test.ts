@@ -152,14 +152,6 @@ t.test('CSV of a form has a column for each question, in the order of their mean
   })
 })
 
-t.test('a feature has its place whatever fields are chosen', async (t) => {
-  const { get } = await reading
-  const { features } = (await get('/v1/exports/entries.geojson?ids=entry1-a&fields=status', A)).json()
-  const { longitude, lattitude } = a.entry(1).location?.coordinates ?? {}
-  const geometry = { type: 'Point', coordinates: [longitude, lattitude] }
-  t.same(features, [{ type: 'Feature', id: 'entry1-a', geometry, properties: { id: 'entry1-a', status: 'accepted' } }])
-})
-
 t.test('Parquet has the chosen fields, with the place of an entry if it is among them', async (t) => {
   const { get } = await reading
   const columnsOf = async (query: string) => {
@@ -183,12 +175,6 @@ t.test('answers are rows of their own, one for each choice', async (t) => {
     row(2, 'multiChoice', 'Uses?', 'Drinking'),
     row(2, 'multiChoice', 'Uses?', 'Washing'),
   ])
-  const { rawPayload } = await get('/v1/exports/answers.parquet?ids=entry1-a', A)
-  const file = rawPayload.buffer.slice(rawPayload.byteOffset, rawPayload.byteOffset + rawPayload.length) as ArrayBuffer
-  t.same(
-    (await parquetReadObjects({ file })).map(({ position, ...others }) => ({ ...others, position: Number(position) })),
-    rows,
-  )
 })
 
 /** A store with more entries than a page has. */
