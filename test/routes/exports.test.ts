@@ -106,14 +106,6 @@ t.test('CSV has the names of other records beside their ids', async (t) => {
     ...['entry1-a', a.dispatch(1)._id, a.dispatch(1).name, a.form._id, a.form.name],
     ...[agent._id, agent.firstName, agent.lastName],
   ])
-  const [expanded = []] = await rowsOf('entries.csv?ids=entry1-a&fields=form&expand=form&names=true')
-  t.same(
-    expanded.filter((name) => name === 'form.name'),
-    ['form.name'],
-    'not twice',
-  )
-  const [dispatches = []] = await rowsOf('dispatches.csv?names=true')
-  t.ok(['form', 'form.name', 'project', 'project.name'].every((name) => dispatches.includes(name)))
 })
 
 t.test('CSV of a form has a column for each question, in the order of their mean place', async (t) => {
