@@ -88,7 +88,7 @@ export const readOn = async (
   })
 }
 
-/** The start behind a row; before the one that follows if the row itself has no position; or undefined. */
+/** The start behind a row. If the row has no position, the start is before the following row; undefined if that has none. */
 const startBehind = (
   row: BsonDocument,
   following: BsonDocument | undefined,
@@ -167,7 +167,7 @@ const unplaced = (row: BsonDocument, field: string): UnwritableDocument => {
     : new UnwritableDocument(row.collection, id, field, 'has a value after which nothing can be read on')
 }
 
-/** The first rows of a range of a list. Those without a sort value are put in the order of their ids. */
+/** The first rows of a range of a list. Rows without a sort value are put in the order of their ids. */
 const readInOrder = async (
   { field, direction }: { field: string; direction: Direction },
   slice: Slice,

@@ -103,7 +103,7 @@ export const getOperation = (app: FastifyInstance, resource: Resource): void => 
   )
 }
 
-/** Sends a page of records, and what is said of it. With `unreadable=skip` it leaves out those that do not fit, and names them. */
+/** Sends a page of records with its metadata. With `unreadable=skip` the page leaves out records that do not fit, and names them. */
 export const sendPage = async <T extends BsonDocument>(
   { query, ticket }: FastifyRequest,
   reply: FastifyReply,
