@@ -1,8 +1,6 @@
 // What lists and by-ids have in common: they end when their caller disconnects.
 import { EventEmitter, once } from 'node:events'
-import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { BsonDocument } from '../../src/bson/reader.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { Reading, Store } from '../../src/store/store.js'
 import { listen, testApp } from '../support/app.js'
@@ -15,7 +13,7 @@ const serve = async (t: Test, aggregate: (reading?: Reading) => Promise<unknown>
   const { app, keyOf } = await testApp(t, { store })
   const port = await listen(app)
   const authorization = `Bearer ${await keyOf(A)}`
-  return { app, call: (path: string) => neverRead(port, getRequest(path, { authorization })) }
+  return { call: (path: string) => neverRead(port, getRequest(path, { authorization })) }
 }
 
 t.test('the read of a list is interrupted when its caller disconnects', async (t) => {
@@ -32,32 +30,4 @@ t.test('the read of a list is interrupted when its caller disconnects', async (t
   const aborted = once(signal, 'abort')
   socket.destroy()
   await aborted
-})
-
-t.test('a by-id whose caller disconnects does nothing with the record', async (t) => {
-  const reads = new EventEmitter()
-  const used: unknown[] = []
-  const found = new BsonDocument('entries', Buffer.alloc(5))
-  const first = new Proxy(found, {
-    get: (target, name) => {
-      if (name !== 'size') used.push(name)
-      return Reflect.get(target, name)
-    },
-  })
-  const { app, call } = await serve(t, async () => {
-    reads.emit('begin')
-    await once(reads, 'end')
-    return { first }
-  })
-  const begun = once(reads, 'begin')
-  const requested = once(app.server, 'request')
-  const socket = await call('/v1/entries/x')
-  await begun
-  const [, response] = await requested
-  const closed = once(response, 'close')
-  socket.destroy()
-  await closed
-  reads.emit('end')
-  await setImmediate()
-  t.same(used, [])
 })
