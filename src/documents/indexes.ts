@@ -13,7 +13,7 @@ import {
 /** The fields of an index, in order. All are ascending, because a database reads an index in both directions. */
 export type Index = readonly string[]
 
-/** Every index of records but those of tombstones begins with it. */
+/** Every index of records begins with it. An index of tombstones does not. */
 const OWNER = 'organisation'
 
 /** The index of tombstones. It contains nothing else. */
@@ -25,13 +25,13 @@ export const indexBy = (fields: Index): Index => [OWNER, ...fields.filter((field
 const LONGITUDE = 'location.coordinates.longitude'
 const LATITUDE = 'location.coordinates.lattitude'
 
-/** Those of all collections of records: the order of ids, which has all that the digest reads, the feed's, and that of times. */
+/** The indexes of every collection of records. The first one has all that a digest reads. */
 const ofRecords: readonly Index[] = [
   [OWNER, '_id', 'updatedAt'],
   ...['updatedAt', CHANGED_AT, 'createdAt'].map((field) => indexBy([field])),
 ]
 
-/** The indexes of a collection, without those of tombstones. */
+/** The indexes of a collection, without the two indexes of tombstones. */
 export const indexesOf = (name: CollectionName): readonly Index[] => {
   if (name === 'apiKeys') return [indexBy([])]
   const { filters = [] }: Collection = collections[name]

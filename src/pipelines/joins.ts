@@ -26,7 +26,7 @@ const isIdOrNull = (field: string): Expression => ({
   $in: [{ $type: `$${field}` }, { $literal: ['string', 'objectId', 'null', 'undefined', 'missing'] }],
 })
 
-/** The ids in some fields, in whose place the records of a collection are shown. Each record is fetched once. */
+/** Fields that hold ids. Records of a collection are shown in place of the ids, and each record is fetched once. */
 export interface ReferencesTo {
   readonly from: CollectionName
   readonly fields: readonly string[]
@@ -51,7 +51,7 @@ export const authorReferences = (shown: TObject): ReferencesTo => ({
 
 /**
  * Adds the dispatches of a project, only by their ids. Dispatches of any organisation may name the project, so the join
- * itself selects those of the caller's: an index begins with both fields. The join also keeps the field that it joins
+ * itself selects the dispatches of the caller: an index begins with both fields. The join also keeps the field that it joins
  * by; without it, a database may read all documents whole before it selects their fields.
  */
 export const addDispatches = (scope: Scope): Stage[] => [

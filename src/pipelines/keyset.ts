@@ -39,8 +39,8 @@ const types: readonly { has: (value: SortValue) => boolean; values: unknown }[] 
 ]
 
 /**
- * The records that follow a position, as conditions. An index serves each of them, and the records of one follow those
- * of the one before. They are separate because no index serves them as `$or` on every database. For sortBy `x`,
+ * The records that follow a position, as conditions. An index serves each of them. The records of a condition follow
+ * the records of the condition before. They are separate because no index serves them as `$or` on every database. For sortBy `x`,
  * ascending, and a number, they are: the same `x` and a greater id; a greater number; each type that sorts after
  * numbers.
  * @param sortBy the stored name of the sort field

@@ -11,13 +11,13 @@ type FiltersFor<Q> = {
   readonly [F in Exclude<keyof Q, keyof Listing>]-?: (value: NonNullable<Q[F]>) => Condition
 }
 
-/** Filters that find the records whose field of that name has the value. */
+/** Filters by equality: each has the name of the stored field that must have its value. */
 export const equal = <const N extends string>(...names: N[]) =>
   Object.fromEntries(names.map((name) => [name, (value: unknown) => ({ [name]: value })])) as {
     [F in N]: (value: unknown) => Condition
   }
 
-/** How stored documents become those of a response, whichever of them are read. */
+/** How stored documents become documents of a response, whatever selects them. */
 export interface Shape {
   /** What the response shows of a document. No other fields leave the database. */
   readonly schema: TObject
@@ -27,7 +27,7 @@ export interface Shape {
   readonly references?: readonly ReferencesTo[]
   /** Fields that hold ids, which `expand` replaces by documents. */
   readonly expandable?: readonly ReferencesTo[]
-  /** The records whose names stand beside their ids with `names=true`. */
+  /** Fields that hold ids. With `names=true`, the names of the records stand beside the ids. */
   readonly beside?: readonly ReferencesTo[]
 }
 
@@ -40,7 +40,7 @@ interface Declaration {
   /** What its list and its by-id are for, and what to look out for. */
   readonly descriptions: { readonly list: string; readonly get: string }
   readonly query: (limits: PageLimits) => TObject
-  /** Parameters that its by-id and its feed have too, besides those of all. */
+  /** Its own parameters, which its by-id and its feed have too. */
   readonly parameters?: TProperties
   /** What its list shows of a record. Its feed shows the same without what is embedded. */
   readonly item: Shape
@@ -53,7 +53,7 @@ export interface Resource<Q extends Listing = never> extends Declaration {
   readonly conditions: (listing: Q) => Condition[]
 }
 
-/** Makes a resource of its declaration and of the conditions of its filters, besides those that every list has. */
+/** Makes a resource of its declaration and of the conditions of its own filters. Every list has the common filters too. */
 export const defineResource = <Q extends Listing>({
   filters,
   ...declaration

@@ -123,7 +123,7 @@ export interface Listing {
   readonly page: number
   readonly perPage: number
   readonly fields?: readonly string[]
-  /** The fields whose ids to replace by records. */
+  /** The fields in which records take the place of ids. */
   readonly expand?: readonly string[]
   /** Whether an item has other records in it, or only their ids. */
   readonly embed?: 'true' | 'false'

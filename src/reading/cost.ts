@@ -34,7 +34,7 @@ const selectionOf = (conditions: readonly Condition[], listing: Listing): Select
   return { equal, ranges: [...new Set(ranges)], sort: orderOf(listing, false).field }
 }
 
-/** The fields of a condition, and of those of which one must hold. */
+/** The fields of a condition, also inside of `$or`. */
 const fieldsOf = (condition: Condition): [string, unknown][] =>
   Object.entries(condition).flatMap(([field, value]) =>
     field === '$or' ? (value as Condition[]).flatMap(fieldsOf) : [[field, value]],

@@ -5,8 +5,8 @@ import { fieldOf } from '../bson/values.js'
 import type { Direction, NoValue } from '../pipelines/keyset.js'
 
 /**
- * Puts rows without a sort value in the order of their ids. If there are more such rows, those of the kind that the server puts
- * last may belong here, so they are read too. On MongoDB that finds the same rows once more.
+ * Puts rows without a sort value in the order of their ids. If there are more such rows, the server may have put rows of one
+ * kind behind all rows of the other, so the first rows of that kind are read too. On MongoDB that finds the same rows once more.
  * @param rows the rows in the order of the server, which are as many as are wanted
  * @param isWhole whether there are no more of them
  * @param ids the condition on their ids, if there is one

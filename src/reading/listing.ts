@@ -51,13 +51,13 @@ export const countOf = async <L extends Listing>(
 ): Promise<number> => {
   const query = Query.in(scope, collection, conditions(listing), [])
   const own = ticket.size === 'large' || store.isQuick(query) ? undefined : await ticket.beside(LARGE)
-  try {
-    return await store.count(query)
-  } catch (error) {
+  const told = (error: unknown): never => {
     if (!(error instanceof QueryTimeout)) throw error
     const detail = 'The database took too long to count the records: total=false leaves the total out'
     throw problem('query_timeout', detail, { headers: RETRY_LATER })
-  } finally {
-    own?.release()
   }
+  return store
+    .count(query)
+    .catch(told)
+    .finally(() => own?.release())
 }

@@ -88,7 +88,7 @@ export const readOn = async (
   })
 }
 
-/** The start behind a row; before the one that follows if the row itself has no position; or undefined. */
+/** The start behind a row. If the row has no position, the start is before the following row; undefined if that has none. */
 const startBehind = (
   row: BsonDocument,
   following: BsonDocument | undefined,
@@ -137,12 +137,14 @@ export const cut = <T extends BsonDocument, N extends object>(
   field: string,
   goOn: (rows: readonly T[], following: T | undefined) => N | undefined,
 ): { rows: readonly T[] } & N => {
-  for (let count = fitting(rows, limit - 1); ; count--) {
-    const shown = rows.slice(0, count)
-    const next = goOn(shown, rows[count])
-    if (next !== undefined) return { rows: shown, ...next }
+  let count = fitting(rows, limit - 1)
+  let next = goOn(rows.slice(0, count), rows[count])
+  while (next === undefined) {
     if (count === 1) throw unplaced(rows[0] as T, field)
+    count -= 1
+    next = goOn(rows.slice(0, count), rows[count])
   }
+  return { rows: rows.slice(0, count), ...next }
 }
 
 /** How many rows fit into a page: at least one, if there is one. */
@@ -165,7 +167,7 @@ const unplaced = (row: BsonDocument, field: string): UnwritableDocument => {
     : new UnwritableDocument(row.collection, id, field, 'has a value after which nothing can be read on')
 }
 
-/** The first rows of a range of a list. Those without a sort value are put in the order of their ids. */
+/** The first rows of a range of a list. Rows without a sort value are put in the order of their ids. */
 const readInOrder = async (
   { field, direction }: { field: string; direction: Direction },
   slice: Slice,

@@ -1,4 +1,4 @@
-// The paths of all resources, with their paging defaults, and those of the key.
+// Registers the paths of all resources, with their paging defaults, and the path of the key.
 import type { FastifyInstance } from 'fastify'
 import { resources } from '../pipelines/index.js'
 import { exportRoutes } from './exports.js'

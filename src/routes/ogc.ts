@@ -41,7 +41,7 @@ const GEOJSON = 'application/geo+json'
 const JSON_SCHEMA = 'application/schema+json'
 const OPENAPI = 'application/vnd.oai.openapi+json;version=3.0'
 const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
-/** The path of the one collection, behind that of the landing page. */
+/** The path of the only collection, behind the path of the landing page. */
 const COLLECTION = '/collections/entries'
 const TITLE = 'Field data'
 const DESCRIPTION = 'Entries of your organisation, each with the answers that an agent gave to a form.'
@@ -83,7 +83,7 @@ interface Page {
   readonly summary: string
   readonly description: string
   readonly response: TSchema
-  /** If it is not that of JSON. */
+  /** Undefined for JSON. */
   readonly mediaType?: string
   readonly body: (root: string) => object
 }
@@ -273,7 +273,7 @@ const listingOf = ({ f, limit, cursor = FIRST_CURSOR, datetime, ...filters }: Fe
   cursor,
 })
 
-/** The end of an interval belongs to it, and that of a list's filter does not. The database has whole milliseconds. */
+/** The end of an interval belongs to it, and a filter with `Before` leaves its time out. The database has whole milliseconds. */
 const rangeOf = ({ from, to }: Interval): Pick<EntryListQuery, 'createdSince' | 'createdBefore'> => ({
   ...(from && { createdSince: from }),
   ...(to && { createdBefore: new Date(to.getTime() + 1) }),

@@ -104,8 +104,8 @@ export const getOperation = (app: FastifyInstance, resource: Resource): void => 
 }
 
 /**
- * Sends a page of records, and what is said of it. With `unreadable=skip` it leaves out the records that do not fit, and
- * names them.
+ * Sends a page of records with its metadata. With `unreadable=skip` the page leaves out records that do not fit, and names
+ * them.
  * @param onFailure what is done with such a record otherwise
  */
 export const sendPage = async <T extends BsonDocument>(

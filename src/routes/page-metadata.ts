@@ -69,7 +69,7 @@ export const linkHeader = ({ pageLinks: { next, previous } }: PageMetadata): str
   return header === '' || header.length > MAX_LINK_BYTES ? undefined : header
 }
 
-/** Makes links that repeat the parameters of the request, except those that say which page it is. */
+/** Makes links that repeat the parameters of the request. Only the parameters that place the page differ. */
 export const linker = ({ url }: FastifyRequest, base: string) => {
   const { pathname, searchParams } = new URL(url, 'http://localhost')
   const repeated = [...searchParams].filter(([name]) => !['page', 'perPage', 'cursor', 'after'].includes(name))

@@ -28,7 +28,7 @@ const commonHeaders = (codes: readonly ProblemCode[]) => ({
   ...requestId,
 })
 const ETag = header('The entity tag of the response, for the If-None-Match header of the next request.')
-/** The headers of a response that can be revalidated, and those of a page of a list. */
+/** The headers of a response that can be revalidated, and the headers of a page of a list. */
 export const tagged = { ETag }
 export const linked = {
   Link: header(
@@ -68,7 +68,7 @@ export const commonProblems: ProblemCode[] = [
   ...databaseProblems,
 ]
 
-/** The responses of an operation, by status. Schema, description, headers and media type are those of the successful one. */
+/** The responses of an operation, by status. Schema, description, headers and media type describe the successful response. */
 export const responses = (
   schema: TSchema,
   codes: readonly ProblemCode[],

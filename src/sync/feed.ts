@@ -69,7 +69,7 @@ export class Feeds {
   }
 
   /**
-   * The page that follows a cursor, or the first page without one: rows that have settled, and then those that have not, up to
+   * The page that follows a cursor, or the first page without one: rows that have settled, and then rows that have not, up to
    * now.
    * @throws the problem `cursor_expired` if deletions that the copy needs may have been forgotten
    */
@@ -97,7 +97,7 @@ export class Feeds {
     const { stamp } = this.settings
     const range = { stamp: isSettledOnly ? before(times) : { $lte: new Date(times.now) } }
     const list = await this.store.aggregate(newestIn(feed, stamp, range), { isMajority: true })
-    const stamps = itemsOf(list, stamp).flatMap((row) => row.stamp ?? [])
+    const stamps = itemsOf(list, stamp).map((row) => row.stamp as number)
     return stamps.length === 0 ? undefined : Math.max(...stamps)
   }
 
@@ -124,7 +124,7 @@ export class Feeds {
   }
 
   /**
-   * Rows without those whose stamps are in the future. A record that was changed while it was read has a stamp after the time
+   * The rows whose stamps are not in the future. A record that was changed while it was read has a stamp after the time
    * of the beginning, but it belongs to the page: its earlier change is not there any more. So the clock is read once more.
    */
   async #untilNow(rows: readonly FeedItem[], { now }: Times): Promise<readonly FeedItem[]> {
@@ -137,7 +137,7 @@ export class Feeds {
 
   /**
    * Adds a checkpoint to the last page of a walk by times that has found nothing new for long: the deletion of a record that
-   * nobody has. Its stamp is a time from which such a walk can begin later: that of the newest record would be too old one day.
+   * nobody has. Its stamp is a time from which such a walk can begin later: the newest record would be too old one day.
    */
   #withCheckpoint({ collection }: Feed, page: FeedPage, perPage: number, { now, horizon }: Times): FeedPage {
     const restMs = Math.min(DAY_MS, (this.settings.tombstoneDays * DAY_MS) / 2)
@@ -166,7 +166,7 @@ const inOrder = (rows: FeedItem[]): FeedItem[] => {
     .map(({ row }) => row)
 }
 
-/** The cursor after the items of a page, or undefined if there is none between the last of them and the one that follows. */
+/** The cursor after the items of a page, or undefined if no cursor fits between the last item and the following row. */
 const goOn = (
   cursor: Cursor,
   items: readonly FeedItem[],
@@ -186,7 +186,7 @@ const goOn = (
   return { next: { ...cursor, since, settled, fresh } }
 }
 
-/** The position behind all rows with a stamp, or with null behind those without one. */
+/** The position behind all rows with a stamp, or behind all rows without a stamp if it is null. */
 const behindAll = (stamp: number | null): FeedPosition =>
   stamp === null ? BEFORE_ALL_STAMPS : { stamp: stamp + 1, id: null }
 

@@ -9,7 +9,7 @@ export type Stamp = 'changedAt' | 'updatedAt'
 
 export type StampBounds = { readonly [B in '$gte' | '$gt' | '$lt' | '$lte']?: Date }
 
-/** A part of a feed that is one range of an index: the rows between two stamps, or those of one stamp after an id. */
+/** A part of a feed that is one range of an index: the rows between two stamps, or rows of one stamp after an id. */
 export interface FeedRange {
   /** The stamp of all rows, or its bounds. For rows without a stamp: null, or a condition that finds one kind. */
   readonly stamp: Date | null | NoValue | StampBounds

@@ -1,4 +1,4 @@
-// The ranges of a feed after a cursor: first the rows that have settled, and then those that have not.
+// The ranges of a feed after a cursor: first the rows that have settled, and then the rows that have not.
 import { FIRST_TIME, OTHER_ID_TYPES } from '../pipelines/keyset.js'
 import type { Cursor, FeedPosition } from './cursor.js'
 import type { FeedRange, StampBounds } from './queries.js'
@@ -31,7 +31,7 @@ export const withinHorizon = (cursor: Cursor, { horizon }: Times): Cursor => {
 export const freshOf = ({ fresh }: Cursor, { horizon, now }: Times): FeedPosition | undefined =>
   fresh !== null && fresh.stamp !== null && fresh.stamp >= horizon && fresh.stamp <= now ? fresh : undefined
 
-/** The ranges of the feed after a cursor, in order. Each is read only if those before it do not fill the page. */
+/** The ranges of the feed after a cursor, in order. A range is read only if the ranges before it do not fill the page. */
 export const rangesOf = (cursor: Cursor, times: Times): FeedRange[] => {
   const { settled, isSettledOnly } = cursor
   const fresh = freshOf(cursor, times)

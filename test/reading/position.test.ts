@@ -2,17 +2,9 @@
 import { Decimal128, Long, ObjectId } from 'mongodb'
 import t from 'tap'
 import { fromPayload, positionOf, toPayload } from '../../src/reading/position.js'
-import { documentOf, stored } from '../support/stored.js'
+import { documentOf, plain, stored } from '../support/stored.js'
 
-const positionAt = (value: unknown) =>
-  positionOf(
-    documentOf([
-      ['_id', 'a'],
-      ['x', value],
-      ['y', 1],
-    ]),
-    'x',
-  )
+const positionIn = (fields: object, sortBy = 'x') => positionOf(documentOf(plain(fields)), sortBy)
 
 t.test('a record is at its sort value and its id, and a token keeps both', async (t) => {
   for (const [value, found] of [
@@ -32,7 +24,7 @@ t.test('a record is at its sort value and its id, and a token keeps both', async
     [new Date(0), new Date(0)],
     [new Date(-8.64e15), new Date(-8.64e15)],
   ] as const) {
-    const position = positionAt(value)
+    const position = positionIn({ _id: 'a', x: value, y: 1 })
     t.strictSame(position, { value: found, id: 'a' })
     if (position === undefined) continue
     for (const [isBackward, isInclusive] of [
@@ -43,17 +35,8 @@ t.test('a record is at its sort value and its id, and a token keeps both', async
       t.strictSame(fromPayload(JSON.parse(JSON.stringify(toPayload(start)))), start)
     }
   }
-  t.strictSame(positionOf(documentOf([['_id', 'a']]), 'x'), { value: null, id: 'a' }, 'a missing value is null')
-  t.strictSame(
-    positionOf(
-      documentOf([
-        ['_id', 'a'],
-        ['x', 1],
-      ]),
-      '_id',
-    ),
-    { value: null, id: 'a' },
-  )
+  t.strictSame(positionIn({ _id: 'a' }), { value: null, id: 'a' }, 'a missing value is null')
+  t.strictSame(positionIn({ _id: 'a', x: 1 }, '_id'), { value: null, id: 'a' })
 })
 
 t.test('a value that no response shows, a very long one and an id that is no string have no position', async (t) => {
@@ -61,21 +44,10 @@ t.test('a value that no response shows, a very long one and an id that is no str
     ...[{}, [1], new ObjectId(), new Decimal128('1'), stored.minKey, stored.date(9_000_000_000_000_000n)],
     ...[Number.NaN, Number.POSITIVE_INFINITY, 'x'.repeat(1001), stored.string([0xff])],
   ]) {
-    t.equal(positionAt(value), undefined)
+    t.equal(positionIn({ _id: 'a', x: value }), undefined)
   }
-  for (const id of [1, new ObjectId(), null]) {
-    t.equal(
-      positionOf(
-        documentOf([
-          ['_id', id],
-          ['x', 1],
-        ]),
-        'x',
-      ),
-      undefined,
-    )
-  }
-  t.equal(positionOf(documentOf([['x', 1]]), 'x'), undefined)
+  for (const id of [1, new ObjectId(), null]) t.equal(positionIn({ _id: id, x: 1 }), undefined)
+  t.equal(positionIn({ x: 1 }), undefined)
 })
 
 t.test('a payload that no list made is refused', async (t) => {

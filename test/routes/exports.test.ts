@@ -106,14 +106,6 @@ t.test('CSV has the names of other records beside their ids', async (t) => {
     ...['entry1-a', a.dispatch(1)._id, a.dispatch(1).name, a.form._id, a.form.name],
     ...[agent._id, agent.firstName, agent.lastName],
   ])
-  const [expanded = []] = await rowsOf('entries.csv?ids=entry1-a&fields=form&expand=form&names=true')
-  t.same(
-    expanded.filter((name) => name === 'form.name'),
-    ['form.name'],
-    'not twice',
-  )
-  const [dispatches = []] = await rowsOf('dispatches.csv?names=true')
-  t.ok(['form', 'form.name', 'project', 'project.name'].every((name) => dispatches.includes(name)))
 })
 
 t.test('CSV of a form has a column for each question, in the order of their mean place', async (t) => {
@@ -152,14 +144,6 @@ t.test('CSV of a form has a column for each question, in the order of their mean
   })
 })
 
-t.test('a feature has its place whatever fields are chosen', async (t) => {
-  const { get } = await reading
-  const { features } = (await get('/v1/exports/entries.geojson?ids=entry1-a&fields=status', A)).json()
-  const { longitude, lattitude } = a.entry(1).location?.coordinates ?? {}
-  const geometry = { type: 'Point', coordinates: [longitude, lattitude] }
-  t.same(features, [{ type: 'Feature', id: 'entry1-a', geometry, properties: { id: 'entry1-a', status: 'accepted' } }])
-})
-
 t.test('Parquet has the chosen fields, with the place of an entry if it is among them', async (t) => {
   const { get } = await reading
   const columnsOf = async (query: string) => {
@@ -183,12 +167,6 @@ t.test('answers are rows of their own, one for each choice', async (t) => {
     row(2, 'multiChoice', 'Uses?', 'Drinking'),
     row(2, 'multiChoice', 'Uses?', 'Washing'),
   ])
-  const { rawPayload } = await get('/v1/exports/answers.parquet?ids=entry1-a', A)
-  const file = rawPayload.buffer.slice(rawPayload.byteOffset, rawPayload.byteOffset + rawPayload.length) as ArrayBuffer
-  t.same(
-    (await parquetReadObjects({ file })).map(({ position, ...others }) => ({ ...others, position: Number(position) })),
-    rows,
-  )
 })
 
 /** A store with more entries than a page has. */

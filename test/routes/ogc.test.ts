@@ -224,20 +224,9 @@ t.test('links begin with the public URL', async (t) => {
   t.match((await get(`${ROOT}/api`, A)).json().servers, [{ url: 'https://api.example.org/field/v1/ogc' }])
 })
 
-t.test('a large page is written in steps and is the same, and a record that does not fit fails it', async (t) => {
-  const question = 'x'.repeat(10_000)
-  const answers = [{ type: 'singleChoice', question, answer: 'yes' }]
-  const { get, store } = await testApp(t, {
-    fill: (store) =>
-      store.insert(
-        'entries',
-        Array.from({ length: 100 }, (_, n) => a.entry(100 + n, { answers })),
-      ),
-  })
-  const { features }: FeatureCollection = (await get(`${ITEMS}?limit=100`, A)).json()
-  t.equal(features.length, 100)
-  for (const { properties } of features) t.same(properties.answers, answers)
-  await store.insert('entries', [{ ...a.entry(0), duration: 'long' } as never])
+t.test('a record that does not fit fails its page', async (t) => {
+  const wrong = { ...a.entry(0), duration: 'long' } as never
+  const { get } = await testApp(t, { fill: (store) => store.insert('entries', [a.entry(1), wrong]) })
   for (const url of [ITEMS, `${ITEMS}/entry0-a`]) {
     t.match((await get(url, A)).json(), { code: 'internal_error', errors: [{ name: 'entries/entry0-a' }] }, url)
   }

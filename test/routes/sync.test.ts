@@ -2,14 +2,13 @@
 import { EventEmitter, once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import type { Documents } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
 import { embeddedStore } from '../../src/store/embedded.js'
-import { type Store, StoreUnavailable } from '../../src/store/store.js'
+import type { Store } from '../../src/store/store.js'
 import { listen, testApp } from '../support/app.js'
 import { eachResource } from '../support/resources.js'
 import { testStore } from '../support/store.js'
-import { A, a, B, b, fillTenants } from '../support/tenants.js'
+import { A, a, B, fillTenants } from '../support/tenants.js'
 
 /** Changes are shown at once, which only a test without late commits may do. */
 const settings = { SYNC_SETTLE_MS: '0' }
@@ -192,31 +191,6 @@ t.test('a cursor that is garbled, of another feed or organisation, or too old is
   t.equal(expired.json().code, 'cursor_expired')
 })
 
-t.test('the feed shows nothing of another organisation, neither records nor deletions', async (t) => {
-  const { get, store } = await testApp(t, { settings, fill: fillTenants })
-  await store.insert('entries', [b.entry(2)])
-  await store.remove('entries', B, [b.entry(1)._id])
-  await settle(store)
-  t.same(ids((await get('/v1/sync/entries', B)).json()).sort(), ['-entry1-b', 'entry2-b'])
-  const feed = (await get('/v1/sync/entries', A)).json<Feed>()
-  t.ok(feed.data.length > 0)
-  t.same(
-    feed.data.filter(({ id }) => !String(id).endsWith('-a')),
-    [],
-  )
-})
-
-t.test('a large page is the same, however it is written', async (t) => {
-  const count = 600
-  const { get, store } = await testApp(t, { settings })
-  const large = { answers: [{ type: 'text', question: 'Story?', answer: 'x'.repeat(1000) }] }
-  await store.insert('entries', Array.from({ length: count }, (_, n) => a.entry(n, large)) as Documents['entries'][])
-  await settle(store)
-  const { data } = (await get('/v1/sync/entries?perPage=1000', A)).json<Feed>()
-  t.equal(data.length, count)
-  t.same(data[599], (await get(`/v1/sync/entries?perPage=600`, A)).json<Feed>().data[599])
-})
-
 /** A store whose look-ups of the newest stamp are counted, and wait for `go`. */
 const counted = (store: Store, go: Promise<unknown>) => {
   let lookUps = 0
@@ -284,22 +258,6 @@ t.test(
   },
 )
 
-t.test('when the database fails, those that wait fail', async (t) => {
-  const store = embeddedStore()
-  let isDown = false
-  const failing: Store = {
-    ...store,
-    aggregate: (...query) =>
-      isDown ? Promise.reject(new StoreUnavailable(new Error('down'))) : store.aggregate(...query),
-  }
-  const { app, get } = await testApp(t, { store: failing, settings })
-  await listen(app)
-  const waits = [get('/v1/sync/entries?wait=30', A), get('/v1/sync/entries?wait=30', A)]
-  await setTimeout(50)
-  isDown = true
-  for (const wait of await Promise.all(waits)) t.match(wait.json(), { code: 'service_unavailable', status: 503 })
-})
-
 t.test('a caller who leaves while it waits is forgotten', async (t) => {
   const { app, keyOf } = await testApp(t, { settings })
   const port = await listen(app)
@@ -338,15 +296,4 @@ t.test('a request whose key ends while it waits, and a digest that takes as long
   t.equal((await ask(`/v1/sync/users?cursor=${nextCursor}`)).statusCode, 200)
   const late = await Promise.all([ask(`/v1/sync/users?cursor=${nextCursor}&wait=1`), ask('/v1/sync/forms/digest')])
   for (const response of late) t.match(response.json(), { code: 'unauthorized' })
-})
-
-t.test('a cursor is for keys that see the same', async (t) => {
-  const { app, get, store } = await testApp(t, { settings, fill: fillTenants })
-  await settle(store)
-  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Less', without: ['personal', 'places'] })
-  const less = async (query: string) =>
-    app.inject({ url: `/v1/sync/users?${query}`, headers: { authorization: `Bearer ${key}` } })
-  const { nextCursor } = (await less('')).json<Feed>()._metadata
-  t.equal((await less(`cursor=${nextCursor}`)).statusCode, 200)
-  t.match((await get(`/v1/sync/users?cursor=${nextCursor}`, A)).json(), { code: 'invalid_cursor' })
 })

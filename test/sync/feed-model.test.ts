@@ -33,86 +33,52 @@ const START = Date.UTC(2100, 0, 1)
 /** How far ahead a wrong reading of the clock is, in steps. */
 const WRONG_BY = 15
 
+type Of<A> = A extends fc.Arbitrary<infer V> ? V : never
+const kind = <const K extends string>(name: K) => fc.constant(name)
+
 /** A write to one of a few ids. It has its stamp when it begins. A change may set `updatedAt` to any time. */
-interface Write {
-  readonly kind: 'write'
-  readonly id: number
-  readonly isDelete: boolean
-  readonly updatedAt: number | undefined
+const write = fc.record({
+  kind: kind('write'),
+  id: fc.nat(6),
+  isDelete: fc.boolean(),
+  updatedAt: fc.option(fc.integer({ min: -20, max: 40 }), { nil: undefined }),
   /** From its beginning to its commit, in steps. */
-  readonly delay: number
+  delay: fc.oneof(fc.constant(0), fc.nat(WINDOW - 1)),
   /** How far the stamp is ahead of the clock: that of a writer with a clock of its own. Such a write has no delay. */
-  readonly ahead: number
-}
+  ahead: fc.oneof({ arbitrary: fc.constant(0), weight: 9 }, fc.nat(WINDOW)),
+})
+type Write = Of<typeof write>
+const hot = write.map((each): Write => ({ ...each, id: 0, isDelete: false, delay: 0, ahead: 0 }))
+const instance = fc.nat(1)
+const perPage = fc.integer({ min: 1, max: 5 })
 /**
  * A reader fetches a page; if it is killed, it has neither the page nor the cursor after it. It may race with a change, which
  * then comes after the clock was read and before the rows are.
  */
-interface Read {
-  readonly kind: 'read'
-  readonly perPage: number
-  readonly instance: number
-  readonly isKilled: boolean
-  readonly isRacing: boolean
-}
-/** A tool that keeps a time as its state runs once. */
-interface Tool {
-  readonly kind: 'tool'
-  readonly perPage: number
-}
-/** Time passes. Without it, stamps are equal. */
-interface Pause {
-  readonly kind: 'pause'
-  readonly steps: number
-}
-/** How far behind the primary a majority of the replica set is from now on. */
-interface Lag {
-  readonly kind: 'lag'
-  readonly steps: number
-}
-/** The primary is lost. What no majority had is taken back. */
-interface Failover {
-  readonly kind: 'failover'
-}
-/** The next reading of the clock by an instance is wrong. */
-interface WrongReading {
-  readonly kind: 'wrong'
-  readonly instance: number
-}
-/** The clock of the database is set. */
-interface Jump {
-  readonly kind: 'jump'
-  readonly steps: number
-}
-type Event = Write | Read | Tool | Pause | Lag | Failover | WrongReading | Jump
-
-const write: fc.Arbitrary<Write> = fc.record({
-  kind: fc.constant('write'),
-  id: fc.nat(6),
-  isDelete: fc.boolean(),
-  updatedAt: fc.option(fc.integer({ min: -20, max: 40 }), { nil: undefined }),
-  delay: fc.oneof(fc.constant(0), fc.nat(WINDOW - 1)),
-  ahead: fc.oneof({ arbitrary: fc.constant(0), weight: 9 }, fc.nat(WINDOW)),
-})
-const hot: fc.Arbitrary<Write> = write.map((each) => ({ ...each, id: 0, isDelete: false, delay: 0, ahead: 0 }))
-const instance = fc.nat(1)
-const perPage = fc.integer({ min: 1, max: 5 })
-const read: fc.Arbitrary<Read> = fc.record({
-  kind: fc.constant('read'),
+const read = fc.record({
+  kind: kind('read'),
   perPage,
   instance,
   isKilled: fc.nat(9).map((n) => n === 0),
   isRacing: fc.boolean(),
 })
-const pause: fc.Arbitrary<Pause> = fc.record({
-  kind: fc.constant('pause'),
-  steps: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: WINDOW })),
-})
-const tool: fc.Arbitrary<Tool> = fc.record({ kind: fc.constant('tool'), perPage })
-const lag: fc.Arbitrary<Lag> = fc.record({ kind: fc.constant('lag'), steps: fc.nat(3 * WINDOW) })
-const failover: fc.Arbitrary<Failover> = fc.record({ kind: fc.constant('failover') })
-const wrong: fc.Arbitrary<WrongReading> = fc.record({ kind: fc.constant('wrong'), instance })
-const jump: fc.Arbitrary<Jump> = fc.record({ kind: fc.constant('jump'), steps: fc.integer({ min: -20, max: 20 }) })
+type Read = Of<typeof read>
+/** Time passes. Without it, stamps are equal. */
+const steps = fc.oneof(fc.constant(1), fc.integer({ min: 1, max: WINDOW }))
+const pause = fc.record({ kind: kind('pause'), steps })
+/** A tool that keeps a time as its state runs once. */
+const tool = fc.record({ kind: kind('tool'), perPage })
+/** How far behind the primary a majority of the replica set is from now on. */
+const lag = fc.record({ kind: kind('lag'), steps: fc.nat(3 * WINDOW) })
+/** The primary is lost. What no majority had is taken back. */
+const failover = fc.record({ kind: kind('failover') })
+/** The next reading of the clock by an instance is wrong. */
+const wrong = fc.record({ kind: kind('wrong'), instance })
+/** The clock of the database is set. */
+const jump = fc.record({ kind: kind('jump'), steps: fc.integer({ min: -20, max: 20 }) })
+type Event = Of<
+  typeof write | typeof read | typeof pause | typeof tool | typeof lag | typeof failover | typeof wrong | typeof jump
+>
 
 const history: fc.Arbitrary<Event[]> = fc.array(
   fc.oneof(
