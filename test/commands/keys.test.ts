@@ -271,19 +271,6 @@ t.test('a key is shown, and a revocation told, also when the database is lost ri
   }
 })
 
-t.test('the help marks the options that are required, and shows an example', async (t) => {
-  const { keys } = await prepare(t)
-  const example = "\n  $ npx field-data-api keys issue --organisation savannah --name 'Dashboard'\n"
-  t.match(await keys('--help'), { code: 0, stdout: example })
-  const help = await keys('issue', '--help')
-  t.match(help, { code: 0, stdout: example })
-  t.match(
-    help.stdout,
-    /^ {2}--organisation <ID> .* \(required\)\n {2}--name <NAME> .* \(required\)\n.* such as .* 90d\n/m,
-  )
-  t.same(await keys('help', 'issue'), help)
-})
-
 t.test('a wrong call says what is wrong', async (t) => {
   const issue = 'keys issue --organisation x --name'
   const each = (values: readonly string[], call: (value: string) => string, message: string) =>

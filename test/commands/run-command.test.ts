@@ -92,20 +92,25 @@ t.test('a question is asked where somebody sees it, or not at all', async (t) =>
   }
 })
 
-t.test('the help shows an example, and a wrong call says what is wrong and how to get help', async (t) => {
+t.test('the help shows an example and what is required, and a wrong call says what is wrong', async (t) => {
   const command: MakeCommand = () =>
-    newCommand('say', 'Say it', 'say --loud', '\nIn other words:\n\n  say it')
-      .option('--loud', 'louder', false)
+    newCommand('say', 'Say it', 'say --to Ana', '\nIn other words:\n\n  say it')
+      .requiredOption('--to <NAME>', 'to whom')
       .action(() => {})
   t.match(await tryCommand(command, testStore(t), ['--help']), {
     code: 0,
-    stdout: /^Usage: .*\$ npx field-data-api say --loud\n\nIn other words:\n\n {2}say it\n$/s,
+    stdout:
+      /^Usage: .*--to <NAME> +to whom \(required\)\n.*\$ npx field-data-api say --to Ana\n\nIn other words:\n\n {2}say it\n$/s,
   })
-  t.match(await tryCommand(command, testStore(t), ['--loed']), {
-    code: 2,
-    stdout: '',
-    output: /^Unknown option '--loed'\n\(Did you mean --loud\?\)\n\nUsage: say \[options\]\nHelp: {2}say --help\n$/,
-  })
+  const { code, lines } = await tryCommand(command, testStore(t), ['--to', 'Ana', '--tu'])
+  t.equal(code, 2)
+  t.same(lines, [
+    "2> Unknown option '--tu'",
+    '2> (Did you mean --to?)',
+    '2>',
+    '2> Usage: say [options]',
+    '2> Help:  say --help',
+  ])
 })
 
 t.test('a command whose reader has gone ends silently, and any other failure of its output is shown', async (t) => {

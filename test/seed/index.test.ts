@@ -191,34 +191,6 @@ t.test('Each organisation has every kind of dispatch, form, project and agent', 
   }
 })
 
-t.test('There is something to find: seasons, areas that differ, and what is odd', async (t) => {
-  const { agents, entries, forms } = load({ organisations: 1, dispatches: 100, entries: 10_000 })
-  const countBy = (keyOf: (entry: Documents['entries']) => string | number) => {
-    const counts = new Map<string | number, number>()
-    for (const entry of entries) counts.set(keyOf(entry), (counts.get(keyOf(entry)) ?? 0) + 1)
-    return (key: string | number) => counts.get(key) ?? 0
-  }
-  const perMonth = countBy(({ createdAt }) => createdAt.toISOString().slice(0, 7))
-  t.ok(perMonth('2024-11') > 3 * perMonth('2024-08') && perMonth('2024-08') > 0)
-  const perDay = countBy(({ createdAt }) => createdAt.getUTCDay())
-  t.ok(perDay(6) > 3 * perDay(0) && perDay(0) > 0)
-  const nameOf = new Map(forms.map(({ _id, name }) => [_id, name]))
-  for (const { name, season } of surveys.filter(({ season }) => season !== undefined)) {
-    const own = entries.filter(({ form = '' }) => nameOf.get(form) === name)
-    const within = own.filter(({ createdAt }) => season?.includes(createdAt.getUTCMonth() + 1))
-    t.ok(own.length === 0 || (within.length > 0.6 * own.length && within.length < own.length), name)
-  }
-
-  const perState = countBy(({ location }) => location?.state ?? '')
-  for (const state of ['Kano', 'Lagos']) t.ok(perState(state) > 2 * perState('Borno') && perState('Borno') > 0, state)
-
-  const invented = entries.filter(({ duration = 60 }) => duration < 60)
-  t.ok(invented.every(({ agent = agents[1]?._id }) => agent === agents[1]?._id))
-  t.ok(invented.filter(({ status }) => status === 'rejected').length > invented.length / 2)
-  const pending = entries.filter(({ status }) => status === 'pending')
-  t.ok(pending.filter(({ createdAt }) => createdAt >= new Date('2025-05-17')).length > pending.length / 3)
-})
-
 t.test('The same options give the same bytes in every time zone, and another seed gives other bytes', async (t) => {
   const before = process.env.TZ
   const here = digest()
