@@ -32,7 +32,10 @@ t.test('a running service prints every metric with its labels, and no other', as
   await fillTenants(server.store)
   const store = mongoStore(mongoSettings(server.uri))
   t.teardown(() => store.close())
-  const { app, get } = await testApp(t, { store, settings: { METRICS_PORT: '0', SYNC_SETTLE_MS: '0' } })
+  const { app, get } = await testApp(t, {
+    store,
+    settings: { METRICS_PORT: '0', SYNC_SETTLE_MS: '0', TOTAL_MAX_AGE_MS: '60000' },
+  })
   for (const url of ['/v1/sync/entries', '/v1/exports/entries.csv', '/v1/nothing']) await get(url, A)
   // A key has one large task at once, so the other one waits.
   const { release } = server.hold('aggregate')
