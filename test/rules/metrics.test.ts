@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { parse } from 'yaml'
 import { catalogue, type Metric, printedName } from '../../src/metrics/catalogue.js'
+import type { Query } from '../../src/pipelines/stages.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { testApp } from '../support/app.js'
 import { sectionsOf } from '../support/markdown.js'
@@ -34,7 +35,7 @@ t.test('a running service prints every metric with its labels, and no other', as
   t.teardown(() => store.close())
   const { app, get } = await testApp(t, {
     store,
-    settings: { METRICS_PORT: '0', SYNC_SETTLE_MS: '0', TOTAL_MAX_AGE_MS: '60000' },
+    settings: { METRICS_PORT: '0', SYNC_SETTLE_MS: '0' },
   })
   for (const url of ['/v1/sync/entries', '/v1/exports/entries.csv', '/v1/nothing']) await get(url, A)
   // A key has one large task at once, so the other one waits.
