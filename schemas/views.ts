@@ -53,16 +53,3 @@ export const viewOf = (without: Without): View => {
   views.set(hidden.join(), view)
   return view
 }
-
-/** Makes something for the keys of each view, once. That of keys that see everything is made now. */
-export const forEachView = <T>(make: (view: View) => T): ((without: Without) => T) => {
-  const ofAll = make(WHOLE)
-  const others = new Map<View, T>()
-  return (without) => {
-    if (without === undefined) return ofAll
-    const view = viewOf(without)
-    const made = others.get(view) ?? make(view)
-    others.set(view, made)
-    return made
-  }
-}
