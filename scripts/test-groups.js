@@ -8,7 +8,7 @@ const ALONE = new RegExp(
   `^(${[
     'log|commands/load|exports/parquet|sync/feed-model',
     'plugins/(admission|openapi)|seed/scenarios|serializer/(output|writer-(fuzz|oracle))',
-    'service/overload|store/(mongo-large-page|store)',
+    'store/(mongo-large-page|store)',
   ].join('|')})$`,
 )
 /** How a test file changes the options of all tests of its process, as in `t.jobs = 3`. */

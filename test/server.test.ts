@@ -172,9 +172,7 @@ t.test('a setting that cannot be used stops it with a message, and a bug with a 
   const bug = "import net from 'node:net'; net.Server.prototype.listen = () => { throw new Error('a bug') }"
   for (const [settings, message, nodeOptions = []] of [
     [{ PORT: 'x', LOG_LEVEL: 'loud' }, /These settings are invalid:\n {2}PORT must .*\n {2}LOG_LEVEL must be one of/],
-    [{ MONGODB_URI: 'mongodb://:::/field' }, /^These settings are invalid:\n {2}MONGODB_URI cannot be used: /m],
     [{ PORT: String(port) }, new RegExp(`HOST 127.0.0.1, PORT ${port}: listen EADDRINUSE`)],
-    [{ METRICS_PORT: String(port) }, new RegExp(`METRICS_HOST 127.0.0.1, METRICS_PORT ${port}: listen EADDRINUSE`)],
     [{}, /Error: a bug\n +at /, ['--import', `data:text/javascript,${encodeURIComponent(bug)}`]],
   ] as [Record<string, string>, RegExp, string[]?][]) {
     const child = start(t, settings, { covered: true, nodeOptions })

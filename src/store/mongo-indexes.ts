@@ -61,7 +61,7 @@ export const mongoIndexes = (connection: MongoConnection) => {
           if (error.code === NAMESPACE_NOT_FOUND) return []
           throw error
         })
-      const { indexSizes = {} } = await connection.runRead(() => connection.send({ collStats: name }))
+      const { indexSizes } = await connection.runRead(() => connection.send({ collStats: name }))
       return found.map(({ name = '', key }) => ({
         name,
         fields: Object.values(key).every((direction) => direction === 1) ? Object.keys(key) : [],

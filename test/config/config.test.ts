@@ -1,6 +1,7 @@
 // The settings: where each is read from, and that invalid ones are refused with a message that names each.
 import t from 'tap'
 import { ConfigError, loadConfig } from '../../src/config/config.js'
+import { openMongo } from '../../src/config/open-mongo.js'
 
 const url = 'an absolute http or https URL without user, query and fragment'
 const uri = 'a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database'
@@ -139,4 +140,11 @@ t.test('production needs a database and a public URL, and the demo is served to 
     t.throws(() => loadConfig({ HOST }), { message: /is not loopback/ }, HOST)
   }
   for (const HOST of ['127.0.0.1', '127.8.9.1', '::1', 'localhost']) t.equal(loadConfig({ HOST }).host, HOST)
+})
+
+t.test('an address that the driver rejects is an invalid setting', async (t) => {
+  const { mongo } = loadConfig({ MONGODB_URI: 'mongodb://:::/field' })
+  t.throws(() => openMongo(mongo as NonNullable<typeof mongo>), {
+    message: /^These settings are invalid:\n {2}MONGODB_URI cannot be used: /,
+  })
 })

@@ -1,8 +1,8 @@
 // Whether the caller is still connected, and when a request has ended.
 import { EventEmitter, once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect, Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import Fastify, { type FastifyReply } from 'fastify'
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import t, { type Test } from 'tap'
 import { callerGone, wasSent, whenOver } from '../../src/http/caller.js'
 import { listen } from '../support/app.js'
@@ -51,6 +51,7 @@ t.test('a request ends when its caller disconnects, and one whose caller has gon
   const late: boolean[] = []
   whenOver(reply, () => late.push(wasSent(reply)))
   t.same(late, [false])
+  t.ok(callerGone({ socket: new Socket().destroy() } as FastifyRequest).aborted)
   events.emit('go')
 })
 

@@ -177,6 +177,19 @@ t.test('A union is one command', async (t) => {
   })
 })
 
+t.test('The indexes of a collection are those of others too, and none if it does not exist', async (t) => {
+  const { server, store } = await start(t)
+  const namespaceNotFound = 26
+  server.errors.set('listIndexes', namespaceNotFound)
+  t.same(await store.indexes('entries'), [])
+  server.errors.clear()
+  server.indexes.set('entries', new Map([['without a size', { name: 'mine', key: { form: -1 } }]]))
+  t.same(await store.indexes('entries'), [{ name: 'mine', fields: [], bytes: 0 }], 'one that descends is of others')
+  const unauthorized = 13
+  server.errors.set('listIndexes', unauthorized)
+  await t.rejects(store.indexes('entries'), { code: unauthorized })
+})
+
 t.test('An option of the URI overrides the setting', async (t) => {
   const { server } = await start(t)
   server.isRouter = true

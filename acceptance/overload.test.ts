@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { printed, startProgram } from '../support/process.js'
-import { getRequest, LAST, neverRead, send, statusesIn } from '../support/sockets.js'
+import { printed, startProgram } from '../test/support/process.js'
+import { getRequest, LAST, neverRead, send, statusesIn } from '../test/support/sockets.js'
 
 const PAGE = '/v1/entries?perPage=1000'
 
