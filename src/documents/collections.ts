@@ -56,29 +56,24 @@ const OrganisationDocument = strict({
   removingSince: Type.Optional(Type.Date()),
 })
 
-export type UserDocument = Static<typeof UserDocument>
-const UserDocument = strict({
+const person = {
   ...owned,
-  role: Type.Optional(strict({ name: Type.String() })),
   status: Type.String(),
   firstName: Type.String(),
   lastName: Type.String(),
   email: optionalText,
   ...dated,
   lastLogin: optionalInstant,
-})
+}
+
+export type UserDocument = Static<typeof UserDocument>
+const UserDocument = strict({ ...person, role: Type.Optional(strict({ name: Type.String() })) })
 
 export type AgentDocument = Static<typeof AgentDocument>
 const AgentDocument = strict({
-  ...owned,
-  status: Type.String(),
-  firstName: Type.String(),
-  lastName: Type.String(),
-  email: optionalText,
+  ...person,
   phone: optionalText,
   location: Type.Array(strict({ country: optionalText, zone: optionalText, state: optionalText, city: optionalText })),
-  ...dated,
-  lastLogin: optionalInstant,
 })
 
 export type FormDocument = Static<typeof FormDocument>

@@ -27,7 +27,6 @@ const PART_BYTES = 4 * 1024 * 1024
 
 type Reads = Pick<Store, 'aggregate'>
 
-/** What a file is to hold. */
 export interface Wanted {
   readonly exported: Exported
   readonly format: FormatName

@@ -24,14 +24,11 @@ import { compileDocuments, type Shown } from '../serializer/writer.js'
 /** The parameters of an export, checked. */
 export type ExportListing = ExportQuery & Omit<Listing, 'sortBy' | 'page' | 'perPage'>
 
-/** What can be exported. */
 export interface Exported {
   readonly name: string
   readonly operationId: string
-  /** What is read for it. */
   readonly resource: Resource<Listing>
   readonly formats: readonly FormatName[]
-  /** The parameters. */
   readonly query: TObject
 }
 
@@ -50,7 +47,6 @@ const ofResource = (resource: Resource<Listing>): Exported => ({
 /** The resources as an export sees them: it passes only those parameters that all of them take. */
 const exportable = resources as unknown as Record<keyof typeof resources, Resource<Listing>>
 
-/** Everything that can be exported. */
 export const allExported: readonly Exported[] = [
   ...Object.values(exportable).map(ofResource),
   {
@@ -72,7 +68,6 @@ export const wrongFor = (format: FormatName, listing: ExportListing): { name: st
 export interface FileRows {
   /** What is read. It may be more than what is shown. */
   readonly choice: Choice
-  /** What is shown in each row. */
   readonly shown: Shown
   readonly format: RowFormat
 }

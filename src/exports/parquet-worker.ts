@@ -3,7 +3,6 @@ import { type MessagePort, parentPort } from 'node:worker_threads'
 import type { Field } from './parquet-columns.js'
 import { ParquetEncoder } from './parquet-encoder.js'
 
-/** A file that begins. */
 export interface Opening {
   readonly fields: readonly Field[]
   readonly port: MessagePort

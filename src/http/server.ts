@@ -40,7 +40,6 @@ interface Options {
   idleMs?: number
 }
 
-/** How many connections a server has. */
 export const openConnections = (server: Server): number => open.get(server)?.size ?? 0
 
 /** @param listener handles a request */

@@ -2,7 +2,6 @@
 // minutes of several keys do not end at the same moment.
 import { LRUCache } from 'lru-cache'
 
-/** How long a window is, in seconds. */
 export const WINDOW_S = 60
 /** The number of keys that are remembered. With more keys at a time, some begin a new window early. */
 const KEYS = 10_000

@@ -38,7 +38,6 @@ interface Limit {
 }
 
 export interface SchedulerOptions {
-  /** How many tasks of a size run at once. */
   readonly small: Limit
   readonly large: Limit
   /** No task begins while this many bytes are held. */

@@ -8,7 +8,6 @@ import type { Payload } from './token.js'
 /** Where a page is read from, and in which direction. */
 export interface Start {
   readonly position: Position
-  /** Reads towards the beginning of the list. */
   readonly isBackward: boolean
   /** Whether a record exactly at the position belongs to the page. */
   readonly isInclusive: boolean

@@ -16,10 +16,8 @@ const SLICE_BYTES = 256 * 1024
 /** Finds what does not fit. Numbers fit, as with `answers=list`. */
 const check = compileDocuments({ schema: select(Entry, ['id', 'answers']), named: listedSchemas })
 
-/** The names of all columns. */
 export const answerColumns = Object.keys(AnswerRow.properties)
 
-/** A writer of the rows of entries. */
 export const answersWriter = (columns: ColumnFormat): RowFormat['write'] => {
   const label = (name: string) => columns.label(name, name === answerColumns[0])
   const question = compileRows(

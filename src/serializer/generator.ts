@@ -15,7 +15,6 @@ const closeArray = 0x5d
 /** The first line of each generated function. */
 const DESTRUCTURE_BUFFERS = 'const { bytes } = input, { bytes: json, view } = output'
 
-/** A field of an object. */
 export interface Field {
   /** The stored name. */
   name: string

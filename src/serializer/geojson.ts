@@ -10,7 +10,6 @@ import type { RowFormat } from './rows.js'
 import { type ScalarWriter, scalars } from './scalars.js'
 import { type DocumentWriter, locatingErrors, type Shown, writeValue } from './writer.js'
 
-/** Compiles a writer of features. */
 export const featureWriter = (shown: Shown): DocumentWriter => {
   const rows = compileRows(shown, jsonColumns)
   return (document, out) => {
@@ -21,7 +20,6 @@ export const featureWriter = (shown: Shown): DocumentWriter => {
   }
 }
 
-/** A file of features. */
 export const geojson = (shown: Shown): RowFormat => ({
   begin: '{"type":"FeatureCollection","features":[\n',
   between: ',\n',

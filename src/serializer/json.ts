@@ -8,7 +8,6 @@ import type { RowFormat } from './rows.js'
 import { scalars } from './scalars.js'
 import type { DocumentWriter } from './writer.js'
 
-/** The records of a page. */
 export const jsonArray = <T extends BsonDocument>(write: RowFormat<T>['write']): RowFormat<T> => ({
   begin: '[',
   between: ',',

@@ -13,7 +13,6 @@ import { fieldOf } from '../bson/values.js'
 import type { Output } from './output.js'
 import { idOf, NO_ID } from './skipped.js'
 
-/** How records are written. */
 export interface RowFormat<T extends BsonDocument = BsonDocument> {
   readonly begin: string
   /** What stands between two rows. */

@@ -24,7 +24,6 @@ import { idOf, NO_ID } from './skipped.js'
 /** Writes a document. Nothing counts as written if it does not fit its schema. */
 export type DocumentWriter = (document: BsonDocument, out: Output) => void
 
-/** What is shown of a record. */
 export interface Shown {
   readonly schema: TSchema
   /** The schemas that a `$ref` in it may name. */
@@ -37,7 +36,6 @@ export const compileDocuments = ({ schema, named }: Shown): DocumentWriter => {
   return documentWriter(runnable(generator, generator.writerOf(schema)))
 }
 
-/** Writes a value of a document. */
 export const writeValue = (write: Write, input: Bytes, { type, at, next }: Element, out: Output): void => {
   out.reserve(ROOM * (next - at) + OVERHANG)
   out.length = write(input, type, at, out.target, out.length)

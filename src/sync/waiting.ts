@@ -1,6 +1,5 @@
 // Requests that wait for a change. All that wait for one feed share a look-up a second, and a feed for which nobody
 // waits costs nothing. A request that waits holds its connection and nothing else.
-import { Counts } from '../limits/counts.js'
 import { Overloaded, SMALL, type Ticket } from '../limits/scheduler.js'
 import type { Cursor } from './cursor.js'
 import type { FeedPage, Feeds } from './feed.js'
@@ -25,8 +24,8 @@ export interface WaitingLimits {
 const { signal: NEVER } = new AbortController()
 
 export class Waiting {
-  readonly #byOrganisation = new Counts()
-  readonly #byKey = new Counts()
+  /** Whose requests wait. */
+  readonly #waits = new Set<Owner>()
   /** The newest look-up of each feed, and the round that it belongs to. */
   readonly #lookUps = new Map<string, { round: number; newest: Promise<number | undefined> }>()
   readonly #ends = new Set<() => void>()
@@ -36,7 +35,7 @@ export class Waiting {
   constructor(readonly limits: WaitingLimits) {}
 
   get size(): number {
-    return this.#byKey.total
+    return this.#waits.size
   }
 
   /**
@@ -47,21 +46,18 @@ export class Waiting {
    * @throws Overloaded if too many requests wait, and the error of a look-up that fails
    */
   async wait(
-    { keyId, organisation }: Owner,
+    owner: Owner,
     feed: string,
     lookUp: LookUp,
     { from, ms, signal }: { from: number; ms: number; signal: AbortSignal },
   ): Promise<boolean> {
     const { max, maxPerKey, intervalMs } = this.limits
+    const countOf = (field: keyof Owner) => [...this.#waits].filter((each) => each[field] === owner[field]).length
     // So the organisations that wait already leave places for one that comes later, however many keys they have.
-    const free = max - this.#byOrganisation.total
-    if (this.#byOrganisation.of(organisation) >= free || this.#byKey.of(keyId) >= maxPerKey)
+    if (countOf('organisation') >= max - this.size || countOf('keyId') >= maxPerKey)
       throw new Overloaded('Too many requests are waiting for changes: of this key, of its organisation or in all')
-    const count = (amount: number): void => {
-      this.#byOrganisation.add(organisation, amount)
-      this.#byKey.add(keyId, amount)
-    }
-    count(1)
+    const wait = { ...owner }
+    this.#waits.add(wait)
     try {
       const until = performance.now() + ms
       for (;;) {
@@ -74,7 +70,7 @@ export class Waiting {
         if (newest !== undefined && newest >= from) return true
       }
     } finally {
-      count(-1)
+      this.#waits.delete(wait)
       if (this.size === 0) this.#lookUps.clear()
     }
   }
