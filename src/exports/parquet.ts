@@ -70,7 +70,7 @@ export class ParquetFile {
     this.#port.postMessage('close' satisfies Task)
   }
 
-  async #ask(task: Task, transferred: readonly ArrayBuffer[] = []): Promise<Buffer> {
+  async #ask(task: Task, transferred: ArrayBuffer[] = []): Promise<Buffer> {
     if (!this.#isOpen) throw new Error('The Parquet file is closed')
     const { ended } = this.#thread
     const replied = once(this.#port, 'message', { signal: ended }).catch(() => {
