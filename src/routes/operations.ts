@@ -17,7 +17,7 @@ import { readPage } from '../reading/walk.js'
 import { etagOf } from '../serializer/etag.js'
 import { jsonArray } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
-import { fail, type OnFailure, type RowFormat, writeAll } from '../serializer/rows.js'
+import { type OnFailure, type RowFormat, writeAll } from '../serializer/rows.js'
 import { Skipped } from '../serializer/skipped.js'
 import { compileDocuments } from '../serializer/writer.js'
 import { linkHeader, pageMetadata, totalOf } from './page-metadata.js'
@@ -106,7 +106,7 @@ export const getOperation = (app: FastifyInstance, resource: Resource): void => 
 /**
  * Sends a page of records with its metadata. With `unreadable=skip` the page leaves out records that do not fit, and names
  * them.
- * @param onFailure what is done with such a record otherwise
+ * @param onFailure what is done with such a record otherwise; by default the page fails
  */
 export const sendPage = async <T extends BsonDocument>(
   { query, ticket }: FastifyRequest,
@@ -114,7 +114,7 @@ export const sendPage = async <T extends BsonDocument>(
   rows: readonly T[],
   format: RowFormat<T>,
   metadata: object,
-  onFailure: OnFailure<T> = fail,
+  onFailure?: OnFailure<T>,
 ) => {
   const { unreadable } = query as Pick<Listing, 'unreadable'>
   const skipped = unreadable === 'skip' ? new Skipped() : undefined
