@@ -33,16 +33,20 @@ export const readWithReferences = async (
   if (query.references.length === 0) return list
   const { signal, charge } = reading
   const rows = list.documents.map(({ bytes }) => bytes)
-  const joins = query.references.map(({ fields, find }): Join => ({ fields, find, ids: new Map(), found: new Map() }))
+  const limitEmbedded = sizeLimit()
+  const joins = query.references.map((to): Join => ({ ...to, ids: new Map(), found: new Map(), limitEmbedded }))
   const byField: Joins = new Map(joins.flatMap((join) => join.fields.map((field) => [field, join])))
   await runInSlices(collectIds(rows, byField), signal).catch((error) => {
     throw unreadable(list.collection, error)
   })
+  // Each document that is found takes the place of an id at least once.
+  const limitFound = sizeLimit()
   await allEnded(
     joins.map(async ({ find, ids, found }) => {
       const wanted = [...ids.values()]
       for (let start = 0; start < wanted.length; start += IDS_PER_QUERY) {
         const fetched = await store.aggregate(find(wanted.slice(start, start + IDS_PER_QUERY)), reading)
+        limitFound(fetched.size)
         withBsonErrors(fetched.collection, () => {
           for (const { bytes } of fetched.documents)
             found.set(typedId(bytes, fieldOf(bytes, 0, '_id') as Element), bytes)
@@ -51,11 +55,10 @@ export const readWithReferences = async (
     }),
   )
   const filled: Buffer[] = []
-  let size = 0
+  const limitFilled = sizeLimit()
   for (const row of rows) {
     const bytes = await runInSlices(embedded(byField, row), signal)
-    size += bytes.length
-    if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
+    limitFilled(bytes.length)
     filled.push(bytes)
     await charge?.(bytes.length)
   }
@@ -66,9 +69,20 @@ export const readWithReferences = async (
 interface Join extends References {
   readonly ids: Map<string, unknown>
   readonly found: Map<string, Buffer>
+  /** Is told the size of each document before it is copied, because a row may repeat an id. */
+  readonly limitEmbedded: (bytes: number) => void
 }
 
 type Joins = ReadonlyMap<string, Join>
+
+/** Makes a function that adds up bytes, and throws ResponseTooLarge as soon as they exceed the limit. */
+const sizeLimit = () => {
+  let size = 0
+  return (bytes: number): void => {
+    size += bytes
+    if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
+  }
+}
 
 function* collectIds(rows: readonly Buffer[], joins: Joins): Generator<void, void> {
   let count = 0
@@ -124,10 +138,12 @@ function* embedded(joins: Joins, bytes: Buffer, start = 0, path = ''): Generator
 }
 
 /** An element with the document in place of its id. Items of arrays keep their names, which errors show. */
-const replaced = ({ found }: Join, bytes: Buffer, element: Element, name: Buffer): Buffer[] => {
+const replaced = ({ found, limitEmbedded }: Join, bytes: Buffer, element: Element, name: Buffer): Buffer[] => {
   if (!isId(element)) return [Buffer.of(Bson.boolean), name, Buffer.of(0)]
   const document = found.get(typedId(bytes, element))
-  return document === undefined ? [] : [Buffer.of(Bson.document), name, document]
+  if (document === undefined) return []
+  limitEmbedded(document.length)
+  return [Buffer.of(Bson.document), name, document]
 }
 
 const isId = ({ type }: Element): boolean => type === Bson.string || type === Bson.objectId

@@ -118,6 +118,27 @@ t.test('An error of a damaged document names its collection, and a result that i
   t.equal((await filled(listOf(rows.slice(1)), references, readLarge)).documents.length, 63)
 })
 
+t.test('A repeated id is too large before its document is copied', async (t) => {
+  // Together the copies would be larger than a Buffer can be on Node 20.
+  const large = { _id: 'u1', name: 'x'.repeat(300_000) }
+  const row = { _id: '1', to: Array(20_000).fill('u1') }
+  await t.rejects(
+    filled(listOf([row]), references, async () => listOf([large])),
+    ResponseTooLarge,
+  )
+})
+
+t.test('Documents that are too large together fail before all are fetched', async (t) => {
+  const row = { _id: '1', to: Array.from({ length: 20_000 }, (_, n) => `u${n}`) }
+  let fetched = 0
+  const fetch = async () => {
+    fetched += 1
+    return listOf([{ _id: `u${fetched}`, name: 'x'.repeat(15_000_000) }])
+  }
+  await t.rejects(filled(listOf([row]), references, fetch), ResponseTooLarge)
+  t.equal(fetched, 5)
+})
+
 t.test('Without ids there is no query', async (t) => {
   t.same(objectsOf(await filled(listOf([{ _id: '1' }]), references, read)), [{ _id: '1' }])
   t.same(objectsOf(await filled(new BsonList('projects', []), references, read)), [])
