@@ -26,7 +26,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u
 const UNSTORABLE_NAME = /[\0\p{Surrogate}]|^_bsontype$/u
 /** Low enough that any line, converted to BSON, stays below MongoDB's limit of 16 MiB. */
 const MAX_LINE_BYTES = 2 * 1024 * 1024
-/** So many ids are remembered to find one that is there twice: a gigabyte of them. No Map holds more than 16.7 million. */
+/** The ids of all lines are remembered, to find a repeated id. They take a gigabyte. No Map holds more than 16.7 million. */
 const MAX_LINES = 10_000_000
 /** How much of the file is read at once. */
 const CHUNK_BYTES = 512 * 1024

@@ -35,7 +35,6 @@ const text = (name: string, format: string) => setting<string | undefined>(name,
 
 const listOf = (list: string): string[] => list.split(/\s*,\s*/)
 
-/** Every setting, at its place in `Config`. */
 const settings = {
   host: setting<string>('HOST', defaulted(Type.String(), '127.0.0.1')).about('Address to listen on.'),
   port: integer('PORT', 3000, [0, 65_535]).about('Port to listen on. With 0 the system chooses a free port.'),

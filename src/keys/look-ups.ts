@@ -1,10 +1,7 @@
 // Shares the look-ups of keys: requests with the same key have one look-up, and a flood of unknown keys waits for its turn by
 // address, so that it can neither use up all connections nor keep others from looking up theirs.
-import { type FairScheduler, SMALL } from '../limits/scheduler.js'
+import { type FairScheduler, NEVER, SMALL } from '../limits/scheduler.js'
 import { StoreUnavailable } from '../store/store.js'
-
-/** A look-up has no caller who leaves: others may have joined it. */
-const { signal: NEVER } = new AbortController()
 
 /**
  * Makes a function that looks up a key by its id, or joins a look-up that the same caller has begun. It takes the address of

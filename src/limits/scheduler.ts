@@ -19,6 +19,9 @@ const NEWEST = 1 / 4
 /** The number of keys that are remembered. */
 const KEYS = 10_000
 
+/** The signal of a task that several callers share, so that none of them ends it. */
+export const { signal: NEVER } = new AbortController()
+
 /** The error of every limit: the task is refused now, and a later try may succeed. */
 export class Overloaded extends Error {
   constructor(

@@ -73,7 +73,7 @@ export const admissionPlugin = fp(
         const handled = async () => handler.call(this, request, reply)
         return handled()
           .catch((error) => {
-            // Those that wait would fail one after the other.
+            // The tasks that wait would fail one after the other.
             if (error instanceof StoreUnavailable) scheduler.failAll(error)
             throw error
           })

@@ -14,14 +14,10 @@ import type { Direction, NoValue } from '../pipelines/keyset.js'
  */
 export const inOrderOfIds = async (
   rows: readonly BsonDocument[],
-  {
-    field,
-    direction,
-    isWhole,
-    ids,
-  }: { field: string; direction: Direction; isWhole: boolean; ids: object | undefined },
+  order: { field: string; direction: Direction; isWhole: boolean; ids: object | undefined },
   read: (value: NoValue, ids: object | undefined) => Promise<readonly BsonDocument[]>,
 ): Promise<BsonDocument[]> => {
+  const { field, direction, isWhole, ids } = order
   const found = new Map(rows.map((row) => [sortKeyOfId(row), row]))
   const inOrder = () => [...found.keys()].sort((a, b) => (a < b ? -direction : direction))
   if (!isWhole) {

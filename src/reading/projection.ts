@@ -1,5 +1,5 @@
-// What a request sees of each record, in one piece: the schema, what is read for it, and the writer. So no part of it can show
-// more than another has left out. Projections are pure, and the same choice has the same one.
+// What a request sees of each record, in one piece: the schema, what is read for it, and the writer. So no part can show what
+// another part leaves out. Projections are pure, and the same choice has the same projection.
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { LRUCache } from 'lru-cache'
 import { BESIDE, flat, isJoined, joined } from '../../schemas/kit.js'
@@ -21,7 +21,6 @@ import type { Shown } from '../serializer/writer.js'
 /** Callers use few choices, and a forgotten one is compiled again in about a millisecond. */
 const KEPT = 100
 
-/** What a request wants to see of each record. */
 export type Choice = Pick<Listing, 'fields' | 'expand' | 'embed' | 'names' | 'answers'>
 
 export interface Projection extends Shown {
@@ -63,24 +62,24 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
   const all = embed === 'false' ? flat(whole) : whole.properties
   const shown = Object.keys(all).filter((name) => name === 'id' || (fields?.includes(name) ?? true))
 
-  const seen = (references: readonly ReferencesTo[] = []) =>
+  const visible = (references: readonly ReferencesTo[] = []) =>
     references
       .map((to) => ({ ...to, shown: view.shown(to.shown) }))
       .filter(({ shown }) => Object.keys(shown.properties).length > 0)
-  const expanded = seen(shape.expandable).filter((to) => to.fields.some((field) => expand.includes(field)))
+  const expanded = visible(shape.expandable).filter((to) => to.fields.some((field) => expand.includes(field)))
   const isExpanded = (name: string) => expanded.some((to) => to.fields.includes(name))
-  const beside = seen(names === 'true' ? shape.beside : [])
+  const beside = visible(names === 'true' ? shape.beside : [])
     .map((to) => ({ ...to, id: (to.fields[0] as string).slice(0, -BESIDE.length) }))
     .filter(({ id }) => shown.includes(id) && !isExpanded(id))
-  const references = [...(embed === 'false' ? [] : seen(shape.references)), ...expanded, ...beside]
+  const references = [...(embed === 'false' ? [] : visible(shape.references)), ...expanded, ...beside]
 
   const properties: Record<string, TSchema> = {}
   for (const name of shown) {
     const property = all[name] as TSchema
     // What can be expanded is a union of an id and a record.
     properties[name] = isExpanded(name) ? Type.Optional(property.anyOf.find(isJoined)) : property
-    const named = beside.find(({ id }) => id === name)
-    if (named !== undefined) properties[`${name}${BESIDE}`] = Type.Optional(joined(named.shown))
+    const neighbour = beside.find(({ id }) => id === name)
+    if (neighbour !== undefined) properties[`${name}${BESIDE}`] = Type.Optional(joined(neighbour.shown))
   }
   const schema = Type.Object(properties)
   const ids = references.flatMap(({ fields }) => fields)

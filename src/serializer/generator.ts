@@ -228,7 +228,7 @@ export const ifPresent = ({ name, required, writer }: Field, i: number, label: T
     }${absent === '' ? '' : ` else ${absent}`}`
 }
 
-/** Code that writes a text, and how many bytes that are. It may write up to three bytes behind it. */
+/** Code that writes a text, and the length of the text in bytes. The code may write up to three bytes behind the text. */
 interface Text {
   readonly code: string
   readonly length: number

@@ -1,6 +1,5 @@
 // The interface between the service and its database. Queries return documents as BSON bytes, which the serializer
 // turns into JSON.
-
 import { isUtf8 } from 'node:buffer'
 import { BSON } from 'mongodb'
 import { Bson, type BsonList } from '../bson/reader.js'
@@ -84,7 +83,6 @@ export interface StoredIndex {
   readonly bytes: number
 }
 
-/** The totals that are kept. */
 export interface KeptTotals {
   /** How many there are, and the age of the oldest in milliseconds, undefined without any. */
   keptTotals(): { kept: number; oldestMs: number | undefined }

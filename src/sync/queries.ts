@@ -13,7 +13,6 @@ export type StampBounds = { readonly [B in '$gte' | '$gt' | '$lt' | '$lte']?: Da
 export interface FeedRange {
   /** The stamp of all rows, or its bounds. For rows without a stamp: null, or a condition that finds one kind. */
   readonly stamp: Date | null | NoValue | StampBounds
-  /** A condition of the ids. */
   readonly ids?: object | undefined
 }
 

@@ -1,6 +1,6 @@
 // Requests that wait for a change. All that wait for one feed share a look-up a second, and a feed for which nobody
 // waits costs nothing. A request that waits holds its connection and nothing else.
-import { Overloaded, SMALL, type Ticket } from '../limits/scheduler.js'
+import { NEVER, Overloaded, SMALL, type Ticket } from '../limits/scheduler.js'
 import type { Cursor } from './cursor.js'
 import type { FeedPage, Feeds } from './feed.js'
 import type { Feed } from './queries.js'
@@ -19,9 +19,6 @@ export interface WaitingLimits {
   readonly maxPerKey: number
   readonly intervalMs: number
 }
-
-/** A look-up has no caller who leaves: others wait for it too. */
-const { signal: NEVER } = new AbortController()
 
 export class Waiting {
   /** Whose requests wait. */
@@ -52,9 +49,13 @@ export class Waiting {
     { from, ms, signal }: { from: number; ms: number; signal: AbortSignal },
   ): Promise<boolean> {
     const { max, maxPerKey, intervalMs } = this.limits
-    const countOf = (field: keyof Owner) => [...this.#waits].filter((each) => each[field] === owner[field]).length
+    let [ofOrganisation, ofKey] = [0, 0]
+    for (const { organisation, keyId } of this.#waits) {
+      if (organisation === owner.organisation) ofOrganisation += 1
+      if (keyId === owner.keyId) ofKey += 1
+    }
     // So the organisations that wait already leave places for one that comes later, however many keys they have.
-    if (countOf('organisation') >= max - this.size || countOf('keyId') >= maxPerKey)
+    if (ofOrganisation >= max - this.size || ofKey >= maxPerKey)
       throw new Overloaded('Too many requests are waiting for changes: of this key, of its organisation or in all')
     const wait = { ...owner }
     this.#waits.add(wait)
