@@ -7,6 +7,8 @@ import type { BsonDocument } from '../bson/reader.js'
 
 /** How many bytes are hashed before other requests may have their turn: about half a millisecond. */
 const STEP_BYTES = 512 * 1024
+/** The bytes of a step, of as many documents as fit. A copy costs less than a call for each document. */
+const step = Buffer.allocUnsafeSlow(STEP_BYTES)
 
 /**
  * The version of what the serializer writes. Increase it when the same documents with the same schemas are written in
@@ -32,21 +34,20 @@ export function* etagOf(
   without?: Without,
 ): Generator<void, string> {
   const parts: string[] = []
-  /** The bytes that the next call hashes. A copy costs less than a call for each document. */
-  let [piece, size]: [Buffer[], number] = [[], 0]
+  let size = 0
   for (const { bytes } of documents) {
-    for (let start = 0; start < bytes.length; start += STEP_BYTES) {
-      const stretch = bytes.subarray(start, start + STEP_BYTES)
-      piece.push(stretch)
-      size += stretch.length
+    for (let start = 0; start < bytes.length; ) {
+      const piece = bytes.subarray(start, start + STEP_BYTES - size)
+      step.set(piece, size)
+      start += piece.length
+      size += piece.length
       if (size < STEP_BYTES) continue
-      parts.push(sha1(Buffer.concat(piece)))
-      yield
-      piece = []
+      parts.push(sha1(step))
       size = 0
+      yield
     }
   }
-  parts.push(sha1(Buffer.concat(piece)))
+  parts.push(sha1(step.subarray(0, size)))
   if (metadata !== undefined) parts.push(JSON.stringify(metadata))
   if (without !== undefined) parts.push(without.join())
   return `W/"${VERSION}.${parts.length === 1 ? parts[0] : sha1(parts.join())}"`
