@@ -3,7 +3,6 @@ import { hostname } from 'node:os'
 import accepts from '@fastify/accepts'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import type { Config } from './config/config.js'
-import { indexesOf } from './documents/indexes.js'
 import { httpServer } from './http/server.js'
 import { keysOf } from './keys/keys.js'
 import type { LogStream } from './log.js'
@@ -28,12 +27,11 @@ import { requestChecksPlugin } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
 import { slowReadersPlugin } from './plugins/slow-readers.js'
 import { MAX_URL_BYTES } from './problems/problems.js'
-import type { IndexesOf } from './reading/cost.js'
 import { version } from './release.js'
 import { healthRoutes } from './routes/health.js'
 import { resourceRoutes } from './routes/index.js'
 import { serializerCompiler } from './serializer/json.js'
-import { logOutages } from './store/outages.js'
+import { watchOutages } from './store/outages.js'
 import { type KeptTotals, type Store, StoreUnavailable } from './store/store.js'
 import { keepTotals } from './store/totals.js'
 import { validatorCompiler } from './validation/parameters.js'
@@ -42,8 +40,6 @@ declare module 'fastify' {
   interface FastifyInstance {
     config: Config
     store: Store & KeptTotals
-    /** The indexes of a collection, as far as they are known: those that the service makes, until it has seen all. */
-    indexesOf: IndexesOf
     /** Undefined without METRICS_PORT. */
     metrics: Metrics | undefined
   }
@@ -72,13 +68,13 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     clientErrorHandler,
   })
 
-  const measured = metrics === undefined ? store : measuredStore(store, metrics)
-  const counting = keepTotals(logOutages(measured, app.log), config.totalMaxAgeMs)
   app.decorate('config', config)
-  app.decorate('store', counting)
-  app.decorate('indexesOf', indexesOf)
   app.decorate('metrics', metrics)
   const scheduler = schedulerFor(app, store.capacity)
+  const measured = metrics === undefined ? store : measuredStore(store, metrics)
+  const watched = watchOutages(measured, app.log, (error) => scheduler.failAll(error))
+  const counting = keepTotals(watched, config.totalMaxAgeMs)
+  app.decorate('store', counting)
   const onKeyError = (err: unknown, what: string) => {
     if (!(err instanceof StoreUnavailable)) app.log.warn({ err }, what)
   }

@@ -9,7 +9,6 @@ import { type Config, ConfigError, loadConfig } from './config/config.js'
 import { openMongo } from './config/open-mongo.js'
 import type { DemoKey } from './demo.js'
 import { recordCollections } from './documents/collections.js'
-import { earlierIndexesOf, hasIndex, type Index, indexesOf } from './documents/indexes.js'
 import { metricsServer } from './http/metrics-server.js'
 import { cutOffAll } from './http/server.js'
 import { openLog } from './log.js'
@@ -166,14 +165,10 @@ const prepareDatabase = async (app: FastifyInstance, ensureIndexes: boolean): Pr
   const { store, log } = app
   try {
     if (ensureIndexes) await store.ensureIndexes()
-    const found = new Map<string, readonly Index[]>()
     let earlier = 0
     for (const name of recordCollections) {
-      const indexes = (await store.indexes(name)).map(({ fields }) => fields)
-      if (indexes.length > 0) found.set(name, indexes)
-      earlier += indexes.filter((index) => hasIndex(earlierIndexesOf(name), index)).length
+      earlier += (await store.indexes(name)).filter(({ isEarlier }) => isEarlier).length
     }
-    app.indexesOf = (name) => found.get(name) ?? indexesOf(name)
     if (ensureIndexes) log.info('the indexes exist')
     if (earlier > 0)
       log.warn({ earlier }, 'writes pay for indexes of an earlier release: npm run db:indexes -- --drop removes them')

@@ -86,7 +86,7 @@ export const exportCommand: MakeCommand = ({ out, result, tell, counting, onStor
               count(list.documents.length)
               return list
             }
-            const { parts, skipped } = await openFile({ aggregate }, wanted, doing)
+            const { parts, skipped } = await openFile({ ...store, aggregate }, wanted, doing)
             if (isFile) return { bytes: await writeNew(output, force, parts), skipped }
             for await (const part of parts) await written(out, part)
             return { skipped }

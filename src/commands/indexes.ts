@@ -2,8 +2,9 @@
 // earlier release had. It can be run any number of times. Only the service changes how long tombstones are kept: a command may
 // run without its settings.
 import { InvalidArgumentError } from '@commander-js/extra-typings'
-import { type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
-import { earlierIndexesOf, hasIndex, type Index, indexBy } from '../documents/indexes.js'
+import type { TSchema } from '@sinclair/typebox'
+import { type CollectionName, collections, recordCollections } from '../documents/collections.js'
+import { type Index, indexBy } from '../documents/indexes.js'
 import { type Store, type StoredIndex, StoreUnavailable } from '../store/store.js'
 import { CommandError, type MakeCommand, newCommand } from './run-command.js'
 import { table } from './table.js'
@@ -24,10 +25,10 @@ export const indexesCommand: MakeCommand = ({ result, onStore }) =>
       onStore(async (store) => {
         try {
           await store.ensureIndexes({ keepExpiry: true })
-          if (add !== undefined) await store.addIndex(add.collection, add.fields)
           for (const { collection, name, isEarlier } of drop ? await indexesIn(store) : []) {
             if (isEarlier) await store.dropIndex(collection, name)
           }
+          if (add !== undefined) await store.addIndex(add.collection, add.fields)
         } catch (error) {
           if (error instanceof StoreUnavailable) throw error
           throw new CommandError(`The indexes cannot be changed: ${(error as Error).message}`)
@@ -47,22 +48,32 @@ export const indexesCommand: MakeCommand = ({ result, onStore }) =>
 const indexOf = (text: string): { collection: CollectionName; fields: Index } => {
   const [, collection = '', list = ''] = /^(\w+):(.*)$/.exec(text) ?? []
   const fields = list.split(',').map((field) => field.trim())
-  const isRecords = Object.hasOwn(collections, collection) && isRecordCollection(collection as CollectionName)
-  if (!isRecords || !fields.every((field) => /^[A-Za-z_][\w-]*(\.[\w-]+)*$/.test(field))) {
+  const named = recordCollections.find((name) => name === collection)
+  // The organisation and the id are part of every index.
+  const each = new Set(['organisation', '_id', ...fields])
+  if (
+    named === undefined ||
+    each.size < fields.length + 2 ||
+    !fields.every((field) => hasField(collections[named].schema, field.split('.')))
+  ) {
     throw new InvalidArgumentError(
-      "it must be a collection of records and stored fields, as in 'entries: form, status'",
+      "it must be a collection of records and some of their stored fields, each once, as in 'entries: form, status'",
     )
   }
-  return { collection: collection as CollectionName, fields: indexBy(fields) }
+  return { collection: named, fields: indexBy(fields) }
 }
 
-/** All indexes, each with its collection, and whether an earlier release made it and this one does not need it. */
+/** Whether records of a schema have a field, perhaps inside of arrays. */
+const hasField = (schema: TSchema, [name = '', ...rest]: readonly string[]): boolean => {
+  const { properties = {} } = schema.items ?? schema
+  return Object.hasOwn(properties, name) && (rest.length === 0 || hasField(properties[name], rest))
+}
+
+/** All indexes, each with its collection. */
 const indexesIn = async (store: Store) => {
-  const found: (StoredIndex & { collection: CollectionName; isEarlier: boolean })[] = []
+  const found: (StoredIndex & { collection: CollectionName })[] = []
   for (const collection of Object.keys(collections) as CollectionName[]) {
-    for (const index of await store.indexes(collection)) {
-      found.push({ collection, ...index, isEarlier: hasIndex(earlierIndexesOf(collection), index.fields) })
-    }
+    for (const index of await store.indexes(collection)) found.push({ collection, ...index })
   }
   return found
 }

@@ -25,7 +25,7 @@ const PAGE_BYTES = 2 * 1024 * 1024
 /** A part ends with the record that brings it to this size. */
 const PART_BYTES = 4 * 1024 * 1024
 
-type Reads = Pick<Store, 'aggregate'>
+type Reads = Pick<Store, 'aggregate' | 'knownIndexes'>
 
 export interface Wanted {
   readonly exported: Exported

@@ -26,7 +26,7 @@ export const hasQuestions = ({ name }: Exported, format: FormatName, { form, fie
  * @throws the problem `invalid_parameter` if they are too many
  */
 export const questionsOf = async (
-  store: Pick<Store, 'aggregate'>,
+  store: Pick<Store, 'aggregate' | 'knownIndexes'>,
   { resource }: Exported,
   scope: Scope,
   listing: ExportListing,
@@ -35,7 +35,7 @@ export const questionsOf = async (
   const all = { ...listing, sortBy: 'id', page: 1, perPage: 1 }
   const query = Query.in(scope, resource.collection, resource.conditions(all), stages)
   const { documents } = await store.aggregate(query, reading).catch((error) => {
-    throw timeoutProblem(resource, all, error)
+    throw timeoutProblem(store, resource, all, error)
   })
   if (documents.length > MAX_QUESTIONS) {
     const message = `has entries with more than ${MAX_QUESTIONS} questions, too many for a column each`

@@ -4,7 +4,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { callerGone, whenOver } from '../http/caller.js'
 import { FairScheduler, LARGE, Overloaded, SIZES, SMALL, TICK_MS, type Ticket } from '../limits/scheduler.js'
-import { StoreUnavailable } from '../store/store.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -71,16 +70,10 @@ export const admissionPlugin = fp(
         const ticket = await scheduler.enter(keyOf(request), cost, callerGone(request))
         request.ticket = ticket
         const handled = async () => handler.call(this, request, reply)
-        return handled()
-          .catch((error) => {
-            // The tasks that wait would fail one after the other.
-            if (error instanceof StoreUnavailable) scheduler.failAll(error)
-            throw error
-          })
-          .finally(() => {
-            ticket.release()
-            whenOver(reply, () => ticket.hold(0))
-          })
+        return handled().finally(() => {
+          ticket.release()
+          whenOver(reply, () => ticket.hold(0))
+        })
       }
     })
 

@@ -40,7 +40,7 @@ export const frameworkErrors = (error: FastifyError, request: FastifyRequest, re
   sendProblem(error, request, reply)
 }
 
-const toProblem = (error: unknown): ProblemError => {
+const toProblem = (error: unknown, query: object): ProblemError => {
   if (error instanceof ProblemError) return error
   if (error instanceof StoreUnavailable) {
     return problem('service_unavailable', 'The database cannot be reached at the moment', { headers: RETRY_LATER })
@@ -50,9 +50,11 @@ const toProblem = (error: unknown): ProblemError => {
     return problem('query_timeout', 'The database took too long', { headers: RETRY_LATER })
   }
   if (error instanceof ResponseTooLarge) {
-    return problem('response_too_large', `The page would be larger than ${MAX_RESPONSE_BYTES} bytes`, {
-      errors: [{ in: 'query', name: 'perPage', message: 'must be smaller for records of this size' }],
-    })
+    const name = ['perPage', 'limit'].find((parameter) => parameter in query)
+    const errors =
+      name === undefined ? undefined : [{ in: 'query', name, message: 'must be smaller for records of this size' }]
+    const what = name === undefined ? 'record' : 'page'
+    return problem('response_too_large', `The ${what} would be larger than ${MAX_RESPONSE_BYTES} bytes`, { errors })
   }
   // A response contains only records of the caller's organisation, so the caller may know which of them is wrong.
   if (error instanceof UnwritableDocument) {
@@ -67,7 +69,7 @@ const toProblem = (error: unknown): ProblemError => {
 }
 
 const sendProblem = (cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
-  const found = toProblem(cause)
+  const found = toProblem(cause, request.query as object)
   // A problem that the service throws itself is expected and needs no log line. The store logs an outage, once.
   const isExpected = [ProblemError, Overloaded, StoreUnavailable].some((known) => cause instanceof known)
   // The stack of a slow query says nothing: the line of its request has its parameters.

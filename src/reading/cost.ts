@@ -1,25 +1,25 @@
 // What a list costs: whether an index serves it, and what a caller is told if the database takes too long for it.
-import type { RecordCollection } from '../documents/collections.js'
-import { hasIndex, type Index, indexesOf, isServed, type Selection, servingIndex } from '../documents/indexes.js'
+import { hasIndex, isServed, type Selection, servingIndex } from '../documents/indexes.js'
 import type { Resource } from '../pipelines/resource.js'
 import { type Condition, type Listing, orderOf } from '../pipelines/stages.js'
 import { problem, RETRY_LATER } from '../problems/problems.js'
-import { QueryTimeout } from '../store/store.js'
+import { QueryTimeout, type Store } from '../store/store.js'
 
 /** A page of more records is large. One of 1,000 is as much work as twenty of the usual size. */
 const LARGE_PAGE = 50
 
-/** What is looked up in the database, as far as the service knows: the indexes of a collection. */
-export type IndexesOf = (collection: RecordCollection) => readonly Index[]
+type Indexed = Pick<Store, 'knownIndexes'>
 
 /** Whether a request for a list is large: it shows many records, or no index serves it. */
 export const isLargeListing = <L extends Listing>(
-  resource: Resource<L>,
+  store: Indexed,
+  { collection, conditions }: Resource<L>,
   listing: L,
-  indexes: IndexesOf = indexesOf,
 ): boolean => {
-  const selection = selectionOf(resource.conditions(listing), listing)
-  return listing.perPage > LARGE_PAGE || !(selection === undefined || isServed(selection, indexes(resource.collection)))
+  const selection = selectionOf(conditions(listing), listing)
+  return (
+    listing.perPage > LARGE_PAGE || !(selection === undefined || isServed(selection, store.knownIndexes(collection)))
+  )
 }
 
 /** What conditions select, or undefined if they find a few records by their ids. */
@@ -44,7 +44,12 @@ const fieldsOf = (condition: Condition): [string, unknown][] =>
  * The problem of a list for which the database took too long: it names the parameters, and what would help. Any other error
  * stays as it is.
  */
-export const timeoutProblem = <L extends Listing>(resource: Resource<L>, listing: L, error: unknown): unknown => {
+export const timeoutProblem = <L extends Listing>(
+  store: Indexed,
+  resource: Resource<L>,
+  listing: L,
+  error: unknown,
+): unknown => {
   if (!(error instanceof QueryTimeout)) return error
   const { sortBy, page, cursor, after } = listing
   const isFar = page > 1 && cursor === undefined && after === undefined
@@ -54,13 +59,13 @@ export const timeoutProblem = <L extends Listing>(resource: Resource<L>, listing
     ...(isFar ? ['page'] : []),
   ]
   const names = given.length === 0 ? '' : ` for ${given.join(', ')}`
-  const advice = isFar ? 'read on with cursor instead of page' : adviceFor(resource, listing)
+  const advice = isFar ? 'read on with cursor instead of page' : adviceFor(store, resource, listing)
   return problem('query_timeout', `The database took too long${names}: ${advice}`, { headers: RETRY_LATER })
 }
 
-const adviceFor = <L extends Listing>({ collection, conditions }: Resource<L>, listing: L): string => {
+const adviceFor = <L extends Listing>(store: Indexed, { collection, conditions }: Resource<L>, listing: L): string => {
   const selection = selectionOf(conditions(listing), listing)
-  const indexes = indexesOf(collection)
+  const indexes = store.knownIndexes(collection)
   if (selection === undefined || isServed(selection, indexes)) return 'try again later'
   const index = servingIndex(selection)
   const fields = index.slice(1, -1)

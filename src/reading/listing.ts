@@ -10,7 +10,7 @@ import { timeoutProblem } from './cost.js'
 import { projectionOf } from './projection.js'
 import type { ReadSlice } from './walk.js'
 
-type Reads = Pick<Store, 'aggregate'>
+type Reads = Pick<Store, 'aggregate' | 'knownIndexes'>
 
 /** The query of some rows of a list; by default, of the page with the number `page`. */
 export const listQuery = <L extends Listing>(
@@ -32,7 +32,7 @@ export const sliceReader =
   <L extends Listing>(store: Reads, resource: Resource<L>, scope: Scope, listing: L, reading: Reading): ReadSlice =>
   (slice) =>
     readWithReferences(store, listQuery(resource, scope, listing, slice), reading).catch((error) => {
-      throw timeoutProblem(resource, listing, error)
+      throw timeoutProblem(store, resource, listing, error)
     })
 
 export const recordQuery = (resource: Resource, scope: Scope, id: string): Query =>

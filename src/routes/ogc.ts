@@ -189,7 +189,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
     {
       config: {
         mediaTypeOf: () => GEOJSON,
-        isLarge: ({ query }) => isLargeListing(entries, listingOf(query as FeaturesQuery), app.indexesOf),
+        isLarge: ({ query }) => isLargeListing(app.store, entries, listingOf(query as FeaturesQuery)),
       },
       schema: {
         operationId,

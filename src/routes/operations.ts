@@ -38,7 +38,7 @@ export const listOperation = <Q extends Listing>(
   app.get(
     `/${collection}`,
     {
-      config: { isLarge: ({ query }) => isLargeListing(resource, query as Q, app.indexesOf) },
+      config: { isLarge: ({ query }) => isLargeListing(app.store, resource, query as Q) },
       schema: {
         operationId: operationIds.list,
         summary: `Get ${collection}`,
@@ -82,7 +82,9 @@ export const getOperation = (app: FastifyInstance, resource: Resource): void => 
         description: `${descriptions.get}\n\n${RECORD}`,
         params: IdParams(name),
         querystring: strict(parameters),
-        response: responses(one(record.schema), [...commonProblems, 'not_found'], { headers: tagged }),
+        response: responses(one(record.schema), [...commonProblems, 'not_found', 'response_too_large'], {
+          headers: tagged,
+        }),
       },
     },
     async (request, reply) => {

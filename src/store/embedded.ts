@@ -15,6 +15,7 @@ import {
   type Tombstone,
   UNSTAMPED,
 } from '../documents/collections.js'
+import { indexesOf } from '../documents/indexes.js'
 import type { Condition, Lookup, Query, Stage } from '../pipelines/stages.js'
 import { compareValues } from './bson-order.js'
 import { at, context, type Document } from './embedded-operators.js'
@@ -132,6 +133,7 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     },
     async ensureIndexes() {},
     indexes: async () => [],
+    knownIndexes: indexesOf,
     async addIndex() {},
     async dropIndex() {},
     async ping() {},

@@ -7,10 +7,12 @@ import {
   isRecordCollection,
   type RecordCollection,
 } from '../documents/collections.js'
-import { indexesOf, TOMBSTONE_INDEX } from '../documents/indexes.js'
+import { earlierIndexesOf, hasIndex, type Index, indexesOf, TOMBSTONE_INDEX } from '../documents/indexes.js'
 import type { MongoConnection } from './mongo-connection.js'
 import type { Store } from './store.js'
 
+/** The name of an index that an operator added begins with it. The others have the names that the driver gives. */
+const ADDED = 'added_'
 const INDEX_OPTIONS_CONFLICT = 85
 const NAMESPACE_NOT_FOUND = 26
 const SECONDS_A_DAY = 86_400
@@ -19,7 +21,7 @@ const SPARE_SECONDS = 3600
 /** Keeps records out of the indexes of tombstones, even a record that has a field `deletedAt` of its own. */
 const ofTombstones = { partialFilterExpression: { deletedFrom: { $exists: true } } }
 
-const keyOf = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
+const keyOf = (fields: Index) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 
 /** The operations of a store on indexes. */
 export const mongoIndexes = (connection: MongoConnection) => {
@@ -42,34 +44,47 @@ export const mongoIndexes = (connection: MongoConnection) => {
     }
   }
 
+  const existing = (name: CollectionName) =>
+    connection
+      .runRead(() => connection.collection(name).indexes())
+      .catch((error: MongoServerError) => {
+        if (error.code === NAMESPACE_NOT_FOUND) return []
+        throw error
+      })
+  const known = new Map<CollectionName, readonly Index[]>()
+
   return {
     async ensureIndexes(options) {
       for (const name of Object.keys(collections) as CollectionName[]) {
         const hasTombstones = isRecordCollection(name)
         if (hasTombstones) await expireTombstones(name, options?.keepExpiry === true)
+        // One that exists under another name cannot be created, and serves as well.
+        const keys = (await existing(name)).map(({ key }) => Object.keys(key))
         const specs = [
-          ...indexesOf(name).map((fields) => ({ key: keyOf(fields) })),
+          ...indexesOf(name).flatMap((fields) => (hasIndex(keys, fields) ? [] : [{ key: keyOf(fields) }])),
           ...(hasTombstones ? [{ key: keyOf(TOMBSTONE_INDEX), ...ofTombstones }] : []),
         ]
         if (specs.length > 0) await create(name, specs)
       }
     },
     async indexes(name) {
-      const found = await connection
-        .runRead(() => connection.collection(name).indexes())
-        .catch((error: MongoServerError) => {
-          if (error.code === NAMESPACE_NOT_FOUND) return []
-          throw error
-        })
+      const stored = await existing(name)
       const { indexSizes } = await connection.runRead(() => connection.send({ collStats: name }))
-      return found.map(({ name = '', key }) => ({
-        name,
-        fields: Object.values(key).every((direction) => direction === 1) ? Object.keys(key) : [],
-        bytes: Number(indexSizes[name] ?? 0),
-      }))
+      const indexes = stored.map(({ name: given = '', key }) => {
+        const fields = Object.values(key).every((direction) => direction === 1) ? Object.keys(key) : []
+        const isEarlier = !given.startsWith(ADDED) && hasIndex(earlierIndexesOf(name), fields)
+        return { name: given, fields, bytes: Number(indexSizes[given] ?? 0), isEarlier }
+      })
+      if (indexes.length > 0)
+        known.set(
+          name,
+          indexes.map(({ fields }) => fields),
+        )
+      return indexes
     },
+    knownIndexes: (name) => known.get(name) ?? indexesOf(name),
     async addIndex(name, fields) {
-      await create(name, [{ key: keyOf(fields) }])
+      await create(name, [{ key: keyOf(fields), name: ADDED + fields.join('_') }])
     },
     async dropIndex(name, index) {
       await connection.run(() => connection.collection(name).dropIndex(index))

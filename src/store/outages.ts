@@ -1,5 +1,5 @@
 // Logs when the database cannot be reached: one line for an outage and one for its end, however many requests fail. What
-// fails because the store was closed is no outage.
+// fails because the store was closed is no outage. What waits is told at once: it would fail, one task after the other.
 import { type Store, StoreUnavailable } from './store.js'
 
 /** Outages are logged at most this often. A database that fails now and then would fill the log. */
@@ -10,8 +10,17 @@ interface Log {
   info(message: string): void
 }
 
-/** A store that logs its outages. `now` is a clock in milliseconds. */
-export const logOutages = (store: Store, log: Log, now = () => performance.now()): Store => {
+/**
+ * A store that logs its outages.
+ * @param onFailure is called with the error of each operation that fails because the database cannot be reached
+ * @param now a clock in milliseconds
+ */
+export const watchOutages = (
+  store: Store,
+  log: Log,
+  onFailure: (error: StoreUnavailable) => void,
+  now = () => performance.now(),
+): Store => {
   let isDown = false
   let isClosed = false
   let logged = Number.NEGATIVE_INFINITY
@@ -29,7 +38,9 @@ export const logOutages = (store: Store, log: Log, now = () => performance.now()
         }
         return result
       } catch (error) {
-        if (error instanceof StoreUnavailable && !isDown && !isClosed && now() - logged >= INTERVAL_MS) {
+        if (!(error instanceof StoreUnavailable)) throw error
+        onFailure(error)
+        if (!isDown && !isClosed && now() - logged >= INTERVAL_MS) {
           isDown = true
           logged = now()
           const reason = (error.cause as Error).message

@@ -67,6 +67,8 @@ export interface Store {
   ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
   /** All indexes of a collection. A store without indexes gives none. */
   indexes(collection: CollectionName): Promise<StoredIndex[]>
+  /** The indexes of records as `indexes` last found them; before that, those that the service makes. */
+  knownIndexes(collection: RecordCollection): readonly Index[]
   addIndex(collection: CollectionName, fields: Index): Promise<void>
   dropIndex(collection: CollectionName, name: string): Promise<void>
   /** Begins to count the connections to the database, if there are any. To be called before the first use. */
@@ -81,6 +83,8 @@ export interface StoredIndex {
   /** None if one of them is not simply ascending: the service has no such index. */
   readonly fields: Index
   readonly bytes: number
+  /** Whether an earlier release made it, and this one does not need it. */
+  readonly isEarlier: boolean
 }
 
 export interface KeptTotals {

@@ -4,15 +4,17 @@ import t, { type Test } from 'tap'
 import { indexesCommand } from '../../src/commands/indexes.js'
 import { seedCommand } from '../../src/commands/seed.js'
 import { type CollectionName, collections, recordCollections } from '../../src/documents/collections.js'
-import { earlierIndexesOf, indexesOf, TOMBSTONE_INDEX } from '../../src/documents/indexes.js'
+import { earlierIndexesOf, type Index, indexBy, indexesOf, TOMBSTONE_INDEX } from '../../src/documents/indexes.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
 import { runTranscript, tryCommand, wrongCalls } from '../support/command.js'
-import { mongoSettings, ownDatabase, testStore } from '../support/store.js'
+import { mongoSettings, ownDatabase } from '../support/store.js'
 import { WireServer } from '../support/wire-server.js'
 
 const uri = process.env.TEST_MONGODB_URI
+
+const keyOf = (fields: Index) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 
 const storeOn = (t: Test, uri: string, days = '90'): Store => {
   const store = mongoStore(mongoSettings(uri, { TOMBSTONE_DAYS: days, MONGODB_TIMEOUT_MS: '2000' }))
@@ -21,9 +23,20 @@ const storeOn = (t: Test, uri: string, days = '90'): Store => {
 }
 
 t.test('missing indexes are created, one is added, and those of an earlier release are dropped', async (t) => {
-  const store = uri === undefined ? storeOn(t, (await WireServer.for(t)).uri) : testStore(t)
+  const database = uri === undefined ? (await WireServer.for(t)).uri : ownDatabase(t, uri)
+  const store = storeOn(t, database)
   const before = async () => {
-    for (const fields of earlierIndexesOf('entries').slice(0, 3)) await store.addIndex('entries', fields)
+    const client = new MongoClient(database)
+    const made = earlierIndexesOf('entries')
+      .slice(0, 3)
+      .map((fields) => ({ key: keyOf(fields) }))
+    // An operator has made one that the service declares, with a name of his own.
+    const own = { key: keyOf(indexBy(['agent'])), name: 'mine' }
+    await client
+      .db()
+      .collection('entries')
+      .createIndexes([...made, own])
+    await client.close()
   }
   const lines = `
     $ indexes
@@ -34,20 +47,22 @@ t.test('missing indexes are created, one is added, and those of an earlier relea
     entries     organisation, createdAt, _id …MiB
     …
     $ indexes --add 'entries: form, location.state' --json
-    […"fields":["organisation","form","location.state","_id"],"bytes":…,"isEarlier":false}…]
-    $ indexes --drop
+    […"name":"added_organisation_form_location.state__id","fields":["organisation","form","location.state","_id"],"bytes":…,"isEarlier":false}…]
+    $ indexes --drop --add 'entries: duration'
+    …
+    $ indexes --drop --add 'entries: duration'
     …`
   await runTranscript(t, { before, lines }, store)
   for (const name of Object.keys(collections) as CollectionName[]) {
     const found = (await store.indexes(name)).map(({ fields }) => fields.join()).filter((fields) => fields !== '_id')
     const ofTombstones = (recordCollections as readonly string[]).includes(name) ? [['deletedAt'], TOMBSTONE_INDEX] : []
-    const added = name === 'entries' ? [['organisation', 'form', 'location.state', '_id']] : []
+    const added = name === 'entries' ? [['form', 'location.state'], ['duration']].map(indexBy) : []
     t.same(found.sort(), [...indexesOf(name), ...ofTombstones, ...added].map((fields) => fields.join()).sort(), name)
   }
 })
 
 t.test('an index of somebody else is listed by its name, and kept', async (t) => {
-  const mine = { name: 'mine_-1', fields: [], bytes: 1_600_000 }
+  const mine = { name: 'mine_-1', fields: [], bytes: 1_600_000, isEarlier: false }
   const store: Store = {
     ...embeddedStore(),
     indexes: async (name) => (name === 'users' ? [mine] : []),
@@ -63,12 +78,19 @@ t.test('an index of somebody else is listed by its name, and kept', async (t) =>
 })
 
 t.test('a wrong call says what is wrong, and a failure what failed', async (t) => {
-  const wrong = "it must be a collection of records and stored fields, as in 'entries: form, status'"
+  const wrong =
+    "it must be a collection of records and some of their stored fields, each once, as in 'entries: form, status'"
   await wrongCalls(t, [
     ['indexes --bogus', "Unknown option '--bogus'"],
-    ...["''", 'entries', "'apiKeys: hash'", "'toString: x'", "'entries: '", "'entries: a..b'", "'entries: $x'"].map(
-      (index) => [`indexes --add ${index}`, wrong] as const,
-    ),
+    ...[
+      "''",
+      'entries',
+      "'apiKeys: hash'",
+      "'toString: x'",
+      ...['', 'a..b', '$x', 'toString', 'status.x', 'status, status', 'organisation', 'form, _id'].map(
+        (fields) => `'entries: ${fields}'`,
+      ),
+    ].map((index) => [`indexes --add ${index}`, wrong] as const),
   ])
   const server = await WireServer.for(t)
   const store = storeOn(t, server.uri)

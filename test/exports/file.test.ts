@@ -28,7 +28,8 @@ const wantedOf = (format: FormatName, listing: Listing = {}, name = 'entries'): 
 /** A file of a store: its parts, the records it left out, and how many rows were asked for and found in each reading. */
 const fileOf = async (store: Store, ...wanted: Parameters<typeof wantedOf>) => {
   const read: { count: number; bytes: number }[] = []
-  const counted: Pick<Store, 'aggregate'> = {
+  const counted: Store = {
+    ...store,
     async aggregate(query, reading) {
       const list = await store.aggregate(query, reading)
       read.push({ count: list.documents.length, bytes: list.size })

@@ -8,9 +8,11 @@ import t, { type Test } from 'tap'
 import { FairScheduler, type SchedulerOptions } from '../../src/limits/scheduler.js'
 import { admissionPlugin, schedulerFor } from '../../src/plugins/admission.js'
 import { problemsPlugin } from '../../src/plugins/problems.js'
+import { embeddedStore } from '../../src/store/embedded.js'
 import { StoreUnavailable } from '../../src/store/store.js'
-import { listen, testConfig } from '../support/app.js'
+import { listen, testApp, testConfig } from '../support/app.js'
 import { getRequest, neverRead } from '../support/sockets.js'
+import { A } from '../support/tenants.js'
 
 const MB = 1024 * 1024
 
@@ -106,25 +108,31 @@ t.test('a request that waits too long is refused, and its handler does not run',
 })
 
 t.test('when one request finds that the database cannot be reached, all that wait fail', async (t) => {
-  const go = new EventEmitter()
-  const { begun, scheduler, get } = await served(
-    t,
-    async ({ url }) => {
+  for (const [error, codes] of [
+    [new StoreUnavailable(new Error('gone')), ['service_unavailable', 'service_unavailable', 'service_unavailable']],
+    [new Error('odd'), ['internal_error', 'internal_error', 'internal_error']],
+  ] as const) {
+    const go = new EventEmitter()
+    let begun = 0
+    const aggregate = async () => {
+      begun += 1
       await once(go, 'end')
-      throw url === '/a?odd' ? new Error('odd') : new StoreUnavailable(new Error('gone'))
-    },
-    { small: { all: 1, perKey: 1 } },
-  )
-  const odd = get('/a?odd')
-  await until(() => begun.length === 1)
-  const all = [1, 2, 3].map((n) => get(`/a?${n}`))
-  await until(() => scheduler.all.waiting.small === 3)
-  go.emit('end')
-  t.equal((await odd).statusCode, 500, 'another error is that of its request alone')
-  await until(() => begun.length === 2)
-  go.emit('end')
-  for (const response of await Promise.all(all)) t.match(response.json(), { code: 'service_unavailable' })
-  t.equal(begun.length, 2)
+      throw error
+    }
+    const { get } = await testApp(t, { store: { ...embeddedStore(), capacity: 1, aggregate } })
+    const all = [1, 2, 3].map(() => get('/v1/entries?total=false', A))
+    const isUnavailable = error instanceof StoreUnavailable
+    for (let ended = 0; ended < (isUnavailable ? 1 : 3); ended++) {
+      await until(() => begun > ended)
+      await setTimeout(20)
+      go.emit('end')
+    }
+    t.same(
+      (await Promise.all(all)).map((response) => response.json().code),
+      codes,
+    )
+    t.equal(begun, isUnavailable ? 1 : 3, 'another error is that of its request alone')
+  }
 })
 
 t.test('a key with unread responses is refused before its handler runs, and other keys are served', async (t) => {

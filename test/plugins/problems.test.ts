@@ -173,12 +173,21 @@ t.test(
   },
 )
 
-t.test('a page that is too large fails with a problem that names perPage', async (t) => {
+t.test('what is too large fails with a problem that names the parameter of its size, if it has one', async (t) => {
   const store: Store = { ...embeddedStore(), aggregate: () => Promise.reject(new ResponseTooLarge()) }
   const { get } = await testApp(t, { store })
-  const response = await get('/v1/entries', A)
-  isProblem(t, response, 'response_too_large')
-  t.match(response.json(), { errors: [{ in: 'query', name: 'perPage' }] })
+  for (const [path, name] of [
+    ['entries', 'perPage'],
+    ['sync/entries', 'perPage'],
+    ['ogc/collections/entries/items', 'limit'],
+    ['entries/x', undefined],
+  ] as const) {
+    const response = await get(`/v1/${path}`, A)
+    isProblem(t, response, 'response_too_large')
+    const { title, detail, errors } = response.json()
+    t.match([title, detail].join(), name === undefined ? 'The record would be' : 'The page would be', path)
+    t.same(errors, name && [{ in: 'query', name, message: 'must be smaller for records of this size' }], path)
+  }
 })
 
 t.test('a request that is not valid HTTP gets a problem before its connection closes', async (t) => {

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { entries } from '../../src/pipelines/entries.js'
 import { countOf, listQuery, readRecord, sliceReader } from '../../src/reading/listing.js'
+import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout } from '../../src/store/store.js'
 import { listing } from '../support/resources.js'
 import { testStore } from '../support/store.js'
@@ -36,7 +37,7 @@ t.test('a slice that takes too long is a problem that says what would help, and 
     [new QueryTimeout(undefined), { code: 'query_timeout', message: /for status, sortBy: the index/ }],
     [new Error('broken'), { message: 'broken' }],
   ] as const) {
-    const store = { aggregate: () => Promise.reject(error) }
+    const store = { ...embeddedStore(), aggregate: () => Promise.reject(error) }
     const read = sliceReader(store, entries, scope, listing({ status: 'x', sortBy: 'createdAt' }), {})
     await t.rejects(read(slice), found)
   }

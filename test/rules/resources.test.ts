@@ -8,6 +8,7 @@ import { type CollectionName, collections } from '../../src/documents/collection
 import { resources as declared } from '../../src/pipelines/index.js'
 import { type Condition, pick, type Query, type Scope } from '../../src/pipelines/stages.js'
 import { isLargeListing } from '../../src/reading/cost.js'
+import { embeddedStore } from '../../src/store/embedded.js'
 import { eachResource, filtersOf, filterValue, listing, resources } from '../support/resources.js'
 
 const scope: Scope = { organisation: 'org' }
@@ -43,7 +44,7 @@ t.test(
     for (const [name, { query, sorts }] of eachResource.map(
       ([name, { query }]) => [name, { query, sorts: query.properties.sortBy?.enum as string[] }] as const,
     )) {
-      const isSmall = (parameters: object) => !isLargeListing(declared[name], listing(parameters))
+      const isSmall = (parameters: object) => !isLargeListing(embeddedStore(), declared[name], listing(parameters))
       for (const [filter, schema] of filtersOf(query)) {
         const field = /^(updated|created)(Since|Before)$/.exec(filter)?.[1]
         const sortBy = field === undefined ? 'id' : `${field}At`

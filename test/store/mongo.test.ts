@@ -184,7 +184,8 @@ t.test('The indexes of a collection are those of others too, and none if it does
   t.same(await store.indexes('entries'), [])
   server.errors.clear()
   server.indexes.set('entries', new Map([['without a size', { name: 'mine', key: { form: -1 } }]]))
-  t.same(await store.indexes('entries'), [{ name: 'mine', fields: [], bytes: 0 }], 'one that descends is of others')
+  t.same(await store.indexes('entries'), [{ name: 'mine', fields: [], bytes: 0, isEarlier: false }], 'one that descends is of others')
+  t.same(store.knownIndexes('entries'), [[]])
   const unauthorized = 13
   server.errors.set('listIndexes', unauthorized)
   await t.rejects(store.indexes('entries'), { code: unauthorized })

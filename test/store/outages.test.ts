@@ -2,7 +2,7 @@
 import t from 'tap'
 import { buildApp } from '../../src/app.js'
 import { embeddedStore } from '../../src/store/embedded.js'
-import { logOutages } from '../../src/store/outages.js'
+import { watchOutages } from '../../src/store/outages.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { testApp, testConfig } from '../support/app.js'
 import { A, fillTenants } from '../support/tenants.js'
@@ -18,10 +18,12 @@ interface State {
   time: number
   /** What is logged. */
   lines: string[]
+  /** What those that wait are told. */
+  failures: Error[]
 }
 
 const watchedStore = () => {
-  const state: State = { error: undefined, held: undefined, time: 0, lines: [] }
+  const state: State = { error: undefined, held: undefined, time: 0, lines: [], failures: [] }
   const ping = async () => {
     const { error, held } = state
     if (error !== undefined) throw error
@@ -32,7 +34,8 @@ const watchedStore = () => {
       state.lines.push(`warn: ${message} (${(details as { reason: string }).reason})`),
     info: (message: string) => state.lines.push(`info: ${message}`),
   }
-  return { state, store: logOutages({ ...embeddedStore(), ping }, log, () => state.time) }
+  const onFailure = (error: Error) => state.failures.push(error)
+  return { state, store: watchOutages({ ...embeddedStore(), ping }, log, onFailure, () => state.time) }
 }
 
 t.test('an outage is one line and its end another, however many operations fail', async (t) => {
@@ -41,6 +44,7 @@ t.test('an outage is one line and its end another, however many operations fail'
   state.error = refused()
   for (let n = 0; n < 3; n++) await t.rejects(store.ping(), StoreUnavailable)
   t.same(state.lines, [DOWN])
+  t.same(state.failures, [state.error, state.error, state.error], 'but each is told')
   state.error = undefined
   for (let n = 0; n < 3; n++) await store.ping()
   t.same(state.lines, [DOWN, UP])
