@@ -46,21 +46,17 @@ export const indexesCommand: MakeCommand = ({ result, onStore }) =>
 
 /** Reads --add. */
 const indexOf = (text: string): { collection: CollectionName; fields: Index } => {
-  const [, collection = '', list = ''] = /^(\w+):(.*)$/.exec(text) ?? []
+  const [, name, list = ''] = /^(\w+):(.*)$/.exec(text) ?? []
+  const collection = recordCollections.find((each) => each === name)
   const fields = list.split(',').map((field) => field.trim())
-  const named = recordCollections.find((name) => name === collection)
-  // The organisation and the id are part of every index.
-  const each = new Set(['organisation', '_id', ...fields])
-  if (
-    named === undefined ||
-    each.size < fields.length + 2 ||
-    !fields.every((field) => hasField(collections[named].schema, field.split('.')))
-  ) {
-    throw new InvalidArgumentError(
-      "it must be a collection of records and some of their stored fields, each once, as in 'entries: form, status'",
-    )
-  }
-  return { collection: named, fields: indexBy(fields) }
+  // Every index has the organisation and the id.
+  const isOnce = new Set(['organisation', '_id', ...fields]).size === fields.length + 2
+  const hasFields = (schema: TSchema) => fields.every((field) => hasField(schema, field.split('.')))
+  if (collection !== undefined && isOnce && hasFields(collections[collection].schema))
+    return { collection, fields: indexBy(fields) }
+  throw new InvalidArgumentError(
+    "it must be a collection of records and some of their stored fields, each once, as in 'entries: form, status'",
+  )
 }
 
 /** Whether records of a schema have a field, perhaps inside of arrays. */

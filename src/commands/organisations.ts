@@ -110,15 +110,9 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, on
               tell(`Waiting ${Math.ceil(ms / 1000)} seconds, until every instance refuses its keys`)
               return pause(ms)
             }
-            const { deleted, keysRevoked, isNothing } = await removeOrganisation(
-              store,
-              id,
-              organisation,
-              by,
-              audit,
-              wait,
-            )
-            if (isNothing) throw nothingLeft
+            const removed = await removeOrganisation(store, id, organisation, by, audit, wait)
+            if (removed.isNothing) throw nothingLeft
+            const { deleted, keysRevoked } = removed
             result(json, { id, deleted, keysRevoked }, [
               `Revoked ${keysRevoked} keys`,
               ...Object.entries(deleted).map(([name, count]) => `Deleted ${count} records and tombstones from ${name}`),

@@ -194,10 +194,6 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>> = p
   if (isProduction && publicUrl === undefined) {
     errors.push('PUBLIC_URL is missing: with NODE_ENV=production page links do not use the Host header of a request')
   }
-  const { port, metrics } = values
-  if (port > 0 && port === metrics.port) {
-    errors.push(`PORT and METRICS_PORT are both ${port}: they must be different ports`)
-  }
   if (errors.length > 0) throw new ConfigError(errors)
   const { settleMs, tombstoneDays } = sync
   return { ...values, mongo: uri === undefined ? undefined : { uri, ...mongo, settleMs, tombstoneDays } }

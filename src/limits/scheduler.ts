@@ -88,11 +88,6 @@ export class Ticket {
     return this.#begun
   }
 
-  /** Enters another task of the same key. Nobody wants its result when nobody wants that of this task. */
-  beside(cost: number): Promise<Ticket> {
-    return this.scheduler.enter(this.key, cost, this.signal)
-  }
-
   /**
    * Pays for bytes that were read, and holds them. A task that becomes large waits for its turn among the large tasks.
    * @throws Overloaded if it waits too long, and the reason of the signal

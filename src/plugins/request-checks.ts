@@ -98,11 +98,5 @@ const wrongHeader = (name: string, message: string, code: ProblemCode = 'bad_req
   problem(code, `${name} ${message}`, { errors: [{ in: 'header', name, message }] })
 
 /** Whether a header is there more than once. In `headers` Node keeps only the first Host and Authorization. */
-const isRepeated = (rawHeaders: readonly string[], name: string): boolean => {
-  let count = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const given = rawHeaders[i] as string
-    if (given.length === name.length && given.toLowerCase() === name.toLowerCase()) count += 1
-  }
-  return count > 1
-}
+const isRepeated = (rawHeaders: readonly string[], name: string): boolean =>
+  rawHeaders.filter((given, n) => n % 2 === 0 && given.toLowerCase() === name.toLowerCase()).length > 1

@@ -1,5 +1,5 @@
 // What a list costs: whether an index serves it, and what a caller is told if the database takes too long for it.
-import { hasIndex, isServed, type Selection, servingIndex } from '../documents/indexes.js'
+import { hasIndex, type Index, isServed, type Selection, servingIndex } from '../documents/indexes.js'
 import type { Resource } from '../pipelines/resource.js'
 import { type Condition, type Listing, orderOf } from '../pipelines/stages.js'
 import { problem, RETRY_LATER } from '../problems/problems.js'
@@ -8,11 +8,9 @@ import { QueryTimeout, type Store } from '../store/store.js'
 /** A page of more records is large. One of 1,000 is as much work as twenty of the usual size. */
 const LARGE_PAGE = 50
 
-type Indexed = Pick<Store, 'knownIndexes'>
-
 /** Whether a request for a list is large: it shows many records, or no index serves it. */
 export const isLargeListing = <L extends Listing>(
-  store: Indexed,
+  store: Pick<Store, 'knownIndexes'>,
   { collection, conditions }: Resource<L>,
   listing: L,
 ): boolean => {
@@ -45,7 +43,7 @@ const fieldsOf = (condition: Condition): [string, unknown][] =>
  * stays as it is.
  */
 export const timeoutProblem = <L extends Listing>(
-  store: Indexed,
+  store: Pick<Store, 'knownIndexes'>,
   resource: Resource<L>,
   listing: L,
   error: unknown,
@@ -59,13 +57,18 @@ export const timeoutProblem = <L extends Listing>(
     ...(isFar ? ['page'] : []),
   ]
   const names = given.length === 0 ? '' : ` for ${given.join(', ')}`
-  const advice = isFar ? 'read on with cursor instead of page' : adviceFor(store, resource, listing)
+  const advice = isFar
+    ? 'read on with cursor instead of page'
+    : adviceFor(resource, listing, store.knownIndexes(resource.collection))
   return problem('query_timeout', `The database took too long${names}: ${advice}`, { headers: RETRY_LATER })
 }
 
-const adviceFor = <L extends Listing>(store: Indexed, { collection, conditions }: Resource<L>, listing: L): string => {
+const adviceFor = <L extends Listing>(
+  { collection, conditions }: Resource<L>,
+  listing: L,
+  indexes: readonly Index[],
+) => {
   const selection = selectionOf(conditions(listing), listing)
-  const indexes = store.knownIndexes(collection)
   if (selection === undefined || isServed(selection, indexes)) return 'try again later'
   const index = servingIndex(selection)
   const fields = index.slice(1, -1)

@@ -50,7 +50,8 @@ export const countOf = async <L extends Listing>(
   ticket: Ticket,
 ): Promise<number> => {
   const query = Query.in(scope, collection, conditions(listing), [])
-  const own = ticket.size === 'large' || store.isQuick(query) ? undefined : await ticket.beside(LARGE)
+  const { scheduler, key, signal, size } = ticket
+  const own = size === 'large' || store.isQuick(query) ? undefined : await scheduler.enter(key, LARGE, signal)
   const told = (error: unknown): never => {
     if (!(error instanceof QueryTimeout)) throw error
     const detail = 'The database took too long to count the records: total=false leaves the total out'

@@ -10,7 +10,7 @@ import { cutOff } from '../http/caller.js'
 import { LARGE } from '../limits/scheduler.js'
 import { loggable } from '../plugins/request-log.js'
 import { problem } from '../problems/problems.js'
-import { commonProblems, fileResponses } from './responses.js'
+import { attached, commonProblems, FILE, responses } from './responses.js'
 
 const EXPORT =
   'All records that match every given filter, as one file, in the order of their ids. It is sent while it is read, however large it is. If it cannot be completed, the connection breaks: a file whose transfer ended without an error is whole. Go on after a broken one with `idFrom`, the id of the last whole record.'
@@ -41,10 +41,11 @@ const exportOperation = (app: FastifyInstance, exported: Exported, running: { ex
         tags: ['Exports'],
         params: FormatParams(formats),
         querystring: query,
-        response: fileResponses(
-          formats.map((format) => mediaTypes[format]),
-          commonProblems,
-        ),
+        response: responses(FILE, commonProblems, {
+          description: 'The file.',
+          headers: attached,
+          types: formats.map((format) => mediaTypes[format]),
+        }),
       },
     },
     async (request, reply) => {

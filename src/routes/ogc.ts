@@ -173,7 +173,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       ...described,
       tags: ['OGC API'],
       querystring: FormatQuery,
-      response: responses(response, commonProblems, mediaType === undefined ? {} : { type: mediaType }),
+      response: responses(response, commonProblems, mediaType === undefined ? {} : { types: [mediaType] }),
     }
     const config = { mediaTypeOf: () => mediaType }
     const send: RouteHandlerMethod = async (request, reply) =>
@@ -199,7 +199,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
         tags: ['OGC API'],
         querystring: FeaturesQuery(maxPerPage),
         response: responses(FeatureCollection, [...commonProblems, 'invalid_cursor', 'response_too_large'], {
-          type: GEOJSON,
+          types: [GEOJSON],
         }),
       },
     },
@@ -238,15 +238,14 @@ export const ogcRoutes = (app: FastifyInstance): void => {
         tags: ['OGC API'],
         params: IdParams('entry'),
         querystring: FormatQuery,
-        response: responses(Feature, [...commonProblems, 'not_found'], { type: GEOJSON }),
+        response: responses(Feature, [...commonProblems, 'not_found'], { types: [GEOJSON] }),
       },
     },
     async (request, reply) => {
       const { scope, ticket } = request
       const { id } = request.params as { id: string }
       const projection = featuresFor(scope)
-      const query = projection.query(scope, [{ _id: id }], [])
-      const document = await readRecord(app.store, query, ticket)
+      const document = await readRecord(app.store, projection.query(scope, [{ _id: id }], []), ticket)
       if (document === undefined) throw problem('not_found', 'No entry has this id')
       const collection = rootOf(request) + COLLECTION
       const links = [

@@ -1,5 +1,5 @@
 // The responses of an operation in OpenAPI, each with its schema. src/plugins/openapi-components.ts adds the examples.
-import type { TSchema } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
 import { Problem } from '../../schemas/envelope.js'
 import { refTo } from '../../schemas/kit.js'
 import { PROBLEM_TYPE, type ProblemCode, problems } from '../problems/problems.js'
@@ -36,6 +36,9 @@ export const linked = {
   ),
   ETag,
 }
+/** A file in any format, and the headers of its response. */
+export const FILE = Type.Unsafe({ type: 'string', format: 'binary' })
+export const attached = { 'Content-Disposition': header('The name of the file.') }
 const headersOf: Record<number, object> = {
   401: {
     'WWW-Authenticate': header(
@@ -68,17 +71,21 @@ export const commonProblems: ProblemCode[] = [
   ...databaseProblems,
 ]
 
-/** The responses of an operation, by status. Schema, description, headers and media type describe the successful response. */
+/** The responses of an operation, by status. Schema, description, headers and media types describe the successful response. */
 export const responses = (
   schema: TSchema,
   codes: readonly ProblemCode[],
   {
     description = schema.description,
     headers = {},
-    type = 'application/json',
-  }: { description?: string; headers?: { ETag?: object }; type?: string } = {},
+    types = ['application/json'],
+  }: { description?: string; headers?: { readonly [name: string]: object }; types?: readonly string[] } = {},
 ) => ({
-  200: { description, headers: { ...headers, ...commonHeaders(codes) }, content: { [type]: { schema } } },
+  200: {
+    description,
+    headers: { ...headers, ...commonHeaders(codes) },
+    content: Object.fromEntries(types.map((type) => [type, { schema }])),
+  },
   ...(headers.ETag && {
     304: {
       description: 'The caller already has this response: If-None-Match names its entity tag. There is no body.',
@@ -86,16 +93,6 @@ export const responses = (
       type: 'null',
     },
   }),
-  ...problemsOf(codes),
-})
-
-/** The responses of an operation whose successful response is a file in one of several formats. */
-export const fileResponses = (types: readonly string[], codes: readonly ProblemCode[]) => ({
-  200: {
-    description: 'The file.',
-    headers: { 'Content-Disposition': header('The name of the file.'), ...commonHeaders(codes) },
-    content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'string', format: 'binary' } }])),
-  },
   ...problemsOf(codes),
 })
 

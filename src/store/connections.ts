@@ -15,9 +15,7 @@ export class Connections {
   /** Counts those of a client that was just made. Those of the client before it, some of which never end, count no more. */
   watch(client: MongoClient): void {
     this.#client = client
-    this.open = 0
-    this.used = 0
-    this.pending = 0
+    Object.assign(this, { open: 0, used: 0, pending: 0 })
     const on = (event: keyof ConnectionPoolEvents, count: () => void) =>
       client.on(event, () => this.#client === client && count())
     on('connectionCreated', () => this.open++)

@@ -75,11 +75,8 @@ export const mongoIndexes = (connection: MongoConnection) => {
         const isEarlier = !given.startsWith(ADDED) && hasIndex(earlierIndexesOf(name), fields)
         return { name: given, fields, bytes: Number(indexSizes[given] ?? 0), isEarlier }
       })
-      if (indexes.length > 0)
-        known.set(
-          name,
-          indexes.map(({ fields }) => fields),
-        )
+      const found = indexes.map(({ fields }) => fields)
+      if (found.length > 0) known.set(name, found)
       return indexes
     },
     knownIndexes: (name) => known.get(name) ?? indexesOf(name),

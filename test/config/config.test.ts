@@ -123,13 +123,6 @@ t.test('addresses and URLs are fully validated', async (t) => {
   t.ok(loadConfig({ MONGODB_URI: 'mongodb+srv://u:p@host/db?retryReads=true' }).mongo)
 })
 
-t.test('the service and its metrics need two ports', async (t) => {
-  t.throws(() => loadConfig({ PORT: '4110', METRICS_PORT: '4110' }), {
-    message: 'These settings are invalid:\n  PORT and METRICS_PORT are both 4110: they must be different ports',
-  })
-  t.match(loadConfig({ PORT: '0', METRICS_PORT: '0' }), { port: 0 }, 'the system chooses two')
-})
-
 t.test('production needs a database and a public URL, and the demo is served to this machine only', async (t) => {
   t.throws(() => loadConfig({ NODE_ENV: 'production' }), {
     message: /MONGODB_URI is missing.*PUBLIC_URL is missing/s,

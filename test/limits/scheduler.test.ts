@@ -208,7 +208,6 @@ t.test('a task whose caller has left does not begin, and nothing is read for it 
   const running = await enterFree('a1', SMALL, caller.signal)
   caller.abort(new Error('gone'))
   await t.rejects(running.charge(1), { message: 'gone' })
-  await t.rejects(running.beside(LARGE), { message: 'gone' })
   await t.rejects(enterFree('a2', SMALL, caller.signal), { message: 'gone' })
   t.equal(free.all.running.small, 1, 'it keeps its place until it is released')
 })
@@ -246,8 +245,6 @@ t.test('a task may leave its place and enter again, and another one of its key m
   await again
   await task.charge(LARGE)
   t.same([task.size, begun], ['small', ['a1', 'a2']], 'what it read before does not count again')
-  const beside = await task.beside(LARGE)
-  t.same([beside.key, scheduler.all.running], ['a', { small: 1, large: 1 }])
 })
 
 t.test('while the service is late, a key with many tasks under way gets no further one', async (t) => {

@@ -7,6 +7,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
 import { CHANGED_AT } from '../../src/documents/collections.js'
+import { indexesOf } from '../../src/documents/indexes.js'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
 import { Query } from '../../src/pipelines/stages.js'
 import { listQuery } from '../../src/reading/listing.js'
@@ -182,9 +183,14 @@ t.test('The indexes of a collection are those of others too, and none if it does
   const namespaceNotFound = 26
   server.errors.set('listIndexes', namespaceNotFound)
   t.same(await store.indexes('entries'), [])
+  t.equal(store.knownIndexes('entries').length, indexesOf('entries').length, 'those that the service makes')
   server.errors.clear()
   server.indexes.set('entries', new Map([['without a size', { name: 'mine', key: { form: -1 } }]]))
-  t.same(await store.indexes('entries'), [{ name: 'mine', fields: [], bytes: 0, isEarlier: false }], 'one that descends is of others')
+  t.same(
+    await store.indexes('entries'),
+    [{ name: 'mine', fields: [], bytes: 0, isEarlier: false }],
+    'one that descends is of others',
+  )
   t.same(store.knownIndexes('entries'), [[]])
   const unauthorized = 13
   server.errors.set('listIndexes', unauthorized)
