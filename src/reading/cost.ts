@@ -57,18 +57,13 @@ export const timeoutProblem = <L extends Listing>(
     ...(isFar ? ['page'] : []),
   ]
   const names = given.length === 0 ? '' : ` for ${given.join(', ')}`
-  const advice = isFar
-    ? 'read on with cursor instead of page'
-    : adviceFor(resource, listing, store.knownIndexes(resource.collection))
+  const selection = selectionOf(resource.conditions(listing), listing)
+  const indexes = store.knownIndexes(resource.collection)
+  const advice = isFar ? 'read on with cursor instead of page' : adviceFor(resource.collection, selection, indexes)
   return problem('query_timeout', `The database took too long${names}: ${advice}`, { headers: RETRY_LATER })
 }
 
-const adviceFor = <L extends Listing>(
-  { collection, conditions }: Resource<L>,
-  listing: L,
-  indexes: readonly Index[],
-) => {
-  const selection = selectionOf(conditions(listing), listing)
+const adviceFor = (collection: string, selection: Selection | undefined, indexes: readonly Index[]): string => {
   if (selection === undefined || isServed(selection, indexes)) return 'try again later'
   const index = servingIndex(selection)
   const fields = index.slice(1, -1)
