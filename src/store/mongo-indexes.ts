@@ -11,7 +11,7 @@ import { earlierIndexesOf, hasIndex, type Index, indexesOf, TOMBSTONE_INDEX } fr
 import type { MongoConnection } from './mongo-connection.js'
 import type { Store } from './store.js'
 
-/** The name of an index that an operator added begins with it. The others have the names that the driver gives. */
+/** The name of an index that an operator added begins with it. */
 const ADDED = 'added_'
 const INDEX_OPTIONS_CONFLICT = 85
 const NAMESPACE_NOT_FOUND = 26
@@ -72,7 +72,9 @@ export const mongoIndexes = (connection: MongoConnection) => {
       const { indexSizes } = await connection.runRead(() => connection.send({ collStats: name }))
       const indexes = stored.map(({ name: given = '', key }) => {
         const fields = Object.values(key).every((direction) => direction === 1) ? Object.keys(key) : []
-        const isEarlier = !given.startsWith(ADDED) && hasIndex(earlierIndexesOf(name), fields)
+        // Any other name was given by somebody.
+        const isByDriver = given === fields.map((field) => `${field}_1`).join('_')
+        const isEarlier = isByDriver && hasIndex(earlierIndexesOf(name), fields)
         return { name: given, fields, bytes: Number(indexSizes[given] ?? 0), isEarlier }
       })
       const found = indexes.map(({ fields }) => fields)

@@ -30,12 +30,15 @@ t.test('missing indexes are created, one is added, and those of an earlier relea
     const made = earlierIndexesOf('entries')
       .slice(0, 3)
       .map((fields) => ({ key: keyOf(fields) }))
-    // An operator has made one that the service declares, with a name of his own.
-    const own = { key: keyOf(indexBy(['agent'])), name: 'mine' }
+    // Somebody has made one that the service declares and one that an earlier release had, with names of their own.
+    const own = [['agent'], ['agent', 'createdAt']].map((fields) => ({
+      key: keyOf(indexBy(fields)),
+      name: fields.join(),
+    }))
     await client
       .db()
       .collection('entries')
-      .createIndexes([...made, own])
+      .createIndexes([...made, ...own])
     await client.close()
   }
   const lines = `
@@ -56,7 +59,8 @@ t.test('missing indexes are created, one is added, and those of an earlier relea
   for (const name of Object.keys(collections) as CollectionName[]) {
     const found = (await store.indexes(name)).map(({ fields }) => fields.join()).filter((fields) => fields !== '_id')
     const ofTombstones = (recordCollections as readonly string[]).includes(name) ? [['deletedAt'], TOMBSTONE_INDEX] : []
-    const added = name === 'entries' ? [['form', 'location.state'], ['duration']].map(indexBy) : []
+    const added =
+      name === 'entries' ? [['form', 'location.state'], ['duration'], ['agent', 'createdAt']].map(indexBy) : []
     t.same(found.sort(), [...indexesOf(name), ...ofTombstones, ...added].map((fields) => fields.join()).sort(), name)
   }
 })
