@@ -30,8 +30,8 @@ const GRACE_MS = 12_000
  * close their connections as after a whole response.
  */
 const CUT_OFF_MS = 500
-/** Within so many turns of the event loop the request of a closed connection ends. */
-const MAX_LAST_TURNS = 10
+/** Within so many iterations of the event loop the request of a closed connection ends. */
+const MAX_LAST_ITERATIONS = 10
 /** A signal that comes again within this time counts once: npm passes on a signal that its whole process group has got. */
 const REPEATED_MS = 250
 /** How long to wait before a database that cannot be reached is tried again. */
@@ -135,7 +135,7 @@ const closeOnSignals = (app: FastifyInstance, delayMs: number, close: () => void
 
 /** Waits until requests whose connections were closed have ended. They have their lines in the log then. */
 const afterLastLine = async (app: FastifyInstance): Promise<void> => {
-  for (let turns = 0; app.activeRequests > 0 && turns < MAX_LAST_TURNS; turns++) await setImmediate()
+  for (let n = 0; app.activeRequests > 0 && n < MAX_LAST_ITERATIONS; n++) await setImmediate()
 }
 
 /** How many files are left for callers, if the system limits how many the process may open. */

@@ -276,10 +276,8 @@ t.test('a stop while it makes indexes, or asks whether the database is there, is
 
 t.test('no index is created if the settings say so, and it warns of those of an earlier release', async (t) => {
   const server = await WireServer.for(t)
-  server.indexes.set(
-    'users',
-    new Map([['old', { name: 'old', key: { organisation: 1, status: 1, createdAt: 1, _id: 1 } }]]),
-  )
+  const name = 'organisation_1_status_1_createdAt_1__id_1'
+  server.indexes.set('users', new Map([[name, { name, key: { organisation: 1, status: 1, createdAt: 1, _id: 1 } }]]))
   const child = start(t, { MONGODB_URI: server.uri, ENSURE_INDEXES: 'false' }, { covered: true })
   await printed(
     child,

@@ -2,7 +2,7 @@
 // arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read.
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { Server as Listener, type Socket } from 'node:net'
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextIteration, setTimeout as sleep } from 'node:timers/promises'
 import { cutOff } from './caller.js'
 
 /** A connection on which nothing moves for this long is closed: no request arrives, or the caller does not read. */
@@ -20,8 +20,8 @@ const MAX_WAITING = 100
 /** A server stops listening when no connection has come for this time, or after this many looks. */
 const QUIET_MS = 10
 const MAX_LOOKS = 100
-/** During a longer turn of the event loop, connections come unseen. */
-const SHORT_TURN_MS = 2
+/** During a longer iteration of the event loop, connections come unseen. */
+const SHORT_ITERATION_MS = 2
 
 /** What is going on on one connection. */
 interface Connection {
@@ -122,8 +122,8 @@ export const stopListening = async (server: Server): Promise<void> => {
     hasCome = false
     await sleep(QUIET_MS)
     const began = performance.now()
-    await nextTurn()
-    hasCome ||= performance.now() - began > SHORT_TURN_MS
+    await nextIteration()
+    hasCome ||= performance.now() - began > SHORT_ITERATION_MS
   }
   server.off('connection', onConnection)
   // The server's own close() would end connections whose requests are still on their way.

@@ -13,7 +13,7 @@ import { sharedLookUp } from './look-ups.js'
 const KNOWN_MS = 25_000
 /**
  * The time from a revocation until no request with the key begins to read any more, in milliseconds. The last request may be
- * accepted at the end of KNOWN_MS, and then waits for its place.
+ * accepted at the end of KNOWN_MS, and then waits for its turn.
  */
 export const REVOKED_MS = 30_000
 /** How long an unknown key is refused without a query, in milliseconds. */

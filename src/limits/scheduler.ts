@@ -192,7 +192,7 @@ export class FairScheduler {
     this.pay(ticket.account, 0)
     if (this.#mayBegin(ticket)) this.#run(ticket)
     else await this.#wait(ticket, waitMs)
-    // Other connections have their turn first: large tasks in a row would block them.
+    // Other connections go on first: large tasks in a row would block them.
     if (ticket.size === 'large') await setImmediate()
   }
 
@@ -222,9 +222,9 @@ export class FairScheduler {
 
   #mayBegin({ account, size, price }: Ticket): boolean {
     const { all, perKey } = this.options[size]
-    const hasPlace = this.all.running[size] < all && account.running[size] < perKey
+    const isFree = this.all.running[size] < all && account.running[size] < perKey
     // A task that became large waits for no memory: it would wait for its own.
-    return hasPlace && (price === 0 || this.#hasRoom(account))
+    return isFree && (price === 0 || this.#hasRoom(account))
   }
 
   #hasRoom({ held }: Account): boolean {

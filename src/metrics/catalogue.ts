@@ -34,7 +34,7 @@ export const catalogue = {
     'Size of the bodies that were sent, compressed if the caller allows it. A streamed one counts with its header.',
     ['http.route'],
   ),
-  'http.server.active_requests': gauge('{request}', 'Requests under way, with those that wait for their place.'),
+  'http.server.active_requests': gauge('{request}', 'Requests under way, with those that wait for their turn.'),
   'db.client.operation.duration': histogram(
     's',
     DATABASE_SECONDS,
@@ -66,14 +66,14 @@ export const catalogue = {
   ),
   'field_data.queue.running': gauge(
     '{request}',
-    'Tasks that have their place: `small` or `large` ones. A request is a task; a count may be one of its own.',
+    'Tasks that run: `small` or `large` ones. A request is a task; a count may be one of its own.',
     ['size'],
   ),
-  'field_data.queue.waiting': gauge('{request}', 'Tasks that wait for their place.', ['size']),
+  'field_data.queue.waiting': gauge('{request}', 'Tasks that wait for their turn.', ['size']),
   'field_data.queue.wait': histogram(
     's',
     HTTP_SECONDS,
-    'How long tasks waited for their place. One that did not have to wait does not count.',
+    'How long tasks waited for their turn. One that did not have to wait does not count.',
     ['size'],
   ),
   'field_data.response.memory': gauge('By', 'Memory of the responses that their callers have not read yet.'),

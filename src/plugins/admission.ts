@@ -62,7 +62,7 @@ export const admissionPlugin = fp(
       next(scheduler.refuses(keyOf(request)) ? new Overloaded() : undefined)
     })
 
-    // A request has its place as long as its handler runs, also when its caller has left: its queries go on until then.
+    // A request runs as long as its handler, also when its caller has left: its queries go on until then.
     app.addHook('onRoute', (route) => {
       const { handler, config } = route
       route.handler = async function (request, reply) {

@@ -94,22 +94,22 @@ const send = async (app: FastifyInstance, wanted: Wanted, request: FastifyReques
 }
 
 /**
- * How the pieces of a file are made: each is a large task, and between two of them the request has no place. While the caller
+ * How the pieces of a file are made: each is a large task, and between two of them the request runs nothing. While the caller
  * reads one part, the next is made, so two of them are held.
  */
 const doingFor = (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Doing => {
   const { ticket } = request
   const { raw } = reply
   let newest = 0
-  let hasPlace = true
+  let isRunning = true
   /** All of the newest part, or nothing. */
   const unread = () => (raw.writableLength > 0 ? newest : 0)
   raw.on('drain', () => ticket.hold(unread()))
   return async (work) => {
     ticket.hold(unread())
     // A response that has begun would be broken off, so it waits longer.
-    if (!hasPlace) await ticket.enter(LARGE, raw.headersSent ? WAIT_BETWEEN_MS : undefined)
-    hasPlace = false
+    if (!isRunning) await ticket.enter(LARGE, raw.headersSent ? WAIT_BETWEEN_MS : undefined)
+    isRunning = false
     try {
       await app.requireKey(request, reply)
       const made = await work(ticket)

@@ -9,7 +9,7 @@ import type { ListTokens } from '../reading/list-tokens.js'
 import { FIRST_CURSOR } from '../reading/token.js'
 import type { Neighbour, Page } from '../reading/walk.js'
 
-type Place = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
+type Paging = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
 
 /**
  * The total of a list. The count may be older than the page, and where they disagree the page is right. A page with a number
@@ -18,7 +18,7 @@ type Place = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
  * shows only that the list has at least the records of the page.
  * @param counted how many records match, as of some time ago
  */
-export const totalOf = ({ page, perPage, cursor, after }: Place, { rows, next }: Page, counted: number): number => {
+export const totalOf = ({ page, perPage, cursor, after }: Paging, { rows, next }: Page, counted: number): number => {
   const isNumbered = after === undefined && (cursor === undefined || cursor === FIRST_CURSOR)
   const before = isNumbered ? (page - 1) * perPage : 0
   if (isNumbered && rows.length === 0) return Math.min(counted, before)
@@ -30,7 +30,7 @@ export const totalOf = ({ page, perPage, cursor, after }: Place, { rows, next }:
 export const pageMetadata = (
   request: FastifyRequest,
   publicUrl: string | undefined,
-  { page, perPage, cursor, after }: Place,
+  { page, perPage, cursor, after }: Paging,
   { rows, next, previous }: Page,
   total: number | undefined,
   { encode }: Pick<ListTokens, 'encode'>,
@@ -73,9 +73,9 @@ export const linkHeader = ({ pageLinks: { next, previous } }: PageMetadata): str
 export const linker = ({ url }: FastifyRequest, base: string) => {
   const { pathname, searchParams } = new URL(url, 'http://localhost')
   const repeated = [...searchParams].filter(([name]) => !['page', 'perPage', 'cursor', 'after'].includes(name))
-  return (place: Readonly<Record<string, string | number | undefined>>): string => {
-    const placed = Object.entries(place).filter(([, value]) => value !== undefined)
-    const parameters = [...repeated, ...placed].map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
+  return (own: Readonly<Record<string, string | number | undefined>>): string => {
+    const given = Object.entries(own).filter(([, value]) => value !== undefined)
+    const parameters = [...repeated, ...given].map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
     return [`${base}${pathname}`, ...(parameters.length > 0 ? [parameters.join('&')] : [])].join('?')
   }
 }

@@ -10,7 +10,7 @@ import { type ColumnFormat, compileRows } from './columns.js'
 import type { RowFormat } from './rows.js'
 import { compileDocuments, writeValue } from './writer.js'
 
-/** How many bytes are written before other work gets its turn. */
+/** How many bytes are written before other work goes on. */
 const SLICE_BYTES = 256 * 1024
 
 /** Finds what does not fit. Numbers fit, as with `answers=list`. */

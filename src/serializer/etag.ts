@@ -5,7 +5,7 @@ import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import type { Without } from '../../schemas/views.js'
 import type { BsonDocument } from '../bson/reader.js'
 
-/** How many bytes are hashed before other requests may have their turn: about half a millisecond. */
+/** How many bytes are hashed before other requests go on: about half a millisecond. */
 const STEP_BYTES = 512 * 1024
 /** The bytes of a step, of as many documents as fit. A copy costs less than a call for each document. */
 const step = Buffer.allocUnsafeSlow(STEP_BYTES)

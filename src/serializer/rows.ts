@@ -22,7 +22,7 @@ export interface RowFormat<T extends BsonDocument = BsonDocument> {
   readonly write: (record: T, out: Output) => Generator<void> | void
 }
 
-/** How many bytes of BSON are written before other work gets its turn: some tenths of a millisecond. */
+/** How many bytes of BSON are written before other work goes on: some tenths of a millisecond. */
 const SLICE_BYTES = 64 * 1024
 /** A record that becomes more bytes than this is too large itself, and not the response around it. */
 const MAX_RECORD_BYTES = MAX_RESPONSE_BYTES / 2

@@ -20,7 +20,7 @@ import type { Reading, Store } from './store.js'
 
 /** How many documents are fetched in one query. A record may refer to many thousands. */
 const IDS_PER_QUERY = 1000
-/** How many values are looked at before other requests have their turn: about a millisecond. */
+/** How many values are looked at before other requests go on: about a millisecond. */
 const VALUES_PER_STEP = 1000
 
 /** The documents of a query, with the documents that they refer to in place of the ids. */

@@ -54,7 +54,7 @@ export class Waiting {
       if (organisation === owner.organisation) ofOrganisation += 1
       if (keyId === owner.keyId) ofKey += 1
     }
-    // So the organisations that wait already leave places for one that comes later, however many keys they have.
+    // So the organisations that wait already leave room for one that comes later, however many keys they have.
     if (ofOrganisation >= max - this.size || ofKey >= maxPerKey)
       throw new Overloaded('Too many requests are waiting for changes: of this key, of its organisation or in all')
     const wait = { ...owner }
@@ -109,7 +109,7 @@ export class Waiting {
 }
 
 /**
- * The page that follows a cursor. While it would be empty, the request leaves its place and waits for a change.
+ * The page that follows a cursor. While it would be empty, the request lets others run and waits for a change.
  * @param waitMs how long it waits at the most, in milliseconds
  */
 export const pageOrWait = async (
