@@ -174,10 +174,7 @@ const prepareDatabase = async (app: FastifyInstance, ensureIndexes: boolean): Pr
       log.warn({ earlier }, 'writes pay for indexes of an earlier release: npm run db:indexes -- --drop removes them')
   } catch (err) {
     if (!(err instanceof StoreUnavailable)) {
-      return log.error(
-        { err },
-        'the database failed: missing indexes were not created, so filters and sorts may be slow',
-      )
+      return log.error({ err }, 'the database failed: missing indexes were not created, so lists may be slow')
     }
     await sleep(RETRY_MS, undefined, { ref: false })
     return prepareDatabase(app, ensureIndexes)

@@ -116,22 +116,15 @@ const claimOf = ({ scenario, seed, organisations, dispatches, entries }: Scenari
     : [scenario, UNSEEDED.has(scenario) ? demoOptions.seed : seed]
   ).join('-')
 
-const UNTIL = '-until-'
-
 /** Records in the database that it holds this demo data, or fails if it holds anything else. */
 const claim = async (store: Store, options: ScenarioOptions, force: boolean) => {
-  const anyDay = claimOf(options)
-  const _id = [anyDay, ...(options.until ? [options.until.toISOString().slice(0, 10)] : [])].join(UNTIL)
+  const _id = claimOf(options) + (options.until ? `-until-${options.until.toISOString().slice(0, 10)}` : '')
   const isFree = force || (await isEmpty(store))
   // Read afterwards: another run of the same seed may have claimed the database and begun to write meanwhile.
-  const claims = (await store.dangerouslyFindAll('seeds', {})).map((each) => each._id)
-  if (!isFree && !claims.includes(_id)) {
-    const other = claims.map((each) => each.split(UNTIL)).find(([each]) => each === anyDay)
-    const goOn = other?.[1] === undefined ? 'leave out --until' : `use --until ${other[1]}`
+  const isClaimed = (await store.dangerouslyFindAll('seeds', { _id })).length > 0
+  if (!isFree && !isClaimed) {
     throw new CommandError(
-      other === undefined
-        ? 'The database holds other data: name another one in MONGODB_URI, or use --force to write to it'
-        : `The database holds this data up to another day: ${goOn} to go on with it, or name another database in MONGODB_URI`,
+      'The database holds other data, or this data up to another day: name another one in MONGODB_URI, or use --force to write to it',
     )
   }
   await store.insert('seeds', [{ _id, createdAt: new Date() }], { skipTaken: true })

@@ -6,20 +6,11 @@ const MAX_CONNECTIONS = 16
 const REQUEST_MS = 10_000
 const TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/**
- * @param text makes the metrics. Requests at the same time share it
- * @param onError is told why it failed
- */
+/** @param onError is told why the metrics could not be made */
 export const metricsServer = (text: () => Promise<string>, onError: (error: unknown) => void): FastifyInstance => {
   const app = Fastify({ requestTimeout: REQUEST_MS, connectionTimeout: REQUEST_MS, forceCloseConnections: true })
   app.server.maxConnections = MAX_CONNECTIONS
-  let running: Promise<string> | undefined
-  app.get('/metrics', async (_request, reply) => {
-    running ??= text().finally(() => {
-      running = undefined
-    })
-    return reply.type(TYPE).send(await running)
-  })
+  app.get('/metrics', async (_request, reply) => reply.type(TYPE).send(await text()))
   app.setErrorHandler((error, _request, reply) => {
     onError(error)
     reply.code(500).send()

@@ -22,14 +22,17 @@ const QUIET_MS = 10
 const MAX_LOOKS = 100
 /** During a longer iteration of the event loop, connections come unseen. */
 const SHORT_ITERATION_MS = 2
+/** While connections come in at most so many iterations in a row, their first requests wait: Node takes over one in each. */
+const MOST_IN_A_ROW = 50
 
 /** What is going on on one connection. */
 interface Connection {
   /** The requests without a whole response. The first runs, the others wait. */
   readonly requests: { readonly request: IncomingMessage; readonly begin: () => void }[]
-  /** How many bytes had arrived with the newest request. */
+  /** How many bytes had arrived with the newest request; -1 before the first. */
   bytesRead: number
 }
+type BeginFirst = (begin: () => void) => void
 
 /** The connections of each server. */
 const open = new WeakMap<Server, Map<Socket, Connection>>()
@@ -54,8 +57,17 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
-    oneAtATime(connections, listener),
+    oneAtATime(connections, listener, (begin) => (inARow > 2 ? held.push(begin) : begin())),
   )
+  const held: (() => void)[] = []
+  /** In how many iterations in a row a connection has come. */
+  let [inARow, hasCome] = [0, false]
+  const look = (): void => {
+    inARow = hasCome && inARow < MOST_IN_A_ROW ? inARow + 1 : 0
+    hasCome = false
+    if (inARow > 0) setImmediate(look)
+    else for (const begin of held.splice(0)) begin()
+  }
   open.set(server, connections)
   server.maxConnections = maxConnections
   // By default Node drops headers beyond a number, so that no check sees them. Their size has a limit of its own.
@@ -67,6 +79,11 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
     }
   }
   server.on('connection', (socket) => {
+    hasCome = true
+    if (inARow === 0) {
+      inARow = 1
+      setImmediate(look)
+    }
     // A new connection is not idle: its first request is on its way.
     connections.set(socket, { requests: [], bytesRead: -1 })
     socket.once('close', () => connections.delete(socket))
@@ -83,22 +100,24 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
 
 /** Calls the listener with a request once the response before it is written. */
 const oneAtATime =
-  (connections: ReadonlyMap<Socket, Connection>, listener: RequestListener): RequestListener =>
+  (connections: ReadonlyMap<Socket, Connection>, listener: RequestListener, beginFirst: BeginFirst): RequestListener =>
   (request, response) => {
     const { socket } = request
     const connection = connections.get(socket) as Connection
     const { requests } = connection
+    const isFirst = connection.bytesRead === -1
     connection.bytesRead = socket.bytesRead
     if (requests.length > MAX_WAITING) return socket.destroy()
     // Node reads no further request after one with an Upgrade header.
     if (request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
-    const begin = () => listener(request, response)
+    const begin = () => socket.destroyed || listener(request, response)
     requests.push({ request, begin })
     response.once('close', () => {
       requests.shift()
-      if (!socket.destroyed) requests[0]?.begin()
+      requests[0]?.begin()
     })
-    if (requests.length === 1) begin()
+    if (isFirst) beginFirst(begin)
+    else if (requests.length === 1) begin()
   }
 
 /** Whether a request of a connection has no whole response yet. */

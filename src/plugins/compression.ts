@@ -3,7 +3,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { mediaTypes } from '../../schemas/exports.js'
 import { whenOver } from '../http/caller.js'
@@ -24,7 +24,9 @@ export const compressionPlugin = fp(
   async (app: FastifyInstance) => {
     app.addHook('onSend', (request, reply, payload, next) => {
       if (payload instanceof Readable) {
-        const streamed = isText(reply) ? acceptedCoding(request) : undefined
+        // Parquet is compressed already.
+        const isText = reply.getHeader('content-type') !== mediaTypes.parquet
+        const streamed = isText ? acceptedCoding(request) : undefined
         if (streamed !== undefined) reply.header('content-encoding', streamed)
         return next(null, streamed === undefined ? payload : compressed(payload, streamed))
       }
@@ -43,9 +45,6 @@ export const compressionPlugin = fp(
   },
   { name: 'compression', fastify: '5.x', dependencies: ['@fastify/accepts'] },
 )
-
-/** Text in several parts. Parquet is compressed already. */
-const isText = (reply: FastifyReply): boolean => reply.getHeader('content-type') !== mediaTypes.parquet
 
 /** Each part is sent at once, and an error of the source breaks off what is compressed as well. */
 const compressed = (source: Readable, coding: Coding): Readable => {

@@ -6,9 +6,8 @@ import type { Store } from '../../src/store/store.js'
 import { transcripts, tryCommand, wrongCalls } from '../support/command.js'
 import { testStore, withoutUpdates } from '../support/store.js'
 
-const OTHER = '2> The database holds other data: name another one in MONGODB_URI, or use --force to write to it'
-const until = (goOn: string) =>
-  `2> The database holds this data up to another day: ${goOn} to go on with it, or name another database in MONGODB_URI`
+const OTHER =
+  '2> The database holds other data, or this data up to another day: name another one in MONGODB_URI, or use --force to write to it'
 
 transcripts(t, {
   'organisations that are added and keys that are issued have audit lines and say by whom': {
@@ -45,10 +44,10 @@ transcripts(t, {
       $ seed --scenario tiny --until 2026-03-14 --seed 7
       …
       $ seed --scenario tiny --until 2026-03-15
-      ${until('use --until 2026-03-14')}
+      ${OTHER}
       exit 1
       $ seed --scenario tiny
-      ${until('use --until 2026-03-14')}
+      ${OTHER}
       exit 1
       $ seed --scenario survey --until 2026-03-14
       ${OTHER}
@@ -66,7 +65,7 @@ transcripts(t, {
       $ seed --entries 1 --dispatches 2
       …
       $ seed --entries 1 --dispatches 2 --until 2026-03-14
-      ${until('leave out --until')}
+      ${OTHER}
       exit 1`,
     after: { seeds: [{ _id: '42-2-2-1' }] },
   },

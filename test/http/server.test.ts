@@ -174,6 +174,27 @@ t.test('when it stops listening, it serves every connection that the system has 
   await t.rejects(send(port, getRequest('/', LAST)), { code: 'ECONNREFUSED' })
 })
 
+t.test('while connections arrive in a row, their first requests wait, but not for ever', async (t) => {
+  const openAt: number[] = []
+  const { server, port } = await serve(t, (_request, response) => {
+    openAt.push(openConnections(server))
+    response.end()
+  })
+  const sockets = Array.from({ length: 120 }, () => connect(port, '127.0.0.1'))
+  const received = sockets.map(async (socket) => {
+    socket.write(getRequest('/'))
+    return String((await once(socket, 'data'))[0])
+  })
+  const statuses = statusesIn((await Promise.all(received)).join())
+  for (const socket of sockets) socket.destroy()
+  t.same(
+    statuses,
+    sockets.map(() => 200),
+  )
+  t.ok(openAt.filter((count) => count < 40).length < 10, 'few begin at once')
+  t.ok(openAt.filter((count) => count < 110).length > 20, 'they do not wait for all')
+})
+
 t.test('it does not stop listening at the end of a long turn, in which connections come unseen', async (t) => {
   const { server, port } = await serve(t, (_request, response) => response.end())
   const received: Promise<string>[] = []
