@@ -92,7 +92,7 @@ t.test('a request whose caller has left is aborted, and keeps its place until it
     await held
     return inner.aggregate(...args)
   }
-  const { app, get, keyOf, lines } = await service(t, { ...inner, aggregate })
+  const { app, get, keyOf, lines } = await service(t, { ...inner, capacity: 2, aggregate })
   const port = await listen(app)
   const seen = once(app.server, 'request')
   const socket = await neverRead(port, getRequest('/v1/entries/x', { authorization: `Bearer ${await keyOf(A)}` }))
@@ -106,10 +106,10 @@ t.test('a request whose caller has left is aborted, and keeps its place until it
     'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/v1/entries/:id",error_type="aborted"} 1',
   ])
   t.ok((await running()).endsWith(' 1'), 'its query goes on')
-  const others = Array.from({ length: 16 }, () => get('/v1/entries/x', A))
+  const other = get('/v1/entries/x', A)
   while ((await lines('field_data_queue_waiting{size="small"}')).join().endsWith(' 0')) await setImmediate()
   release()
-  await Promise.all(others)
+  await other
   t.same(await lines('field_data_queue_wait_seconds'), ['field_data_queue_wait_seconds_count{size="small"} 1'])
   while (!(await running()).endsWith(' 0')) await setImmediate()
 })
