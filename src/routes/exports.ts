@@ -101,15 +101,13 @@ const doingFor = (app: FastifyInstance, request: FastifyRequest, reply: FastifyR
   const { ticket } = request
   const { raw } = reply
   let newest = 0
-  let isRunning = true
   /** All of the newest part, or nothing. */
   const unread = () => (raw.writableLength > 0 ? newest : 0)
   raw.on('drain', () => ticket.hold(unread()))
   return async (work) => {
     ticket.hold(unread())
     // A response that has begun would be broken off, so it waits longer.
-    if (!isRunning) await ticket.enter(LARGE, raw.headersSent ? WAIT_BETWEEN_MS : undefined)
-    isRunning = false
+    if (!ticket.isRunning) await ticket.enter(LARGE, raw.headersSent ? WAIT_BETWEEN_MS : undefined)
     try {
       await app.requireKey(request, reply)
       const made = await work(ticket)

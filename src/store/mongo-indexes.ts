@@ -70,11 +70,12 @@ export const mongoIndexes = (connection: MongoConnection) => {
     async indexes(name) {
       const stored = await existing(name)
       const { indexSizes } = await connection.runRead(() => connection.send({ collStats: name }))
+      const earlier = earlierIndexesOf(name)
       const indexes = stored.map(({ name: given = '', key }) => {
         const fields = Object.values(key).every((direction) => direction === 1) ? Object.keys(key) : []
         // Any other name was given by somebody.
         const isByDriver = given === fields.map((field) => `${field}_1`).join('_')
-        const isEarlier = isByDriver && hasIndex(earlierIndexesOf(name), fields)
+        const isEarlier = isByDriver && hasIndex(earlier, fields)
         return { name: given, fields, bytes: Number(indexSizes[given] ?? 0), isEarlier }
       })
       const found = indexes.map(({ fields }) => fields)

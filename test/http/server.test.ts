@@ -195,6 +195,20 @@ t.test('while connections arrive in a row, their first requests wait, but not fo
   t.ok(openAt.filter((count) => count < 110).length > 20, 'they do not wait for all')
 })
 
+t.test('a request whose caller leaves while it waits for other connections does not begin', async (t) => {
+  let begun = 0
+  const { server, port } = await serve(t, (_request, response) => {
+    begun += 1
+    response.end()
+  })
+  const sockets = Array.from({ length: 40 }, () => connect(port, '127.0.0.1'))
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+  for (const socket of sockets) socket.end(getRequest('/'), () => socket.destroy())
+  while (openConnections(server) > 0 || begun === 0) await nextTurn()
+  t.ok(begun < 10, `${begun} began`)
+  t.match(await send(port, getRequest('/', LAST)), /^HTTP\/1.1 200 /, 'others are served')
+})
+
 t.test('it does not stop listening at the end of a long turn, in which connections come unseen', async (t) => {
   const { server, port } = await serve(t, (_request, response) => response.end())
   const received: Promise<string>[] = []
