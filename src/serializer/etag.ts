@@ -37,10 +37,9 @@ export function* etagOf(
   let size = 0
   for (const { bytes } of documents) {
     for (let start = 0; start < bytes.length; ) {
-      const piece = bytes.subarray(start, start + STEP_BYTES - size)
-      step.set(piece, size)
-      start += piece.length
-      size += piece.length
+      const copied = bytes.copy(step, size, start)
+      start += copied
+      size += copied
       if (size < STEP_BYTES) continue
       parts.push(sha1(step))
       size = 0
