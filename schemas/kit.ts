@@ -104,7 +104,7 @@ export const personal = hiddenAs('personal')
 /** Where something is. */
 export const place = hiddenAs('places')
 
-/** Whether a property or a parameter is one of those that a key was issued without. */
+/** Whether a key was issued without a property or a parameter. */
 export const isHidden = (schema: TSchema, without: readonly Hidden[]): boolean => {
   const { hidden } = annotationOf(schema)
   return hidden !== undefined && without.includes(hidden)

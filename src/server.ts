@@ -30,7 +30,7 @@ const GRACE_MS = 12_000
  * close their connections as after a whole response.
  */
 const CUT_OFF_MS = 500
-/** Within so many iterations of the event loop the request of a closed connection ends. */
+/** The request of a closed connection ends within this many iterations of the event loop. */
 const MAX_LAST_ITERATIONS = 10
 /** A signal that comes again within this time counts once: npm passes on a signal that its whole process group has got. */
 const REPEATED_MS = 250
@@ -165,10 +165,8 @@ const prepareDatabase = async (app: FastifyInstance, ensureIndexes: boolean): Pr
   const { store, log } = app
   try {
     if (ensureIndexes) await store.ensureIndexes()
-    let earlier = 0
-    for (const name of recordCollections) {
-      earlier += (await store.indexes(name)).filter(({ isEarlier }) => isEarlier).length
-    }
+    const indexes = await Promise.all(recordCollections.map((name) => store.indexes(name)))
+    const earlier = indexes.flat().filter(({ isEarlier }) => isEarlier).length
     if (ensureIndexes) log.info('the indexes exist')
     if (earlier > 0)
       log.warn({ earlier }, 'writes pay for indexes of an earlier release: npm run db:indexes -- --drop removes them')

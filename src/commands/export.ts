@@ -111,7 +111,7 @@ const parameter = (text: string, others: Parameters): Parameters => {
   return { ...others, [name]: before === undefined ? (value as string) : [before, value as string].flat() }
 }
 
-/** What is wrong with a parameter. The message about an unknown name does not list those that are allowed. */
+/** What is wrong with a parameter. The message about an unknown name does not list the allowed names. */
 const messageOf = ({ name, message, allowed }: InputError): string =>
   `--where ${name} ${message}${message.startsWith('is not') ? `; allowed are ${allowed?.join(', ')}` : ''}`
 

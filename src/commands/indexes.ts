@@ -1,11 +1,11 @@
-// The command `indexes`: creates the indexes that are missing, lists all with their sizes, adds one, and drops those that an
+// The command `indexes`: creates the indexes that are missing, lists all with their sizes, adds one, and drops what an
 // earlier release had. It can be run any number of times. Only the service changes how long tombstones are kept: a command may
 // run without its settings.
 import { InvalidArgumentError } from '@commander-js/extra-typings'
 import type { TSchema } from '@sinclair/typebox'
 import { type CollectionName, collections, recordCollections } from '../documents/collections.js'
 import { type Index, indexBy } from '../documents/indexes.js'
-import { type Store, type StoredIndex, StoreUnavailable } from '../store/store.js'
+import { type Store, StoreUnavailable } from '../store/store.js'
 import { CommandError, type MakeCommand, newCommand } from './run-command.js'
 import { table } from './table.js'
 
@@ -46,17 +46,20 @@ export const indexesCommand: MakeCommand = ({ result, onStore }) =>
 
 /** Reads --add. */
 const indexOf = (text: string): { collection: CollectionName; fields: Index } => {
-  const [, name, list = ''] = /^(\w+):(.*)$/.exec(text) ?? []
+  const [name, ...lists] = text.split(':').map((part) => part.trim())
   const collection = recordCollections.find((each) => each === name)
-  const fields = list.split(',').map((field) => field.trim())
+  if (collection === undefined || lists.length !== 1)
+    throw new InvalidArgumentError(
+      `it must be one of ${recordCollections.join(', ')}, and stored fields behind a colon, as in 'entries: form, status'`,
+    )
+  const fields = (lists[0] as string).split(',').map((field) => field.trim())
+  const { schema } = collections[collection]
   // Every index has the organisation and the id.
-  const isOnce = new Set(['organisation', '_id', ...fields]).size === fields.length + 2
-  const hasFields = (schema: TSchema) => fields.every((field) => hasField(schema, field.split('.')))
-  if (collection !== undefined && isOnce && hasFields(collections[collection].schema))
-    return { collection, fields: indexBy(fields) }
-  throw new InvalidArgumentError(
-    "it must be a collection of records and some of their stored fields, each once, as in 'entries: form, status'",
-  )
+  const all = ['organisation', '_id', ...fields]
+  const wrong = fields.find((field, n) => all.indexOf(field) < n + 2 || !hasField(schema, field.split('.')))
+  if (wrong === undefined) return { collection, fields: indexBy(fields) }
+  const allowed = Object.keys(schema.properties).join(', ')
+  throw new InvalidArgumentError(`'${wrong}' must be one of the stored fields ${allowed}, each once, or a field in one`)
 }
 
 /** Whether records of a schema have a field, perhaps inside of arrays. */
@@ -67,9 +70,9 @@ const hasField = (schema: TSchema, [name = '', ...rest]: readonly string[]): boo
 
 /** All indexes, each with its collection. */
 const indexesIn = async (store: Store) => {
-  const found: (StoredIndex & { collection: CollectionName })[] = []
-  for (const collection of Object.keys(collections) as CollectionName[]) {
-    for (const index of await store.indexes(collection)) found.push({ collection, ...index })
-  }
-  return found
+  const names = Object.keys(collections) as CollectionName[]
+  const all = names.map(async (collection) =>
+    (await store.indexes(collection)).map((index) => ({ collection, ...index })),
+  )
+  return (await Promise.all(all)).flat()
 }

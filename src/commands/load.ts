@@ -184,7 +184,7 @@ class Findings {
 }
 
 /**
- * Counts the lines. Finds the lines that are already done, those whose record lacks only a change stamp, the invalid lines,
+ * Counts the lines. Finds the lines that are already done, the lines whose record lacks only a change stamp, the invalid lines,
  * and references or ids without a record.
  */
 const check = async (store: Store, target: Target, batches: AsyncIterable<readonly Line[]>, stop: AbortSignal) => {

@@ -34,7 +34,7 @@ const keysIn = async (store: Store, organisation: string) => {
 /**
  * Removes an organisation. If it is interrupted, it can be called again.
  * @param organisation as it was found, undefined if only keys or records are left of it
- * @param wait waits for so many milliseconds, until every instance refuses the keys
+ * @param wait waits for some milliseconds, until every instance refuses the keys
  * @returns how many records and tombstones were deleted from each collection, how many keys were revoked, and whether there was
  *   nothing to do: another removal has ended meanwhile, or what there is belongs to nobody
  * @throws CommandError if it was removed or added again since
@@ -73,7 +73,7 @@ export const removeOrganisation = async (
 }
 
 /**
- * Deletes the records and tombstones of an organisation, first those that refer to others, and at last itself. Until then
+ * Deletes the records and tombstones of an organisation, first records that refer to others, and at last itself. Until then
  * it is listed, so that a run that was interrupted is noticed.
  * @returns how many documents of each collection, and in all with itself
  */

@@ -2,8 +2,8 @@
 import type { FormatName } from '../../schemas/exports.js'
 import { fieldOf, stringOf } from '../bson/values.js'
 import { Query, type Scope, type Stage } from '../pipelines/stages.js'
-import { problem } from '../problems/problems.js'
-import { timeoutProblem } from '../reading/cost.js'
+import { problem, tookTooLong } from '../problems/problems.js'
+import { onTimeout } from '../reading/cost.js'
 import type { Reading, Store } from '../store/store.js'
 import type { Exported, ExportListing } from './index.js'
 
@@ -26,7 +26,7 @@ export const hasQuestions = ({ name }: Exported, format: FormatName, { form, fie
  * @throws the problem `invalid_parameter` if they are too many
  */
 export const questionsOf = async (
-  store: Pick<Store, 'aggregate' | 'knownIndexes'>,
+  store: Pick<Store, 'aggregate'>,
   { resource }: Exported,
   scope: Scope,
   listing: ExportListing,
@@ -34,9 +34,8 @@ export const questionsOf = async (
 ): Promise<string[]> => {
   const all = { ...listing, sortBy: 'id', page: 1, perPage: 1 }
   const query = Query.in(scope, resource.collection, resource.conditions(all), stages)
-  const { documents } = await store.aggregate(query, reading).catch((error) => {
-    throw timeoutProblem(store, resource, all, error)
-  })
+  const tooLong = () => tookTooLong(' for form: choose fields without answers, or export the answers')
+  const { documents } = await store.aggregate(query, reading).catch(onTimeout(tooLong))
   if (documents.length > MAX_QUESTIONS) {
     const message = `has entries with more than ${MAX_QUESTIONS} questions, too many for a column each`
     throw problem('invalid_parameter', `form ${message}; export the answers instead`, {

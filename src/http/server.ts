@@ -22,7 +22,7 @@ const QUIET_MS = 10
 const MAX_LOOKS = 100
 /** During a longer iteration of the event loop, connections come unseen. */
 const SHORT_ITERATION_MS = 2
-/** While connections come in at most so many iterations in a row, their first requests wait: Node takes over one in each. */
+/** While connections come in a row of at most this many iterations, their first requests wait: Node takes over one in each. */
 const MOST_IN_A_ROW = 50
 
 /** What is going on on one connection. */
@@ -130,7 +130,7 @@ export const cutOffAll = (server: Server): void => {
     if (requests[0] !== undefined) cutOff(requests[0].request)
 }
 
-/** Stops listening when no connection has come for a while: the system closes those that Node has not taken over. */
+/** Stops listening when no connection has come for a while: the system closes connections that Node has not taken over. */
 export const stopListening = async (server: Server): Promise<void> => {
   let hasCome = true
   const onConnection = (): void => {

@@ -24,9 +24,7 @@ export const { signal: NEVER } = new AbortController()
 
 /** The error of every limit: the task is refused now, and a later try may succeed. */
 export class Overloaded extends Error {
-  constructor(
-    message = 'Too many requests with this key are running, or too many of its responses have not been read yet',
-  ) {
+  constructor(message = 'Too many requests are running with this key, or too many responses have not been read yet') {
     super(message)
     this.name = 'Overloaded'
   }
@@ -70,7 +68,8 @@ export class Ticket {
   /** The price of its beginning, in bytes. A task that became large has begun before, so it pays nothing. */
   price = 0
   #read = 0
-  #held = 0
+  /** In bytes. */
+  held = 0
   #begun: Promise<void> | undefined
 
   /** @param signal aborts when nobody wants the result any more */
@@ -90,13 +89,15 @@ export class Ticket {
 
   /**
    * Pays for bytes that were read, and holds them. A task that becomes large waits for its turn among the large tasks.
-   * @throws Overloaded if it waits too long, and the reason of the signal
+   * @throws Overloaded if it waits too long, or the key holds too much besides, and the reason of the signal
    */
   readonly charge = async (bytes: number): Promise<void> => {
     this.#read += bytes
     this.scheduler.pay(this.account, bytes)
-    this.hold(this.#held + bytes)
+    this.hold(this.held + bytes)
     if (this.size === 'small' && this.#read > LARGE) {
+      // What waits for its turn holds its bytes. So the next task finds no room, however many have begun.
+      if (!this.scheduler.hasRoom(this.account, this.held)) throw new Overloaded()
       this.release()
       this.#begun = this.scheduler.begin(this, 'large', 0)
     }
@@ -107,8 +108,8 @@ export class Ticket {
 
   /** Sets how many bytes are held. */
   hold(bytes: number): void {
-    const more = bytes - this.#held
-    this.#held = bytes
+    const more = bytes - this.held
+    this.held = bytes
     for (const each of [this.account, this.scheduler.all]) each.held += more
     if (more < 0) this.scheduler.beginAll()
   }
@@ -159,7 +160,7 @@ export class FairScheduler {
     const account = this.#accounts.memo(key)
     const { running, waiting } = account
     const underWay = running.small + running.large + waiting.small + waiting.large
-    return (this.#isLate && underWay >= MANY) || !this.#hasRoom(account)
+    return (this.#isLate && underWay >= MANY) || !this.hasRoom(account)
   }
 
   /** Measures how late the event loop is, and ends the waits that are over. */
@@ -220,16 +221,15 @@ export class FairScheduler {
     for (const each of [account, this.all]) each[state][size] += more
   }
 
-  #mayBegin({ account, size, price }: Ticket): boolean {
-    const { all, perKey } = this.options[size]
-    const isFree = this.all.running[size] < all && account.running[size] < perKey
-    // A task that became large waits for no memory: it would wait for its own.
-    return isFree && (price === 0 || this.#hasRoom(account))
+  /** Whether there is room for a task beside what others hold. It does not wait for what it holds itself. */
+  hasRoom(account: Account, own = 0): boolean {
+    const { all, perKey } = this.options.memory
+    return this.all.held - own < all && account.held - own < perKey
   }
 
-  #hasRoom({ held }: Account): boolean {
-    const { all, perKey } = this.options.memory
-    return this.all.held < all && held < perKey
+  #mayBegin({ account, size, held }: Ticket): boolean {
+    const { all, perKey } = this.options[size]
+    return this.all.running[size] < all && account.running[size] < perKey && this.hasRoom(account, held)
   }
 
   #run(ticket: Ticket): void {

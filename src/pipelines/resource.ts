@@ -50,6 +50,8 @@ interface Declaration {
 export interface Resource<Q extends Listing = never> extends Declaration {
   readonly operationIds: Readonly<Record<'list' | 'get' | 'sync' | 'digest' | 'export', string>>
   readonly filters: readonly string[]
+  /** The parameters of a request, if the operation has others than the list. */
+  readonly given?: readonly string[]
   readonly conditions: (listing: Q) => Condition[]
 }
 

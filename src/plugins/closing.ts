@@ -11,7 +11,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Aborts as soon as the service begins to close, so that requests which wait for something can end. */
     closing: AbortSignal
-    /** Whether the service stops or will stop soon, so that no new callers should come. It still serves those that do. */
+    /** Whether the service stops or will stop soon, so that no new callers should come. It still serves callers. */
     isLeaving: boolean
     /** How many requests run. */
     readonly activeRequests: number
@@ -21,7 +21,7 @@ declare module 'fastify' {
 const CHECK_INTERVAL_MS = 50
 /** After this many checks the service stops listening even if requests still arrive. */
 const MAX_CHECKS = 20
-/** After this many more it closes idle connections. Those that were opened last have sent their request by then. */
+/** After this many more it closes idle connections. The last connections have sent their request by then. */
 const MAX_LAST_CHECKS = 5
 
 export const closingPlugin = fp(
@@ -42,7 +42,7 @@ export const closingPlugin = fp(
       if (stopped === undefined) next()
       else stopped.then(() => next())
     })
-    /** Waits until no request runs and none comes any more, or until so many checks have found some. */
+    /** Waits until no request runs and none comes any more, or until this many checks have found some. */
     const quiet = async (maxChecks: number): Promise<void> => {
       let receivedBefore = -1
       for (let checks = 0; checks < maxChecks && (running > 0 || received > receivedBefore); checks++) {
@@ -53,7 +53,7 @@ export const closingPlugin = fp(
     app.addHook('preClose', async () => {
       app.isLeaving = true
       closing.abort()
-      // Each response now ends its connection. New callers are served until those that know the service have gone.
+      // Each response now ends its connection. New callers are served until the callers that know the service have gone.
       await quiet(MAX_CHECKS)
       // Requests wait meanwhile, so that their callers open no further connections.
       stopped = stopListening(app.server)

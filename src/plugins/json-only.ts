@@ -4,13 +4,16 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { problem } from '../problems/problems.js'
 
-/** The media type of most responses, in the two ways in which callers name it. */
-const TYPES = ['application/json', 'application/json;charset=utf-8']
+const JSON_TYPE = 'application/json'
+/** The type in an Accept header, with parameters such as a version. */
+const WITH_PARAMETERS = /application\/json *;[^,]*/gi
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The media type of the response to a request, if it is not that of JSON. Problems always are JSON. */
-    mediaTypeOf?: (request: FastifyRequest) => string | undefined
+    /** The media type of the response, if it is not that of JSON. Problems always are JSON. */
+    mediaType?: string | undefined
+    /** Whether the path chooses the media type, so that the Accept header does not matter. */
+    isTypeInPath?: boolean
   }
 }
 
@@ -24,17 +27,17 @@ export const jsonOnlyPlugin = fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', (request, reply, next) => {
       reply.headers(JSON_HEADERS)
-      const mediaType = request.routeOptions.config.mediaTypeOf?.(request)
+      const { mediaType = [], isTypeInPath = false } = request.routeOptions.config
       // Who asks for JSON gets what is JSON under a name of its own, too.
-      const others = mediaType === undefined || mediaType.includes('+json') ? TYPES : []
-      const isAccepted = request.accepts().type([mediaType ?? [], others].flat()) !== false
-      next(isAccepted ? undefined : notAcceptable(mediaType))
+      const types = [mediaType, JSON_TYPE, request.headers.accept?.match(WITH_PARAMETERS) ?? []].flat()
+      const isAccepted = isTypeInPath || request.accepts().type(types) !== false
+      next(isAccepted ? undefined : notAcceptable(types[0]))
     })
   },
   { name: 'json-only', fastify: '5.x', dependencies: ['@fastify/accepts'] },
 )
 
-const notAcceptable = (mediaType = 'application/json') =>
+const notAcceptable = (mediaType = JSON_TYPE) =>
   problem('not_acceptable', `Responses are ${mediaType}`, {
     errors: [{ in: 'header', name: 'Accept', message: `excludes ${mediaType}`, allowed: [mediaType] }],
   })

@@ -11,6 +11,7 @@ import {
   problem,
   RETRY_LATER,
   retryLater,
+  tookTooLong,
   urlTooLong,
 } from '../problems/problems.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
@@ -46,15 +47,13 @@ const toProblem = (error: unknown, query: object): ProblemError => {
     return problem('service_unavailable', 'The database cannot be reached at the moment', { headers: RETRY_LATER })
   }
   if (error instanceof Overloaded) return problem('overloaded', error.message, { headers: retryLater() })
-  if (error instanceof QueryTimeout) {
-    return problem('query_timeout', 'The database took too long', { headers: RETRY_LATER })
-  }
+  if (error instanceof QueryTimeout) return tookTooLong('')
   if (error instanceof ResponseTooLarge) {
     const name = ['perPage', 'limit'].find((parameter) => parameter in query)
-    const errors =
-      name === undefined ? undefined : [{ in: 'query', name, message: 'must be smaller for records of this size' }]
-    const what = name === undefined ? 'record' : 'page'
-    return problem('response_too_large', `The ${what} would be larger than ${MAX_RESPONSE_BYTES} bytes`, { errors })
+    const detail = `would be larger than ${MAX_RESPONSE_BYTES} bytes`
+    if (name === undefined) return problem('response_too_large', `The record ${detail}`)
+    const errors = [{ in: 'query', name, message: 'must be smaller for records of this size' }]
+    return problem('response_too_large', `The page ${detail}`, { errors })
   }
   // A response contains only records of the caller's organisation, so the caller may know which of them is wrong.
   if (error instanceof UnwritableDocument) {

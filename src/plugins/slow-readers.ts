@@ -7,7 +7,7 @@ import { cutOff, whenOver } from '../http/caller.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Says that so many bytes are sent from now on, which the caller has to read in time. */
+    /** Says how many bytes are sent from now on, which the caller has to read in time. */
     expectReading(reply: FastifyReply, bytes: number): void
   }
 }

@@ -108,6 +108,9 @@ export class ProblemError extends Error {
 export const problem = (code: ProblemCode, detail: string, extra: ProblemError['extra'] = {}): ProblemError =>
   new ProblemError(code, detail, extra)
 
+export const tookTooLong = (detail: string): ProblemError =>
+  problem('query_timeout', `The database took too long${detail}`, { headers: RETRY_LATER })
+
 /** The longest URL that the service accepts, in bytes. RFC 9110, section 4.1, recommends at least 8000. */
 export const MAX_URL_BYTES = 8000
 const ALLOWED_METHODS = 'GET, HEAD'

@@ -2,22 +2,23 @@
 import { hasIndex, type Index, isServed, type Selection, servingIndex } from '../documents/indexes.js'
 import type { Resource } from '../pipelines/resource.js'
 import { type Condition, type Listing, orderOf } from '../pipelines/stages.js'
-import { problem, RETRY_LATER } from '../problems/problems.js'
+import { type ProblemError, tookTooLong } from '../problems/problems.js'
 import { QueryTimeout, type Store } from '../store/store.js'
+
+type Known = Pick<Store, 'knownIndexes'>
 
 /** A page of more records is large. One of 1,000 is as much work as twenty of the usual size. */
 const LARGE_PAGE = 50
 
 /** Whether a request for a list is large: it shows many records, or no index serves it. */
 export const isLargeListing = <L extends Listing>(
-  store: Pick<Store, 'knownIndexes'>,
+  store: Known,
   { collection, conditions }: Resource<L>,
   listing: L,
 ): boolean => {
   const selection = selectionOf(conditions(listing), listing)
-  return (
-    listing.perPage > LARGE_PAGE || !(selection === undefined || isServed(selection, store.knownIndexes(collection)))
-  )
+  const isFound = selection === undefined || isServed(selection, store.knownIndexes(collection))
+  return listing.perPage > LARGE_PAGE || !isFound
 }
 
 /** What conditions select, or undefined if they find a few records by their ids. */
@@ -38,20 +39,18 @@ const fieldsOf = (condition: Condition): [string, unknown][] =>
     field === '$or' ? (value as Condition[]).flatMap(fieldsOf) : [[field, value]],
   )
 
-/**
- * The problem of a list for which the database took too long: it names the parameters, and what would help. Any other error
- * stays as it is.
- */
-export const timeoutProblem = <L extends Listing>(
-  store: Pick<Store, 'knownIndexes'>,
-  resource: Resource<L>,
-  listing: L,
-  error: unknown,
-): unknown => {
-  if (!(error instanceof QueryTimeout)) return error
+/** Throws the problem of a read for which the database took too long, or any other error as it is. */
+export const onTimeout =
+  (toProblem: () => ProblemError) =>
+  (error: unknown): never => {
+    throw error instanceof QueryTimeout ? toProblem() : error
+  }
+
+/** The problem of a list for which the database took too long: it names the parameters, and what would help. */
+export const timeoutProblem = <L extends Listing>(store: Known, resource: Resource<L>, listing: L): ProblemError => {
   const { sortBy, page, cursor, after } = listing
   const isFar = page > 1 && cursor === undefined && after === undefined
-  const given = [
+  const given = resource.given ?? [
     ...resource.filters.filter((name) => listing[name as keyof L] !== undefined),
     ...(sortBy === 'id' ? [] : ['sortBy']),
     ...(isFar ? ['page'] : []),
@@ -60,7 +59,7 @@ export const timeoutProblem = <L extends Listing>(
   const selection = selectionOf(resource.conditions(listing), listing)
   const indexes = store.knownIndexes(resource.collection)
   const advice = isFar ? 'read on with cursor instead of page' : adviceFor(resource.collection, selection, indexes)
-  return problem('query_timeout', `The database took too long${names}: ${advice}`, { headers: RETRY_LATER })
+  return tookTooLong(`${names}: ${advice}`)
 }
 
 const adviceFor = (collection: string, selection: Selection | undefined, indexes: readonly Index[]): string => {
@@ -68,7 +67,9 @@ const adviceFor = (collection: string, selection: Selection | undefined, indexes
   const index = servingIndex(selection)
   const fields = index.slice(1, -1)
   if (!hasIndex(indexes, index)) {
-    return `the index '${collection}: ${fields.join(', ')}' would serve it, which the operator adds with db:indexes --add`
+    // Records that are found by a range are sorted afterwards.
+    const effect = isServed(selection, [index]) ? 'serve it' : 'help'
+    return `the index '${collection}: ${fields.join(', ')}' would ${effect}, which the operator adds with db:indexes --add`
   }
   return fields.length === 1 ? `with sortBy=${fields}, an index serves it` : 'a narrower filter may help'
 }

@@ -3,10 +3,10 @@ import type { BsonDocument } from '../bson/reader.js'
 import { LARGE, type Ticket } from '../limits/scheduler.js'
 import type { Resource } from '../pipelines/resource.js'
 import { type Listing, Query, type Scope, type Slice, sortedSlice } from '../pipelines/stages.js'
-import { problem, RETRY_LATER } from '../problems/problems.js'
+import { tookTooLong } from '../problems/problems.js'
 import { readWithReferences } from '../store/references.js'
-import { type KeptTotals, QueryTimeout, type Reading, type Store } from '../store/store.js'
-import { timeoutProblem } from './cost.js'
+import type { KeptTotals, Reading, Store } from '../store/store.js'
+import { onTimeout, timeoutProblem } from './cost.js'
 import { projectionOf } from './projection.js'
 import type { ReadSlice } from './walk.js'
 
@@ -31,9 +31,9 @@ export const listQuery = <L extends Listing>(
 export const sliceReader =
   <L extends Listing>(store: Reads, resource: Resource<L>, scope: Scope, listing: L, reading: Reading): ReadSlice =>
   (slice) =>
-    readWithReferences(store, listQuery(resource, scope, listing, slice), reading).catch((error) => {
-      throw timeoutProblem(store, resource, listing, error)
-    })
+    readWithReferences(store, listQuery(resource, scope, listing, slice), reading).catch(
+      onTimeout(() => timeoutProblem(store, resource, listing)),
+    )
 
 export const recordQuery = (resource: Resource, scope: Scope, id: string): Query =>
   projectionOf(resource, scope.without, {}, 'record').query(scope, [{ _id: id }], [])
@@ -52,13 +52,8 @@ export const countOf = async <L extends Listing>(
   const query = Query.in(scope, collection, conditions(listing), [])
   const { scheduler, key, signal, size } = ticket
   const own = size === 'large' || store.isQuick(query) ? undefined : await scheduler.enter(key, LARGE, signal)
-  const told = (error: unknown): never => {
-    if (!(error instanceof QueryTimeout)) throw error
-    const detail = 'The database took too long to count the records: total=false leaves the total out'
-    throw problem('query_timeout', detail, { headers: RETRY_LATER })
-  }
   return store
     .count(query)
-    .catch(told)
+    .catch(onTimeout(() => tookTooLong(' to count the records: total=false leaves the total out')))
     .finally(() => own?.release())
 }

@@ -33,7 +33,7 @@ const exportOperation = (app: FastifyInstance, exported: Exported, running: { ex
   app.get(
     `/exports/${name}.:format`,
     {
-      config: { mediaTypeOf, isLarge: () => true },
+      config: { isTypeInPath: true, isLarge: () => true },
       schema: {
         operationId,
         summary: `Export ${name}`,
@@ -141,12 +141,6 @@ async function* joined(
     }
     throw error
   }
-}
-
-/** The format is not checked yet: it may be any text, such as the name of what every object has. */
-const mediaTypeOf = ({ params }: FastifyRequest): string | undefined => {
-  const { format } = params as { format: string }
-  return Object.hasOwn(mediaTypes, format) ? mediaTypes[format as FormatName] : undefined
 }
 
 /** @throws the problem `invalid_parameter` if a parameter is not one of the format */

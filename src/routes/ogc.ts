@@ -175,7 +175,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       querystring: FormatQuery,
       response: responses(response, commonProblems, mediaType === undefined ? {} : { types: [mediaType] }),
     }
-    const config = { mediaTypeOf: () => mediaType }
+    const config = { mediaType }
     const send: RouteHandlerMethod = async (request, reply) =>
       reply.type(mediaType ?? JSON_TYPE).send(Buffer.from(JSON.stringify(body(rootOf(request)))))
     app.get(`/ogc${path}`, { config, schema }, send)
@@ -188,7 +188,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
     `/ogc${COLLECTION}/items`,
     {
       config: {
-        mediaTypeOf: () => GEOJSON,
+        mediaType: GEOJSON,
         isLarge: ({ query }) => isLargeListing(app.store, entries, listingOf(query as FeaturesQuery)),
       },
       schema: {
@@ -209,7 +209,9 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       const listing = listingOf(query)
       const tokens = tokensOf(scope, operationId, listing)
       const projection = featuresFor(scope)
-      const page = await readPage(listing, tokens.start, sliceReader(app.store, entries, scope, listing, ticket))
+      const given = Object.keys(query).filter((name) => !['limit', 'cursor', 'f'].includes(name))
+      const read = sliceReader(app.store, { ...entries, given }, scope, listing, ticket)
+      const page = await readPage(listing, tokens.start, read)
       const here = linker(request, baseOf(request, publicUrl))
       const next = page.next?.start && tokens.encode('cursor', page.next.start)
       const links = [
@@ -229,7 +231,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
   app.get(
     `/ogc${COLLECTION}/items/:id`,
     {
-      config: { mediaTypeOf: () => GEOJSON },
+      config: { mediaType: GEOJSON },
       schema: {
         operationId: 'getFeature',
         summary: 'Get an entry as a feature by its id',

@@ -132,7 +132,7 @@ export class MongoConnection {
   }
 }
 
-/** The driver's options from the settings, without those that the URI overrides. */
+/** The driver's options from the settings. The URI overrides some of them. */
 const clientOptions = (settings: MongoSettings): MongoClientOptions => {
   const { uri, queryTimeoutMs, poolSize, timeoutMs, readPreference } = settings
   const options: MongoClientOptions = {

@@ -1,5 +1,5 @@
 // Creates, lists and drops indexes of MongoDB.
-import type { MongoServerError } from 'mongodb'
+import type { IndexDescription, IndexDescriptionInfo, MongoServerError } from 'mongodb'
 import {
   type CollectionName,
   collections,
@@ -21,14 +21,20 @@ const SPARE_SECONDS = 3600
 /** Keeps records out of the indexes of tombstones, even a record that has a field `deletedAt` of its own. */
 const ofTombstones = { partialFilterExpression: { deletedFrom: { $exists: true } } }
 
+/** An index with one of these options lacks records, or has another order. */
+const SPECIAL = ['partialFilterExpression', 'sparse', 'collation', 'hidden']
+
+/** The fields of an index from which any list by them can be read. A partial, descending or special one has none. */
+const fieldsOf = (index: IndexDescriptionInfo): Index => {
+  const isPlain = SPECIAL.every((name) => !(name in index))
+  return isPlain && Object.values(index.key).every((way) => way === 1) ? Object.keys(index.key) : []
+}
 const keyOf = (fields: Index) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 
 /** The operations of a store on indexes. */
 export const mongoIndexes = (connection: MongoConnection) => {
-  const create = (
-    name: CollectionName,
-    specs: Parameters<ReturnType<typeof connection.collection>['createIndexes']>[0],
-  ) => connection.run(() => connection.collection(name).createIndexes(specs))
+  const create = (name: CollectionName, specs: IndexDescription[]) =>
+    connection.run(() => connection.collection(name).createIndexes(specs))
 
   /** Makes the database delete old tombstones. A changed setting changes the index, unless it is to be kept. */
   const expireTombstones = async (name: RecordCollection, keepExpiry: boolean): Promise<void> => {
@@ -58,8 +64,8 @@ export const mongoIndexes = (connection: MongoConnection) => {
       for (const name of Object.keys(collections) as CollectionName[]) {
         const hasTombstones = isRecordCollection(name)
         if (hasTombstones) await expireTombstones(name, options?.keepExpiry === true)
-        // One that exists under another name cannot be created, and serves as well.
-        const keys = (await existing(name)).map(({ key }) => Object.keys(key))
+        // A plain one that exists under another name cannot be created, and serves as well.
+        const keys = (await existing(name)).map(fieldsOf)
         const specs = [
           ...indexesOf(name).flatMap((fields) => (hasIndex(keys, fields) ? [] : [{ key: keyOf(fields) }])),
           ...(hasTombstones ? [{ key: keyOf(TOMBSTONE_INDEX), ...ofTombstones }] : []),
@@ -71,11 +77,11 @@ export const mongoIndexes = (connection: MongoConnection) => {
       const stored = await existing(name)
       const { indexSizes } = await connection.runRead(() => connection.send({ collStats: name }))
       const earlier = earlierIndexesOf(name)
-      const indexes = stored.map(({ name: given = '', key }) => {
-        const fields = Object.values(key).every((direction) => direction === 1) ? Object.keys(key) : []
-        // Any other name was given by somebody.
-        const isByDriver = given === fields.map((field) => `${field}_1`).join('_')
-        const isEarlier = isByDriver && hasIndex(earlier, fields)
+      const indexes = stored.map((index) => {
+        const { name: given = '', unique } = index
+        const fields = fieldsOf(index)
+        // Any other name was given by somebody, and so was a constraint.
+        const isEarlier = !unique && hasIndex(earlier, fields) && given === `${fields.join('_1_')}_1`
         return { name: given, fields, bytes: Number(indexSizes[given] ?? 0), isEarlier }
       })
       const found = indexes.map(({ fields }) => fields)
@@ -84,6 +90,7 @@ export const mongoIndexes = (connection: MongoConnection) => {
     },
     knownIndexes: (name) => known.get(name) ?? indexesOf(name),
     async addIndex(name, fields) {
+      if (hasIndex((await existing(name)).map(fieldsOf), fields)) return
       await create(name, [{ key: keyOf(fields), name: ADDED + fields.join('_') }])
     },
     async dropIndex(name, index) {

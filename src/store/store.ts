@@ -67,7 +67,7 @@ export interface Store {
   ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
   /** All indexes of a collection. A store without indexes gives none. */
   indexes(collection: CollectionName): Promise<StoredIndex[]>
-  /** The indexes of records as `indexes` last found them; before that, those that the service makes. */
+  /** The indexes of records as `indexes` last found them; before that, the indexes that the service makes. */
   knownIndexes(collection: RecordCollection): readonly Index[]
   addIndex(collection: CollectionName, fields: Index): Promise<void>
   dropIndex(collection: CollectionName, name: string): Promise<void>
@@ -80,7 +80,7 @@ export interface Store {
 
 export interface StoredIndex {
   readonly name: string
-  /** None if one of them is not simply ascending: the service has no such index. */
+  /** None if it is partial, descending or special, so that not every list can be read from it. */
   readonly fields: Index
   readonly bytes: number
   /** Whether an earlier release made it, and this one does not need it. */

@@ -35,7 +35,7 @@ export class Running {
   }
 
   /**
-   * Fails those that run now and have not ended after `ms` milliseconds, if the server was lost. Returns whether there were
+   * Fails the operations that run now and have not ended after `ms` milliseconds, if the server was lost. Returns whether there were
    * any.
    */
   async endAll(ms: number, isLost: () => boolean): Promise<boolean> {

@@ -6,7 +6,7 @@ import { fieldOf, integerOf } from '../bson/values.js'
 import type { RecordCollection } from '../documents/collections.js'
 import { LARGE, type Ticket } from '../limits/scheduler.js'
 import type { Scope } from '../pipelines/stages.js'
-import { type ProblemError, problem, RETRY_LATER } from '../problems/problems.js'
+import { type ProblemError, problem, tookTooLong } from '../problems/problems.js'
 import { QueryTimeout, type Store } from '../store/store.js'
 import { digestOf, HIGH } from './queries.js'
 
@@ -75,9 +75,7 @@ export const readDigests = async (
 }
 
 const tooLong = (done: number, all: number, advice: string): ProblemError =>
-  problem('query_timeout', `The digest took too long; it read ${done} of ${all} ranges: ${advice}`, {
-    headers: RETRY_LATER,
-  })
+  tookTooLong(` for the digest; it read ${done} of ${all} ranges: ${advice}`)
 
 type Sums = Pick<RangeDigest, 'count' | 'updatedAtSum'>
 

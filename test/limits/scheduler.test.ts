@@ -166,19 +166,35 @@ t.test('while too much memory is held nothing begins, except what holds it itsel
   await setImmediate()
   t.same([begun.splice(0), scheduler.refuses('a')], [['a2'], false])
 
-  await enterAll('d1 e1 f1 g1')
-  for (const name of ['d1', 'e1', 'f1', 'g1']) tickets.get(name)?.hold(MB)
-  t.ok(scheduler.refuses('never seen'))
-  const waiting = enter('h1')
+  await enterAll('d1 e1 f1')
+  for (const name of ['d1', 'e1', 'f1']) tickets.get(name)?.hold(MB)
   await holder.charge(LARGE + 1)
   t.equal(holder.size, 'large', 'a task that becomes large does not wait for its own memory')
-  t.notOk(begun.includes('h1'))
+  t.ok(scheduler.refuses('never seen'))
+  const waiting = enter('h1')
   holder.release()
-  tickets.get('d1')?.hold(0)
   t.notOk(begun.includes('h1'), 'what was read is held on')
   holder.hold(0)
   await waiting
   t.equal(scheduler.all.held, 3 * MB)
+})
+
+t.test('tasks that have begun together do not hold more than their key may', async (t) => {
+  const memory = { all: 100 * MB, perKey: 4 * MB }
+  const { scheduler, enter } = schedulerOf({ memory, large: { all: 2, perKey: 1 } })
+  const together = await Promise.all(Array.from({ length: 10 }, (_, n) => enter(`a${n}`)))
+  const charged = together.map((ticket) =>
+    ticket
+      .charge(MB)
+      .catch((error) => {
+        ticket.hold(0)
+        throw error
+      })
+      .finally(() => ticket.release()),
+  )
+  const states = (await Promise.allSettled(charged)).map(({ status }) => status)
+  t.same(states, [...Array(4).fill('fulfilled'), ...Array(6).fill('rejected')])
+  t.equal(scheduler.all.held, 4 * MB)
 })
 
 t.test('a task whose caller has left does not begin, and nothing is read for it any more', async (t) => {
@@ -295,7 +311,8 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
       those('running').filter((task) => task.size === size && (key ?? task.key) === task.key).length
     const held = (key?: string) =>
       tasks.reduce((sum, task) => sum + ((key ?? task.key) === task.key ? task.held : 0), 0)
-    const hasRoom = (key: string) => held() < options.memory.all && held(key) < options.memory.perKey
+    const hasRoom = ({ key, held: own }: Task) =>
+      held() - own < options.memory.all && held(key) - own < options.memory.perKey
     const hasPlace = ({ size, key }: Task) =>
       running(size) < options[size].all && running(size, key) < options[size].perKey
     const begin = (size: Size, key: string) => {
@@ -341,15 +358,15 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
           throw new Error('another number waits')
       }
       if (scheduler.all.held !== held()) throw new Error('another amount is held')
-      for (const task of those('running').filter((task) => before.includes(task) && !hasRoom(task.key)))
+      for (const task of those('running').filter((task) => before.includes(task) && !hasRoom(task)))
         throw new Error(`a task of ${task.key} has begun without memory`)
       const could = those('waiting', 'grown').find(
-        (task) => !task.caller.signal.aborted && hasPlace(task) && (task.state === 'grown' || hasRoom(task.key)),
+        (task) => !task.caller.signal.aborted && hasPlace(task) && hasRoom(task),
       )
       if (could !== undefined) throw new Error(`a task of ${could.key} waits and could run`)
     }
     for (const { kind, pick, amount } of events) {
-      const waiting = those('waiting')
+      const waiting = those('waiting', 'grown')
       await happen(kind, pick, amount)
       await settled()
       check(waiting)

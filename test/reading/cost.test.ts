@@ -4,10 +4,9 @@ import t from 'tap'
 import type { Index } from '../../src/documents/indexes.js'
 import { dispatches } from '../../src/pipelines/dispatches.js'
 import { entries } from '../../src/pipelines/entries.js'
-import { isLargeListing, timeoutProblem } from '../../src/reading/cost.js'
+import { isLargeListing, onTimeout, timeoutProblem } from '../../src/reading/cost.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { storeError } from '../../src/store/mongo-errors.js'
-import { QueryTimeout } from '../../src/store/store.js'
 import { listing } from '../support/resources.js'
 
 const store = embeddedStore()
@@ -41,8 +40,8 @@ t.test('a list is large if it shows many records, or if no index serves it', asy
 })
 
 t.test('the problem of a list that took too long names its parameters, and what would help', async (t) => {
-  const byOperator = (fields: string) =>
-    `the index 'entries: ${fields}' would serve it, which the operator adds with db:indexes --add`
+  const byOperator = (fields: string, effect = 'serve it') =>
+    `the index 'entries: ${fields}' would ${effect}, which the operator adds with db:indexes --add`
   for (const [parameters, names, advice] of [
     [{}, '', 'try again later'],
     [{ status: 'x' }, ' for status', 'try again later'],
@@ -50,7 +49,7 @@ t.test('the problem of a list that took too long names its parameters, and what 
     [{ status: 'x', form: 'y' }, ' for form, status', byOperator('form, status')],
     [{ sortBy: 'duration' }, ' for sortBy', byOperator('duration')],
     [{ sortBy: 'duration', agent: 'x' }, ' for agent, sortBy', byOperator('agent, duration')],
-    [{ agent: 'x', updatedSince: time }, ' for agent, updatedSince', byOperator('agent, updatedAt')],
+    [{ agent: 'x', updatedSince: time }, ' for agent, updatedSince', byOperator('agent, updatedAt', 'help')],
     [{ updatedSince: time }, ' for updatedSince', 'with sortBy=updatedAt, an index serves it'],
     [{ bbox: box }, ' for bbox', 'a narrower filter may help'],
     [{ page: 900 }, ' for page', 'read on with cursor instead of page'],
@@ -62,7 +61,7 @@ t.test('the problem of a list that took too long names its parameters, and what 
     [{ page: 900, after: 'x' }, '', 'try again later'],
     [{ page: 900, cursor: 'x' }, '', 'try again later'],
   ] as const) {
-    t.match(timeoutProblem(store, entries, listing(parameters), new QueryTimeout(undefined)), {
+    t.match(timeoutProblem(store, entries, listing(parameters)), {
       code: 'query_timeout',
       status: 503,
       message: `The database took too long${names}: ${advice}`,
@@ -72,15 +71,21 @@ t.test('the problem of a list that took too long names its parameters, and what 
 })
 
 t.test('an index that an operator has added is not advised again', async (t) => {
-  const problem = timeoutProblem(added, entries, listing({ status: 'x', form: 'y' }), new QueryTimeout(undefined))
+  const problem = timeoutProblem(added, entries, listing({ status: 'x', form: 'y' }))
   t.match(problem, { message: 'The database took too long for form, status: try again later' })
+})
+
+t.test('a request with parameters of its own is named by them', async (t) => {
+  const features = { ...entries, given: ['datetime', 'form'] }
+  const problem = timeoutProblem(store, features, listing({ form: 'x', createdSince: time, sortBy: 'createdAt' }))
+  t.match(problem, { message: /^The database took too long for datetime, form: / })
 })
 
 t.test('a sort that needs too much memory is the same problem, and any other error stays as it is', async (t) => {
   for (const code of [50, 292]) {
     const error = storeError(new MongoServerError({ message: 'no', code }))
-    t.match(timeoutProblem(store, entries, listing(), error), { code: 'query_timeout' })
+    t.throws(() => onTimeout(() => timeoutProblem(store, entries, listing()))(error), { code: 'query_timeout' })
   }
   const other = new Error('broken')
-  t.equal(timeoutProblem(store, entries, listing(), other), other)
+  t.throws(() => onTimeout(() => timeoutProblem(store, entries, listing()))(other), other)
 })

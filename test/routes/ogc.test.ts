@@ -214,7 +214,14 @@ t.test('a map program may accept the types of the standard, or JSON', async (t) 
     detail: `Responses are ${GEOJSON}`,
     errors: [{ message: `excludes ${GEOJSON}`, allowed: [GEOJSON] }],
   })
-  t.equal((await get('/v1/entries', A, { headers: { accept: GEOJSON } })).statusCode, 406, 'a list is JSON')
+  for (const [accept, statusCode] of [
+    [GEOJSON, 406],
+    ['application/json;version=1', 200],
+    ['text/html, application/json; charset=utf-8;q=0.5', 200],
+    ['application/json;q=0, text/html', 406],
+  ] as const) {
+    t.equal((await get('/v1/entries', A, { headers: { accept } })).statusCode, statusCode, `a list is JSON: ${accept}`)
+  }
 })
 
 t.test('links begin with the public URL', async (t) => {
