@@ -44,8 +44,9 @@ t.test(
 )
 
 t.test('no connection is reset when it stops listening, however many are opened', async (t) => {
-  const { app, keyOf } = await testApp(t)
-  const request = getRequest('/v1/me', { ...LAST, authorization: `Bearer ${await keyOf(A)}` })
+  const { app } = await testApp(t)
+  // Without a key, no request is refused because the machine is slow.
+  const request = getRequest('/health/live', LAST)
   const port = await listen(app)
   let served = 0
   const callUntilRefused = async (): Promise<string> => {
