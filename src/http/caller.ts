@@ -1,5 +1,5 @@
 // Whether the caller is still connected, and when a request has ended.
-import type { IncomingMessage } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
@@ -26,9 +26,9 @@ export const whenOver = ({ raw }: FastifyReply, callback: () => void): void => {
  * Closes the connection of a request in the middle of its response. HTTP/1.0 tells the end of a response by that of the
  * connection, which is reset then, so that no caller takes what it has for the whole.
  */
-export const cutOff = ({ httpVersion, socket }: IncomingMessage): void => {
-  if (httpVersion === '1.0') socket.resetAndDestroy()
-  else socket.destroy()
+export const cutOff = (response: ServerResponse): void => {
+  if (response.req.httpVersion === '1.0') response.req.socket.resetAndDestroy()
+  else response.destroy()
 }
 
 /**

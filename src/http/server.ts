@@ -1,6 +1,6 @@
 // The HTTP server under the application. It handles one request of a connection at a time, in the order in which they
 // arrive (RFC 9112, section 9.3.2), and closes connections that are idle or whose caller does not read.
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { Server as Listener, type Socket } from 'node:net'
 import { setImmediate as nextIteration, setTimeout as sleep } from 'node:timers/promises'
 import { cutOff } from './caller.js'
@@ -28,7 +28,7 @@ const MOST_IN_A_ROW = 50
 /** What is going on on one connection. */
 interface Connection {
   /** The requests without a whole response. The first runs, the others wait. */
-  readonly requests: { readonly request: IncomingMessage; readonly begin: () => void }[]
+  readonly requests: { readonly response: ServerResponse; readonly begin: () => void }[]
   /** How many bytes had arrived with the newest request; -1 before the first. */
   bytesRead: number
 }
@@ -111,7 +111,7 @@ const oneAtATime =
     // Node reads no further request after one with an Upgrade header.
     if (request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
     const begin = () => socket.destroyed || listener(request, response)
-    requests.push({ request, begin })
+    requests.push({ response, begin })
     response.once('close', () => {
       requests.shift()
       requests[0]?.begin()
@@ -127,7 +127,7 @@ export const isResponding = (server: Server, socket: Socket): boolean =>
 /** Closes the connections of all requests that run, in the middle of their responses. */
 export const cutOffAll = (server: Server): void => {
   for (const { requests } of open.get(server)?.values() ?? [])
-    if (requests[0] !== undefined) cutOff(requests[0].request)
+    if (requests[0] !== undefined) cutOff(requests[0].response)
 }
 
 /** Stops listening when no connection has come for a while: the system closes connections that Node has not taken over. */

@@ -33,7 +33,7 @@ export const slowReadersPlugin = fp(
     const until = new Map<ServerResponse, number>()
     const timer = setInterval(() => {
       const now = performance.now()
-      for (const [response, time] of until) if (now > time && response.writableLength > 0) cutOff(response.req)
+      for (const [response, time] of until) if (now > time && response.writableLength > 0) cutOff(response)
     }, lookMs)
     timer.unref()
     app.addHook('onClose', async () => clearInterval(timer))

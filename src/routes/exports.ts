@@ -83,7 +83,7 @@ const send = async (app: FastifyInstance, wanted: Wanted, request: FastifyReques
     const file = Readable.from(joined(first, parts, reply), { objectMode: false, highWaterMark: 1 })
     file.once('error', (err) => {
       if (!ticket.signal.aborted) request.log.error({ err }, 'an export was broken off')
-      cutOff(request.raw)
+      cutOff(reply.raw)
     })
     reply.send(file)
     await finished(file).catch(() => {})
