@@ -64,10 +64,11 @@ export class Waiting {
       for (;;) {
         // All wake up at the same time, at the beginning of a round.
         const now = performance.now()
-        await this.#pause(Math.min(until - now, intervalMs - (now % intervalMs)), signal)
+        const round = Math.floor(now / intervalMs) + 1
+        await this.#pause(Math.min(until, round * intervalMs) - now, signal)
         signal.throwIfAborted()
-        if (this.isClosed || performance.now() >= until) return false
-        const newest = await this.#newest(feed, lookUp)
+        if (this.isClosed || until <= round * intervalMs) return false
+        const newest = await this.#newest(feed, lookUp, round)
         if (newest !== undefined && newest >= from) return true
       }
     } finally {
@@ -97,9 +98,8 @@ export class Waiting {
     })
   }
 
-  /** The look-up of this round. */
-  #newest(feed: string, lookUp: LookUp): Promise<number | undefined> {
-    const round = Math.floor(performance.now() / this.limits.intervalMs)
+  /** The look-up of a round. */
+  #newest(feed: string, lookUp: LookUp, round: number): Promise<number | undefined> {
     const last = this.#lookUps.get(feed)
     if (last?.round === round) return last.newest
     const newest = lookUp()

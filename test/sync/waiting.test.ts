@@ -31,7 +31,10 @@ const prepare = (limits: Partial<Waiting['limits']> = {}) => {
 }
 
 /** Ends at the beginning of a round, so that what follows does not fall into two. */
-const nextRound = (intervalMs: number) => setTimeout(intervalMs - (performance.now() % intervalMs) + 1)
+const nextRound = async (intervalMs: number) => {
+  do await setTimeout(1)
+  while (performance.now() % intervalMs > intervalMs / 4)
+}
 
 const overloaded = { name: 'Overloaded' }
 
