@@ -6,12 +6,13 @@ import { wrong } from './any.js'
 import { compileRows } from './columns.js'
 import { jsonColumns } from './json.js'
 import type { Output } from './output.js'
+import type { QuestionColumn } from './questions.js'
 import type { RowFormat } from './rows.js'
 import { type ScalarWriter, scalars } from './scalars.js'
 import { type DocumentWriter, locatingErrors, type Shown, writeValue } from './writer.js'
 
-export const featureWriter = (shown: Shown): DocumentWriter => {
-  const rows = compileRows(shown, jsonColumns)
+export const featureWriter = (shown: Shown, questions?: readonly QuestionColumn[]): DocumentWriter => {
+  const rows = compileRows(shown, jsonColumns, questions)
   return (document, out) => {
     // The properties come first, because writing them finds what does not fit.
     out.text('{"type":"Feature","properties":')
@@ -20,11 +21,11 @@ export const featureWriter = (shown: Shown): DocumentWriter => {
   }
 }
 
-export const geojson = (shown: Shown): RowFormat => ({
+export const geojson = (shown: Shown, questions?: readonly QuestionColumn[]): RowFormat => ({
   begin: '{"type":"FeatureCollection","features":[\n',
   between: ',\n',
   end: '\n]}\n',
-  write: featureWriter(shown),
+  write: featureWriter(shown, questions),
 })
 
 /** Writes what follows the properties of a feature. */

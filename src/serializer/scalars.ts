@@ -17,8 +17,8 @@ export class WrongValue extends Error {
 /** Writes a value of a BSON type that the writer supports. */
 export type Write = (input: Bytes, type: number, at: number, output: Bytes, to: number) => number
 
-/** The most bytes of JSON for one byte of BSON: a control character becomes six, and nothing else grows more. */
-export const ROOM = 6
+/** The most bytes for one byte of BSON: a control character becomes six in JSON, and seven in XLSX. Nothing grows more. */
+export const ROOM = 7
 /** The writers copy words of four bytes, so they may write up to this many bytes past the end of their output. */
 export const OVERHANG = 4
 
@@ -261,6 +261,24 @@ const stringOrNumber: ScalarWriter = {
     output.bytes[end] = quote
     return end + 1
   },
+}
+
+/** Writes a JSON string without its quotes. */
+export const unquoted =
+  (write: Write): Write =>
+  (input, type, at, output, to) => {
+    const end = write(input, type, at, output, to)
+    output.bytes.copyWithin(to, to + 1, end - 1)
+    return end - 2
+  }
+
+const writeObjectId = unquoted(string.write)
+
+/** Writes the bare text of a string, an ObjectId or a number. */
+export const bare: Write = (input, type, at, output, to) => {
+  if (type === Bson.objectId) return writeObjectId(input, type, at, output, to)
+  if (type !== Bson.string) return number.write(input, type, at, output, to)
+  return to + input.bytes.copy(output.bytes, to, at + 4, at + 3 + input.view.getInt32(at, true))
 }
 
 /** The writers for scalars, by the type of the schema. */

@@ -1,0 +1,83 @@
+// The rows of a sheet of XLSX (ECMA-376, SpreadsheetML) for people and their spreadsheets. Unlike a cell of CSV, a cell has a
+// type: a text is never a formula, and an id of digits is no number.
+import { cellColumns } from './cells.js'
+import type { ColumnFormat, Finish, Kind } from './columns.js'
+import { scalars, unquoted, type Write, WrongValue } from './scalars.js'
+
+/** The most characters of a cell, as UTF-16 counts them. */
+const MAX_CHARACTERS = 32_767
+const DAY = 86_400_000
+/** The number of 1970-01-01 where days count from the end of 1899. */
+const DAYS_BEFORE_1970 = 25_569
+/** 1900-03-01. Before it, spreadsheets disagree about the numbers of days, or have none. */
+const FIRST_DAY = 61
+/** A step of this many parts of a day is less than a millisecond, and short in digits. */
+const DAY_PARTS = 1e8
+
+const BEGIN: Readonly<Record<Kind, string>> = {
+  text: '<c t="inlineStr"><is><t xml:space="preserve">',
+  number: '<c><v>',
+  boolean: '<c t="b"><v>',
+  /** Its writer writes the whole cell. */
+  time: '',
+}
+const END_TEXT = Buffer.from('</t></is></c>')
+const END_VALUE = Buffer.from('</v></c>')
+
+/** What XML cannot carry, and what looks like its replacement `_xHHHH_`. A carriage return would become a line feed. */
+const UNFIT = /(?![\t\n\x7f-\x9f])\p{Cc}|[\ufffe\uffff]|_(?=x[\da-f]{4}_)/giu
+const MARKUP = /[&<>]/g
+const markup: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+
+const escaped = (text: string): string =>
+  text
+    .replace(UNFIT, (unfit) => `_x${unfit.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}_`)
+    .replace(MARKUP, (character) => markup[character] as string)
+
+/** Bytes of UTF-8 that may begin what is escaped. */
+const MAYBE_ESCAPED = Array.from({ length: 256 }, (_, byte) =>
+  byte < 0x80 ? escaped(`${String.fromCharCode(byte)}x0000_`) !== `${String.fromCharCode(byte)}x0000_` : byte === 0xef,
+)
+
+const endingValue =
+  (write: Write): Write =>
+  (input, type, at, output, begin) => {
+    const to = write(input, type, at, output, begin)
+    return to + END_VALUE.copy(output.bytes, to)
+  }
+
+/** A time as a number of days, in UTC; as text where spreadsheets have no number for it. */
+const timeCell: Write = (input, type, at, output, to) => {
+  const { view } = input
+  const days = (view.getInt32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true)) / DAY + DAYS_BEFORE_1970
+  const { bytes } = output
+  if (days >= FIRST_DAY)
+    return to + bytes.write(`<c s="1"><v>${Math.round(days * DAY_PARTS) / DAY_PARTS}${END_VALUE}`, to)
+  const end = writeTime(input, type, at, output, to + bytes.write('<c t="inlineStr"><is><t>', to))
+  return end + END_TEXT.copy(bytes, end)
+}
+const writeTime = unquoted(scalars.instant.write)
+
+const finish: Finish = ({ bytes }, from, to, at) => {
+  if (to - from > MAX_CHARACTERS && bytes.toString('utf8', from, to).length > MAX_CHARACTERS)
+    throw new WrongValue(`has more than ${MAX_CHARACTERS} characters, the most of a cell of XLSX`, at)
+  let place = from
+  while (place < to && !MAYBE_ESCAPED[bytes[place] as number]) place += 1
+  const end = place === to ? to : from + bytes.write(escaped(bytes.toString('utf8', from, to)), from)
+  return end + END_TEXT.copy(bytes, end)
+}
+
+const writeBit: Write = (input, _type, at, { bytes }, to) => {
+  bytes[to] = input.bytes[at] === 0 ? 0x30 : 0x31
+  return to + 1
+}
+
+export const xlsxColumns: ColumnFormat = cellColumns({
+  header: (names) => `<row>${names.map((name) => `${BEGIN.text}${escaped(name)}${END_TEXT}`).join('')}</row>`,
+  label: (_name, isFirst, kind) => `${isFirst ? '<row>' : ''}${BEGIN[kind]}`,
+  missing: '<c/>',
+  cells: { number: endingValue(scalars.number.write), boolean: endingValue(writeBit), time: timeCell },
+  finish,
+  number: (value) => `${value}${END_VALUE}`,
+  end: '</row>',
+})
