@@ -32,9 +32,8 @@ export const answersTable = (format: ColumnFormat) => {
     const { bytes } = entry
     const input = new Bytes(bytes)
     const put = (name: string, value: Element | undefined): void => {
-      if (value === undefined) return out.text(format.missing)
-      out.text(label(name, 'text'))
-      locatingErrors(entry, () => writeValue(text, input, value, out))
+      out.text(value === undefined ? format.missing : label(name, 'text'))
+      if (value !== undefined) locatingErrors(entry, () => writeValue(text, input, value, out))
     }
     let [position, slice] = [0, first]
     for (const answer of elements(bytes, (lastFieldOf(bytes, 0, 'answers') as Element).at)) {

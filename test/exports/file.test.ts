@@ -221,7 +221,7 @@ t.test('a reading that takes too long is a problem, also where it reads the ques
 t.test('more records than a sheet has rows are refused before, unless there is a limit', async (t) => {
   const store = { ...(await fill(t, ['a', 'b'])), count: async () => 1_048_576 }
   const detail =
-    'format must be one of csv, parquet, geojson, ndjson, or there must be a limit: 1048576 records match, and a sheet has at most 1048575'
+    'format must be one of csv, parquet, ndjson, geojson, or there must be a limit: 1048576 records match, and a sheet has at most 1048575'
   await t.rejects(fileOf(store, 'xlsx'), { code: 'invalid_parameter', detail })
   const { parts } = await fileOf(store, 'xlsx', { limit: 1, form: a.form._id, fields: ['answers'] })
   t.strictSame(sheetRows(unzip(Buffer.concat(parts)).get('xl/worksheets/sheet1.xml') as string), [
