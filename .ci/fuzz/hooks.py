@@ -1,8 +1,10 @@
 """What Schemathesis cannot know from the OpenAPI document of the service, and a check of its bodies. .ci/fuzz/run loads it."""
 
 import atexit
+import io
 import json
 import re
+import zipfile
 from collections import Counter
 
 import schemathesis
@@ -59,6 +61,8 @@ def bodies_have_their_type(ctx, response, case):
         response.content.decode()
     elif type == "application/vnd.apache.parquet":
         assert response.content[:4] == response.content[-4:] == b"PAR1", "the file has not its first and last bytes"
+    elif type.endswith(".sheet"):
+        assert zipfile.ZipFile(io.BytesIO(response.content)).testzip() is None, "the archive is damaged"
     else:
         assert re.fullmatch(r"application/([\w.-]+\+)?json", type), f"the type of the body is {type}"
         json.loads(response.content)

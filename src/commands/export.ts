@@ -24,9 +24,10 @@ const details = `
 A name of --where is a parameter of GET /v1/exports/NAME.FORMAT, as /docs of the
 service describes it. It may be repeated:
 
-  --where form=ID        the entries of a form, in CSV a column for each question
+  --where form=ID        the entries of a form, with a column for each question
+                         in all formats but ndjson
   --where status=accepted --where createdSince=2025-06-01T00:00:00Z
-  --where bom=true       for Excel
+  --where names=true     in xlsx and csv: names beside ids
   --where unreadable=skip
                          leaves out records that do not fit, and lists them
 

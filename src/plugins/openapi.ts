@@ -58,7 +58,7 @@ export const openapiPlugin = fp(
         security: [{ apiKey: [] }, { basic: [] }],
         tags: [
           ...resources.map(({ tag }) => tag),
-          { name: 'Exports', description: 'Whole lists as files: NDJSON, CSV, GeoJSON and Parquet' },
+          { name: 'Exports', description: 'Whole lists as files: XLSX, CSV, Parquet, GeoJSON and NDJSON' },
           { name: 'Sync', description: 'Changes since the last run, and digests to check a copy' },
           { name: 'OGC API', description: 'Entries as features, for map programs such as QGIS, ArcGIS and GDAL' },
           { name: 'Key', description: 'What the key of a request may read' },
