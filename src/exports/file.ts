@@ -7,6 +7,7 @@ import { problem } from '../problems/problems.js'
 import { sliceReader } from '../reading/listing.js'
 import type { Start } from '../reading/position.js'
 import { readOn } from '../reading/walk.js'
+import { json } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { fail, rowsWriter } from '../serializer/rows.js'
 import { Skipped, type Unreadable } from '../serializer/skipped.js'
@@ -129,7 +130,7 @@ const requireRows = async (store: Reads, { exported, scope, listing }: Wanted): 
 /** The last line of NDJSON lists what was left out. */
 const trailerOf = (format: FormatName, skipped: Skipped | undefined): string =>
   format === 'ndjson' && skipped !== undefined && skipped.records.length > 0
-    ? `${JSON.stringify({ unreadable: skipped.records })}\n`
+    ? `${json({ unreadable: skipped.records })}\n`
     : ''
 
 /** A function that reads the next page of a whole list in the order of ids: few records at first, and then as many as fit. */

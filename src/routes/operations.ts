@@ -15,7 +15,7 @@ import { countOf, readRecord, recordQuery, sliceReader } from '../reading/listin
 import { projectionOf } from '../reading/projection.js'
 import { readPage } from '../reading/walk.js'
 import { etagOf } from '../serializer/etag.js'
-import { jsonArray } from '../serializer/json.js'
+import { json, jsonArray } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { type OnFailure, type RowFormat, writeAll } from '../serializer/rows.js'
 import { Skipped } from '../serializer/skipped.js'
@@ -125,7 +125,7 @@ export const sendPage = async <T extends BsonDocument>(
   await runInSlices(writeAll(rows, format, out, skipped?.add ?? onFailure), ticket.signal)
   reply.skipped = skipped?.records.length
   const _metadata = { ...metadata, ...(skipped && { unreadable: skipped.records }) }
-  out.text(`,"_metadata":${JSON.stringify(_metadata)}}`)
+  out.text(`,"_metadata":${json(_metadata)}}`)
   return reply.type(JSON_TYPE).send(out.take())
 }
 

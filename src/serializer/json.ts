@@ -5,10 +5,12 @@ import { namedSchemas } from '../../schemas/index.js'
 import type { BsonDocument } from '../bson/reader.js'
 import type { ColumnFormat } from './columns.js'
 import type { RowFormat } from './rows.js'
-import { scalars, unquoted } from './scalars.js'
+import { json, scalars, unquoted } from './scalars.js'
 import type { DocumentWriter } from './writer.js'
 
 const quote = 0x22
+
+export { json }
 
 export const jsonArray = <T extends BsonDocument>(write: RowFormat<T>['write']): RowFormat<T> => ({
   begin: '[',
@@ -31,7 +33,7 @@ export const ndjson = (write: DocumentWriter): RowFormat => ({
 /** Objects without nested ones, whose names are paths. */
 export const jsonColumns: ColumnFormat = {
   header: () => '',
-  label: (name, isFirst) => `${isFirst ? '{' : ','}${JSON.stringify(name)}:`,
+  label: (name, isFirst) => `${isFirst ? '{' : ','}${json(name)}:`,
   missing: '',
   writerOf: (schema, generator) => ({ writer: generator.writerOf(schema), kind: 'text' }),
   functions: {},
@@ -53,5 +55,5 @@ export const serializerCompiler = (({ schema }: { schema: TSchema }) => {
   const { properties = {} } = namedSchemas.get(schema.$ref) ?? schema
   const names = Object.keys(properties)
   return (payload: Readonly<Record<string, unknown>>) =>
-    JSON.stringify(Object.fromEntries(names.map((name) => [name, payload[name]])))
+    json(Object.fromEntries(names.map((name) => [name, payload[name]])))
 }) as unknown as FastifySerializerCompiler<unknown>

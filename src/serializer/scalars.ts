@@ -37,13 +37,29 @@ const escapes = Array.from({ length: 0x80 }, (_, byte) =>
   Buffer.from(JSON.stringify(String.fromCharCode(byte)).slice(1, -1)),
 )
 
-/** Whether JSON escapes none of the four bytes of a word: no control character, quote or backslash. */
+/** Characters that JSON allows in a string, but at which many programs that read lines end one. */
+const LINE_ENDS = /[\u0085\u2028\u2029]/g
+const escapedLineEnd = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+const lineEnds = ['\u0085', '\u2028', '\u2029'].map((character) => ({
+  utf8: Buffer.from(character),
+  escaped: Buffer.from(escapedLineEnd(character)),
+}))
+
+/** A value as JSON in which no program finds the end of a line. */
+export const json = (value: unknown): string => JSON.stringify(value).replace(LINE_ENDS, escapedLineEnd)
+
+/** Whether none of the four bytes of a word is escaped, or may begin what is: no control character, quote or backslash. */
 const isPlain = (word: number): boolean => {
   const quotes = word ^ 0x2222_2222
   const backslashes = word ^ 0x5c5c_5c5c
+  // 0xc2 and 0xe2 are the first bytes of the line ends.
+  const ends = (word & 0xdfdf_dfdf) ^ 0xc2c2_c2c2
   // Each term sets the highest bit of a byte that is a control character or that has become zero.
   const escaped =
-    ((word - 0x2020_2020) & ~word) | ((quotes - 0x0101_0101) & ~quotes) | ((backslashes - 0x0101_0101) & ~backslashes)
+    ((word - 0x2020_2020) & ~word) |
+    ((quotes - 0x0101_0101) & ~quotes) |
+    ((backslashes - 0x0101_0101) & ~backslashes) |
+    ((ends - 0x0101_0101) & ~ends)
   return (escaped & 0x8080_8080) === 0
 }
 
@@ -65,7 +81,12 @@ const text = (input: Bytes, start: number, end: number, output: Bytes, begin: nu
       }
     }
     const byte = source[at++] as number
-    if (byte >= 0x20 && byte !== quote && byte !== 0x5c) target[to++] = byte
+    const lineEnd =
+      (byte & 0xdf) === 0xc2 && lineEnds.find(({ utf8 }) => utf8.every((each, i) => each === source[at - 1 + i]))
+    if (lineEnd) {
+      to += lineEnd.escaped.copy(target, to)
+      at += lineEnd.utf8.length - 1
+    } else if (byte >= 0x20 && byte !== quote && byte !== 0x5c) target[to++] = byte
     else for (const escaped of escapes[byte] as Buffer) target[to++] = escaped
   }
   target[to++] = quote
