@@ -11,6 +11,8 @@ export const MAX_RECORDS = MAX_ROWS - 1
 const MAX_BYTES = 0xffff_ffff
 /** How many bytes are compressed at once. */
 const CHUNK_BYTES = 256 * 1024
+/** The time of each part, so that equal rows are equal files. */
+const MTIME = new Date(2000, 0)
 /** Of 1 to 9: more takes several times as long and makes a file that is hardly smaller. */
 const COMPRESSION = 1
 /** The least and the greatest width of a column, in characters. */
@@ -76,8 +78,9 @@ export class XlsxFile implements FileWriter {
     name: string,
     readonly columns: number,
   ) {
-    for (const [path, xml] of Object.entries(partsOf(name))) this.#zip.addBuffer(Buffer.from(xml), path)
-    this.#zip.addReadStream(this.#sheet, SHEET, { compressionLevel: COMPRESSION })
+    for (const [path, xml] of Object.entries(partsOf(name)))
+      this.#zip.addBuffer(Buffer.from(xml), path, { mtime: MTIME })
+    this.#zip.addReadStream(this.#sheet, SHEET, { mtime: MTIME, compressionLevel: COMPRESSION })
     this.#zip.end()
     this.#zip.outputStream.on('data', (bytes: Buffer) => this.#ready.push(bytes))
   }
