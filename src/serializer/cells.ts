@@ -6,33 +6,31 @@ import type { CodeGenerator } from './generator.js'
 import { joinWords } from './questions.js'
 import { bare, scalars, type Write, type Writer } from './scalars.js'
 
-/** A format whose rows have cells. */
+/** A format whose rows have cells. A number and a boolean are written as in JSON if it does not say how. */
 export type CellFormat = Omit<ColumnFormat, 'writerOf' | 'functions' | 'raw'> & {
-  /** How it writes values that are no texts. */
-  readonly cells: Readonly<Record<Exclude<Kind, 'text'>, Write>>
+  readonly numberCell?: Write
+  readonly booleanCell?: Write
+  readonly timeCell: Write
 }
 
-export const cellColumns = ({ cells, ...format }: CellFormat): ColumnFormat => ({
+export const cellColumns = (format: CellFormat): ColumnFormat => ({
   ...format,
   raw: bare,
-  functions: {
-    finish: format.finish,
-    numberCell: cells.number,
-    booleanCell: cells.boolean,
-    timeCell: cells.time,
-    bare,
-    writeWords: ((input, type, at, output, to) => joinWords(bare, input, [{ type, at }], output, to)) satisfies Write,
-  },
+  functions: { ...format, bare, writeWords },
   writerOf(schema, generator) {
     const stored = storedIn(schema)
     const writer = generator.writerOf(stored)
     const kind = kindOf(writer)
-    const cell = kind === 'text' ? textOf(stored, writer, generator) : `${kind}Cell(input, type, at, output, to)`
-    // The JSON is written first, because it finds what does not fit.
-    const check = `${writer.name}(input, type, at, output, to)`
-    return { kind, writer: { ...writer, name: generator.function(`${check}; return ${cell}`) } }
+    if (kind === 'text') return { kind, writer: { ...writer, name: textWriter(stored, writer, generator) } }
+    const cell = `${kind}Cell` as const
+    if (format[cell] === undefined) return { kind, writer }
+    // The JSON of a number is written first, because an integer may be none.
+    const write = `${writer.name}(input, type, at, output, to); return ${cell}(input, type, at, output, to)`
+    return { kind, writer: { ...writer, name: kind === 'number' ? generator.function(write) : cell } }
   },
 })
+
+const writeWords: Write = (input, type, at, output, to) => joinWords(bare, input, [{ type, at }], output, to)
 
 /** A record in place of its id is in no cell. */
 const storedIn = (schema: TSchema): TSchema => {
@@ -46,10 +44,13 @@ const kindOf = (writer: Writer): Kind => {
   return writer.bsonTypes.every((type) => scalars.number.bsonTypes.includes(type)) ? 'number' : 'text'
 }
 
-/** Code that writes the text of a value: a string as it is, words with a separator, and anything else as JSON. */
-const textOf = ({ type, items }: TSchema, writer: Writer, { named }: CodeGenerator): string => {
-  const item: TSchema | undefined = type === 'array' ? (named.get(items.$ref) ?? items) : undefined
+/** A function that writes a string as it is, words with a separator, and anything else as JSON. */
+const textWriter = ({ type, items }: TSchema, writer: Writer, generator: CodeGenerator): string => {
+  const item: TSchema | undefined = type === 'array' ? (generator.named.get(items.$ref) ?? items) : undefined
   const isList = item?.type === 'string' || Object.keys(item?.properties ?? {}).join() === 'id'
-  const write = isList ? 'writeWords' : writer === scalars.string ? 'bare' : writer.name
-  return `finish(output, to, ${write}(input, type, at, output, to), at)`
+  const json = `${writer.name}(input, type, at, output, to)`
+  // The JSON of a list is written first, because it finds what does not fit.
+  const text = isList ? `(${json}, writeWords(input, type, at, output, to))` : json
+  const raw = writer === scalars.string ? 'bare(input, type, at, output, to)' : text
+  return generator.function(`return finish(output, to, ${raw}, at)`)
 }

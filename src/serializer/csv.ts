@@ -17,7 +17,7 @@ const BOM = '\ufeff'
 const quote = 0x22
 const apostrophe = 0x27
 /** What separates cells and rows, here or where a program reads `;` or tabs in their place. */
-const SEPARATORS = new Set(Buffer.from(',;\t\r\n'))
+const SEPARATES = Array.from({ length: 256 }, (_, byte) => ',;\t\r\n'.includes(String.fromCharCode(byte)))
 /**
  * A text that a spreadsheet runs as a formula (OWASP, CSV injection). Some skip what cannot be seen before it, and take
  * fullwidth characters for the usual ones.
@@ -39,7 +39,7 @@ export const csvColumns = ({ bom = false, keepsFormulas = false }: CsvOptions): 
     header: (names) => `${bom ? BOM : ''}${names.map((name) => headerCell(name, keepsFormulas)).join()}${LINE_END}`,
     label: (_name, isFirst) => (isFirst ? '' : ','),
     missing: ',',
-    cells: { number: scalars.number.write, boolean: scalars.boolean.write, time: unquoted(scalars.instant.write) },
+    timeCell: unquoted(scalars.instant.write),
     finish,
     number: String,
     end: LINE_END,
@@ -62,7 +62,7 @@ const quoted = ({ bytes }: Bytes, from: number, to: number): number => {
   for (let i = from; i < to; i++) {
     const byte = bytes[i] as number
     if (byte === quote) quotes += 1
-    else if (SEPARATORS.has(byte)) needsQuotes = true
+    else if (SEPARATES[byte]) needsQuotes = true
   }
   if (quotes === 0 && !needsQuotes) return to
   const end = to + quotes + 2

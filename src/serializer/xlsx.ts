@@ -2,7 +2,7 @@
 // type: a text is never a formula, and an id of digits is no number.
 import { cellColumns } from './cells.js'
 import type { ColumnFormat, Finish, Kind } from './columns.js'
-import { scalars, unquoted, type Write, WrongValue } from './scalars.js'
+import { scalars, timeOf, unquoted, type Write, WrongValue } from './scalars.js'
 
 /** The most characters of a cell, as UTF-16 counts them. */
 const MAX_CHARACTERS = 32_767
@@ -21,6 +21,7 @@ const BEGIN: Readonly<Record<Kind, string>> = {
   /** Its writer writes the whole cell. */
   time: '',
 }
+const BEGIN_TIME_TEXT = Buffer.from('<c t="inlineStr"><is><t>')
 const END_TEXT = Buffer.from('</t></is></c>')
 const END_VALUE = Buffer.from('</v></c>')
 
@@ -48,13 +49,12 @@ const endingValue =
 
 /** A time as a number of days, in UTC; as text where spreadsheets have no number for it. */
 const timeCell: Write = (input, type, at, output, to) => {
-  const { view } = input
-  const days = (view.getInt32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true)) / DAY + DAYS_BEFORE_1970
   const { bytes } = output
-  if (days >= FIRST_DAY)
-    return to + bytes.write(`<c s="1"><v>${Math.round(days * DAY_PARTS) / DAY_PARTS}${END_VALUE}`, to)
-  const end = writeTime(input, type, at, output, to + bytes.write('<c t="inlineStr"><is><t>', to))
-  return end + END_TEXT.copy(bytes, end)
+  // The text is written first, because it finds what does not fit.
+  const end = writeTime(input, type, at, output, to + BEGIN_TIME_TEXT.copy(bytes, to))
+  const days = timeOf(input, at) / DAY + DAYS_BEFORE_1970
+  if (days < FIRST_DAY) return end + END_TEXT.copy(bytes, end)
+  return to + bytes.write(`<c s="1"><v>${Math.round(days * DAY_PARTS) / DAY_PARTS}${END_VALUE}`, to)
 }
 const writeTime = unquoted(scalars.instant.write)
 
@@ -76,7 +76,9 @@ export const xlsxColumns: ColumnFormat = cellColumns({
   header: (names) => `<row>${names.map((name) => `${BEGIN.text}${escaped(name)}${END_TEXT}`).join('')}</row>`,
   label: (_name, isFirst, kind) => `${isFirst ? '<row>' : ''}${BEGIN[kind]}`,
   missing: '<c/>',
-  cells: { number: endingValue(scalars.number.write), boolean: endingValue(writeBit), time: timeCell },
+  numberCell: endingValue(scalars.number.write),
+  booleanCell: endingValue(writeBit),
+  timeCell,
   finish,
   number: (value) => `${value}${END_VALUE}`,
   end: '</row>',
