@@ -30,9 +30,6 @@ export const ogcDocument = (described: object, prefix: string): object => {
   }
 }
 
-/** The schema of a box. The standard describes it as a list of numbers. */
-const BOX = { type: 'array', minItems: 4, maxItems: 6, items: { type: 'number' } }
-
 /** The components that a part of the document refers to, also by others. */
 const partsOf = (part: object, components: Document['components']): Record<string, Record<string, unknown>> => {
   const parts: Record<string, Record<string, unknown>> = {}
@@ -53,10 +50,9 @@ const partsOf = (part: object, components: Document['components']): Record<strin
 const older = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(older)
   if (typeof value !== 'object' || value === null) return value
-  const { example, examples, ...node } = value as Node
+  const { example, examples, unevaluatedProperties, ...node } = value as Node
   if (typeof node.$ref === 'string') return { $ref: node.$ref }
   if (node.in === 'query') return { ...olderMembers(node), style: 'form', explode: false }
-  if (node.format === 'bbox') return BOX
   if ('const' in node) {
     const { const: only, ...rest } = node
     return { ...olderMembers(rest), enum: [only] }

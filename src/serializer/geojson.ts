@@ -3,15 +3,39 @@
 import { Bson, Bytes, type Element } from '../bson/reader.js'
 import { lastFieldOf, present } from '../bson/values.js'
 import { wrong } from './any.js'
-import { compileRows } from './columns.js'
+import { type ColumnFormat, compileRows } from './columns.js'
 import { jsonColumns } from './json.js'
 import type { Output } from './output.js'
 import type { RowFormat } from './rows.js'
-import { type ScalarWriter, scalars } from './scalars.js'
+import { type ScalarWriter, scalars, type Write } from './scalars.js'
 import { type DocumentWriter, locatingErrors, type Shown, writeValue } from './writer.js'
 
-export const featureWriter = (shown: Shown): DocumentWriter => {
-  const rows = compileRows(shown, jsonColumns)
+/** Turns JSON that was written into a JSON string of it. */
+const writeQuoted = ({ bytes }: Bytes, from: number, to: number): number =>
+  from + bytes.write(JSON.stringify(bytes.toString('utf8', from, to)), from)
+
+/** Writes a time with a small `t`, which RFC 3339 allows. */
+const writeTimeText: Write = (input, type, at, output, to) => {
+  const end = scalars.instant.write(input, type, at, output, to)
+  output.bytes[to + '"YYYY-MM-DD'.length] = 0x74
+  return end
+}
+
+/** The columns of map programs: `answers` and `updatedAt` are texts, as their schema says. */
+const mapColumns: ColumnFormat = {
+  ...jsonColumns,
+  writerOf(schema, generator, path) {
+    const writer = generator.writerOf(schema)
+    if (path === 'updatedAt') return { ...writer, name: 'writeTimeText' }
+    if (path !== 'answers') return writer
+    const json = `${writer.name}(input, type, at, output, to)`
+    return { ...writer, name: generator.function(`return writeQuoted(output, to, ${json})`) }
+  },
+  functions: { writeQuoted, writeTimeText },
+}
+
+const featuresOf = (shown: Shown, columns: ColumnFormat): DocumentWriter => {
+  const rows = compileRows(shown, columns)
   return (document, out) => {
     // The properties come first, because writing them finds what does not fit.
     out.text('{"type":"Feature","properties":')
@@ -20,11 +44,14 @@ export const featureWriter = (shown: Shown): DocumentWriter => {
   }
 }
 
+/** A writer of features for map programs. */
+export const mapFeatureWriter = (shown: Shown): DocumentWriter => featuresOf(shown, mapColumns)
+
 export const geojson = (shown: Shown): RowFormat => ({
   begin: '{"type":"FeatureCollection","features":[\n',
   between: ',\n',
   end: '\n]}\n',
-  write: featureWriter(shown),
+  write: featuresOf(shown, jsonColumns),
 })
 
 /** Writes what follows the properties of a feature. */

@@ -17,8 +17,11 @@ export class WrongValue extends Error {
 /** Writes a value of a BSON type that the writer supports. */
 export type Write = (input: Bytes, type: number, at: number, output: Bytes, to: number) => number
 
-/** The most bytes of JSON for one byte of BSON: a control character becomes six, and nothing else grows more. */
-export const ROOM = 6
+/**
+ * The most bytes of JSON for one byte of BSON: a control character becomes six, or seven in the text of JSON, and nothing
+ * else grows more.
+ */
+export const ROOM = 7
 /** The writers copy words of four bytes, so they may write up to this many bytes past the end of their output. */
 export const OVERHANG = 4
 

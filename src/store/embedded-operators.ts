@@ -1,7 +1,7 @@
 // The operators of mingo, and those of the embedded store in place of them where mingo differs from MongoDB.
 import { Context, evalExpr } from 'mingo/core'
 import type { Iterator as LazyList } from 'mingo/lazy'
-import { $avg, $sum } from 'mingo/operators/accumulator'
+import { $avg, $max, $min, $sum } from 'mingo/operators/accumulator'
 import * as expressions from 'mingo/operators/expression'
 import { $group, $limit, $project, $sort, $unwind } from 'mingo/operators/pipeline'
 import * as conditions from 'mingo/operators/query'
@@ -39,7 +39,7 @@ const put = (document: Document, [name, ...rest]: readonly [string, ...string[]]
 
 /** The operators that mingo may use. */
 export const context = Context.init({
-  accumulator: { $avg, $sum },
+  accumulator: { $avg, $max, $min, $sum },
   pipeline: {
     $group,
     $limit,
