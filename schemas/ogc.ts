@@ -208,10 +208,10 @@ const format = {
 }
 export const FormatQuery = strict(format)
 
-/** A time, or what is between two times. Both belong to it. Without one, it is open at this end. */
+/** The times from one on and before another. Without one, it is open at this end. */
 export interface Interval {
   readonly from?: Date
-  readonly to?: Date
+  readonly before?: Date
 }
 
 const { bbox, ...filters } = entryFilters
@@ -231,7 +231,7 @@ export const FeaturesQuery = (maxPerPage: number) =>
           Type.String({
             format: 'interval',
             description:
-              'Only entries that were created at this time, or within this interval: `2025-03-14T09:26:53Z`, `2025-03-01T00:00:00Z/2025-03-31T23:59:59Z`, or with an end left open `2025-03-01T00:00:00Z/..`. Both ends belong to it.',
+              'Only entries that were created at this time, or within this interval: `2025-03-14T09:26:53Z`, `2025-03-01/2025-03-31`, or with an end left open `2025-03-01T00:00:00Z/..`. Both ends belong to it: a day as all of it in UTC, and a time without a fraction as all of its second.',
           }),
         ),
       ),

@@ -3,14 +3,7 @@
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { IdParams } from '../../schemas/common.js'
 import type { EntryListQuery } from '../../schemas/entries.js'
-import {
-  ApiDocument,
-  Feature,
-  FeatureCollection,
-  FeaturesQuery,
-  FormatQuery,
-  type Interval,
-} from '../../schemas/ogc.js'
+import { ApiDocument, Feature, FeatureCollection, FeaturesQuery, FormatQuery } from '../../schemas/ogc.js'
 import { runInSlices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import type { Scope } from '../pipelines/stages.js'
@@ -151,14 +144,10 @@ const listingOf = ({ f, limit, cursor = FIRST_CURSOR, datetime, ...filters }: Fe
   sortBy: 'id',
   sortOrder: 'asc',
   page: 1,
-  ...(datetime && { sortBy: 'createdAt', ...rangeOf(datetime) }),
+  ...(datetime && { sortBy: 'createdAt' }),
+  ...(datetime?.from && { createdSince: datetime.from }),
+  ...(datetime?.before && { createdBefore: datetime.before }),
   ...filters,
   perPage: limit,
   cursor,
-})
-
-/** The end of an interval belongs to it, and a filter with `Before` leaves its time out. The database has whole milliseconds. */
-const rangeOf = ({ from, to }: Interval): Pick<EntryListQuery, 'createdSince' | 'createdBefore'> => ({
-  ...(from && { createdSince: from }),
-  ...(to && { createdBefore: new Date(to.getTime() + 1) }),
 })
