@@ -9,7 +9,7 @@ import { withComponents } from './openapi-components.js'
 import { serve } from './page-files.js'
 
 /** The numbers of a box. The service reads them as one text, which is how they are sent. */
-const BOX = { type: 'array', items: { type: 'number' }, minItems: 4, maxItems: 6, style: 'form', explode: false }
+const BOX = { type: 'array', items: { type: 'number' }, minItems: 4, maxItems: 6 }
 
 /**
  * A query as the document shows it. A parameter that must not be given with another has no default, because Swagger UI

@@ -10,6 +10,8 @@ interface Document {
   readonly components: Readonly<Record<string, Node>>
 }
 
+const ITEMS = '/collections/entries/items'
+
 /**
  * Makes the document, except for the address of its server.
  * @param described the OpenAPI 3.1 document of the service
@@ -20,13 +22,18 @@ export const ogcDocument = (described: object, prefix: string): object => {
   const own = Object.entries(paths).filter(([path]) => path === prefix || path.startsWith(`${prefix}/`))
   const shown = Object.fromEntries(own.map(([path, item]) => [path.slice(prefix.length) || '/', older(item)]))
   const { securitySchemes } = components
+  // QGIS learns from a component of this name how large a page may be.
+  const { parameters } = (shown[ITEMS] as { get: { parameters: Node[] } }).get
+  const place = parameters.findIndex(({ name }) => name === 'limit')
+  const [limit] = parameters.splice(place, 1, { $ref: '#/components/parameters/limit' })
+  const named = { ...components, parameters: { ...components.parameters, limit } }
   return {
     openapi: '3.0.3',
     info,
     security,
     tags: tags.filter(({ name }) => name === 'OGC API'),
     paths: shown,
-    components: { securitySchemes, ...partsOf(shown, components) },
+    components: { securitySchemes, ...partsOf(shown, named) },
   }
 }
 

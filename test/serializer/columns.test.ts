@@ -8,7 +8,7 @@ import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import { BsonDocument } from '../../src/bson/reader.js'
 import { compileRows } from '../../src/serializer/columns.js'
 import { csv } from '../../src/serializer/csv.js'
-import { geojson } from '../../src/serializer/geojson.js'
+import { geojson, mapFeatureWriter } from '../../src/serializer/geojson.js'
 import { jsonColumns } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
 import type { RowFormat } from '../../src/serializer/rows.js'
@@ -54,6 +54,7 @@ const formats = [EntryListItem, Labelled, Small].flatMap((schema): [string, TSch
   return [
     ['CSV', schema, csv(shown, {})],
     ['GeoJSON', schema, geojson(shown)],
+    ['Features for map programs', schema, { ...geojson(shown), write: mapFeatureWriter(shown) }],
   ]
 })
 
