@@ -134,7 +134,6 @@ const FeatureProperties = Type.Object(
         '[{"type":"singleChoice","question":"What is your main source of drinking water?","answer":"Borehole"}]',
       ],
     }),
-    createdAt: Type.Unsafe<string>({ ...own.createdAt, 'x-ogc-role': 'primary-instant' }),
     // GDAL asks for any time of a filter as `datetime`, which is createdAt. It compares texts itself.
     updatedAt: Type.String({
       description: 'When the entry was last changed, as a text: ISO 8601 in UTC with milliseconds, and a small `t`.',
@@ -156,6 +155,7 @@ export const FeatureParts: TObject = Type.Object({
     }),
   ),
   ...FeatureProperties.properties,
+  createdAt: Type.Unsafe({ ...own.createdAt, 'x-ogc-role': 'primary-instant' }),
 })
 
 const Point = Type.Object(
@@ -208,10 +208,10 @@ const format = {
 }
 export const FormatQuery = strict(format)
 
-/** The times from one on and before another. Without one, it is open at this end. */
+/** The milliseconds from one to another. Both belong to it. Without one, it is open at this end. */
 export interface Interval {
   readonly from?: Date
-  readonly before?: Date
+  readonly to?: Date
 }
 
 const { bbox, ...filters } = entryFilters

@@ -146,7 +146,7 @@ const listingOf = ({ f, limit, cursor = FIRST_CURSOR, datetime, ...filters }: Fe
   page: 1,
   ...(datetime && { sortBy: 'createdAt' }),
   ...(datetime?.from && { createdSince: datetime.from }),
-  ...(datetime?.before && { createdBefore: datetime.before }),
+  ...(datetime?.to && { createdBefore: new Date(datetime.to.getTime() + 1) }),
   ...filters,
   perPage: limit,
   cursor,

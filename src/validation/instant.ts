@@ -25,12 +25,12 @@ export const isDay = (text: string): boolean => {
 const spanOf = (text: string): Required<Interval> | undefined => {
   const [, day] = DAY.exec(text) ?? []
   const from = instantOf(day === undefined ? text : `${day}T00:00:00Z`)
-  return from && { from, before: new Date(from.getTime() + (day ? DAY_MS : text.includes('.') ? 1 : 1000)) }
+  return from && { from, to: new Date(from.getTime() + (day ? DAY_MS : text.includes('.') ? 1 : 1000) - 1) }
 }
 
 /**
  * The interval that a text names, or undefined if it names none. A single time or day is an interval of its own. GDAL writes a
- * day as `2025-06-01T`. Behind `/` that stands for the `<` of a filter, so the interval ends where this day begins.
+ * day as `2025-06-01T`. Behind `/` that stands for the `<` of a filter, so the interval ends before this day.
  */
 export const intervalOf = (text: string): Interval | undefined => {
   const [first = '', second = first, ...rest] = text.split('/')
@@ -39,5 +39,5 @@ export const intervalOf = (text: string): Interval | undefined => {
   const isOpen = from === undefined && to === undefined
   if (rest.length > 0 || from === 'invalid' || to === 'invalid' || isOpen) return undefined
   const isBefore = text.endsWith('T') && text !== first
-  return { ...(from && { from: from.from }), ...(to && { before: isBefore ? to.from : to.before }) }
+  return { ...(from && { from: from.from }), ...(to && { to: isBefore ? new Date(to.from.getTime() - 1) : to.to }) }
 }

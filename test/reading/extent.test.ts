@@ -17,7 +17,7 @@ const extentWith = async (t: Test, entries: readonly object[]) => {
   const store = testStore(t)
   await store.insert('entries', [b.entry(1, { location: at(99, 9) })])
   const documents = entries.map((changes, n) => ({ ...a.entry(n), location: at(null, null), ...changes }))
-  await store.insert('entries', documents)
+  if (documents.length > 0) await store.insert('entries', documents)
   return extent(store)
 }
 
