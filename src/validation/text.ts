@@ -143,10 +143,11 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
     const given = properties.filter(([name]) => Object.hasOwn(input, name))
     const value = { ...input }
     for (const [name, property] of given) {
-      const { type, maximum } = property
+      const { type, maximum, format } = property
       if (type === 'integer') value[name] = asInteger(value[name])
       if (annotationOf(property).capped && Number(value[name]) > maximum) value[name] = maximum
       if (type === 'array') value[name] = asList(value[name])
+      if (format === 'bbox') value[name] = asList(value[name]).join()
     }
     const errors = validate(value) ? [] : firstErrors(validate.errors as ErrorObject[], schema)
     for (const [name, property] of given) {
