@@ -72,6 +72,7 @@ several = read(list_dispatches, ids=["0-unknown-words", "65850cb4000005000000000
 assert len(several) == 2, "a parameter takes several values"
 embedded = read(list_entries, per_page=2, expand=[EntryExpansion.DISPATCH, EntryExpansion.FORM]).data
 assert isinstance(embedded[0].dispatch, EntryDispatch), "a record that is embedded has its type"
+assert read(list_entries, bbox=[2, 4, 15, 14], per_page=1).data, "a box is numbers"
 
 # A whole list, page after page.
 entries = []

@@ -43,6 +43,8 @@ const agents = await read(api.GET('/v1/agents', { params: { query } }))
 await read(api.GET('/v1/agents/{id}', byId(agents)))
 const users = await read(api.GET('/v1/users', { params: { query } }))
 await read(api.GET('/v1/users/{id}', byId(users)))
+const inBox = await read(api.GET('/v1/entries', { params: { query: { bbox: [2, 4, 15, 14] } } }))
+check(inBox.data.length > 0, 'a box is numbers')
 
 // A whole list, page after page.
 const entries: components['schemas']['PartialEntry'][] = []

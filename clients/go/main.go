@@ -57,6 +57,9 @@ func main() {
 	read(api.GetAgentWithResponse(ctx, agents.JSON200.Data[0].Id, nil))
 	users := read(api.ListUsersWithResponse(ctx, nil))
 	read(api.GetUserWithResponse(ctx, users.JSON200.Data[0].Id, nil))
+	box := []float32{2, 4, 15, 14}
+	inBox := read(api.ListEntriesWithResponse(ctx, &client.ListEntriesParams{Bbox: &box}))
+	check(len(inBox.JSON200.Data) > 0, "a box is not taken as numbers")
 
 	// A whole list, page after page.
 	var entries []client.PartialEntry

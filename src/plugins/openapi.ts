@@ -8,6 +8,9 @@ import { annotationOf } from '../../schemas/kit.js'
 import { withComponents } from './openapi-components.js'
 import { serve } from './page-files.js'
 
+/** The numbers of a box. The service reads them as one text, which is how they are sent. */
+const BOX = { type: 'array', items: { type: 'number' }, minItems: 4, maxItems: 6 }
+
 /**
  * A query as the document shows it. A parameter that must not be given with another has no default, because Swagger UI
  * would send the default with every request. Its description names the default.
@@ -17,6 +20,9 @@ const shownQuery = (query: TObject): TObject => {
   for (const name of Object.values(properties).flatMap((schema) => annotationOf(schema).excludes ?? [])) {
     const { default: _, ...parameter } = properties[name] as TSchema
     properties[name] = parameter as TSchema
+  }
+  for (const [name, { format, ...parameter }] of Object.entries(properties)) {
+    if (format === 'bbox') properties[name] = { ...parameter, ...BOX } as TSchema
   }
   return { ...query, properties }
 }

@@ -29,7 +29,7 @@ export interface ColumnFormat {
   /** What stands in place of a column whose value is missing, or nothing. */
   readonly missing: string
   /** The writer of a value that is no object, and what the value is. */
-  readonly writerOf: (schema: TSchema, generator: CodeGenerator) => { writer: Writer; kind: Kind }
+  readonly writerOf: (schema: TSchema, generator: CodeGenerator, name: string) => { writer: Writer; kind: Kind }
   /** The functions that these writers name. */
   readonly functions: Readonly<Record<string, unknown>>
   /** Writes a string, an id or a number as a raw text, or as a part of one. */
@@ -95,7 +95,7 @@ export const compileRows = (
   }
   const labelOf = (name: string, kind: Kind) => format.label(name, name === columns[0]?.name, kind)
   const ofValue = (property: TSchema, path: string) => {
-    const { writer, kind } = format.writerOf(property, generator)
+    const { writer, kind } = format.writerOf(property, generator, path)
     return { writer, label: labelOf(path, kind), missing: format.missing }
   }
   /** The answers are written as JSON first, which finds what does not fit. */

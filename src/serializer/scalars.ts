@@ -17,7 +17,7 @@ export class WrongValue extends Error {
 /** Writes a value of a BSON type that the writer supports. */
 export type Write = (input: Bytes, type: number, at: number, output: Bytes, to: number) => number
 
-/** The most bytes for one byte of BSON: a control character becomes six in JSON, and seven in XLSX. Nothing grows more. */
+/** The most bytes for one byte of BSON: a control character becomes seven in XLSX or in the text of JSON. Nothing grows more. */
 export const ROOM = 7
 /** The writers copy words of four bytes, so they may write up to this many bytes past the end of their output. */
 export const OVERHANG = 4

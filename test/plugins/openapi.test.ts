@@ -113,7 +113,7 @@ t.test('parameters show the bounds and defaults that are settings, and how lists
   t.match(schemas('/v1/dispatches'), { perPage: { minimum: 1, maximum: 200, default: 50 } })
   t.match(schemas('/v1/projects'), { perPage: { maximum: 200, default: 1 } })
   for (const { name, explode } of paths['/v1/entries']?.get?.parameters ?? []) {
-    const takesList = ['ids', 'fields', 'expand'].includes(name)
+    const takesList = ['ids', 'fields', 'expand', 'bbox'].includes(name)
     t.equal(explode, takesList ? false : undefined, `${name}: several values are separated by commas`)
   }
 })
@@ -157,7 +157,7 @@ const checkerOf = ({ components }: OpenApi) => {
 const typeOf = (path: string): string => {
   if (/\/items/.test(path)) return 'application/geo+json'
   if (path === '/v1/ogc/api') return 'application/vnd.oai.openapi+json;version=3.0'
-  return path.endsWith('/queryables') ? 'application/schema+json' : 'application/json'
+  return /\/(queryables|schema|geojson)$/.test(path) ? 'application/schema+json' : 'application/json'
 }
 
 t.test('every response has an example that is valid against its schema', async (t) => {

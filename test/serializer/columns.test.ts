@@ -8,7 +8,7 @@ import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import { BsonDocument } from '../../src/bson/reader.js'
 import { type ColumnFormat, compileRows, tableOf } from '../../src/serializer/columns.js'
 import { csvColumns } from '../../src/serializer/csv.js'
-import { geojson } from '../../src/serializer/geojson.js'
+import { geojson, mapFeatureWriter } from '../../src/serializer/geojson.js'
 import { jsonColumns, jsonLines } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
 import type { RowFormat } from '../../src/serializer/rows.js'
@@ -56,6 +56,7 @@ const formats = [EntryListItem, Labelled, Small].flatMap((schema): [string, TSch
     ['CSV', schema, tableOf(shown, csvColumns({})).rows],
     ['XLSX', schema, tableOf(shown, xlsxColumns).rows],
     ['GeoJSON', schema, geojson(shown)],
+    ['Features for map programs', schema, { ...geojson(shown), write: mapFeatureWriter(shown) }],
   ]
 })
 

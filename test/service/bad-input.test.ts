@@ -42,7 +42,7 @@ const refused: readonly (readonly [path: string, fault: Fault, ...values: string
   ],
   ['/v1/entries', { name: 'page', message: ONCE }, '1&page=2'],
   ['/v1/dispatches', { name: 'status', message: ONCE }, 'draft&status=draft'],
-  ['/v1/entries', { name: 'bbox', message: ONCE }, '1,2,3,4&bbox=1,2,3,4'],
+  ['/v1/entries', { name: 'bbox', message: `has 8 numbers, ${BOX}` }, '1,2,3,4&bbox=1,2,3,4'],
   ['/v1/dispatches', { name: 'name', message: 'must not be empty' }, ''],
   ['/v1/entries', { name: 'cursor', message: 'must not be empty' }, ''],
   ['/v1/entries', { name: 'after', message: 'must not be empty' }, ''],
