@@ -1,5 +1,6 @@
 // The OpenAPI document is complete, and its examples are valid against their schemas.
 import { readFileSync } from 'node:fs'
+import { brotliDecompressSync } from 'node:zlib'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance } from 'fastify'
@@ -243,31 +244,47 @@ t.test('a response has exactly those headers, of the ones that matter, that the 
   compare('/health/ready', await get('/health/ready'), 503)
 })
 
-t.test('the server in the document has the path of the public URL', async (t) => {
-  for (const [settings, url] of [
-    [{}, '/'],
-    [{ PUBLIC_URL: 'https://api.example.org/' }, '/'],
-    [{ PUBLIC_URL: 'https://api.example.org/field' }, '/field'],
-  ] as const) {
-    const { app } = await testApp(t, { settings })
-    t.match((await documentOf(app)).servers, [{ url }])
-  }
-})
+t.test(
+  'the document is the same as JSON and as YAML, with the address that the caller used or the public URL',
+  async (t) => {
+    for (const [settings, host, url] of [
+      [{}, 'field.example.org', 'http://field.example.org'],
+      [{}, '[::1]:3000', 'http://[::1]:3000'],
+      [{ PUBLIC_URL: 'https://api.example.org/field/' }, 'localhost', 'https://api.example.org/field'],
+    ] as const) {
+      const { app } = await testApp(t, { settings })
+      for (const [path, type] of [
+        ['/openapi.json', 'application/json; charset=utf-8'],
+        ['/docs/json', 'application/json; charset=utf-8'],
+        ['/openapi.yaml', 'application/yaml; charset=utf-8'],
+        ['/docs/yaml', 'application/yaml; charset=utf-8'],
+      ] as const) {
+        const { headers, body } = await app.inject({ url: path, headers: { host } })
+        t.match(
+          headers,
+          { 'content-type': type, 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' },
+          path,
+        )
+        t.equal(headers.vary, 'accept-encoding, origin', path)
+        const servers = [{ url, description: 'This service' }]
+        t.same(parse(body), { ...JSON.parse(JSON.stringify(app.swagger())), servers }, path)
+      }
+    }
+  },
+)
 
-t.test('the document is the same as JSON and as YAML, compressed if the caller allows it', async (t) => {
-  for (const [url, type] of [
-    ['/openapi.json', 'application/json; charset=utf-8'],
-    ['/docs/json', 'application/json; charset=utf-8'],
-    ['/openapi.yaml', 'application/yaml; charset=utf-8'],
-    ['/docs/yaml', 'application/yaml; charset=utf-8'],
-  ] as const) {
-    const { headers, body } = await app.inject(url)
-    t.match(headers, { 'content-type': type, 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' }, url)
-    t.equal(headers.vary, 'accept-encoding, origin', url)
-    t.same(parse(body), parse(JSON.stringify(app.swagger())), url)
-    const compressed = await app.inject({ url, headers: { 'accept-encoding': 'br' } })
-    t.equal(compressed.headers['content-encoding'], 'br')
+t.test('the document is compressed for the first eight addresses, which a caller can invent', async (t) => {
+  const { app } = await testApp(t)
+  const codingOf = async (n: number) => {
+    const headers = { host: `host-${n}`, 'accept-encoding': 'br' }
+    const response = await app.inject({ url: '/openapi.yaml', headers })
+    const isCompressed = response.headers['content-encoding'] === 'br'
+    const body = isCompressed ? brotliDecompressSync(response.rawPayload) : response.rawPayload
+    t.match(body.toString(), `url: http://host-${n}\n`)
+    return isCompressed
   }
+  for (let n = 1; n < 11; n += 1) t.equal(await codingOf(n), n <= 8, `host ${n}`)
+  t.ok(await codingOf(1))
 })
 
 const REFRESH = 'run `npm run openapi`'
