@@ -1,7 +1,7 @@
 // The two kinds of operation that every resource has: a list, and a record by its id.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { IdParams, type PageLimits } from '../../schemas/common.js'
-import { one, partialPage } from '../../schemas/envelope.js'
+import { one, page as pageOf } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
 import type { BsonDocument } from '../bson/reader.js'
 import { isKnown } from '../http/caller.js'
@@ -45,7 +45,7 @@ export const listOperation = <Q extends Listing>(
         tags: [tag.name],
         description: `${descriptions.list}\n\n${LIST}`,
         querystring: query(limits),
-        response: responses(partialPage(item), [...commonProblems, 'invalid_cursor', 'response_too_large'], {
+        response: responses(pageOf(item), [...commonProblems, 'invalid_cursor', 'response_too_large'], {
           headers: linked,
         }),
       },
