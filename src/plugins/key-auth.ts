@@ -83,8 +83,8 @@ const keyInBasic = (credentials: string): string | undefined => {
   const text = bytes.toString()
   // Buffer.from() skips what is not Base64.
   if (bytes.toString('base64') !== credentials || CONTROL.test(text)) return undefined
-  const [, user, password] = /^([^:]*):?(.*)$/s.exec(text) ?? []
-  return password || user
+  const [user, ...password] = text.split(':')
+  return password.join(':') || user
 }
 
 /**

@@ -84,13 +84,9 @@ const SERVER = /(?<=\burl"?: ?"?)\/(?=["\n])/
 export const openapiRoutes = (app: FastifyInstance): void => {
   const { publicUrl } = app.config
   const texts = { json: () => JSON.stringify(app.swagger()), yaml: () => app.swagger({ yaml: true }) }
-  for (const [format, make] of Object.entries(texts)) {
-    let text: string | undefined
+  for (const [format, text] of Object.entries(texts)) {
     const send = fileOf(
-      (address) => {
-        text ??= make()
-        return Buffer.from(text.replace(SERVER, () => address))
-      },
+      (address) => Buffer.from(text().replace(SERVER, () => address)),
       (request) => baseOf(request, publicUrl),
     )
     const headers = { ...HEADERS, 'content-type': `application/${format}; charset=utf-8` }

@@ -37,11 +37,11 @@ export const protectPages = (app: FastifyInstance, sources: readonly string[]): 
   })
 }
 
-interface MadeFile {
-  readonly body: Buffer
-  readonly etag: string
-  readonly compressed: { [coding in Coding]?: Promise<Buffer> }
-}
+const made = (body: Buffer) => ({
+  body,
+  etag: `W/"${fileHashOf(body)}"`,
+  compressed: new Map<Coding, Promise<Buffer>>(),
+})
 type SendFile = (request: FastifyRequest, reply: FastifyReply) => Promise<Buffer | FastifyReply>
 
 /**
@@ -53,21 +53,18 @@ export const fileOf = (
   make: (address: string) => Buffer,
   addressOf: (request: FastifyRequest) => string = () => '',
 ): SendFile => {
-  const files = new Map<string, MadeFile>()
-  const madeFor = (address: string): MadeFile => {
-    const body = make(address)
-    return { body, etag: `W/"${fileHashOf(body)}"`, compressed: {} }
-  }
+  const files = new Map<string, ReturnType<typeof made>>()
   return async (request, reply) => {
     const address = addressOf(request)
-    const file = files.get(address) ?? madeFor(address)
+    const file = files.get(address) ?? made(make(address))
     if (files.size < MAX_ADDRESSES) files.set(address, file)
     if (isKnown(request, reply, file.etag)) return reply
     const coding = files.has(address) ? acceptedCoding(request) : undefined
     if (coding === undefined) return file.body
     reply.header('content-encoding', coding)
-    file.compressed[coding] ??= compress(file.body, coding, LEVEL)
-    return file.compressed[coding]
+    const compressed = file.compressed.get(coding) ?? compress(file.body, coding, LEVEL)
+    file.compressed.set(coding, compressed)
+    return compressed
   }
 }
 
