@@ -64,6 +64,7 @@ export const fileOf = (
     reply.header('content-encoding', coding)
     const compressed = file.compressed.get(coding) ?? compress(file.body, coding, LEVEL)
     file.compressed.set(coding, compressed)
+    compressed.catch(() => file.compressed.delete(coding))
     return compressed
   }
 }
