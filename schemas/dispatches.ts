@@ -15,7 +15,7 @@ import {
 import { Form } from './forms.js'
 import { filter, joined, literals, refTo, word } from './kit.js'
 import { DispatchProject } from './projects.js'
-import { DispatchUser } from './users.js'
+import { authors, DispatchUser } from './users.js'
 
 export const dispatchTypes = ['basic', 'prefilled', 'hybrid', 'survey'] as const
 
@@ -69,8 +69,7 @@ export const DispatchListItem = Type.Object(
     form: Type.Optional(Id('Id of the form.', exampleIds.form)),
     project: Type.Optional(Id('Id of the project.', exampleIds.project)),
     totalExpectedEntries,
-    createdBy,
-    modifiedBy,
+    ...authors(DispatchUser, 'dispatch'),
     createdAt,
     updatedAt,
   },

@@ -1,12 +1,13 @@
 // The OpenAPI 3.1 document, generated from the schemas of the routes, at /openapi.json and /openapi.yaml.
 import swagger from '@fastify/swagger'
 import type { TObject, TSchema } from '@sinclair/typebox'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../schemas/index.js'
 import { annotationOf } from '../../schemas/kit.js'
+import { baseOf } from './address.js'
 import { withComponents } from './openapi-components.js'
-import { serve } from './page-files.js'
+import { fileOf, serve } from './page-files.js'
 
 /** The numbers of a box. The service reads them as one text, which is how they are sent. */
 const BOX = { type: 'array', items: { type: 'number' }, minItems: 4, maxItems: 6 }
@@ -48,8 +49,7 @@ export const openapiPlugin = fp(
           description: `Read-only access to the data of your organisation: ${names}. Every request under /v1 needs the header \`Authorization: Bearer <API_KEY>\`, or HTTP Basic with the key as the password; the key determines the organisation. Errors are problems as RFC 9457 defines them.`,
           ...(contactUrl !== undefined && { contact: { url: contactUrl } }),
         },
-        // Relative, so that "Try it out" works at any address under which the page is opened.
-        servers: [{ url: publicUrl === undefined ? '/' : new URL(publicUrl).pathname, description: 'This service' }],
+        servers: [{ url: publicUrl ?? '/', description: 'This service' }],
         components: {
           securitySchemes: {
             apiKey: { type: 'http', scheme: 'bearer', description: 'The API key of your organisation: fda_…' },
@@ -83,14 +83,18 @@ export const openapiPlugin = fp(
   { name: 'openapi', fastify: '5.x' },
 )
 
-/** The document at its addresses, made when somebody first asks for it. */
+/** Where the texts of the document have the address of the service, if there is no public URL. */
+const SERVER = /(?<=\burl"?: ?"?)\/(?=["\n])/
+
+/** The document at its paths. Its server has an absolute URL, because not every program takes a relative one. */
 export const openapiRoutes = (app: FastifyInstance): void => {
+  const { publicUrl } = app.config
   const texts = { json: () => JSON.stringify(app.swagger()), yaml: () => app.swagger({ yaml: true }) }
   for (const [format, text] of Object.entries(texts)) {
+    const addressOf = (request: FastifyRequest) => baseOf(request, publicUrl)
+    const send = fileOf((request) => Buffer.from(text().replace(SERVER, () => addressOf(request))), addressOf)
+    const headers = { ...HEADERS, 'content-type': `application/${format}; charset=utf-8` }
     // /docs/json and /docs/yaml are the addresses of earlier releases.
-    for (const path of [`/openapi.${format}`, `/docs/${format}`]) {
-      const headers = { ...HEADERS, 'content-type': `application/${format}; charset=utf-8` }
-      serve(app, path, () => Buffer.from(text()), headers)
-    }
+    for (const path of [`/openapi.${format}`, `/docs/${format}`]) serve(app, path, send, headers)
   }
 }

@@ -84,6 +84,8 @@ export interface Page {
   readonly response: TSchema
   /** Undefined for JSON. */
   readonly mediaType?: string
+  /** Whether it depends on the key. */
+  readonly isOfKey?: true
   /** @param root the address of the landing page */
   readonly body: (root: string, request: FastifyRequest) => object | Promise<object>
 }
@@ -117,6 +119,7 @@ export const pages: readonly Page[] = [
   {
     path: '/collections',
     operationId: 'getOgcCollections',
+    isOfKey: true,
     summary: 'Get the collections of features',
     description: 'There is one collection: entries.',
     response: Collections,
@@ -128,6 +131,7 @@ export const pages: readonly Page[] = [
   {
     path: COLLECTION,
     operationId: 'getOgcCollection',
+    isOfKey: true,
     summary: 'Get the collection of entries',
     description: 'What the collection has, and where its items are.',
     response: Collection,
@@ -145,6 +149,7 @@ export const pages: readonly Page[] = [
   {
     path: `${COLLECTION}/schema`,
     operationId: 'getOgcSchema',
+    isOfKey: true,
     summary: 'Get the fields of features',
     description: 'The geometry and the fields that the key sees, as JSON Schema of OGC API - Features, part 5.',
     response: FeatureSchema,
@@ -154,6 +159,7 @@ export const pages: readonly Page[] = [
   {
     path: `${COLLECTION}/schema/geojson`,
     operationId: 'getOgcGeoJsonSchema',
+    isOfKey: true,
     summary: 'Get the schema of a feature',
     description: 'A feature as GeoJSON has it, as JSON Schema. GDAL and R make the columns of a layer by it.',
     response: FeatureSchema,

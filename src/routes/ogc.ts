@@ -7,6 +7,8 @@ import { ApiDocument, Feature, FeatureCollection, FeaturesQuery, FormatQuery } f
 import { runInSlices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import type { Scope } from '../pipelines/stages.js'
+import { baseOf } from '../plugins/address.js'
+import { fileOf } from '../plugins/page-files.js'
 import { problem } from '../problems/problems.js'
 import { isLargeListing } from '../reading/cost.js'
 import { tokensOf } from '../reading/list-tokens.js'
@@ -20,8 +22,8 @@ import { Output } from '../serializer/output.js'
 import { writeAll } from '../serializer/rows.js'
 import { ogcDocument } from './ogc-document.js'
 import { COLLECTION, GEOJSON, JSON_TYPE, linkTo, OPENAPI, type Page, pages } from './ogc-pages.js'
-import { baseOf, linker } from './page-metadata.js'
-import { commonProblems, responses } from './responses.js'
+import { linker } from './page-metadata.js'
+import { commonProblems, responses, tagged } from './responses.js'
 
 /** What features show of entries: the fields as they are stored. */
 const AS_STORED = { embed: 'false' } as const
@@ -44,19 +46,20 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       return { ...document, servers: [{ url }] }
     },
   }
-  for (const { path, response, mediaType, body, ...described } of [...pages, api]) {
+  for (const { path, response, mediaType = JSON_TYPE, isOfKey = false, body, ...described } of [...pages, api]) {
     const schema = {
       ...described,
       tags: ['OGC API'],
       querystring: FormatQuery,
-      response: responses(response, commonProblems, mediaType === undefined ? {} : { types: [mediaType] }),
+      response: responses(response, commonProblems, { headers: tagged, types: [mediaType] }),
     }
     const config = { mediaType }
-    const send: RouteHandlerMethod = async (request, reply) =>
-      reply.type(mediaType ?? JSON_TYPE).send(Buffer.from(JSON.stringify(await body(rootOf(request), request))))
-    app.get(`/ogc${path}`, { config, schema }, send)
+    const make = async (request: FastifyRequest) => Buffer.from(JSON.stringify(await body(rootOf(request), request)))
+    const send = fileOf(make, isOfKey ? () => undefined : rootOf)
+    const handle: RouteHandlerMethod = (request, reply) => send(request, reply.type(mediaType))
+    app.get(`/ogc${path}`, { config, schema }, handle)
     // Some programs add a slash to the address that they are given.
-    if (path === '') app.get('/ogc/', { config, schema: { ...schema, hide: true } }, send)
+    if (path === '') app.get('/ogc/', { config, schema: { ...schema, hide: true } }, handle)
   }
 
   const operationId = 'getFeatures'

@@ -1,6 +1,7 @@
 // Compiles a response schema into a writer that turns BSON bytes into JSON bytes. The writer outputs only the fields of the
 // schema, in the schema's order, with `_id` as `id`. It creates no JavaScript objects for documents. docs/serializer.md
 // lists how each BSON type is written.
+import { compileFunction } from 'node:vm'
 import type { TSchema } from '@sinclair/typebox'
 import {
   Bson,
@@ -75,8 +76,9 @@ export const runnable = (
 ): Write => {
   const writers = [...Object.values(scalars), any].map(({ name, write }): [string, Write] => [name, write])
   const known = { ...Object.fromEntries(writers), ...more, wrong, notJoined, missing, cstringEnd, valueEnd }
-  const make = new Function('known', `const { ${Object.keys(known)} } = known\n${code.join('\n')}\nreturn ${name}`)
-  return make(known)
+  const body = `const { ${Object.keys(known)} } = known\n${code.join('\n')}\nreturn ${name}`
+  // V8 remembers the code of `new Function` for long, which made the memory of many choices of fields grow.
+  return compileFunction(body, ['known'])(known)
 }
 
 /** What stands there was stored in place of an id. Its type is not known: a join leaves another value behind. */

@@ -166,8 +166,12 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
 const asInteger = (value: unknown): unknown =>
   typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
 
-/** The values of a list, in one parameter or, as some generated clients write them, in several. */
-const asList = (value: unknown): string[] => [value as string | string[]].flat().flatMap((text) => text.split(','))
+/**
+ * The values of a list, in one parameter or, as some generated clients write them, in several. White space around them
+ * does not count.
+ */
+const asList = (value: unknown): string[] =>
+  [value as string | string[]].flat().flatMap((text) => text.split(',').map((each) => each.trim()))
 
 const firstErrors = (all: readonly ErrorObject[], schema: TObject): InputError[] => {
   const errors = new Map<string, InputError>()

@@ -56,6 +56,7 @@ t.test('each filter finds the records that match and no others', async (t) => {
     ['/v1/users?status=draft', []],
     ['/v1/entries?ids=entry3-a,entry1-a', ['entry1-a', 'entry3-a']],
     ['/v1/entries?ids=entry3-a&ids=entry1-a,entry2-a', ['entry1-a', 'entry2-a', 'entry3-a']],
+    ['/v1/entries?ids=entry3-a,%20entry1-a+,+entry2-a', ['entry1-a', 'entry2-a', 'entry3-a']],
     ['/v1/entries?ids=entry3-a,nobody,entry3-a,entry1-b', ['entry3-a']],
     ['/v1/entries?ids=entry3-a,entry2-a&status=rejected', ['entry2-a']],
     ['/v1/users?ids=user-b', []],
