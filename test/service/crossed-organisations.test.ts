@@ -28,7 +28,7 @@ import { operationsOf, type Parameter } from '../support/operations.js'
 import { testStore } from '../support/store.js'
 
 /** So many are enough to draw every parameter. */
-const LEAST = 520
+const LEAST = 600
 const REQUESTS = Math.max(LEAST, Number(process.env.FOREIGN_REQUESTS ?? 0))
 const SEED = Number(process.env.FOREIGN_SEED ?? 1)
 const ORGANISATIONS = REQUESTS > LEAST ? 100 : 6
