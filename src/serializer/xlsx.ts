@@ -25,10 +25,11 @@ const BEGIN_TIME_TEXT = Buffer.from('<c t="inlineStr"><is><t>')
 const END_TEXT = Buffer.from('</t></is></c>')
 const END_VALUE = Buffer.from('</v></c>')
 
-/** What XML cannot carry, and what looks like its replacement `_xHHHH_`. A carriage return would become a line feed. */
-const UNFIT = /(?![\t\n\x7f-\x9f])\p{Cc}|[\ufffe\uffff]|_(?=x[\da-f]{4}_)/giu
-const MARKUP = /[&<>]/g
-const markup: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+/** What XML cannot carry, and what looks like its replacement `_xHHHH_`. */
+const UNFIT = /(?![\t\n\r\x7f-\x9f])\p{Cc}|[\ufffe\uffff]|_(?=x[\da-f]{4}_)/giu
+/** A carriage return as it is would become a line feed. */
+const MARKUP = /[&<>\r]/g
+const markup: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '\r': '&#13;' }
 
 const escaped = (text: string): string =>
   text

@@ -24,13 +24,13 @@ export const unzip = (file: Buffer): Map<string, string> => {
   return parts
 }
 
-const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>' }
+const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', '#13': '\r' }
 
 /** The text of a cell as spreadsheets read it. */
 const textOf = (xml: string): string => {
   assert(!/[<>\r\ufffe\uffff]|(?![\t\n\x7f-\x9f])\p{Cc}/u.test(xml), 'XML cannot carry it')
   return xml
-    .replace(/&(\w+);/g, (_, name) => entities[name] as string)
+    .replace(/&([#\w]+);/g, (_, name) => entities[name] as string)
     .replace(/_x([\dA-F]{4})_/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
 }
 
