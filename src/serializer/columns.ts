@@ -45,79 +45,76 @@ export interface ColumnFormat {
 const resolve = (schema: TSchema, named: Shown['named']): TSchema =>
   (schema.$ref === undefined ? schema : named.get(schema.$ref)) as TSchema
 
+type Questions = readonly QuestionColumn[]
+
+/** The columns of a property: of a nested object those of its properties, and of answers one for each question. */
+const columnsIn = (name: string, property: TSchema, named: Shown['named'], questions?: Questions): Column[] => {
+  if (name === 'answers' && questions) return questions.map(({ name }) => ({ name, schema: Type.String() }))
+  if (resolve(property, named).type !== 'object') return [{ name, schema: property }]
+  const inner = columnsOf({ schema: property, named })
+  return inner.map((column) => ({ ...column, name: `${name.replace(BESIDE, '')}.${column.name}` }))
+}
+
 /** The columns of a schema, in their order. */
-export const columnsOf = ({ schema, named }: Shown): Column[] =>
-  Object.entries<TSchema>(resolve(schema, named).properties).flatMap(([name, property]): Column[] => {
-    if (resolve(property, named).type !== 'object') return [{ name, schema: property }]
-    const inner = columnsOf({ schema: property, named })
-    return inner.map((column) => ({ ...column, name: `${name.replace(BESIDE, '')}.${column.name}` }))
-  })
+export const columnsOf = ({ schema, named }: Shown, questions?: Questions): Column[] =>
+  Object.entries<TSchema>(resolve(schema, named).properties).flatMap(([name, property]) =>
+    columnsIn(name, property, named, questions),
+  )
 
 /**
- * Compiles a writer of the rows of a schema, with their columns.
+ * Compiles a writer of the rows of a schema.
  * @param questions columns that stand in place of the column `answers`
  */
-export const compileRows = (
-  shown: Shown,
-  format: ColumnFormat,
-  questions?: readonly QuestionColumn[],
-): { columns: Column[]; write: DocumentWriter } => {
-  const { named } = shown
+export const compileRows = ({ schema, named }: Shown, format: ColumnFormat, questions?: Questions): DocumentWriter => {
   const generator = new CodeGenerator(named)
-  const columns = columnsOf(shown).flatMap((column): Column[] =>
-    questions !== undefined && column.name === 'answers'
-      ? questions.map(({ name }) => ({ name, schema: Type.String() }))
-      : [column],
-  )
+  let isFirst = true
   let labelBytes = OVERHANG
+  const labelOf = (name: string, kind: Kind): string => {
+    const label = format.label(name, isFirst, kind)
+    isFirst = false
+    labelBytes += Buffer.byteLength(label)
+    return label
+  }
+  let functions = format.functions
 
-  const object = (schema: TSchema, prefix: string): Writer => {
+  const object = (schema: TSchema, prefix: string, asked?: Questions): Writer => {
     const writing: ((field: Field, i: number) => string)[] = []
     const fields = generator.fieldsOf(schema, (property, name) => {
-      const path = prefix + name.replace(BESIDE, '')
-      const found = resolve(property, named)
-      const isObject = found.type === 'object'
-      const { writer, label, missing } = isObject
-        ? {
-            writer: object(found, `${path}.`),
-            label: '',
-            missing: format.missing.repeat(columnsOf({ schema: found, named }).length),
-          }
-        : path === 'answers' && questions !== undefined
-          ? ofQuestions(property, questions)
-          : ofValue(property, path)
-      const [before, otherwise] = [writeText(label), writeText(missing)]
-      labelBytes += before.length + otherwise.length
-      writing.push((field, i) => ifPresent(field, i, before, `{ ${otherwise.code}; to += ${otherwise.length} }`))
-      return isObject && isJoined(property) ? { ...writer, expected: 'an id', isJoined: true } : writer
+      const { writer, label } = value(property, prefix + name.replace(BESIDE, ''), asked)
+      const missing = writeText(format.missing.repeat(columnsIn(name, property, named, asked).length))
+      labelBytes += missing.length
+      writing.push((field, i) => ifPresent(field, i, writeText(label), `{ ${missing.code}; to += ${missing.length} }`))
+      return writer
     })
     return generator.walk(fields, fields.map((field, i) => writing[i]?.(field, i)).join('\n'))
   }
-  const labelOf = (name: string, kind: Kind) => format.label(name, name === columns[0]?.name, kind)
-  const ofValue = (property: TSchema, path: string) => {
+  const value = (property: TSchema, path: string, asked?: Questions): { writer: Writer; label: string } => {
+    if (path === 'answers' && asked) return { writer: answers(property, asked), label: '' }
+    const found = resolve(property, named)
+    if (found.type === 'object') {
+      const writer = object(found, `${path}.`)
+      return { writer: isJoined(property) ? { ...writer, expected: 'an id', isJoined: true } : writer, label: '' }
+    }
     const { writer, kind } = format.writerOf(property, generator, path)
-    return { writer, label: labelOf(path, kind), missing: format.missing }
+    return { writer, label: labelOf(path, kind) }
   }
   /** The answers are written as JSON first, which finds what does not fit. */
-  const ofQuestions = (property: TSchema, questions: readonly QuestionColumn[]) => {
+  const answers = (property: TSchema, asked: Questions): Writer => {
+    const labels = asked.map(({ name }) => labelOf(name, 'text'))
+    functions = { ...functions, writeQuestions: writeQuestions(asked, labels, format) }
     const writer = generator.writerOf(property)
     const check = `${writer.name}(input, type, at, output, to)`
-    const name = generator.function(`${check}; return writeQuestions(input, type, at, output, to)`)
-    for (const { name } of questions) labelBytes += Buffer.byteLength(labelOf(name, 'text'))
-    return { writer: { ...writer, name }, label: '', missing: format.missing.repeat(questions.length) }
+    return { ...writer, name: generator.function(`${check}; return writeQuestions(input, type, at, output, to)`) }
   }
 
-  const writer = object(resolve(shown.schema, named), '')
-  const functions = {
-    ...format.functions,
-    writeQuestions: writeQuestions(questions ?? [], (name) => labelOf(name, 'text'), format),
-  }
-  return { columns, write: documentWriter(runnable(generator, writer, functions), labelBytes) }
+  const writer = object(resolve(schema, named), '', questions)
+  return documentWriter(runnable(generator, writer, functions), labelBytes)
 }
 
 /** The rows of a schema in a format, with their columns. For the questions, see compileRows. */
-export const tableOf = (shown: Shown, format: ColumnFormat, questions?: readonly QuestionColumn[]) => {
-  const { columns, write } = compileRows(shown, format, questions)
+export const tableOf = (shown: Shown, format: ColumnFormat, questions?: Questions) => {
+  const columns = columnsOf(shown, questions)
+  const write = compileRows(shown, format, questions)
   const rows: RowFormat = {
     begin: format.header(columns.map(({ name }) => name)),
     between: '',

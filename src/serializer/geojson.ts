@@ -36,11 +36,11 @@ const mapColumns: ColumnFormat = {
 }
 
 const featuresOf = (shown: Shown, columns: ColumnFormat, questions?: readonly QuestionColumn[]): DocumentWriter => {
-  const rows = compileRows(shown, columns, questions)
+  const write = compileRows(shown, columns, questions)
   return (document, out) => {
     // The properties come first, because writing them finds what does not fit.
     out.text('{"type":"Feature","properties":')
-    rows.write(document, out)
+    write(document, out)
     locatingErrors(document, () => writePlace(document.bytes, out))
   }
 }

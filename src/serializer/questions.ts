@@ -58,14 +58,17 @@ export const joinWords = (
   return to
 }
 
-/** Writes the columns of questions. The answers have been checked. */
+/**
+ * Writes the columns of questions. The answers have been checked.
+ * @param labels what stands before each of them
+ */
 export const writeQuestions = (
   questions: readonly QuestionColumn[],
-  labelOf: (name: string) => string,
+  labels: readonly string[],
   { missing, raw, finish }: ColumnFormat,
 ): Write => {
   const columns = new Map(questions.map(({ question }, i) => [question, i]))
-  const labels = questions.map(({ name }) => Buffer.from(labelOf(name)))
+  const befores = labels.map((label) => Buffer.from(label))
   const none = Buffer.from(missing)
   return (input, _type, at, output, begin) => {
     const { bytes } = input
@@ -80,9 +83,9 @@ export const writeQuestions = (
       values.push(value)
     }
     let to = begin
-    for (const [i, label] of labels.entries()) {
+    for (const [i, before] of befores.entries()) {
       const values = found[i]
-      to += (values === undefined ? none : label).copy(output.bytes, to)
+      to += (values === undefined ? none : before).copy(output.bytes, to)
       if (values !== undefined) to = finish(output, to, joinWords(raw, input, values, output, to), at)
     }
     return to

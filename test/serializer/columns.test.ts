@@ -6,7 +6,7 @@ import t from 'tap'
 import { EntryListItem } from '../../schemas/entries.js'
 import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import { BsonDocument } from '../../src/bson/reader.js'
-import { type ColumnFormat, compileRows, tableOf } from '../../src/serializer/columns.js'
+import { type ColumnFormat, columnsOf, compileRows, tableOf } from '../../src/serializer/columns.js'
 import { csvColumns } from '../../src/serializer/csv.js'
 import { geojson, mapFeatureWriter } from '../../src/serializer/geojson.js'
 import { jsonColumns, jsonLines } from '../../src/serializer/json.js'
@@ -108,17 +108,13 @@ t.test('values that grow most have room', async (t) => {
 })
 
 t.test('the columns are those of all nested objects', async (t) => {
-  const { columns, write } = compileRows(
-    {
-      schema: Type.Object({ id: Type.String(), a: Type.Object({ b: Type.Ref('B') }), c: Type.Number() }),
-      named: new Map([['B', Type.Object({ d: Type.String() })]]),
-    },
-    {
-      ...jsonColumns,
-      label: (path, isFirst) => (isFirst ? '' : ` ${path}=`),
-      missing: '?',
-    },
-  )
+  const shown = {
+    schema: Type.Object({ id: Type.String(), a: Type.Object({ b: Type.Ref('B') }), c: Type.Number() }),
+    named: new Map([['B', Type.Object({ d: Type.String() })]]),
+  }
+  const columns = columnsOf(shown)
+  const label = (path: string, isFirst: boolean) => (isFirst ? '' : ` ${path}=`)
+  const write = compileRows(shown, { ...jsonColumns, label, missing: '?' })
   t.strictSame(
     columns.map(({ name }) => name),
     ['id', 'a.b.d', 'c'],
