@@ -11,8 +11,8 @@ import { embeddedStore } from '../src/store/embedded.js'
 import type { Store } from '../src/store/store.js'
 import { listen } from '../test/support/app.js'
 import { readCsv } from '../test/support/csv.js'
-import { sheetRows, unzip } from '../test/support/xlsx.js'
 import { tenant } from '../test/support/tenants.js'
+import { sheetRows, unzip } from '../test/support/xlsx.js'
 import { failOnErrors, isWithoutBrowser, overflow, seriousFaults, startBrowser } from './support/browser.js'
 
 const WIDE = { width: 1280, height: 900 }
