@@ -156,6 +156,7 @@ const CHANGES: Readonly<Record<string, (text: string) => string>> = {
   'csv geopandas': (text) => text.replace(/\r\n?/g, '\n'),
   'geojson geopandas': (text) => text.replace(/\0.*/s, ''),
   'xlsx geopandas': (text) => toSeconds(asInXml(text)),
+  'xlsx libreoffice': (text) => text.replace(/\r\n/g, '\n'),
   'xlsx openpyxl': (text) => asInXml(text),
   'xlsx pandas': (text) => asInXml(text),
 }
@@ -169,11 +170,14 @@ const asInXml = (text: string): string =>
 const toSeconds = (text: string): string =>
   text.replace(/^\d{4}-.*\.(999|00[01])Z$/, (time) => new Date(Math.round(Date.parse(time) / 1e3) * 1e3).toISOString())
 
-/** What a program tells of a row. */
+/** What a program tells of a row. LibreOffice writes numbers with 15 digits. */
 const told = (table: ReadTable, row: Item): Item => {
-  const change = CHANGES[`${table.format} ${table.reader}`]
-  const texts = mapped(row, (value) => (change && typeof value === 'string' ? change(value) : value))
-  return without(texts, isEmptyMissing(table) ? [undefined, null, ''] : [undefined, null])
+  const change = CHANGES[`${table.format} ${table.reader}`] ?? ((text) => text)
+  const cells = mapped(row, (value) => {
+    if (typeof value === 'number' && table.reader === 'libreoffice') return Number(value.toPrecision(15))
+    return typeof value === 'string' ? change(value) : value
+  })
+  return without(cells, isEmptyMissing(table) ? [undefined, null, ''] : [undefined, null])
 }
 
 /** A row of an export as a program must read it, in columns, given the item of the list. */

@@ -5,6 +5,9 @@ import csv
 import datetime
 import json
 import math
+import shutil
+import subprocess
+import tempfile
 from glob import glob
 
 import duckdb
@@ -80,9 +83,21 @@ def csv_by_polars(name):
     return frame.rename(lambda column: column.replace('""', '"')).to_dicts()
 
 
+def by_calamine(name):
+    return by_pandas(pandas.read_excel(name, engine="calamine", **CELLS))
+
+
 def by_openpyxl(name):
     names, *rows = openpyxl.load_workbook(name, read_only=True).active.values
     return [dict(zip(names, row)) for row in rows]
+
+
+def by_libreoffice(name):
+    """What LibreOffice has in its cells, which it writes to another file."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["soffice", f"-env:UserInstallation=file://{folder}/profile", "--headless", "--convert-to", "xlsx"]
+        subprocess.run([*command, "--outdir", folder, name], check=True, capture_output=True)
+        return by_calamine(f"{folder}/{name}")
 
 
 READERS = {
@@ -110,13 +125,16 @@ READERS = {
         "pyarrow": lambda name: pyarrow.parquet.read_table(name).to_pylist(),
     },
     "xlsx": {
-        "calamine": lambda name: by_pandas(pandas.read_excel(name, engine="calamine", **CELLS)),
+        "calamine": by_calamine,
         "geopandas": lambda name: by_pandas(geopandas.read_file(name)),
         "openpyxl": by_openpyxl,
         "pandas": lambda name: by_pandas(pandas.read_excel(name, engine="openpyxl", **CELLS)),
         "polars": lambda name: polars.read_excel(name, infer_schema_length=None).to_dicts(),
     },
 }
+
+if shutil.which("soffice"):
+    READERS["xlsx"]["libreoffice"] = by_libreoffice
 
 
 def plain(value):
