@@ -13,7 +13,7 @@ import {
   Timestamp,
 } from './common.js'
 import { Form } from './forms.js'
-import { filter, joined, literals, refTo, word } from './kit.js'
+import { filter, joined, literals, refTo, whole, word } from './kit.js'
 import { DispatchProject } from './projects.js'
 import { authors, DispatchUser } from './users.js'
 
@@ -40,7 +40,7 @@ const status = word(dispatchStatuses, {
 })
 const name = Text('Name of the dispatch.', 'Kano households, round 2')
 const totalExpectedEntries = Type.Optional(
-  Type.Number({ description: 'Number of entries that the dispatch is expected to receive.', examples: [250] }),
+  whole(Type.Number({ description: 'Number of entries that the dispatch is expected to receive.', examples: [250] })),
 )
 const createdBy = Type.Optional(joined(refTo(DispatchUser, 'Who created the dispatch.')))
 const modifiedBy = Type.Optional(joined(refTo(DispatchUser, 'Who last changed the dispatch.')))

@@ -42,6 +42,8 @@ interface Annotation {
   readonly joined?: true
   /** It is shown as an array of strings: a single stored value becomes an array of one. */
   readonly listed?: true
+  /** A number that counts something. The contract allows any number, but a file has whole ones. */
+  readonly whole?: true
   /** What a text with a pattern must be, in words. */
   readonly words?: string
   /** A number that is too large stands for the maximum. */
@@ -63,6 +65,9 @@ const annotated = <T extends TSchema>(schema: T, more: Annotation): T => ({
   ...schema,
   [annotation]: { ...annotationOf(schema), ...more },
 })
+
+/** A number that counts something. */
+export const whole = <T extends TSchema>(schema: T): T => annotated(schema, { whole: true })
 
 /** A property that another collection's documents fill. One without this mark belongs to the document itself. */
 export const joined = <T extends TSchema>(schema: T): T => annotated(schema, { joined: true })

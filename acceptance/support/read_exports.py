@@ -126,7 +126,7 @@ READERS = {
     },
     "xlsx": {
         "calamine": by_calamine,
-        "geopandas": lambda name: by_pandas(geopandas.read_file(name)),
+        "geopandas": lambda name: by_pandas(geopandas.read_file(name, HEADERS="FORCE")),
         "openpyxl": by_openpyxl,
         "pandas": lambda name: by_pandas(pandas.read_excel(name, engine="openpyxl", **CELLS)),
         "polars": lambda name: polars.read_excel(name, infer_schema_length=None).to_dicts(),

@@ -1,7 +1,7 @@
 // The command `export NAME --output FILE`: writes what GET /v1/exports sends. There is a file only when it is complete.
 import { Argument, InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { type FormatName, mediaTypes } from '../../schemas/exports.js'
-import { ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
+import { ResponseTooLarge, UnfitForFormat, UnwritableDocument } from '../bson/reader.js'
 import { type Doing, openFile, type Wanted } from '../exports/file.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from '../exports/index.js'
 import { ProblemError } from '../problems/problems.js'
@@ -129,5 +129,6 @@ const explained = (error: unknown): unknown => {
       `List them all with: npx ${PROGRAM} check`,
     ])
   }
-  return error instanceof ProblemError || error instanceof ResponseTooLarge ? new CommandError(error.message) : error
+  const isKnown = [ProblemError, ResponseTooLarge, UnfitForFormat].some((known) => error instanceof known)
+  return isKnown ? new CommandError((error as Error).message) : error
 }

@@ -28,6 +28,7 @@ const shapeOf = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Shape =>
     return unionOf(stored.map((branch) => shapeOf(branch, named)))
   }
   if (annotationOf(schema).listed) return { kind: 'list', item: { kind: 'text' } }
+  if (annotationOf(schema).whole) return { kind: 'integer' }
   switch (schema.type) {
     case 'object': {
       const fields = Object.entries<TSchema>(schema.properties).map(([name, schema]) => ({ name, schema }))

@@ -40,7 +40,8 @@ export class ParquetEncoder {
       const end = lines.indexOf(NEWLINE, start)
       const row: Row = JSON.parse(lines.toString('utf8', start, end))
       for (const { name, convert, values } of this.#columns) {
-        const value = row[name]
+        // A question may be called like a member of every object.
+        const value = Object.hasOwn(row, name) ? row[name] : undefined
         values.push(value === undefined || convert === undefined ? value : convert(value))
       }
       this.#rows += 1
@@ -89,7 +90,11 @@ const converterOf = (shape: Shape): Convert | undefined => {
     case 'time':
       return (value) => BigInt(Date.parse(value as string))
     case 'integer':
-      return (value) => BigInt(value as number)
+      return (value) => {
+        if (!Number.isSafeInteger(value))
+          throw new Error(`${value} is no whole number up to 2^53, as a column wants it`)
+        return BigInt(value as number)
+      }
     case 'json':
       return JSON.stringify
     case 'list': {

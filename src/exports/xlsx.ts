@@ -21,7 +21,7 @@ const WIDTHS = [8, 60] as const
 /** As many characters as a time has. */
 const TIME_WIDTH = 20
 
-const ROW_END = '</row>'
+const [ROW, ROW_END] = ['<row', '</row>']
 
 /** The parts of a workbook, by their names. What differs from file to file stands between signs of percent. */
 const folder = new URL('../../../pages/workbook/', import.meta.url)
@@ -74,9 +74,8 @@ export class XlsxFile implements FileWriter {
   /** @throws Error if the rows are more than a sheet has */
   async write(rows: Buffer): Promise<Buffer> {
     if (this.#bytes === 0) await this.#add(Buffer.from(BEGIN.replace('%columns%', columnsOf(rows.toString()))))
-    for (let at = rows.indexOf(ROW_END); at !== -1; at = rows.indexOf(ROW_END, at + ROW_END.length)) this.#rows += 1
+    await this.#add(this.#numbered(rows))
     if (this.#rows > MAX_ROWS) throw new Error(`A sheet of XLSX has at most ${MAX_ROWS} rows, with the row of names`)
-    await this.#add(rows)
     return this.#take()
   }
 
@@ -89,6 +88,18 @@ export class XlsxFile implements FileWriter {
 
   close(): void {
     this.#sheet.destroy()
+  }
+
+  /** Gives each row its number, without which GDAL 3.6 warns of it. */
+  #numbered(rows: Buffer): Buffer {
+    const pieces: Buffer[] = []
+    let from = 0
+    for (let at = rows.indexOf(ROW); at !== -1; at = rows.indexOf(ROW, from)) {
+      this.#rows += 1
+      pieces.push(rows.subarray(from, at), Buffer.from(`${ROW} r="${this.#rows}"`))
+      from = at + ROW.length
+    }
+    return Buffer.concat([...pieces, rows.subarray(from)])
   }
 
   /** Adds bytes to the sheet, and waits until they are on their way. */

@@ -92,7 +92,11 @@ export const openapiRoutes = (app: FastifyInstance): void => {
   const texts = { json: () => JSON.stringify(app.swagger()), yaml: () => app.swagger({ yaml: true }) }
   for (const [format, text] of Object.entries(texts)) {
     const addressOf = (request: FastifyRequest) => baseOf(request, publicUrl)
-    const send = fileOf((request) => Buffer.from(text().replace(SERVER, () => addressOf(request))), addressOf)
+    let relative: string | undefined
+    const send = fileOf((request) => {
+      relative ??= text()
+      return Buffer.from(relative.replace(SERVER, () => addressOf(request)))
+    }, addressOf)
     const headers = { ...HEADERS, 'content-type': `application/${format}; charset=utf-8` }
     // /docs/json and /docs/yaml are the addresses of earlier releases.
     for (const path of [`/openapi.${format}`, `/docs/${format}`]) serve(app, path, send, headers)

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { isKnown } from '../http/caller.js'
 import { acceptedCoding, type Coding, compress } from './compression.js'
 
@@ -19,7 +20,7 @@ const TYPES: Record<string, string> = {
 }
 /** Quality 9 takes 0.6 s for the files of /docs; the best one makes them a tenth smaller and takes ten times as long. */
 const LEVEL = 9
-/** For how many addresses of the service a file is kept. */
+/** For how many addresses of the service a file is kept: those that were asked for last. */
 const MAX_ADDRESSES = 8
 
 export const fileHashOf = (body: Buffer): string => createHash('sha256').update(body).digest('hex').slice(0, 12)
@@ -45,21 +46,23 @@ const made = (body: Buffer) => ({
 type SendFile = (request: FastifyRequest, reply: FastifyReply) => Promise<Buffer | FastifyReply>
 
 /**
- * Sends a file from memory, or a 304 to a caller that has it. For each address of the service, it is made and compressed when
- * somebody first asks for it. Callers can invent addresses, so beyond the first few the file is made anew and not compressed.
+ * Sends a file from memory, or a 304 to a caller that has it. For each of the last addresses of the service it is kept.
+ * Callers can invent addresses, so beyond the first few it is compressed when somebody asks for the same address again.
  * @param addressOf the address on which the content depends, if it does; undefined for content that is never kept
  */
 export const fileOf = (
   make: (request: FastifyRequest) => Buffer | Promise<Buffer>,
   addressOf: (request: FastifyRequest) => string | undefined = () => '',
 ): SendFile => {
-  const files = new Map<string | undefined, ReturnType<typeof made>>()
+  const files = new LRUCache<string, ReturnType<typeof made>>({ max: MAX_ADDRESSES })
   return async (request, reply) => {
     const address = addressOf(request)
-    const file = files.get(address) ?? made(await make(request))
-    if (address !== undefined && files.size < MAX_ADDRESSES) files.set(address, file)
+    const kept = address === undefined ? undefined : files.get(address)
+    const file = kept ?? made(await make(request))
+    const isCompressible = kept !== undefined || (address !== undefined && files.size < MAX_ADDRESSES)
+    if (address !== undefined) files.set(address, file)
     if (isKnown(request, reply, file.etag)) return reply
-    const coding = files.has(address) ? acceptedCoding(request) : undefined
+    const coding = isCompressible ? acceptedCoding(request) : undefined
     if (coding === undefined) return file.body
     reply.header('content-encoding', coding)
     const compressed = file.compressed.get(coding) ?? compress(file.body, coding, LEVEL)

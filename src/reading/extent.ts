@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import { EntryListItem } from '../../schemas/entries.js'
 import { viewOf } from '../../schemas/views.js'
+import { UnwritableDocument } from '../bson/reader.js'
 import { Overloaded, type Ticket } from '../limits/scheduler.js'
 import { type Expression, Query, type Scope } from '../pipelines/stages.js'
 import { Output } from '../serializer/output.js'
@@ -44,7 +45,7 @@ const write = compileDocuments({ schema, named: new Map() })
 
 /**
  * The box around all places that a key sees, and the first and the last `createdAt`. Undefined without entries, and where it
- * takes too long to find.
+ * takes too long to find, or is of a type that a record must not have.
  */
 export const extentOf = async (
   store: Pick<Store & KeptTotals, 'aggregate' | 'keep' | 'isQuick'>,
@@ -70,5 +71,5 @@ export const extentOf = async (
 }
 
 const leftOut = (error: unknown): undefined => {
-  if (!(error instanceof QueryTimeout || error instanceof Overloaded)) throw error
+  if (![QueryTimeout, Overloaded, UnwritableDocument].some((known) => error instanceof known)) throw error
 }

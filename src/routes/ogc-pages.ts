@@ -32,6 +32,10 @@ const conformsTo = [
   ...['schemas', 'advanced-property-roles', 'returnables-and-receivables'].map(
     (name) => `http://www.opengis.net/spec/ogcapi-common-3/1.0/conf/${name}`,
   ),
+  // The names of the same in drafts of part 5, by which QGIS knows that there is a schema.
+  ...['schemas', 'core-roles-features', 'returnables-and-receivables'].map(
+    (name) => `http://www.opengis.net/spec/ogcapi-features-5/1.0/conf/${name}`,
+  ),
 ]
 
 export const linkTo = (href: string, rel: string, type: string, title?: string) => ({ href, rel, type, title })
@@ -67,11 +71,12 @@ const jsonSchema = (address: string, properties: object, more?: object) => ({
   ...more,
 })
 
-/** The geometry and the fields of features, as far as a key sees them. */
+/** The geometry and the fields of features in their order, as far as a key sees them. */
 const partsOf = ({ scope: { without } }: FastifyRequest): TProperties => {
   // Without the id, which GDAL has of the feature already: it would add a second column.
   const { id, ...parts } = viewOf(without).shown(FeatureParts).properties
-  return parts
+  const inOrder = Object.entries(parts).map(([name, part], i) => [name, { ...part, 'x-ogc-propertySeq': i + 1 }])
+  return Object.fromEntries(inOrder)
 }
 
 /** An operation whose response has no entry. */

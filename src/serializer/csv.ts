@@ -22,10 +22,12 @@ const SEPARATES = Array.from({ length: 256 }, (_, byte) => ',;\t\r\n'.includes(S
  * A text that a spreadsheet runs as a formula (OWASP, CSV injection). Some skip what cannot be seen before it, and take
  * fullwidth characters for the usual ones.
  */
-const FORMULA = /^(?:[\s\p{Cc}\p{Cf}]*[=+@\-＝＋＠－]|[\t\r\n\0])/u
-/** The first bytes of such texts, in UTF-8. */
-const MAYBE_FORMULA = new Set(
-  Buffer.from('=+@-\t\r\n\0 \u00a0\u1680\u2000\u3000\ufeff', 'utf8').filter((byte) => byte < 0x80 || byte >= 0xc0),
+const isFormula = (text: string): boolean =>
+  /^(?:[\s\p{Cc}\p{Cf}]*[=+@-]|[\t\r\n\0])/u.test(text.normalize('NFKC')) && !NUMBER.test(text)
+/** The first bytes of texts that are none: ASCII that can be seen, except for the signs. */
+const BEGINS_TEXT = Array.from(
+  { length: 256 },
+  (_, byte) => byte > 0x20 && byte < 0x7f && !'=+@-'.includes(String.fromCharCode(byte)),
 )
 const NUMBER = /^-\d+(\.\d+)?(e[+-]?\d+)?$/i
 
@@ -48,9 +50,7 @@ export const csvColumns = ({ bom = false, keepsFormulas = false }: CsvOptions): 
 
 /** Puts an apostrophe before a text that a spreadsheet would run as a formula. A negative number stays one. */
 const harmless = ({ bytes }: Bytes, from: number, to: number): number => {
-  if (from === to || !MAYBE_FORMULA.has(bytes[from] as number)) return to
-  const text = bytes.toString('utf8', from, to)
-  if (!FORMULA.test(text) || NUMBER.test(text)) return to
+  if (from === to || BEGINS_TEXT[bytes[from] as number] || !isFormula(bytes.toString('utf8', from, to))) return to
   bytes.copyWithin(from + 1, from, to)
   bytes[from] = apostrophe
   return to + 1
@@ -78,4 +78,4 @@ const quoted = ({ bytes }: Bytes, from: number, to: number): number => {
 }
 
 const headerCell = (name: string, keepsFormulas: boolean): string =>
-  `"${(keepsFormulas || !FORMULA.test(name) ? name : `'${name}`).replaceAll('"', '""')}"`
+  `"${(keepsFormulas || !isFormula(name) ? name : `'${name}`).replaceAll('"', '""')}"`

@@ -26,7 +26,7 @@ export const questionColumns = (questions: readonly string[], others: readonly C
   const taken = new Set([...RESERVED, ...others.map(({ name }) => keyOf(name))])
   return questions.map((question) => {
     const line = question.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()
-    const text = [...line].slice(0, MAX_NAME).join('') || 'question'
+    const text = [...line].slice(0, MAX_NAME).join('').trim() || 'question'
     let name = text
     for (let i = 2; taken.has(keyOf(name)); i++) name = `${text} (${i})`
     taken.add(keyOf(name))

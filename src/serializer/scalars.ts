@@ -14,6 +14,9 @@ export class WrongValue extends Error {
   }
 }
 
+/** A value fits its schema, but not the format. */
+export class WrongForFormat extends WrongValue {}
+
 /** Writes a value of a BSON type that the writer supports. */
 export type Write = (input: Bytes, type: number, at: number, output: Bytes, to: number) => number
 

@@ -2,7 +2,7 @@
 // type: a text is never a formula, and an id of digits is no number.
 import { cellColumns } from './cells.js'
 import type { ColumnFormat, Finish, Kind } from './columns.js'
-import { scalars, timeOf, unquoted, type Write, WrongValue } from './scalars.js'
+import { scalars, timeOf, unquoted, type Write, WrongForFormat } from './scalars.js'
 
 /** The most characters of a cell, as UTF-16 counts them. */
 const MAX_CHARACTERS = 32_767
@@ -61,7 +61,7 @@ const writeTime = unquoted(scalars.instant.write)
 
 const finish: Finish = ({ bytes }, from, to, at) => {
   if (to - from > MAX_CHARACTERS && bytes.toString('utf8', from, to).length > MAX_CHARACTERS)
-    throw new WrongValue(`has more than ${MAX_CHARACTERS} characters, the most of a cell of XLSX`, at)
+    throw new WrongForFormat(`has more than ${MAX_CHARACTERS} characters, the most of a cell of XLSX`, at)
   let place = from
   while (place < to && !MAYBE_ESCAPED[bytes[place] as number]) place += 1
   const end = place === to ? to : from + bytes.write(escaped(bytes.toString('utf8', from, to)), from)

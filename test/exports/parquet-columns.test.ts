@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { Agent } from '../../schemas/agents.js'
-import { joined, listed, refTo } from '../../schemas/kit.js'
+import { joined, listed, refTo, whole } from '../../schemas/kit.js'
 import { shapesOf } from '../../src/exports/parquet-columns.js'
 
 const shapeOf = (schema: Parameters<typeof joined>[0]) =>
@@ -14,6 +14,7 @@ t.test('every kind of schema has a shape', async (t) => {
   t.strictSame(shapeOf(Type.String({ format: 'date-time' })), { kind: 'time' })
   t.strictSame(shapeOf(Type.Number()), { kind: 'number' })
   t.strictSame(shapeOf(Type.Integer()), { kind: 'integer' })
+  t.strictSame(shapeOf(whole(Type.Number())), { kind: 'integer' })
   t.strictSame(shapeOf(Type.Boolean()), { kind: 'boolean' })
   t.strictSame(shapeOf(Type.Unknown()), { kind: 'json' })
   t.strictSame(shapeOf(Type.Array(Type.Number())), { kind: 'list', item: { kind: 'number' } })

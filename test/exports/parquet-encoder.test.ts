@@ -45,7 +45,7 @@ t.test('each kind of value is read as JSON has it, and is null where it is missi
   const kinds: Record<string, [TSchema, ...values: unknown[]]> = {
     text: [Type.String(), '', '\u{1f600}\0"\u202e\r\n', 'a\ufffd'],
     number: [Type.Number(), 1.5, -3, 2 ** 53],
-    integer: [Type.Integer(), 0, -3, 2 ** 53],
+    integer: [Type.Integer(), 0, -3, 2 ** 53 - 1],
     boolean: [Type.Boolean(), true, false],
     time: [Type.String({ format: 'date-time' }), '0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'],
     any: [Type.Unknown(), { b: 2, 1: [null] }, 'text', []],
@@ -90,6 +90,13 @@ t.test('numbers and times have their least and largest values in each group, and
     bounded?.map(({ meta_data }) => meta_data?.path_in_schema.join('/')),
     ['location.coordinates.longitude', 'location.coordinates.lattitude', 'duration', 'createdAt', 'updatedAt'],
   )
+})
+
+t.test('a whole number that is none, or has more digits than a number keeps, ends the file', async (t) => {
+  for (const value of [1.5, 2 ** 53])
+    t.throws(() => encoded(Type.Object({ value: Type.Integer() }), [{ value }]), {
+      message: /is no whole number up to/,
+    })
 })
 
 t.test('a file with places is a map layer', async (t) => {

@@ -120,6 +120,10 @@ t.test('a text that a spreadsheet would run gets an apostrophe, a number does no
       '\u200b\u00a0 ＝1',
       '＋1',
       '＠a',
+      '\x0b=1',
+      '\u061c=1',
+      '﹦1',
+      '\u{e0001}=1',
     ].map((text) => [text, `'${text}`]),
     ...['-1', '-12.5', '-1e9', '-1.25E-7', '', ' 1', '１＝１', '1=1', "'=1", 'é', '１'].map((text) => [text, text]),
   ]) {
@@ -138,7 +142,8 @@ t.test('any text keeps its characters behind the apostrophe', async (t) => {
       const cells = table(named, list).rows.map(([, name = '']) => name)
       const wanted = items.map(({ name }) => {
         const text = String(name)
-        return /^([\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠]|[\t\n\r\0])/u.test(text) && !/^-\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text)
+        return /^([\s\p{Cc}\p{Cf}]*[=+\-@]|[\t\n\r\0])/u.test(text.normalize('NFKC')) &&
+          !/^-\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text)
           ? `'${text}`
           : text
       })

@@ -154,7 +154,7 @@ export const storedValues = (unresolved: TSchema, words: Wording): fc.Arbitrary<
     case 'boolean':
       return fc.boolean()
     case 'number':
-      return numbers
+      return annotationOf(schema).whole ? integers : numbers
     case 'integer':
       return integers
     case 'string':

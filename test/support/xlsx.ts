@@ -52,6 +52,6 @@ const cellOf = (xml: string): Cell => {
 
 /** The rows of a sheet. */
 export const sheetRows = (xml: string): Cell[][] =>
-  [...xml.matchAll(/<row>(.*?)<\/row>/gs)].map(([, row = '']) =>
+  [...xml.matchAll(/<row(?: r="\d+")?>(.*?)<\/row>/gs)].map(([, row = '']) =>
     [...row.matchAll(/<c\/>|<c[ >].*?<\/c>/gs)].map(([cell]) => cellOf(cell)),
   )
