@@ -1,9 +1,10 @@
 // Records whose texts break a careless format or a careless reader, and what the rows of their exports must say.
-import { type TSchema, Type } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import { AnswerRow } from '../../schemas/exports.js'
+import { resources } from '../../src/pipelines/index.js'
+import { projectionOf } from '../../src/reading/projection.js'
 import type { Store } from '../../src/store/store.js'
 import { flattened, type Item } from '../../test/support/formats.js'
-import { type ResourceName, resources } from '../../test/support/resources.js'
 import { a, b } from '../../test/support/tenants.js'
 
 const TEXTS = [
@@ -110,7 +111,7 @@ export const answerRows = (entries: readonly Item[]): Item[] =>
   )
 
 const schemaOf = (name: string): TSchema =>
-  name === 'answers' ? AnswerRow : Type.Object(resources[name as ResourceName].item.schema.properties)
+  name === 'answers' ? AnswerRow : projectionOf(resources[name as keyof typeof resources], undefined).schema
 
 /** What a cell of a spreadsheet says. */
 const cellOf = (value: unknown, path: string): unknown => {
