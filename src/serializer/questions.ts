@@ -24,11 +24,18 @@ const keyOf = (name: string): string => name.normalize('NFKC').toLowerCase().rep
  */
 export const questionColumns = (questions: readonly string[], others: readonly Column[]): QuestionColumn[] => {
   const taken = new Set([...RESERVED, ...others.map(({ name }) => keyOf(name))])
+  /** The last number behind a name. */
+  const numbers = new Map<string, number>()
   return questions.map((question) => {
     const line = question.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()
     const text = [...line].slice(0, MAX_NAME).join('').trim() || 'question'
     let name = text
-    for (let i = 2; taken.has(keyOf(name)); i++) name = `${text} (${i})`
+    let number = numbers.get(keyOf(text)) ?? 1
+    while (taken.has(keyOf(name))) {
+      number += 1
+      name = `${text} (${number})`
+    }
+    numbers.set(keyOf(text), number)
     taken.add(keyOf(name))
     return { question, name }
   })
