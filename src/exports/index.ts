@@ -114,7 +114,9 @@ export const rowsOf = (
   const { named } = projection
   if (format === 'ndjson') return { choice, columns: [], named, format: ndjson(projection.compiled(compileDocuments)) }
   const shown = questions === undefined ? projection : withAnswersLast(projection)
-  const asked = questions && questionColumns(questions, columnsOf(projectionOf(resource, undefined, { names: 'true' })))
+  // Names of questions do not depend on which fields are shown, unless records are embedded.
+  const others = [...columnsOf(projectionOf(resource, undefined, { names: 'true' })), ...columnsOf(shown)]
+  const asked = questions && questionColumns(questions, others)
   if (format === 'geojson') {
     // A feature has a place, also if that is no field of it.
     const read = choice.fields === undefined ? choice : { ...choice, fields: [...choice.fields, 'location'] }
