@@ -164,6 +164,18 @@ t.test('Parquet has the chosen fields, with the place of an entry if it is among
   t.ok((await columnsOf('fields=location')).includes('geometry'))
 })
 
+t.test('a text that no cell of a sheet holds is an error of the format, and not of the record', async (t) => {
+  const { get, store } = await testApp(t, { fill: fillTenants })
+  await store.insert('entries', [a.entry(21, { form: 'f', status: 'x'.repeat(32_768) })])
+  for (const query of ['', '&unreadable=skip']) {
+    t.match((await get(`/v1/exports/entries.xlsx?form=f${query}`, A)).json(), {
+      ...{ status: 400, code: 'invalid_parameter' },
+      errors: [{ in: 'path', name: 'format', message: /entries entry21-a: status has more than 32767 characters/ }],
+    })
+  }
+  t.equal((await get('/v1/exports/entries.xlsx?form=f&fields=duration', A)).statusCode, 200)
+})
+
 t.test('answers are rows of their own, one for each choice', async (t) => {
   const { get } = await reading
   const rows = linesOf((await get('/v1/exports/answers.ndjson?ids=entry1-a', A)).body)
