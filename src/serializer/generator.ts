@@ -4,7 +4,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { annotationOf, isJoined, joined } from '../../schemas/kit.js'
 import { Bson } from '../bson/reader.js'
 import { any } from './any.js'
-import { scalars, type Writer } from './scalars.js'
+import { json, scalars, type Writer } from './scalars.js'
 
 const comma = 0x2c
 const openObject = 0x7b
@@ -206,7 +206,7 @@ const findField = ({ name }: Field, i: number): string => {
 /** Code that writes the name and the value of a field, if the document has it. */
 const writeField = (field: Field, i: number, fields: readonly Field[]): string => {
   const isNeverFirst = fields.slice(0, i).some(({ required }) => required)
-  const label = writeText(`,${JSON.stringify(field.property)}:`)
+  const label = writeText(`,${json(field.property)}:`)
   const first = isNeverFirst ? '' : `if (to === start) json[to] = ${openObject}`
   return ifPresent(field, i, { ...label, code: `${label.code}\n${first}` })
 }
