@@ -50,7 +50,7 @@ t.test('a reading tells how late the event loop was since the one before', async
   await setTimeout(50)
   const [first, second] = [await values(), await values()]
   t.ok(first('nodejs_eventloop_delay_max_seconds') >= 0.25)
-  t.ok(first('nodejs_eventloop_delay_p50_seconds') > 0)
+  t.ok(first('nodejs_eventloop_delay_p50_seconds') >= 0)
   t.ok(first('nodejs_eventloop_delay_p99_seconds') >= 0.25)
   t.ok(first('nodejs_eventloop_utilization_ratio') > 0.5)
   t.ok(first('process_memory_usage_bytes') > 1e6)
