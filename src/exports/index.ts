@@ -62,18 +62,21 @@ export const matchingQuery = (
   stages: readonly Stage[] = [],
 ): Query => Query.in(scope, collection, conditions({ ...listing, sortBy: 'id', page: 1, perPage: 1 }), stages)
 
+/** The parameters that not all formats have, with those that have them. */
+const OF_FORMATS: Readonly<Partial<Record<keyof ExportListing, readonly FormatName[]>>> = {
+  bom: ['csv'],
+  formulas: ['csv'],
+  names: ['csv', 'xlsx'],
+}
+
 /** What is wrong with parameters that the format does not have. */
 export const wrongFor = (format: FormatName, listing: ExportListing): { name: string; message: string }[] =>
-  Object.entries({ bom: ['csv'], formulas: ['csv'], names: ['csv', 'xlsx'] } as const).flatMap(([name, formats]) =>
-    listing[name as keyof ExportListing] === undefined || formats.some((each) => each === format)
-      ? []
-      : [
-          {
-            name,
-            message: `must be left out: only ${formats.join(' and ')} ${formats.length > 1 ? 'have' : 'has'} it`,
-          },
-        ],
-  )
+  Object.entries(OF_FORMATS)
+    .filter(([name, formats]) => listing[name as keyof ExportListing] !== undefined && !formats.includes(format))
+    .map(([name, formats]) => {
+      const have = formats.length > 1 ? 'have' : 'has'
+      return { name, message: `must be left out: only ${formats.join(' and ')} ${have} it` }
+    })
 
 /** What a file shows of each record, and how. */
 export interface FileRows {
@@ -114,9 +117,7 @@ export const rowsOf = (
   const { named } = projection
   if (format === 'ndjson') return { choice, columns: [], named, format: ndjson(projection.compiled(compileDocuments)) }
   const shown = questions === undefined ? projection : withAnswersLast(projection)
-  // Names of questions do not depend on which fields are shown, unless records are embedded.
-  const others = [...columnsOf(projectionOf(resource, undefined, { names: 'true' })), ...columnsOf(shown)]
-  const asked = questions && questionColumns(questions, others)
+  const asked = questions && questionColumns(questions, namesBeside(resource, shown))
   if (format === 'geojson') {
     // A feature has a place, also if that is no field of it.
     const read = choice.fields === undefined ? choice : { ...choice, fields: [...choice.fields, 'location'] }
@@ -125,6 +126,12 @@ export const rowsOf = (
   const { columns, rows } = tableOf(shown, columnFormats[format](listing), asked)
   return { choice, columns, named, format: rows }
 }
+
+/** What no question is called. It does not depend on which fields are shown, unless records are embedded. */
+const namesBeside = (resource: Resource<Listing>, shown: Shown): Column[] => [
+  ...columnsOf(projectionOf(resource, undefined, { names: 'true' })),
+  ...columnsOf(shown),
+]
 
 /** The columns of questions stand behind all others. */
 const withAnswersLast = ({ schema, named }: Projection): Shown => {

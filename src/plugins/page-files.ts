@@ -38,11 +38,10 @@ export const protectPages = (app: FastifyInstance, sources: readonly string[]): 
   })
 }
 
-const made = (body: Buffer) => ({
-  body,
-  etag: `W/"${fileHashOf(body)}"`,
-  compressed: new Map<Coding, Promise<Buffer>>(),
-})
+const made = async (making: Buffer | Promise<Buffer>) => {
+  const body = await making
+  return { body, etag: `W/"${fileHashOf(body)}"`, compressed: new Map<Coding, Promise<Buffer>>() }
+}
 type SendFile = (request: FastifyRequest, reply: FastifyReply) => Promise<Buffer | FastifyReply>
 
 /**
@@ -58,9 +57,14 @@ export const fileOf = (
   return async (request, reply) => {
     const address = addressOf(request)
     const kept = address === undefined ? undefined : files.get(address)
-    const file = kept ?? made(await make(request))
     const isCompressible = kept !== undefined || (address !== undefined && files.size < MAX_ADDRESSES)
-    if (address !== undefined) files.set(address, file)
+    // All who ask at once get the same, and one that failed is made again.
+    const making = kept ?? made(make(request))
+    if (address !== undefined) {
+      files.set(address, making)
+      making.catch(() => files.delete(address))
+    }
+    const file = await making
     if (isKnown(request, reply, file.etag)) return reply
     const coding = isCompressible ? acceptedCoding(request) : undefined
     if (coding === undefined) return file.body

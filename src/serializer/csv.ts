@@ -24,7 +24,7 @@ const SEPARATES = Array.from({ length: 256 }, (_, byte) => ',;\t\r\n'.includes(S
  */
 const isFormula = (text: string): boolean =>
   /^(?:[\s\p{Cc}\p{Cf}]*[=+@-]|[\t\r\n\0])/u.test(text.normalize('NFKC')) && !NUMBER.test(text)
-/** The first bytes of texts that are none: ASCII that can be seen, except for the signs. */
+/** Bytes with which no formula begins: visible ASCII, except for the signs. */
 const BEGINS_TEXT = Array.from(
   { length: 256 },
   (_, byte) => byte > 0x20 && byte < 0x7f && !'=+@-'.includes(String.fromCharCode(byte)),

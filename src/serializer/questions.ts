@@ -15,7 +15,7 @@ const RESERVED = ['geometry', 'geom', 'fid', 'ogc_fid']
 /** The most characters of a name. */
 const MAX_NAME = 255
 
-/** What programs compare: most take no notice of case, some not of an apostrophe, which CSV may have put before a name. */
+/** What programs compare of a name: many ignore its case, and CSV may have put an apostrophe before it. */
 const keyOf = (name: string): string => name.normalize('NFKC').toLowerCase().replace(/^'+/, '')
 
 /**

@@ -65,12 +65,12 @@ const isPlain = (word: number): boolean => {
   return ((escapedIn(word) | ((begins - 0x0101_0101) & ~begins)) & 0x8080_8080) === 0
 }
 
-/** Bytes that are escaped, or may begin what is. */
+/** Bytes that may begin what is escaped. */
 const mayBeEscaped = Uint8Array.from({ length: 256 }, (_, byte) =>
   Number(byte < 0x20 || byte === quote || byte === 0x5c || (byte & 0xdf) === 0xc2),
 )
 
-/** Whether a line end begins at a byte that may begin one. */
+/** Whether a line end begins at a byte that is 0xc2 or 0xe2. */
 const isLineEnd = (source: Buffer, at: number): boolean =>
   source[at] === 0xc2
     ? source[at + 1] === 0x85

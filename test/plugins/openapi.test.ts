@@ -1,14 +1,16 @@
 // The OpenAPI document is complete, and its examples are valid against their schemas.
 import { readFileSync } from 'node:fs'
 import { brotliDecompressSync } from 'node:zlib'
+import accepts from '@fastify/accepts'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import { parse } from 'yaml'
 import { loadDemo } from '../../src/demo.js'
 import type { RecordCollection } from '../../src/documents/collections.js'
 import { withComponents } from '../../src/plugins/openapi-components.js'
+import { fileOf } from '../../src/plugins/page-files.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { StoreUnavailable } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
@@ -284,6 +286,21 @@ t.test('behind the first eight addresses, the document is compressed for one tha
   }
   for (let n = 1; n < 11; n += 1) t.equal(await codingOf(n), n <= 8, `host ${n}`)
   t.same([await codingOf(1), await codingOf(1)], [false, true], 'a caller who invents addresses drops none for ever')
+})
+
+t.test('a file is made once for all who ask at the same time, and again after an error', async (t) => {
+  const app = Fastify().register(accepts)
+  let made = 0
+  const send = fileOf(async () => {
+    made += 1
+    if (made === 1) throw new Error('broken')
+    return Buffer.from('page')
+  })
+  app.get('/', send)
+  const ask = () => app.inject('/')
+  t.same(new Set((await Promise.all([ask(), ask()])).map(({ statusCode }) => statusCode)), new Set([500]))
+  t.same(new Set((await Promise.all([ask(), ask(), ask()])).map(({ body }) => body)), new Set(['page']))
+  t.equal(made, 2)
 })
 
 const REFRESH = 'run `npm run openapi`'
