@@ -88,6 +88,13 @@ export const idOr = <T extends TObject>(record: T, description: string, example:
 /** Whether another collection's documents fill a property, or this branch of a union. */
 export const isJoined = (schema: TSchema): boolean => annotationOf(schema).joined === true
 
+/**
+ * The branches of a union that a stored value may have. A record in place of its id is only in responses that embed it, whose
+ * schema has no union there.
+ */
+export const storedBranches = ({ anyOf = [] }: TSchema): TSchema[] =>
+  anyOf.filter((branch: TSchema) => !isJoined(branch))
+
 /** An array of strings. A single stored value becomes an array of one, and a number its text. */
 export const listed = (options: ArrayOptions) => annotated(Type.Array(Type.String(), options), { listed: true })
 

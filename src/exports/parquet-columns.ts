@@ -1,6 +1,6 @@
 // What the columns of a Parquet file are: from the schema of a row to a plain description, which can be sent to a thread.
 import type { TSchema } from '@sinclair/typebox'
-import { annotationOf, isJoined } from '../../schemas/kit.js'
+import { annotationOf, storedBranches } from '../../schemas/kit.js'
 import type { Column } from '../serializer/columns.js'
 
 /** What a value is. */
@@ -22,11 +22,7 @@ export const shapesOf = (columns: readonly Column[], named: ReadonlyMap<string, 
 
 const shapeOf = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Shape => {
   if (schema.$ref !== undefined) return shapeOf(named.get(schema.$ref) as TSchema, named)
-  if (schema.anyOf !== undefined) {
-    // As in the serializer: what a join fills in place of an id is only in responses whose schema has no union there.
-    const stored: TSchema[] = schema.anyOf.filter((branch: TSchema) => !isJoined(branch))
-    return unionOf(stored.map((branch) => shapeOf(branch, named)))
-  }
+  if (schema.anyOf !== undefined) return unionOf(storedBranches(schema).map((branch) => shapeOf(branch, named)))
   if (annotationOf(schema).listed) return { kind: 'list', item: { kind: 'text' } }
   if (annotationOf(schema).whole) return { kind: 'integer' }
   switch (schema.type) {

@@ -1,6 +1,6 @@
 // Cells of spreadsheets. A cell is a number, a boolean, a time, or a text for people.
 import type { TSchema } from '@sinclair/typebox'
-import { isJoined } from '../../schemas/kit.js'
+import { storedBranches } from '../../schemas/kit.js'
 import type { ColumnFormat, Kind } from './columns.js'
 import type { CodeGenerator } from './generator.js'
 import { joinWords } from './questions.js'
@@ -34,8 +34,8 @@ const writeWords: Write = (input, type, at, output, to) => joinWords(bare, input
 
 /** A record in place of its id is in no cell. */
 const storedIn = (schema: TSchema): TSchema => {
-  const branches: TSchema[] = schema.anyOf?.filter((branch: TSchema) => !isJoined(branch)) ?? []
-  return branches.length === 1 ? (branches[0] as TSchema) : schema
+  const [branch = schema, ...others] = storedBranches(schema)
+  return others.length === 0 ? branch : schema
 }
 
 const kindOf = (writer: Writer): Kind => {

@@ -1,7 +1,7 @@
 // Generates the code that walks through a BSON document by a schema and writes what it finds. It is generated, so that
 // every field name in it is a constant. `CodeGenerator` writes JSON; a format with columns walks in the same way (columns.ts).
 import type { TSchema } from '@sinclair/typebox'
-import { annotationOf, isJoined, joined } from '../../schemas/kit.js'
+import { annotationOf, isJoined, joined, storedBranches } from '../../schemas/kit.js'
 import { Bson } from '../bson/reader.js'
 import { any } from './any.js'
 import { json, scalars, type Writer } from './scalars.js'
@@ -71,11 +71,7 @@ export class CodeGenerator {
       if (target === undefined) throw new Error(`No schema is named ${schema.$ref}`)
       return this.writerOf(target)
     }
-    if (schema.anyOf !== undefined) {
-      // A record in place of its id is only in responses that expand it, whose schema has no union there.
-      const stored: TSchema[] = schema.anyOf.filter((branch: TSchema) => !isJoined(branch))
-      return this.#union(stored.map((branch) => this.writerOf(branch)))
-    }
+    if (schema.anyOf !== undefined) return this.#union(storedBranches(schema).map((branch) => this.writerOf(branch)))
     if (annotationOf(schema).listed) return this.#listed()
     switch (schema.type) {
       case 'object':
