@@ -3,7 +3,9 @@
 // With CADDY_PATH, the proxy of compose.yaml stands before the service in half of the cases.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -107,7 +109,7 @@ const nodeFetch: Client = async (url, key, coding) => {
 const PANDAS = `
 import base64, sys, pandas
 url, key = sys.argv[1:]
-read = {'csv': pandas.read_csv, 'ndjson': lambda *a, **o: pandas.read_json(*a, lines=True, **o), 'parquet': pandas.read_parquet}[url.rsplit('.', 1)[1]]
+read = {'csv': pandas.read_csv, 'xlsx': pandas.read_excel, 'ndjson': lambda *a, **o: pandas.read_json(*a, lines=True, **o), 'parquet': pandas.read_parquet}[url.rsplit('.', 1)[1]]
 print(len(read(url, storage_options={'Authorization': 'Basic ' + base64.b64encode(('x:' + key).encode()).decode()})))
 `
 
@@ -116,6 +118,12 @@ const pandas: Client = async (url, key) =>
   run(`${tools}/files/bin/python`, ['-c', PANDAS, url, key], options).then(
     ({ stdout }) => ({ isWhole: Number(stdout.toString()) === ENTRIES, got: undefined }),
     () => ({ isWhole: false, got: undefined }),
+  )
+/** The error of openpyxl when it opens a file, or nothing. */
+const openpyxlError = (file: string) =>
+  run(`${tools}/files/bin/python`, ['-c', 'import sys, openpyxl; openpyxl.load_workbook(sys.argv[1])', file]).then(
+    () => '',
+    ({ stderr }) => String(stderr),
   )
 
 t.test(
@@ -126,6 +134,7 @@ t.test(
   },
   async (t) => {
     const { uri, store } = await databaseOn(t, String(server))
+    const folder = t.testdir({})
     const now = new Date()
     await store.insert('organisations', [{ _id: A, name: 'A', createdAt: now, updatedAt: now }])
     for (let i = 0; i < ENTRIES; i += 1000) {
@@ -153,8 +162,7 @@ t.test(
     if (caddy !== undefined) {
       proxies.push(await freePort())
       const [from, to] = [`http://127.0.0.1:${proxies[1]}`, `http://127.0.0.1:${port}`]
-      const home = t.testdir({})
-      const env = { ...process.env, XDG_CONFIG_HOME: home, XDG_DATA_HOME: home }
+      const env = { ...process.env, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder }
       const child = spawn(caddy, ['reverse-proxy', '--from', from, '--to', to], { env, stdio: 'ignore' })
       t.teardown(() => child.kill('SIGKILL'))
     }
@@ -213,7 +221,7 @@ t.test(
 
     const counts = { broken: 0, whole: 0, resumed: 0 }
     for (let n = 0; n < BREAKS; n++) {
-      const format = random(['ndjson', 'csv', 'geojson', 'parquet'])
+      const format = random(['ndjson', 'csv', 'xlsx', 'geojson', 'parquet'])
       const coding = random(['identity', 'gzip', 'br'])
       const name = random(
         Object.keys(clients).filter((each) => each !== 'pandas' || (coding === 'identity' && format !== 'geojson')),
@@ -245,7 +253,13 @@ t.test(
       }
       database.isOpen = true
       front.begin()
-      if (isWhole || got === undefined || !['ndjson', 'csv'].includes(format)) continue
+      if (isWhole || got === undefined) continue
+      if (format === 'xlsx' && tools !== undefined) {
+        const part = join(folder, 'part.xlsx')
+        writeFileSync(part, got)
+        t.match(await openpyxlError(part), 'BadZipFile', `${label}: openpyxl does not open what has come`)
+      }
+      if (!['ndjson', 'csv'].includes(format)) continue
       const end = format === 'csv' ? '\r\n' : '\n'
       const lines = got.toString().split(end).slice(0, -1)
       const id =

@@ -61,15 +61,22 @@ const execute = async (page: Page, operation: string, parameters: Record<string,
   return result
 }
 
-/** Executes an operation that sends a file, and returns what is shown of it. */
-const executeFile = async (page: Page, operation: string): Promise<string> => {
+/** Executes an export in each of its formats, and returns what is shown of the last file, by format. */
+const executeFormats = async (page: Page, operation: string): Promise<Record<string, string>> => {
   const block = page.locator(`.opblock[id$="-${operation}"]`)
   await block.locator('.opblock-summary-control').dispatchEvent('click')
+  const format = block.locator('tr[data-param-name="format"] select')
   await block.locator('.opblock-loading-animation').waitFor({ state: 'detached' })
-  await block.locator('.execute').click()
-  const live = block.locator('.live-responses-table .response')
-  await live.locator('.response-col_status', { hasText: '200' }).waitFor()
-  return live.innerText()
+  const shown: Record<string, string> = {}
+  for (const name of (await format.locator('option').allInnerTexts()).filter((option) => option !== '--')) {
+    await format.selectOption(name)
+    await block.locator('.execute').click()
+    const live = block.locator('.responses-inner').first()
+    await live.locator('.request-url', { hasText: `.${name}` }).waitFor()
+    await live.locator('.live-responses-table .response-col_status', { hasText: '200' }).waitFor()
+    shown[name] = await live.innerText()
+  }
+  return shown
 }
 
 // A browser that shares the processors with other tests is slow.
@@ -107,7 +114,13 @@ t.test(
         t.match(shown, '"success": true')
         t.ok(Array.isArray(body.data) ? body.data.length > 0 : body.data, `${path} has data`)
       }
-      t.match(await executeFile(page, 'exportUsers'), 'Download file', 'a file is offered to be saved')
+      for (const operation of operations.flatMap(([path, item]) =>
+        /exports/.test(path) ? item?.get?.operationId : [],
+      )) {
+        const shown = await executeFormats(page, `${operation}`)
+        t.ok(Object.keys(shown).length >= 3, operation)
+        for (const [format, text] of Object.entries(shown)) t.match(text, 'Download', `${operation} ${format}`)
+      }
     })
 
     await t.test('a large response is shown without colours, which take long', async (t) => {

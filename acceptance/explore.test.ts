@@ -12,6 +12,7 @@ import type { Store } from '../src/store/store.js'
 import { listen } from '../test/support/app.js'
 import { readCsv } from '../test/support/csv.js'
 import { tenant } from '../test/support/tenants.js'
+import { sheetRows, unzip } from '../test/support/xlsx.js'
 import { failOnErrors, isWithoutBrowser, overflow, seriousFaults, startBrowser } from './support/browser.js'
 
 const WIDE = { width: 1280, height: 900 }
@@ -318,15 +319,17 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       await isAccessible(t, page, 'entry open')
       await press(page.locator('#entry-close'))
 
+      const xlsx = unzip(await download(page, 'xlsx')).get('xl/worksheets/sheet1.xml') as string
+      t.equal(sheetRows(xlsx).length, size + 1, 'a sheet')
       const csv = await download(page, 'csv')
-      t.ok(csv.equals((await bodyOf(`/v1/exports/entries.csv?${filters}&names=true&bom=true`)).rawPayload), 'the CSV')
+      t.ok(csv.equals((await bodyOf(`/v1/exports/entries.csv?${filters}&bom=true&names=true`)).rawPayload), 'the CSV')
       t.equal(readCsv(csv.toString('utf8').slice(1)).length, size + 1)
       const geojson = await download(page, 'geojson')
       t.ok(geojson.equals((await bodyOf(`/v1/exports/entries.geojson?${filters}`)).rawPayload), 'and the GeoJSON')
       t.equal((await download(page, 'parquet')).toString('latin1', 0, 4), 'PAR1')
       t.match(
         await page.locator('#curl').innerText(),
-        `${origin}/v1/exports/entries.csv?${filters}&names=true&bom=true'`,
+        `${origin}/v1/exports/entries.csv?${filters}&bom=true&names=true'`,
       )
 
       await press(page.locator('#clear'))
@@ -496,7 +499,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       t.equal(await page.locator('body :is(img, script, iframe, object, style)').count(), 0)
       const csv = await download(page, 'csv')
       const { search } = new URL(page.url())
-      const more = '&unreadable=skip&names=true&bom=true'
+      const more = '&unreadable=skip&bom=true&names=true'
       t.ok(csv.equals((await bodyOf(`/v1/exports/entries.csv${search}${more}`, bearer)).rawPayload), 'the CSV')
     }
   })

@@ -9,7 +9,7 @@ import { startService } from './peers.js'
 import { type Server, startLoad } from './processes.js'
 import { median, quantiles } from './timing.js'
 
-const formats = ['ndjson', 'csv', 'geojson', 'parquet'] as const
+const formats = ['ndjson', 'csv', 'geojson', 'parquet', 'xlsx'] as const
 type Format = (typeof formats)[number]
 
 interface Measured {
@@ -131,6 +131,7 @@ export const exportsOf = async (database: Database, say: (text: string) => void)
     ratios: {
       ...vsDriver,
       'export.parquetCpu': byFormat.parquet.cpu / byFormat.ndjson.cpu,
+      'export.xlsxCpu': byFormat.xlsx.cpu / byFormat.csv.cpu,
       'export.memory': Math.max(...formats.map((format) => byFormat[format].memory)),
       'export.firstByte': Math.max(...formats.map((format) => first[format])) / firstPage,
     },

@@ -84,6 +84,8 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
   'export.csvVsRawDriver': { title: 'the same as CSV', goal: { least: 0.5 } },
   'export.geojsonVsRawDriver': { title: 'the same as GeoJSON', goal: { least: 0.5 } },
   'export.parquetVsRawDriver': { title: 'the same as Parquet' },
+  'export.xlsxVsRawDriver': { title: 'the same as XLSX' },
+  'export.xlsxCpu': { title: 'processor time of an export as XLSX against CSV', goal: { most: 3 } },
   'export.parquetCpu': { title: 'processor time of an export as Parquet against NDJSON', goal: { most: 4 } },
   'export.memory': { title: 'most memory of an export above the idle service, in MiB', goal: { most: 200 } },
   'export.firstByte': { title: 'time to the first byte of an export against a page of 1,000', goal: { most: 2 } },

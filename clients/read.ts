@@ -43,9 +43,11 @@ const agents = await read(api.GET('/v1/agents', { params: { query } }))
 await read(api.GET('/v1/agents/{id}', byId(agents)))
 const users = await read(api.GET('/v1/users', { params: { query } }))
 await read(api.GET('/v1/users/{id}', byId(users)))
+const inBox = await read(api.GET('/v1/entries', { params: { query: { bbox: [2, 4, 15, 14] } } }))
+check(inBox.data.length > 0, 'a box is numbers')
 
 // A whole list, page after page.
-const entries: components['schemas']['PartialEntry'][] = []
+const entries: components['schemas']['EntryListItem'][] = []
 for (let cursor: string | undefined = '*'; cursor !== undefined; ) {
   const params: { query: { cursor: string; perPage: number } } = { query: { cursor, perPage: 500 } }
   const page = await read(api.GET('/v1/entries', { params }))
@@ -53,7 +55,7 @@ for (let cursor: string | undefined = '*'; cursor !== undefined; ) {
   cursor = page._metadata.nextCursor
 }
 check(new Set(entries.map(({ id }) => id)).size > 1000, 'a walk reads every entry')
-check(entries[0]?.answers?.[0]?.type === 'voiceNote', 'an answer of an unknown type is read')
+check(entries[0]?.answers[0]?.type === 'voiceNote', 'an answer of an unknown type is read')
 await read(api.GET('/v1/entries/{id}', byId({ data: entries })))
 
 const { response } = await api.GET('/v1/users', { params: { query } })

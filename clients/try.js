@@ -1,9 +1,11 @@
 // Lets the program of each generated client read the service, and checks that it asked for every operation. The data are those
 // of the demo, a record with words that the description does not know, and a deletion. Then the example for each client has to
-// print every accepted entry.
+// print every accepted entry, and the requests that Postman imports from the description have to find their operations.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
+import postman from 'openapi-to-postmanv2'
 import { buildApp } from '../dist/src/app.js'
 import { loadConfig } from '../dist/src/config/config.js'
 import { loadDemo } from '../dist/src/demo.js'
@@ -76,4 +78,25 @@ for (const [language, { read, example }] of Object.entries(programs)) {
   )
   if (missing.length > 0) console.log(`  not read: ${missing.join(', ')}`)
 }
+
+/** The requests of Postman's folders, as its importer makes them of the description. */
+const requestsIn = (items) => items.flatMap(({ item, request }) => (item ? requestsIn(item) : request))
+const description = await text((await fetch(`${API_URL}/openapi.json`)).body)
+const imported = await promisify(postman.convertV2)({ type: 'string', data: description }, {})
+const { item, variable } = imported.output[0].data
+const requests = requestsIn(item)
+let failed = Object.keys(app.swagger().paths).length - requests.length
+for (const { url, header } of requests) {
+  const address = [...url.host, ...url.path].join('/')
+  const filledIn = variable.reduce((text, { key, value }) => text.replaceAll(`{{${key}}}`, value), address)
+  const { value: accept } = header.find(({ key }) => key === 'Accept')
+  // A request by an id fails with the problem of the record, which shows that its path is right.
+  const { status, body } = await fetch(filledIn, { headers: { authorization: `Bearer ${key}`, accept } })
+  const { code } = status === 404 ? JSON.parse(await text(body)) : {}
+  if (status === 200 ? filledIn.startsWith(`${API_URL}/`) : code === 'not_found') continue
+  failed += 1
+  console.log(`  Postman asks for ${filledIn} as ${accept}, and the status is ${status}`)
+}
+console.log(`Postman: ${requests.length} requests are imported, and ${failed} fail`)
+if (failed !== 0) process.exitCode = 1
 await app.close()

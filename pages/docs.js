@@ -74,14 +74,18 @@ new MutationObserver(() => {
   for (const block of operations.querySelectorAll('pre:not([tabindex])')) block.tabIndex = 0
 }).observe(operations, { childList: true, subtree: true })
 
-const start = () => {
-  if (typeof SwaggerUIBundle === 'undefined') {
+const start = async () => {
+  const spec = await fetch(`${base}/openapi.json`, { credentials: 'omit' })
+    .then((response) => response.ok && response.json())
+    .catch(() => false)
+  if (typeof SwaggerUIBundle === 'undefined' || !spec) {
     operations.textContent = 'The operations could not be loaded. Reload the page, or read openapi.json.'
     return
   }
   SwaggerUIBundle({
     dom_id: '#swagger-ui',
-    url: `${base}/openapi.json`,
+    // The page may be open at another address than the document says.
+    spec: { ...spec, servers: [{ url: base }] },
     layout: 'BaseLayout',
     deepLinking: true,
     docExpansion: 'list',

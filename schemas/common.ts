@@ -1,6 +1,6 @@
 // What all resources share: identifiers, timestamps, and the parameters of lists.
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
-import { choosing, defaulted, excluding, filter, literals, several, strict } from './kit.js'
+import { choosing, defaulted, excluding, filter, inWords, literals, several, strict } from './kit.js'
 
 /** The ids in examples: those of records of the demo data. */
 export const exampleIds = {
@@ -116,9 +116,18 @@ export const IdFilter = (description: string) => filter(Type.String({ minLength:
 export const NameFilter = (resource: string) =>
   filter(Type.String({ minLength: 1, description: `Name of the ${resource}. Matches the whole name, case-sensitive.` }))
 
-/** A filter by a status that may be any word. */
+/** A filter by a status that may be any word. None has a comma or semicolon, so these are a mistake in the URL. */
 export const StatusFilter = (resource: string, example: string) =>
-  filter(Type.String({ minLength: 1, description: `Status of the ${resource}, such as \`${example}\`.` }))
+  filter(
+    inWords(
+      'one status without comma and semicolon: each status needs a request of its own, and & separates parameters',
+      Type.String({
+        minLength: 1,
+        pattern: '^[^,;]*$',
+        description: `Status of the ${resource}, such as \`${example}\`: one, without commas and semicolons.`,
+      }),
+    ),
+  )
 
 /** How many ids the parameter `ids` takes. */
 export const MAX_IDS = 100
@@ -135,9 +144,9 @@ const time = (field: string, condition: string) =>
 
 /** The filters that every list has: by ids, by a range of ids as digests have it, and by time. */
 export const commonFilters = {
-  ids: several(Type.String({ minLength: 1, pattern: '^[^,]+$' }), {
+  ids: several(Type.String({ minLength: 1, pattern: '^[^,]*[^,\\s][^,]*$' }), {
     maxItems: MAX_IDS,
-    description: `Only records with one of these ids: up to ${MAX_IDS}, separated by commas. Ids without a record are ignored. An id that has a comma in it cannot be given here.`,
+    description: `Only records with one of these ids: up to ${MAX_IDS}, separated by commas. Ids without a record are ignored. An id with a comma in it, or white space at an end, cannot be given here.`,
   }),
   idFrom: filter(
     Type.String({

@@ -13,9 +13,9 @@ import {
   Timestamp,
 } from './common.js'
 import { Form } from './forms.js'
-import { filter, joined, literals, refTo, word } from './kit.js'
+import { filter, joined, literals, refTo, whole, word } from './kit.js'
 import { DispatchProject } from './projects.js'
-import { DispatchUser } from './users.js'
+import { authors, DispatchUser } from './users.js'
 
 export const dispatchTypes = ['basic', 'prefilled', 'hybrid', 'survey'] as const
 
@@ -40,7 +40,7 @@ const status = word(dispatchStatuses, {
 })
 const name = Text('Name of the dispatch.', 'Kano households, round 2')
 const totalExpectedEntries = Type.Optional(
-  Type.Number({ description: 'Number of entries that the dispatch is expected to receive.', examples: [250] }),
+  whole(Type.Number({ description: 'Number of entries that the dispatch is expected to receive.', examples: [250] })),
 )
 const createdBy = Type.Optional(joined(refTo(DispatchUser, 'Who created the dispatch.')))
 const modifiedBy = Type.Optional(joined(refTo(DispatchUser, 'Who last changed the dispatch.')))
@@ -69,8 +69,7 @@ export const DispatchListItem = Type.Object(
     form: Type.Optional(Id('Id of the form.', exampleIds.form)),
     project: Type.Optional(Id('Id of the project.', exampleIds.project)),
     totalExpectedEntries,
-    createdBy,
-    modifiedBy,
+    ...authors(DispatchUser, 'dispatch'),
     createdAt,
     updatedAt,
   },

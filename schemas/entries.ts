@@ -1,10 +1,10 @@
 // Entries: each holds the answers that an agent gave to the form of a dispatch.
-import { type Static, type TObject, Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { EntryAgent } from './agents.js'
 import { exampleIds, Id, IdFilter, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
 import { EntryDispatch } from './dispatches.js'
 import { EntryForm } from './forms.js'
-import { filter, joined, listed, literals, place, refTo, several, word } from './kit.js'
+import { filter, idOr, joined, listed, literals, place, refTo, several, word } from './kit.js'
 import { EntryProject } from './projects.js'
 
 export const EntryLocation = Type.Object(
@@ -80,22 +80,17 @@ const updatedAt = Timestamp('When the entry was last changed.')
 /** The fields of an entry that `expand` embeds. */
 export const expandable = ['dispatch', 'form', 'project', 'agent'] as const
 
-/** An id, or with `expand` the record with this id. */
-const idOr = <T extends TObject>(record: T, description: string, example: string) =>
-  Type.Union([Type.String({ description: `${description}.`, examples: [example] }), joined(refTo(record))], {
-    description: `${description}. With \`expand\`, the object, as in an entry by id.`,
-    examples: [example],
-  })
+const EXPANDED = 'With `expand`, the object, as in an entry by id.'
 
 export type EntryListItem = Static<typeof EntryListItem>
 export const EntryListItem = Type.Object(
   {
     id,
     status,
-    dispatch: Type.Optional(idOr(EntryDispatch, 'Id of the dispatch', exampleIds.dispatch)),
-    form: Type.Optional(idOr(EntryForm, 'Id of the form', exampleIds.form)),
-    project: Type.Optional(idOr(EntryProject, 'Id of the project', exampleIds.project)),
-    agent: Type.Optional(idOr(EntryAgent, 'Id of the agent', exampleIds.agent)),
+    dispatch: idOr(EntryDispatch, 'Id of the dispatch', exampleIds.dispatch, EXPANDED),
+    form: idOr(EntryForm, 'Id of the form', exampleIds.form, EXPANDED),
+    project: idOr(EntryProject, 'Id of the project', exampleIds.project, EXPANDED),
+    agent: idOr(EntryAgent, 'Id of the agent', exampleIds.agent, EXPANDED),
     location,
     answers,
     duration,

@@ -1,7 +1,7 @@
 // The envelopes of responses: one() for a record, page() for a list, and Problem (RFC 9457) for an error.
-import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { exampleIds, Id } from './common.js'
-import { flat, isJoined, refTo, word } from './kit.js'
+import { refTo, word } from './kit.js'
 
 export const success = Type.Boolean({
   const: true,
@@ -76,36 +76,22 @@ export const one = <T extends TSchema>(resource: T) =>
 /** The name of the resource whose lists show the item. */
 export const nameOf = ({ $id }: TSchema): string => ($id as string).replace('ListItem', '')
 
-/** `{success, data: […], _metadata}`: a page of a list whose records have all their fields. */
-export const page = <T extends TSchema>(item: T) =>
-  Type.Object({ success, data: Type.Array(refTo(item)), _metadata: refTo(PageMetadata) })
-
-/** The properties of a record, with the id that `embed=false` puts in the place of another record. */
-const embeddedOrNot = (item: TObject): TProperties => {
-  const stored = flat(item)
-  const orId = (name: string, property: TSchema): TSchema => {
-    const id = stored[name]
-    if (!isJoined(property) || id === undefined) return property
-    const description = `${property.description} With \`embed=false\` only the id.`
-    return Type.Union([Type.String({ description: `${id.description}` }), property], { description })
-  }
-  return Object.fromEntries(Object.entries(item.properties).map(([name, each]) => [name, orId(name, each)]))
-}
-
 /**
- * A page of a list as the OpenAPI document describes it. OpenAPI cannot say that a response depends on parameters, so of
- * each record only the id is required, for the sake of `fields`, and what `embed` changes has two types.
+ * `{success, data: […], _metadata}`: a page of a list. OpenAPI cannot say that a response depends on parameters, so the
+ * description has the exceptions.
  */
-export const partialPage = (item: TObject) => {
-  const { $id, ...whole } = item
-  const shape = { ...whole, properties: embeddedOrNot(item) }
-  const description = `A record of a list. With the parameter \`fields\` it has these fields and \`id\` alone; otherwise it is a whole \`${$id}\`.`
-  const partial = { ...shape, title: `Partial${nameOf(item)}`, required: ['id'], description }
-  return Type.Object(
-    { ...page(item).properties, data: Type.Array(partial, { description: 'Records of this page.' }) },
+export const page = <T extends TSchema>(item: T) =>
+  Type.Object(
+    {
+      success,
+      data: Type.Array(refTo(item), {
+        description:
+          'Records of this page. They lack required fields in three cases: with `fields`, which chooses the fields besides `id`; with `embed=false`, which leaves out what no record stores; and for a key that does not see all fields.',
+      }),
+      _metadata: refTo(PageMetadata),
+    },
     { title: `${nameOf(item)}Page`, description: 'A page of records.' },
   )
-}
 
 export type Problem = Static<typeof Problem>
 export const Problem = Type.Object(

@@ -5,10 +5,11 @@ import { defaulted, filter, literals, strict, word } from './kit.js'
 
 /** The formats of files, each with its media type. */
 export const mediaTypes = {
-  ndjson: 'application/x-ndjson',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   csv: 'text/csv',
-  geojson: 'application/geo+json',
   parquet: 'application/vnd.apache.parquet',
+  geojson: 'application/geo+json',
+  ndjson: 'application/x-ndjson',
 } as const
 export type FormatName = keyof typeof mediaTypes
 
@@ -38,9 +39,9 @@ export const csvParameters = {
   ),
 }
 
-/** A parameter of CSV whose list refers to other records. */
+/** A parameter of spreadsheets whose list refers to other records. */
 export const names = trueOrFalse(
-  'CSV only. With `true`, the names of the form, the dispatch, the project and the agent stand beside their ids.',
+  'CSV and XLSX only. With `true`, the names of the form, the dispatch, the project and the agent stand beside their ids.',
 )
 
 /** The most records of an export that has a limit. */

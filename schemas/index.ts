@@ -6,25 +6,21 @@ import { Answer, Entry, EntryListItem, EntryLocation, ListedAnswer } from './ent
 import { PageMetadata, Problem } from './envelope.js'
 import { EntryForm, Form } from './forms.js'
 import { Me } from './me.js'
-import { DispatchProject, EntryProject, Project } from './projects.js'
+import { DispatchProject, EntryProject, Project, ProjectListItem } from './projects.js'
 import { changed, DeletedRecord, DigestMetadata, FeedMetadata, RangeDigest, UnreadableRecord } from './sync.js'
 import { DispatchUser, User } from './users.js'
 
 /** What each resource shows of a record in its list. */
-const items = [DispatchListItem, Project, EntryListItem, User, Agent, Form]
+const items = [DispatchListItem, ProjectListItem, EntryListItem, User, Agent, Form]
 
 export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
   [
-    DispatchListItem,
+    ...items,
     Dispatch,
     Project,
-    EntryListItem,
     Entry,
-    User,
     DispatchUser,
-    Agent,
     EntryAgent,
-    Form,
     EntryForm,
     DispatchProject,
     EntryProject,

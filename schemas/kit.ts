@@ -42,6 +42,8 @@ interface Annotation {
   readonly joined?: true
   /** It is shown as an array of strings: a single stored value becomes an array of one. */
   readonly listed?: true
+  /** A number that counts something. The contract allows any number, but a file has whole ones. */
+  readonly whole?: true
   /** What a text with a pattern must be, in words. */
   readonly words?: string
   /** A number that is too large stands for the maximum. */
@@ -64,11 +66,34 @@ const annotated = <T extends TSchema>(schema: T, more: Annotation): T => ({
   [annotation]: { ...annotationOf(schema), ...more },
 })
 
+/** A number that counts something. */
+export const whole = <T extends TSchema>(schema: T): T => annotated(schema, { whole: true })
+
 /** A property that another collection's documents fill. One without this mark belongs to the document itself. */
 export const joined = <T extends TSchema>(schema: T): T => annotated(schema, { joined: true })
 
+/**
+ * An id, or the record with this id: parameters choose which.
+ * @param record in the response that embeds it
+ * @param when the parameter that chooses, in words
+ */
+export const idOr = <T extends TObject>(record: T, description: string, example: string, when: string) =>
+  Type.Optional(
+    Type.Union([Type.String({ description: `${description}.`, examples: [example] }), joined(refTo(record))], {
+      description: `${description}. ${when}`,
+      examples: [example],
+    }),
+  )
+
 /** Whether another collection's documents fill a property, or this branch of a union. */
 export const isJoined = (schema: TSchema): boolean => annotationOf(schema).joined === true
+
+/**
+ * The branches of a union that a stored value may have. A record in place of its id is only in responses that embed it, whose
+ * schema has no union there.
+ */
+export const storedBranches = ({ anyOf = [] }: TSchema): TSchema[] =>
+  anyOf.filter((branch: TSchema) => !isJoined(branch))
 
 /** An array of strings. A single stored value becomes an array of one, and a number its text. */
 export const listed = (options: ArrayOptions) => annotated(Type.Array(Type.String(), options), { listed: true })
@@ -122,8 +147,8 @@ export const BESIDE = ':beside'
 
 /** The property of a record as it is stored: an id in place of another record. What no record stores has none. */
 const flatProperty = (property: TSchema): TSchema | undefined => {
-  if (!isJoined(property)) return property.anyOf?.some(isJoined) ? property.anyOf[0] : property
-  return property.type === 'array' ? undefined : Type.String({ description: `${property.description} Only the id.` })
+  if (isJoined(property)) return undefined
+  return property.anyOf?.some(isJoined) ? property.anyOf[0] : property
 }
 
 /**

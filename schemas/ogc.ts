@@ -2,7 +2,7 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { exampleIds } from './common.js'
 import { EntryListItem, EntryLocation, entryFilters } from './entries.js'
-import { capped, defaulted, filter, flat, literals, strict } from './kit.js'
+import { capped, defaulted, filter, flat, literals, place, strict } from './kit.js'
 
 const Link = Type.Object(
   {
@@ -30,12 +30,45 @@ export const Conformance = Type.Object(
   { title: 'OgcConformance', description: 'The parts of the standards that the service meets.' },
 )
 
+const Extent = Type.Object(
+  {
+    spatial: Type.Optional(
+      Type.Object(
+        {
+          bbox: Type.Array(Type.Array(Type.Number()), {
+            description: 'The box around all places: its west, south, east and north in degrees (WGS 84).',
+            examples: [[[2.68, 4.27, 14.68, 13.89]]],
+          }),
+        },
+        { title: 'OgcSpatialExtent', description: 'Where its items are. Not visible to a key without places.' },
+      ),
+    ),
+    temporal: Type.Optional(
+      Type.Object(
+        {
+          interval: Type.Array(Type.Array(Type.String({ format: 'date-time' })), {
+            description: 'The first and the last `createdAt`.',
+            examples: [[['2024-01-01T00:00:00.000Z', '2024-12-31T23:59:59.999Z']]],
+          }),
+        },
+        { title: 'OgcTemporalExtent', description: 'When its items were created.' },
+      ),
+    ),
+  },
+  {
+    title: 'OgcExtent',
+    description:
+      'Where and when its items are. Left out of a collection without items, and where it takes too long to find.',
+  },
+)
+
 export const Collection = Type.Object(
   {
     id: Type.String({ description: 'Id of the collection.', examples: ['entries'] }),
     title: Type.String({ description: 'Name of the collection.' }),
     description: Type.String({ description: 'What the collection has.' }),
     itemType: Type.String({ description: 'What its items are.', examples: ['feature'] }),
+    extent: Type.Optional(Extent),
     crs: Type.Array(Type.String({ format: 'uri' }), { description: 'The coordinate systems of responses.' }),
     links,
   },
@@ -47,20 +80,29 @@ export const Collections = Type.Object(
   { title: 'OgcCollections', description: 'The collections of features.' },
 )
 
-/** It also has `$schema` and `$id`, which the OpenAPI document cannot show: it would take them for its own. */
-export const Queryables = Type.Object(
-  {
-    title: Type.String({ description: 'Name of the collection.' }),
-    type: Type.String({ description: 'What the schema describes.', examples: ['object'] }),
-    properties: Type.Unknown({ description: 'The parameters that filter items, each with its schema.' }),
-    additionalProperties: Type.Boolean({ description: 'Whether other parameters filter items.' }),
-  },
-  {
-    title: 'OgcQueryables',
-    description: 'The properties by which items can be filtered, as JSON Schema.',
+const jsonSchema = (title: string, description: string, properties: string, more: TProperties = {}) =>
+  Type.Object(
+    {
+      title: Type.String({ description: 'Name of the collection.' }),
+      type: Type.String({ description: 'What the schema describes.', examples: ['object'] }),
+      properties: Type.Unknown({ description: properties }),
+      ...more,
+    },
     // It also has `$schema` and `$id`, but @fastify/swagger fails at a property called `$id`.
-    unevaluatedProperties: true,
-  },
+    { title, description, unevaluatedProperties: true },
+  )
+
+export const Queryables = jsonSchema(
+  'OgcQueryables',
+  'The properties by which items can be filtered, as JSON Schema.',
+  'The parameters that filter items, each with its schema.',
+  { additionalProperties: Type.Boolean({ description: 'Whether other parameters filter items.' }) },
+)
+
+export const FeatureSchema = jsonSchema(
+  'OgcSchema',
+  'What a feature has, as JSON Schema.',
+  'What the key sees of a feature, each with its schema.',
 )
 
 export const ApiDocument = Type.Object(
@@ -75,17 +117,46 @@ export const ApiDocument = Type.Object(
 /** An entry as it is stored. */
 export const EntryRecord = Type.Object(flat(EntryListItem))
 const { location, ...own } = EntryRecord.properties
-const { coordinates, ...place } = EntryLocation.properties
+const { coordinates, ...whereabouts } = EntryLocation.properties
 const named = (prefix: string, properties: TProperties): TProperties =>
   Object.fromEntries(
-    Object.entries(properties).map(([name, schema]) => [`${prefix}.${name}`, Type.Optional(schema as TSchema)]),
+    Object.entries(properties).map(([name, schema]) => [`${prefix}.${name}`, Type.Optional(place(schema as TSchema))]),
   )
 
 /** The fields of an entry. What is inside of its location stands beside the others, because map programs show a table. */
 const FeatureProperties = Type.Object(
-  { ...own, ...named('location', place), ...named('location.coordinates', coordinates.properties) },
+  {
+    ...own,
+    // QGIS shows nothing of a value that is not a text or a number.
+    answers: Type.String({
+      description: 'Answers, in the order of the questions, as the text of a JSON array.',
+      examples: [
+        '[{"type":"singleChoice","question":"What is your main source of drinking water?","answer":"Borehole"}]',
+      ],
+    }),
+    // GDAL asks for any time of a filter as `datetime`, which is createdAt. It compares texts itself.
+    updatedAt: Type.String({
+      description: 'When the entry was last changed, as a text: ISO 8601 in UTC with milliseconds, and a small `t`.',
+      examples: ['2025-03-14t09:26:53.589Z'],
+    }),
+    ...named('location', whereabouts),
+    ...named('location.coordinates', coordinates.properties),
+  },
   { title: 'EntryFeatureProperties', description: 'The fields of the entry.' },
 )
+
+/** The geometry and the fields of a feature beside each other, as part 5 of the standard describes them. */
+export const FeatureParts: TObject = Type.Object({
+  geometry: place(
+    Type.Unsafe({
+      description: 'Where the entry was made.',
+      'x-ogc-role': 'primary-geometry',
+      format: 'geometry-point',
+    }),
+  ),
+  ...FeatureProperties.properties,
+  createdAt: Type.Unsafe({ ...own.createdAt, 'x-ogc-role': 'primary-instant' }),
+})
 
 const Point = Type.Object(
   {
@@ -137,7 +208,7 @@ const format = {
 }
 export const FormatQuery = strict(format)
 
-/** A time, or what is between two times. Both belong to it. Without one, it is open at this end. */
+/** The milliseconds from one to another. Both belong to it. Without one, it is open at this end. */
 export interface Interval {
   readonly from?: Date
   readonly to?: Date
@@ -160,7 +231,7 @@ export const FeaturesQuery = (maxPerPage: number) =>
           Type.String({
             format: 'interval',
             description:
-              'Only entries that were created at this time, or within this interval: `2025-03-14T09:26:53Z`, `2025-03-01T00:00:00Z/2025-03-31T23:59:59Z`, or with an end left open `2025-03-01T00:00:00Z/..`. Both ends belong to it.',
+              'Only entries that were created at this time, or within this interval: `2025-03-14T09:26:53Z`, `2025-03-01/2025-03-31`, or with an end left open `2025-03-01T00:00:00Z/..`. Both ends belong to it: a day as all of it in UTC, and a time without a fraction as all of its second.',
           }),
         ),
       ),

@@ -1,8 +1,8 @@
-// Projects: groups of dispatches. A project has the same shape in the list and by id.
+// Projects: groups of dispatches. A project has the same fields in the list and by id.
 import { type Static, Type } from '@sinclair/typebox'
 import { exampleIds, Id, listQuery, NameFilter, type PageLimits, reference, Text, Timestamp } from './common.js'
 import { joined, refTo } from './kit.js'
-import { User } from './users.js'
+import { authors, User } from './users.js'
 
 const id = Id('Id of the project.', exampleIds.project)
 const name = Text('Name of the project.', 'Rural water access 2025')
@@ -27,6 +27,12 @@ export const Project = Type.Object(
   { $id: 'Project', description: 'A project.' },
 )
 
+/** The project of a list, where `embed` chooses who is shown in full. */
+export const ProjectListItem = Type.Object(
+  { ...Project.properties, ...authors(User, 'project') },
+  { $id: 'ProjectListItem', description: 'A project in a list.' },
+)
+
 export type DispatchProject = Static<typeof DispatchProject>
 /** The project of a dispatch. */
 export const DispatchProject = Type.Object(
@@ -49,6 +55,6 @@ export const EntryProject = Type.Object(
 
 export type ProjectListQuery = Static<ReturnType<typeof ProjectListQuery>>
 export const ProjectListQuery = (limits: PageLimits) =>
-  listQuery('Project', Project, limits, ['createdAt', 'name', 'updatedAt'], {
+  listQuery('Project', ProjectListItem, limits, ['createdAt', 'name', 'updatedAt'], {
     name: NameFilter('project'),
   })

@@ -1,7 +1,7 @@
 // Users: the admins of an organisation, who create its dispatches and projects.
-import { type Static, Type } from '@sinclair/typebox'
+import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { exampleIds, Id, listQuery, type PageLimits, StatusFilter, Text, Timestamp } from './common.js'
-import { personal } from './kit.js'
+import { idOr, personal } from './kit.js'
 
 const { id, ...fields } = {
   id: Id('Id of the user.', exampleIds.user),
@@ -35,6 +35,13 @@ export const DispatchUser = Type.Object(
   { id, ...fields },
   { $id: 'DispatchUser', description: 'An admin of the organisation, as dispatches embed it: without role.' },
 )
+
+/** Who created and who last changed a record, as a list shows them. */
+export const authors = <T extends TObject>(record: T, resource: string) => {
+  const who = (did: string) =>
+    idOr(record, `Who ${did} the ${resource}`, exampleIds.user, 'With `embed=false`, the id.')
+  return { createdBy: who('created'), modifiedBy: who('last changed') }
+}
 
 export type UserListQuery = Static<ReturnType<typeof UserListQuery>>
 export const UserListQuery = (limits: PageLimits) =>

@@ -1,10 +1,11 @@
 // Records whose texts break a careless format or a careless reader, and what the rows of their exports must say.
-import { type TSchema, Type } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import { AnswerRow } from '../../schemas/exports.js'
+import { resources } from '../../src/pipelines/index.js'
+import { projectionOf } from '../../src/reading/projection.js'
 import type { Store } from '../../src/store/store.js'
 import { flattened, type Item } from '../../test/support/formats.js'
-import { type ResourceName, resources } from '../../test/support/resources.js'
-import { a } from '../../test/support/tenants.js'
+import { a, b } from '../../test/support/tenants.js'
 
 const TEXTS = [
   ...['', '\0', 'a\0b', ' ', '"', '""', ',', ';', "'", '\\', '\\N', '\n', '\r', '\r\n', 'a\r\nb', 'a\tb'],
@@ -48,6 +49,57 @@ export const fillHostile = async (store: Store): Promise<void> => {
   for (const [name, documents] of Object.entries(records)) await store.insert(name as 'users', documents as never)
 }
 
+/** Forms whose ids look like numbers. */
+export const [ASKED, MANY] = ['0651430440', '12345e67']
+
+/** Questions that are called like columns or like each other, and their columns. */
+const QUESTIONS: readonly (readonly [question: string, column: string])[] = [
+  ...([
+    ['id', 'id (2)'],
+    ['ID ', 'ID (3)'],
+    ['Status', 'Status (2)'],
+    ['', 'question'],
+    ['\u2028', 'question (2)'],
+  ] as const),
+  ...([
+    ['a\r\nb', 'a b'],
+    ['Geom', 'Geom (2)'],
+    ['1;\t2', '1; 2'],
+    ['\x85"é", 1,5', '"é", 1,5'],
+  ] as const),
+  ['x'.repeat(300), 'x'.repeat(255)],
+]
+/** Texts in which a reader may end a row, or a cell. */
+const ROW_ENDS = ['\u2028', 'a\u0085b', '\r\n', ';', '1;2\t3', 'a"b', '-1', '007', '1e5', '1.50']
+const MANY_ROWS = 25_000
+
+/** Writes records whose ids and telephones are numbers for who guesses, and a form whose last entry differs from all before. */
+export const fillGuessed = async (store: Store): Promise<void> => {
+  const looks = (i: number) => [`${651_430_440 + i}0000030000`, `0${i}`, `${i}e${i}`][i % 3] as string
+  const { location, ...even } = b.entry(0)
+  const many = Array.from({ length: MANY_ROWS }, (_, i) => ({ ...even, _id: `many ${i}`, form: MANY, duration: i }))
+  const last = { ...even, _id: 'many last', form: MANY, location, duration: 0.5, status: 'a, "b"\r\n;' }
+  const asked = ROW_ENDS.map((text, i) => ({
+    ...b.entry(i),
+    ...{ _id: looks(i), form: ASKED, agent: looks(i), status: text, duration: i },
+    answers: QUESTIONS.flatMap(([question], j) =>
+      // Some have no answer, some no words, and some several.
+      (i + j) % 4 === 0
+        ? []
+        : Array.from({ length: ((i + j) % 4) - 1 || 1 }, () => ({
+            type: 't',
+            question,
+            answer: j % 2 ? text : [text, '', 'b'].slice(i % 4),
+          })),
+    ),
+  }))
+  await store.insert('entries', asked as never)
+  for (let i = 0; i < MANY_ROWS; i += 1000) await store.insert('entries', many.slice(i, i + 1000) as never)
+  await store.insert('entries', [last] as never)
+  const agents = ROW_ENDS.map((_, i) => ({ ...b.agent(i), _id: looks(i), phone: `${i % 2 ? '0' : '+234'}80${i}` }))
+  await store.insert('agents', agents as never)
+}
+
 /** The rows of an export of answers, made of the items of a list with `answers=list`. */
 export const answerRows = (entries: readonly Item[]): Item[] =>
   entries.flatMap(({ id, answers }) =>
@@ -59,41 +111,90 @@ export const answerRows = (entries: readonly Item[]): Item[] =>
   )
 
 const schemaOf = (name: string): TSchema =>
-  name === 'answers' ? AnswerRow : Type.Object(resources[name as ResourceName].item.schema.properties)
+  name === 'answers' ? AnswerRow : projectionOf(resources[name as keyof typeof resources], undefined).schema
 
-/** What a cell of CSV says. */
-const cellOf = (path: string, value: unknown): string => {
-  if (!Array.isArray(value)) return String(value)
-  return path.startsWith('recipients.') ? value.map(({ id }) => id).join('; ') : JSON.stringify(value)
+/** What a cell of a spreadsheet says. */
+const cellOf = (value: unknown, path: string): unknown => {
+  if (!Array.isArray(value)) return value
+  return path.startsWith('recipients.') ? value.map(({ id }) => id).join('; ') : jsonOf(value)
+}
+const jsonOf = (value: unknown): string =>
+  JSON.stringify(value).replace(/[\x85\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+const without = (row: Item, missing: readonly unknown[]): Item =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => !missing.includes(value)))
+const mapped = (row: Item, change: (value: unknown, path: string) => unknown): Item =>
+  Object.fromEntries(Object.entries(row).map(([path, value]) => [path, change(value, path)]))
+
+/** The answers of an item, each question in its column. */
+const asColumns = ({ answers, ...row }: Item): Item => {
+  for (const [question, column] of QUESTIONS) {
+    const same = (answers as Item[]).filter((each) => each.question === question)
+    if (same.length > 0) row[column] = same.flatMap(({ answer }) => answer).join('; ')
+  }
+  return row
 }
 
-const withValues = (pairs: readonly [string, unknown][]): Item =>
-  Object.fromEntries(pairs.filter(([, value]) => value !== undefined && value !== null))
+export interface ReadTable {
+  /** What the list is called. */
+  readonly list: string
+  /** Whether each question has a column. */
+  readonly hasQuestions: boolean
+  readonly format: string
+  readonly reader: string
+}
 
-/** In GDAL a text of GeoJSON ends at a zero byte. */
-const cutAtZero = (row: Item): Item =>
-  Object.fromEntries(
-    Object.entries(row).map(([path, value]) => [path, typeof value === 'string' ? value.split('\0')[0] : value]),
-  )
+/** Readers that do not tell an empty text from a missing value. */
+const isEmptyMissing = ({ format, reader }: ReadTable): boolean =>
+  (format === 'csv' && ['csv', 'geopandas', 'pandas'].includes(reader)) || (format === 'xlsx' && reader !== 'openpyxl')
+
+/** Whether the reader has a geometry, made of the place. */
+const isLayer = ({ format, reader }: ReadTable): boolean =>
+  reader === 'geopandas' && ['geojson', 'parquet'].includes(format)
+
+/** What programs make of some texts, by the format and the reader. */
+const CHANGES: Readonly<Record<string, (text: string) => string>> = {
+  'csv geopandas': (text) => text.replace(/\r\n?/g, '\n'),
+  'geojson geopandas': (text) => text.replace(/\0.*/s, ''),
+  'xlsx geopandas': (text) => toSeconds(asInXml(text)),
+  'xlsx libreoffice': (text) => text.replace(/\r\n/g, '\n'),
+  'xlsx openpyxl': (text) => asInXml(text),
+  'xlsx pandas': (text) => asInXml(text),
+}
+/** Control characters as XLSX has them. */
+const asInXml = (text: string): string =>
+  text.replace(/(?![\t\n\r\x7f-\x9f])\p{Cc}/gu, (control) => {
+    const code = control.charCodeAt(0).toString(16).toUpperCase()
+    return `_x${code.padStart(4, '0')}_`
+  })
+/** A time that is a millisecond from a whole second is that second. */
+const toSeconds = (text: string): string =>
+  text.replace(/^\d{4}-.*\.(999|00[01])Z$/, (time) => new Date(Math.round(Date.parse(time) / 1e3) * 1e3).toISOString())
+
+/** What a program tells of a row. LibreOffice writes numbers with 15 digits. */
+const told = (table: ReadTable, row: Item): Item => {
+  const change = CHANGES[`${table.format} ${table.reader}`] ?? ((text) => text)
+  const cells = mapped(row, (value) => {
+    if (typeof value === 'number' && table.reader === 'libreoffice') return Number(value.toPrecision(15))
+    return typeof value === 'string' ? change(value) : value
+  })
+  return without(cells, isEmptyMissing(table) ? [undefined, null, ''] : [undefined, null])
+}
 
 /** A row of an export as a program must read it, in columns, given the item of the list. */
-export const wantedRow = (name: string, format: string, reader: string, item: Item): Item => {
-  const row = withValues(flattened(schemaOf(name), item))
-  if (reader === 'geopandas') {
-    const { 'location.coordinates.longitude': longitude, 'location.coordinates.lattitude': latitude } = row
-    const geometry = longitude === undefined ? undefined : [longitude, latitude]
-    return withValues(Object.entries({ ...(format === 'geojson' ? cutAtZero(row) : row), geometry }))
-  }
-  if (format !== 'csv') return row
-  const cells = Object.entries(row).map(([path, value]): [string, string] => [path, cellOf(path, value)])
-  // pandas does not tell an empty text from a missing one.
-  return Object.fromEntries(cells.filter(([, cell]) => reader !== 'pandas' || cell !== ''))
+export const wantedRow = (table: ReadTable, item: Item): Item => {
+  const { list, hasQuestions, format } = table
+  const flat = without(Object.fromEntries(flattened(schemaOf(list), item)), [undefined, null])
+  const row = hasQuestions ? asColumns(flat) : flat
+  const { 'location.coordinates.longitude': longitude, 'location.coordinates.lattitude': latitude } = row
+  if (isLayer(table) && longitude !== undefined) row.geometry = [longitude, latitude]
+  const cells = format === 'csv' || format === 'xlsx' ? mapped(row, cellOf) : row
+  return told(table, format === 'csv' ? mapped(cells, String) : cells)
 }
 
 /** A row as a program has read it, in columns. */
-export const foundRow = (name: string, format: string, reader: string, row: Item): Item => {
-  const { geometry, ...others } = format === 'ndjson' ? Object.fromEntries(flattened(schemaOf(name), row)) : row
-  const isShown = reader === 'geopandas' ? { geometry } : {}
-  const cells = Object.entries({ ...others, ...isShown })
-  return withValues(cells.filter(([, cell]) => format !== 'csv' || reader !== 'pandas' || cell !== ''))
+export const foundRow = (table: ReadTable, row: Item): Item => {
+  const { list, format } = table
+  const { geometry, ...others } = format === 'ndjson' ? Object.fromEntries(flattened(schemaOf(list), row)) : row
+  return told(table, isLayer(table) ? { ...others, geometry } : others)
 }

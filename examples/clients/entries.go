@@ -38,9 +38,8 @@ func main() {
 		if page.JSON200 == nil {
 			log.Fatalf("%s: %s", page.Status(), page.Body)
 		}
-		// Without `fields` the records are whole, so none of these is nil.
 		for _, entry := range page.JSON200.Data {
-			fmt.Println(entry.Id, *entry.CreatedAt, len(*entry.Answers))
+			fmt.Println(entry.Id, entry.CreatedAt, len(entry.Answers))
 		}
 		cursor = page.JSON200.UnderscoreMetadata.NextCursor
 	}

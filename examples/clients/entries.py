@@ -18,6 +18,6 @@ while cursor:
     page = list_entries.sync(client=api, cursor=cursor, status="accepted")
     if page is None or isinstance(page, Problem):
         raise SystemExit(f"{page.code}: {page.detail}" if page else "the response has an unknown status")
-    for entry in page.data:  # whole records, without `fields`
+    for entry in page.data:
         print(entry.id, entry.created_at, len(entry.answers))
     cursor = page.field_metadata.next_cursor

@@ -46,7 +46,8 @@ export const downloads = () => {
   /** @param {string} format */
   const parametersFor = (format) => {
     const all = new URLSearchParams(parameters)
-    if (format === 'csv') for (const name of ['names', 'bom']) all.set(name, 'true')
+    if (format === 'csv') all.set('bom', 'true')
+    if (format === 'csv' || format === 'xlsx') all.set('names', 'true')
     return all
   }
 

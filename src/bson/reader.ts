@@ -72,6 +72,9 @@ export class UnwritableDocument extends Error {
   }
 }
 
+/** A document fits its schema, but not the format of a file, which the caller chose. So the caller gets a 400. */
+export class UnfitForFormat extends Error {}
+
 /** Runs a function that reads bytes of a collection, and turns DamagedBson into an UnwritableDocument. */
 export const withBsonErrors = <T>(collection: string, read: () => T): T => {
   try {

@@ -1,7 +1,7 @@
 // The command `export NAME --output FILE`: writes what GET /v1/exports sends. There is a file only when it is complete.
 import { Argument, InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { type FormatName, mediaTypes } from '../../schemas/exports.js'
-import { ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
+import { ResponseTooLarge, UnfitForFormat, UnwritableDocument } from '../bson/reader.js'
 import { type Doing, openFile, type Wanted } from '../exports/file.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from '../exports/index.js'
 import { ProblemError } from '../problems/problems.js'
@@ -24,9 +24,10 @@ const details = `
 A name of --where is a parameter of GET /v1/exports/NAME.FORMAT, as /docs of the
 service describes it. It may be repeated:
 
-  --where form=ID        the entries of a form, in CSV a column for each question
+  --where form=ID        the entries of a form, with a column for each question
+                         in all formats but ndjson
   --where status=accepted --where createdSince=2025-06-01T00:00:00Z
-  --where bom=true       for Excel
+  --where names=true     in xlsx and csv: names beside ids
   --where unreadable=skip
                          leaves out records that do not fit, and lists them
 
@@ -128,5 +129,6 @@ const explained = (error: unknown): unknown => {
       `List them all with: npx ${PROGRAM} check`,
     ])
   }
-  return error instanceof ProblemError || error instanceof ResponseTooLarge ? new CommandError(error.message) : error
+  const isKnown = [ProblemError, ResponseTooLarge, UnfitForFormat].some((known) => error instanceof known)
+  return isKnown ? new CommandError((error as Error).message) : error
 }

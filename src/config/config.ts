@@ -67,7 +67,7 @@ const settings = {
   ),
   publicUrl: text('PUBLIC_URL', 'base-url')
     .about(
-      'URL under which callers reach the service, for page links. If it is not set, links use the host and protocol of the request, which a caller can choose.',
+      'URL under which callers reach the service, for page links and the OpenAPI document. If it is not set, these use the host and protocol of the request, which a caller can choose.',
     )
     .as((url) => url?.replace(/\/+$/, '')),
   contactUrl: text('CONTACT_URL', 'base-url').about(

@@ -1,25 +1,21 @@
 // What can be exported: the records of each resource, and the answers of entries. Each becomes a file in a format.
 import { type TObject, Type } from '@sinclair/typebox'
-import {
-  AnswerRow,
-  csvParameters,
-  type ExportQuery,
-  exportQuery,
-  type FormatName,
-  names,
-} from '../../schemas/exports.js'
+import { type ExportQuery, exportQuery, type FormatName, names } from '../../schemas/exports.js'
 import { listedSchemas } from '../../schemas/index.js'
 import type { Without } from '../../schemas/views.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
-import type { Listing } from '../pipelines/stages.js'
+import { type Listing, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import { type Choice, type Projection, projectionOf } from '../reading/projection.js'
-import { answerColumns, answersWriter } from '../serializer/answers.js'
-import { csv, csvColumns, csvHeader } from '../serializer/csv.js'
+import { answersTable } from '../serializer/answers.js'
+import { type Column, type ColumnFormat, columnsOf, tableOf } from '../serializer/columns.js'
+import { csvColumns } from '../serializer/csv.js'
 import { geojson } from '../serializer/geojson.js'
-import { jsonColumns, ndjson } from '../serializer/json.js'
+import { jsonLines, ndjson } from '../serializer/json.js'
+import { questionColumns } from '../serializer/questions.js'
 import type { RowFormat } from '../serializer/rows.js'
 import { compileDocuments, type Shown } from '../serializer/writer.js'
+import { xlsxColumns } from '../serializer/xlsx.js'
 
 /** The parameters of an export, checked. */
 export type ExportListing = ExportQuery & Omit<Listing, 'sortBy' | 'page' | 'perPage'>
@@ -32,7 +28,7 @@ export interface Exported {
   readonly query: TObject
 }
 
-const TABLE_FORMATS = ['ndjson', 'csv', 'parquet'] as const satisfies FormatName[]
+const TABLE_FORMATS = ['xlsx', 'csv', 'parquet', 'ndjson'] as const satisfies FormatName[]
 /** The pages of a list matter to no export. */
 const NO_PAGES = { page: 1, perPage: 1, maxPerPage: 1 }
 
@@ -58,61 +54,87 @@ export const allExported: readonly Exported[] = [
   },
 ]
 
+/** The query of all records that match. `stages` say what is made of them. */
+export const matchingQuery = (
+  { resource: { collection, conditions } }: Exported,
+  scope: Scope,
+  listing: ExportListing,
+  stages: readonly Stage[] = [],
+): Query => Query.in(scope, collection, conditions({ ...listing, sortBy: 'id', page: 1, perPage: 1 }), stages)
+
+/** The parameters that not all formats have, with those that have them. */
+const OF_FORMATS: Readonly<Partial<Record<keyof ExportListing, readonly FormatName[]>>> = {
+  bom: ['csv'],
+  formulas: ['csv'],
+  names: ['csv', 'xlsx'],
+}
+
 /** What is wrong with parameters that the format does not have. */
 export const wrongFor = (format: FormatName, listing: ExportListing): { name: string; message: string }[] =>
-  [...Object.keys(csvParameters), 'names']
-    .filter((name) => format !== 'csv' && listing[name as keyof ExportListing] !== undefined)
-    .map((name) => ({ name, message: 'must be left out: only csv has it' }))
+  Object.entries(OF_FORMATS)
+    .filter(([name, formats]) => listing[name as keyof ExportListing] !== undefined && !formats.includes(format))
+    .map(([name, formats]) => {
+      const have = formats.length > 1 ? 'have' : 'has'
+      return { name, message: `must be left out: only ${formats.join(' and ')} ${have} it` }
+    })
 
 /** What a file shows of each record, and how. */
 export interface FileRows {
   /** What is read. It may be more than what is shown. */
   readonly choice: Choice
-  readonly shown: Shown
+  /** The columns of a format that has some, with the schemas to which theirs refer. */
+  readonly columns: readonly Column[]
+  readonly named: Shown['named']
   readonly format: RowFormat
 }
 
+/** The rows of formats with columns. Parquet is made of lines of JSON. */
+const columnFormats: Readonly<Record<Exclude<FormatName, 'geojson'>, (listing: ExportListing) => ColumnFormat>> = {
+  xlsx: () => xlsxColumns,
+  csv: ({ bom, formulas }) => csvColumns({ bom: bom === 'true', keepsFormulas: formulas === 'keep' }),
+  parquet: () => jsonLines,
+  ndjson: () => jsonLines,
+}
+
 /**
- * The rows of a file. Parquet is made of lines of JSON.
+ * The rows of a file.
  * @param without what the caller does not see
- * @param questions the questions that get a column of their own in CSV
+ * @param questions the questions that get a column of their own
  */
 export const rowsOf = (
-  exported: Exported,
+  { name, resource }: Exported,
   format: FormatName,
   without: Without,
   listing: ExportListing,
   questions?: readonly string[],
 ): FileRows => {
-  const { resource } = exported
-  const { bom, formulas, fields } = listing
-  const ofCsv = { bom: bom === 'true', keepsFormulas: formulas === 'keep' }
-  if (exported.name === 'answers') {
-    const isCsv = format === 'csv'
-    const begin = isCsv ? csvHeader(answerColumns, ofCsv) : ''
-    const write = answersWriter(isCsv ? csvColumns(ofCsv) : { ...jsonColumns, end: `${jsonColumns.end}\n` })
-    const shown = { schema: AnswerRow, named: listedSchemas }
-    return { choice: { fields: ['answers'] }, shown, format: { begin, between: '', end: '', write } }
+  if (name === 'answers') {
+    const { columns, rows } = answersTable(columnFormats[format as keyof typeof columnFormats](listing))
+    return { choice: { fields: ['answers'] }, columns, named: listedSchemas, format: rows }
   }
   const choice = listing as Choice
   const projection = projectionOf(resource, without, choice)
-  switch (format) {
-    case 'csv': {
-      const shown = questions === undefined ? projection : withAnswersLast(projection)
-      return { choice, shown, format: csv(shown, ofCsv, questions) }
-    }
-    case 'geojson': {
-      // A feature has a place, also if that is no field of it.
-      const read = fields === undefined ? choice : { ...choice, fields: [...fields, 'location'] }
-      return { choice: read, shown: projection, format: geojson(projection) }
-    }
-    default:
-      return { choice, shown: projection, format: ndjson(projection.compiled(compileDocuments)) }
+  const { named } = projection
+  if (format === 'ndjson') return { choice, columns: [], named, format: ndjson(projection.compiled(compileDocuments)) }
+  const shown = questions === undefined ? projection : withAnswersLast(projection)
+  const asked = questions && questionColumns(questions, namesBeside(resource, shown))
+  if (format === 'geojson') {
+    // A feature has a place, also if that is no field of it.
+    const read = choice.fields === undefined ? choice : { ...choice, fields: [...choice.fields, 'location'] }
+    return { choice: read, columns: [], named, format: geojson(shown, asked) }
   }
+  const { columns, rows } = tableOf(shown, columnFormats[format](listing), asked)
+  return { choice, columns, named, format: rows }
 }
 
+/** What no question is called. It does not depend on which fields are shown, unless records are embedded. */
+const namesBeside = (resource: Resource<Listing>, shown: Shown): Column[] => [
+  ...columnsOf(projectionOf(resource, undefined, { names: 'true' })),
+  ...columnsOf(shown),
+]
+
 /** The columns of questions stand behind all others. */
-const withAnswersLast = ({ schema, named }: Projection): FileRows['shown'] => {
+const withAnswersLast = ({ schema, named }: Projection): Shown => {
   const properties = Object.entries(schema.properties).sort(
     ([a], [b]) => Number(a === 'answers') - Number(b === 'answers'),
   )

@@ -1,47 +1,43 @@
 // What the columns of a Parquet file are: from the schema of a row to a plain description, which can be sent to a thread.
 import type { TSchema } from '@sinclair/typebox'
-import { annotationOf, isJoined } from '../../schemas/kit.js'
+import { annotationOf, storedBranches } from '../../schemas/kit.js'
+import type { Column } from '../serializer/columns.js'
 
-/** What a value is. An object of a row itself has no column: its fields have, such as `location.state`. */
+/** What a value is. */
 export type Shape =
-  | { readonly kind: 'text' | 'number' | 'boolean' | 'time' | 'json' }
+  | { readonly kind: 'text' | 'number' | 'integer' | 'boolean' | 'time' | 'json' }
   /** A single stored value is a list of one. */
   | { readonly kind: 'list'; readonly item: Shape }
   | { readonly kind: 'object'; readonly fields: readonly Field[] }
 
-/** A field of an object. Every field may be missing. */
+/** A column, or a field of an object. Its value may be missing. */
 export interface Field {
   readonly name: string
   readonly shape: Shape
 }
 
-/** The fields of a schema, as the serializer reads them. `named` are the schemas that a `$ref` may name. */
-export const fieldsOf = ({ properties }: TSchema, named: ReadonlyMap<string, TSchema>): Field[] =>
-  Object.entries<TSchema>(properties).map(([name, property]) => ({
-    name,
-    shape: shapeOf(property, named),
-  }))
+/** What columns are. `named` are the schemas that a `$ref` may name. */
+export const shapesOf = (columns: readonly Column[], named: ReadonlyMap<string, TSchema>): Field[] =>
+  columns.map(({ name, schema }) => ({ name, shape: shapeOf(schema, named) }))
 
 const shapeOf = (schema: TSchema, named: ReadonlyMap<string, TSchema>): Shape => {
   if (schema.$ref !== undefined) return shapeOf(named.get(schema.$ref) as TSchema, named)
-  if (schema.anyOf !== undefined) {
-    // As in the serializer: what a join fills in place of an id is only in responses whose schema has no union there.
-    const stored: TSchema[] = schema.anyOf.filter((branch: TSchema) => !isJoined(branch))
-    return unionOf(stored.map((branch) => shapeOf(branch, named)))
-  }
+  if (schema.anyOf !== undefined) return unionOf(storedBranches(schema).map((branch) => shapeOf(branch, named)))
   if (annotationOf(schema).listed) return { kind: 'list', item: { kind: 'text' } }
+  if (annotationOf(schema).whole) return { kind: 'integer' }
   switch (schema.type) {
-    case 'object':
-      return { kind: 'object', fields: fieldsOf(schema, named) }
+    case 'object': {
+      const fields = Object.entries<TSchema>(schema.properties).map(([name, schema]) => ({ name, schema }))
+      return { kind: 'object', fields: shapesOf(fields, named) }
+    }
     case 'array':
       return { kind: 'list', item: shapeOf(schema.items, named) }
     case 'string':
       return { kind: schema.format === 'date-time' ? 'time' : 'text' }
     case 'number':
     case 'integer':
-      return { kind: 'number' }
     case 'boolean':
-      return { kind: 'boolean' }
+      return { kind: schema.type }
     case undefined:
       return { kind: 'json' }
     default:

@@ -10,25 +10,22 @@ const GROUP_BYTES = 8 * 1024 * 1024
 const NEWLINE = 0x0a
 
 /** A column, with the values of the rows that were added. A missing one is undefined. */
-export interface Column {
-  readonly name: string
-  readonly shape: Exclude<Shape, { kind: 'object' }>
+export interface FilledColumn extends Field {
+  readonly convert: Convert | undefined
   values: unknown[]
 }
 
 type Row = Readonly<Record<string, unknown>>
 
 export class ParquetEncoder {
-  readonly #columns: Column[] = []
-  /** Adds the values of a row. */
-  readonly #add: (row: Row | undefined) => void
+  readonly #columns: readonly FilledColumn[]
   readonly #points: Points | undefined
   readonly #output = new ByteWriter()
   readonly #writer: ParquetWriter
   #rows = 0
 
-  constructor(fields: readonly Field[]) {
-    this.#add = this.#adder(fields, '')
+  constructor(columns: readonly Field[]) {
+    this.#columns = columns.map((column) => ({ ...column, convert: converterOf(column.shape), values: [] }))
     this.#points = Points.of(this.#columns)
     const elements = this.#columns.flatMap(({ name, shape }) => elementsOf(name, shape))
     if (this.#points) elements.push({ name: GEOMETRY, type: 'BYTE_ARRAY', repetition_type: 'OPTIONAL' })
@@ -41,7 +38,12 @@ export class ParquetEncoder {
     let group = 0
     for (let start = 0; start < lines.length; ) {
       const end = lines.indexOf(NEWLINE, start)
-      this.#add(JSON.parse(lines.toString('utf8', start, end)))
+      const row: Row = JSON.parse(lines.toString('utf8', start, end))
+      for (const { name, convert, values } of this.#columns) {
+        // A question may be called like a member of every object.
+        const value = Object.hasOwn(row, name) ? row[name] : undefined
+        values.push(value === undefined || convert === undefined ? value : convert(value))
+      }
       this.#rows += 1
       start = end + 1
       if (this.#rows < GROUP_ROWS && start - group < GROUP_BYTES) continue
@@ -59,30 +61,13 @@ export class ParquetEncoder {
     return this.#take()
   }
 
-  /** Makes the columns of some fields. The fields of an object in a row become columns. */
-  #adder(fields: readonly Field[], prefix: string): (row: Row | undefined) => void {
-    const adds = fields.map(({ name, shape }): ((value: unknown) => void) => {
-      if (shape.kind === 'object') return this.#adder(shape.fields, `${prefix}${name}.`) as (value: unknown) => void
-      const column: Column = { name: prefix + name, shape, values: [] }
-      this.#columns.push(column)
-      const convert = converterOf(shape)
-      return (value) => {
-        column.values.push(value === undefined || convert === undefined ? value : convert(value))
-      }
-    })
-    const names = fields.map(({ name }) => name)
-    return (row) => {
-      for (let i = 0; i < adds.length; i++) adds[i]?.(row?.[names[i] as string])
-    }
-  }
-
   #writeGroup(): void {
     if (this.#rows === 0) return
     // The least and largest values let a reader skip groups. Those of texts hardly do, and are held until the end.
     const columnData = this.#columns.map(({ name, shape, values }) => ({
       name,
       data: values,
-      statistics: shape.kind === 'number' || shape.kind === 'time',
+      statistics: ['number', 'integer', 'time'].includes(shape.kind),
     }))
     if (this.#points !== undefined) columnData.push({ name: GEOMETRY, data: this.#points.take(), statistics: false })
     this.#writer.write({ columnData, rowGroupSize: this.#rows })
@@ -104,6 +89,12 @@ const converterOf = (shape: Shape): Convert | undefined => {
   switch (shape.kind) {
     case 'time':
       return (value) => BigInt(Date.parse(value as string))
+    case 'integer':
+      return (value) => {
+        if (!Number.isSafeInteger(value))
+          throw new Error(`${value} is no whole number up to 2^53, as a column wants it`)
+        return BigInt(value as number)
+      }
     case 'json':
       return JSON.stringify
     case 'list': {
@@ -134,6 +125,7 @@ const scalars = {
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
   json: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
   number: { type: 'DOUBLE' },
+  integer: { type: 'INT64' },
   boolean: { type: 'BOOLEAN' },
   time: {
     type: 'INT64',

@@ -1,5 +1,5 @@
 // The geometry of a Parquet file: a column of points, and the metadata of GeoParquet 1.1 that makes the file a map layer.
-import type { Column } from './parquet-encoder.js'
+import type { FilledColumn } from './parquet-encoder.js'
 
 export const GEOMETRY = 'geometry'
 
@@ -8,18 +8,18 @@ const PLACE = ['location.coordinates.longitude', 'location.coordinates.lattitude
 
 /** The points of the rows that were added to some columns. */
 export class Points {
-  readonly #longitudes: Column
-  readonly #latitudes: Column
+  readonly #longitudes: FilledColumn
+  readonly #latitudes: FilledColumn
   /** West, south, east and north. */
   #bounds: [number, number, number, number] | undefined
 
-  private constructor(longitudes: Column, latitudes: Column) {
+  private constructor(longitudes: FilledColumn, latitudes: FilledColumn) {
     this.#longitudes = longitudes
     this.#latitudes = latitudes
   }
 
   /** Undefined if rows with these columns have no places. */
-  static of(columns: readonly Column[]): Points | undefined {
+  static of(columns: readonly FilledColumn[]): Points | undefined {
     const [longitudes, latitudes] = PLACE.map((place) => columns.find(({ name }) => name === place))
     return longitudes && latitudes && new Points(longitudes, latitudes)
   }

@@ -4,7 +4,7 @@ import type { Field } from './parquet-columns.js'
 import { ParquetEncoder } from './parquet-encoder.js'
 
 export interface Opening {
-  readonly fields: readonly Field[]
+  readonly columns: readonly Field[]
   readonly port: MessagePort
 }
 
@@ -14,8 +14,8 @@ export type Task = ArrayBuffer | 'end' | 'close'
 /** The bytes that can be sent, or what went wrong. */
 export type Reply = { readonly bytes: ArrayBuffer } | { readonly error: unknown }
 
-parentPort?.on('message', ({ fields, port }: Opening) => {
-  const encoder = new ParquetEncoder(fields)
+parentPort?.on('message', ({ columns, port }: Opening) => {
+  const encoder = new ParquetEncoder(columns)
   port.on('message', (task: Task) => {
     if (task === 'close') return port.close()
     try {

@@ -2,8 +2,10 @@
 // 50 to 250 ms, which would stop all other requests.
 import { once } from 'node:events'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
-import type { Shown } from '../serializer/writer.js'
-import { fieldsOf } from './parquet-columns.js'
+import type { TSchema } from '@sinclair/typebox'
+import type { Column } from '../serializer/columns.js'
+import type { FileWriter } from './file.js'
+import { shapesOf } from './parquet-columns.js'
 import type { Opening, Reply, Task } from './parquet-worker.js'
 
 interface Thread {
@@ -34,37 +36,32 @@ const thread = (): Thread => {
   return current
 }
 
-/** A Parquet file whose bytes come part by part, one at a time. After an error it is closed. */
-export class ParquetFile {
+/** A Parquet file whose bytes come part by part, one at a time. */
+export class ParquetFile implements FileWriter {
   readonly #thread = thread()
   readonly #port: MessagePort
   #isOpen = true
 
-  /** @param shown the schema of a row. An object in it becomes columns, such as `location.state` */
-  constructor({ schema, named }: Shown) {
+  /** @param named the schemas that those of columns refer to */
+  constructor(columns: readonly Column[], named: ReadonlyMap<string, TSchema>) {
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
-    const opening: Opening = { fields: fieldsOf(schema, named), port: port2 }
+    const opening: Opening = { columns: shapesOf(columns, named), port: port2 }
     this.#thread.worker.postMessage(opening, [port2])
   }
 
-  /**
-   * Adds rows. Returns the bytes that can be sent, which may be none.
-   * @param lines the rows as lines of JSON. They are copied: what is transferred to the worker is gone here
-   */
+  /** @param lines the rows as lines of JSON. They are copied: what is transferred to the worker is gone here */
   write(lines: Buffer): Promise<Buffer> {
     const copy = new Uint8Array(lines)
     return this.#ask(copy.buffer, [copy.buffer])
   }
 
-  /** Returns the rest of the file. */
   async end(): Promise<Buffer> {
     const rest = await this.#ask('end')
     this.close()
     return rest
   }
 
-  /** Drops what the worker holds of the file. It may be called at any time, and twice. */
   close(): void {
     this.#isOpen = false
     this.#port.postMessage('close' satisfies Task)

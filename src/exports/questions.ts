@@ -1,11 +1,11 @@
 // The questions of entries, for a table with a column for each of them.
 import type { FormatName } from '../../schemas/exports.js'
 import { fieldOf, stringOf } from '../bson/values.js'
-import { Query, type Scope, type Stage } from '../pipelines/stages.js'
+import type { Scope, Stage } from '../pipelines/stages.js'
 import { problem, tookTooLong } from '../problems/problems.js'
 import { onTimeout } from '../reading/cost.js'
 import type { Reading, Store } from '../store/store.js'
-import type { Exported, ExportListing } from './index.js'
+import { type Exported, type ExportListing, matchingQuery } from './index.js'
 
 /** The most columns for questions. Spreadsheets have 16,384 columns. */
 export const MAX_QUESTIONS = 2000
@@ -17,9 +17,9 @@ const stages: readonly Stage[] = [
   { $limit: MAX_QUESTIONS + 1 },
 ]
 
-/** Whether each question gets a column: in a table of the entries of one form. */
+/** Whether each question gets a column: in a table or a layer of the entries of one form. */
 export const hasQuestions = ({ name }: Exported, format: FormatName, { form, fields }: ExportListing): boolean =>
-  name === 'entries' && format === 'csv' && form !== undefined && (fields?.includes('answers') ?? true)
+  name === 'entries' && format !== 'ndjson' && form !== undefined && (fields?.includes('answers') ?? true)
 
 /**
  * The texts of all questions of the entries that a listing matches, in the order of their mean place in the entries.
@@ -27,13 +27,12 @@ export const hasQuestions = ({ name }: Exported, format: FormatName, { form, fie
  */
 export const questionsOf = async (
   store: Pick<Store, 'aggregate'>,
-  { resource }: Exported,
+  exported: Exported,
   scope: Scope,
   listing: ExportListing,
   reading: Reading,
 ): Promise<string[]> => {
-  const all = { ...listing, sortBy: 'id', page: 1, perPage: 1 }
-  const query = Query.in(scope, resource.collection, resource.conditions(all), stages)
+  const query = matchingQuery(exported, scope, listing, stages)
   const tooLong = () => tookTooLong(' for form: choose fields without answers, or export the answers')
   const { documents } = await store.aggregate(query, reading).catch(onTimeout(tooLong))
   if (documents.length > MAX_QUESTIONS) {

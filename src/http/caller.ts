@@ -1,7 +1,8 @@
-// Whether the caller is still connected, and when a request has ended.
+// Whether the caller is still connected, what it has already, and when a request has ended.
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import fresh from 'fresh'
 
 const signals = new WeakMap<Socket, AbortSignal>()
 
@@ -14,6 +15,15 @@ export const callerGone = ({ socket }: FastifyRequest): AbortSignal => {
   if (socket.destroyed) controller.abort()
   else socket.once('close', () => controller.abort())
   return controller.signal
+}
+
+/** Gives a response its entity tag. Whether the caller has it already (RFC 9110, section 13): then it gets a 304. */
+export const isKnown = ({ headers }: FastifyRequest, reply: FastifyReply, etag: string): boolean => {
+  reply.header('etag', etag)
+  // The caller's Cache-Control is meant for caches, and browsers' `fetch` sends `no-cache` with every If-None-Match.
+  if (!fresh({ 'if-none-match': headers['if-none-match'] }, { etag })) return false
+  reply.code(304).send()
+  return true
 }
 
 /** Calls back once when a request has ended: its response was sent, or the caller has disconnected. */

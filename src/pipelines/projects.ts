@@ -1,5 +1,5 @@
 // The resource projects.
-import { Project, ProjectListQuery } from '../../schemas/projects.js'
+import { Project, ProjectListItem, ProjectListQuery } from '../../schemas/projects.js'
 import { User } from '../../schemas/users.js'
 import { addDispatches, authorReferences, embedAuthors } from './joins.js'
 import { defineResource, equal } from './resource.js'
@@ -15,6 +15,6 @@ export const projects = defineResource<ProjectListQuery>({
   },
   query: ProjectListQuery,
   filters: equal('name'),
-  item: { schema: Project, stages: { dispatches: addDispatches }, references: [authorReferences(User)] },
+  item: { schema: ProjectListItem, stages: { dispatches: addDispatches }, references: [authorReferences(User)] },
   record: { schema: Project, stages: { dispatches: addDispatches, ...embedAuthors } },
 })

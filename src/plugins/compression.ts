@@ -16,6 +16,8 @@ const MIN_BYTES = 4096
  * the size take at least twice the time (docs/decisions/0005-conditional-requests.md).
  */
 const LEVEL = 1
+/** The types of files that are compressed already. */
+const COMPRESSED = new Set<string>([mediaTypes.parquet, mediaTypes.xlsx])
 
 type Payload = string | Buffer
 export type Coding = 'br' | 'gzip'
@@ -24,8 +26,7 @@ export const compressionPlugin = fp(
   async (app: FastifyInstance) => {
     app.addHook('onSend', (request, reply, payload, next) => {
       if (payload instanceof Readable) {
-        // Parquet is compressed already.
-        const isText = reply.getHeader('content-type') !== mediaTypes.parquet
+        const isText = !COMPRESSED.has(String(reply.getHeader('content-type')))
         const streamed = isText ? acceptedCoding(request) : undefined
         if (streamed !== undefined) reply.header('content-encoding', streamed)
         return next(null, streamed === undefined ? payload : compressed(payload, streamed))

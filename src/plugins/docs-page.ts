@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { noSuchPath, problems } from '../problems/problems.js'
-import { fileHashOf, leadToPage, pages, protectPages, serve, serveKept, servePage } from './page-files.js'
+import { fileHashOf, fixed, leadToPage, pages, protectPages, serve, serveKept, servePage } from './page-files.js'
 
 /** The pages may load only their own files, and the images that Swagger UI's style sheet embeds as data URLs. */
 const SOURCES = ["default-src 'self'", "img-src 'self' data:", "style-src 'self' 'unsafe-inline'", "object-src 'none'"]
@@ -41,7 +41,7 @@ export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
   servePage(app, '/docs/errors', 'errors.html', replacements)
   // The second imports the first, so their names stay as they are.
   for (const name of ['sync.py', 'check.py']) {
-    serve(app, `/docs/${name}`, () => readFileSync(new URL(name, examples)))
+    serve(app, `/docs/${name}`, fixed(readFileSync(new URL(name, examples))))
   }
   leadToPage(app, '/docs')
   // People who open the address of the service want the documentation; programs get the same as from any unknown path.

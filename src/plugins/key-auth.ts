@@ -77,14 +77,14 @@ const keyIn = (authorization: string): string => {
   return (credentials === undefined ? BEARER.exec(authorization)?.[1] : keyInBasic(credentials)) ?? ''
 }
 
-/** The password, whatever the user name is, or the user name if the password is empty. */
+/** The password, whatever the user name is, or the user name if the password is empty or missing. */
 const keyInBasic = (credentials: string): string | undefined => {
   const bytes = Buffer.from(credentials, 'base64')
   const text = bytes.toString()
   // Buffer.from() skips what is not Base64.
   if (bytes.toString('base64') !== credentials || CONTROL.test(text)) return undefined
-  const [, user, password] = /^([^:]*):(.*)$/s.exec(text) ?? []
-  return password || user
+  const [user, ...password] = text.split(':')
+  return password.join(':') || user
 }
 
 /**

@@ -95,7 +95,8 @@ export const withComponents = (described: object): Document => {
     operation.parameters = withReferences(all) as Parameter[]
     for (const parameter of operation.parameters as Parameter[]) {
       // It tells how several values are written.
-      if (parameter.schema.type !== 'array') delete parameter.explode
+      if (parameter.schema.type === 'array') parameter.style = 'form'
+      else delete parameter.explode
     }
   }
 

@@ -1,12 +1,16 @@
 // The OpenAPI 3.1 document, generated from the schemas of the routes, at /openapi.json and /openapi.yaml.
 import swagger from '@fastify/swagger'
 import type { TObject, TSchema } from '@sinclair/typebox'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../schemas/index.js'
 import { annotationOf } from '../../schemas/kit.js'
+import { baseOf } from './address.js'
 import { withComponents } from './openapi-components.js'
-import { serve } from './page-files.js'
+import { fileOf, serve } from './page-files.js'
+
+/** The numbers of a box. The service reads them as one text, which is how they are sent. */
+const BOX = { type: 'array', items: { type: 'number' }, minItems: 4, maxItems: 6 }
 
 /**
  * A query as the document shows it. A parameter that must not be given with another has no default, because Swagger UI
@@ -17,6 +21,9 @@ const shownQuery = (query: TObject): TObject => {
   for (const name of Object.values(properties).flatMap((schema) => annotationOf(schema).excludes ?? [])) {
     const { default: _, ...parameter } = properties[name] as TSchema
     properties[name] = parameter as TSchema
+  }
+  for (const [name, { format, ...parameter }] of Object.entries(properties)) {
+    if (format === 'bbox') properties[name] = { ...parameter, ...BOX } as TSchema
   }
   return { ...query, properties }
 }
@@ -42,8 +49,7 @@ export const openapiPlugin = fp(
           description: `Read-only access to the data of your organisation: ${names}. Every request under /v1 needs the header \`Authorization: Bearer <API_KEY>\`, or HTTP Basic with the key as the password; the key determines the organisation. Errors are problems as RFC 9457 defines them.`,
           ...(contactUrl !== undefined && { contact: { url: contactUrl } }),
         },
-        // Relative, so that "Try it out" works at any address under which the page is opened.
-        servers: [{ url: publicUrl === undefined ? '/' : new URL(publicUrl).pathname, description: 'This service' }],
+        servers: [{ url: publicUrl ?? '/', description: 'This service' }],
         components: {
           securitySchemes: {
             apiKey: { type: 'http', scheme: 'bearer', description: 'The API key of your organisation: fda_…' },
@@ -58,7 +64,7 @@ export const openapiPlugin = fp(
         security: [{ apiKey: [] }, { basic: [] }],
         tags: [
           ...resources.map(({ tag }) => tag),
-          { name: 'Exports', description: 'Whole lists as files: NDJSON, CSV, GeoJSON and Parquet' },
+          { name: 'Exports', description: 'Whole lists as files: XLSX, CSV, Parquet, GeoJSON and NDJSON' },
           { name: 'Sync', description: 'Changes since the last run, and digests to check a copy' },
           { name: 'OGC API', description: 'Entries as features, for map programs such as QGIS, ArcGIS and GDAL' },
           { name: 'Key', description: 'What the key of a request may read' },
@@ -77,14 +83,22 @@ export const openapiPlugin = fp(
   { name: 'openapi', fastify: '5.x' },
 )
 
-/** The document at its addresses, made when somebody first asks for it. */
+/** Where the texts of the document have the address of the service, if there is no public URL. */
+const SERVER = /(?<=\burl"?: ?"?)\/(?=["\n])/
+
+/** The document at its paths. Its server has an absolute URL, because not every program takes a relative one. */
 export const openapiRoutes = (app: FastifyInstance): void => {
+  const { publicUrl } = app.config
   const texts = { json: () => JSON.stringify(app.swagger()), yaml: () => app.swagger({ yaml: true }) }
   for (const [format, text] of Object.entries(texts)) {
+    const addressOf = (request: FastifyRequest) => baseOf(request, publicUrl)
+    let relative: string | undefined
+    const send = fileOf((request) => {
+      relative ??= text()
+      return Buffer.from(relative.replace(SERVER, () => addressOf(request)))
+    }, addressOf)
+    const headers = { ...HEADERS, 'content-type': `application/${format}; charset=utf-8` }
     // /docs/json and /docs/yaml are the addresses of earlier releases.
-    for (const path of [`/openapi.${format}`, `/docs/${format}`]) {
-      const headers = { ...HEADERS, 'content-type': `application/${format}; charset=utf-8` }
-      serve(app, path, () => Buffer.from(text()), headers)
-    }
+    for (const path of [`/openapi.${format}`, `/docs/${format}`]) serve(app, path, send, headers)
   }
 }

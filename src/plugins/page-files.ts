@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
+import { isKnown } from '../http/caller.js'
 import { acceptedCoding, type Coding, compress } from './compression.js'
 
 export const pages = new URL('../../../pages/', import.meta.url)
@@ -18,6 +20,8 @@ const TYPES: Record<string, string> = {
 }
 /** Quality 9 takes 0.6 s for the files of /docs; the best one makes them a tenth smaller and takes ten times as long. */
 const LEVEL = 9
+/** For how many addresses of the service a file is kept: those that were asked for last. */
+const MAX_ADDRESSES = 8
 
 export const fileHashOf = (body: Buffer): string => createHash('sha256').update(body).digest('hex').slice(0, 12)
 
@@ -34,30 +38,61 @@ export const protectPages = (app: FastifyInstance, sources: readonly string[]): 
   })
 }
 
-/** Serves a file from memory. It is made and compressed when somebody first asks for it. */
+const made = async (making: Buffer | Promise<Buffer>) => {
+  const body = await making
+  return { body, etag: `W/"${fileHashOf(body)}"`, compressed: new Map<Coding, Promise<Buffer>>() }
+}
+type SendFile = (request: FastifyRequest, reply: FastifyReply) => Promise<Buffer | FastifyReply>
+
+/**
+ * Sends a file from memory, or a 304 to a caller that has it. For each of the last addresses of the service it is kept.
+ * Callers can invent addresses, so beyond the first few it is compressed when somebody asks for the same address again.
+ * @param addressOf the address on which the content depends, if it does; undefined for content that is never kept
+ */
+export const fileOf = (
+  make: (request: FastifyRequest) => Buffer | Promise<Buffer>,
+  addressOf: (request: FastifyRequest) => string | undefined = () => '',
+): SendFile => {
+  const files = new LRUCache<string, ReturnType<typeof made>>({ max: MAX_ADDRESSES })
+  return async (request, reply) => {
+    const address = addressOf(request)
+    const kept = address === undefined ? undefined : files.get(address)
+    const isCompressible = kept !== undefined || (address !== undefined && files.size < MAX_ADDRESSES)
+    // All who ask at once get the same, and one that failed is made again.
+    const making = kept ?? made(make(request))
+    if (address !== undefined) {
+      files.set(address, making)
+      making.catch(() => files.delete(address))
+    }
+    const file = await making
+    if (isKnown(request, reply, file.etag)) return reply
+    const coding = isCompressible ? acceptedCoding(request) : undefined
+    if (coding === undefined) return file.body
+    reply.header('content-encoding', coding)
+    const compressed = file.compressed.get(coding) ?? compress(file.body, coding, LEVEL)
+    file.compressed.set(coding, compressed)
+    compressed.catch(() => file.compressed.delete(coding))
+    return compressed
+  }
+}
+
+/** The same for a file that never changes. */
+export const fixed = (body: Buffer): SendFile => fileOf(() => body)
+
+/** Serves a file at a path. */
 export const serve = (
   app: FastifyInstance,
   path: string,
-  make: () => Buffer,
+  send: SendFile,
   headers: Record<string, string> = {},
 ): void => {
-  let file: Buffer | undefined
-  const compressed: { [coding in Coding]?: Buffer } = {}
-  app.get(path, { schema: { hide: true } }, async (request, reply) => {
-    const usual = { 'content-type': TYPES[extname(path)], 'cache-control': 'no-cache', vary: 'accept-encoding' }
-    reply.headers({ ...usual, ...headers })
-    file ??= make()
-    const coding = acceptedCoding(request)
-    if (coding === undefined) return file
-    reply.header('content-encoding', coding)
-    compressed[coding] ??= await compress(file, coding, LEVEL)
-    return compressed[coding]
-  })
+  const usual = { 'content-type': TYPES[extname(path)], 'cache-control': 'no-cache', vary: 'accept-encoding' }
+  app.get(path, { schema: { hide: true } }, (request, reply) => send(request, reply.headers({ ...usual, ...headers })))
 }
 
 /** Serves a file whose path changes with its content, so that browsers keep it. */
 export const serveKept = (app: FastifyInstance, path: string, body: Buffer): void =>
-  serve(app, path, () => body, { 'cache-control': 'public, max-age=31536000, immutable' })
+  serve(app, path, fixed(body), { 'cache-control': 'public, max-age=31536000, immutable' })
 
 /**
  * Serves a page. Its address is without a slash at its end, so that the page can name its files relative to one address
@@ -72,7 +107,7 @@ export const servePage = (
 ): void => {
   const html = readFileSync(new URL(file, pages), 'utf8')
   const page = Buffer.from(html.replace(/%([\w.-]+)%/g, (_, name) => replacements[name] as string))
-  serve(app, path, () => page)
+  serve(app, path, fixed(page))
 }
 
 /** Leads from an address with a slash at its end to that of the page. */

@@ -1,7 +1,7 @@
 // Turns every error that a route, a hook or Fastify throws into a problem of the catalogue.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnfitForFormat, UnwritableDocument } from '../bson/reader.js'
 import { callerGone } from '../http/caller.js'
 import { Overloaded } from '../limits/scheduler.js'
 import {
@@ -60,6 +60,10 @@ const toProblem = (error: unknown, query: object): ProblemError => {
     return problem('internal_error', 'A stored record cannot be shown, because it does not fit its schema', {
       errors: [{ in: 'record', name: `${error.collection}/${error.id}`, message: error.detail }],
     })
+  }
+  if (error instanceof UnfitForFormat) {
+    const message = `must be another one, or fields must leave out what does not fit: ${error.message}`
+    return problem('invalid_parameter', `format ${message}`, { errors: [{ in: 'path', name: 'format', message }] })
   }
   const { code } = error as FastifyError
   if (code === 'FST_ERR_BAD_URL') return badEncoding()

@@ -13,6 +13,7 @@ import {
   wrongMethod,
   wrongVersion,
 } from '../problems/problems.js'
+import { HOST } from './address.js'
 
 /**
  * The longest value, in characters, of each header that the service or one of its libraries parses: the time to parse
@@ -30,8 +31,6 @@ export const MAX_HEADER_LENGTHS = {
   'x-forwarded-proto': 200,
 } as const
 const maxLengths = Object.entries(MAX_HEADER_LENGTHS)
-/** A host name or an IP address, with or without a port. */
-export const HOST = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
 
 export const requestChecksPlugin = fp(
   async (app: FastifyInstance) => {

@@ -41,7 +41,18 @@ export const recordQuery = (resource: Resource, scope: Scope, id: string): Query
 export const readRecord = async (store: Reads, query: Query, reading: Reading): Promise<BsonDocument | undefined> =>
   (await readWithReferences(store, query, reading)).documents[0]
 
-/** How many records a list has. Counting may read all of them, so it is a large task of its own, unless it is known to be quick. */
+/** Reads what depends on all matches of a query: a large task of its own, unless it is known to be quick. */
+export const asLarge = async <T>(
+  store: Pick<KeptTotals, 'isQuick'>,
+  query: Query,
+  { scheduler, key, signal, size }: Ticket,
+  read: () => Promise<T>,
+): Promise<T> => {
+  const own = size === 'large' || store.isQuick(query) ? undefined : await scheduler.enter(key, LARGE, signal)
+  return read().finally(() => own?.release())
+}
+
+/** How many records a list has. */
 export const countOf = async <L extends Listing>(
   store: Pick<Store & KeptTotals, 'count' | 'isQuick'>,
   { collection, conditions }: Resource<L>,
@@ -50,10 +61,7 @@ export const countOf = async <L extends Listing>(
   ticket: Ticket,
 ): Promise<number> => {
   const query = Query.in(scope, collection, conditions(listing), [])
-  const { scheduler, key, signal, size } = ticket
-  const own = size === 'large' || store.isQuick(query) ? undefined : await scheduler.enter(key, LARGE, signal)
-  return store
-    .count(query)
-    .catch(onTimeout(() => tookTooLong(' to count the records: total=false leaves the total out')))
-    .finally(() => own?.release())
+  return asLarge(store, query, ticket, () => store.count(query)).catch(
+    onTimeout(() => tookTooLong(' to count the records: total=false leaves the total out')),
+  )
 }

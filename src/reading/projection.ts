@@ -67,17 +67,18 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
       .map((to) => ({ ...to, shown: view.shown(to.shown) }))
       .filter(({ shown }) => Object.keys(shown.properties).length > 0)
   const expanded = visible(shape.expandable).filter((to) => to.fields.some((field) => expand.includes(field)))
-  const isExpanded = (name: string) => expanded.some((to) => to.fields.includes(name))
+  const embedded = [...(embed === 'false' ? [] : visible(shape.references)), ...expanded]
+  const isEmbedded = (name: string) => embedded.some((to) => to.fields.includes(name))
   const beside = visible(names === 'true' ? shape.beside : [])
     .map((to) => ({ ...to, id: (to.fields[0] as string).slice(0, -BESIDE.length) }))
-    .filter(({ id }) => shown.includes(id) && !isExpanded(id))
-  const references = [...(embed === 'false' ? [] : visible(shape.references)), ...expanded, ...beside]
+    .filter(({ id }) => shown.includes(id) && !isEmbedded(id))
+  const references = [...embedded, ...beside]
 
   const properties: Record<string, TSchema> = {}
   for (const name of shown) {
     const property = all[name] as TSchema
-    // What can be expanded is a union of an id and a record.
-    properties[name] = isExpanded(name) ? Type.Optional(property.anyOf.find(isJoined)) : property
+    // What can be embedded in an item is a union of an id and a record.
+    properties[name] = isEmbedded(name) ? Type.Optional(property.anyOf.find(isJoined)) : property
     const neighbour = beside.find(({ id }) => id === name)
     if (neighbour !== undefined) properties[`${name}${BESIDE}`] = Type.Optional(joined(neighbour.shown))
   }

@@ -10,6 +10,8 @@ interface Document {
   readonly components: Readonly<Record<string, Node>>
 }
 
+const ITEMS = '/collections/entries/items'
+
 /**
  * Makes the document, except for the address of its server.
  * @param described the OpenAPI 3.1 document of the service
@@ -20,18 +22,20 @@ export const ogcDocument = (described: object, prefix: string): object => {
   const own = Object.entries(paths).filter(([path]) => path === prefix || path.startsWith(`${prefix}/`))
   const shown = Object.fromEntries(own.map(([path, item]) => [path.slice(prefix.length) || '/', older(item)]))
   const { securitySchemes } = components
+  // QGIS learns from a component of this name how large a page may be.
+  const { parameters } = (shown[ITEMS] as { get: { parameters: Node[] } }).get
+  const place = parameters.findIndex(({ name }) => name === 'limit')
+  const [limit] = parameters.splice(place, 1, { $ref: '#/components/parameters/limit' })
+  const named = { ...components, parameters: { ...components.parameters, limit } }
   return {
     openapi: '3.0.3',
     info,
     security,
     tags: tags.filter(({ name }) => name === 'OGC API'),
     paths: shown,
-    components: { securitySchemes, ...partsOf(shown, components) },
+    components: { securitySchemes, ...partsOf(shown, named) },
   }
 }
-
-/** The schema of a box. The standard describes it as a list of numbers. */
-const BOX = { type: 'array', minItems: 4, maxItems: 6, items: { type: 'number' } }
 
 /** The components that a part of the document refers to, also by others. */
 const partsOf = (part: object, components: Document['components']): Record<string, Record<string, unknown>> => {
@@ -53,10 +57,9 @@ const partsOf = (part: object, components: Document['components']): Record<strin
 const older = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(older)
   if (typeof value !== 'object' || value === null) return value
-  const { example, examples, ...node } = value as Node
+  const { example, examples, unevaluatedProperties, ...node } = value as Node
   if (typeof node.$ref === 'string') return { $ref: node.$ref }
   if (node.in === 'query') return { ...olderMembers(node), style: 'form', explode: false }
-  if (node.format === 'bbox') return BOX
   if ('const' in node) {
     const { const: only, ...rest } = node
     return { ...olderMembers(rest), enum: [only] }

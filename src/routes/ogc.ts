@@ -1,26 +1,14 @@
-// OGC API - Features (https://ogcapi.ogc.org/features/), parts 1 and 3 (queryables): entries as features, for map programs
+// OGC API - Features (https://ogcapi.ogc.org/features/), parts 1, 3 (queryables) and 5 (schemas): entries as features, for map programs
 // such as QGIS, ArcGIS and GDAL. Entries are found as their list finds them.
-import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { IdParams } from '../../schemas/common.js'
 import type { EntryListQuery } from '../../schemas/entries.js'
-import {
-  ApiDocument,
-  Collection,
-  Collections,
-  Conformance,
-  Feature,
-  FeatureCollection,
-  FeaturesQuery,
-  FormatQuery,
-  type Interval,
-  LandingPage,
-  Queryables,
-  queryables,
-} from '../../schemas/ogc.js'
+import { ApiDocument, Feature, FeatureCollection, FeaturesQuery, FormatQuery } from '../../schemas/ogc.js'
 import { runInSlices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import type { Scope } from '../pipelines/stages.js'
+import { baseOf } from '../plugins/address.js'
+import { fileOf } from '../plugins/page-files.js'
 import { problem } from '../problems/problems.js'
 import { isLargeListing } from '../reading/cost.js'
 import { tokensOf } from '../reading/list-tokens.js'
@@ -28,128 +16,18 @@ import { readRecord, sliceReader } from '../reading/listing.js'
 import { projectionOf } from '../reading/projection.js'
 import { FIRST_CURSOR } from '../reading/token.js'
 import { readPage } from '../reading/walk.js'
-import { featureWriter } from '../serializer/geojson.js'
+import { mapFeatureWriter } from '../serializer/geojson.js'
 import { jsonArray } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { writeAll } from '../serializer/rows.js'
 import { ogcDocument } from './ogc-document.js'
-import { baseOf, linker } from './page-metadata.js'
-import { commonProblems, responses } from './responses.js'
-
-const JSON_TYPE = 'application/json'
-const GEOJSON = 'application/geo+json'
-const JSON_SCHEMA = 'application/schema+json'
-const OPENAPI = 'application/vnd.oai.openapi+json;version=3.0'
-const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
-/** The path of the only collection, behind the path of the landing page. */
-const COLLECTION = '/collections/entries'
-const TITLE = 'Field data'
-const DESCRIPTION = 'Entries of your organisation, each with the answers that an agent gave to a form.'
-
-const conformsTo = [
-  ...['core', 'geojson', 'oas30'].map((name) => `http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/${name}`),
-  ...['queryables', 'queryables-query-parameters'].map(
-    (name) => `http://www.opengis.net/spec/ogcapi-features-3/1.0/conf/${name}`,
-  ),
-]
-
-const linkTo = (href: string, rel: string, type: string, title?: string) => ({ href, rel, type, title })
+import { COLLECTION, GEOJSON, JSON_TYPE, linkTo, OPENAPI, type Page, pages } from './ogc-pages.js'
+import { linker } from './page-metadata.js'
+import { commonProblems, responses, tagged } from './responses.js'
 
 /** What features show of entries: the fields as they are stored. */
 const AS_STORED = { embed: 'false' } as const
 const featuresFor = ({ without }: Scope) => projectionOf(entries, without, AS_STORED)
-
-const collection = (root: string) => {
-  const self = root + COLLECTION
-  return {
-    id: 'entries',
-    title: 'Entries',
-    description: DESCRIPTION,
-    itemType: 'feature',
-    crs: [CRS84],
-    links: [
-      linkTo(self, 'self', JSON_TYPE, 'This collection'),
-      linkTo(`${self}/items`, 'items', GEOJSON, 'The entries'),
-      linkTo(`${self}/queryables`, 'http://www.opengis.net/def/rel/ogc/1.0/queryables', JSON_SCHEMA, 'The filters'),
-    ],
-  }
-}
-
-/** An operation whose response depends on nothing but the address of the landing page, which is `root`. */
-interface Page {
-  /** Behind that address. */
-  readonly path: string
-  readonly operationId: string
-  readonly summary: string
-  readonly description: string
-  readonly response: TSchema
-  /** Undefined for JSON. */
-  readonly mediaType?: string
-  readonly body: (root: string) => object
-}
-
-const pages: readonly Page[] = [
-  {
-    path: '',
-    operationId: 'getOgcLandingPage',
-    summary: 'Begin with a map program',
-    description: 'Give the address of this page to QGIS, ArcGIS or GDAL, with the API key as the password.',
-    response: LandingPage,
-    body: (root) => ({
-      title: TITLE,
-      description: DESCRIPTION,
-      links: [
-        linkTo(root, 'self', JSON_TYPE, 'This page'),
-        linkTo(`${root}/api`, 'service-desc', OPENAPI, 'The operations'),
-        linkTo(`${root}/conformance`, 'conformance', JSON_TYPE, 'What is met'),
-        linkTo(`${root}/collections`, 'data', JSON_TYPE, 'The collections'),
-      ],
-    }),
-  },
-  {
-    path: '/conformance',
-    operationId: 'getOgcConformance',
-    summary: 'Get the standards that the map service meets',
-    description: 'The classes of requirements of OGC API - Features that the service meets.',
-    response: Conformance,
-    body: () => ({ conformsTo }),
-  },
-  {
-    path: '/collections',
-    operationId: 'getOgcCollections',
-    summary: 'Get the collections of features',
-    description: 'There is one collection: entries.',
-    response: Collections,
-    body: (root) => ({
-      links: [linkTo(`${root}/collections`, 'self', JSON_TYPE, 'This page')],
-      collections: [collection(root)],
-    }),
-  },
-  {
-    path: COLLECTION,
-    operationId: 'getOgcCollection',
-    summary: 'Get the collection of entries',
-    description: 'What the collection has, and where its items are.',
-    response: Collection,
-    body: collection,
-  },
-  {
-    path: `${COLLECTION}/queryables`,
-    operationId: 'getOgcQueryables',
-    summary: 'Get the filters of the collection of entries',
-    description: 'The parameters that filter items by a property, as JSON Schema.',
-    response: Queryables,
-    mediaType: JSON_SCHEMA,
-    body: (root) => ({
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
-      $id: `${root}${COLLECTION}/queryables`,
-      title: 'Entries',
-      type: 'object',
-      properties: queryables,
-      additionalProperties: false,
-    }),
-  },
-]
 
 export const ogcRoutes = (app: FastifyInstance): void => {
   const { publicUrl, maxPerPage } = app.config
@@ -168,19 +46,20 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       return { ...document, servers: [{ url }] }
     },
   }
-  for (const { path, response, mediaType, body, ...described } of [...pages, api]) {
+  for (const { path, response, mediaType = JSON_TYPE, isOfKey = false, body, ...described } of [...pages, api]) {
     const schema = {
       ...described,
       tags: ['OGC API'],
       querystring: FormatQuery,
-      response: responses(response, commonProblems, mediaType === undefined ? {} : { types: [mediaType] }),
+      response: responses(response, commonProblems, { headers: tagged, types: [mediaType] }),
     }
     const config = { mediaType }
-    const send: RouteHandlerMethod = async (request, reply) =>
-      reply.type(mediaType ?? JSON_TYPE).send(Buffer.from(JSON.stringify(body(rootOf(request)))))
-    app.get(`/ogc${path}`, { config, schema }, send)
+    const make = async (request: FastifyRequest) => Buffer.from(JSON.stringify(await body(rootOf(request), request)))
+    const send = fileOf(make, isOfKey ? () => undefined : rootOf)
+    const handle: RouteHandlerMethod = (request, reply) => send(request, reply.type(mediaType))
+    app.get(`/ogc${path}`, { config, schema }, handle)
     // Some programs add a slash to the address that they are given.
-    if (path === '') app.get('/ogc/', { config, schema: { ...schema, hide: true } }, send)
+    if (path === '') app.get('/ogc/', { config, schema: { ...schema, hide: true } }, handle)
   }
 
   const operationId = 'getFeatures'
@@ -222,7 +101,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
       const rest = { links, timeStamp: new Date().toISOString(), numberReturned: page.rows.length }
       const out = new Output()
       out.text('{"type":"FeatureCollection","features":')
-      await runInSlices(writeAll(page.rows, jsonArray(projection.compiled(featureWriter)), out), ticket.signal)
+      await runInSlices(writeAll(page.rows, jsonArray(projection.compiled(mapFeatureWriter)), out), ticket.signal)
       out.text(`,${JSON.stringify(rest).slice('{'.length)}`)
       return reply.type(GEOJSON).send(out.take())
     },
@@ -255,7 +134,7 @@ export const ogcRoutes = (app: FastifyInstance): void => {
         linkTo(collection, 'collection', JSON_TYPE),
       ]
       const out = new Output()
-      projection.compiled(featureWriter)(document, out)
+      projection.compiled(mapFeatureWriter)(document, out)
       out.length -= '}'.length
       out.text(`,${JSON.stringify({ links }).slice('{'.length)}`)
       return reply.type(GEOJSON).send(out.take())
@@ -268,14 +147,10 @@ const listingOf = ({ f, limit, cursor = FIRST_CURSOR, datetime, ...filters }: Fe
   sortBy: 'id',
   sortOrder: 'asc',
   page: 1,
-  ...(datetime && { sortBy: 'createdAt', ...rangeOf(datetime) }),
+  ...(datetime && { sortBy: 'createdAt' }),
+  ...(datetime?.from && { createdSince: datetime.from }),
+  ...(datetime?.to && { createdBefore: new Date(datetime.to.getTime() + 1) }),
   ...filters,
   perPage: limit,
   cursor,
-})
-
-/** The end of an interval belongs to it, and a filter with `Before` leaves its time out. The database has whole milliseconds. */
-const rangeOf = ({ from, to }: Interval): Pick<EntryListQuery, 'createdSince' | 'createdBefore'> => ({
-  ...(from && { createdSince: from }),
-  ...(to && { createdBefore: new Date(to.getTime() + 1) }),
 })

@@ -1,10 +1,10 @@
 // The two kinds of operation that every resource has: a list, and a record by its id.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import fresh from 'fresh'
 import { IdParams, type PageLimits } from '../../schemas/common.js'
-import { one, partialPage } from '../../schemas/envelope.js'
+import { one, page as pageOf } from '../../schemas/envelope.js'
 import { strict } from '../../schemas/kit.js'
 import type { BsonDocument } from '../bson/reader.js'
+import { isKnown } from '../http/caller.js'
 import { runInSlices } from '../limits/work.js'
 import type { Resource } from '../pipelines/resource.js'
 import type { Listing } from '../pipelines/stages.js'
@@ -15,7 +15,7 @@ import { countOf, readRecord, recordQuery, sliceReader } from '../reading/listin
 import { projectionOf } from '../reading/projection.js'
 import { readPage } from '../reading/walk.js'
 import { etagOf } from '../serializer/etag.js'
-import { jsonArray } from '../serializer/json.js'
+import { json, jsonArray } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { type OnFailure, type RowFormat, writeAll } from '../serializer/rows.js'
 import { Skipped } from '../serializer/skipped.js'
@@ -45,7 +45,7 @@ export const listOperation = <Q extends Listing>(
         tags: [tag.name],
         description: `${descriptions.list}\n\n${LIST}`,
         querystring: query(limits),
-        response: responses(partialPage(item), [...commonProblems, 'invalid_cursor', 'response_too_large'], {
+        response: responses(pageOf(item), [...commonProblems, 'invalid_cursor', 'response_too_large'], {
           headers: linked,
         }),
       },
@@ -61,7 +61,7 @@ export const listOperation = <Q extends Listing>(
       const counted = isCounted ? await countOf(app.store, resource, scope, listing, ticket) : undefined
       const total = counted === undefined ? undefined : totalOf(listing, page, counted)
       const metadata = pageMetadata(request, app.config.publicUrl, listing, page, total, tokens)
-      if (await isKnown(request, reply, page.rows, metadata)) return reply
+      if (await hasRecords(request, reply, page.rows, metadata)) return reply
       const link = linkHeader(metadata)
       if (link !== undefined) reply.header('link', link)
       return sendPage(request, reply, page.rows, jsonArray(projection.compiled(compileDocuments)), metadata)
@@ -95,7 +95,7 @@ export const getOperation = (app: FastifyInstance, resource: Resource): void => 
       const document = await readRecord(app.store, recordQuery(resource, scope, id), ticket)
       if (document === undefined) throw problem('not_found', `No ${name} has this id`)
       const shown = Object.keys(query).length > 0 ? query : undefined
-      if (await isKnown(request, reply, [document], shown)) return reply
+      if (await hasRecords(request, reply, [document], shown)) return reply
       const out = new Output()
       out.text('{"success":true,"data":')
       projection.compiled(compileDocuments)(document, out)
@@ -125,24 +125,20 @@ export const sendPage = async <T extends BsonDocument>(
   await runInSlices(writeAll(rows, format, out, skipped?.add ?? onFailure), ticket.signal)
   reply.skipped = skipped?.records.length
   const _metadata = { ...metadata, ...(skipped && { unreadable: skipped.records }) }
-  out.text(`,"_metadata":${JSON.stringify(_metadata)}}`)
+  out.text(`,"_metadata":${json(_metadata)}}`)
   return reply.type(JSON_TYPE).send(out.take())
 }
 
 /**
- * Whether the caller has a response already (RFC 9110, section 13). Then it gets a 304.
+ * Whether the caller has a response already. Then it gets a 304.
  * @param besides what the response depends on besides the records
  */
-const isKnown = async (
-  { ticket, scope, headers }: FastifyRequest,
+const hasRecords = async (
+  request: FastifyRequest,
   reply: FastifyReply,
   records: readonly BsonDocument[],
   besides?: object,
 ): Promise<boolean> => {
-  const etag = await runInSlices(etagOf(records, besides, scope.without), ticket.signal)
-  reply.header('etag', etag)
-  // The caller's Cache-Control is meant for caches, and browsers' `fetch` sends `no-cache` with every If-None-Match.
-  if (!fresh({ 'if-none-match': headers['if-none-match'] }, { etag })) return false
-  reply.code(304).send()
-  return true
+  const { scope, ticket } = request
+  return isKnown(request, reply, await runInSlices(etagOf(records, besides, scope.without), ticket.signal))
 }

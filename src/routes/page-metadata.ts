@@ -3,8 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { MAX_PAGE } from '../../schemas/common.js'
 import type { PageMetadata } from '../../schemas/envelope.js'
 import type { Listing } from '../pipelines/stages.js'
-import { HOST } from '../plugins/request-checks.js'
-import { problem } from '../problems/problems.js'
+import { baseOf } from '../plugins/address.js'
 import type { ListTokens } from '../reading/list-tokens.js'
 import { FIRST_CURSOR } from '../reading/token.js'
 import type { Neighbour, Page } from '../reading/walk.js'
@@ -78,16 +77,4 @@ export const linker = ({ url }: FastifyRequest, base: string) => {
     const parameters = [...repeated, ...given].map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
     return [`${base}${pathname}`, ...(parameters.length > 0 ? [parameters.join('&')] : [])].join('?')
   }
-}
-
-/** What links begin with: the public URL, or protocol and host of the request. */
-export const baseOf = (request: FastifyRequest, publicUrl: string | undefined): string => publicUrl ?? origin(request)
-
-/** Protocol and host as the caller addressed them. A request without a Host header gets the address of its socket. */
-const origin = ({ protocol, host, socket: { localAddress, localPort } }: FastifyRequest): string => {
-  const address = host || `${localAddress?.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
-  if (!HOST.test(address) || !URL.canParse(`http://${address}`) || !/^https?$/.test(protocol)) {
-    throw problem('bad_request', 'The host or protocol of the request is not valid')
-  }
-  return `${protocol}://${address}`
 }

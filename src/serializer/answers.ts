@@ -4,11 +4,13 @@ import { Entry } from '../../schemas/entries.js'
 import { AnswerRow } from '../../schemas/exports.js'
 import { listedSchemas } from '../../schemas/index.js'
 import { select } from '../../schemas/kit.js'
-import { BsonDocument, Bytes, type Element, elements } from '../bson/reader.js'
+import { type BsonDocument, Bytes, type Element, elements } from '../bson/reader.js'
 import { itemsOf, lastFieldOf, present } from '../bson/values.js'
-import { type ColumnFormat, compileRows } from './columns.js'
+import { type ColumnFormat, columnsOf, type Kind } from './columns.js'
+import type { Output } from './output.js'
 import type { RowFormat } from './rows.js'
-import { compileDocuments, writeValue } from './writer.js'
+import type { Write } from './scalars.js'
+import { compileDocuments, locatingErrors, writeValue } from './writer.js'
 
 /** How many bytes are written before other work goes on. */
 const SLICE_BYTES = 256 * 1024
@@ -16,45 +18,43 @@ const SLICE_BYTES = 256 * 1024
 /** Finds what does not fit. Numbers fit, as with `answers=list`. */
 const check = compileDocuments({ schema: select(Entry, ['id', 'answers']), named: listedSchemas })
 
-export const answerColumns = Object.keys(AnswerRow.properties)
+/** A row of `AnswerRow` for each answer. */
+export const answersTable = (format: ColumnFormat) => {
+  const columns = columnsOf({ schema: AnswerRow, named: listedSchemas })
+  const label = (name: string, kind: Kind) => format.label(name, name === columns[0]?.name, kind)
+  const text: Write = (input, type, at, output, to) =>
+    format.finish(output, to, format.raw(input, type, at, output, to), at)
 
-export const answersWriter = (columns: ColumnFormat): RowFormat['write'] => {
-  const label = (name: string) => columns.label(name, name === answerColumns[0])
-  const question = compileRows(
-    { schema: select(AnswerRow, ['type', 'question']), named: listedSchemas },
-    { ...columns, label },
-  )
-
-  return function* (entry, out) {
+  function* write(entry: BsonDocument, out: Output): Generator<void> {
     const first = out.length
     check(entry, out)
     out.length = first
-    const { collection, bytes } = entry
+    const { bytes } = entry
     const input = new Bytes(bytes)
-    const id = lastFieldOf(bytes, 0, '_id') as Element
+    const put = (name: string, value: Element | undefined): void => {
+      out.text(value === undefined ? format.missing : label(name, 'text'))
+      if (value !== undefined) locatingErrors(entry, () => writeValue(text, input, value, out))
+    }
     let [position, slice] = [0, first]
     for (const answer of elements(bytes, (lastFieldOf(bytes, 0, 'answers') as Element).at)) {
       position += 1
       const begin = out.length
-      out.text(label('entry'))
-      writeValue(columns.text, input, id, out)
-      out.text(`${label('position')}${position}`)
-      question.write(new BsonDocument(collection, bytes.subarray(answer.at, answer.next)), out)
+      put('entry', lastFieldOf(bytes, 0, '_id'))
+      out.text(`${label('position', 'number')}${format.number(position)}`)
+      for (const name of ['type', 'question']) put(name, lastFieldOf(bytes, answer.at, name))
       const end = out.length
       for (const word of wordsOf(bytes, answer.at)) {
         if (out.length > end) out.repeat(begin, end)
-        if (word === undefined) out.text(columns.missing)
-        else {
-          out.text(label('answer'))
-          writeValue(columns.text, input, word, out)
-        }
-        out.text(columns.end)
+        put('answer', word)
+        out.text(format.end)
         if (out.length - slice < SLICE_BYTES) continue
         slice = out.length
         yield
       }
     }
   }
+  const rows: RowFormat = { begin: format.header(columns.map(({ name }) => name)), between: '', end: '', write }
+  return { columns, rows }
 }
 
 /** The words of the answer that begins at a place. Without a word there is one row, so that no question is lost. */

@@ -1,56 +1,128 @@
 // Compiles a writer for formats whose rows are flat: what a document has in nested objects stands in columns of its own,
 // named by their paths, such as `location.state`.
-import type { TSchema } from '@sinclair/typebox'
-import { isJoined } from '../../schemas/kit.js'
+import { type TSchema, Type } from '@sinclair/typebox'
+import { BESIDE, isJoined } from '../../schemas/kit.js'
+import type { Bytes } from '../bson/reader.js'
 import { CodeGenerator, type Field, ifPresent, writeText } from './generator.js'
+import { type QuestionColumn, writeQuestions } from './questions.js'
+import type { RowFormat } from './rows.js'
 import { OVERHANG, type Write, type Writer } from './scalars.js'
-import { documentWriter, runnable, type Shown } from './writer.js'
+import { type DocumentWriter, documentWriter, runnable, type Shown } from './writer.js'
+
+export interface Column {
+  readonly name: string
+  readonly schema: TSchema
+}
+
+/** What a value is. A text may be several words, or JSON. */
+export type Kind = 'text' | 'number' | 'boolean' | 'time'
+
+/** Ends a value whose raw text is in the output. `at` is the place of the value in the input. Returns the place behind it. */
+export type Finish = (output: Bytes, from: number, to: number, at: number) => number
 
 /** How a format writes a row. Its first column is always the id. */
 export interface ColumnFormat {
+  /** What a file begins with. */
+  readonly header: (names: readonly string[]) => string
   /** What stands before the value of a column. */
-  readonly label: (path: string, isFirst: boolean) => string
+  readonly label: (name: string, isFirst: boolean, kind: Kind) => string
   /** What stands in place of a column whose value is missing, or nothing. */
   readonly missing: string
-  /** The writer of a value that is no object. */
-  readonly writerOf: (schema: TSchema, generator: CodeGenerator, path: string) => Writer
+  /** The writer of a value that is no object, and what the value is. */
+  readonly writerOf: (schema: TSchema, generator: CodeGenerator, name: string) => { writer: Writer; kind: Kind }
   /** The functions that these writers name. */
   readonly functions: Readonly<Record<string, unknown>>
-  /** The names of the columns of a value that is no object, by default its path alone. */
-  readonly columnsOf?: (path: string) => readonly string[]
-  /** Writes a string, an id or a number as a text. */
-  readonly text: Write
+  /** Writes a string, an id or a number as a raw text, or as a part of one. */
+  readonly raw: Write
+  /** Ends a raw text. */
+  readonly finish: Finish
+  /** A number with what ends it. */
+  readonly number: (value: number) => string
   /** What ends a row. */
   readonly end: string
 }
 
-/** Compiles a writer of the rows of a schema, with the names of its columns. */
-export const compileRows = ({ schema, named }: Shown, format: ColumnFormat) => {
-  const generator = new CodeGenerator(named)
-  const columns: string[] = []
-  let labelBytes = OVERHANG
-  const resolved = (schema: TSchema): TSchema =>
-    (schema.$ref === undefined ? schema : named.get(schema.$ref)) as TSchema
+const resolve = (schema: TSchema, named: Shown['named']): TSchema =>
+  (schema.$ref === undefined ? schema : named.get(schema.$ref)) as TSchema
 
-  const object = (schema: TSchema, prefix: string): Writer => {
+type Questions = readonly QuestionColumn[]
+
+/** The columns of a property: of a nested object those of its properties, and of answers one for each question. */
+const columnsIn = (name: string, property: TSchema, named: Shown['named'], questions?: Questions): Column[] => {
+  if (name === 'answers' && questions) return questions.map(({ name }) => ({ name, schema: Type.String() }))
+  if (resolve(property, named).type !== 'object') return [{ name, schema: property }]
+  const inner = columnsOf({ schema: property, named })
+  return inner.map((column) => ({ ...column, name: `${name.replace(BESIDE, '')}.${column.name}` }))
+}
+
+/** The columns of a schema, in their order. */
+export const columnsOf = ({ schema, named }: Shown, questions?: Questions): Column[] =>
+  Object.entries<TSchema>(resolve(schema, named).properties).flatMap(([name, property]) =>
+    columnsIn(name, property, named, questions),
+  )
+
+/**
+ * Compiles a writer of the rows of a schema.
+ * @param questions columns that stand in place of the column `answers`
+ */
+export const compileRows = ({ schema, named }: Shown, format: ColumnFormat, questions?: Questions): DocumentWriter => {
+  const generator = new CodeGenerator(named)
+  let isFirst = true
+  let labelBytes = OVERHANG
+  const labelOf = (name: string, kind: Kind): string => {
+    const label = format.label(name, isFirst, kind)
+    isFirst = false
+    labelBytes += Buffer.byteLength(label)
+    return label
+  }
+  let functions = format.functions
+
+  const object = (schema: TSchema, prefix: string, asked?: Questions): Writer => {
     const writing: ((field: Field, i: number) => string)[] = []
     const fields = generator.fieldsOf(schema, (property, name) => {
-      const path = prefix + name
-      const first = columns.length
-      const found = resolved(property)
-      const isObject = found.type === 'object'
-      if (!isObject) columns.push(...(format.columnsOf?.(path) ?? [path]))
-      const writer = isObject ? object(found, `${path}.`) : format.writerOf(property, generator, path)
-      const label = writeText(isObject ? '' : format.label(path, first === 0))
-      const missing = writeText(format.missing.repeat(columns.length - first))
-      labelBytes += label.length + missing.length
-      const otherwise = `{ ${missing.code}; to += ${missing.length} }`
-      writing.push((field, i) => ifPresent(field, i, label, otherwise))
-      return isObject && isJoined(property) ? { ...writer, expected: 'an id', isJoined: true } : writer
+      const { writer, label } = value(property, prefix + name.replace(BESIDE, ''), asked)
+      const missing = writeText(format.missing.repeat(columnsIn(name, property, named, asked).length))
+      labelBytes += missing.length
+      writing.push((field, i) => ifPresent(field, i, writeText(label), `{ ${missing.code}; to += ${missing.length} }`))
+      return writer
     })
     return generator.walk(fields, fields.map((field, i) => writing[i]?.(field, i)).join('\n'))
   }
+  const value = (property: TSchema, path: string, asked?: Questions): { writer: Writer; label: string } => {
+    if (path === 'answers' && asked) return { writer: answers(property, asked), label: '' }
+    const found = resolve(property, named)
+    if (found.type === 'object') {
+      const writer = object(found, `${path}.`)
+      return { writer: isJoined(property) ? { ...writer, expected: 'an id', isJoined: true } : writer, label: '' }
+    }
+    const { writer, kind } = format.writerOf(property, generator, path)
+    return { writer, label: labelOf(path, kind) }
+  }
+  /** The answers are written as JSON first, which finds what does not fit. */
+  const answers = (property: TSchema, asked: Questions): Writer => {
+    const labels = asked.map(({ name }) => labelOf(name, 'text'))
+    functions = { ...functions, writeQuestions: writeQuestions(asked, labels, format) }
+    const writer = generator.writerOf(property)
+    const check = `${writer.name}(input, type, at, output, to)`
+    return { ...writer, name: generator.function(`${check}; return writeQuestions(input, type, at, output, to)`) }
+  }
 
-  const write = documentWriter(runnable(generator, object(resolved(schema), ''), format.functions), labelBytes)
-  return { columns, write }
+  const writer = object(resolve(schema, named), '', questions)
+  return documentWriter(runnable(generator, writer, functions), labelBytes)
+}
+
+/** The rows of a schema in a format, with their columns. For the questions, see compileRows. */
+export const tableOf = (shown: Shown, format: ColumnFormat, questions?: Questions) => {
+  const columns = columnsOf(shown, questions)
+  const write = compileRows(shown, format, questions)
+  const rows: RowFormat = {
+    begin: format.header(columns.map(({ name }) => name)),
+    between: '',
+    end: '',
+    write(document, out) {
+      write(document, out)
+      out.text(format.end)
+    },
+  }
+  return { columns, rows }
 }

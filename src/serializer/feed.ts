@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import { DeletedRecord } from '../../schemas/sync.js'
 import { BsonDocument } from '../bson/reader.js'
-import { jsonArray } from './json.js'
+import { json, jsonArray } from './json.js'
 import type { Output } from './output.js'
 import type { OnFailure, RowFormat } from './rows.js'
 import { isInstant, TIME_BYTES, writeTime } from './scalars.js'
@@ -39,7 +39,7 @@ export const feedItems = (writeRecord: DocumentWriter): RowFormat<FeedItem> =>
 /** Writes an item that stands for a record that does not fit. */
 export const writeUnreadable: OnFailure<FeedItem> = (item, error, out) => {
   const { id, message } = describe(item, error)
-  out.text(JSON.stringify({ id, unreadable: true, message }))
+  out.text(json({ id, unreadable: true, message }))
   addStamp(item, out)
 }
 

@@ -1,10 +1,10 @@
 // Generates the code that walks through a BSON document by a schema and writes what it finds. It is generated, so that
 // every field name in it is a constant. `CodeGenerator` writes JSON; a format with columns walks in the same way (columns.ts).
 import type { TSchema } from '@sinclair/typebox'
-import { annotationOf, isJoined, joined } from '../../schemas/kit.js'
+import { annotationOf, isJoined, joined, storedBranches } from '../../schemas/kit.js'
 import { Bson } from '../bson/reader.js'
 import { any } from './any.js'
-import { scalars, type Writer } from './scalars.js'
+import { json, scalars, type Writer } from './scalars.js'
 
 const comma = 0x2c
 const openObject = 0x7b
@@ -71,11 +71,7 @@ export class CodeGenerator {
       if (target === undefined) throw new Error(`No schema is named ${schema.$ref}`)
       return this.writerOf(target)
     }
-    if (schema.anyOf !== undefined) {
-      // A record in place of its id is only in responses that expand it, whose schema has no union there.
-      const stored: TSchema[] = schema.anyOf.filter((branch: TSchema) => !isJoined(branch))
-      return this.#union(stored.map((branch) => this.writerOf(branch)))
-    }
+    if (schema.anyOf !== undefined) return this.#union(storedBranches(schema).map((branch) => this.writerOf(branch)))
     if (annotationOf(schema).listed) return this.#listed()
     switch (schema.type) {
       case 'object':
@@ -206,7 +202,7 @@ const findField = ({ name }: Field, i: number): string => {
 /** Code that writes the name and the value of a field, if the document has it. */
 const writeField = (field: Field, i: number, fields: readonly Field[]): string => {
   const isNeverFirst = fields.slice(0, i).some(({ required }) => required)
-  const label = writeText(`,${JSON.stringify(field.property)}:`)
+  const label = writeText(`,${json(field.property)}:`)
   const first = isNeverFirst ? '' : `if (to === start) json[to] = ${openObject}`
   return ifPresent(field, i, { ...label, code: `${label.code}\n${first}` })
 }

@@ -3,28 +3,56 @@
 import { Bson, Bytes, type Element } from '../bson/reader.js'
 import { lastFieldOf, present } from '../bson/values.js'
 import { wrong } from './any.js'
-import { compileRows } from './columns.js'
+import { type ColumnFormat, compileRows } from './columns.js'
 import { jsonColumns } from './json.js'
 import type { Output } from './output.js'
+import type { QuestionColumn } from './questions.js'
 import type { RowFormat } from './rows.js'
-import { type ScalarWriter, scalars } from './scalars.js'
+import { type ScalarWriter, scalars, type Write } from './scalars.js'
 import { type DocumentWriter, locatingErrors, type Shown, writeValue } from './writer.js'
 
-export const featureWriter = (shown: Shown): DocumentWriter => {
-  const rows = compileRows(shown, jsonColumns)
+/** Turns JSON that was written into a JSON string of it. */
+const writeQuoted = ({ bytes }: Bytes, from: number, to: number): number =>
+  from + bytes.write(JSON.stringify(bytes.toString('utf8', from, to)), from)
+
+/** Writes a time with a small `t`, which RFC 3339 allows. */
+const writeTimeText: Write = (input, type, at, output, to) => {
+  const end = scalars.instant.write(input, type, at, output, to)
+  output.bytes[to + '"YYYY-MM-DD'.length] = 0x74
+  return end
+}
+
+/** The columns of map programs: `answers` and `updatedAt` are texts, as their schema says. */
+const mapColumns: ColumnFormat = {
+  ...jsonColumns,
+  writerOf(schema, generator, name) {
+    const { writer, kind } = jsonColumns.writerOf(schema, generator, name)
+    if (name === 'updatedAt') return { kind, writer: { ...writer, name: 'writeTimeText' } }
+    if (name !== 'answers') return { kind, writer }
+    const json = `${writer.name}(input, type, at, output, to)`
+    return { kind, writer: { ...writer, name: generator.function(`return writeQuoted(output, to, ${json})`) } }
+  },
+  functions: { writeQuoted, writeTimeText },
+}
+
+const featuresOf = (shown: Shown, columns: ColumnFormat, questions?: readonly QuestionColumn[]): DocumentWriter => {
+  const write = compileRows(shown, columns, questions)
   return (document, out) => {
     // The properties come first, because writing them finds what does not fit.
     out.text('{"type":"Feature","properties":')
-    rows.write(document, out)
+    write(document, out)
     locatingErrors(document, () => writePlace(document.bytes, out))
   }
 }
 
-export const geojson = (shown: Shown): RowFormat => ({
+/** A writer of features for map programs. */
+export const mapFeatureWriter = (shown: Shown): DocumentWriter => featuresOf(shown, mapColumns)
+
+export const geojson = (shown: Shown, questions?: readonly QuestionColumn[]): RowFormat => ({
   begin: '{"type":"FeatureCollection","features":[\n',
   between: ',\n',
   end: '\n]}\n',
-  write: featureWriter(shown),
+  write: featuresOf(shown, jsonColumns, questions),
 })
 
 /** Writes what follows the properties of a feature. */

@@ -5,8 +5,12 @@ import { namedSchemas } from '../../schemas/index.js'
 import type { BsonDocument } from '../bson/reader.js'
 import type { ColumnFormat } from './columns.js'
 import type { RowFormat } from './rows.js'
-import { scalars } from './scalars.js'
+import { json, scalars, unquoted } from './scalars.js'
 import type { DocumentWriter } from './writer.js'
+
+const quote = 0x22
+
+export { json }
 
 export const jsonArray = <T extends BsonDocument>(write: RowFormat<T>['write']): RowFormat<T> => ({
   begin: '[',
@@ -28,18 +32,28 @@ export const ndjson = (write: DocumentWriter): RowFormat => ({
 
 /** Objects without nested ones, whose names are paths. */
 export const jsonColumns: ColumnFormat = {
-  label: (path, isFirst) => `${isFirst ? '{' : ','}${JSON.stringify(path)}:`,
+  header: () => '',
+  label: (name, isFirst) => `${isFirst ? '{' : ','}${json(name)}:`,
   missing: '',
-  writerOf: (schema, generator) => generator.writerOf(schema),
+  writerOf: (schema, generator) => ({ writer: generator.writerOf(schema), kind: 'text' }),
   functions: {},
-  text: scalars.text.write,
+  raw: unquoted(scalars.text.write),
+  finish: ({ bytes }, from, to) => {
+    bytes.copyWithin(from + 1, from, to)
+    bytes[from] = bytes[to + 1] = quote
+    return to + 2
+  },
+  number: String,
   end: '}',
 }
+
+/** Such objects as lines. */
+export const jsonLines: ColumnFormat = { ...jsonColumns, end: '}\n' }
 
 /** Fastify's serializer compiler: it writes the properties of the schema. A response with records is written by its route. */
 export const serializerCompiler = (({ schema }: { schema: TSchema }) => {
   const { properties = {} } = namedSchemas.get(schema.$ref) ?? schema
   const names = Object.keys(properties)
   return (payload: Readonly<Record<string, unknown>>) =>
-    JSON.stringify(Object.fromEntries(names.map((name) => [name, payload[name]])))
+    json(Object.fromEntries(names.map((name) => [name, payload[name]])))
 }) as unknown as FastifySerializerCompiler<unknown>

@@ -14,11 +14,14 @@ export class WrongValue extends Error {
   }
 }
 
+/** A value fits its schema, but not the format. */
+export class WrongForFormat extends WrongValue {}
+
 /** Writes a value of a BSON type that the writer supports. */
 export type Write = (input: Bytes, type: number, at: number, output: Bytes, to: number) => number
 
-/** The most bytes of JSON for one byte of BSON: a control character becomes six, and nothing else grows more. */
-export const ROOM = 6
+/** The most bytes for one byte of BSON: a control character becomes seven in XLSX or in the text of JSON. Nothing grows more. */
+export const ROOM = 7
 /** The writers copy words of four bytes, so they may write up to this many bytes past the end of their output. */
 export const OVERHANG = 4
 
@@ -37,15 +40,41 @@ const escapes = Array.from({ length: 0x80 }, (_, byte) =>
   Buffer.from(JSON.stringify(String.fromCharCode(byte)).slice(1, -1)),
 )
 
-/** Whether JSON escapes none of the four bytes of a word: no control character, quote or backslash. */
-const isPlain = (word: number): boolean => {
+/** Characters that JSON allows in a string, but at which many programs that read lines end one. */
+const LINE_ENDS = /[\u0085\u2028\u2029]/g
+const escapedLineEnd = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** A value as JSON in which no program finds the end of a line. */
+export const json = (value: unknown): string => JSON.stringify(value).replace(LINE_ENDS, escapedLineEnd)
+
+/** Sets the highest bit of each of the four bytes of a word that is a control character, a quote or a backslash. */
+const escapedIn = (word: number): number => {
   const quotes = word ^ 0x2222_2222
   const backslashes = word ^ 0x5c5c_5c5c
-  // Each term sets the highest bit of a byte that is a control character or that has become zero.
-  const escaped =
+  return (
     ((word - 0x2020_2020) & ~word) | ((quotes - 0x0101_0101) & ~quotes) | ((backslashes - 0x0101_0101) & ~backslashes)
-  return (escaped & 0x8080_8080) === 0
+  )
 }
+
+/** Whether the four bytes of a word are ASCII of which JSON escapes nothing. */
+const isPlainAscii = (word: number): boolean => ((escapedIn(word) | word) & 0x8080_8080) === 0
+
+/** The same for any UTF-8: none of the bytes is 0xc2 or 0xe2 either, with which the line ends begin. */
+const isPlain = (word: number): boolean => {
+  const begins = (word & 0xdfdf_dfdf) ^ 0xc2c2_c2c2
+  return ((escapedIn(word) | ((begins - 0x0101_0101) & ~begins)) & 0x8080_8080) === 0
+}
+
+/** Bytes that may begin what is escaped. */
+const mayBeEscaped = Uint8Array.from({ length: 256 }, (_, byte) =>
+  Number(byte < 0x20 || byte === quote || byte === 0x5c || (byte & 0xdf) === 0xc2),
+)
+
+/** Whether a line end begins at a byte that is 0xc2 or 0xe2. */
+const isLineEnd = (source: Buffer, at: number): boolean =>
+  source[at] === 0xc2
+    ? source[at + 1] === 0x85
+    : source[at + 1] === 0x80 && ((source[at + 2] as number) & 0xfe) === 0xa8
 
 /** Copies the UTF-8 bytes from `start` to `end` as a JSON string, with the necessary escapes. */
 const text = (input: Bytes, start: number, end: number, output: Bytes, begin: number): number => {
@@ -57,7 +86,7 @@ const text = (input: Bytes, start: number, end: number, output: Bytes, begin: nu
   while (at < end) {
     if (at + 4 <= end) {
       const word = view.getInt32(at, true)
-      if (isPlain(word)) {
+      if (isPlainAscii(word) || isPlain(word)) {
         targetView.setInt32(to, word, true)
         at += 4
         to += 4
@@ -65,8 +94,14 @@ const text = (input: Bytes, start: number, end: number, output: Bytes, begin: nu
       }
     }
     const byte = source[at++] as number
-    if (byte >= 0x20 && byte !== quote && byte !== 0x5c) target[to++] = byte
-    else for (const escaped of escapes[byte] as Buffer) target[to++] = escaped
+    if (mayBeEscaped[byte] === 0) target[to++] = byte
+    else if (byte < 0x80) for (const escaped of escapes[byte] as Buffer) target[to++] = escaped
+    else if (!isLineEnd(source, at - 1)) target[to++] = byte
+    else {
+      const next = at + (byte === 0xc2 ? 1 : 2)
+      to += target.write(escapedLineEnd(source.toString('utf8', at - 1, next)), to)
+      at = next
+    }
   }
   target[to++] = quote
   return to
@@ -149,6 +184,10 @@ const DAY_BYTES = 12
 export const TIME_BYTES = 26
 const days = { numbers: new Float64Array(DAYS).fill(Number.NaN), json: new Bytes(Buffer.alloc(DAYS * DAY_BYTES)) }
 
+/** The time of a BSON date, in milliseconds since 1970. */
+export const timeOf = ({ view }: Bytes, at: number): number =>
+  view.getInt32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true)
+
 /** Whether a time can be written. */
 export const isInstant = (time: number): boolean => time >= MIN_TIME && time <= MAX_TIME
 
@@ -205,8 +244,8 @@ const instant: ScalarWriter = {
   name: 'writeInstant',
   expected: 'a date',
   bsonTypes: [Bson.date],
-  write: ({ view }, _type, at, output, to) => {
-    const time = view.getInt32(at + 4, true) * 0x1_0000_0000 + view.getUint32(at, true)
+  write: (input, _type, at, output, to) => {
+    const time = timeOf(input, at)
     if (!isInstant(time)) throw new WrongValue('is a date outside the years 0001 to 9999', at)
     return writeTime(time, output, to)
   },
@@ -261,6 +300,24 @@ const stringOrNumber: ScalarWriter = {
     output.bytes[end] = quote
     return end + 1
   },
+}
+
+/** Writes a JSON string without its quotes. */
+export const unquoted =
+  (write: Write): Write =>
+  (input, type, at, output, to) => {
+    const end = write(input, type, at, output, to)
+    output.bytes.copyWithin(to, to + 1, end - 1)
+    return end - 2
+  }
+
+const writeObjectId = unquoted(string.write)
+
+/** Writes the bare text of a string, an ObjectId or a number. */
+export const bare: Write = (input, type, at, output, to) => {
+  if (type === Bson.objectId) return writeObjectId(input, type, at, output, to)
+  if (type !== Bson.string) return number.write(input, type, at, output, to)
+  return to + input.bytes.copy(output.bytes, to, at + 4, at + 3 + input.view.getInt32(at, true))
 }
 
 /** The writers for scalars, by the type of the schema. */

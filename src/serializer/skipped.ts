@@ -7,6 +7,7 @@ import {
   type UnwritableDocument,
 } from '../bson/reader.js'
 import { fieldOf, stringOf } from '../bson/values.js'
+import { json } from './json.js'
 import type { OnFailure } from './rows.js'
 
 export interface Unreadable {
@@ -23,7 +24,7 @@ export class Skipped {
 
   readonly add: OnFailure = (record, error) => {
     const described = describe(record, error)
-    this.#size += JSON.stringify(described).length
+    this.#size += json(described).length
     if (this.#size > this.maxSize) throw new ResponseTooLarge()
     this.records.push(described)
   }

@@ -1,6 +1,7 @@
 // Compiles a response schema into a writer that turns BSON bytes into JSON bytes. The writer outputs only the fields of the
 // schema, in the schema's order, with `_id` as `id`. It creates no JavaScript objects for documents. docs/serializer.md
 // lists how each BSON type is written.
+import { compileFunction } from 'node:vm'
 import type { TSchema } from '@sinclair/typebox'
 import {
   Bson,
@@ -10,6 +11,7 @@ import {
   documentEnd,
   type Element,
   elements,
+  UnfitForFormat,
   UnwritableDocument,
   valueEnd,
   withBsonErrors,
@@ -18,7 +20,7 @@ import { type CollectionName, references } from '../documents/collections.js'
 import { any, wrong } from './any.js'
 import { CodeGenerator } from './generator.js'
 import type { Output } from './output.js'
-import { OVERHANG, ROOM, scalars, type Write, type Writer, WrongValue } from './scalars.js'
+import { OVERHANG, ROOM, scalars, type Write, type Writer, WrongForFormat, WrongValue } from './scalars.js'
 import { idOf, NO_ID } from './skipped.js'
 
 /** Writes a document. Nothing counts as written if it does not fit its schema. */
@@ -75,8 +77,9 @@ export const runnable = (
 ): Write => {
   const writers = [...Object.values(scalars), any].map(({ name, write }): [string, Write] => [name, write])
   const known = { ...Object.fromEntries(writers), ...more, wrong, notJoined, missing, cstringEnd, valueEnd }
-  const make = new Function('known', `const { ${Object.keys(known)} } = known\n${code.join('\n')}\nreturn ${name}`)
-  return make(known)
+  const body = `const { ${Object.keys(known)} } = known\n${code.join('\n')}\nreturn ${name}`
+  // V8 remembers the code of `new Function` for long, which made the memory of many choices of fields grow.
+  return compileFunction(body, ['known'])(known)
 }
 
 /** What stands there was stored in place of an id. Its type is not known: a join leaves another value behind. */
@@ -92,7 +95,7 @@ const missing = (at: number, name: string): never => {
  * The error with collection, id and field, of an embedded record if the value is in one. The wrong value itself belongs to the
  * record that it is in, and so does what stands instead of another record but has no id. Reads the bytes again.
  */
-const located = (error: WrongValue, collection: string, bytes: Buffer): UnwritableDocument => {
+const located = (error: WrongValue, collection: string, bytes: Buffer): Error => {
   let record = { collection, at: 0 }
   /** The names on the way from the beginning of the record. */
   let names: string[] = []
@@ -108,7 +111,8 @@ const located = (error: WrongValue, collection: string, bytes: Buffer): Unwritab
     }
   }
   if (error.missing !== undefined) names.push(error.missing)
-  return new UnwritableDocument(record.collection, idOf(bytes, record.at), names.join('.'), error.message)
+  const found = new UnwritableDocument(record.collection, idOf(bytes, record.at), names.join('.'), error.message)
+  return error instanceof WrongForFormat ? new UnfitForFormat(found.message) : found
 }
 
 /** The elements on the way from the document or array at `start` to the value at `place`. */

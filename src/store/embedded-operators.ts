@@ -1,7 +1,7 @@
 // The operators of mingo, and those of the embedded store in place of them where mingo differs from MongoDB.
 import { Context, evalExpr } from 'mingo/core'
 import type { Iterator as LazyList } from 'mingo/lazy'
-import { $avg, $sum } from 'mingo/operators/accumulator'
+import { $avg, $max, $min, $sum } from 'mingo/operators/accumulator'
 import * as expressions from 'mingo/operators/expression'
 import { $group, $limit, $project, $sort, $unwind } from 'mingo/operators/pipeline'
 import * as conditions from 'mingo/operators/query'
@@ -25,6 +25,14 @@ const ordered =
       .flat()
       .some((found) => isSameType(found, value) && holds(compareValues(found, value)))
 
+/** An expression on the order of two values. */
+const compared =
+  (holds: (order: number) => boolean) =>
+  (document: Document, operands: unknown, options: Options): boolean => {
+    const [a, b] = evalExpr(document, operands, options) as readonly unknown[]
+    return holds(compareValues(a, b))
+  }
+
 /** Sets the value at a path; undefined removes the field. Replaces non-objects on the way by objects. */
 const put = (document: Document, [name, ...rest]: readonly [string, ...string[]], value: unknown): void => {
   const [next, ...others] = rest
@@ -39,7 +47,7 @@ const put = (document: Document, [name, ...rest]: readonly [string, ...string[]]
 
 /** The operators that mingo may use. */
 export const context = Context.init({
-  accumulator: { $avg, $sum },
+  accumulator: { $avg, $max, $min, $sum },
   pipeline: {
     $group,
     $limit,
@@ -56,11 +64,10 @@ export const context = Context.init({
   },
   expression: {
     ...expressions,
-    // Unlike mingo's, it does not take an array for equal to its item.
-    $eq: (document: Document, operands: unknown, options: Options) => {
-      const [a, b] = evalExpr(document, operands, options) as readonly unknown[]
-      return compareValues(a, b) === 0
-    },
+    // Unlike mingo's, they compare any two values: an array is not equal to its item, and NaN is the least number.
+    $eq: compared((order) => order === 0),
+    $gte: compared((order) => order >= 0),
+    $lte: compared((order) => order <= 0),
     // Unlike mingo's, it compares strings by their UTF-8 bytes. It sorts by one field, ascending, as pipelines need it.
     $sortArray: (document: Document, { input, sortBy }: { input: unknown; sortBy: object }, options: Options) => {
       const [field] = Object.keys(sortBy) as [string]

@@ -1,6 +1,6 @@
-// A cache for the totals of lists. Counting reads every match, so it gets slower as the data grows. A total is kept for
-// twenty times as long as it took to count. So counting takes at most about a twentieth of the time, and small totals,
-// which are quick to count, stay exact.
+// A cache for the totals of lists, and for what else is read of all records that match. Counting reads every match, so it
+// gets slower as the data grows. A total is kept for twenty times as long as it took to count. So counting takes at most about
+// a twentieth of the time, and small totals, which are quick to count, stay exact.
 import { LRUCache } from 'lru-cache'
 import type { Query } from '../pipelines/stages.js'
 import type { KeptTotals, Store } from './store.js'
@@ -16,25 +16,26 @@ const QUICK_MS = 20
  * @param now a clock in milliseconds
  */
 export const keepTotals = (store: Store, maxAgeMs: number, now = () => performance.now()): Store & KeptTotals => {
-  const totals = new LRUCache<string, { total: number; at: number; ms: number }, Query>({
+  const totals = new LRUCache<string, { total: unknown; at: number; ms: number }, () => Promise<unknown>>({
     max: KEPT_TOTALS,
     ttl: 1,
     ttlResolution: 0,
     perf: { now },
     // A count that other totals push out while it runs still ends with its total.
     ignoreFetchAbort: true,
-    fetchMethod: async (_key, _stale, { options, context: query }) => {
+    fetchMethod: async (_key, _stale, { options, context: read }) => {
       const start = now()
-      const total = await store.count(query)
+      const total = await read()
       const ms = now() - start
       options.ttl = Math.min(maxAgeMs, Math.ceil(AGE_PER_COST * ms))
       return { total, at: start, ms }
     },
   })
   // The organisation is part of the match, so organisations never share a total.
-  const keyOf = ({ collection, match }: Query): string => JSON.stringify([collection, match])
-  const count = async (query: Query): Promise<number> => {
-    const { total } = (await totals.fetch(keyOf(query), { context: query })) as { total: number }
+  const keyOf = ({ collection, match, stages }: Query): string => JSON.stringify([collection, match, stages])
+  const keep = async <T>(query: Query, read: () => Promise<T>): Promise<T> => {
+    if (maxAgeMs === 0) return read()
+    const { total } = (await totals.fetch(keyOf(query), { context: read })) as { total: T }
     return total
   }
   const isQuick = (query: Query): boolean => {
@@ -50,5 +51,5 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
     }
     return { kept, oldestMs: oldest === undefined ? undefined : now() - oldest }
   }
-  return { ...store, ...(maxAgeMs > 0 && { count }), keptTotals, isQuick }
+  return { ...store, count: (query) => keep(query, () => store.count(query)), keep, keptTotals, isQuick }
 }

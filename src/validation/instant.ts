@@ -2,6 +2,8 @@
 import type { Interval } from '../../schemas/ogc.js'
 
 const INSTANT = /^(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d+))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i
+const DAY = /^(\d{4}-\d\d-\d\d)T?$/
+const DAY_MS = 86_400_000
 
 /**
  * The point in time that a text names, or undefined if it names none. Digits beyond milliseconds are cut off, as the
@@ -19,12 +21,23 @@ export const isDay = (text: string): boolean => {
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(`${text}T`)
 }
 
-/** The interval that a text names, or undefined if it names none. A single time is an interval that begins and ends then. */
+/** A day is all of it in UTC, and a time without a fraction is all of its second. */
+const spanOf = (text: string): Required<Interval> | undefined => {
+  const [, day] = DAY.exec(text) ?? []
+  const from = instantOf(day === undefined ? text : `${day}T00:00:00Z`)
+  return from && { from, to: new Date(from.getTime() + (day ? DAY_MS : text.includes('.') ? 1 : 1000) - 1) }
+}
+
+/**
+ * The interval that a text names, or undefined if it names none. A single time or day is an interval of its own. GDAL writes a
+ * day as `2025-06-01T`. Behind `/` that stands for the `<` of a filter, so the interval ends before this day.
+ */
 export const intervalOf = (text: string): Interval | undefined => {
   const [first = '', second = first, ...rest] = text.split('/')
-  const ends = [first, second].map((end) => (['', '..'].includes(end) ? undefined : (instantOf(end) ?? 'invalid')))
+  const ends = [first, second].map((end) => (['', '..'].includes(end) ? undefined : (spanOf(end) ?? 'invalid')))
   const [from, to] = ends
   const isOpen = from === undefined && to === undefined
   if (rest.length > 0 || from === 'invalid' || to === 'invalid' || isOpen) return undefined
-  return { ...(from && { from }), ...(to && { to }) }
+  const isBefore = text.endsWith('T') && text !== first
+  return { ...(from && { from: from.from }), ...(to && { to: isBefore ? new Date(to.from.getTime() - 1) : to.to }) }
 }

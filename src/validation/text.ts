@@ -41,7 +41,7 @@ const formats = {
   },
   interval: {
     description:
-      'a time with a time zone (RFC 3339), or two of them with / between them, of which one may be .. or nothing, such as 2025-03-14T09:26:53Z, 2025-03-01T00:00:00Z/2025-03-31T23:59:59Z or 2025-03-01T00:00:00Z/..; in a URL, + is written as %2B',
+      'a time with a time zone (RFC 3339) or a day, or two of them with / between them, of which one may be .. or nothing, such as 2025-03-14T09:26:53Z, 2025-03-01/2025-03-31 or 2025-03-01T00:00:00Z/..; in a URL, + is written as %2B',
     validate: (text: string) => intervalOf(text) !== undefined,
   },
   'origin-list': {
@@ -143,10 +143,11 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
     const given = properties.filter(([name]) => Object.hasOwn(input, name))
     const value = { ...input }
     for (const [name, property] of given) {
-      const { type, maximum } = property
+      const { type, maximum, format } = property
       if (type === 'integer') value[name] = asInteger(value[name])
       if (annotationOf(property).capped && Number(value[name]) > maximum) value[name] = maximum
       if (type === 'array') value[name] = asList(value[name])
+      if (format === 'bbox') value[name] = asList(value[name]).join()
     }
     const errors = validate(value) ? [] : firstErrors(validate.errors as ErrorObject[], schema)
     for (const [name, property] of given) {
@@ -165,8 +166,12 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
 const asInteger = (value: unknown): unknown =>
   typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value
 
-/** The values of a list, in one parameter or, as some generated clients write them, in several. */
-const asList = (value: unknown): string[] => [value as string | string[]].flat().flatMap((text) => text.split(','))
+/**
+ * The values of a list, in one parameter or, as some generated clients write them, in several. White space around them
+ * does not count.
+ */
+const asList = (value: unknown): string[] =>
+  [value as string | string[]].flat().flatMap((text) => text.split(',').map((each) => each.trim()))
 
 const firstErrors = (all: readonly ErrorObject[], schema: TObject): InputError[] => {
   const errors = new Map<string, InputError>()

@@ -46,7 +46,7 @@ t.test('parameters are those of the URL', async (t) => {
   const bytes = readFileSync(file)
   t.same(JSON.parse(stdout), { file, bytes: bytes.length, unreadable: [] })
   t.equal(String(bytes), (await get(`/v1/exports/entries.csv?${parameters.join('&')}`, A)).payload)
-  t.match(String(bytes), /^\ufeffid,.*,Source\?,Uses\?\r\n(entry\d-a,.*\r\n){2}$/)
+  t.match(String(bytes), /^\ufeff"id",.*,"Source\?","Uses\?"\r\n(entry\d-a,.*\r\n){2}$/)
 })
 
 const to = `--organisation ${A} --output <dir>/file`
@@ -61,7 +61,7 @@ transcripts(t, {
       exit 1
       $ export forms ${to} --force
       Wrote <dir>/file: … bytes`,
-    filesAfter: { file: /^id,/ },
+    filesAfter: { file: /^"id",/ },
   },
   'an organisation that does not exist is an error': {
     lines: `
@@ -75,7 +75,7 @@ transcripts(t, {
       await fillTenants(store)
       await store.insert('entries', [{ ...a.entry(9), _id: 'unfit', status: 7 } as never])
     },
-    lines: ['csv', 'ndjson', 'geojson', 'parquet']
+    lines: ['xlsx', 'csv', 'parquet', 'geojson', 'ndjson']
       .map(
         (format) => `
       $ export entries ${to} --format ${format}
@@ -90,7 +90,7 @@ transcripts(t, {
       2> unfit: status …
       2> Records left out: 1`)
       .join(''),
-    filesAfter: { file: /^id,/ },
+    filesAfter: { file: /^"id",/ },
   },
 })
 
@@ -131,8 +131,8 @@ t.test('a wrong call says what is wrong', async (t) => {
   const forms = 'export forms --organisation x --output none/file'
   await wrongCalls(t, [
     ['export keys --organisation x --output x', 'Allowed choices are'],
-    [`${forms} --format xlsx`, 'Allowed choices are ndjson, csv, geojson, parquet'],
-    [`${forms} --format geojson`, '--format of forms must be one of ndjson, csv, parquet'],
+    [`${forms} --format xls`, 'Allowed choices are xlsx, csv, parquet, geojson, ndjson'],
+    [`${forms} --format geojson`, '--format of forms must be one of xlsx, csv, parquet, ndjson'],
     [`${forms} --output - --json`, '--json must be left out where the file is on standard output'],
     [`${forms} --where status`, 'it must be NAME=VALUE, such as status=accepted'],
     [`${forms} --where state=x`, '--where state is not a parameter of this operation; allowed are sortOrder, limit,'],

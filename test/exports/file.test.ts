@@ -3,7 +3,7 @@ import { parquetReadObjects } from 'hyparquet'
 import { ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'
 import type { FormatName } from '../../schemas/exports.js'
-import { MAX_RESPONSE_BYTES } from '../../src/bson/reader.js'
+import { MAX_RESPONSE_BYTES, UnfitForFormat } from '../../src/bson/reader.js'
 import { type Doing, openFile, type Wanted } from '../../src/exports/file.js'
 import { allExported, type Exported, type ExportListing, wrongFor } from '../../src/exports/index.js'
 import { MAX_QUESTIONS } from '../../src/exports/questions.js'
@@ -11,6 +11,7 @@ import { QueryTimeout, type Store } from '../../src/store/store.js'
 import { readCsv } from '../support/csv.js'
 import { testStore } from '../support/store.js'
 import { A, a } from '../support/tenants.js'
+import { sheetRows, unzip } from '../support/xlsx.js'
 
 const MiB = 1024 * 1024
 const tooLarge = `the document becomes more than ${MAX_RESPONSE_BYTES / 2} bytes`
@@ -113,7 +114,11 @@ t.test('a large question with many choices is in each file of entries, and too l
   for (const { name, formats } of allExported.filter(({ resource }) => resource.collection === 'entries')) {
     for (const format of formats) {
       const file = (listing: Listing) => fileOf(store, format, listing, name)
-      if (name === 'entries') t.strictSame((await file({ unreadable: 'skip' })).skipped, [], format)
+      // A cell of a sheet is shorter.
+      if (format === 'xlsx') {
+        const message = /^entries large: answers.* has more than 32767 characters, the most of a cell of XLSX$/
+        await t.rejects(file({ unreadable: 'skip' }), { constructor: UnfitForFormat, message }, name)
+      } else if (name === 'entries') t.strictSame((await file({ unreadable: 'skip' })).skipped, [], format)
       else {
         await t.rejects(file({}), { id: 'large', message: `entries large: ${tooLarge}` }, format)
         t.strictSame((await file({ unreadable: 'skip' })).skipped, [{ id: 'large', message: tooLarge }], format)
@@ -123,7 +128,7 @@ t.test('a large question with many choices is in each file of entries, and too l
   const [header = [], row = []] = readCsv((await fileOf(store, 'csv', { form: a.form._id })).text)
   t.strictSame(
     header.slice(-3).map((question) => question?.length),
-    ['Source?'.length, 300_000, 'Uses?'.length],
+    ['Source?'.length, 255, 'Uses?'.length],
   )
   t.equal(row.at(-2), answer.join('; '))
 })
@@ -151,7 +156,7 @@ t.test('records whose ids are no texts come last, and break the file or are left
   await t.rejects(fileOf(store, 'csv'), { message: /: _id is not a string of valid UTF-8$/ })
   const { text, skipped } = await fileOf(store, 'csv', { unreadable: 'skip', fields: ['status'] })
   t.strictSame(skipped, [left])
-  t.equal(text, 'id,status\r\na,accepted\r\nb,accepted\r\n')
+  t.equal(text, '"id","status"\r\na,accepted\r\nb,accepted\r\n')
 })
 
 t.test(
@@ -169,7 +174,7 @@ t.test(
     })
     await store.insert('entries', [a.entry(1, { form: 'g', answers: [{ type: 'text', answer: 'x' }] as never })])
     await t.rejects(fileOf(store, 'csv', { form: 'g' }), { message: /answers\.0\.question is missing$/ })
-    t.equal((await fileOf(store, 'csv', { form: 'f', fields: ['status'] })).text, 'id,status\r\na,accepted\r\n')
+    t.equal((await fileOf(store, 'csv', { form: 'f', fields: ['status'] })).text, '"id","status"\r\na,accepted\r\n')
     t.strictSame(
       wrongFor('ndjson', { sortOrder: 'asc', bom: 'true', names: 'true' }).map(({ name }) => name),
       ['bom', 'names'],
@@ -202,4 +207,59 @@ t.test('a feature has its place whatever fields are chosen', async (t) => {
 t.test('a reading that takes too long is a problem, also where it reads the questions', async (t) => {
   const store = { ...testStore(t), aggregate: () => Promise.reject(new QueryTimeout(new Error('slow'))) }
   for (const listing of [{}, { form: 'f' }]) await t.rejects(fileOf(store, 'csv', listing), { code: 'query_timeout' })
+  const uncounted = { ...testStore(t), count: () => Promise.reject(new QueryTimeout(new Error('slow'))) }
+  t.ok((await fileOf(uncounted, 'xlsx')).parts.length > 0, 'rows that cannot be counted are written')
+  const broken = { ...testStore(t), count: () => Promise.reject(new Error('broken')) }
+  await t.rejects(fileOf(broken, 'xlsx'), { message: 'broken' })
+})
+
+t.test('more records than a sheet has rows are refused before, unless there is a limit', async (t) => {
+  const store = { ...(await fill(t, ['a', 'b'])), count: async () => 1_048_576 }
+  const detail =
+    'format must be one of csv, parquet, ndjson, geojson, or there must be a limit: 1048576 records match, and a sheet has at most 1048575'
+  await t.rejects(fileOf(store, 'xlsx'), { code: 'invalid_parameter', detail })
+  const { parts } = await fileOf(store, 'xlsx', { limit: 1, form: a.form._id, fields: ['answers'] })
+  t.strictSame(sheetRows(unzip(Buffer.concat(parts)).get('xl/worksheets/sheet1.xml') as string), [
+    ['id', 'Source?', 'Uses?'],
+    ['a', 'Borehole', 'Drinking; Washing'],
+  ])
+})
+
+t.test('each question has a property in GeoJSON and a column in Parquet, under a name of its own', async (t) => {
+  const long = 'x'.repeat(254)
+  const asked = [
+    'id',
+    'ID ',
+    'Status',
+    '',
+    'fid',
+    'a\r\nb',
+    '\ufeff',
+    "'a b",
+    long,
+    `${long} y`,
+    '__proto__',
+    'toString',
+  ]
+  const answers = asked.map((question, i) => ({
+    ...{ type: 'text', question, answer: [`${i}`, 'x'] },
+  }))
+  const store = await fill(t, ['e'], { form: 'f', answers })
+  await store.insert('entries', [a.entry(1, { _id: 'f', form: 'f', answers: [] as never })])
+  const wanted = {
+    ...{ 'id (2)': '0; x', 'ID (3)': '1; x', 'Status (2)': '2; x', question: '3; x', 'fid (2)': '4; x' },
+    ...{ 'a b': '5; x', 'question (2)': '6; x', "'a b (2)": '7; x' },
+    ...{ [long]: '8; x', [`${long} (2)`]: '9; x', ['__proto__']: '10; x', toString: '11; x' },
+  }
+  const listing: Listing = { form: 'f', fields: ['answers', 'status'] }
+  const { text } = await fileOf(store, 'geojson', listing)
+  t.strictSame(JSON.parse(text).features[0].properties, { id: 'e', status: 'accepted', ...wanted })
+  const { parts } = await fileOf(store, 'parquet', listing)
+  const [row, other] = await parquetReadObjects({ file: new Uint8Array(Buffer.concat(parts)).buffer })
+  // The reader of this test leaves out what is called __proto__.
+  const { ['__proto__']: _, ...read } = wanted
+  t.strictSame(JSON.stringify(row), JSON.stringify({ id: 'e', status: 'accepted', ...read }))
+  t.strictSame([other?.id, other?.toString], ['f', null], 'no answer is a member of every object')
+  const csv = readCsv((await fileOf(store, 'csv', listing)).text)
+  t.strictSame(csv[0], ['id', 'status', ...Object.keys(wanted)])
 })

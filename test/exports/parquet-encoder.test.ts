@@ -5,13 +5,14 @@ import t from 'tap'
 import { EntryListItem } from '../../schemas/entries.js'
 import { namedSchemas } from '../../schemas/index.js'
 import { listed } from '../../schemas/kit.js'
-import { fieldsOf } from '../../src/exports/parquet-columns.js'
+import { shapesOf } from '../../src/exports/parquet-columns.js'
 import { ParquetEncoder } from '../../src/exports/parquet-encoder.js'
+import { columnsOf } from '../../src/serializer/columns.js'
 import { rowsOf } from '../support/parquet.js'
 
 /** The file of some rows, which are written in several steps, and the bytes that each step has made. */
 const encoded = (schema: TSchema, ...steps: (readonly object[])[]) => {
-  const encoder = new ParquetEncoder(fieldsOf(schema, namedSchemas))
+  const encoder = new ParquetEncoder(shapesOf(columnsOf({ schema, named: namedSchemas }), namedSchemas))
   const parts = steps.map((rows) => encoder.write(Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''))))
   const whole = Buffer.concat([...parts, encoder.end()].map((part) => Buffer.from(part)))
   return { file: new Uint8Array(whole).buffer, sizes: parts.map(({ byteLength }) => byteLength) }
@@ -44,6 +45,7 @@ t.test('each kind of value is read as JSON has it, and is null where it is missi
   const kinds: Record<string, [TSchema, ...values: unknown[]]> = {
     text: [Type.String(), '', '\u{1f600}\0"\u202e\r\n', 'a\ufffd'],
     number: [Type.Number(), 1.5, -3, 2 ** 53],
+    integer: [Type.Integer(), 0, -3, 2 ** 53 - 1],
     boolean: [Type.Boolean(), true, false],
     time: [Type.String({ format: 'date-time' }), '0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'],
     any: [Type.Unknown(), { b: 2, 1: [null] }, 'text', []],
@@ -69,7 +71,7 @@ t.test('each kind of value is read as JSON has it, and is null where it is missi
 
 t.test('objects become columns, also where one is missing', async (t) => {
   const place = Type.Object({ state: Type.String(), point: Type.Object({ x: Type.Number() }) })
-  const rows = [{ place: { state: 'Kano', point: { x: 1 } } }, { place: { state: 'Kano' } }, {}]
+  const rows = [{ 'place.state': 'Kano', 'place.point.x': 1 }, { 'place.state': 'Kano' }, {}]
   t.strictSame(await rowsOf(encoded(Type.Object({ place }), rows).file), [
     { 'place.state': 'Kano', 'place.point.x': 1 },
     { 'place.state': 'Kano', 'place.point.x': null },
@@ -77,7 +79,7 @@ t.test('objects become columns, also where one is missing', async (t) => {
   ])
 })
 
-const place = { location: { coordinates: { longitude: 8.5387, lattitude: 11.9805 } } }
+const place = { 'location.coordinates.longitude': 8.5387, 'location.coordinates.lattitude': 11.9805 }
 
 t.test('numbers and times have their least and largest values in each group, and nothing else has', async (t) => {
   const dated = { createdAt: '2025-01-01T08:30:15.250Z', updatedAt: '2025-01-02T08:30:15.250Z' }
@@ -90,8 +92,15 @@ t.test('numbers and times have their least and largest values in each group, and
   )
 })
 
+t.test('a whole number that is none, or has more digits than a number keeps, ends the file', async (t) => {
+  for (const value of [1.5, 2 ** 53])
+    t.throws(() => encoded(Type.Object({ value: Type.Integer() }), [{ value }]), {
+      message: /is no whole number up to/,
+    })
+})
+
 t.test('a file with places is a map layer', async (t) => {
-  const { file } = encoded(EntryListItem, [place], [{}, { location: { coordinates: { longitude: 1 } } }])
+  const { file } = encoded(EntryListItem, [place], [{}, { 'location.coordinates.longitude': 1 }])
   const { key_value_metadata = [] } = parquetMetadata(file)
   t.equal(key_value_metadata[0]?.key, 'geo')
   t.match(JSON.parse(key_value_metadata[0]?.value as string), {

@@ -2,7 +2,12 @@
 import t from 'tap'
 import { Points } from '../../src/exports/parquet-geometry.js'
 
-const column = (name: string, values: unknown[]) => ({ name, shape: { kind: 'number' } as const, values })
+const column = (name: string, values: unknown[]) => ({
+  name,
+  shape: { kind: 'number' } as const,
+  convert: undefined,
+  values,
+})
 const pointsOf = (longitudes: unknown[], latitudes: unknown[]) =>
   Points.of([
     column('location.coordinates.longitude', longitudes),

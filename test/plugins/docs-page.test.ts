@@ -6,6 +6,7 @@ import { loadDemo } from '../../src/demo.js'
 import { problems } from '../../src/problems/problems.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { testApp } from '../support/app.js'
+import { A, fillTenants } from '../support/tenants.js'
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 
@@ -82,6 +83,19 @@ t.test('files are compressed as the browser allows, and each is compressed once'
   t.equal(gzip.headers['content-encoding'], 'gzip')
   t.same(gunzipSync(gzip.rawPayload), plain)
   t.equal((await get('zstd')).headers['content-encoding'], undefined)
+})
+
+t.test('a caller that has a page or the document gets a 304', async (t) => {
+  const { app, get } = await testApp(t, { fill: fillTenants })
+  for (const url of ['/docs', '/explore', '/openapi.json', '/docs/sync.py', '/v1/ogc/api', '/v1/ogc']) {
+    const { etag = '' } = (await get(url, A)).headers
+    const headers = { 'if-none-match': `${etag}`, 'accept-encoding': 'br' }
+    const again = await get(url, A, { headers })
+    t.match(again, { statusCode: 304, body: '', headers: { etag } }, url)
+    t.equal(again.headers['content-encoding'], undefined)
+    const other = await app.inject({ url, headers: { ...headers, host: 'other' } })
+    t.equal(other.statusCode, url.startsWith('/v1') ? 401 : url.endsWith('json') ? 200 : 304, `${url} elsewhere`)
+  }
 })
 
 t.test('all that a browser loads for /docs is smaller than 500 KB', async (t) => {

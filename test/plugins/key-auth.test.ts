@@ -55,7 +55,6 @@ t.test('every operation needs a key, and the response is the same whatever is wr
     'Basic with bits that mean nothing': basic(`x:${good}`).replace(/.==$|.=$|.$/, (end) => `_${end}`),
     'Basic without padding': basic(`x:${good}`).replace(/=+$/, ''),
     'Basic without credentials': 'Basic ',
-    'Basic without a colon': basic(good),
     'Basic without a key': basic(':'),
     'Basic with a colon behind the key': basic(`${good}:${good}:`),
     'Basic with a control character': basic(`x\0:${good}`),
@@ -79,12 +78,12 @@ t.test('every operation needs a key, and the response is the same whatever is wr
   t.equal(bodies.size, 1)
 })
 
-t.test('HTTP Basic has the key as the password, or as the user name with an empty password', async (t) => {
+t.test('HTTP Basic has the key as the password, or as the user name with an empty password or none', async (t) => {
   const { app, keyOf } = await testApp(t, { fill: fillTenants })
   const [good, other] = [await keyOf(A), await keyOf(B)]
   const organisation = async (authorization: string) =>
     (await app.inject({ url: '/v1/me', headers: { authorization } })).json().data?.organisation.id
-  for (const text of [`x:${good}`, `:${good}`, `Zoë@例:${good}`, `${good}:`, `${good}:${good}`]) {
+  for (const text of [`x:${good}`, `:${good}`, `Zoë@例:${good}`, `${good}:`, `${good}:${good}`, good]) {
     t.equal(await organisation(basic(text)), A, text)
   }
   t.equal(await organisation(basic(`${good}:${other}`)), B, 'of two keys the password counts')

@@ -51,10 +51,11 @@ t.test('the lines of NDJSON are the items of the list, with the same parameters'
 t.test('a file has a media type and a name, and HEAD has them without the file', async (t) => {
   const { get } = await reading
   for (const [format, type] of Object.entries({
-    ndjson: 'application/x-ndjson',
+    xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
     csv: 'text/csv; charset=utf-8',
-    geojson: 'application/geo+json',
     parquet: 'application/vnd.apache.parquet',
+    geojson: 'application/geo+json',
+    ndjson: 'application/x-ndjson',
   })) {
     for (const method of ['GET', 'HEAD'] as const) {
       const { statusCode, headers, body } = await get(`/v1/exports/entries.${format}`, A, { method })
@@ -72,17 +73,21 @@ t.test('a file has a media type and a name, and HEAD has them without the file',
 
 t.test('a parameter that the format does not have is refused, and so is an unknown format', async (t) => {
   const { get } = await reading
-  for (const query of ['bom=true', 'formulas=keep', 'names=true']) {
+  for (const [query, formats] of Object.entries({
+    'bom=true': 'csv has',
+    'formulas=keep': 'csv has',
+    'names=true': 'csv and xlsx have',
+  })) {
     const response = await get(`/v1/exports/entries.ndjson?${query}`, A)
     t.match(response.json(), {
       status: 400,
-      errors: [{ in: 'query', name: query.split('=')[0], message: 'must be left out: only csv has it' }],
+      errors: [{ in: 'query', name: query.split('=')[0], message: `must be left out: only ${formats} it` }],
     })
     t.equal(response.headers['content-disposition'], undefined)
   }
   t.match((await get('/v1/exports/users.geojson', A)).json(), {
     status: 400,
-    errors: [{ in: 'path', name: 'format', allowed: ['ndjson', 'csv', 'parquet'] }],
+    errors: [{ in: 'path', name: 'format', allowed: ['xlsx', 'csv', 'parquet', 'ndjson'] }],
   })
   for (const format of ['__proto__', 'constructor']) {
     t.match((await get(`/v1/exports/users.${format}`, A)).json(), { status: 400, errors: [{ name: 'format' }] }, format)
@@ -97,7 +102,9 @@ t.test('a parameter that the format does not have is refused, and so is an unkno
 t.test('CSV has the names of other records beside their ids', async (t) => {
   const { get } = await reading
   const rowsOf = async (query: string) =>
-    (await get(`/v1/exports/${query}`, A)).body.split('\r\n').map((line) => line.split(','))
+    (await get(`/v1/exports/${query}`, A)).body
+      .split('\r\n')
+      .map((line) => line.split(',').map((cell) => cell.replace(/^"(.*)"$/, '$1')))
   const [header = [], row = []] = await rowsOf('entries.csv?ids=entry1-a&fields=form,agent,dispatch&names=true')
   t.same(header, ['id', 'dispatch', 'dispatch.name', 'form', 'form.name', 'agent', 'agent.firstName', 'agent.lastName'])
   const { agent } = { agent: a.agent(1) }
@@ -124,13 +131,16 @@ t.test('CSV of a form has a column for each question, in the order of their mean
   const url = '/v1/exports/entries.csv?form=f&fields=answers,status'
   const { body } = await get(url, A)
   t.same(body.split('\r\n'), [
-    `id,status,Name?,Age?,"'=Why, ""so""?"`,
-    'entry21-a,accepted,x,,a; b',
+    `"id","status","Name?","Age?","'=Why, ""so""?"`,
+    'entry21-a,accepted,x,,"a; b"',
     `entry22-a,accepted,'=1+1,-5,`,
     '',
   ])
-  t.match((await get(`${url}&formulas=keep&bom=true`, A)).body, /^\ufeffid,status,Name\?,Age\?,"=Why, ""so""\?"\r\n/)
-  t.match((await get('/v1/exports/entries.csv?form=f&fields=status', A)).body, /^id,status\r\n/)
+  t.match(
+    (await get(`${url}&formulas=keep&bom=true`, A)).body,
+    /^\ufeff"id","status","Name\?","Age\?","=Why, ""so""\?"\r\n/,
+  )
+  t.match((await get('/v1/exports/entries.csv?form=f&fields=status', A)).body, /^"id","status"\r\n/)
   await store.insert('entries', [a.entry(24, { form: 'h', answers: [{ type: 'text', answer: 'x' }] as never })])
   const { statusCode, body: problem } = await get('/v1/exports/entries.csv?form=h', A)
   t.equal(statusCode, 500)
@@ -152,6 +162,18 @@ t.test('Parquet has the chosen fields, with the place of an entry if it is among
   }
   t.same(await columnsOf('fields=status'), ['id', 'status'])
   t.ok((await columnsOf('fields=location')).includes('geometry'))
+})
+
+t.test('a text that no cell of a sheet holds is an error of the format, and not of the record', async (t) => {
+  const { get, store } = await testApp(t, { fill: fillTenants })
+  await store.insert('entries', [a.entry(21, { form: 'f', status: 'x'.repeat(32_768) })])
+  for (const query of ['', '&unreadable=skip']) {
+    t.match((await get(`/v1/exports/entries.xlsx?form=f${query}`, A)).json(), {
+      ...{ status: 400, code: 'invalid_parameter' },
+      errors: [{ in: 'path', name: 'format', message: /entries entry21-a: status has more than 32767 characters/ }],
+    })
+  }
+  t.equal((await get('/v1/exports/entries.xlsx?form=f&fields=duration', A)).statusCode, 200)
 })
 
 t.test('answers are rows of their own, one for each choice', async (t) => {

@@ -18,6 +18,8 @@ t.test('it has the operations of the collections alone, by paths that follow the
     '/collections/entries/items',
     '/collections/entries/items/{id}',
     '/collections/entries/queryables',
+    '/collections/entries/schema',
+    '/collections/entries/schema/geojson',
     '/conformance',
   ])
 })
@@ -40,7 +42,7 @@ t.test('it refers to nothing outside of itself, and has no part that nothing ref
 })
 
 t.test('nothing in it is of OpenAPI 3.1 alone', async (t) => {
-  t.notMatch(body, /"const":|"type":"null"|"examples"|"type":\[/)
+  t.notMatch(body, /"const":|"type":"null"|"examples"|"type":\[|"unevaluatedProperties"/)
   const { properties } = document.components.schemas.EntryFeature
   t.match(properties.type, { type: 'string', enum: ['Feature'] })
   t.match(properties.geometry, { nullable: true, allOf: [{ $ref: '#/components/schemas/OgcPoint' }] })
@@ -58,5 +60,6 @@ t.test('the parameters of items are as the standard describes them', async (t) =
     schema: { type: 'array', minItems: 4, maxItems: 6, items: { type: 'number' } },
   })
   t.match(named('datetime'), { ...form, schema: { type: 'string' } })
+  t.same(named('limit'), document.components.parameters.limit, 'where QGIS finds the largest page')
   t.match(named('limit'), { ...form, schema: { type: 'integer', minimum: 1, maximum: 1000, default: 10 } })
 })

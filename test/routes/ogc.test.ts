@@ -1,6 +1,7 @@
 // OGC API - Features: pages, items by their filters, links, media types.
 import t from 'tap'
 import type { Link } from '../../schemas/ogc.js'
+import { keysOf } from '../../src/keys/keys.js'
 import { testApp } from '../support/app.js'
 import { A, a, b, fillTenants } from '../support/tenants.js'
 
@@ -49,9 +50,10 @@ t.test('the landing page leads to everything, with a slash at its end or not', a
   }
   t.same((await get(`${ROOT}/collections/entries`, A)).json(), collections[0])
   t.match((await get(`${ROOT}/conformance`, A)).json(), {
-    conformsTo: ['core', 'geojson', 'oas30', 'queryables', 'queryables-query-parameters'].map(
-      (name) => new RegExp(`/conf/${name}$`),
-    ),
+    conformsTo: [
+      ...['core', 'geojson', 'oas30', 'queryables', 'queryables-query-parameters'],
+      ...['schemas', 'advanced-property-roles', 'returnables-and-receivables'],
+    ].map((name) => new RegExp(`/conf/${name}$`)),
   })
   t.equal((await get(`${ROOT}/collections/forms`, A)).statusCode, 404)
 })
@@ -64,6 +66,43 @@ t.test('every queryable is a parameter of the items', async (t) => {
   for (const name of Object.keys(schema.properties)) {
     t.same((await get(`${ITEMS}?${name}=nothing`, A)).json().features, [], name)
   }
+})
+
+t.test('the schemas have the columns of features with their types, as far as the key sees them', async (t) => {
+  const { app, store, get } = await testApp(t, { fill: fillTenants })
+  const { links } = (await get(`${ROOT}/collections/entries`, A)).json()
+  const path = (rel: string) => new URL(String(hrefOf(links, rel))).pathname
+  const schemaOf = async (rel: string) => (await get(path(rel), A)).json()
+  const { geometry, ...columns } = (await schemaOf('http://www.opengis.net/def/rel/ogc/1.0/schema')).properties
+  t.match(geometry, { 'x-ogc-role': 'primary-geometry', format: 'geometry-point' })
+  const [feature] = (await get(`${ITEMS}?limit=1`, A)).json().features
+  const { id, ...shown } = feature.properties
+  t.same(Object.keys(columns).sort(), Object.keys(shown).sort())
+  for (const [name, value] of Object.entries(shown)) t.equal(columns[name].type, typeof value, name)
+  t.match(columns.createdAt, { format: 'date-time', 'x-ogc-role': 'primary-instant' })
+  t.notOk(columns.updatedAt.format)
+  for (const rel of ['describedby', 'describedBy']) {
+    const { type, properties } = await schemaOf(rel)
+    t.match({ type, properties }, { type: 'object', properties: { type: { const: 'Feature' }, geometry } })
+    t.same(properties.properties, { type: 'object', properties: columns }, rel)
+  }
+  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Test', without: ['places'] })
+  const headers = { authorization: `Bearer ${key}` }
+  for (const rel of ['describedby', 'http://www.opengis.net/def/rel/ogc/1.0/schema']) {
+    t.notMatch((await app.inject({ url: path(rel), headers })).body, /location|geometry/, rel)
+  }
+})
+
+t.test('the collection says where and when its entries are', async (t) => {
+  const { app, store, get } = await testApp(t, { fill: fillTenants })
+  const { extent } = (await get(`${ROOT}/collections`, A)).json().collections[0]
+  t.same(extent.spatial, { bbox: [[8.5387, 11.9805, 8.5387, 11.9805]] })
+  t.same(extent.temporal, { interval: [['2025-01-01T08:30:15.250Z', '2025-01-08T08:30:15.250Z']] })
+  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Test', without: ['places'] })
+  const headers = { authorization: `Bearer ${key}` }
+  const { temporal } = extent
+  t.same((await app.inject({ url: `${ROOT}/collections/entries`, headers })).json().extent, { temporal })
+  t.notOk('extent' in (await get(`${ROOT}/collections/entries`, 'nobody')).json())
 })
 
 t.test('an entry is a feature with flat properties', async (t) => {
@@ -82,6 +121,8 @@ t.test('an entry is a feature with flat properties', async (t) => {
     geometry: { type: 'Point', coordinates: [coordinates.longitude, coordinates.lattitude] },
     properties: {
       ...fields,
+      answers: JSON.stringify(fields.answers),
+      updatedAt: fields.updatedAt.replace('T', 't'),
       ...Object.fromEntries(Object.entries(place).map(([name, value]) => [`location.${name}`, value])),
       'location.coordinates.longitude': coordinates.longitude,
       'location.coordinates.lattitude': coordinates.lattitude,
@@ -130,6 +171,11 @@ t.test('items are filtered by box, time and properties', async (t) => {
     ['bbox=179,-20,-179,-10', [3]],
     ['datetime=2025-03-01T00:00:00Z', [1]],
     ['datetime=2025-03-01T00:00:00.001Z', []],
+    ['datetime=2025-02-01', [2]],
+    ['datetime=2025-02-01/2025-03-01', [2, 1]],
+    ['datetime=../2025-02-01T', [3]],
+    ['datetime=2025-01-01T08:30:15Z', [3]],
+    ['datetime=../2025-01-01T08:30:15Z', [3]],
     ['datetime=2025-02-01T00:00:00Z/2025-03-01T00:00:00Z', [2, 1]],
     ['datetime=2025-02-01T00:00:00Z/2025-02-28T23:59:59.999Z', [2]],
     ['datetime=2025-02-01T00:00:00Z/..', [2, 1]],
@@ -174,14 +220,22 @@ t.test('a page has ten features by default, and at most as many as a list', asyn
 
 t.test('what is wrong with a parameter is said', async (t) => {
   const { get } = await reading
-  const interval = /^must be a time with a time zone \(RFC 3339\), or two of them with \/ between them/
+  const interval = /^must be a time with a time zone \(RFC 3339\) or a day, or two of them with \/ between them/
   for (const [query, name, message] of [
     ['limit=0', 'limit', 'must be an integer from 1 to 1000'],
     ['limit=ten', 'limit', 'must be an integer from 1 to 1000'],
     ['bbox=1,2', 'bbox', /^has 2 numbers, but must be minLongitude/],
-    ...['', '..', '../..', '/', '2025-03-01', '2025-03-01T00:00:00Z/x', 'x/..', '../../2025-03-01T00:00:00Z'].map(
-      (value) => [`datetime=${value}`, 'datetime', interval] as const,
-    ),
+    ...[
+      '',
+      '..',
+      '../..',
+      '/',
+      '2025-03',
+      '2025-02-30',
+      '2025-03-01T00:00:00Z/x',
+      'x/..',
+      '../../2025-03-01T00:00:00Z',
+    ].map((value) => [`datetime=${value}`, 'datetime', interval] as const),
     ['f=html', 'f', 'must be one of json'],
     ['perPage=1', 'perPage', 'is not a parameter of this operation'],
     ['name=x', 'name', 'is not a parameter of this operation'],

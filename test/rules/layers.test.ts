@@ -45,7 +45,8 @@ const restricted: { name: RegExp; rooms: RegExp }[] = [
   { name: /^hyparquet/, rooms: /^src\/exports$/ },
   { name: /^@opentelemetry/, rooms: /^src\/metrics$/ },
   { name: /^@?fastify/, rooms: /^src(\/(http|plugins|routes|serializer|validation))?$/ },
-  { name: /^node:(fs|net|http)/, rooms: /^src(\/(http|plugins|problems|store|commands|validation|config))?$/ },
+  { name: /^node:(net|http)/, rooms: /^src(\/(http|plugins|problems|store|commands|validation|config))?$/ },
+  { name: /^node:fs/, rooms: /^src(\/(http|plugins|problems|store|commands|validation|config|exports))?$/ },
 ]
 
 t.test('few rooms import the database driver, the framework, the system and the inner files of others', async (t) => {

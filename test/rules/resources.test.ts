@@ -8,14 +8,15 @@ import { type CollectionName, collections } from '../../src/documents/collection
 import { resources as declared } from '../../src/pipelines/index.js'
 import { type Condition, pick, type Query, type Scope } from '../../src/pipelines/stages.js'
 import { isLargeListing } from '../../src/reading/cost.js'
+import { projectionOf } from '../../src/reading/projection.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { eachResource, filtersOf, filterValue, listing, resources } from '../support/resources.js'
 
 const scope: Scope = { organisation: 'org' }
 
 /** Each response schema with the query that reads its documents. */
-const responses = eachResource.flatMap(([, { item, record, list, get }]): [TObject, Query][] => [
-  [item.schema, list(scope)],
+const responses = eachResource.flatMap(([name, { item, record, list, get }]): [TObject, Query][] => [
+  [{ ...projectionOf(declared[name], undefined).schema, $id: item.schema.$id as string }, list(scope)],
   [Type.Object(flat(item.schema), { $id: `${item.schema.$id} without joins` }), list(scope, { embed: 'false' })],
   [record.schema, get(scope, 'x')],
 ])

@@ -7,22 +7,17 @@ import { EntryListItem } from '../../schemas/entries.js'
 import { listedSchemas } from '../../schemas/index.js'
 import { select } from '../../schemas/kit.js'
 import { MAX_RESPONSE_BYTES } from '../../src/bson/reader.js'
-import { answerColumns, answersWriter } from '../../src/serializer/answers.js'
-import { csvColumns, csvHeader } from '../../src/serializer/csv.js'
-import { jsonColumns } from '../../src/serializer/json.js'
+import { answersTable } from '../../src/serializer/answers.js'
+import { csvColumns } from '../../src/serializer/csv.js'
+import { jsonLines } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
 import { readCsv } from '../support/csv.js'
 import { fileOf, hostileTexts, type Item, itemsOf, misfits } from '../support/formats.js'
 import { type Elements, listOf, plain, stored } from '../support/stored.js'
 
 const Answered = select(EntryListItem, ['id', 'answers'])
-const file = { begin: '', between: '', end: '' }
-const lines = { ...file, write: answersWriter({ ...jsonColumns, end: '}\n' }) }
-const table = {
-  ...file,
-  begin: csvHeader(answerColumns, {}),
-  write: answersWriter(csvColumns({ keepsFormulas: true })),
-}
+const lines = answersTable(jsonLines).rows
+const table = answersTable(csvColumns({ keepsFormulas: true })).rows
 
 /** The rows of a list, and what the same rows are by its JSON. */
 const rowsOf = (list: ReturnType<typeof listOf>) => {

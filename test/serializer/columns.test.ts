@@ -6,13 +6,14 @@ import t from 'tap'
 import { EntryListItem } from '../../schemas/entries.js'
 import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import { BsonDocument } from '../../src/bson/reader.js'
-import { compileRows } from '../../src/serializer/columns.js'
-import { csv } from '../../src/serializer/csv.js'
-import { geojson } from '../../src/serializer/geojson.js'
-import { jsonColumns } from '../../src/serializer/json.js'
+import { type ColumnFormat, columnsOf, compileRows, tableOf } from '../../src/serializer/columns.js'
+import { csvColumns } from '../../src/serializer/csv.js'
+import { geojson, mapFeatureWriter } from '../../src/serializer/geojson.js'
+import { jsonColumns, jsonLines } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
 import type { RowFormat } from '../../src/serializer/rows.js'
-import { hostileDocuments, TightOutput } from '../support/formats.js'
+import { xlsxColumns } from '../../src/serializer/xlsx.js'
+import { asColumns, hostileDocuments, TightOutput } from '../support/formats.js'
 import { documentOf, type Elements, plain, stored } from '../support/stored.js'
 
 /** What a format writes of a document, alone in a roomy output. */
@@ -52,8 +53,10 @@ const Small = Type.Object({ id: Type.String(), '': Type.Optional(Type.Unknown())
 const formats = [EntryListItem, Labelled, Small].flatMap((schema): [string, TSchema, RowFormat][] => {
   const shown = { schema, named: namedSchemas }
   return [
-    ['CSV', schema, csv(shown, {})],
+    ['CSV', schema, tableOf(shown, csvColumns({})).rows],
+    ['XLSX', schema, tableOf(shown, xlsxColumns).rows],
     ['GeoJSON', schema, geojson(shown)],
+    ['Features for map programs', schema, { ...geojson(shown), write: mapFeatureWriter(shown) }],
   ]
 })
 
@@ -71,15 +74,18 @@ for (const [name, schema, format] of formats) {
 
 t.test('2000 columns of questions have room in a row of a tiny document', async (t) => {
   const schema = Type.Object({ id: Type.String(), answers: Type.Array(Type.Ref('Answer')) })
-  const format = csv({ schema, named: listedSchemas }, {}, many)
+  const formatOf = (columns: ColumnFormat, schema: TSchema) =>
+    tableOf({ schema, named: listedSchemas }, columns, asColumns(many)).rows
+  const format = formatOf(csvColumns({}), schema)
   t.equal(requireRoom(format, plain({ _id: '', answers: [] })), `""${','.repeat(2000)}\r\n`)
   const answered = Type.Object({ ...schema.properties, answers: Type.Optional(schema.properties.answers) })
-  t.equal(
-    requireRoom(csv({ schema: answered, named: listedSchemas }, {}, many), plain({ _id: 'x' })),
-    `x${','.repeat(2000)}\r\n`,
-  )
+  t.equal(requireRoom(formatOf(csvColumns({}), answered), plain({ _id: 'x' })), `x${','.repeat(2000)}\r\n`)
   const answers = many.map((question) => ({ type: '', question, answer: ['"', '""', 5, ''] }))
   t.equal(requireRoom(format, plain({ _id: '"', answers })), `""""${`,"""; """"; 5; "`.repeat(2000)}\r\n`)
+  for (const columns of [xlsxColumns, jsonLines]) {
+    requireRoom(formatOf(columns, schema), plain({ _id: '', answers: [] }))
+    requireRoom(formatOf(columns, schema), plain({ _id: '', answers }))
+  }
 })
 
 t.test('values that grow most have room', async (t) => {
@@ -102,18 +108,17 @@ t.test('values that grow most have room', async (t) => {
 })
 
 t.test('the columns are those of all nested objects', async (t) => {
-  const { columns, write } = compileRows(
-    {
-      schema: Type.Object({ id: Type.String(), a: Type.Object({ b: Type.Ref('B') }), c: Type.Number() }),
-      named: new Map([['B', Type.Object({ d: Type.String() })]]),
-    },
-    {
-      ...jsonColumns,
-      label: (path, isFirst) => (isFirst ? '' : ` ${path}=`),
-      missing: '?',
-    },
+  const shown = {
+    schema: Type.Object({ id: Type.String(), a: Type.Object({ b: Type.Ref('B') }), c: Type.Number() }),
+    named: new Map([['B', Type.Object({ d: Type.String() })]]),
+  }
+  const columns = columnsOf(shown)
+  const label = (path: string, isFirst: boolean) => (isFirst ? '' : ` ${path}=`)
+  const write = compileRows(shown, { ...jsonColumns, label, missing: '?' })
+  t.strictSame(
+    columns.map(({ name }) => name),
+    ['id', 'a.b.d', 'c'],
   )
-  t.strictSame(columns, ['id', 'a.b.d', 'c'])
   const out = new Output()
   write(documentOf(plain({ _id: 'x', a: { b: { d: 'y' } }, c: 5 })), out)
   t.equal(out.take().toString(), '"x" a.b.d="y" c=5')

@@ -14,9 +14,11 @@ import { BESIDE, joined } from '../../schemas/kit.js'
 import { Project } from '../../schemas/projects.js'
 import { User } from '../../schemas/users.js'
 import type { BsonDocument, BsonList } from '../../src/bson/reader.js'
-import { type CsvOptions, csv } from '../../src/serializer/csv.js'
+import { tableOf } from '../../src/serializer/columns.js'
+import { type CsvOptions, csvColumns } from '../../src/serializer/csv.js'
+import type { Shown } from '../../src/serializer/writer.js'
 import { readCsv } from '../support/csv.js'
-import { fileOf, flattened, hostileTexts, type Item, itemsOf, mixedLists } from '../support/formats.js'
+import { asColumns, fileOf, flattened, hostileTexts, type Item, itemsOf, mixedLists } from '../support/formats.js'
 import { listOf, plain, stored } from '../support/stored.js'
 
 const RUNS = 40
@@ -32,6 +34,9 @@ const LISTS: Record<string, readonly string[]> = {
   Dispatch: ['recipients.agentGroups'],
   Project: ['dispatches'],
 }
+
+const csv = (shown: Shown, options: CsvOptions, questions?: readonly string[]) =>
+  tableOf(shown, csvColumns(options), questions && asColumns(questions)).rows
 
 const table = (schema: TSchema, list: BsonList, options: CsvOptions = {}) => {
   const { text, failures } = fileOf(csv({ schema, named: namedSchemas }, options), list)
@@ -83,8 +88,8 @@ for (const schema of [
 
 t.test('the file begins with a byte order mark where it is wanted, and has a header also without rows', async (t) => {
   const schema = Type.Object({ id: Type.String(), at: Type.Object({ city: Type.String() }) })
-  t.equal(fileOf(csv({ schema, named: namedSchemas }, {}), listOf([])).text, 'id,at.city\r\n')
-  t.equal(fileOf(csv({ schema, named: namedSchemas }, { bom: true }), listOf([])).text, '\ufeffid,at.city\r\n')
+  t.equal(fileOf(csv({ schema, named: namedSchemas }, {}), listOf([])).text, '"id","at.city"\r\n')
+  t.equal(fileOf(csv({ schema, named: namedSchemas }, { bom: true }), listOf([])).text, '\ufeff"id","at.city"\r\n')
 })
 
 const named = Type.Object({ id: Type.String(), name: Type.String(), size: Type.Optional(Type.Number()) })
@@ -110,8 +115,17 @@ t.test('a text that a spreadsheet would run gets an apostrophe, a number does no
       '-1 ',
       '-1\n',
       '=',
+      ' =1',
+      '\ufeff=1',
+      '\u200b\u00a0 ＝1',
+      '＋1',
+      '＠a',
+      '\x0b=1',
+      '\u061c=1',
+      '﹦1',
+      '\u{e0001}=1',
     ].map((text) => [text, `'${text}`]),
-    ...['-1', '-12.5', '-1e9', '-1.25E-7', '', ' =1', '1=1', "'=1", 'é', '１'].map((text) => [text, text]),
+    ...['-1', '-12.5', '-1e9', '-1.25E-7', '', ' 1', '１＝１', '1=1', "'=1", 'é', '１'].map((text) => [text, text]),
   ]) {
     t.strictSame(table(named, nameList(name)).rows, [['x', wanted, '-1']], JSON.stringify(name))
     t.strictSame(table(named, nameList(name), { keepsFormulas: true }).rows, [['x', name, '-1']])
@@ -128,7 +142,10 @@ t.test('any text keeps its characters behind the apostrophe', async (t) => {
       const cells = table(named, list).rows.map(([, name = '']) => name)
       const wanted = items.map(({ name }) => {
         const text = String(name)
-        return /^[=+\-@\t\n\r\0]/.test(text) && !/^-\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? `'${text}` : text
+        return /^([\s\p{Cc}\p{Cf}]*[=+\-@]|[\t\n\r\0])/u.test(text.normalize('NFKC')) &&
+          !/^-\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text)
+          ? `'${text}`
+          : text
       })
       assert.deepEqual(cells, wanted)
     }),
@@ -228,7 +245,7 @@ t.test('an answer to another question ends the row, unless it is empty', async (
     plain({ _id, answers: [{ type: 'text', question: 'New?', ...(answer !== undefined && { answer }) }] })
   const list = listOf([entry('a'), entry('b', 'x')], 'entries')
   const { text, failures } = fileOf(csv(answeredShown, {}, ['Old?']), list)
-  t.equal(text, 'id,Old?\r\na,\r\n')
+  t.equal(text, '"id","Old?"\r\na,\r\n')
   t.match(failures, [
     {
       id: 'b',
@@ -240,7 +257,7 @@ t.test('an answer to another question ends the row, unless it is empty', async (
 
 t.test('entries without questions have no cell for answers', async (t) => {
   const list = listOf([plain({ _id: 'a', answers: [] })])
-  t.equal(fileOf(csv(answeredShown, {}, []), list).text, 'id\r\na\r\n')
+  t.equal(fileOf(csv(answeredShown, {}, []), list).text, '"id"\r\na\r\n')
 })
 
 t.test('a question that was answered many times is written word by word, each once', async (t) => {
@@ -253,6 +270,6 @@ t.test('a question that was answered many times is written word by word, each on
     return Buffer.prototype.copy.apply(document.bytes, place)
   }
   const { text } = fileOf(csv(answeredShown, {}, ['Why?']), { documents: [document] })
-  t.equal(text, `id,Why?\r\nx,${given.map(({ answer }) => answer).join('; ')}\r\n`)
+  t.equal(text, `"id","Why?"\r\nx,"${given.map(({ answer }) => answer).join('; ')}"\r\n`)
   t.equal(copies, count + 1, 'the id and the words')
 })

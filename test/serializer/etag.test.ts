@@ -28,6 +28,7 @@ const schema = Type.Object({
 /** Documents with values of every BSON type that has a JSON form, and others that are left out. */
 const documents: readonly Elements[] = [
   plain({ _id: 'plain', organisation: 'o', text: 'é"\\\n\u0001/<😀', instant: new Date(0), number: 1.5, integer: 3 }),
+  plain({ _id: 'line\u0085ends', text: 'a\u2028b\u2029c' }),
   plain({ _id: new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17'), boolean: true, nothing: null, either: ['a', 'b'] }),
   plain({ either: new Date(1_741_944_413_589), _id: 'order', object: { 'é"': -0, x: 1, _id: 'inner' }, text: null }),
   plain({ _id: 'numbers', number: new BSON.Int32(-7), integer: BSON.Long.MAX_VALUE, either: null, boolean: false }),
@@ -45,10 +46,12 @@ const documents: readonly Elements[] = [
 const written: Record<number, string> = {
   1: 'bf2fc3ae715f9ca6c254cc4f183bccb395e2f2ef42a4b2027e459250dfec3744',
   2: 'c47807c3f002603b06c3426c18cf06e53698711d32b44b7ba23e8c0840f9baea',
+  3: '97b3673c9550093cd93c4dff871bf40dbe3f6e797dcfa06ff1c7c24fe025510d',
 }
 
 const listsWritten: Record<number, string> = {
   2: '0debc3bc5b3371aa4ab80100986789162df485575fe201274cf6fd17a4475938',
+  3: '53296ec593c90be0163053c0374d5be12f04d2c77fb44af2b5f8d4580d87d245',
 }
 
 t.test('What the serializer writes changes only together with FORMAT', async (t) => {

@@ -12,6 +12,7 @@ import { problem } from '../../src/problems/problems.js'
 import { jsonArray, ndjson, serializerCompiler } from '../../src/serializer/json.js'
 import { compileDocuments } from '../../src/serializer/writer.js'
 import { fileOf, itemsOf, mixedLists } from '../support/formats.js'
+import { oneLine } from '../support/oracle.js'
 
 t.test('each line is an item, and a page is an array of the same items', async () => {
   const write = compileDocuments({ schema: EntryListItem, named: namedSchemas })
@@ -20,8 +21,8 @@ t.test('each line is an item, and a page is an array of the same items', async (
       const { items, failures } = itemsOf(EntryListItem, list)
       const lines = fileOf(ndjson(write), list)
       const page = fileOf(jsonArray(write), list)
-      assert.equal(lines.text, items.map((item) => `${JSON.stringify(item)}\n`).join(''))
-      assert.equal(page.text, JSON.stringify(items))
+      assert.equal(lines.text, items.map((item) => `${oneLine(JSON.stringify(item))}\n`).join(''))
+      assert.equal(page.text, oneLine(JSON.stringify(items)))
       assert.deepEqual([lines.failures, page.failures], [failures, failures])
     }),
     { numRuns: 30 },

@@ -4,7 +4,7 @@ import { BSON } from 'mongodb'
 import t from 'tap'
 import { Bson, Bytes } from '../../src/bson/reader.js'
 import { ROOM, scalars, type Write } from '../../src/serializer/scalars.js'
-import { texts } from '../support/oracle.js'
+import { oneLine, texts } from '../support/oracle.js'
 import { stored } from '../support/stored.js'
 
 const DAY = 86_400_000
@@ -25,7 +25,7 @@ const writtenText = (text: string): string =>
 
 t.test('A string is written as JSON.stringify does', async (t) => {
   const compare = (text: string) => {
-    const json = JSON.stringify(Buffer.from(text).toString())
+    const json = oneLine(JSON.stringify(Buffer.from(text).toString()))
     if (writtenText(text) !== json) throw new Error(`${json} came out as ${writtenText(text)}`)
   }
   for (let unit = 0; unit < 0x10000; unit++) compare(String.fromCharCode(unit))

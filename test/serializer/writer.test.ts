@@ -10,6 +10,7 @@ import { Project } from '../../schemas/projects.js'
 import { Bson, BsonDocument, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { CodeGenerator } from '../../src/serializer/generator.js'
 import { compileDocuments } from '../../src/serializer/writer.js'
+import { oneLine } from '../support/oracle.js'
 import { documentOf, type Elements, int32Bytes, listOf, plain, Raw, stored, writerOf } from '../support/stored.js'
 
 const objectId = new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17')
@@ -354,7 +355,7 @@ t.test('Values of Type.Unknown may have 100 levels', async (t) => {
 t.test('A string is copied, and escaped as JSON.stringify does', async (t) => {
   const all = Array.from({ length: 0x250 }, (_, unit) => String.fromCharCode(unit)).join('')
   for (const text of ['', 'x', '"', '\\', '\0', all, '€\u2028😀', 'long '.repeat(100_000), '\u0001'.repeat(100_000)]) {
-    t.ok(writeValue(Type.String(), text) === JSON.stringify(text), `${text.length} characters`)
+    t.ok(writeValue(Type.String(), text) === oneLine(JSON.stringify(text)), `${text.length} characters`)
   }
 })
 
@@ -598,7 +599,10 @@ t.test('A dispatch is written with its attachments as they are stored', async (t
       '"dispatchType":"basic","status":"draft","name":"D","startDate":"2025-03-14T09:26:53.589Z",' +
       `"modifiedBy":{"id":"u",${personJson},${datedJson},"lastLogin":"2025-03-14T09:26:53.589Z"},${datedJson}}`,
   )
-  t.match(write(DispatchListItem, plain({ ...dispatch, totalExpectedEntries: 3 })), '"agents":[{"id":"u"}]')
+  t.match(
+    write(DispatchListItem, plain({ ...dispatch, modifiedBy: 'u', totalExpectedEntries: 3 })),
+    '"agents":[{"id":"u"}]',
+  )
   fails(t, () => write(Dispatch, plain({ ...dispatch, recipients: { agents: [] } })), {
     message: 'things d: recipients.agentGroups is missing',
   })

@@ -12,6 +12,8 @@ const TIME =
   'must be a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53.589Z or 2025-03-14T10:26:53+01:00; in a URL, + is written as %2B'
 const BOX =
   'but must be minLongitude,minLatitude,maxLongitude,maxLatitude in degrees (WGS 84), such as 2.6,4.2,14.7,13.9; across the antimeridian the first longitude is the greater one'
+const STATUS =
+  'must be one status without comma and semicolon: each status needs a request of its own, and & separates parameters'
 const IDS = 'must have at most 100 values, separated by commas'
 
 interface Fault {
@@ -42,8 +44,10 @@ const refused: readonly (readonly [path: string, fault: Fault, ...values: string
   ],
   ['/v1/entries', { name: 'page', message: ONCE }, '1&page=2'],
   ['/v1/dispatches', { name: 'status', message: ONCE }, 'draft&status=draft'],
-  ['/v1/entries', { name: 'bbox', message: ONCE }, '1,2,3,4&bbox=1,2,3,4'],
+  ['/v1/entries', { name: 'bbox', message: `has 8 numbers, ${BOX}` }, '1,2,3,4&bbox=1,2,3,4'],
   ['/v1/dispatches', { name: 'name', message: 'must not be empty' }, ''],
+  ['/v1/entries', { name: 'status', message: STATUS }, 'pending,accepted', 'pending;perPage=1'],
+  ['/v1/users', { name: 'status', message: STATUS }, ','],
   ['/v1/entries', { name: 'cursor', message: 'must not be empty' }, ''],
   ['/v1/entries', { name: 'after', message: 'must not be empty' }, ''],
   ['/v1/dispatches', oneOf('sortOrder', 'asc', 'desc'), 'up'],
@@ -72,7 +76,7 @@ const refused: readonly (readonly [path: string, fault: Fault, ...values: string
   [
     '/v1/forms',
     { name: 'ids', message: 'must be values separated by commas, none of them empty' },
-    ...['', ',', 'a,', 'a,,b'],
+    ...['', ',', 'a,', 'a,,b', '%20', 'a,%09,b'],
   ],
   ['/v1/forms', { name: 'ids', message: IDS }, `${'a,'.repeat(100)}a`, `a${'&ids=a'.repeat(100)}`],
   ...[

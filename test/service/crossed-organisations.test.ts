@@ -26,9 +26,10 @@ import {
 import { readCsv } from '../support/csv.js'
 import { operationsOf, type Parameter } from '../support/operations.js'
 import { testStore } from '../support/store.js'
+import { sheetRows, unzip } from '../support/xlsx.js'
 
 /** So many are enough to draw every parameter. */
-const LEAST = 500
+const LEAST = 600
 const REQUESTS = Math.max(LEAST, Number(process.env.FOREIGN_REQUESTS ?? 0))
 const SEED = Number(process.env.FOREIGN_SEED ?? 1)
 const ORGANISATIONS = REQUESTS > LEAST ? 100 : 6
@@ -129,6 +130,14 @@ const nested = (rows: readonly Record<string, unknown>[]): string =>
     }),
   )
 
+/** All parts of a file, with the rows of its sheet as JSON. */
+const sheetText = (file: Buffer): string => {
+  const parts = unzip(file)
+  const [header = [], ...rows] = sheetRows([...parts.values()].at(-1) as string)
+  const records = rows.map((row) => Object.fromEntries(row.map((cell, i) => [header[i], cell])))
+  return json([...parts.values()].slice(0, -1)) + json(header) + nested(records)
+}
+
 /** The bytes of a response as they were before they were compressed, as far as it goes. */
 const unpacked = ({ headers, rawPayload }: LightMyRequestResponse): Buffer => {
   const coding = headers['content-encoding']
@@ -153,6 +162,7 @@ const textOf = async (response: LightMyRequestResponse): Promise<string> => {
     const statistics = row_groups.flatMap(({ columns }) => columns.map(({ meta_data }) => meta_data?.statistics))
     return nested(await parquetReadObjects({ file })) + json([key_value_metadata, statistics])
   }
+  if (type.endsWith('.sheet') && bytes.includes('PK\x05\x06')) return sheetText(bytes)
   const text = bytes.toString()
   if (!type.includes('text/csv')) return text
   const [header = [], ...rows] = readCsv(text.replace(/^\ufeff/, '').slice(0, text.lastIndexOf('\r\n') + 2))

@@ -10,6 +10,7 @@ import { testApp } from '../support/app.js'
 import { operationsOf, type Parameter } from '../support/operations.js'
 import { testStore } from '../support/store.js'
 import { A, a } from '../support/tenants.js'
+import { unzip } from '../support/xlsx.js'
 
 const PERSONAL = 'PERSONAL'
 const PLACE = 'PLACE'
@@ -77,6 +78,7 @@ const prepare = async (t: Test) => {
 /** All that a caller can read: the bytes, the headers and what is packed in a file. */
 const textOf = async ({ headers, rawPayload }: LightMyRequestResponse): Promise<string> => {
   const raw = `${JSON.stringify(headers)}\n${rawPayload.toString('latin1')}`
+  if (String(headers['content-type']).endsWith('.sheet')) return raw + [...unzip(rawPayload).values()].join('\n')
   if (!String(headers['content-type']).includes('parquet')) return raw
   const rows = await parquetReadObjects({ file: new Uint8Array(rawPayload).buffer })
   return raw + JSON.stringify(rows, (_, value) => (typeof value === 'bigint' ? String(value) : value))
@@ -93,7 +95,7 @@ const ids: Record<string, string> = {
   items: a.entry(1)._id,
 }
 
-const formats = ['ndjson', 'csv', 'geojson', 'parquet']
+const formats = ['xlsx', 'csv', 'parquet', 'geojson', 'ndjson']
 
 /** The paths of an operation. */
 const pathsOf = (template: string): string[] => {

@@ -17,6 +17,8 @@ const ogcPaths = [
   '/collections',
   '/collections/entries',
   '/collections/entries/queryables',
+  '/collections/entries/schema',
+  '/collections/entries/schema/geojson',
   '/collections/entries/items',
   '/collections/entries/items/{id}',
 ]

@@ -7,8 +7,8 @@ import { StoreUnavailable } from '../../src/store/store.js'
 import { keepTotals } from '../../src/store/totals.js'
 
 const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
-const entries = (organisation = 'a', status?: string, page = 1) =>
-  listQuery(entryResource, { organisation }, { ...listing, page, ...(status && { status }) })
+const entries = (organisation = 'a', status?: string) =>
+  listQuery(entryResource, { organisation }, { ...listing, ...(status && { status }) })
 
 /** A store whose counts are 1, 2, 3 …. Each takes `cost` milliseconds of a clock that does not move otherwise. */
 const slowStore = (cost: number) => {
@@ -24,10 +24,7 @@ const slowStore = (cost: number) => {
 t.test('Equal counts at the same time run once', async (t) => {
   const { clock, store, now } = slowStore(1)
   const kept = keepTotals(store, 30_000, now)
-  t.same(
-    await Promise.all([kept.count(entries()), kept.count(entries()), kept.count(entries('a', undefined, 7))]),
-    [1, 1, 1],
-  )
+  t.same(await Promise.all([kept.count(entries()), kept.count(entries())]), [1, 1])
   t.equal(clock.counts, 1)
 })
 

@@ -41,6 +41,9 @@ export const fileOf = (
   return { text: out.take().toString(), failures, turns }
 }
 
+/** Columns that are named as their questions. */
+export const asColumns = (questions: readonly string[]) => questions.map((question) => ({ question, name: question }))
+
 /** A record as JSON has it. */
 export type Item = Record<string, unknown>
 
@@ -63,7 +66,7 @@ export const flattened = (schema: TSchema, item: Item | undefined, prefix = ''):
 
 /** Texts that break a careless format. */
 export const hostileTexts = fc.oneof(
-  fc.string({ unit: fc.constantFrom(...'",\r\n\t=+-@\0\u202e\u05d0\u2028\u{1f600};\' 1.e') }),
+  fc.string({ unit: fc.constantFrom(...'",\r\n\t=+-@&<_xA0\ufffe＝\0\u202e\u05d0\u2028\u{1f600};\' 1.e') }),
   fc.constantFrom('', '-12.5', '-1e9', '-', '-1-1', '=1+1', '\ufeff', '"', '""', ',', '\r\n', "'", '; ', 'null'),
   fc.string({ unit: fc.constant('"') }),
   texts,

@@ -15,9 +15,13 @@ const storedName = (property: string) => (property === 'id' ? '_id' : property)
 const resolve = (schema: TSchema): TSchema =>
   schema.$ref === undefined ? schema : (namedSchemas.get(schema.$ref) as TSchema)
 
+/** JSON in which what some programs take for the end of a line is escaped. */
+export const oneLine = (json: string): string =>
+  json.replaceAll('\u0085', '\\u0085').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
+
 /** The JSON of all documents of a list. */
 export const expectedJson = (schema: TSchema, list: BsonList): string =>
-  JSON.stringify(objectsOf(list, { validation: { utf8: false } }).map((document) => pick(schema, document)))
+  oneLine(JSON.stringify(objectsOf(list, { validation: { utf8: false } }).map((document) => pick(schema, document))))
 
 const pick = (unresolved: TSchema, value: unknown): unknown => {
   const schema = resolve(unresolved)
@@ -150,7 +154,7 @@ export const storedValues = (unresolved: TSchema, words: Wording): fc.Arbitrary<
     case 'boolean':
       return fc.boolean()
     case 'number':
-      return numbers
+      return annotationOf(schema).whole ? integers : numbers
     case 'integer':
       return integers
     case 'string':

@@ -1,6 +1,7 @@
 // Reads Parquet files back.
 import { parquetReadObjects } from 'hyparquet'
 import { ParquetFile } from '../../src/exports/parquet.js'
+import { columnsOf } from '../../src/serializer/columns.js'
 import type { Shown } from '../../src/serializer/writer.js'
 
 /** The bytes of a file with these lines of JSON, of which `step` are written at a time. */
@@ -9,7 +10,7 @@ export const parquetOf = async (
   lines: readonly string[],
   step = lines.length || 1,
 ): Promise<ArrayBuffer> => {
-  const file = new ParquetFile(shown)
+  const file = new ParquetFile(columnsOf(shown), shown.named)
   const parts: Buffer[] = []
   for (let at = 0; at < lines.length; at += step)
     parts.push(await file.write(Buffer.from(lines.slice(at, at + step).join(''))))
@@ -19,4 +20,8 @@ export const parquetOf = async (
 
 /** The rows of a file, as JSON has them. */
 export const rowsOf = async (file: ArrayBuffer): Promise<Record<string, unknown>[]> =>
-  JSON.parse(JSON.stringify(await parquetReadObjects({ file })))
+  JSON.parse(
+    JSON.stringify(await parquetReadObjects({ file }), (_, value) =>
+      typeof value === 'bigint' ? Number(value) : value,
+    ),
+  )

@@ -1,6 +1,6 @@
 // Points in time in the forms of RFC 3339, and texts that name none.
 import t from 'tap'
-import { instantOf } from '../../src/validation/instant.js'
+import { instantOf, intervalOf } from '../../src/validation/instant.js'
 
 t.test('an offset, a fraction of any length and small letters are read', async (t) => {
   for (const [text, expected] of [
@@ -49,5 +49,20 @@ t.test('a text that is no point in time is not read', async (t) => {
     '2025-03-14T09:26:53Z\n',
   ]) {
     t.equal(instantOf(text), undefined, text)
+  }
+})
+
+t.test('an interval has all of its days and seconds, and ends before a day that GDAL writes', async (t) => {
+  for (const [text, from, to] of [
+    ['2025-06-01', '2025-06-01T00:00:00.000Z', '2025-06-01T23:59:59.999Z'],
+    ['2025-06-01T', '2025-06-01T00:00:00.000Z', '2025-06-01T23:59:59.999Z'],
+    ['2025-06-01/2025-06-30', '2025-06-01T00:00:00.000Z', '2025-06-30T23:59:59.999Z'],
+    ['2025-06-01T/2025-07-01T', '2025-06-01T00:00:00.000Z', '2025-06-30T23:59:59.999Z'],
+    ['2025-06-01T/..', '2025-06-01T00:00:00.000Z', undefined],
+    ['2025-06-01T09:26:53+01:00', '2025-06-01T08:26:53.000Z', '2025-06-01T08:26:53.999Z'],
+    ['../2025-06-01T09:26:53.5Z', undefined, '2025-06-01T09:26:53.500Z'],
+  ] as const) {
+    const found = intervalOf(text)
+    t.same([found?.from?.toISOString(), found?.to?.toISOString()], [from, to], text)
   }
 })

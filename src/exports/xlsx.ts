@@ -1,0 +1,119 @@
+// XLSX files for exports: an archive of a workbook with one sheet. The rows of the sheet are compressed while they come.
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { PassThrough } from 'node:stream'
+import { ZipFile } from 'yazl'
+import type { FileWriter } from './file.js'
+
+/** The most rows of a sheet, with the row of names. */
+const MAX_ROWS = 1_048_576
+export const MAX_RECORDS = MAX_ROWS - 1
+/** The most bytes of a sheet: archives of more need an extension that not every program reads. */
+const MAX_BYTES = 0xffff_ffff
+/** How many bytes are compressed at once. */
+const CHUNK_BYTES = 256 * 1024
+/** The time of each part, so that equal rows are equal files. */
+const MTIME = new Date(2000, 0)
+/** Of 1 to 9: more takes several times as long and makes a file that is hardly smaller. */
+const COMPRESSION = 1
+/** The least and the greatest width of a column, in characters. */
+const WIDTHS = [8, 60] as const
+/** As many characters as a time has. */
+const TIME_WIDTH = 20
+
+const [ROW, ROW_END] = ['<row', '</row>']
+
+/** The parts of a workbook, by their names. What differs from file to file stands between signs of percent. */
+const folder = new URL('../../../pages/workbook/', import.meta.url)
+const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(xml|rels)$/.test(name))
+const parts = names.sort().map((name) => ({ name, xml: readFileSync(new URL(encodeURI(name), folder), 'utf8') }))
+const sheet = parts.pop() as (typeof parts)[0]
+const [BEGIN = '', END = ''] = sheet.xml.split('%rows%')
+
+/** A column for each name, as wide as the longest text of the first rows. */
+const columnsOf = (rows: string): string => {
+  const widths: number[] = []
+  for (const row of rows.split(ROW_END)) {
+    for (const [column, cell] of row.split('<c').slice(1).entries()) {
+      const width = cell.startsWith(' s="1"') ? TIME_WIDTH : cell.replace(/^[^>]*>|<[^>]*>/g, '').length
+      widths[column] = Math.max(widths[column] ?? 0, width)
+    }
+  }
+  const [least, most] = WIDTHS
+  const all = widths.map((width, i) => {
+    const characters = Math.min(Math.max(width + 2, least), most)
+    return `<col min="${i + 1}" max="${i + 1}" width="${characters}" customWidth="1"/>`
+  })
+  return all.join('')
+}
+
+/** The letters of a column, by its number from 1. */
+const lettersOf = (column: number): string =>
+  column === 0 ? '' : lettersOf(Math.floor((column - 1) / 26)) + String.fromCharCode(65 + ((column - 1) % 26))
+
+/** An XLSX file whose bytes come part by part. It has no directory before its end, so what is cut off opens nowhere. */
+export class XlsxFile implements FileWriter {
+  readonly #zip = new ZipFile()
+  readonly #sheet = new PassThrough()
+  #ready: Buffer[] = []
+  #rows = 0
+  #bytes = 0
+
+  /** @param columns how many columns a row has */
+  constructor(
+    name: string,
+    readonly columns: number,
+  ) {
+    for (const part of parts)
+      this.#zip.addBuffer(Buffer.from(part.xml.replace('%name%', name)), part.name, { mtime: MTIME })
+    this.#zip.addReadStream(this.#sheet, sheet.name, { mtime: MTIME, compressionLevel: COMPRESSION })
+    this.#zip.end()
+    this.#zip.outputStream.on('data', (bytes: Buffer) => this.#ready.push(bytes))
+  }
+
+  /** @throws Error if the rows are more than a sheet has */
+  async write(rows: Buffer): Promise<Buffer> {
+    if (this.#bytes === 0) await this.#add(Buffer.from(BEGIN.replace('%columns%', columnsOf(rows.toString()))))
+    await this.#add(this.#numbered(rows))
+    if (this.#rows > MAX_ROWS) throw new Error(`A sheet of XLSX has at most ${MAX_ROWS} rows, with the row of names`)
+    return this.#take()
+  }
+
+  async end(): Promise<Buffer> {
+    const range = `A1:${lettersOf(this.columns)}${this.#rows}`
+    this.#sheet.end(END.replaceAll('%range%', range))
+    await once(this.#zip.outputStream, 'end')
+    return this.#take()
+  }
+
+  close(): void {
+    this.#sheet.destroy()
+  }
+
+  /** Gives each row its number, without which GDAL 3.6 warns of it. */
+  #numbered(rows: Buffer): Buffer {
+    const pieces: Buffer[] = []
+    let from = 0
+    for (let at = rows.indexOf(ROW); at !== -1; at = rows.indexOf(ROW, from)) {
+      this.#rows += 1
+      pieces.push(rows.subarray(from, at), Buffer.from(`${ROW} r="${this.#rows}"`))
+      from = at + ROW.length
+    }
+    return Buffer.concat([...pieces, rows.subarray(from)])
+  }
+
+  /** Adds bytes to the sheet, and waits until they are on their way. */
+  async #add(bytes: Buffer): Promise<void> {
+    this.#bytes += bytes.length
+    if (this.#bytes > MAX_BYTES) throw new Error(`A sheet of XLSX has at most ${MAX_BYTES} bytes`)
+    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+      await new Promise((resolve) => this.#sheet.write(bytes.subarray(at, at + CHUNK_BYTES), resolve))
+    }
+  }
+
+  #take(): Buffer {
+    const bytes = Buffer.concat(this.#ready)
+    this.#ready = []
+    return bytes
+  }
+}

@@ -1,0 +1,100 @@
+// The answers of an entry as columns of their own: one for each question.
+import { Bson, type Bytes, type Element, elements } from '../bson/reader.js'
+import { itemsOf, lastFieldOf, present, stringOf, type Value } from '../bson/values.js'
+import type { Column, ColumnFormat } from './columns.js'
+import { type Write, WrongValue } from './scalars.js'
+
+/** A question, and the name of its column. */
+export interface QuestionColumn {
+  readonly question: string
+  readonly name: string
+}
+
+/** Names of columns that map programs and databases take for their own. */
+const RESERVED = ['geometry', 'geom', 'fid', 'ogc_fid']
+/** The most characters of a name. */
+const MAX_NAME = 255
+
+/** What programs compare of a name: many ignore its case, and CSV may have put an apostrophe before it. */
+const keyOf = (name: string): string => name.normalize('NFKC').toLowerCase().replace(/^'+/, '')
+
+/**
+ * A column for each question. It is named by its text in one line, or `question` without one. A name that another column has,
+ * a field or an earlier question, ends with a number from 2.
+ */
+export const questionColumns = (questions: readonly string[], others: readonly Column[]): QuestionColumn[] => {
+  const taken = new Set([...RESERVED, ...others.map(({ name }) => keyOf(name))])
+  /** The last number behind a name. */
+  const numbers = new Map<string, number>()
+  return questions.map((question) => {
+    const line = question.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()
+    const text = [...line].slice(0, MAX_NAME).join('').trim() || 'question'
+    let name = text
+    let number = numbers.get(keyOf(text)) ?? 1
+    while (taken.has(keyOf(name))) {
+      number += 1
+      name = `${text} (${number})`
+    }
+    numbers.set(keyOf(text), number)
+    taken.add(keyOf(name))
+    return { question, name }
+  })
+}
+
+/** What stands between several values in a text. */
+const SEPARATOR = Buffer.from('; ')
+
+/** Writes the words of values as one raw text, or the ids of the records that are in them. */
+export const joinWords = (
+  write: Write,
+  input: Bytes,
+  values: Iterable<Value>,
+  output: Bytes,
+  begin: number,
+): number => {
+  const { bytes } = input
+  let [to, isFirst] = [begin, true]
+  for (const value of values) {
+    for (const item of itemsOf(bytes, value)) {
+      const { type, at } = item.type === Bson.document ? (lastFieldOf(bytes, item.at, '_id') as Element) : item
+      if (!isFirst) to += SEPARATOR.copy(output.bytes, to)
+      isFirst = false
+      to = write(input, type, at, output, to)
+    }
+  }
+  return to
+}
+
+/**
+ * Writes the columns of questions. The answers have been checked.
+ * @param labels what stands before each of them
+ */
+export const writeQuestions = (
+  questions: readonly QuestionColumn[],
+  labels: readonly string[],
+  { missing, raw, finish }: ColumnFormat,
+): Write => {
+  const columns = new Map(questions.map(({ question }, i) => [question, i]))
+  const befores = labels.map((label) => Buffer.from(label))
+  const none = Buffer.from(missing)
+  return (input, _type, at, output, begin) => {
+    const { bytes } = input
+    const found: Element[][] = []
+    for (const answer of elements(bytes, at)) {
+      const value = present(lastFieldOf(bytes, answer.at, 'answer'))
+      if (value === undefined) continue
+      const column = columns.get(stringOf(bytes, lastFieldOf(bytes, answer.at, 'question')) as string)
+      if (column === undefined) throw new WrongValue('has a question that came while the export was made', answer.at)
+      const values = found[column] ?? []
+      found[column] = values
+      values.push(value)
+    }
+    let to = begin
+    for (const [i, before] of befores.entries()) {
+      const values = found[i]
+      to += (values === undefined ? none : before).copy(output.bytes, to)
+      if (values !== undefined) to = finish(output, to, joinWords(raw, input, values, output, to), at)
+    }
+    return to
+  }
+}
