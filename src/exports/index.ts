@@ -8,7 +8,7 @@ import type { Resource } from '../pipelines/resource.js'
 import { type Listing, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import { type Choice, type Projection, projectionOf } from '../reading/projection.js'
 import { answersTable } from '../serializer/answers.js'
-import { type Column, type ColumnFormat, columnsOf, tableOf } from '../serializer/columns.js'
+import { type Column, type ColumnFormat, tableOf } from '../serializer/columns.js'
 import { csvColumns } from '../serializer/csv.js'
 import { geojson } from '../serializer/geojson.js'
 import { jsonLines, ndjson } from '../serializer/json.js'
@@ -129,8 +129,8 @@ export const rowsOf = (
 
 /** What no question is called. It does not depend on which fields are shown, unless records are embedded. */
 const namesBeside = (resource: Resource<Listing>, shown: Shown): Column[] => [
-  ...columnsOf(projectionOf(resource, undefined, { names: 'true' })),
-  ...columnsOf(shown),
+  ...tableOf(projectionOf(resource, undefined, { names: 'true' }), jsonLines).columns,
+  ...tableOf(shown, jsonLines).columns,
 ]
 
 /** The columns of questions stand behind all others. */

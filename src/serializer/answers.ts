@@ -6,7 +6,7 @@ import { listedSchemas } from '../../schemas/index.js'
 import { select } from '../../schemas/kit.js'
 import { type BsonDocument, Bytes, type Element, elements } from '../bson/reader.js'
 import { itemsOf, lastFieldOf, present } from '../bson/values.js'
-import { type ColumnFormat, columnsOf, type Kind } from './columns.js'
+import type { ColumnFormat, Kind } from './columns.js'
 import type { Output } from './output.js'
 import type { RowFormat } from './rows.js'
 import type { Write } from './scalars.js'
@@ -20,8 +20,8 @@ const check = compileDocuments({ schema: select(Entry, ['id', 'answers']), named
 
 /** A row of `AnswerRow` for each answer. */
 export const answersTable = (format: ColumnFormat) => {
-  const columns = columnsOf({ schema: AnswerRow, named: listedSchemas })
-  const label = (name: string, kind: Kind) => format.label(name, name === columns[0]?.name, kind)
+  const columns = Object.entries(AnswerRow.properties).map(([name, schema]) => ({ name, schema }))
+  const label = (name: string, kind: Kind) => format.label(name, name === 'entry', kind)
   const text: Write = (input, type, at, output, to) =>
     format.finish(output, to, format.raw(input, type, at, output, to), at)
 

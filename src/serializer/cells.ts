@@ -6,24 +6,22 @@ import type { CodeGenerator } from './generator.js'
 import { joinWords } from './questions.js'
 import { bare, scalars, type Write, type Writer } from './scalars.js'
 
-/** A format whose rows have cells. One that does not say how writes numbers and booleans as JSON does. */
+/** A format whose rows have cells. Numbers and booleans of which it does not say more are as in JSON. */
 export type CellFormat = Omit<ColumnFormat, 'writerOf' | 'functions' | 'raw'> & {
-  readonly numberCell?: Write
-  readonly booleanCell?: Write
-  readonly timeCell: Write
+  readonly cells: Readonly<Partial<Record<Exclude<Kind, 'text'>, Write>>>
 }
 
-export const cellColumns = ({ numberCell, booleanCell, timeCell, ...format }: CellFormat): ColumnFormat => ({
+export const cellColumns = ({ cells, ...format }: CellFormat): ColumnFormat => ({
   ...format,
   raw: bare,
-  functions: { finish: format.finish, numberCell, booleanCell, timeCell, bare, writeWords },
+  functions: { finish: format.finish, cells, bare, writeWords },
   writerOf(schema, generator) {
     const stored = storedIn(schema)
     const writer = generator.writerOf(stored)
     const kind = kindOf(writer)
     if (kind === 'text') return { kind, writer: { ...writer, name: textWriter(stored, writer, generator) } }
-    const cell = `${kind}Cell` as const
-    if ({ numberCell, booleanCell, timeCell }[cell] === undefined) return { kind, writer }
+    if (cells[kind] === undefined) return { kind, writer }
+    const cell = `cells.${kind}`
     // The JSON of a number is written first, because an integer may be none.
     const write = `${writer.name}(input, type, at, output, to); return ${cell}(input, type, at, output, to)`
     return { kind, writer: { ...writer, name: kind === 'number' ? generator.function(write) : cell } }

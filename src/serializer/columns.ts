@@ -46,75 +46,66 @@ const resolve = (schema: TSchema, named: Shown['named']): TSchema =>
   (schema.$ref === undefined ? schema : named.get(schema.$ref)) as TSchema
 
 type Questions = readonly QuestionColumn[]
+const TEXT = Type.String()
 
-/** The columns of a property: of a nested object those of its properties, and of answers one for each question. */
-const columnsIn = (name: string, property: TSchema, named: Shown['named'], questions?: Questions): Column[] => {
-  if (name === 'answers' && questions) return questions.map(({ name }) => ({ name, schema: Type.String() }))
-  if (resolve(property, named).type !== 'object') return [{ name, schema: property }]
-  const inner = columnsOf({ schema: property, named })
-  return inner.map((column) => ({ ...column, name: `${name.replace(BESIDE, '')}.${column.name}` }))
+/** The rows of a schema in a format. */
+export interface Table {
+  readonly columns: readonly Column[]
+  /** Writes a row without its end. */
+  readonly write: DocumentWriter
+  readonly rows: RowFormat
 }
 
-/** The columns of a schema, in their order. */
-export const columnsOf = ({ schema, named }: Shown, questions?: Questions): Column[] =>
-  Object.entries<TSchema>(resolve(schema, named).properties).flatMap(([name, property]) =>
-    columnsIn(name, property, named, questions),
-  )
-
 /**
- * Compiles a writer of the rows of a schema.
+ * Compiles a writer of the rows of a schema. Of a nested object, each property is a column.
  * @param questions columns that stand in place of the column `answers`
  */
-export const compileRows = ({ schema, named }: Shown, format: ColumnFormat, questions?: Questions): DocumentWriter => {
+export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, questions?: Questions): Table => {
   const generator = new CodeGenerator(named)
-  let isFirst = true
+  /** Those that were reached so far. */
+  const columns: Column[] = []
   let labelBytes = OVERHANG
-  const labelOf = (name: string, kind: Kind): string => {
-    const label = format.label(name, isFirst, kind)
-    isFirst = false
+  const labelOf = (name: string, schema: TSchema, kind: Kind): string => {
+    const label = format.label(name, columns.length === 0, kind)
+    columns.push({ name, schema })
     labelBytes += Buffer.byteLength(label)
     return label
   }
   let functions = format.functions
 
-  const object = (schema: TSchema, prefix: string, asked?: Questions): Writer => {
+  const object = (schema: TSchema, prefix: string): Writer => {
     const writing: ((field: Field, i: number) => string)[] = []
     const fields = generator.fieldsOf(schema, (property, name) => {
-      const { writer, label } = value(property, prefix + name.replace(BESIDE, ''), asked)
-      const missing = writeText(format.missing.repeat(columnsIn(name, property, named, asked).length))
+      const before = columns.length
+      const { writer, label } = value(property, prefix + name)
+      const missing = writeText(format.missing.repeat(columns.length - before))
       labelBytes += missing.length
       writing.push((field, i) => ifPresent(field, i, writeText(label), `{ ${missing.code}; to += ${missing.length} }`))
       return writer
     })
     return generator.walk(fields, fields.map((field, i) => writing[i]?.(field, i)).join('\n'))
   }
-  const value = (property: TSchema, path: string, asked?: Questions): { writer: Writer; label: string } => {
-    if (path === 'answers' && asked) return { writer: answers(property, asked), label: '' }
+  const value = (property: TSchema, path: string): { writer: Writer; label: string } => {
+    if (path === 'answers' && questions) return { writer: answers(property, questions), label: '' }
     const found = resolve(property, named)
     if (found.type === 'object') {
-      const writer = object(found, `${path}.`)
+      const writer = object(found, `${path.replace(BESIDE, '')}.`)
       return { writer: isJoined(property) ? { ...writer, expected: 'an id', isJoined: true } : writer, label: '' }
     }
     const { writer, kind } = format.writerOf(property, generator, path)
-    return { writer, label: labelOf(path, kind) }
+    return { writer, label: labelOf(path, property, kind) }
   }
   /** The answers are written as JSON first, which finds what does not fit. */
   const answers = (property: TSchema, asked: Questions): Writer => {
-    const labels = asked.map(({ name }) => labelOf(name, 'text'))
+    const labels = asked.map(({ name }) => labelOf(name, TEXT, 'text'))
     functions = { ...functions, writeQuestions: writeQuestions(asked, labels, format) }
     const writer = generator.writerOf(property)
     const check = `${writer.name}(input, type, at, output, to)`
     return { ...writer, name: generator.function(`${check}; return writeQuestions(input, type, at, output, to)`) }
   }
 
-  const writer = object(resolve(schema, named), '', questions)
-  return documentWriter(runnable(generator, writer, functions), labelBytes)
-}
-
-/** The rows of a schema in a format, with their columns. For the questions, see compileRows. */
-export const tableOf = (shown: Shown, format: ColumnFormat, questions?: Questions) => {
-  const columns = columnsOf(shown, questions)
-  const write = compileRows(shown, format, questions)
+  const writer = object(resolve(schema, named), '')
+  const write = documentWriter(runnable(generator, writer, functions), labelBytes)
   const rows: RowFormat = {
     begin: format.header(columns.map(({ name }) => name)),
     between: '',
@@ -124,5 +115,5 @@ export const tableOf = (shown: Shown, format: ColumnFormat, questions?: Question
       out.text(format.end)
     },
   }
-  return { columns, rows }
+  return { columns, write, rows }
 }

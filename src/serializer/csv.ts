@@ -41,7 +41,7 @@ export const csvColumns = ({ bom = false, keepsFormulas = false }: CsvOptions): 
     header: (names) => `${bom ? BOM : ''}${names.map((name) => headerCell(name, keepsFormulas)).join()}${LINE_END}`,
     label: (_name, isFirst) => (isFirst ? '' : ','),
     missing: ',',
-    timeCell: unquoted(scalars.instant.write),
+    cells: { time: unquoted(scalars.instant.write) },
     finish,
     number: String,
     end: LINE_END,

@@ -3,7 +3,7 @@
 import { Bson, Bytes, type Element } from '../bson/reader.js'
 import { lastFieldOf, present } from '../bson/values.js'
 import { wrong } from './any.js'
-import { type ColumnFormat, compileRows } from './columns.js'
+import { type ColumnFormat, tableOf } from './columns.js'
 import { jsonColumns } from './json.js'
 import type { Output } from './output.js'
 import type { QuestionColumn } from './questions.js'
@@ -36,7 +36,7 @@ const mapColumns: ColumnFormat = {
 }
 
 const featuresOf = (shown: Shown, columns: ColumnFormat, questions?: readonly QuestionColumn[]): DocumentWriter => {
-  const write = compileRows(shown, columns, questions)
+  const { write } = tableOf(shown, columns, questions)
   return (document, out) => {
     // The properties come first, because writing them finds what does not fit.
     out.text('{"type":"Feature","properties":')

@@ -7,12 +7,15 @@ import { namedSchemas } from '../../schemas/index.js'
 import { listed } from '../../schemas/kit.js'
 import { shapesOf } from '../../src/exports/parquet-columns.js'
 import { ParquetEncoder } from '../../src/exports/parquet-encoder.js'
-import { columnsOf } from '../../src/serializer/columns.js'
+import { tableOf } from '../../src/serializer/columns.js'
+import { jsonLines } from '../../src/serializer/json.js'
 import { rowsOf } from '../support/parquet.js'
 
 /** The file of some rows, which are written in several steps, and the bytes that each step has made. */
 const encoded = (schema: TSchema, ...steps: (readonly object[])[]) => {
-  const encoder = new ParquetEncoder(shapesOf(columnsOf({ schema, named: namedSchemas }), namedSchemas))
+  const encoder = new ParquetEncoder(
+    shapesOf(tableOf({ schema, named: namedSchemas }, jsonLines).columns, namedSchemas),
+  )
   const parts = steps.map((rows) => encoder.write(Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''))))
   const whole = Buffer.concat([...parts, encoder.end()].map((part) => Buffer.from(part)))
   return { file: new Uint8Array(whole).buffer, sizes: parts.map(({ byteLength }) => byteLength) }

@@ -10,7 +10,7 @@ import { Entry, EntryListItem } from '../../schemas/entries.js'
 import { namedSchemas } from '../../schemas/index.js'
 import { Project } from '../../schemas/projects.js'
 import { ParquetFile } from '../../src/exports/parquet.js'
-import { columnsOf, tableOf } from '../../src/serializer/columns.js'
+import { tableOf } from '../../src/serializer/columns.js'
 import { jsonLines } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
 import { malformed, storedDocuments, wellFormed } from '../support/oracle.js'
@@ -72,7 +72,7 @@ const bytesOf = (count: number) => Buffer.from(things(count).join(''))
 
 t.test('lines are not taken away from the caller', async (t) => {
   const lines = bytesOf(3)
-  await new ParquetFile(columnsOf(shown), shown.named).write(lines)
+  await new ParquetFile(tableOf(shown, jsonLines).columns, shown.named).write(lines)
   t.ok(lines.equals(bytesOf(3)))
 })
 
@@ -84,24 +84,24 @@ t.test('files that are written at the same time do not mix', async (t) => {
 const closed = { message: 'The Parquet file is closed' }
 
 t.test('a file can be closed at any time, and twice', async (t) => {
-  const unused = new ParquetFile(columnsOf(shown), shown.named)
+  const unused = new ParquetFile(tableOf(shown, jsonLines).columns, shown.named)
   unused.close()
   unused.close()
   await t.rejects(unused.write(bytesOf(1)), closed)
-  const begun = new ParquetFile(columnsOf(shown), shown.named)
+  const begun = new ParquetFile(tableOf(shown, jsonLines).columns, shown.named)
   const written = begun.write(bytesOf(1))
   begun.close()
   t.match(String(await written), /^PAR1/, 'what came before is done')
   await t.rejects(begun.end(), closed)
-  const ended = new ParquetFile(columnsOf(shown), shown.named)
+  const ended = new ParquetFile(tableOf(shown, jsonLines).columns, shown.named)
   await ended.end()
   await t.rejects(ended.write(bytesOf(1)), closed)
 })
 
 t.test('an error closes its file, and no other', async (t) => {
-  const other = new ParquetFile(columnsOf(shown), shown.named)
+  const other = new ParquetFile(tableOf(shown, jsonLines).columns, shown.named)
   await other.write(bytesOf(1))
-  const file = new ParquetFile(columnsOf(shown), shown.named)
+  const file = new ParquetFile(tableOf(shown, jsonLines).columns, shown.named)
   await t.rejects(file.write(Buffer.from('{"id":1\n')), { name: 'SyntaxError' })
   await t.rejects(file.end(), closed)
   t.equal(String(await other.end()).slice(-4), 'PAR1')
@@ -109,7 +109,10 @@ t.test('an error closes its file, and no other', async (t) => {
 
 t.test('when the worker dies, open files fail and others go to a new worker', async (t) => {
   const died = { message: 'The worker that writes Parquet files has ended' }
-  const [idle, busy] = [new ParquetFile(columnsOf(shown), shown.named), new ParquetFile(columnsOf(shown), shown.named)]
+  const [idle, busy] = [
+    new ParquetFile(tableOf(shown, jsonLines).columns, shown.named),
+    new ParquetFile(tableOf(shown, jsonLines).columns, shown.named),
+  ]
   await idle.write(bytesOf(1))
   const writing = busy.write(bytesOf(20_000))
   t.equal(workers.length, 1, 'all tests before this one had the same worker')

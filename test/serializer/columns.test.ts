@@ -6,7 +6,7 @@ import t from 'tap'
 import { EntryListItem } from '../../schemas/entries.js'
 import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import { BsonDocument } from '../../src/bson/reader.js'
-import { type ColumnFormat, columnsOf, compileRows, tableOf } from '../../src/serializer/columns.js'
+import { type ColumnFormat, tableOf } from '../../src/serializer/columns.js'
 import { csvColumns } from '../../src/serializer/csv.js'
 import { geojson, mapFeatureWriter } from '../../src/serializer/geojson.js'
 import { jsonColumns, jsonLines } from '../../src/serializer/json.js'
@@ -112,9 +112,8 @@ t.test('the columns are those of all nested objects', async (t) => {
     schema: Type.Object({ id: Type.String(), a: Type.Object({ b: Type.Ref('B') }), c: Type.Number() }),
     named: new Map([['B', Type.Object({ d: Type.String() })]]),
   }
-  const columns = columnsOf(shown)
   const label = (path: string, isFirst: boolean) => (isFirst ? '' : ` ${path}=`)
-  const write = compileRows(shown, { ...jsonColumns, label, missing: '?' })
+  const { columns, write } = tableOf(shown, { ...jsonColumns, label, missing: '?' })
   t.strictSame(
     columns.map(({ name }) => name),
     ['id', 'a.b.d', 'c'],

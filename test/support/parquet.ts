@@ -1,7 +1,8 @@
 // Reads Parquet files back.
 import { parquetReadObjects } from 'hyparquet'
 import { ParquetFile } from '../../src/exports/parquet.js'
-import { columnsOf } from '../../src/serializer/columns.js'
+import { tableOf } from '../../src/serializer/columns.js'
+import { jsonLines } from '../../src/serializer/json.js'
 import type { Shown } from '../../src/serializer/writer.js'
 
 /** The bytes of a file with these lines of JSON, of which `step` are written at a time. */
@@ -10,7 +11,7 @@ export const parquetOf = async (
   lines: readonly string[],
   step = lines.length || 1,
 ): Promise<ArrayBuffer> => {
-  const file = new ParquetFile(columnsOf(shown), shown.named)
+  const file = new ParquetFile(tableOf(shown, jsonLines).columns, shown.named)
   const parts: Buffer[] = []
   for (let at = 0; at < lines.length; at += step)
     parts.push(await file.write(Buffer.from(lines.slice(at, at + step).join(''))))
