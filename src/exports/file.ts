@@ -2,17 +2,18 @@
 import type { FormatName } from '../../schemas/exports.js'
 import { type BsonDocument, sizeOf } from '../bson/reader.js'
 import { runInSlices } from '../limits/work.js'
-import type { Scope } from '../pipelines/stages.js'
+import { Query, type Scope } from '../pipelines/stages.js'
 import { problem } from '../problems/problems.js'
 import { sliceReader } from '../reading/listing.js'
 import type { Start } from '../reading/position.js'
+import { withQuestions } from '../reading/questions.js'
 import { readOn } from '../reading/walk.js'
 import { json } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { fail, rowsWriter } from '../serializer/rows.js'
 import { Skipped, type Unreadable } from '../serializer/skipped.js'
 import { QueryTimeout, type Reading, type Store } from '../store/store.js'
-import { type Exported, type ExportListing, type FileRows, matchingQuery, rowsOf } from './index.js'
+import { conditionsOf, type Exported, type ExportListing, type FileRows, rowsOf } from './index.js'
 import { ParquetFile } from './parquet.js'
 import { hasQuestions, questionsOf } from './questions.js'
 import { MAX_RECORDS, XlsxFile } from './xlsx.js'
@@ -61,8 +62,12 @@ export type Doing = <T>(work: (reading: Reading) => Promise<T>) => Promise<T>
  * Opens the file of an export.
  * @throws the problem `invalid_parameter` if there are more questions than columns, or more records than rows of a sheet
  */
-export const openFile = async (store: Reads, wanted: Wanted, doing: Doing): Promise<OpenFile> => {
-  const { exported, format, scope, listing } = wanted
+export const openFile = async (store: Reads, asked: Wanted, doing: Doing): Promise<OpenFile> => {
+  const { exported, format, scope } = asked
+  const listing = await withQuestions(scope, asked.listing, (query) =>
+    doing((reading) => store.aggregate(query, reading)),
+  )
+  const wanted = { ...asked, listing }
   const skipped = listing.unreadable === 'skip' ? new Skipped(MAX_SKIPPED_BYTES) : undefined
   if (format === 'xlsx') await doing(() => requireRows(store, wanted))
   const questions = hasQuestions(exported, format, listing)
@@ -118,10 +123,12 @@ const fileWriterOf = ({ exported, format }: Wanted, { columns, named }: FileRows
 
 /** Where counting takes too long, the sheet itself finds that its rows are too many. */
 const requireRows = async (store: Reads, { exported, scope, listing }: Wanted): Promise<void> => {
-  const matching = await store.count(matchingQuery(exported, scope, listing)).catch((error) => {
-    if (error instanceof QueryTimeout) return 0
-    throw error
-  })
+  const matching = await store
+    .count(Query.in(scope, exported.resource.collection, conditionsOf(exported, listing), []))
+    .catch((error) => {
+      if (error instanceof QueryTimeout) return 0
+      throw error
+    })
   if (Math.min(matching, listing.limit ?? matching) <= MAX_RECORDS) return
   const message = `must be one of ${exported.formats.filter((each) => each !== 'xlsx').join(', ')}, or there must be a limit: ${matching} records match, and a sheet has at most ${MAX_RECORDS}`
   throw problem('invalid_parameter', `format ${message}`, { errors: [{ in: 'path', name: 'format', message }] })

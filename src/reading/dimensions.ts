@@ -1,0 +1,126 @@
+// By what entries are counted: how the database finds the group of an entry, and what a response shows of it.
+import type { Period } from '../../schemas/summaries.js'
+import type { Expression, Stage } from '../pipelines/stages.js'
+import { created, isPlace, LATITUDE, LONGITUDE, NOTHING, ofTypes } from './aggregates.js'
+import { localTime } from './local-time.js'
+
+export type Shown = string | { readonly longitude: number; readonly lattitude: number } | null
+
+export interface Dimension {
+  /** As `by` has it. */
+  readonly name: string
+  /** The group of an entry. It depends on the field `field` if there are stages before it. */
+  readonly group: Expression
+  /** What makes an entry several: one for each answer. */
+  readonly stages: readonly Stage[]
+  /** What is shown of a group. */
+  readonly shown: (group: never) => Shown
+  /** Whether groups stand in the order of their values. */
+  readonly isTime: boolean
+}
+
+const TEXTS = ['string', 'objectId']
+const ANSWERS = ['string', 'int', 'long', 'double']
+const DAY = 86_400_000
+const EPOCH = { $literal: new Date(0) }
+/** From 1970-01-01, a Thursday, to a Monday. */
+const DAYS_TO_MONDAY = 3
+
+const dateOf = (day: number): string => new Date(day * DAY).toISOString().slice(0, 'YYYY-MM-DD'.length)
+const padded = (number: number, digits: number): string => String(number).padStart(digits, '0')
+
+/** The number of a period, of a time as a clock shows it. */
+const periods: Readonly<
+  Record<Period, { number: (time: Expression) => Expression; text: (number: number) => string }>
+> = {
+  day: { number: (time) => ({ $floor: { $divide: [{ $subtract: [time, EPOCH] }, DAY] } }), text: dateOf },
+  week: {
+    number: (time) => ({ $floor: { $divide: [{ $add: [periods.day.number(time), DAYS_TO_MONDAY] }, 7] } }),
+    text: (week) => dateOf(7 * week - DAYS_TO_MONDAY),
+  },
+  month: {
+    number: (time) => ({ $add: [{ $multiply: [12, { $year: time }] }, { $month: time }, -1] }),
+    text: (month) => `${padded(Math.floor(month / 12), 4)}-${padded((month % 12) + 1, 2)}`,
+  },
+  year: { number: (time) => ({ $year: time }), text: (year) => padded(year, 4) },
+}
+
+/** The number of a cell, of which this is the lower edge: the greatest that is not above the degrees. */
+const cellOf = (degrees: Expression, step: number): Expression => {
+  const parts = Math.round(1 / step)
+  const edge = (cell: Expression): Expression => (step < 1 ? { $divide: [cell, parts] } : { $multiply: [cell, step] })
+  const cell: Expression = { $floor: step < 1 ? { $multiply: [degrees, parts] } : { $divide: [degrees, step] } }
+  const next: Expression = { $add: [cell, 1] }
+  // A product of fractions may be a little too small or too large.
+  return {
+    $cond: [
+      { $lte: [edge(next), degrees] },
+      next,
+      { $cond: [{ $gt: [edge(cell), degrees] }, { $add: [cell, -1] }, cell] },
+    ],
+  }
+}
+
+/** The middle of a cell, without the noise of fractions. */
+const middleOf = (cell: number, step: number): number => Number(((cell + 0.5) * step).toFixed(3))
+
+const simple = { stages: [], isTime: false }
+const textOf = (value: string | null): Shown => value
+
+/**
+ * What `by` names.
+ * @param i its place there
+ * @param question the text of the question, if it names one
+ */
+export const dimensionOf = (name: string, i: number, zone: string, question?: string): Dimension => {
+  if (question !== undefined) return answersTo(name, i, question)
+  const [field, detail] = name.split(':') as [string, string?]
+  if (field === 'createdAt') {
+    const { number, text } = periods[detail as Period]
+    const local: Expression = { $cond: [{ $eq: [created, NOTHING] }, NOTHING, number(localTime(created, zone))] }
+    const shown = (period: number | null) => (period === null ? null : text(period))
+    return { name, group: local, stages: [], shown, isTime: true }
+  }
+  if (detail === undefined) return { ...simple, name, group: ofTypes(`$${field}`, TEXTS), shown: textOf }
+  const step = Number(detail)
+  const cell: Expression = [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)]
+  return {
+    ...simple,
+    name,
+    group: { $cond: [isPlace, cell, NOTHING] },
+    shown: (cell: readonly [number, number] | null) =>
+      cell && { longitude: middleOf(cell[0], step), lattitude: middleOf(cell[1], step) },
+  }
+}
+
+/** The answers to a question, of which an entry may have several. */
+const answersTo = (name: string, i: number, question: string): Dimension => {
+  const field = `answer${i}` as const
+  const isAsked: Expression = { $eq: ['$$this.question', { $literal: question }] }
+  const given: Expression = { $filter: { input: '$answers', cond: isAsked } }
+  const values: Expression = { $cond: [{ $isArray: '$$this.answer' }, '$$this.answer', ['$$this.answer']] }
+  const all: Expression = { $reduce: { input: given, initialValue: [], in: { $setUnion: ['$$value', values] } } }
+  const isValue: Expression = { $in: [{ $type: '$$this' }, { $literal: ANSWERS }] }
+  return {
+    name,
+    stages: [
+      { $set: { [field]: { $cond: [{ $isArray: '$answers' }, { $filter: { input: all, cond: isValue } }, []] } } },
+      { $unwind: { path: `$${field}`, includeArrayIndex: placeOf(i), preserveNullAndEmptyArrays: true } },
+    ],
+    group: { $ifNull: [`$${field}`, NOTHING] },
+    // A number is its text.
+    shown: (answer: string | number | null) => (answer === null ? null : String(answer)),
+    isTime: false,
+  }
+}
+
+/** The field with the place of an answer among those of an entry. */
+const placeOf = (i: number): string => `place${i}`
+
+/** 1 for one of the documents that an entry has become, and 0 for the others. */
+export const once = (dimensions: readonly Dimension[]): Expression => {
+  const isFirst = dimensions.flatMap(({ stages }, i): Expression[] =>
+    stages.length === 0 ? [] : [{ $lte: [{ $ifNull: [`$${placeOf(i)}`, 0] }, 0] }],
+  )
+  return isFirst.length === 0 ? 1 : { $cond: [{ $and: isFirst }, 1, 0] }
+}

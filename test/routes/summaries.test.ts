@@ -1,0 +1,290 @@
+// Summaries, questions and filters by an answer are what a plain program counts from the export.
+import { createHash } from 'node:crypto'
+import t from 'tap'
+import { steps } from '../../schemas/summaries.js'
+import type { Documents } from '../../src/documents/collections.js'
+import { testApp } from '../support/app.js'
+import { A, a, B, b } from '../support/tenants.js'
+
+type Random = () => number
+/** Numbers from 0 to 1 that depend on a seed alone (mulberry32). */
+const randomOf = (seed: number): Random => {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let x = Math.imul(state ^ (state >>> 15), 1 | state)
+    x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x
+    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+const pickFrom = <T>(random: Random, all: readonly T[]): T => all[Math.floor(random() * all.length)] as T
+
+const ZONES = ['UTC', 'Africa/Lagos', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'Africa/Casablanca']
+const QUESTIONS = ['Water?', 'water?', 'A=B', 'Caf\u00e9', 'Cafe\u0301', '', '$status', 'toString', '__proto__']
+const ANSWERS = [
+  'Borehole',
+  'borehole',
+  'a=b',
+  '',
+  '$status',
+  'Caf\u00e9',
+  'Cafe\u0301',
+  '5',
+  'null',
+  '\u{1f600}',
+  '\uffff',
+]
+const TEXTS = [undefined, 'Kano', 'kano', 'Caf\u00e9', '$form', '\u{1f600}', '\uffff']
+const MS = Date.UTC(2024, 9, 1)
+
+const keyOf = (question: string) => createHash('sha256').update(question).digest('hex').slice(0, 12)
+
+/** Entries with all that may be missing. */
+const entriesOf = (random: Random) =>
+  Array.from({ length: 1 + Math.floor(random() * 60) }, (_, n) => {
+    const maybe = <T>(value: T) => (random() < 0.8 ? value : undefined)
+    const answers = QUESTIONS.filter(() => random() < 0.4).flatMap((question) =>
+      Array.from({ length: random() < 0.1 ? 2 : 1 }, () => {
+        const several = Array.from({ length: Math.floor(random() * 4) }, () => pickFrom(random, ANSWERS))
+        const answer = pickFrom<unknown>(random, [pickFrom(random, ANSWERS), several, several, null, undefined, 5])
+        return { type: Array.isArray(answer) ? 'multiChoice' : 'singleChoice', question, answer }
+      }),
+    )
+    const degrees = (most: number) => Math.round((random() * 2 - 1) * most * 100) / 100
+    return {
+      ...a.entry(n),
+      status: pickFrom(random, ['accepted', 'pending', '$status', '']),
+      form: maybe(pickFrom(random, [a.form._id, 'other'])),
+      project: maybe('project1-a'),
+      dispatch: maybe(pickFrom(random, ['dispatch1-a', 'dispatch2-a', 'gone'])),
+      agent: maybe(pickFrom(random, ['agent1-a', 'agent2-a'])),
+      duration: maybe(Math.round(random() * 1000) / 4),
+      createdAt: new Date(MS + Math.floor(random() * 400 * 24) * 1_800_000 + (random() < 0.5 ? 0 : -1)),
+      answers: answers as never,
+      location: maybe({
+        country: maybe('Nigeria'),
+        state: pickFrom(random, TEXTS),
+        lga: maybe('Tarauni'),
+        city: maybe('Kano'),
+        coordinates: maybe({ longitude: pickFrom(random, [degrees(3), 0.3, -0.07, 180]), lattitude: degrees(2) }),
+      }) as never,
+    }
+  })
+
+interface Row {
+  id: string
+  status: string
+  answers: { type: string; question: string; answer?: string[] }[]
+  createdAt: string
+  duration?: number
+  location?: Record<string, unknown> & { coordinates?: { longitude: number; lattitude: number } }
+  [name: string]: unknown
+}
+
+/** All answers of an entry to a question. */
+const answersTo = ({ answers }: Row, key: string): string[] => [
+  ...new Set(answers.filter(({ question }) => keyOf(question) === key).flatMap(({ answer = [] }) => answer)),
+]
+
+const dayOf = (text: string, timeZone: string): string =>
+  new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(
+    new Date(text),
+  )
+const mondayOf = (day: string): string => {
+  const date = new Date(`${day}T00:00:00Z`)
+  date.setUTCDate(date.getUTCDate() - ((date.getUTCDay() + 6) % 7))
+  return date.toISOString().slice(0, 10)
+}
+const middleOf = (degrees: number, step: number) =>
+  Number(((Math.floor(Math.round(degrees * 100) / Math.round(step * 100)) + 0.5) * step).toFixed(3))
+
+/** The values of a dimension that an entry has. */
+const valuesOf = (row: Row, by: string, zone: string): unknown[] => {
+  const [field, detail] = by.split(':') as [string, string?]
+  if (field === 'createdAt') {
+    const day = dayOf(row.createdAt, zone)
+    return [{ day, week: mondayOf(day), month: day.slice(0, 7), year: day.slice(0, 4) }[detail as 'day']]
+  }
+  if (field === 'location') {
+    const { longitude, lattitude } = row.location?.coordinates ?? {}
+    const [x, y] = [longitude as number, lattitude as number]
+    const step = Number(detail)
+    return [longitude === undefined ? null : { longitude: middleOf(x, step), lattitude: middleOf(y, step) }]
+  }
+  if (field.startsWith('location.')) return [row.location?.[field.slice('location.'.length)] ?? null]
+  if (!/^[\da-f]{12}$/.test(field)) return [row[field] ?? null]
+  const answers = answersTo(row, field)
+  return answers.length > 0 ? answers : [null]
+}
+
+/** The groups, as text that does not depend on their order among equal counts. */
+const countedBy = (rows: readonly Row[], by: readonly string[], zone: string) => {
+  const groups = new Map<string, { count: number; durations: number[] }>()
+  for (const row of rows) {
+    const [first, second] = by.map((name) => valuesOf(row, name, zone))
+    for (const x of first as unknown[]) {
+      for (const y of second ?? [undefined]) {
+        const key = JSON.stringify(second === undefined ? [x] : [x, y])
+        const group = groups.get(key) ?? { count: 0, durations: [] }
+        groups.set(key, group)
+        group.count += 1
+        if (row.duration !== undefined) group.durations.push(row.duration)
+      }
+    }
+  }
+  return groups
+}
+
+const rounded = (number: number | null) => (number === null ? null : Math.round(number * 1e6) / 1e6)
+const measureOf = (durations: readonly number[]) => ({
+  count: durations.length,
+  min: durations.length > 0 ? Math.min(...durations) : null,
+  mean: rounded(durations.length > 0 ? durations.reduce((a, b) => a + b, 0) / durations.length : null),
+  max: durations.length > 0 ? Math.max(...durations) : null,
+})
+
+const SIMPLE = ['status', 'form', 'project', 'dispatch', 'agent']
+const PLACES = [
+  'location.country',
+  'location.state',
+  'location.lga',
+  'location.city',
+  ...steps.map((step) => `location:${step}`),
+]
+const TIMES = ['day', 'week', 'month', 'year'].map((period) => `createdAt:${period}`)
+
+const RUNS = Number(process.env.MODEL_RUNS ?? 60)
+
+t.test('random summaries, questions and filters are what a plain program counts', async (t) => {
+  const { get, store } = await testApp(t, {
+    settings: { TOTAL_MAX_AGE_MS: '0', MAX_PER_PAGE: '1000' },
+    fill: async (store) => {
+      await store.insert('forms', [a.form, { ...a.form, _id: 'other' }])
+      await store.insert('entries', [b.entry(1), b.entry(2)])
+    },
+  })
+  for (let seed = 1; seed <= RUNS; seed++) {
+    const random = randomOf(seed)
+    const old = (await get('/v1/entries?fields=id&perPage=1000', A)).json().data
+    await store.remove(
+      'entries',
+      A,
+      old.map(({ id }: Row) => id),
+    )
+    await store.upsert('entries', entriesOf(random) as Documents['entries'][])
+    const all: Row[] = (await get('/v1/exports/entries.ndjson?answers=list', A)).body
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line))
+    const form = pickFrom(random, [a.form._id, 'other'])
+    const ofForm = all.filter((row) => row.form === form)
+    const observed = [...new Set(ofForm.flatMap(({ answers }) => answers.map(({ question }) => question)))]
+
+    // Filters
+    const query = new URLSearchParams()
+    let rows = all
+    if (random() < 0.7 && observed.length > 0) {
+      query.set('form', form)
+      rows = ofForm
+      for (let n = Math.floor(random() * 3); n > 0; n--) {
+        const key = keyOf(pickFrom(random, observed))
+        const answer = random() < 0.6 ? pickFrom(random, ANSWERS) : undefined
+        query.append('answered', answer === undefined ? key : `${key}=${answer}`)
+        rows = rows.filter((row) =>
+          answer === undefined
+            ? row.answers.some((each) => keyOf(each.question) === key && each.answer !== undefined)
+            : answersTo(row, key).includes(answer),
+        )
+      }
+    }
+    if (random() < 0.3) {
+      query.set('state', 'Kano')
+      rows = rows.filter((row) => row.location?.state === 'Kano')
+    }
+    const listed = await get(`/v1/entries?perPage=1000&fields=id&${query}`, A)
+    t.same(
+      listed.json().data?.map(({ id }: Row) => id),
+      rows.map(({ id }) => id).sort(),
+      `${seed}: ${query}`,
+    )
+    const exported = await get(`/v1/exports/entries.csv?fields=status&${query}`, A)
+    t.equal(exported.body.split('\r\n').length - 2, rows.length)
+
+    // A summary
+    const names = [...SIMPLE, ...PLACES, ...TIMES, ...(query.has('form') ? observed.map(keyOf) : [])]
+    const by = [
+      ...new Set(random() < 0.5 ? [pickFrom(random, names)] : [pickFrom(random, names), pickFrom(random, names)]),
+    ]
+    const zone = pickFrom(random, ZONES)
+    query.set('by', by.join())
+    query.set('zone', zone)
+    const isMeasured = random() < 0.3
+    if (isMeasured) query.set('measure', 'duration')
+    const top = random() < 0.3 ? 2 : 1000
+    query.set('top', String(top))
+    const response = await get(`/v1/summaries/entries?${query}`, A)
+    t.equal(response.statusCode, 200, `${seed}: ${query} ${response.statusCode === 200 ? '' : response.body}`)
+    const { data, _metadata } = response.json()
+    const groups = countedBy(rows, by, zone)
+    t.equal(_metadata.total, rows.length)
+    t.equal(_metadata.groups, groups.size)
+    t.equal(data.length, Math.min(top, groups.size))
+    const sum = [...groups.values()].reduce((sum, { count }) => sum + count, 0)
+    t.equal(data.reduce((sum: number, { count }: { count: number }) => sum + count, 0) + _metadata.others.count, sum)
+    t.equal(_metadata.multiple, sum === rows.length ? undefined : true)
+    t.equal(_metadata.others.groups, groups.size - data.length)
+    for (const { count, duration, ...values } of data) {
+      const found = groups.get(JSON.stringify(by.map((name) => values[name])))
+      t.equal(found?.count, count, `${seed}: ${query} ${JSON.stringify(values)}`)
+      if (isMeasured) t.same({ ...duration, mean: rounded(duration.mean) }, measureOf(found?.durations ?? []))
+    }
+    const least = Math.min(...data.map(({ count }: { count: number }) => count))
+    const larger = [...groups.values()].filter(({ count }) => count > least)
+    t.ok(larger.length <= data.length, 'the largest are shown')
+
+    // The questions of the form
+    const asked = await get(`/v1/forms/${form}/questions`, A)
+    t.equal(asked.statusCode, 200, asked.statusCode === 200 ? '' : asked.body)
+    const { data: questions, _metadata: about } = asked.json()
+    t.equal(about.entries, ofForm.length)
+    t.same(questions.map(({ question }: { question: string }) => question).sort(), [...observed].sort())
+    for (const {
+      key,
+      question,
+      types,
+      position,
+      answered,
+      distinct,
+      choices,
+      others,
+      firstAnswered,
+      lastAnswered,
+    } of questions) {
+      t.equal(key, keyOf(question))
+      const places = ofForm.flatMap(({ answers }) =>
+        answers.flatMap((each, i) => (each.question === question ? [i + 1] : [])),
+      )
+      t.equal(rounded(position), rounded(places.reduce((a, b) => a + b, 0) / places.length))
+      const own = ofForm.flatMap(({ answers }) => answers.filter((each) => each.question === question))
+      t.same(types, [...new Set(own.map(({ type }) => type))].sort())
+      const who = ofForm.filter((row) =>
+        row.answers.some((each) => each.question === question && each.answer !== undefined),
+      )
+      t.equal(answered, who.length)
+      const counts = new Map<string, number>()
+      for (const word of own.flatMap(({ answer = [] }) => answer)) counts.set(word, (counts.get(word) ?? 0) + 1)
+      t.same(
+        Object.fromEntries(
+          choices.map(({ answer, count }: { answer: string; count: number }) => [`=${answer}`, count]),
+        ),
+        Object.fromEntries([...counts].map(([word, count]) => [`=${word}`, count])),
+        `${seed}: ${question}`,
+      )
+      t.equal(distinct, counts.size)
+      t.equal(others, 0)
+      const times = who.map(({ createdAt }) => createdAt).sort()
+      t.same([firstAnswered, lastAnswered], [times[0], times.at(-1)])
+    }
+  }
+  t.equal((await get('/v1/summaries/entries?by=status', B)).json()._metadata.total, 2)
+})
