@@ -155,6 +155,10 @@ const listMessages: Readonly<Record<string, Message>> = {
   maxItems: ({ maxItems, explode }) => ({
     message: `must ${explode ? `be given at most ${maxItems} times` : `have at most ${maxItems} values, separated by commas`}`,
   }),
+  pattern: (schema, value) => {
+    const { words } = annotationOf(schema)
+    return words === undefined ? undefined : { message: `has ${shown(value as string)}, but must be ${words}` }
+  },
   uniqueItems: () => ({ message: 'must not have the same value twice' }),
   format: ({ items: { format } }, value) => ({
     message: `has ${shown(value as string)}, but must be ${formats[format as keyof typeof formats].description}`,

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import { steps } from '../../schemas/summaries.js'
 import type { Documents } from '../../src/documents/collections.js'
+import { keysOf } from '../../src/keys/keys.js'
 import { testApp } from '../support/app.js'
 import { A, a, B, b } from '../support/tenants.js'
 
@@ -287,4 +288,128 @@ t.test('random summaries, questions and filters are what a plain program counts'
     }
   }
   t.equal((await get('/v1/summaries/entries?by=status', B)).json()._metadata.total, 2)
+})
+
+t.test('a wrong request names the parameter and what is allowed', async (t) => {
+  const { get, app, store } = await testApp(t, {
+    fill: async (store) => {
+      await store.insert('forms', [a.form])
+      await store.insert('entries', [a.entry(1)])
+    },
+  })
+  const [{ question } = { question: '' }] = a.entry(1).answers
+  const key = keyOf(question)
+  const form = `form=${a.form._id}`
+  const wrong: [url: string, name: string, message: RegExp][] = [
+    ['summaries/entries', 'by', /is required/],
+    ['summaries/entries?by=', 'by', /must be/],
+    ['summaries/entries?by=colour', 'by', /has "colour", but must be one or two of status, form, .*createdAt:day/],
+    ['summaries/entries?by=createdAt:hour', 'by', /has "createdAt:hour", but must be one or two of .*createdAt:day/],
+    ['summaries/entries?by=location:0.03', 'by', /has "location:0.03", but must be one or two of .*location:0.02/],
+    ['summaries/entries?by=status,status', 'by', /must not have the same value twice/],
+    ['summaries/entries?by=status,form,agent', 'by', /must have at most 2 values/],
+    [`summaries/entries?by=${key}`, 'by', /has the key of a question, so it must be given with form/],
+    [`summaries/entries?${form}&by=0123456789ab`, 'by', /has 0123456789ab, .* GET \/v1\/forms\/\{id\}\/questions/],
+    ['summaries/entries?by=status&top=0', 'top', /must be an integer from 1 to 10000/],
+    ['summaries/entries?by=status&zone=Africa/Atlantis', 'zone', /must be the name of a time zone/],
+    ['summaries/entries?by=status&measure=size', 'measure', /must be one of duration/],
+    [`entries?answered=${key}`, 'answered', /must be given with form/],
+    [`entries?${form}&answered=0123456789ab`, 'answered', /has 0123456789ab, .* GET \/v1\/forms\/\{id\}\/questions/],
+    [`entries?${form}&answered=${key}0`, 'answered', /must be the key of a question, 12 hexadecimal digits/],
+    [`entries?${form}${`&answered=${key}`.repeat(5)}`, 'answered', /must be given at most 4 times/],
+    [`exports/entries.csv?answered=${key}`, 'answered', /must be given with form/],
+    ['entries?answered=', 'answered', /must be the key of a question/],
+    ['forms/form-a/questions?by=status', 'by', /is not a parameter/],
+  ]
+  for (const [url, name, message] of wrong) {
+    const response = await get(`/v1/${url}`, A)
+    t.equal(response.statusCode, 400, url)
+    const [error] = response.json().errors
+    t.equal(error.name, name, url)
+    t.match(error.message, message, url)
+  }
+  t.equal((await get('/v1/forms/form-b/questions', A)).statusCode, 404)
+
+  // A key without places and personal data.
+  const restricted = await keysOf(store, () => {}).issue({
+    organisation: A,
+    name: 'Less',
+    without: ['places', 'personal'],
+  })
+  const headers = { authorization: `Bearer ${restricted}` }
+  for (const query of ['by=location.state', 'by=location:1', 'by=status&state=Kano', 'by=status&city=Kano']) {
+    const response = await app.inject({ url: `/v1/summaries/entries?${query}`, headers })
+    t.equal(response.statusCode, 400, query)
+    t.match(response.json().detail, /not visible to this key/)
+  }
+  t.equal((await app.inject({ url: '/v1/entries?lga=Tarauni', headers })).statusCode, 400)
+  const { data } = (await app.inject({ url: '/v1/summaries/entries?by=agent&names=true', headers })).json()
+  t.strictSame(data, [{ agent: a.entry(1).agent, count: 1 }])
+})
+
+t.test('names, and what a dispatch expects, stand beside the ids', async (t) => {
+  const dispatch = a.dispatch(1)
+  const { get } = await testApp(t, {
+    fill: async (store) => {
+      await store.insert('forms', [a.form])
+      await store.insert('agents', [a.agent(1)])
+      await store.insert('dispatches', [{ ...dispatch, totalExpectedEntries: 7 }, b.dispatch(1)])
+      const entry = { ...a.entry(1), dispatch: dispatch._id, agent: a.agent(1)._id }
+      await store.insert('entries', [
+        entry,
+        { ...entry, _id: 'e2' },
+        { ...entry, _id: 'e3', dispatch: b.dispatch(1)._id },
+      ])
+    },
+  })
+  const { data } = (await get('/v1/summaries/entries?by=dispatch,agent&names=true', A)).json()
+  const { firstName, lastName } = a.agent(1)
+  const agent = { agent: a.agent(1)._id, agentName: `${firstName} ${lastName}` }
+  t.strictSame(data, [
+    { dispatch: dispatch._id, dispatchName: dispatch.name, totalExpectedEntries: 7, ...agent, count: 2 },
+    { dispatch: b.dispatch(1)._id, dispatchName: null, totalExpectedEntries: null, ...agent, count: 1 },
+  ])
+})
+
+t.test('a table has the same rows', async (t) => {
+  const { get } = await testApp(t, {
+    fill: (store) => {
+      const place = { state: '=1+1', coordinates: { longitude: 8.5, lattitude: -0.01 } } as never
+      return store.insert('entries', [
+        { ...a.entry(1), location: place, duration: 3 },
+        { ...a.entry(2), location: {}, duration: 5 },
+        { ...a.entry(3), location: {}, duration: undefined } as never,
+      ])
+    },
+  })
+  const table = async (query: string) => (await get(`/v1/summaries/entries.csv?${query}`, A)).body
+  t.equal(
+    await table('by=location.state,location:0.5&measure=duration'),
+    '"location.state","location:0.5.longitude","location:0.5.lattitude","count","duration.count","duration.min","duration.mean","duration.max"\r\n' +
+      ',,,2,1,5,5,5\r\n' +
+      '"\'=1+1",8.75,-0.25,1,1,3,3,3\r\n',
+  )
+  t.equal(await table('by=status&status=none&bom=true'), '\ufeff"status","count"\r\n')
+  t.equal(await table('by=location.state&formulas=keep&top=1'), '"location.state","count"\r\n,2\r\n')
+})
+
+t.test('what did not change is a 304, whenever it was counted', async (t) => {
+  const { get, store } = await testApp(t, {
+    settings: { TOTAL_MAX_AGE_MS: '0' },
+    fill: async (store) => {
+      await store.insert('forms', [a.form])
+      await store.insert('entries', [a.entry(1)])
+    },
+  })
+  for (const url of [
+    'summaries/entries?by=status',
+    'summaries/entries.csv?by=status',
+    `forms/${a.form._id}/questions`,
+  ]) {
+    const first = await get(`/v1/${url}`, A)
+    const etag = String(first.headers.etag)
+    t.equal((await get(`/v1/${url}`, A, { headers: { 'if-none-match': etag } })).statusCode, 304, url)
+    await store.insert('entries', [{ ...a.entry(1), _id: url }])
+    t.equal((await get(`/v1/${url}`, A, { headers: { 'if-none-match': etag } })).statusCode, 200, url)
+  }
 })
