@@ -28,9 +28,10 @@ export const created: Expression = {
 export const finite = (value: Expression): Expression => ({
   $cond: [{ $and: within(value, -Number.MAX_VALUE, Number.MAX_VALUE) }, value, NOTHING],
 })
-/** A value of some types, or null. */
-export const ofTypes = (value: Expression, types: readonly string[]): Expression => ({
-  $cond: [{ $in: [{ $type: value }, { $literal: types }] }, value, NOTHING],
+const TEXTS = ['string', 'objectId', 'int', 'long', 'double']
+/** A text, an ObjectId or a number as a text. Null for any other value. */
+export const textOf = (value: Expression): Expression => ({
+  $cond: [{ $in: [{ $type: value }, { $literal: TEXTS }] }, { $toString: value }, NOTHING],
 })
 
 const write = compileDocuments({ schema: Type.Unknown(), named: new Map() })

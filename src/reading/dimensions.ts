@@ -1,10 +1,11 @@
 // By what entries are counted: how the database finds the group of an entry, and what a response shows of it.
 import type { Period } from '../../schemas/summaries.js'
 import type { Expression, Stage } from '../pipelines/stages.js'
-import { created, isPlace, LATITUDE, LONGITUDE, NOTHING, ofTypes } from './aggregates.js'
+import { created, isPlace, LATITUDE, LONGITUDE, NOTHING, textOf } from './aggregates.js'
 import { localTime } from './local-time.js'
 
-export type Shown = string | { readonly longitude: number; readonly lattitude: number } | null
+/** What a group has of a dimension. */
+export type Value = string | { readonly longitude: number; readonly lattitude: number } | null
 
 export interface Dimension {
   /** As `by` has it. */
@@ -13,14 +14,12 @@ export interface Dimension {
   readonly group: Expression
   /** What makes an entry several: one for each answer. */
   readonly stages: readonly Stage[]
-  /** What is shown of a group. */
-  readonly shown: (group: never) => Shown
+  /** The value of a group, of what the database has of it. */
+  readonly valueOf: (group: never) => Value
   /** Whether groups stand in the order of their values. */
   readonly isTime: boolean
 }
 
-const TEXTS = ['string', 'objectId']
-const ANSWERS = ['string', 'int', 'long', 'double']
 const DAY = 86_400_000
 const EPOCH = { $literal: new Date(0) }
 /** From 1970-01-01, a Thursday, to a Monday. */
@@ -64,8 +63,7 @@ const cellOf = (degrees: Expression, step: number): Expression => {
 /** The middle of a cell, without the noise of fractions. */
 const middleOf = (cell: number, step: number): number => Number(((cell + 0.5) * step).toFixed(3))
 
-const simple = { stages: [], isTime: false }
-const textOf = (value: string | null): Shown => value
+const asFound = (value: Value): Value => value
 
 /**
  * What `by` names.
@@ -75,41 +73,44 @@ const textOf = (value: string | null): Shown => value
 export const dimensionOf = (name: string, i: number, zone: string, question?: string): Dimension => {
   if (question !== undefined) return answersTo(name, i, question)
   const [field, detail] = name.split(':') as [string, string?]
+  if (detail === undefined) return { name, group: textOf(`$${field}`), stages: [], valueOf: asFound, isTime: false }
   if (field === 'createdAt') {
     const { number, text } = periods[detail as Period]
-    const local: Expression = { $cond: [{ $eq: [created, NOTHING] }, NOTHING, number(localTime(created, zone))] }
-    const shown = (period: number | null) => (period === null ? null : text(period))
-    return { name, group: local, stages: [], shown, isTime: true }
+    return {
+      name,
+      group: { $cond: [{ $eq: [created, NOTHING] }, NOTHING, number(localTime(created, zone))] },
+      stages: [],
+      valueOf: (period: number | null) => (period === null ? null : text(period)),
+      isTime: true,
+    }
   }
-  if (detail === undefined) return { ...simple, name, group: ofTypes(`$${field}`, TEXTS), shown: textOf }
   const step = Number(detail)
-  const cell: Expression = [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)]
   return {
-    ...simple,
     name,
-    group: { $cond: [isPlace, cell, NOTHING] },
-    shown: (cell: readonly [number, number] | null) =>
+    group: { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] },
+    stages: [],
+    valueOf: (cell: readonly [number, number] | null) =>
       cell && { longitude: middleOf(cell[0], step), lattitude: middleOf(cell[1], step) },
+    isTime: false,
   }
 }
 
-/** The answers to a question, of which an entry may have several. */
+/** The answers to a question. An entry may have several of them, or none. */
 const answersTo = (name: string, i: number, question: string): Dimension => {
   const field = `answer${i}` as const
   const isAsked: Expression = { $eq: ['$$this.question', { $literal: question }] }
   const given: Expression = { $filter: { input: '$answers', cond: isAsked } }
   const values: Expression = { $cond: [{ $isArray: '$$this.answer' }, '$$this.answer', ['$$this.answer']] }
-  const all: Expression = { $reduce: { input: given, initialValue: [], in: { $setUnion: ['$$value', values] } } }
-  const isValue: Expression = { $in: [{ $type: '$$this' }, { $literal: ANSWERS }] }
+  const texts: Expression = { $map: { input: values, in: textOf('$$this') } }
+  const all: Expression = { $reduce: { input: given, initialValue: [], in: { $setUnion: ['$$value', texts] } } }
   return {
     name,
+    group: { $ifNull: [`$${field}`, NOTHING] },
     stages: [
-      { $set: { [field]: { $cond: [{ $isArray: '$answers' }, { $filter: { input: all, cond: isValue } }, []] } } },
+      { $set: { [field]: { $cond: [{ $isArray: '$answers' }, { $setDifference: [all, [NOTHING]] }, []] } } },
       { $unwind: { path: `$${field}`, includeArrayIndex: placeOf(i), preserveNullAndEmptyArrays: true } },
     ],
-    group: { $ifNull: [`$${field}`, NOTHING] },
-    // A number is its text.
-    shown: (answer: string | number | null) => (answer === null ? null : String(answer)),
+    valueOf: asFound,
     isTime: false,
   }
 }

@@ -4,7 +4,7 @@ import type { Ticket } from '../limits/scheduler.js'
 import { type Expression, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import { problem, tookTooLong } from '../problems/problems.js'
 import type { KeptTotals, Store } from '../store/store.js'
-import { created, finite, NOTHING, objectsOf, ofTypes } from './aggregates.js'
+import { created, NOTHING, objectsOf, textOf } from './aggregates.js'
 import { onTimeout } from './cost.js'
 import { asLarge } from './listing.js'
 import { keyOf, MAX_QUESTIONS } from './questions.js'
@@ -57,7 +57,7 @@ const choiceStages: readonly Stage[] = [
     $group: {
       _id: {
         question: '$answers.question',
-        answer: { $ifNull: [ofTypes('$answers.answer', ['string']), { $toString: finite('$answers.answer') }] },
+        answer: textOf('$answers.answer'),
       },
       count: { $sum: 1 },
     },

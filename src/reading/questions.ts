@@ -17,6 +17,8 @@ const KEY_DIGITS = 12
 /** The key of a question, as anybody can compute it. */
 export const keyOf = (question: string): string => hash('sha256', question).slice(0, KEY_DIGITS)
 
+export const isKey = (text: string): boolean => /^[\da-f]{12}$/.test(text)
+
 /** The questions of the entries that match, in the order of their mean place. */
 export const questionsQuery = (scope: Scope, conditions: readonly Condition[]): Query =>
   Query.in(scope, 'entries', conditions, [

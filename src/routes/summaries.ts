@@ -33,11 +33,11 @@ export const summaryRoutes = (app: FastifyInstance): void => {
     async (request, reply) => {
       const query = request.query as SummaryQuery
       const summary = await summaryOf(app.store, request.scope, query, request.ticket)
-      const { groups, total, found, left, isMultiple, asOf } = summary
-      const rowOf = await rowsOf(app, request, summary)
-      const data = groups.map((group) => Object.fromEntries(rowOf(group)))
-      const others = { groups: found - groups.length, count: left }
-      const _metadata = { total, groups: found, others, ...(isMultiple && { multiple: true }) }
+      const { groups, found, sum, total, asOf } = summary
+      const columns = await columnsOf(app, request, summary)
+      const data = groups.map((group) => Object.fromEntries(columns.map(({ name, valueIn }) => [name, valueIn(group)])))
+      const others = { groups: found - groups.length, count: sum - sumOf(groups) }
+      const _metadata = { total, groups: found, others, ...(sum !== total && { multiple: true }) }
       if (isSame(request, reply, { data, _metadata })) return reply
       return { success: true, data, _metadata: { ..._metadata, asOf: asOf.toISOString() } }
     },
@@ -62,16 +62,19 @@ export const summaryRoutes = (app: FastifyInstance): void => {
     },
     async (request, reply) => {
       const { top, bom, formulas, ...query } = request.query as typeof SummaryFileQuery.static
-      const most = top ?? MAX_TOP
-      const summary = await summaryOf(app.store, request.scope, { ...query, top: most }, request.ticket)
+      const listing = { ...query, top: top ?? MAX_TOP }
+      const summary = await summaryOf(app.store, request.scope, listing, request.ticket)
       if (top === undefined && summary.found > MAX_TOP)
-        throw tooMany(`makes ${summary.found} groups, and a file has at most ${MAX_TOP} rows unless there is a top`)
-      const rowOf = await rowsOf(app, request, summary)
-      const rows = summary.groups.map((group) => flat(rowOf(group)))
-      // Without a row, nothing tells the names.
-      const names = (rows[0] ?? flat(rowOf(EMPTY))).map(([name]) => name)
-      const table = [names, ...rows.map((row) => row.map(([, value]) => value))]
-      const text = csvTable(table, { bom: bom === 'true', keepsFormulas: formulas === 'keep' })
+        throw tooManyGroups(`makes ${summary.found} groups, and without top a file has at most ${MAX_TOP}`)
+      const columns = await columnsOf(app, request, summary)
+      const names = columns.flatMap(({ name, inner }) => inner?.map((each) => `${name}.${each}`) ?? name)
+      const rows = summary.groups.map((group) =>
+        columns.flatMap(({ valueIn, inner }) => {
+          const value = valueIn(group)
+          return inner?.map((each) => (value as Record<string, number> | null)?.[each] ?? null) ?? (value as string)
+        }),
+      )
+      const text = csvTable([names, ...rows], { bom: bom === 'true', keepsFormulas: formulas === 'keep' })
       const today = new Date().toISOString().slice(0, 10)
       reply.type(`${mediaTypes.csv}; charset=utf-8`)
       reply.header('content-disposition', `attachment; filename="summary-${today}.csv"`)
@@ -109,37 +112,28 @@ export const summaryRoutes = (app: FastifyInstance): void => {
 const isSame = (request: FastifyRequest, reply: FastifyReply, contents: unknown): boolean =>
   isKnown(request, reply, `W/"${hash('sha1', JSON.stringify(contents), 'base64url')}"`)
 
-type Value = string | number | null | object
-
-const EMPTY: Group = { values: [null, null], count: 0, durations: 0, sum: 0, min: null, max: null }
-
-/** Makes the rows of a summary: each value under its name. */
-const rowsOf = async (app: FastifyInstance, request: FastifyRequest, summary: Counted) => {
-  const { names: isNamed, measure } = request.query as SummaryQuery
-  const names: ReadonlyMap<string, ReadonlyMap<string, Named>> = isNamed === 'true'
-    ? await namesOf(app.store, request.scope, summary, request.ticket)
-    : new Map()
-  return ({ values, count, durations, sum, min, max }: Group): [string, Value][] => [
-    ...summary.dimensions.flatMap(({ name }, i): [string, Value][] => {
-      const value = values[i] ?? null
-      const all = names.get(name)
-      if (all === undefined) return [[name, value]]
-      const { name: own = null, totalExpectedEntries = null } = all.get(value as string) ?? {}
-      const expected: [string, Value][] = name === 'dispatch' ? [['totalExpectedEntries', totalExpectedEntries]] : []
-      return [[name, value], [`${name}Name`, own], ...expected]
-    }),
-    ['count', count],
-    ...(measure
-      ? [['duration', { count: durations, min, mean: durations > 0 ? sum / durations : null, max }] as [string, Value]]
-      : []),
-  ]
+interface Column {
+  readonly name: string
+  readonly valueIn: (group: Group) => unknown
+  /** What its values have inside, if they are objects. */
+  readonly inner?: readonly string[]
 }
 
-/** A row in which what is inside of objects stands beside the other values. */
-const flat = (row: readonly [string, Value][]): [string, string | number | null][] =>
-  row.flatMap(([name, value]): [string, string | number | null][] => {
-    const inner = value === null && name.startsWith('location:') ? NO_CELL : value
-    if (typeof inner !== 'object' || inner === null) return [[name, inner]]
-    return Object.entries(inner).map(([inside, each]) => [`${name}.${inside}`, each])
-  })
-const NO_CELL = { longitude: null, lattitude: null }
+/** What a summary shows of its groups. */
+const columnsOf = async (app: FastifyInstance, { scope, ticket, query }: FastifyRequest, summary: Counted) => {
+  const { names, measure } = query as SummaryQuery
+  const columns: Column[] = []
+  for (const [i, { name }] of summary.dimensions.entries()) {
+    const valueIn = ({ values }: Group) => values[i]
+    columns.push({ name, valueIn, ...(name.startsWith('location:') && { inner: ['longitude', 'lattitude'] }) })
+    const beside = names === 'true' ? await namesOf(app.store, scope, summary, i, ticket) : undefined
+    if (beside === undefined) continue
+    columns.push({ name: `${name}Name`, valueIn: (group) => beside.get(valueIn(group))?.name ?? null })
+    const expected = (group: Group) => beside.get(valueIn(group))?.totalExpectedEntries ?? null
+    if (name === 'dispatch') columns.push({ name: 'totalExpectedEntries', valueIn: expected })
+  }
+  columns.push({ name: 'count', valueIn: ({ count }) => count })
+  const duration = ({ durations: count, min, mean, max }: Group) => ({ count, min, mean, max })
+  if (measure) columns.push({ name: 'duration', valueIn: duration, inner: ['count', 'min', 'mean', 'max'] })
+  return columns
+}
