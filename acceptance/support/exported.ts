@@ -52,22 +52,25 @@ export const fillHostile = async (store: Store): Promise<void> => {
 /** Forms whose ids look like numbers. */
 export const [ASKED, MANY] = ['0651430440', '12345e67']
 
+/** A question whose answers are days, which are texts. */
+const DAY = 'When?'
 /** Questions that are called like columns or like each other, and their columns. */
 const QUESTIONS: readonly (readonly [question: string, column: string])[] = [
   ...([
-    ['id', 'id (2)'],
-    ['ID ', 'ID (3)'],
-    ['Status', 'Status (2)'],
-    ['', 'question'],
-    ['\u2028', 'question (2)'],
+    ['id', 'id (a56145270ce6)'],
+    ['ID ', 'ID (efb046db8c83)'],
+    ['Status', 'Status (920e413c7d41)'],
+    ['', 'question (e3b0c44298fc)'],
+    ['\u2028', 'question (9302ba54172c)'],
   ] as const),
   ...([
     ['a\r\nb', 'a b'],
-    ['Geom', 'Geom (2)'],
+    ['Geom', 'Geom (e4681d6ee4db)'],
     ['1;\t2', '1; 2'],
     ['\x85"é", 1,5', '"é", 1,5'],
   ] as const),
-  ['x'.repeat(300), 'x'.repeat(255)],
+  [DAY, DAY],
+  ['x'.repeat(300), `${'x'.repeat(255)} (0d4e2ca9e9cb)`],
 ]
 /** Texts in which a reader may end a row, or a cell. */
 const ROW_ENDS = ['\u2028', 'a\u0085b', '\r\n', ';', '1;2\t3', 'a"b', '-1', '007', '1e5', '1.50']
@@ -79,17 +82,17 @@ export const fillGuessed = async (store: Store): Promise<void> => {
   const { location, ...even } = b.entry(0)
   const many = Array.from({ length: MANY_ROWS }, (_, i) => ({ ...even, _id: `many ${i}`, form: MANY, duration: i }))
   const last = { ...even, _id: 'many last', form: MANY, location, duration: 0.5, status: 'a, "b"\r\n;' }
-  const asked = ROW_ENDS.map((text, i) => ({
+  const asked = ROW_ENDS.map((rowEnd, i) => ({
     ...b.entry(i),
-    ...{ _id: looks(i), form: ASKED, agent: looks(i), status: text, duration: i },
+    ...{ _id: looks(i), form: ASKED, agent: looks(i), status: rowEnd, duration: i },
     answers: QUESTIONS.flatMap(([question], j) =>
       // Some have no answer, some no words, and some several.
       (i + j) % 4 === 0
         ? []
-        : Array.from({ length: ((i + j) % 4) - 1 || 1 }, () => ({
+        : Array.from({ length: question === DAY ? 1 : ((i + j) % 4) - 1 || 1 }, () => ({
             type: 't',
             question,
-            answer: j % 2 ? text : [text, '', 'b'].slice(i % 4),
+            answer: question === DAY ? `2025-01-${10 + i}` : j % 2 ? rowEnd : [rowEnd, '', 'b'].slice(i % 4),
           })),
     ),
   }))

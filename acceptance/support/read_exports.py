@@ -33,8 +33,8 @@ def by_pandas(frame):
     return frame.to_dict("records")
 
 
-def layer(read, name):
-    frame = read(name)
+def layer(read, name, **options):
+    frame = read(name, **options)
     assert frame.crs.to_string() in ("EPSG:4326", "OGC:CRS84"), frame.crs
     return by_pandas(frame)
 
@@ -109,7 +109,8 @@ READERS = {
         "polars": csv_by_polars,
         "pyarrow": csv_by_pyarrow,
     },
-    "geojson": {"geopandas": lambda name: layer(geopandas.read_file, name)},
+    # Otherwise GDAL makes times of texts that look like some.
+    "geojson": {"geopandas": lambda name: layer(geopandas.read_file, name, DATE_AS_STRING="YES")},
     # Without the sizes, types are those of the first rows.
     "ndjson": {
         "duckdb": lambda name: by_duckdb(f"FROM read_json('{name}', sample_size = -1)"),

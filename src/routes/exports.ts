@@ -14,6 +14,8 @@ import { attached, commonProblems, FILE, responses } from './responses.js'
 
 const EXPORT =
   'All records that match every given filter, as one file, in the order of their ids. It is sent while it is read, however large it is. If it cannot be completed, the connection breaks: a file whose transfer ended without an error is whole. Go on after a broken one with `idFrom`, the id of the last whole record.'
+/** The path decides the media type, whatever the caller accepts. */
+const exportProblems = commonProblems.filter((code) => code !== 'not_acceptable')
 /** How long a file that has begun waits for its next part, in milliseconds. */
 const WAIT_BETWEEN_MS = 60_000
 /** How long a broken export waits for what was sent, and how often it looks. */
@@ -41,7 +43,7 @@ const exportOperation = (app: FastifyInstance, exported: Exported, running: { ex
         tags: ['Exports'],
         params: FormatParams(formats),
         querystring: query,
-        response: responses(FILE, commonProblems, {
+        response: responses(FILE, exportProblems, {
           description: 'The file.',
           headers: attached,
           types: formats.map((format) => mediaTypes[format]),

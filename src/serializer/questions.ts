@@ -1,4 +1,5 @@
 // The answers of an entry as columns of their own: one for each question.
+import { hash } from 'node:crypto'
 import { Bson, type Bytes, type Element, elements } from '../bson/reader.js'
 import { itemsOf, lastFieldOf, present, stringOf, type Value } from '../bson/values.js'
 import type { Column, ColumnFormat } from './columns.js'
@@ -15,28 +16,32 @@ const RESERVED = ['geometry', 'geom', 'fid', 'ogc_fid']
 /** The most characters of a name. */
 const MAX_NAME = 255
 
+const KEY_DIGITS = 12
+
+/** The key of a question: the first digits of the SHA-256 of its text, so that anybody can compute it. */
+export const questionKey = (question: string): string => hash('sha256', question).slice(0, KEY_DIGITS)
+
 /** What programs compare of a name: many ignore its case, and CSV may have put an apostrophe before it. */
-const keyOf = (name: string): string => name.normalize('NFKC').toLowerCase().replace(/^'+/, '')
+const comparedOf = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().replace(/^'+/, '')
 
 /**
- * A column for each question. It is named by its text in one line, or `question` without one. A name that another column has,
- * a field or an earlier question, ends with a number from 2.
+ * A column for each question. It is named by its text in one line, or `question` without one. A text that is cut, or that is the
+ * name of a field or of another question, has the key of the question behind it: then a name does not depend on which
+ * questions stand before it in the entries of the file.
  */
 export const questionColumns = (questions: readonly string[], others: readonly Column[]): QuestionColumn[] => {
-  const taken = new Set([...RESERVED, ...others.map(({ name }) => keyOf(name))])
-  /** The last number behind a name. */
-  const numbers = new Map<string, number>()
-  return questions.map((question) => {
-    const line = question.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()
-    const text = [...line].slice(0, MAX_NAME).join('').trim() || 'question'
-    let name = text
-    let number = numbers.get(keyOf(text)) ?? 1
-    while (taken.has(keyOf(name))) {
-      number += 1
-      name = `${text} (${number})`
-    }
-    numbers.set(keyOf(text), number)
-    taken.add(keyOf(name))
+  const texts = questions.map((question) => [...question.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()])
+  const lines = texts.map((text) => text.slice(0, MAX_NAME).join('').trim() || 'question')
+  const uses = new Map<string, number>()
+  for (const name of [...RESERVED, ...others.map(({ name }) => name), ...lines].map(comparedOf))
+    uses.set(name, (uses.get(name) ?? 0) + 1)
+  return questions.map((question, i) => {
+    let name = lines[i] as string
+    if (texts[i]?.length === [...name].length && uses.get(comparedOf(name)) === 1) return { question, name }
+    name = `${name} (${questionKey(question)})`
+    // A text may look so, or two texts have the same key.
+    while (uses.has(comparedOf(name))) name += ' +'
+    uses.set(comparedOf(name), 1)
     return { question, name }
   })
 }
