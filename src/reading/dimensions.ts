@@ -15,7 +15,7 @@ export interface Dimension {
   /** What makes an entry several: one for each answer. */
   readonly stages: readonly Stage[]
   /** The value of a group, of what the database has of it. */
-  readonly valueOf: (group: never) => Value
+  readonly shownOf: (group: never) => Value
   /** Whether groups stand in the order of their values. */
   readonly isTime: boolean
 }
@@ -73,14 +73,14 @@ const asFound = (value: Value): Value => value
 export const dimensionOf = (name: string, i: number, zone: string, question?: string): Dimension => {
   if (question !== undefined) return answersTo(name, i, question)
   const [field, detail] = name.split(':') as [string, string?]
-  if (detail === undefined) return { name, group: textOf(`$${field}`), stages: [], valueOf: asFound, isTime: false }
+  if (detail === undefined) return { name, group: textOf(`$${field}`), stages: [], shownOf: asFound, isTime: false }
   if (field === 'createdAt') {
     const { number, text } = periods[detail as Period]
     return {
       name,
       group: { $cond: [{ $eq: [created, NOTHING] }, NOTHING, number(localTime(created, zone))] },
       stages: [],
-      valueOf: (period: number | null) => (period === null ? null : text(period)),
+      shownOf: (period: number | null) => (period === null ? null : text(period)),
       isTime: true,
     }
   }
@@ -89,7 +89,7 @@ export const dimensionOf = (name: string, i: number, zone: string, question?: st
     name,
     group: { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] },
     stages: [],
-    valueOf: (cell: readonly [number, number] | null) =>
+    shownOf: (cell: readonly [number, number] | null) =>
       cell && { longitude: middleOf(cell[0], step), lattitude: middleOf(cell[1], step) },
     isTime: false,
   }
@@ -110,7 +110,7 @@ const answersTo = (name: string, i: number, question: string): Dimension => {
       { $set: { [field]: { $cond: [{ $isArray: '$answers' }, { $setDifference: [all, [NOTHING]] }, []] } } },
       { $unwind: { path: `$${field}`, includeArrayIndex: placeOf(i), preserveNullAndEmptyArrays: true } },
     ],
-    valueOf: asFound,
+    shownOf: asFound,
     isTime: false,
   }
 }

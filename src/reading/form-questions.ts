@@ -3,11 +3,12 @@ import type { Question } from '../../schemas/summaries.js'
 import type { Ticket } from '../limits/scheduler.js'
 import { type Expression, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import { problem, tookTooLong } from '../problems/problems.js'
+import { questionKey } from '../serializer/questions.js'
 import type { KeptTotals, Store } from '../store/store.js'
 import { created, NOTHING, objectsOf, textOf } from './aggregates.js'
 import { onTimeout } from './cost.js'
 import { asLarge } from './listing.js'
-import { keyOf, MAX_QUESTIONS } from './questions.js'
+import { MAX_QUESTIONS } from './questions.js'
 
 /** How many answers a question shows. */
 const MAX_CHOICES = 1000
@@ -108,7 +109,7 @@ const questionOf = (
 ): Question => {
   const { choices = [], distinct = 0, count = 0 } = all.get(_id) ?? {}
   return {
-    key: keyOf(_id as string),
+    key: questionKey(_id as string),
     question: _id as string,
     types: types.filter((type) => typeof type === 'string').sort(),
     position: position + 1,

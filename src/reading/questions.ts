@@ -1,21 +1,17 @@
 // The questions of entries: which there are, and which one a key stands for.
-import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Asked } from '../../schemas/entries.js'
 import type { BsonList } from '../bson/reader.js'
 import { fieldOf, stringOf } from '../bson/values.js'
 import { type Condition, Query, type Scope } from '../pipelines/stages.js'
 import { problem, tookTooLong } from '../problems/problems.js'
+import { questionKey } from '../serializer/questions.js'
 import { onTimeout } from './cost.js'
 
 /** The most questions that are asked for together. Spreadsheets have 16,384 columns. */
 export const MAX_QUESTIONS = 2000
 /** How many characters of questions are kept. */
 const KEPT_CHARACTERS = 16_000_000
-const KEY_DIGITS = 12
-
-/** The key of a question, as anybody can compute it. */
-export const keyOf = (question: string): string => hash('sha256', question).slice(0, KEY_DIGITS)
 
 export const isKey = (text: string): boolean => /^[\da-f]{12}$/.test(text)
 
@@ -66,7 +62,7 @@ export const questionOf = async (
   )
   const texts = textsOf(list)
   if (texts === undefined) throw wrong('form', `has more than ${MAX_QUESTIONS} questions, too many to ask for one`)
-  const found = new Map(texts.map((text) => [keyOf(text), text]))
+  const found = new Map(texts.map((text) => [questionKey(text), text]))
   known.set(place, found)
   const asked = found.get(key)
   if (asked !== undefined) return asked

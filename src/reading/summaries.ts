@@ -83,7 +83,7 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
   if (found.length > MAX_GROUPS) throw tooManyGroups(`makes more than ${MAX_GROUPS} groups`)
   const all = found.map(({ _id, ...counted }) => ({
     ...counted,
-    values: dimensions.map(({ valueOf }, i) => valueOf(_id[i] as never)),
+    values: dimensions.map(({ shownOf }, i) => shownOf(_id[i] as never)),
   }))
   const groups = all.sort(bySize).slice(0, top)
   const time = dimensions.findIndex(({ isTime }) => isTime)

@@ -10,8 +10,8 @@ import { forms } from '../pipelines/forms.js'
 import { problem } from '../problems/problems.js'
 import { formQuestions } from '../reading/form-questions.js'
 import { readRecord, recordQuery } from '../reading/listing.js'
-import { type Summary as Counted, type Group, type Named, namesOf, summaryOf, tooMany } from '../reading/summaries.js'
-import { csvTable } from '../serializer/csv.js'
+import { type Summary as Counted, type Group, namesOf, summaryOf, sumOf, tooManyGroups } from '../reading/summaries.js'
+import { type Cell, csvTable } from '../serializer/csv.js'
 import { attached, commonProblems, FILE, responses, tagged } from './responses.js'
 
 const SUMMARY =
@@ -71,9 +71,9 @@ export const summaryRoutes = (app: FastifyInstance): void => {
       const rows = summary.groups.map((group) =>
         columns.flatMap(({ valueIn, inner }) => {
           const value = valueIn(group)
-          return inner?.map((each) => (value as Record<string, number> | null)?.[each] ?? null) ?? (value as string)
+          return inner === undefined ? value : inner.map((each) => (value as Record<string, unknown> | null)?.[each])
         }),
-      )
+      ) as Cell[][]
       const text = csvTable([names, ...rows], { bom: bom === 'true', keepsFormulas: formulas === 'keep' })
       const today = new Date().toISOString().slice(0, 10)
       reply.type(`${mediaTypes.csv}; charset=utf-8`)

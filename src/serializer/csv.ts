@@ -77,14 +77,16 @@ const quoted = ({ bytes }: Bytes, from: number, to: number): number => {
   return end
 }
 
+export type Cell = string | number | null | undefined
+
 /** Rows of cells. All texts are quoted. */
 export const csvTable = (
-  rows: readonly (readonly (string | number | null)[])[],
+  rows: readonly (readonly Cell[])[],
   { bom = false, keepsFormulas = false }: CsvOptions,
 ): string => {
-  const cell = (value: string | number | null): string =>
-    typeof value === 'string'
-      ? `"${(keepsFormulas || !isFormula(value) ? value : `'${value}`).replaceAll('"', '""')}"`
-      : String(value ?? '')
-  return (bom ? BOM : '') + rows.map((row) => row.map(cell).join() + LINE_END).join('')
+  const textOf = (cell: Cell): string =>
+    typeof cell === 'string'
+      ? `"${(keepsFormulas || !isFormula(cell) ? cell : `'${cell}`).replaceAll('"', '""')}"`
+      : String(cell ?? '')
+  return (bom ? BOM : '') + rows.map((row) => row.map(textOf).join() + LINE_END).join('')
 }
