@@ -1,6 +1,7 @@
 // Beyond the most entries that the page loads, the service counts all of them. What it counted takes the place of the
 // entries: the cells of the map are rows with weights, and so are the days of the time line.
 import { Refused, request } from './api.js'
+import { say } from './dom.js'
 import { dimensions, isPlace } from './entries.js'
 import { parametersOf } from './filters.js'
 import { binsOf } from './timeline.js'
@@ -16,6 +17,8 @@ const STEPS = [5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01]
 /** How long the page waits after the service was busy, in milliseconds, and how often. */
 const AGAIN_MS = 2000
 const TRIES = 10
+/** How long the filters stay the same before the service counts by them, in milliseconds. */
+const QUIET_MS = 200
 
 /** The counts of groups by one dimension. @param {string} by @param {Filters} filters */
 const summaryOf = async (by, filters) => {
@@ -33,8 +36,15 @@ const summaryOf = async (by, filters) => {
   }
 }
 
-/** @param {Entries} entries without any, but with names @param {readonly string[]} hidden what the key does not see @param {() => void} onChange more was counted @param {(error: unknown) => void} onError */
-export const countedEntries = (entries, hidden, onChange, onError) => {
+/**
+ * @param {Entries} entries without any, but with names
+ * @param {object} handlers
+ * @param {readonly string[]} handlers.hidden what the key does not see
+ * @param {() => void} handlers.onChange more was counted
+ * @param {(error: unknown) => void} handlers.onError
+ * @param {() => Promise<void>} handlers.showPage shows the first of the selected entries
+ */
+export const countedEntries = (entries, { hidden, onChange, onError, showPage }) => {
   entries.setCells([])
   const seesPlaces = !hidden.includes('places')
   const shown = dimensions.filter((name) => seesPlaces || !isPlace(name))
@@ -52,6 +62,7 @@ export const countedEntries = (entries, hidden, onChange, onError) => {
   /** The last filters that were asked for. What was counted for others is dropped. @type {Filters | undefined} */
   let wanted
   let isFirst = true
+  let timer = 0
 
   /** @param {Row[]} rows of days */
   const binned = (rows) => {
@@ -168,10 +179,14 @@ export const countedEntries = (entries, hidden, onChange, onError) => {
     get bins() {
       return bins
     },
-    /** Counts for other filters. @param {Filters} filters */
-    async count(filters) {
+    /** Counts by filters, as soon as they stay the same. @param {Filters} filters */
+    count(filters) {
       wanted = filters
-      await ask(questions(filters), () => wanted === filters).catch(onError)
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        say('')
+        Promise.all([ask(questions(filters), () => wanted === filters), showPage()]).catch(onError)
+      }, QUIET_MS)
     },
     /** Counts in cells of another width, if the map needs it. @param {number} degrees the width of a cluster */
     async zoomTo(degrees) {

@@ -5,7 +5,7 @@ import { Refused } from './api.js'
 import { countedEntries } from './counted.js'
 import { entryDetail } from './detail.js'
 import { dimensionBars } from './dimension-bars.js'
-import { byId, digits, element, say, setText } from './dom.js'
+import { byId, digits, say, setText } from './dom.js'
 import { downloads } from './downloads.js'
 import { Entries, LIMIT } from './entries.js'
 import { areAll, filtersIn, rounded, writeAddress } from './filters.js'
@@ -18,14 +18,10 @@ import { binsOf, timeline } from './timeline.js'
 
 /** How often the views are drawn while entries arrive, in milliseconds. */
 const DRAW_MS = 400
-/** How long the filters stay the same before the service counts by them, in milliseconds. */
-const QUIET_MS = 250
 
 let entries = new Entries()
 /** What the service counts, if these are too many to load. @type {ReturnType<typeof countedEntries> | undefined} */
 let counted
-/** @type {ReturnType<typeof servicePages> | undefined} */
-let remote
 /** What the key does not see. @type {readonly string[]} */
 let hidden = []
 let filters = filtersIn(location.search)
@@ -37,8 +33,6 @@ let total
 let isOther = true
 let isScheduled = false
 let drawnAt = 0
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let timer
 
 /** @param {import('./filters.js').Filters} changes */
 const change = (changes) => {
@@ -46,9 +40,7 @@ const change = (changes) => {
   writeAddress(filters)
   isOther = true
   schedule()
-  if (counted === undefined) return
-  clearTimeout(timer)
-  timer = setTimeout(recount, QUIET_MS)
+  counted?.count(filters)
 }
 
 const openEntry = entryDetail()
@@ -142,12 +134,13 @@ const load = async () => {
     redraw()
     performance.mark('explore:complete')
   } catch (error) {
-    const goOn = element('button', { type: 'button', id: 'go-on', textContent: 'Go on' })
-    goOn.addEventListener('click', load)
     byId('key-form').hidden = !(error instanceof Refused && error.status === 401)
     const missing =
       total === undefined ? 'entries are here, and more are missing' : `of ${digits(total)} entries are here`
-    say(`${/** @type {Error} */ (error).message} ${digits(entries.size)} ${missing}.`, goOn)
+    say(`${/** @type {Error} */ (error).message} ${digits(entries.size)} ${missing}.`, {
+      label: 'Go on',
+      onPress: load,
+    })
     schedule()
   } finally {
     isLoading = false
@@ -156,33 +149,23 @@ const load = async () => {
 }
 
 /** @param {unknown} error */
-const onError = (error) => {
-  const again = element('button', { type: 'button', id: 'go-on', textContent: 'Try again' })
-  again.addEventListener('click', recount)
-  say(`${/** @type {Error} */ (error).message} Not all is counted.`, again)
-}
-
-const recount = () => {
-  say('')
-  counted?.count(filters)
-  remote?.show(entries, filters).catch(onError)
-}
+const onError = (error) =>
+  say(`${/** @type {Error} */ (error).message} Not all is counted.`, {
+    label: 'Try again',
+    onPress: () => counted?.count(filters),
+  })
 
 /** Lets the service count the entries. */
 const count = () => {
-  let isFirst = true
-  counted = countedEntries(
-    entries,
-    hidden,
-    () => {
-      if (isFirst && entries.size > 0) map.fitUnlessMoved(entries)
-      isFirst &&= entries.size === 0
-      schedule()
-    },
-    onError,
-  )
-  remote = servicePages(table, hidden)
-  recount()
+  const onChange = () => {
+    if (drawnAt === 0 && entries.size > 0) map.fitUnlessMoved(entries)
+    if (entries.size > 0) drawnAt = performance.now()
+    schedule()
+  }
+  const pages = servicePages(table, hidden)
+  const showPage = () => pages.show(entries, filters)
+  counted = countedEntries(entries, { hidden, onChange, onError, showPage })
+  counted.count(filters)
 }
 
 /** @param {readonly string[]} without */
@@ -193,13 +176,13 @@ const begin = async (without) => {
   drawnAt = 0
   total = await totalOfEntries().catch(() => undefined)
   const names = loadNames(entries, hidden)
-  if ((total ?? 0) > LIMIT) count()
-  else {
-    progress.max = Math.max(1, total ?? LIMIT)
-    await load()
+  if (total !== undefined && total > LIMIT) {
+    await names
+    return count()
   }
+  progress.max = Math.max(1, total ?? LIMIT)
+  await load()
   await names
-  remote?.show(entries, filters).catch(onError)
   schedule()
 }
 
