@@ -30,15 +30,17 @@ import {
   overloadText,
   planText,
   ratioTable,
+  summaryTable,
   surroundings,
   syncTable,
   withGoal,
 } from './report.js'
 import { COMPARED, type Ratios, ROUNDS } from './rounds.js'
+import { summaries } from './summaries.js'
 import { sync, syncMethod } from './sync.js'
 
 const usage = `Usage:
-  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh | --exports | --explore | --overload | --metrics | --indexes] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
+  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh | --exports | --explore | --overload | --metrics | --indexes | --summaries] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
   npm run bench -- --store embedded [--entries 10000]
 
 Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs the MongoDB server of
@@ -59,6 +61,7 @@ and bench-neighbours there, and keeps them. Without options and without a server
                HAPROXY_PATH names; writes no report
   --indexes    measures only what indexes cost those who write, and what lists cost without an index of their own; writes
                no report, and needs the databases bench-150000 and bench-indexes besides
+  --summaries  measures only what counts of entries cost; writes no report
   --metrics    measures only the processor time of a request with metrics against without; writes no report
   --sync       measures only what keeping a copy of the largest database costs; writes no report
   --json       writes the ratios that have a goal to a file
@@ -102,6 +105,7 @@ const PARTS = [
   'overload',
   'metrics',
   'indexes',
+  'summaries',
 ] as const
 
 const options = () => {
@@ -119,6 +123,7 @@ const options = () => {
         overload: { type: 'boolean' },
         metrics: { type: 'boolean' },
         indexes: { type: 'boolean' },
+        summaries: { type: 'boolean' },
         json: { type: 'string' },
         store: { type: 'string' },
         entries: { type: 'string' },
@@ -242,6 +247,12 @@ const run = async (): Promise<Ratios> => {
     await stopAll()
     print(indexText(costs), ratioTable(costs.ratios))
     return costs.ratios
+  }
+  if (only === 'summaries') {
+    const counted = await summaries(await prepare(entries ?? 1_000_000), ms, say)
+    await stopAll()
+    print(summaryTable(counted), ratioTable(counted.ratios))
+    return counted.ratios
   }
   if (only === 'explore') {
     print(exploreTable(await exploreAll([await prepare(50_000), await prepare(100_000)], say)))
