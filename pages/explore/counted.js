@@ -171,7 +171,6 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
       onChange()
     }
     onChange()
-    performance.mark('explore:counted')
   }
 
   return {
@@ -185,7 +184,10 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
       clearTimeout(timer)
       timer = setTimeout(() => {
         say('')
-        Promise.all([ask(questions(filters), () => wanted === filters), showPage()]).catch(onError)
+        const isWanted = () => wanted === filters
+        Promise.all([ask(questions(filters), isWanted), showPage()])
+          .then(() => isWanted() && performance.mark('explore:counted'))
+          .catch(onError)
       }, QUIET_MS)
     },
     /** Counts in cells of another width, if the map needs it. @param {number} degrees the width of a cluster */
