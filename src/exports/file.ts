@@ -3,7 +3,7 @@ import type { FormatName } from '../../schemas/exports.js'
 import { type BsonDocument, sizeOf } from '../bson/reader.js'
 import { runInSlices } from '../limits/work.js'
 import { Query, type Scope } from '../pipelines/stages.js'
-import { problem } from '../problems/problems.js'
+import { invalidParameter } from '../problems/problems.js'
 import { sliceReader } from '../reading/listing.js'
 import type { Start } from '../reading/position.js'
 import { withQuestions } from '../reading/questions.js'
@@ -131,7 +131,7 @@ const requireRows = async (store: Reads, { exported, scope, listing }: Wanted): 
     })
   if (Math.min(matching, listing.limit ?? matching) <= MAX_RECORDS) return
   const message = `must be one of ${exported.formats.filter((each) => each !== 'xlsx').join(', ')}, or there must be a limit: ${matching} records match, and a sheet has at most ${MAX_RECORDS}`
-  throw problem('invalid_parameter', `format ${message}`, { errors: [{ in: 'path', name: 'format', message }] })
+  throw invalidParameter('format', message, 'path')
 }
 
 /** The last line of NDJSON lists what was left out. */

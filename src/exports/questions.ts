@@ -1,7 +1,7 @@
 // The questions of entries, for a table with a column for each of them.
 import type { FormatName } from '../../schemas/exports.js'
 import type { Scope } from '../pipelines/stages.js'
-import { problem, tookTooLong } from '../problems/problems.js'
+import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { onTimeout } from '../reading/cost.js'
 import { MAX_QUESTIONS, questionsQuery, textsOf } from '../reading/questions.js'
 import type { Reading, Store } from '../store/store.js'
@@ -26,8 +26,8 @@ export const questionsOf = async (
   const query = questionsQuery(scope, conditionsOf(exported, listing))
   const texts = textsOf(await store.aggregate(query, reading).catch(onTimeout(tooLong)))
   if (texts !== undefined) return texts
-  const message = `has entries with more than ${MAX_QUESTIONS} questions, too many for a column each`
-  throw problem('invalid_parameter', `form ${message}; export the answers instead`, {
-    errors: [{ in: 'query', name: 'form', message }],
-  })
+  throw invalidParameter(
+    'form',
+    `has entries with more than ${MAX_QUESTIONS} questions, too many for a column each; export the answers instead`,
+  )
 }

@@ -10,14 +10,16 @@ export type Value = string | { readonly longitude: number; readonly lattitude: n
 export interface Dimension {
   /** As `by` has it. */
   readonly name: string
-  /** The group of an entry. It depends on the field `field` if there are stages before it. */
+  /** The group of an entry, behind the stages. */
   readonly group: Expression
   /** What makes an entry several: one for each answer. */
-  readonly stages: readonly Stage[]
+  readonly stages?: readonly Stage[]
+  /** Whether it is the first of these. */
+  readonly isFirst?: Expression
   /** The value of a group, of what the database has of it. */
   readonly shownOf: (group: never) => Value
   /** Whether groups stand in the order of their values. */
-  readonly isTime: boolean
+  readonly isTime?: true
 }
 
 const DAY = 86_400_000
@@ -73,31 +75,24 @@ const asFound = (value: Value): Value => value
 export const dimensionOf = (name: string, i: number, zone: string, question?: string): Dimension => {
   if (question !== undefined) return answersTo(name, i, question)
   const [field, detail] = name.split(':') as [string, string?]
-  if (detail === undefined) return { name, group: textOf(`$${field}`), stages: [], shownOf: asFound, isTime: false }
+  if (detail === undefined) return { name, group: textOf(`$${field}`), shownOf: asFound }
   if (field === 'createdAt') {
     const { number, text } = periods[detail as Period]
-    return {
-      name,
-      group: { $cond: [{ $eq: [created, NOTHING] }, NOTHING, number(localTime(created, zone))] },
-      stages: [],
-      shownOf: (period: number | null) => (period === null ? null : text(period)),
-      isTime: true,
-    }
+    const group: Expression = { $cond: [{ $eq: [created, NOTHING] }, NOTHING, number(localTime(created, zone))] }
+    return { name, group, shownOf: (period: number | null) => (period === null ? null : text(period)), isTime: true }
   }
   const step = Number(detail)
   return {
     name,
     group: { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] },
-    stages: [],
     shownOf: (cell: readonly [number, number] | null) =>
       cell && { longitude: middleOf(cell[0], step), lattitude: middleOf(cell[1], step) },
-    isTime: false,
   }
 }
 
 /** The answers to a question. An entry may have several of them, or none. */
 const answersTo = (name: string, i: number, question: string): Dimension => {
-  const field = `answer${i}` as const
+  const [field, place] = [`answer${i}`, `place${i}`] as const
   const isAsked: Expression = { $eq: ['$$this.question', { $literal: question }] }
   const given: Expression = { $filter: { input: '$answers', cond: isAsked } }
   const values: Expression = { $cond: [{ $isArray: '$$this.answer' }, '$$this.answer', ['$$this.answer']] }
@@ -108,20 +103,9 @@ const answersTo = (name: string, i: number, question: string): Dimension => {
     group: { $ifNull: [`$${field}`, NOTHING] },
     stages: [
       { $set: { [field]: { $cond: [{ $isArray: '$answers' }, { $setDifference: [all, [NOTHING]] }, []] } } },
-      { $unwind: { path: `$${field}`, includeArrayIndex: placeOf(i), preserveNullAndEmptyArrays: true } },
+      { $unwind: { path: `$${field}`, includeArrayIndex: place, preserveNullAndEmptyArrays: true } },
     ],
+    isFirst: { $lte: [{ $ifNull: [`$${place}`, 0] }, 0] },
     shownOf: asFound,
-    isTime: false,
   }
-}
-
-/** The field with the place of an answer among those of an entry. */
-const placeOf = (i: number): string => `place${i}`
-
-/** 1 for one of the documents that an entry has become, and 0 for the others. */
-export const once = (dimensions: readonly Dimension[]): Expression => {
-  const isFirst = dimensions.flatMap(({ stages }, i): Expression[] =>
-    stages.length === 0 ? [] : [{ $lte: [{ $ifNull: [`$${placeOf(i)}`, 0] }, 0] }],
-  )
-  return isFirst.length === 0 ? 1 : { $cond: [{ $and: isFirst }, 1, 0] }
 }

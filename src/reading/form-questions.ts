@@ -2,13 +2,13 @@
 import type { Question } from '../../schemas/summaries.js'
 import type { Ticket } from '../limits/scheduler.js'
 import { type Expression, Query, type Scope, type Stage } from '../pipelines/stages.js'
-import { problem, tookTooLong } from '../problems/problems.js'
+import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { questionKey } from '../serializer/questions.js'
 import type { KeptTotals, Store } from '../store/store.js'
 import { created, NOTHING, objectsOf, textOf } from './aggregates.js'
 import { onTimeout } from './cost.js'
 import { asLarge } from './listing.js'
-import { MAX_QUESTIONS } from './questions.js'
+import { MAX_QUESTIONS, questionStages } from './questions.js'
 
 /** How many answers a question shows. */
 const MAX_CHOICES = 1000
@@ -34,21 +34,14 @@ const answeredQuestions: Expression = {
 const isFirst: Expression = { $eq: [{ $indexOfArray: ['$answered', '$answers.question'] }, '$position'] }
 const when: Expression = { $cond: [isGiven('$answers.answer'), created, NOTHING] }
 
-const questionStages: readonly Stage[] = [
+const stages: readonly Stage[] = [
   { $set: { answered: answeredQuestions } },
-  { $unwind: { path: '$answers', includeArrayIndex: 'position' } },
-  {
-    $group: {
-      _id: '$answers.question',
-      types: { $addToSet: '$answers.type' },
-      position: { $avg: '$position' },
-      answered: { $sum: { $cond: [isFirst, 1, 0] } },
-      firstAnswered: { $min: when },
-      lastAnswered: { $max: when },
-    },
-  },
-  { $sort: { position: 1, _id: 1 } },
-  { $limit: MAX_QUESTIONS + 1 },
+  ...questionStages({
+    types: { $addToSet: '$answers.type' },
+    answered: { $sum: { $cond: [isFirst, 1, 0] } },
+    firstAnswered: { $min: when },
+    lastAnswered: { $max: when },
+  }),
 ]
 
 const choiceStages: readonly Stage[] = [
@@ -56,10 +49,7 @@ const choiceStages: readonly Stage[] = [
   { $unwind: { path: '$answers.answer', includeArrayIndex: 'place' } },
   {
     $group: {
-      _id: {
-        question: '$answers.question',
-        answer: textOf('$answers.answer'),
-      },
+      _id: { question: '$answers.question', answer: textOf('$answers.answer') },
       count: { $sum: 1 },
     },
   },
@@ -84,14 +74,11 @@ export const formQuestions = async (
   form: string,
   ticket: Ticket,
 ): Promise<{ questions: readonly Question[]; entries: number; asOf: Date }> => {
-  const query = Query.in(scope, 'entries', [{ form }], questionStages)
+  const query = Query.in(scope, 'entries', [{ form }], stages)
   const read = async () => {
     const asOf = new Date()
     const found = await objectsOf<Found>(await store.aggregate(query))
-    if (found.length > MAX_QUESTIONS) {
-      const message = `has more than ${MAX_QUESTIONS} questions`
-      throw problem('invalid_parameter', `id ${message}`, { errors: [{ in: 'path', name: 'id', message }] })
-    }
+    if (found.length > MAX_QUESTIONS) throw invalidParameter('id', `has more than ${MAX_QUESTIONS} questions`, 'path')
     const list = await store.aggregate(Query.in(scope, 'entries', [{ form }], choiceStages))
     const chosen = await objectsOf<FoundChoices>(list)
     const choices = new Map(chosen.map((each) => [each._id, each]))

@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache'
 import type { Asked } from '../../schemas/entries.js'
 import type { BsonList } from '../bson/reader.js'
 import { fieldOf, stringOf } from '../bson/values.js'
-import { type Condition, Query, type Scope } from '../pipelines/stages.js'
-import { problem, tookTooLong } from '../problems/problems.js'
+import { type Condition, type Expression, Query, type Scope, type Stage } from '../pipelines/stages.js'
+import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { questionKey } from '../serializer/questions.js'
 import { onTimeout } from './cost.js'
 
@@ -15,14 +15,17 @@ const KEPT_CHARACTERS = 16_000_000
 
 export const isKey = (text: string): boolean => /^[\da-f]{12}$/.test(text)
 
-/** The questions of the entries that match, in the order of their mean place. */
+/** Makes a document of each question of entries, in the order of their mean place. @param more what it has besides */
+export const questionStages = (more: Readonly<Record<string, Expression>> = {}): Stage[] => [
+  { $unwind: { path: '$answers', includeArrayIndex: 'position' } },
+  { $group: { _id: '$answers.question', position: { $avg: '$position' }, ...more } },
+  { $sort: { position: 1, _id: 1 } },
+  { $limit: MAX_QUESTIONS + 1 },
+]
+
+/** The questions of the entries that match. */
 export const questionsQuery = (scope: Scope, conditions: readonly Condition[]): Query =>
-  Query.in(scope, 'entries', conditions, [
-    { $unwind: { path: '$answers', includeArrayIndex: 'position' } },
-    { $group: { _id: '$answers.question', position: { $avg: '$position' } } },
-    { $sort: { position: 1, _id: 1 } },
-    { $limit: MAX_QUESTIONS + 1 },
-  ])
+  Query.in(scope, 'entries', conditions, questionStages())
 
 /** The texts in the result of such a query. Undefined if they are too many. */
 export const textsOf = ({ documents }: BsonList): string[] | undefined =>
@@ -37,10 +40,6 @@ const known = new LRUCache<string, ReadonlyMap<string, string>>({
   sizeCalculation: (texts) => [...texts.values()].reduce((sum, text) => sum + text.length, 1),
 })
 
-/** @param parameter the parameter that names the question, for the error */
-const wrong = (parameter: string, message: string) =>
-  problem('invalid_parameter', `${parameter} ${message}`, { errors: [{ in: 'query', name: parameter, message }] })
-
 /**
  * Finds the text of a question by its key.
  * @throws the problem `invalid_parameter` if there is no such question
@@ -52,7 +51,7 @@ export const questionOf = async (
   parameter: string,
   read: (query: Query) => Promise<BsonList>,
 ): Promise<string> => {
-  if (form === undefined) throw wrong(parameter, 'has the key of a question, so it must be given with form')
+  if (form === undefined) throw invalidParameter(parameter, 'has the key of a question, so it must be given with form')
   const place = JSON.stringify([scope.organisation, form])
   const text = known.get(place)?.get(key)
   if (text !== undefined) return text
@@ -61,12 +60,12 @@ export const questionOf = async (
     onTimeout(() => tookTooLong(` to find the question of ${parameter}: try again later`)),
   )
   const texts = textsOf(list)
-  if (texts === undefined) throw wrong('form', `has more than ${MAX_QUESTIONS} questions, too many to ask for one`)
+  if (texts === undefined) throw invalidParameter('form', `has more than ${MAX_QUESTIONS} questions`)
   const found = new Map(texts.map((text) => [questionKey(text), text]))
   known.set(place, found)
   const asked = found.get(key)
   if (asked !== undefined) return asked
-  throw wrong(
+  throw invalidParameter(
     parameter,
     `has ${key}, but must have the key of a question of the form, as GET /v1/forms/{id}/questions has it`,
   )

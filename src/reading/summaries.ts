@@ -6,11 +6,11 @@ import { viewOf } from '../../schemas/views.js'
 import type { Ticket } from '../limits/scheduler.js'
 import { entries } from '../pipelines/entries.js'
 import { type Expression, pick, Query, type Scope } from '../pipelines/stages.js'
-import { problem, tookTooLong } from '../problems/problems.js'
+import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import type { KeptTotals, Store } from '../store/store.js'
 import { finite, NOTHING, objectsOf } from './aggregates.js'
 import { onTimeout } from './cost.js'
-import { type Dimension, dimensionOf, once, type Value } from './dimensions.js'
+import { type Dimension, dimensionOf, type Value } from './dimensions.js'
 import { asLarge } from './listing.js'
 import { isKey, questionOf, withQuestions } from './questions.js'
 
@@ -68,8 +68,10 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
     dimensions.push(dimensionOf(name, i, zone, question))
   }
   const _id = dimensions.map(({ group }) => group)
-  const $group = { _id, count: { $sum: 1 }, entries: { $sum: once(dimensions) }, ...(measure && measures) }
-  const stages = [...dimensions.flatMap(({ stages }) => stages), { $group }, { $limit: MAX_GROUPS + 1 }]
+  const isFirst = dimensions.flatMap(({ isFirst = [] }) => isFirst)
+  const once: Expression = isFirst.length > 0 ? { $cond: [{ $and: isFirst }, 1, 0] } : 1
+  const $group = { _id, count: { $sum: 1 }, entries: { $sum: once }, ...(measure && measures) }
+  const stages = [...dimensions.flatMap(({ stages = [] }) => stages), { $group }, { $limit: MAX_GROUPS + 1 }]
   const conditions = entries.conditions({ ...listing, sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1 })
   const query = Query.in(scope, 'entries', conditions, stages)
   const count = async () => {
@@ -99,10 +101,7 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
 
 export const sumOf = (groups: readonly Group[]): number => groups.reduce((sum, { count }) => sum + count, 0)
 
-export const tooManyGroups = (fault: string) => {
-  const message = `${fault}: a narrower filter may help`
-  return problem('invalid_parameter', `by ${message}`, { errors: [{ in: 'query', name: 'by', message }] })
-}
+export const tooManyGroups = (fault: string) => invalidParameter('by', `${fault}: a narrower filter may help`)
 
 /** The order of two values. Null is last. */
 const order = (a: Value = null, b: Value = null): number => {
