@@ -240,6 +240,7 @@ t.test('each question has a property in GeoJSON and a column in Parquet, under a
     `${long} y`,
     '__proto__',
     'toString',
+    'id (a56145270ce6)',
   ]
   const answers = asked.map((question, i) => ({
     ...{ type: 'text', question, answer: [`${i}`, 'x'] },
@@ -248,7 +249,7 @@ t.test('each question has a property in GeoJSON and a column in Parquet, under a
   await store.insert('entries', [a.entry(1, { _id: 'f', form: 'f', answers: [] as never })])
   // The first 12 digits of the SHA-256 of the question.
   const wanted = {
-    ...{ 'id (a56145270ce6)': '0; x', 'ID (efb046db8c83)': '1; x', 'Status (920e413c7d41)': '2; x' },
+    ...{ 'id (a56145270ce6) +': '0; x', 'ID (efb046db8c83)': '1; x', 'Status (920e413c7d41)': '2; x' },
     ...{ 'question (e3b0c44298fc)': '3; x', 'fid (9f0c710ce3e5)': '4; x', 'a b (18745f36a05e)': '5; x' },
     ...{ 'question (f1945cd6c19e)': '6; x', "'a b (7667c63717b3)": '7; x' },
     ...{
@@ -256,6 +257,7 @@ t.test('each question has a property in GeoJSON and a column in Parquet, under a
       [`${long} (7bb7dfd2f4f4)`]: '9; x',
       ['__proto__']: '10; x',
       toString: '11; x',
+      'id (a56145270ce6)': '12; x',
     },
   }
   const listing: Listing = { form: 'f', fields: ['answers', 'status'] }
