@@ -104,6 +104,17 @@ export class Query {
     return new Query(collection, isDigest ? counted : match, counted, stages, references)
   }
 
+  /** The same for what only reads the fields of an index: it also finds records that belong to nobody. */
+  static covered(
+    scope: Scope,
+    collection: CollectionName,
+    conditions: readonly Condition[],
+    stages: readonly Stage[],
+  ): Query {
+    const { counted } = Query.in(scope, collection, conditions, [])
+    return new Query(collection, counted, counted, stages, [])
+  }
+
   static deletedFrom(
     { organisation }: Scope,
     collection: RecordCollection,

@@ -1,17 +1,15 @@
 // What aggregations of entries have in common: the values that count, and how a result becomes objects.
-import { Type } from '@sinclair/typebox'
 import type { BsonList } from '../bson/reader.js'
 import { runInSlices } from '../limits/work.js'
 import type { Expression } from '../pipelines/stages.js'
-import { jsonArray } from '../serializer/json.js'
-import { giveBack, Output } from '../serializer/output.js'
-import { writeAll } from '../serializer/rows.js'
-import { compileDocuments } from '../serializer/writer.js'
+import { storedOf } from '../store/store.js'
 
 export const LONGITUDE = '$location.coordinates.longitude'
 export const LATITUDE = '$location.coordinates.lattitude'
 export const NOTHING: Expression = { $literal: null }
-const [YEAR_1, YEAR_9999] = ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'].map((text) => new Date(text))
+export const [YEAR_1, YEAR_9999] = ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'].map(
+  (text) => new Date(text),
+) as [Date, Date]
 
 /** Compares in the order of BSON, in which a value of another type is outside of a range. */
 const within = (value: Expression, least: Expression, most: Expression): Expression[] => [
@@ -34,14 +32,26 @@ export const textOf = (value: Expression): Expression => ({
   $cond: [{ $in: [{ $type: value }, { $literal: TEXTS }] }, { $toString: value }, NOTHING],
 })
 
-const write = compileDocuments({ schema: Type.Unknown(), named: new Map() })
+/** How many documents become objects before other requests go on. */
+const STEP = 500
 
-/** The documents of a result as objects. A date is a text. */
-export const objectsOf = async <T>({ documents }: BsonList, signal?: AbortSignal): Promise<T[]> => {
-  const out = new Output()
-  await runInSlices(writeAll(documents, jsonArray(write), out), signal)
-  const json = out.take()
-  const objects = JSON.parse(json.toString())
-  giveBack(json)
+function* decoded<T>({ collection, documents }: BsonList): Generator<void, T[]> {
+  const objects: T[] = []
+  for (const { bytes } of documents) {
+    const stored = storedOf(bytes)
+    if ('error' in stored) throw new Error(`A result of ${collection} cannot be read: ${stored.error}`)
+    objects.push(stored.document as T)
+    if (objects.length % STEP === 0) yield
+  }
   return objects
+}
+
+/** The documents of a result as objects, with the types of the driver. */
+export const objectsOf = <T>(list: BsonList, signal?: AbortSignal): Promise<T[]> =>
+  runInSlices(decoded<T>(list), signal)
+
+/** A text, an ObjectId or a number as a text. Null for any other value. */
+export const shownText = (value: unknown): string | null => {
+  const { _bsontype: type = typeof value } = (value ?? {}) as { _bsontype?: string }
+  return ['string', 'number', 'ObjectId', 'Long'].includes(type) ? String(value) : null
 }

@@ -1,8 +1,8 @@
 // By what entries are counted: how the database finds the group of an entry, and what a response shows of it.
 import type { Period } from '../../schemas/summaries.js'
 import type { Expression, Stage } from '../pipelines/stages.js'
-import { created, isPlace, LATITUDE, LONGITUDE, NOTHING, textOf } from './aggregates.js'
-import { localTime } from './local-time.js'
+import { created, isPlace, LATITUDE, LONGITUDE, NOTHING, shownText, textOf } from './aggregates.js'
+import { changesOf, localTime } from './local-time.js'
 
 /** What a group has of a dimension. */
 export type Value = string | { readonly longitude: number; readonly lattitude: number } | null
@@ -20,6 +20,8 @@ export interface Dimension {
   readonly shownOf: (group: never) => Value
   /** Whether groups stand in the order of their values. */
   readonly isTime?: true
+  /** Whether the group is the value of a field, so that an index may have it. */
+  readonly isField?: true
 }
 
 const DAY = 86_400_000
@@ -30,20 +32,59 @@ const DAYS_TO_MONDAY = 3
 const dateOf = (day: number): string => new Date(day * DAY).toISOString().slice(0, 'YYYY-MM-DD'.length)
 const padded = (number: number, digits: number): string => String(number).padStart(digits, '0')
 
-/** The number of a period, of a time as a clock shows it. */
-const periods: Readonly<
-  Record<Period, { number: (time: Expression) => Expression; text: (number: number) => string }>
-> = {
-  day: { number: (time) => ({ $floor: { $divide: [{ $subtract: [time, EPOCH] }, DAY] } }), text: dateOf },
+interface Numbered {
+  /** The number of a period, of a time as a clock shows it; for the database, and of milliseconds. */
+  readonly number: (time: Expression) => Expression
+  readonly numberIn: (time: number) => number
+  /** When the period of such a time ends. */
+  readonly end: (time: number) => number
+  readonly text: (number: number) => string
+}
+
+const daysOf = (time: number): number => Math.floor(time / DAY)
+const monthsOf = (time: number): number => new Date(time).getUTCFullYear() * 12 + new Date(time).getUTCMonth()
+const dayNumber = (time: Expression): Expression => ({ $floor: { $divide: [{ $subtract: [time, EPOCH] }, DAY] } })
+const periods: Readonly<Record<Period, Numbered>> = {
+  day: { number: dayNumber, numberIn: daysOf, end: (time) => (daysOf(time) + 1) * DAY, text: dateOf },
   week: {
-    number: (time) => ({ $floor: { $divide: [{ $add: [periods.day.number(time), DAYS_TO_MONDAY] }, 7] } }),
+    number: (time) => ({ $floor: { $divide: [{ $add: [dayNumber(time), DAYS_TO_MONDAY] }, 7] } }),
+    numberIn: (time) => Math.floor((daysOf(time) + DAYS_TO_MONDAY) / 7),
+    end: (time) => (7 * (periods.week.numberIn(time) + 1) - DAYS_TO_MONDAY) * DAY,
     text: (week) => dateOf(7 * week - DAYS_TO_MONDAY),
   },
   month: {
     number: (time) => ({ $add: [{ $multiply: [12, { $year: time }] }, { $month: time }, -1] }),
+    numberIn: monthsOf,
+    end: (time) => Date.UTC(0, monthsOf(time) + 1 - 1900 * 12),
     text: (month) => `${padded(Math.floor(month / 12), 4)}-${padded((month % 12) + 1, 2)}`,
   },
-  year: { number: (time) => ({ $year: time }), text: (year) => padded(year, 4) },
+  year: {
+    number: (time) => ({ $year: time }),
+    numberIn: (time) => new Date(time).getUTCFullYear(),
+    end: (time) => Date.UTC(new Date(time).getUTCFullYear() + 1, 0),
+    text: (year) => padded(year, 4),
+  },
+}
+
+export interface Part {
+  readonly text: string
+  /** Its first moment, and the first behind it. */
+  readonly from: Date
+  readonly before: Date
+}
+
+/** The parts of a span of time that are in one period each. A clock that is put back may divide a period. Both ends are in it. */
+export function* partsOf(name: string, zone: string, first: Date, last: Date): Generator<Part> {
+  const { numberIn, end, text } = periods[name.split(':')[1] as Period]
+  const changes = changesOf(zone)
+  for (const [i, { from, offset }] of changes.entries()) {
+    const stop = Math.min(changes[i + 1]?.from ?? Number.POSITIVE_INFINITY, last.getTime() + 1)
+    for (let time = Math.max(from, first.getTime()); time < stop; ) {
+      const before = Math.min(end(time + offset) - offset, stop)
+      yield { text: text(numberIn(time + offset)), from: new Date(time), before: new Date(before) }
+      time = before
+    }
+  }
 }
 
 /** The number of a cell, of which this is the lower edge: the greatest that is not above the degrees. */
@@ -65,8 +106,6 @@ const cellOf = (degrees: Expression, step: number): Expression => {
 /** The middle of a cell, without the noise of fractions. */
 const middleOf = (cell: number, step: number): number => Number(((cell + 0.5) * step).toFixed(3))
 
-const asFound = (value: Value): Value => value
-
 /**
  * What `by` names.
  * @param i its place there
@@ -75,7 +114,7 @@ const asFound = (value: Value): Value => value
 export const dimensionOf = (name: string, i: number, zone: string, question?: string): Dimension => {
   if (question !== undefined) return answersTo(name, i, question)
   const [field, detail] = name.split(':') as [string, string?]
-  if (detail === undefined) return { name, group: textOf(`$${field}`), shownOf: asFound }
+  if (detail === undefined) return { name, group: `$${field}`, isField: true, shownOf: shownText }
   if (field === 'createdAt') {
     const { number, text } = periods[detail as Period]
     const group: Expression = { $cond: [{ $eq: [created, NOTHING] }, NOTHING, number(localTime(created, zone))] }
@@ -106,6 +145,6 @@ const answersTo = (name: string, i: number, question: string): Dimension => {
       { $unwind: { path: `$${field}`, includeArrayIndex: place, preserveNullAndEmptyArrays: true } },
     ],
     isFirst: { $lte: [{ $ifNull: [`$${place}`, 0] }, 0] },
-    shownOf: asFound,
+    shownOf: shownText,
   }
 }

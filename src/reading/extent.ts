@@ -1,7 +1,6 @@
 // Where and when the entries of an organisation are, which map programs show as a whole.
 import { EntryListItem } from '../../schemas/entries.js'
 import { viewOf } from '../../schemas/views.js'
-import { UnwritableDocument } from '../bson/reader.js'
 import { Overloaded, type Ticket } from '../limits/scheduler.js'
 import { type Expression, Query, type Scope } from '../pipelines/stages.js'
 import { type KeptTotals, QueryTimeout, type Store } from '../store/store.js'
@@ -14,7 +13,7 @@ export interface Extent {
   readonly temporal?: { readonly interval: readonly string[][] }
 }
 
-type Found = Record<'west' | 'south' | 'east' | 'north', number> & Record<'first' | 'last', string>
+type Found = Record<'west' | 'south' | 'east' | 'north', number> & Record<'first' | 'last', Date | null>
 
 const place = (value: Expression): Expression => ({ $cond: [isPlace, value, NOTHING] })
 const box = {
@@ -40,10 +39,12 @@ export const extentOf = async (
   const read = async (): Promise<Extent | undefined> => {
     const [found] = await objectsOf<Found>(await store.aggregate(query))
     if (found === undefined) return undefined
-    const { west = null, south, east, north, first, last } = found
+    const { west, south, east, north, first, last } = found
+    const box = [west, south, east, north]
     return {
-      ...(west !== null && { spatial: { bbox: [[west, south, east, north]] } }),
-      ...(first !== null && { temporal: { interval: [[first, last]] } }),
+      // A number of another type than a record may have says nothing.
+      ...(box.every((edge) => typeof edge === 'number') && { spatial: { bbox: [box] } }),
+      ...(first && last && { temporal: { interval: [[first.toISOString(), last.toISOString()]] } }),
     }
   }
   // That it took too long is kept as well, so that the next request does not try again.
@@ -52,5 +53,5 @@ export const extentOf = async (
 }
 
 const leftOut = (error: unknown): undefined => {
-  if (![QueryTimeout, Overloaded, UnwritableDocument].some((known) => error instanceof known)) throw error
+  if (![QueryTimeout, Overloaded].some((known) => error instanceof known)) throw error
 }

@@ -13,7 +13,8 @@ import { MAX_QUESTIONS, questionStages } from './questions.js'
 /** How many answers a question shows. */
 const MAX_CHOICES = 1000
 
-type Found = Omit<Question, 'key' | 'question' | 'distinct' | 'choices' | 'others'> & { readonly _id: unknown }
+type Found = Pick<Question, 'types' | 'position' | 'answered'> &
+  Record<'firstAnswered' | 'lastAnswered', Date | null> & { readonly _id: unknown }
 interface FoundChoices {
   readonly _id: unknown
   readonly choices: readonly { readonly answer: string; readonly count: number }[]
@@ -104,6 +105,7 @@ const questionOf = (
     distinct,
     choices: [...choices],
     others: count - choices.reduce((sum, { count }) => sum + count, 0),
-    ...(firstAnswered && { firstAnswered, lastAnswered: lastAnswered as string }),
+    ...(firstAnswered && { firstAnswered: firstAnswered.toISOString() }),
+    ...(lastAnswered && { lastAnswered: lastAnswered.toISOString() }),
   }
 }

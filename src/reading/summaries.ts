@@ -5,34 +5,45 @@ import type { SummaryQuery } from '../../schemas/summaries.js'
 import { viewOf } from '../../schemas/views.js'
 import type { Ticket } from '../limits/scheduler.js'
 import { entries } from '../pipelines/entries.js'
-import { type Expression, pick, Query, type Scope } from '../pipelines/stages.js'
+import { type Condition, type Expression, pick, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import type { KeptTotals, Store } from '../store/store.js'
-import { finite, NOTHING, objectsOf } from './aggregates.js'
+import { finite, NOTHING, objectsOf, YEAR_1, YEAR_9999 } from './aggregates.js'
 import { onTimeout } from './cost.js'
-import { type Dimension, dimensionOf, type Value } from './dimensions.js'
+import { type Dimension, dimensionOf, type Part, partsOf, type Value } from './dimensions.js'
 import { asLarge } from './listing.js'
 import { isKey, questionOf, withQuestions } from './questions.js'
 
 type Reads = Pick<Store & KeptTotals, 'aggregate' | 'keep' | 'isQuick'>
 type Listing = Omit<SummaryQuery, 'top'> & { readonly top?: number | undefined }
 
+/** The most periods that are counted one by one. */
+const MAX_PARTS = 1500
 /** The most groups that are counted. */
 const MAX_GROUPS = 100_000
 
-interface Counted {
+/** A group of the database. Several groups may have an entry, which counts once among `entries`. */
+interface Found {
+  readonly _id: readonly never[]
   readonly count: number
-  readonly durations: number
-  readonly min: number | null
-  readonly mean: number | null
-  readonly max: number | null
+  readonly entries: number
+  readonly durations?: number
+  readonly sum?: number
+  readonly min?: number | null
+  readonly max?: number | null
+  /** The greatest organisation. It is an array if a record is in the group that belongs to nobody. */
+  readonly owner?: unknown
 }
 
-/** As the database has it. Several groups may have an entry, which counts once among `entries`. */
-type Found = Counted & { readonly _id: readonly never[]; readonly entries: number }
-
-/** A group, with a value for each dimension. The mean and the others are of the entries that have a duration. */
-export type Group = Counted & { readonly values: readonly Value[] }
+/** A group, with a value for each dimension. The last four are of the entries that have a duration. */
+export interface Group {
+  readonly values: readonly Value[]
+  readonly count: number
+  readonly durations: number
+  readonly sum: number
+  readonly min: number | null
+  readonly max: number | null
+}
 
 export interface Summary {
   readonly dimensions: readonly Dimension[]
@@ -46,11 +57,19 @@ export interface Summary {
   readonly asOf: Date
 }
 
+/** What is kept of a summary. */
+interface Kept {
+  readonly groups: readonly Group[]
+  readonly total: number
+  readonly asOf: Date
+  readonly bytes: number
+}
+
 const duration = finite('$duration')
 const measures: Record<string, Expression> = {
   durations: { $sum: { $cond: [{ $eq: [duration, NOTHING] }, 0, 1] } },
+  sum: { $sum: duration },
   min: { $min: duration },
-  mean: { $avg: duration },
   max: { $max: duration },
 }
 
@@ -67,36 +86,119 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
     const question = isKey(name) ? await questionOf(scope, form, name, 'by', read) : undefined
     dimensions.push(dimensionOf(name, i, zone, question))
   }
-  const _id = dimensions.map(({ group }) => group)
-  const isFirst = dimensions.flatMap(({ isFirst = [] }) => isFirst)
-  const once: Expression = isFirst.length > 0 ? { $cond: [{ $and: isFirst }, 1, 0] } : 1
-  const $group = { _id, count: { $sum: 1 }, entries: { $sum: once }, ...(measure && measures) }
-  const stages = [...dimensions.flatMap(({ stages = [] }) => stages), { $group }, { $limit: MAX_GROUPS + 1 }]
   const conditions = entries.conditions({ ...listing, sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1 })
-  const query = Query.in(scope, 'entries', conditions, stages)
-  const count = async () => {
-    const asOf = new Date()
-    const list = await store.aggregate(query)
-    return { asOf, found: await objectsOf<Found>(list), bytes: list.size }
-  }
   const given = entries.filters.filter((name) => listing[name as never] !== undefined)
+  const isFirst = dimensions.flatMap(({ isFirst = [] }) => isFirst)
+  const grouping = {
+    _id: dimensions.map(({ group }) => group),
+    count: { $sum: 1 },
+    entries: { $sum: isFirst.length > 0 ? { $cond: [{ $and: isFirst }, 1, 0] } : 1 },
+    ...(measure && measures),
+  }
+  const stagesWith = (more: Record<string, Expression>): Stage[] => [
+    ...dimensions.flatMap(({ stages = [] }) => stages),
+    { $group: { ...grouping, ...more } },
+    { $limit: MAX_GROUPS + 1 },
+  ]
+  const exact = Query.in(scope, 'entries', conditions, stagesWith({}))
+  const groupsOf = async (query: Query): Promise<Omit<Kept, 'asOf'> | undefined> => {
+    const list = await store.aggregate(query)
+    const found = await objectsOf<Found>(list)
+    if (found.length > MAX_GROUPS) throw tooManyGroups(`makes more than ${MAX_GROUPS} groups`)
+    if (found.some(({ owner }) => Array.isArray(owner))) return undefined
+    const total = found.reduce((sum, { entries }) => sum + entries, 0)
+    return { groups: merged(dimensions, found), total, bytes: list.size }
+  }
+  const count = async (): Promise<Kept> => {
+    const asOf = new Date()
+    const isAlone = dimensions.length === 1 && measure === undefined
+    const isInTime = isAlone && given.every((name) => name.startsWith('created'))
+    const [{ name, isTime }] = dimensions as [Dimension]
+    const counted = isTime && isInTime ? await countedInParts(store, scope, conditions, name, zone) : undefined
+    // An index may have all that is read, so it is not read whether a record belongs to nobody.
+    const isCovered = dimensions.every(({ isField }) => isField)
+    const owner = { owner: { $max: '$organisation' } } as const
+    const covered = isCovered
+      ? await groupsOf(Query.covered(scope, 'entries', conditions, stagesWith(owner)))
+      : undefined
+    return { ...(counted ?? covered ?? ((await groupsOf(exact)) as Kept)), asOf }
+  }
   const tooLong = () => tookTooLong(` for ${['by', ...given].join(', ')}: a narrower filter may help`)
-  const { asOf, found } = await asLarge(store, query, ticket, () => store.keep(query, count)).catch(onTimeout(tooLong))
-  if (found.length > MAX_GROUPS) throw tooManyGroups(`makes more than ${MAX_GROUPS} groups`)
-  const all = found.map(({ _id, ...counted }) => ({
-    ...counted,
-    values: dimensions.map(({ shownOf }, i) => shownOf(_id[i] as never)),
-  }))
-  const groups = all.sort(bySize).slice(0, top)
+  const { groups, total, asOf } = await asLarge(store, exact, ticket, () => store.keep(exact, count)).catch(
+    onTimeout(tooLong),
+  )
+  const shown = [...groups].sort(bySize).slice(0, top)
   const time = dimensions.findIndex(({ isTime }) => isTime)
   return {
     dimensions,
-    groups: time === -1 ? groups : groups.sort((a, b) => order(a.values[time], b.values[time]) || bySize(a, b)),
-    found: all.length,
-    sum: sumOf(all),
-    total: all.reduce((sum, { entries }) => sum + entries, 0),
+    groups: time === -1 ? shown : shown.sort((a, b) => order(a.values[time], b.values[time]) || bySize(a, b)),
+    found: groups.length,
+    sum: sumOf(groups),
+    total,
     asOf,
   }
+}
+
+/** The groups as they are shown. Several groups of the database may be one. */
+const merged = (dimensions: readonly Dimension[], found: readonly Found[]): Group[] => {
+  const groups = new Map<string, Group>()
+  for (const { _id, count, durations = 0, sum = 0, min = null, max = null } of found) {
+    const values = dimensions.map(({ shownOf }, i) => shownOf(_id[i] as never))
+    const key = JSON.stringify(values)
+    const other = groups.get(key)
+    const ends = (a: number | null, b: number | null = null) => [a, b].filter((end) => end !== null)
+    groups.set(key, {
+      values,
+      count: count + (other?.count ?? 0),
+      durations: durations + (other?.durations ?? 0),
+      sum: sum + (other?.sum ?? 0),
+      min: ends(min, other?.min).reduce<number | null>((a, b) => Math.min(a ?? b, b), null),
+      max: ends(max, other?.max).reduce<number | null>((a, b) => Math.max(a ?? b, b), null),
+    })
+  }
+  return [...groups.values()]
+}
+
+/** Counts period by period from the index of the time. Undefined where the periods are very many. */
+const countedInParts = async (
+  store: Pick<Store, 'aggregate'>,
+  scope: Scope,
+  conditions: readonly Condition[],
+  name: string,
+  zone: string,
+): Promise<Omit<Kept, 'asOf'> | undefined> => {
+  const endOf = async (direction: 1 | -1): Promise<Date | undefined> => {
+    const stages = [
+      { $sort: { createdAt: direction, _id: direction } },
+      { $limit: 1 },
+      { $project: { createdAt: 1 } },
+    ] as const
+    const isTime = { createdAt: { $gte: YEAR_1, $lte: YEAR_9999 } }
+    const list = await store.aggregate(Query.in(scope, 'entries', [...conditions, isTime], stages))
+    return (await objectsOf<{ createdAt: Date }>(list))[0]?.createdAt
+  }
+  const countOf = async (more: readonly Condition[]): Promise<number> => {
+    const stages = [{ $group: { _id: null, count: { $sum: 1 } } }]
+    const list = await store.aggregate(Query.in(scope, 'entries', [...conditions, ...more], stages))
+    return (await objectsOf<{ count: number }>(list))[0]?.count ?? 0
+  }
+  const [first, last] = [await endOf(1), await endOf(-1)]
+  const parts: Part[] = []
+  if (first !== undefined && last !== undefined) {
+    if (first.getTime() < 0) return undefined
+    for (const part of partsOf(name, zone, first, last)) if (parts.push(part) > MAX_PARTS) return undefined
+  }
+  const counts = new Map<string | null, number>()
+  let left = await countOf([])
+  for (const { text, from, before } of parts) {
+    const count = await countOf([{ createdAt: { $gte: from, $lt: before } }])
+    if (count > 0) counts.set(text, count + (counts.get(text) ?? 0))
+    left -= count
+  }
+  if (left > 0) counts.set(null, left)
+  const none = { durations: 0, sum: 0, min: null, max: null }
+  const groups = [...counts].map(([text, count]) => ({ values: [text], count, ...none }))
+  return { groups, total: sumOf(groups), bytes: 0 }
 }
 
 export const sumOf = (groups: readonly Group[]): number => groups.reduce((sum, { count }) => sum + count, 0)

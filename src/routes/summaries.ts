@@ -133,7 +133,12 @@ const columnsOf = async (app: FastifyInstance, { scope, ticket, query }: Fastify
     if (name === 'dispatch') columns.push({ name: 'totalExpectedEntries', valueIn: expected })
   }
   columns.push({ name: 'count', valueIn: ({ count }) => count })
-  const duration = ({ durations: count, min, mean, max }: Group) => ({ count, min, mean, max })
+  const duration = ({ durations: count, sum, min, max }: Group) => ({
+    count,
+    min,
+    mean: count > 0 ? sum / count : null,
+    max,
+  })
   if (measure) columns.push({ name: 'duration', valueIn: duration, inner: ['count', 'min', 'mean', 'max'] })
   return columns
 }

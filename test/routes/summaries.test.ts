@@ -414,3 +414,46 @@ t.test('what did not change is a 304, whenever it was counted', async (t) => {
     t.equal((await get(`/v1/${url}`, A, { headers: { 'if-none-match': etag } })).statusCode, 200, url)
   }
 })
+
+t.test('a record that belongs to nobody shows no value', async (t) => {
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert('entries', [
+        a.entry(1),
+        { ...a.entry(2), organisation: [A, B] as never, status: 'secret', createdAt: new Date(0) },
+      ]),
+  })
+  for (const by of ['status', 'status,form', 'createdAt:year,status', 'createdAt:day,location.state']) {
+    const { body } = await get(`/v1/summaries/entries?by=${by}`, A)
+    t.notOk(body.includes('secret'), by)
+    t.notOk(body.includes('1970'), by)
+    t.equal(JSON.parse(body)._metadata.total, 1, by)
+  }
+})
+
+t.test('values of all types are text, or nothing', async (t) => {
+  const odd = [5, true, null, new Date(0), ['a'], { b: 1 }]
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert(
+        'entries',
+        odd.map((value, n) => ({
+          ...a.entry(n),
+          status: value,
+          createdAt: n === 3 ? value : '2025',
+          duration: value,
+        })) as never,
+      ),
+  })
+  const counted = async (query: string) => (await get(`/v1/summaries/entries?${query}`, A)).json()
+  const { data, _metadata } = await counted('by=status&measure=duration')
+  t.strictSame(data, [
+    { status: null, count: 5, duration: { count: 0, min: null, mean: null, max: null } },
+    { status: '5', count: 1, duration: { count: 1, min: 5, mean: 5, max: 5 } },
+  ])
+  t.equal(_metadata.total, 6)
+  t.strictSame((await counted('by=createdAt:month')).data, [
+    { 'createdAt:month': '1970-01', count: 1 },
+    { 'createdAt:month': null, count: 5 },
+  ])
+})
