@@ -7,7 +7,7 @@ import { startService } from './peers.js'
 import { type Server, startCallers, startLoad } from './processes.js'
 import { median, quantiles } from './timing.js'
 
-const RUNS = 5
+const RUNS = 3
 const CALLERS = 10
 const BEFORE_MS = 500
 

@@ -22,11 +22,11 @@ const MAX_PARTS = 1500
 /** The most groups that are counted. */
 const MAX_GROUPS = 100_000
 
-/** A group of the database. Several groups may have an entry, which counts once among `entries`. */
+/** A group of the database. If several may have an entry, it counts once among `entries`. */
 interface Found {
-  readonly _id: readonly never[]
+  readonly _id: Readonly<Record<string, never>>
   readonly count: number
-  readonly entries: number
+  readonly entries?: number
   readonly durations?: number
   readonly sum?: number
   readonly min?: number | null
@@ -90,9 +90,10 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
   const given = entries.filters.filter((name) => listing[name as never] !== undefined)
   const isFirst = dimensions.flatMap(({ isFirst = [] }) => isFirst)
   const grouping = {
-    _id: dimensions.map(({ group }) => group),
+    // An array would be no key of an index.
+    _id: Object.fromEntries(dimensions.map(({ group }, i) => [`by${i}`, group])),
     count: { $sum: 1 },
-    entries: { $sum: isFirst.length > 0 ? { $cond: [{ $and: isFirst }, 1, 0] } : 1 },
+    ...(isFirst.length > 0 && { entries: { $sum: { $cond: [{ $and: isFirst }, 1, 0] } } }),
     ...(measure && measures),
   }
   const stagesWith = (more: Record<string, Expression>): Stage[] => [
@@ -106,7 +107,7 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
     const found = await objectsOf<Found>(list)
     if (found.length > MAX_GROUPS) throw tooManyGroups(`makes more than ${MAX_GROUPS} groups`)
     if (found.some(({ owner }) => Array.isArray(owner))) return undefined
-    const total = found.reduce((sum, { entries }) => sum + entries, 0)
+    const total = found.reduce((sum, { count, entries = count }) => sum + entries, 0)
     return { groups: merged(dimensions, found), total, bytes: list.size }
   }
   const count = async (): Promise<Kept> => {
@@ -143,7 +144,7 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
 const merged = (dimensions: readonly Dimension[], found: readonly Found[]): Group[] => {
   const groups = new Map<string, Group>()
   for (const { _id, count, durations = 0, sum = 0, min = null, max = null } of found) {
-    const values = dimensions.map(({ shownOf }, i) => shownOf(_id[i] as never))
+    const values = dimensions.map(({ shownOf }, i) => shownOf(_id[`by${i}`] as never))
     const key = JSON.stringify(values)
     const other = groups.get(key)
     const ends = (a: number | null, b: number | null = null) => [a, b].filter((end) => end !== null)
