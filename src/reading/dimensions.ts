@@ -1,7 +1,7 @@
 // By what entries are counted: how the database finds the group of an entry, and what a response shows of it.
 import type { Period } from '../../schemas/summaries.js'
-import type { Expression, Stage } from '../pipelines/stages.js'
-import { created, isPlace, LATITUDE, LONGITUDE, NOTHING, shownText, textOf } from './aggregates.js'
+import type { Expression } from '../pipelines/stages.js'
+import { created, isPlace, LATITUDE, LONGITUDE, NOTHING, shownText } from './aggregates.js'
 import { changesOf, localTime } from './local-time.js'
 
 /** What a group has of a dimension. */
@@ -10,14 +10,10 @@ export type Value = string | { readonly longitude: number; readonly lattitude: n
 export interface Dimension {
   /** As `by` has it. */
   readonly name: string
-  /** The group of an entry, behind the stages. */
+  /** The group of an entry. */
   readonly group: Expression
-  /** What makes an entry several: one for each answer. */
-  readonly stages?: readonly Stage[]
-  /** Whether it is the first of these. */
-  readonly isFirst?: Expression
-  /** The value of a group, of what the database has of it. */
-  readonly shownOf: (group: never) => Value
+  /** The values of a group, of what the database has of it: one, or each of several answers. */
+  readonly valuesIn: (group: never) => Value[]
   /** Whether groups stand in the order of their values. */
   readonly isTime?: true
   /** Whether the group is the value of a field, so that an index may have it. */
@@ -108,43 +104,37 @@ const middleOf = (cell: number, step: number): number => Number(((cell + 0.5) * 
 
 /**
  * What `by` names.
- * @param i its place there
  * @param question the text of the question, if it names one
  */
-export const dimensionOf = (name: string, i: number, zone: string, question?: string): Dimension => {
-  if (question !== undefined) return answersTo(name, i, question)
+export const dimensionOf = (name: string, zone: string, question?: string): Dimension => {
+  if (question !== undefined) return { name, group: answersTo(question), valuesIn: wordsIn }
   const [field, detail] = name.split(':') as [string, string?]
-  if (detail === undefined) return { name, group: `$${field}`, isField: true, shownOf: shownText }
+  if (detail === undefined)
+    return { name, group: `$${field}`, isField: true, valuesIn: (value: unknown) => [shownText(value)] }
   if (field === 'createdAt') {
     const { number, text } = periods[detail as Period]
     const group: Expression = { $cond: [{ $eq: [created, NOTHING] }, NOTHING, number(localTime(created, zone))] }
-    return { name, group, shownOf: (period: number | null) => (period === null ? null : text(period)), isTime: true }
+    return { name, group, isTime: true, valuesIn: (period: number | null) => [period === null ? null : text(period)] }
   }
   const step = Number(detail)
   return {
     name,
     group: { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] },
-    shownOf: (cell: readonly [number, number] | null) =>
+    valuesIn: (cell: readonly [number, number] | null) => [
       cell && { longitude: middleOf(cell[0], step), lattitude: middleOf(cell[1], step) },
+    ],
   }
 }
 
-/** The answers to a question. An entry may have several of them, or none. */
-const answersTo = (name: string, i: number, question: string): Dimension => {
-  const [field, place] = [`answer${i}`, `place${i}`] as const
+/** The answers of an entry to a question: each a word, or several. */
+const answersTo = (question: string): Expression => {
+  const answers: Expression = { $cond: [{ $isArray: '$answers' }, '$answers', []] }
   const isAsked: Expression = { $eq: ['$$this.question', { $literal: question }] }
-  const given: Expression = { $filter: { input: '$answers', cond: isAsked } }
-  const values: Expression = { $cond: [{ $isArray: '$$this.answer' }, '$$this.answer', ['$$this.answer']] }
-  const texts: Expression = { $map: { input: values, in: textOf('$$this') } }
-  const all: Expression = { $reduce: { input: given, initialValue: [], in: { $setUnion: ['$$value', texts] } } }
-  return {
-    name,
-    group: { $ifNull: [`$${field}`, NOTHING] },
-    stages: [
-      { $set: { [field]: { $cond: [{ $isArray: '$answers' }, { $setDifference: [all, [NOTHING]] }, []] } } },
-      { $unwind: { path: `$${field}`, includeArrayIndex: place, preserveNullAndEmptyArrays: true } },
-    ],
-    isFirst: { $lte: [{ $ifNull: [`$${place}`, 0] }, 0] },
-    shownOf: shownText,
-  }
+  return { $map: { input: { $filter: { input: answers, cond: isAsked } }, in: '$$this.answer' } }
+}
+
+const wordsIn = (answers: readonly unknown[]): Value[] => {
+  const words = new Set(answers.flat().map(shownText))
+  words.delete(null)
+  return words.size === 0 ? [null] : [...words]
 }

@@ -22,11 +22,10 @@ const MAX_PARTS = 1500
 /** The most groups that are counted. */
 const MAX_GROUPS = 100_000
 
-/** A group of the database. If several may have an entry, it counts once among `entries`. */
+/** A group of the database. */
 interface Found {
   readonly _id: Readonly<Record<string, never>>
   readonly count: number
-  readonly entries?: number
   readonly durations?: number
   readonly sum?: number
   readonly min?: number | null
@@ -82,23 +81,22 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
   const listing = await withQuestions(scope, asked, read)
   const { by, form, zone, measure, top } = listing
   const dimensions: Dimension[] = []
-  for (const [i, name] of by.entries()) {
+  for (const name of by) {
     const question = isKey(name) ? await questionOf(scope, form, name, 'by', read) : undefined
-    dimensions.push(dimensionOf(name, i, zone, question))
+    dimensions.push(dimensionOf(name, zone, question))
   }
   const conditions = entries.conditions({ ...listing, sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1 })
   const given = entries.filters.filter((name) => listing[name as never] !== undefined)
-  const isFirst = dimensions.flatMap(({ isFirst = [] }) => isFirst)
-  const grouping = {
-    // An array would be no key of an index.
-    _id: Object.fromEntries(dimensions.map(({ group }, i) => [`by${i}`, group])),
-    count: { $sum: 1 },
-    ...(isFirst.length > 0 && { entries: { $sum: { $cond: [{ $and: isFirst }, 1, 0] } } }),
-    ...(measure && measures),
-  }
   const stagesWith = (more: Record<string, Expression>): Stage[] => [
-    ...dimensions.flatMap(({ stages = [] }) => stages),
-    { $group: { ...grouping, ...more } },
+    {
+      $group: {
+        // An array would be no key of an index.
+        _id: Object.fromEntries(dimensions.map(({ group }, i) => [`by${i}`, group])),
+        count: { $sum: 1 },
+        ...(measure && measures),
+        ...more,
+      },
+    },
     { $limit: MAX_GROUPS + 1 },
   ]
   const exact = Query.in(scope, 'entries', conditions, stagesWith({}))
@@ -107,8 +105,7 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
     const found = await objectsOf<Found>(list)
     if (found.length > MAX_GROUPS) throw tooManyGroups(`makes more than ${MAX_GROUPS} groups`)
     if (found.some(({ owner }) => Array.isArray(owner))) return undefined
-    const total = found.reduce((sum, { count, entries = count }) => sum + entries, 0)
-    return { groups: merged(dimensions, found), total, bytes: list.size }
+    return { groups: merged(dimensions, found), total: sumOf(found), bytes: list.size }
   }
   const count = async (): Promise<Kept> => {
     const asOf = new Date()
@@ -140,25 +137,29 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
   }
 }
 
-/** The groups as they are shown. Several groups of the database may be one. */
+/** The groups as they are shown. Several groups of the database may be one, and one with several answers is several. */
 const merged = (dimensions: readonly Dimension[], found: readonly Found[]): Group[] => {
   const groups = new Map<string, Group>()
   for (const { _id, count, durations = 0, sum = 0, min = null, max = null } of found) {
-    const values = dimensions.map(({ shownOf }, i) => shownOf(_id[`by${i}`] as never))
-    const key = JSON.stringify(values)
-    const other = groups.get(key)
-    const ends = (a: number | null, b: number | null = null) => [a, b].filter((end) => end !== null)
-    groups.set(key, {
-      values,
-      count: count + (other?.count ?? 0),
-      durations: durations + (other?.durations ?? 0),
-      sum: sum + (other?.sum ?? 0),
-      min: ends(min, other?.min).reduce<number | null>((a, b) => Math.min(a ?? b, b), null),
-      max: ends(max, other?.max).reduce<number | null>((a, b) => Math.max(a ?? b, b), null),
-    })
+    const each = dimensions.map(({ valuesIn }, i) => valuesIn(_id[`by${i}`] as never))
+    for (const values of each.reduce<Value[][]>((all, next) => all.flatMap((a) => next.map((b) => [...a, b])), [[]])) {
+      const key = JSON.stringify(values)
+      const other = groups.get(key) ?? NOBODY
+      groups.set(key, {
+        values,
+        count: count + other.count,
+        durations: durations + other.durations,
+        sum: sum + other.sum,
+        min: least(min, other.min),
+        max: greatest(max, other.max),
+      })
+    }
   }
   return [...groups.values()]
 }
+const NOBODY: Omit<Group, 'values'> = { count: 0, durations: 0, sum: 0, min: null, max: null }
+const least = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.min(a, b))
+const greatest = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.max(a, b))
 
 /** Counts period by period from the index of the time. Undefined where the periods are very many. */
 const countedInParts = async (
@@ -197,12 +198,12 @@ const countedInParts = async (
     left -= count
   }
   if (left > 0) counts.set(null, left)
-  const none = { durations: 0, sum: 0, min: null, max: null }
-  const groups = [...counts].map(([text, count]) => ({ values: [text], count, ...none }))
+  const groups = [...counts].map(([text, count]) => ({ ...NOBODY, values: [text], count }))
   return { groups, total: sumOf(groups), bytes: 0 }
 }
 
-export const sumOf = (groups: readonly Group[]): number => groups.reduce((sum, { count }) => sum + count, 0)
+export const sumOf = (groups: readonly { readonly count: number }[]): number =>
+  groups.reduce((sum, { count }) => sum + count, 0)
 
 export const tooManyGroups = (fault: string) => invalidParameter('by', `${fault}: a narrower filter may help`)
 
