@@ -179,7 +179,9 @@ export const formQuestions = async (
     if (found.length > MAX_QUESTIONS) throw invalidParameter('id', `has more than ${MAX_QUESTIONS} questions`, 'path')
     const choices = new Map(chosen.map((each) => [each._id, each]))
     const questions = found.flatMap((each) => (typeof each._id === 'string' ? [questionOf(each, choices)] : []))
-    return { questions, entries: await store.count(ofForm), asOf, bytes }
+    // Of another query: this one waits for what is read here.
+    const entries = await store.count(Query.in(scope, 'entries', [{ form }], []))
+    return { questions, entries, asOf, bytes }
   }
   return asLarge(store, ofForm, ticket, () => store.keep(ofForm, read)).catch(
     onTimeout(() => tookTooLong(' for the questions of this form: try again later')),

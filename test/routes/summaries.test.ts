@@ -1,10 +1,12 @@
 // Summaries, questions and filters by an answer are what a plain program counts from the export.
 import { createHash } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { steps } from '../../schemas/summaries.js'
 import type { Documents } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
 import { testApp } from '../support/app.js'
+import { testStore } from '../support/store.js'
 import { A, a, B, b } from '../support/tenants.js'
 
 type Random = () => number
@@ -415,12 +417,44 @@ t.test('what did not change is a 304, whenever it was counted', async (t) => {
   }
 })
 
+t.test('what was counted is kept for a while', async (t) => {
+  let count = 0
+  const store = testStore(t)
+  const { get } = await testApp(t, {
+    store: {
+      ...store,
+      async aggregate(...query) {
+        count += 1
+        await setTimeout(50)
+        return store.aggregate(...query)
+      },
+    },
+    fill: async () => {
+      await store.insert('forms', [a.form])
+      await store.insert('entries', [a.entry(1)])
+    },
+  })
+  for (const url of [
+    'summaries/entries?by=status',
+    'summaries/entries?by=createdAt:day',
+    `forms/${a.form._id}/questions`,
+  ]) {
+    const [one, other] = await Promise.all([get(`/v1/${url}`, A), get(`/v1/${url}`, A)])
+    t.equal(one?.statusCode, 200)
+    t.equal(one?.body, other?.body, 'callers who ask at once get the same')
+    const before = count
+    t.equal((await get(`/v1/${url}`, A)).body, one?.body)
+    t.ok(count - before <= 1, 'only the form itself is read again')
+  }
+})
+
 t.test('a record that belongs to nobody shows no value', async (t) => {
   const { get } = await testApp(t, {
     fill: (store) =>
       store.insert('entries', [
         a.entry(1),
         { ...a.entry(2), organisation: [A, B] as never, status: 'secret', createdAt: new Date(0) },
+        { ...a.entry(3), organisation: [A, B] as never },
       ]),
   })
   for (const by of ['status', 'status,form', 'createdAt:year,status', 'createdAt:day,location.state']) {
