@@ -37,15 +37,15 @@ const answeredQuestions: Expression = {
 const isFirst: Expression = { $eq: [{ $indexOfArray: ['$answered', '$answers.question'] }, '$position'] }
 const when: Expression = { $cond: [isGiven('$answers.answer'), created, NOTHING] }
 
-const stages: readonly Stage[] = [
-  { $set: { answered: answeredQuestions } },
-  ...questionStages({
+const stages: readonly Stage[] = questionStages(
+  {
     types: { $addToSet: '$answers.type' },
     answered: { $sum: { $cond: [isFirst, 1, 0] } },
     firstAnswered: { $min: when },
     lastAnswered: { $max: when },
-  }),
-]
+  },
+  [{ $set: { answered: answeredQuestions } }],
+)
 
 const choiceStages: readonly Stage[] = [
   { $unwind: { path: '$answers', includeArrayIndex: 'position' } },

@@ -15,8 +15,17 @@ const KEPT_CHARACTERS = 16_000_000
 
 export const isKey = (text: string): boolean => /^[\da-f]{12}$/.test(text)
 
-/** Makes a document of each question of entries, in the order of their mean place. @param more what it has besides */
-export const questionStages = (more: Readonly<Record<string, Expression>> = {}): Stage[] => [
+/**
+ * Makes a document of each question of entries, in the order of their mean place.
+ * @param more what it has besides
+ * @param before stages on the entries, of which only answers and times are read
+ */
+export const questionStages = (
+  more: Readonly<Record<string, Expression>> = {},
+  before: readonly Stage[] = [],
+): Stage[] => [
+  { $project: { answers: 1, createdAt: 1 } },
+  ...before,
   { $unwind: { path: '$answers', includeArrayIndex: 'position' } },
   { $group: { _id: '$answers.question', position: { $avg: '$position' }, ...more } },
   { $sort: { position: 1, _id: 1 } },

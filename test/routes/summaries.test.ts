@@ -448,6 +448,57 @@ t.test('what was counted is kept for a while', async (t) => {
   }
 })
 
+t.test('a period has the same entries, counted part by part or in groups', async (t) => {
+  const hour = 3_600_000
+  // Around changes of clocks, the ends of weeks, months and years, and times that are none.
+  const times = [
+    ...['2024-11-03T05:30:00Z', '2024-12-31T23:30:00Z', '2025-03-09T07:30:00Z', '2026-01-05T00:00:00Z'].flatMap(
+      (time) => Array.from({ length: 24 }, (_, n) => new Date(Date.parse(time) + (n - 12) * hour)),
+    ),
+    'none',
+    null,
+  ]
+  for (const early of [false, true]) {
+    const { get } = await testApp(t, {
+      settings: { TOTAL_MAX_AGE_MS: '0' },
+      fill: (store) =>
+        store.insert(
+          'entries',
+          [...times, ...(early ? [new Date(Date.UTC(1960, 0))] : [])].map((createdAt, n) => ({
+            ...a.entry(n),
+            createdAt,
+          })) as never,
+        ),
+    })
+    for (const zone of ZONES) {
+      for (const by of TIMES) {
+        const counted = async (more: string) =>
+          (await get(`/v1/summaries/entries?by=${by}${more}&zone=${zone}`, A)).json()
+        const [alone, grouped] = await Promise.all([counted(''), counted(',agent')])
+        const rows = grouped.data.map(({ agent, ...row }: { agent: unknown }) => row)
+        t.same(alone.data, rows, `${by} in ${zone}`)
+        t.same(alone._metadata.total, times.length + Number(early))
+      }
+    }
+  }
+})
+
+t.test('more than 500 groups are counted without holding up others, and 10,000 rows are a file', async (t) => {
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert(
+        'entries',
+        Array.from({ length: 10_001 }, (_, n) => ({ ...a.entry(n), agent: `agent ${n}` })),
+      ),
+  })
+  const { _metadata } = (await get('/v1/summaries/entries?by=agent', A)).json()
+  t.same([_metadata.groups, _metadata.others], [10_001, { groups: 9001, count: 9001 }])
+  const whole = await get('/v1/summaries/entries.csv?by=agent', A)
+  t.equal(whole.statusCode, 400)
+  t.match(whole.json().detail, /by makes 10001 groups, and without top a file has at most 10000/)
+  t.equal((await get('/v1/summaries/entries.csv?by=agent&top=10000', A)).body.split('\r\n').length, 10_002)
+})
+
 t.test('a record that belongs to nobody shows no value', async (t) => {
   const { get } = await testApp(t, {
     fill: (store) =>
