@@ -19,7 +19,7 @@ type Found = Pick<Question, 'types' | 'position' | 'answered'> &
   Record<'firstAnswered' | 'lastAnswered', Date | null> & { readonly _id: unknown }
 interface FoundChoices {
   readonly _id: unknown
-  readonly choices: readonly { readonly answer: string; readonly count: number }[]
+  readonly choices: readonly { readonly answer: string | null; readonly count: number }[]
   readonly distinct: number
   readonly count: number
 }
@@ -47,6 +47,7 @@ const stages: readonly Stage[] = questionStages(
   [{ $set: { answered: answeredQuestions } }],
 )
 
+const isNoText: Expression = { $eq: ['$_id.answer', NOTHING] }
 const choiceStages: readonly Stage[] = [
   { $unwind: { path: '$answers', includeArrayIndex: 'position' } },
   { $unwind: { path: '$answers.answer', includeArrayIndex: 'place' } },
@@ -61,8 +62,8 @@ const choiceStages: readonly Stage[] = [
     $group: {
       _id: '$_id.question',
       choices: { $firstN: { input: { answer: '$_id.answer', count: '$count' }, n: MAX_CHOICES } },
-      distinct: { $sum: 1 },
-      count: { $sum: '$count' },
+      distinct: { $sum: { $cond: [isNoText, 0, 1] } },
+      count: { $sum: { $cond: [isNoText, 0, '$count'] } },
     },
   },
 ]
@@ -192,7 +193,8 @@ const questionOf = (
   { _id, types, position, answered, firstAnswered, lastAnswered }: Found,
   all: ReadonlyMap<unknown, FoundChoices>,
 ): Question => {
-  const { choices = [], distinct = 0, count = 0 } = all.get(_id) ?? {}
+  const { choices: found = [], distinct = 0, count = 0 } = all.get(_id) ?? {}
+  const choices = found.flatMap(({ answer, count }) => (answer === null ? [] : [{ answer, count }]))
   return {
     key: questionKey(_id as string),
     question: _id as string,
@@ -200,7 +202,7 @@ const questionOf = (
     position: position + 1,
     answered,
     distinct,
-    choices: [...choices],
+    choices,
     others: count - choices.reduce((sum, { count }) => sum + count, 0),
     ...(firstAnswered && { firstAnswered: firstAnswered.toISOString() }),
     ...(lastAnswered && { lastAnswered: lastAnswered.toISOString() }),

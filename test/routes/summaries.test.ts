@@ -3,8 +3,10 @@ import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { steps } from '../../schemas/summaries.js'
+import { BsonList } from '../../src/bson/reader.js'
 import type { Documents } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
+import { objectsOf } from '../../src/reading/aggregates.js'
 import { testApp } from '../support/app.js'
 import { testStore } from '../support/store.js'
 import { A, a, B, b } from '../support/tenants.js'
@@ -541,4 +543,85 @@ t.test('values of all types are text, or nothing', async (t) => {
     { 'createdAt:month': '1970-01', count: 1 },
     { 'createdAt:month': null, count: 5 },
   ])
+})
+
+t.test('odd answers are counted as far as they say something', async (t) => {
+  const answers = [
+    null,
+    'x',
+    { question: 5, type: 't', answer: 'x' },
+    { question: 'Q', type: 3, answer: [true, 'a', 5] },
+    { question: 'Q2', type: 't', answer: { a: 1 } },
+  ]
+  for (const createdAt of [new Date(0), 'none']) {
+    const { get } = await testApp(t, {
+      fill: async (store) => {
+        await store.insert('forms', [a.form])
+        const odd = { ...a.entry(1), form: a.form._id, answers, createdAt }
+        const none = { ...a.entry(2), form: a.form._id, answers: 'none', createdAt }
+        await store.insert('entries', [odd, none] as never)
+      },
+    })
+    const { data, _metadata } = (await get(`/v1/forms/${a.form._id}/questions`, A)).json()
+    const times =
+      createdAt === 'none' ? {} : { firstAnswered: new Date(0).toISOString(), lastAnswered: new Date(0).toISOString() }
+    t.equal(_metadata.entries, 2)
+    t.same(
+      data.map(({ key, position, ...question }: { key: string; position: number }) => question),
+      [
+        {
+          question: 'Q',
+          types: [],
+          answered: 1,
+          distinct: 2,
+          choices: [
+            { answer: '5', count: 1 },
+            { answer: 'a', count: 1 },
+          ],
+          others: 0,
+          ...times,
+        },
+        { question: 'Q2', types: ['t'], answered: 1, distinct: 0, choices: [], others: 0, ...times },
+      ],
+      String(createdAt),
+    )
+  }
+})
+
+t.test('too many questions, groups and periods have an end', async (t) => {
+  let repeat = 0
+  const store = testStore(t)
+  const { get } = await testApp(t, {
+    settings: { TOTAL_MAX_AGE_MS: '0' },
+    store: {
+      ...store,
+      async aggregate(...query) {
+        const list = await store.aggregate(...query)
+        return repeat === 0 ? list : new BsonList('entries', Array(repeat).fill(list.documents[0]?.bytes))
+      },
+    },
+    fill: async () => {
+      await store.insert('forms', [a.form])
+      const answers = Array.from({ length: 2001 }, (_, n) => ({ type: 't', question: `Question ${n}`, answer: 'x' }))
+      const entry = { ...a.entry(1), form: a.form._id, answers }
+      const years = [1980, 2020].map((year, n) => ({ ...a.entry(n + 2), createdAt: new Date(Date.UTC(year, 0)) }))
+      await store.insert('entries', [entry, ...years, { ...a.entry(4), dispatch: undefined }] as never)
+    },
+  })
+  const questions = await get(`/v1/forms/${a.form._id}/questions`, A)
+  t.equal(questions.json().detail, 'id has more than 2000 questions')
+  const asked = await get(`/v1/summaries/entries?form=${a.form._id}&by=${keyOf('none')}`, A)
+  t.equal(asked.json().detail, 'form has more than 2000 questions')
+  const days = (await get('/v1/summaries/entries?by=createdAt:day', A)).json()
+  t.equal(days._metadata.groups, days.data.length, 'days of many years are counted in groups')
+  t.equal(days.data[0]['createdAt:day'], '1980-01-01')
+  const named = (await get('/v1/summaries/entries?by=status,dispatch&names=true', A)).json()
+  t.ok(named.data.some(({ dispatch }: { dispatch: unknown }) => dispatch === null))
+  repeat = 100_001
+  const groups = await get('/v1/summaries/entries?by=status', A)
+  t.equal(groups.json().detail, 'by makes more than 100000 groups: a narrower filter may help')
+})
+
+t.test('a result that cannot be read is an error', async (t) => {
+  await t.rejects(objectsOf(new BsonList('entries', [Buffer.alloc(5)])), /cannot be read/)
 })
