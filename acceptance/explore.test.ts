@@ -339,14 +339,23 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       const [inBox = 0] = await counts(page)
       t.ok(inBox > 0 && inBox < 1500)
       t.equal(inBox, await total(addressOf(page)), 'so it is with a box')
-      for (const dimension of ['form', 'project', 'agent', 'dispatch']) {
+      for (const dimension of ['form', 'project', 'state', 'lga', 'agent', 'dispatch']) {
         await press(page.locator(`#${dimension} button.bar`).first())
         await shows(page, '#filters', `${dimension}:`)
         const [size] = await counts(page)
         t.equal(size, await total(addressOf(page)), `so it is with a box and by ${dimension}`)
       }
-      await shows(page, '#answers-words', 'do not filter')
+      await shows(page, '#answers-words', 'Press one to select it')
       t.ok((await page.locator('#questions section').count()) > 2, 'and each question has bars')
+      for (const question of ['#question-1', '#question-2']) {
+        await press(page.locator(`${question} button.bar`).first())
+        await page.locator(`${question} button.bar[aria-pressed=true]`).waitFor()
+        const [size] = await counts(page)
+        t.equal(size, await total(addressOf(page)), `so it is by an answer to ${question}`)
+      }
+      t.equal(addressOf(page).getAll('answered').length, 2)
+      await press(page.locator('#question-1 button.bar[aria-pressed=true]'))
+      t.equal(addressOf(page).getAll('answered').length, 1, 'an answer is let go')
       t.same(await page.evaluate('document.getAnimations().length'), 0, 'nothing moves')
 
       await page.emulateMedia({ media: 'print' })
@@ -420,7 +429,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     await typeKey(page, less)
     await complete(page)
     await shows(page, '#hidden', 'This key does not see personal data or places.')
-    for (const part of ['#map', '#state', '#table th:text("State")'])
+    for (const part of ['#map', '#state', '#lga', '#table th:text("State")'])
       t.notOk(await page.locator(part).isVisible(), part)
     t.ok(await page.locator('#agent').isVisible())
     await page.locator('#status-bars button').first().click()
@@ -433,6 +442,66 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     t.notOk(requested.some(({ url }) => url.includes('firstName')))
     await isAccessible(t, page, 'a key that sees less')
   })
+
+  for (const viewport of [WIDE, PHONE]) {
+    await t.test(`what is too much to load is counted by the service: ${viewport.width} pixels wide`, async (t) => {
+      const { page, requested } = await open(t, browser, `${origin}/docs`, { viewport })
+      await page.route('**/entries.js', async (route) => {
+        const response = await route.fetch()
+        await route.fulfill({ response, body: (await response.text()).replace('LIMIT = 100_000', 'LIMIT = 1_000') })
+      })
+      await page.goto(`${origin}/explore`)
+      await typeKey(page, key)
+      /** Does something, and waits until the service has counted. */
+      const whenCounted = async (work: () => Promise<unknown>) => {
+        await page.evaluate("performance.clearMarks('explore:counted')")
+        await work()
+        await page.waitForFunction(() => performance.getEntriesByName('explore:counted').length > 0)
+      }
+      const first = (part: string) => page.locator(`${part} button.bar`).first()
+      await page.waitForFunction(() => performance.getEntriesByName('explore:counted').length > 0)
+      await shows(page, '#notes', 'the service counts all of them')
+      t.same(await counts(page), [1500, 1500])
+      await shows(page, '#map-words', /^1,494 entries on the map/)
+      await shows(page, '#dispatch', ' of ')
+      for (const dimension of ['status', 'form', 'state', 'lga']) {
+        await whenCounted(() => first(`#${dimension}`).click())
+        const [size = 0] = await counts(page)
+        t.ok(size > 0)
+        t.equal(size, await total(addressOf(page)), `the page counts what the API counts by ${dimension}`)
+        const shown = await page.locator(`#${dimension} [aria-pressed=true] .count`).innerText()
+        t.equal(Number(shown.replaceAll(',', '')), size, 'and so does the bar')
+      }
+      await whenCounted(() => first('#question-1').click())
+      t.equal((await counts(page))[0], await total(addressOf(page)), 'and by an answer')
+      await whenCounted(() => page.locator('#clear').click())
+      await whenCounted(() => brush(page, 3, false))
+      t.equal((await counts(page))[0], await total(addressOf(page)), 'and in some weeks')
+      await whenCounted(() => page.locator('#time-clear').click())
+      await page.locator('#zoom-in').click()
+      await whenCounted(() => page.locator('#box-view').click())
+      const [inBox = 0] = await counts(page)
+      t.ok(inBox > 0 && inBox < 1500)
+      t.equal(inBox, await total(addressOf(page)), 'and in a box')
+      await shows(page, '#page-words', '1 to 25')
+      await page.locator('#page-next').click()
+      await shows(page, '#page-words', '26 to 50')
+      await page.locator('#page-previous').click()
+      await shows(page, '#page-words', '1 to 25')
+      await page.locator('#table .open:visible').first().click()
+      await shows(page, '#entry-view', 'Answers')
+      t.equal(
+        readCsv((await download(page, 'csv')).toString('utf8').slice(1)).length,
+        inBox + 1,
+        'a file has all of them',
+      )
+      t.notOk(
+        requested.some(({ url }) => url.includes('/exports/entries.ndjson')),
+        'no entry was loaded for counting',
+      )
+      await isAccessible(t, page, 'counted')
+    })
+  }
 
   await t.test('a stream that breaks is gone on with, and a file that breaks is not saved', async (t) => {
     const { page } = await open(t, browser, `${origin}/explore`, { viewport: WIDE })
@@ -480,7 +549,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       await shows(page, '#time-words', '2 entries far before or after')
       await page.locator('#zoom-fit').click()
       await page.locator('#form button.bar').first().click()
-      await shows(page, '#answers-words', 'do not filter')
+      await shows(page, '#answers-words', 'Press one to select it')
       // The words come before the picture.
       await page.locator('#questions section').nth(4).waitFor()
       t.equal(await page.locator('#questions section').count(), 5)

@@ -36,6 +36,7 @@ const ELSEWHERE: Record<string, string> = {
     'it needs programs of MongoDB',
   'docs/exporting.md: Excel.Workbook(Web.Contents("https://data.example.org/v1/exports/entries.xlsx?names=true"), true, true){0}[Data]':
     'it needs Excel or Power BI, as the page says',
+  'docs/asking.md: import os': 'acceptance/partner-tools.test.ts runs it',
   ...Object.fromEntries(
     ['pandas', 'polars', 'duckdb', 'geopandas'].map((name) => [
       `docs/exporting.md: import ${name}`,

@@ -529,6 +529,18 @@ t.test('docs/tools.md is true', { skip, timeout: 120_000 }, async (t) => {
   t.match(output, /│ accepted +│ +\d+ │ +[\d.]+ │/, 'DuckDB counts')
 })
 
+t.test('pandas reads counts as docs/asking.md says', { skip: withoutTools, timeout: 60_000 }, async (t) => {
+  const reader = new Reader(t)
+  const [first, ...others] = blocksOf('docs/asking.md')
+  const python = others.find(({ language }) => language === 'python')?.text
+  const program = await reader.run(
+    `export PATH=${join(resolve(String(folder)), 'files', 'bin')}:$PATH\n${first?.text}\npython - <<'END'\n${python}\nEND`,
+  )
+  t.equal(await program.code, 0, 'it ends well', { output: program.output().slice(-2000) })
+  t.match(program.output(), /location\.state +Abia/, 'states are columns')
+  t.match(program.output(), /^2024-10 /m, 'and months are rows')
+})
+
 /** Ids and telephones that programs take for numbers, by their number. */
 const GUESSED: Record<string, (n: number, text: string) => string> = {
   'are as they are': (_, text) => text,

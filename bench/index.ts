@@ -7,7 +7,7 @@ import { attacks } from './attacks.js'
 import { compare, compareNodes } from './compare.js'
 import { type Database, describeServer, isReachable, prepareDatabase, prepareNeighbours } from './databases.js'
 import { benchEmbedded } from './embedded.js'
-import { exploreAll } from './explore.js'
+import { exploreAll, exploreCounted } from './explore.js'
 import { besideExports, exportMethod, exportsOf } from './exports.js'
 import { fresh } from './fresh.js'
 import { growth } from './growth.js'
@@ -20,6 +20,7 @@ import { pinned, stopAll } from './processes.js'
 import {
   besideText,
   comparisonTables,
+  countedText,
   exploreTable,
   exportTable,
   growthPlots,
@@ -30,15 +31,17 @@ import {
   overloadText,
   planText,
   ratioTable,
+  summaryTable,
   surroundings,
   syncTable,
   withGoal,
 } from './report.js'
 import { COMPARED, type Ratios, ROUNDS } from './rounds.js'
+import { summaries } from './summaries.js'
 import { sync, syncMethod } from './sync.js'
 
 const usage = `Usage:
-  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh | --exports | --explore | --overload | --metrics | --indexes] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
+  npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh | --exports | --explore | --overload | --metrics | --indexes | --summaries] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
   npm run bench -- --store embedded [--entries 10000]
 
 Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs the MongoDB server of
@@ -53,12 +56,13 @@ and bench-neighbours there, and keeps them. Without options and without a server
   --fresh      measures only how soon and at what cost changes reach a copy; writes no report, and makes the database
                bench-fresh anew
   --exports    measures only what exports of the largest database cost; writes no report
-  --explore    measures only how the page /explore does in Chromium with 50,000 and 100,000 entries; writes no report, and
+  --explore    measures only how the page /explore does in Chromium with 50,000, 100,000 and --entries; writes no report, and
                needs the database bench-50000 besides
   --overload   measures only what becomes of four times the load that two instances can serve, behind the HAProxy that
                HAPROXY_PATH names; writes no report
   --indexes    measures only what indexes cost those who write, and what lists cost without an index of their own; writes
                no report, and needs the databases bench-150000 and bench-indexes besides
+  --summaries  measures only what counts of entries cost; writes no report
   --metrics    measures only the processor time of a request with metrics against without; writes no report
   --sync       measures only what keeping a copy of the largest database costs; writes no report
   --json       writes the ratios that have a goal to a file
@@ -102,6 +106,7 @@ const PARTS = [
   'overload',
   'metrics',
   'indexes',
+  'summaries',
 ] as const
 
 const options = () => {
@@ -119,6 +124,7 @@ const options = () => {
         overload: { type: 'boolean' },
         metrics: { type: 'boolean' },
         indexes: { type: 'boolean' },
+        summaries: { type: 'boolean' },
         json: { type: 'string' },
         store: { type: 'string' },
         entries: { type: 'string' },
@@ -243,8 +249,15 @@ const run = async (): Promise<Ratios> => {
     print(indexText(costs), ratioTable(costs.ratios))
     return costs.ratios
   }
+  if (only === 'summaries') {
+    const counted = await summaries(await prepare(entries ?? 1_000_000), ms, say)
+    await stopAll()
+    print(summaryTable(counted), ratioTable(counted.ratios))
+    return counted.ratios
+  }
   if (only === 'explore') {
-    print(exploreTable(await exploreAll([await prepare(50_000), await prepare(100_000)], say)))
+    const counted = await exploreCounted(await prepare(entries ?? 1_000_000), say)
+    print(exploreTable(await exploreAll([await prepare(50_000), await prepare(100_000)], say)), countedText(counted))
     return ratios
   }
   if (only !== 'growth' && only !== 'sync' && only !== 'exports') {

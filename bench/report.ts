@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { type Backend, caseName, concurrencies } from './compare.js'
-import type { Explored } from './explore.js'
+import type { Counted, Explored } from './explore.js'
 import type { BesideExports, Exports } from './exports.js'
 import { countedNames, countingCase, type Growth, type GrowthName, growthTitles, pageCase, sizeCase } from './growth.js'
 import type { IndexCosts } from './indexes.js'
@@ -12,6 +12,7 @@ import { peerNames, peerTitles } from './peers.js'
 import { plot } from './plot.js'
 import { type RequestName, titles } from './requests.js'
 import { medians, type Ratios, type Results } from './rounds.js'
+import type { Summaries } from './summaries.js'
 import { type Sync, type SyncName, syncTitles } from './sync.js'
 
 /** The meaning of each ratio, and its goal. */
@@ -30,6 +31,18 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
     // It cannot be much higher. A profile of the service, taken from outside, has a third of the time in the kernel's writes to
     // sockets, 4 % in the hash of the `ETag` and 8 % in writing JSON, and the ready buffer has neither of the last two.
     goal: { least: 0.5 },
+  },
+  'summaries.vsDriver': {
+    title: "counts: the driver's own aggregation against the service, when nothing is kept: the lowest",
+    goal: { least: 0.8 },
+  },
+  'summaries.answeredPage': {
+    title: 'a page of entries with a common answer against one of the form',
+    goal: { most: 2 },
+  },
+  'summaries.besideP99': {
+    title: 'entry by id beside 10 callers of counts, p99 against alone',
+    goal: { most: 3 },
   },
   'byId.stackVsBare': {
     title: 'entry by id, replayed: processor time of bare by-id against the whole stack',
@@ -166,12 +179,25 @@ export const exportTable = ({ entries, byFormat, driverSeconds, firstByte, first
     ],
   )
 
+export const countedText = ({ first, complete, pressed, again }: Counted): string =>
+  `Where the service counts: first counts after ${seconds(first)}, all after ${seconds(complete)}. A bar is pressed: all follow after ${seconds(pressed)}, and after ${seconds(again)} when that was counted before.`
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
+
 export const exploreTable = (results: readonly (Explored & { entries: number })[]): string =>
   table(
     ['entries', 'first drawing, ms', 'complete', 'redraw of a brush', 'longest task while loading', 'and after'],
     results.map(({ entries, first, complete, redraw, longestLoading, longestAfter }) => [
       entries.toLocaleString('en'),
       ...[first, complete, redraw, longestLoading, longestAfter].map(digits),
+    ]),
+  )
+
+export const summaryTable = ({ timed }: Summaries): string =>
+  table(
+    ['counts', 'first, ms', 'kept', "the driver's own", 'driver against first'],
+    timed.map(({ name, first, kept, driver }) => [
+      name,
+      ...[first, kept, driver, driver && driver / first].map(digits),
     ]),
   )
 

@@ -129,13 +129,27 @@ export interface Box {
   readonly north: number
 }
 
-/** The filter by a box, and those by what an entry names. */
+const PlaceFilter = (what: string, example: string) =>
+  place(
+    filter(
+      Type.String({
+        minLength: 1,
+        description: `${what} of the entry, such as \`${example}\`. Matches the whole text.`,
+      }),
+    ),
+  )
+
+/** The filters by a place, and those by what an entry names. */
 export const entryFilters = {
   dispatch: IdFilter('Id of the dispatch.'),
   form: IdFilter('Id of the form.'),
   project: IdFilter('Id of the project.'),
   agent: IdFilter('Id of the agent.'),
   status: StatusFilter('entry', 'accepted'),
+  country: PlaceFilter('Country', 'Nigeria'),
+  state: PlaceFilter('State', 'Kano'),
+  lga: PlaceFilter('Local government area', 'Tarauni'),
+  city: PlaceFilter('City', 'Kano'),
   bbox: place(
     filter(
       Type.Unsafe<Box>(
@@ -149,12 +163,43 @@ export const entryFilters = {
   ),
 }
 
+/** What the parameter `answered` asks for: a question by its key, and what its answer is. */
+export interface Asked {
+  readonly key: string
+  /** Undefined for any answer. */
+  readonly answer?: string
+  /** The text of the question, once it was found by its key. */
+  readonly question?: string
+}
+
+/** How many answers a request may ask for. */
+const MAX_ASKED = 4
+
+/** The filter by answers. */
+export const answered = Type.Optional(
+  Type.Unsafe<Asked[]>({
+    type: 'array',
+    items: { type: 'string', format: 'answered' },
+    minItems: 1,
+    maxItems: MAX_ASKED,
+    explode: true,
+    description: `Only entries with an answer to a question of the form, by the \`key\` that \`GET /v1/forms/{id}/questions\` has: \`3f9a0c11d2e4\`, or that have this answer, alone or among several: \`3f9a0c11d2e4=Borehole\`. Up to ${MAX_ASKED} times, and all must hold. Only with \`form\`.`,
+  }),
+)
+
 export type EntryListQuery = Static<ReturnType<typeof EntryListQuery>>
 export const EntryListQuery = (limits: PageLimits) =>
-  listQuery('Entry', EntryListItem, limits, ['createdAt', 'updatedAt', 'duration'], entryFilters, {
-    ...entryParameters,
-    expand: several(literals(expandable, { title: 'EntryExpansion', description: 'A field that can be expanded.' }), {
-      description:
-        'Embeds the records that these fields refer to, as in an entry by id. Separated by commas, such as `form,agent`.',
-    }),
-  })
+  listQuery(
+    'Entry',
+    EntryListItem,
+    limits,
+    ['createdAt', 'updatedAt', 'duration'],
+    { ...entryFilters, answered },
+    {
+      ...entryParameters,
+      expand: several(literals(expandable, { title: 'EntryExpansion', description: 'A field that can be expanded.' }), {
+        description:
+          'Embeds the records that these fields refer to, as in an entry by id. Separated by commas, such as `form,agent`.',
+      }),
+    },
+  )

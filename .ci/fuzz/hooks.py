@@ -18,6 +18,9 @@ atexit.register(lambda: print("responses by status:", dict(sorted(statuses.items
 times = strategies.datetimes().map(lambda time: time.isoformat(timespec="milliseconds") + "Z")
 
 
+schemathesis.openapi.format("time-zone", strategies.sampled_from(["UTC", "Africa/Lagos", "America/New_York"]))
+keys = strategies.text("0123456789abcdef", min_size=12, max_size=12)
+schemathesis.openapi.format("answered", keys | strategies.builds("{}={}".format, keys, strategies.text()))
 schemathesis.openapi.format("interval", times | times.map("{}/..".format) | times.map("../{}".format))
 
 
@@ -77,6 +80,9 @@ RULES = re.compile(
     "must not be given with|must be left out: only|is not a cursor that this operation gave"
     "|must be ids in ascending order|^must be greater than from$"
     # Schemathesis does not check these formats, so it takes wrong boxes and intervals for right ones.
+    # A key of a question must be one of the form.
+    "|it must be given with form|must have the key of a question of the form|must be the key of a question, 12"
+    "|must be the name of a time zone"
     "|must be minLongitude,minLatitude|or two of them with / between them"
 )
 

@@ -4,24 +4,27 @@ import { choices } from './filters.js'
 
 /** @typedef {import('./filters.js').Filters} Filters */
 
+/** Without a form there are no answers. @param {typeof choices[number]} name @returns {Filters} */
+export const without = (name) => ({ [name]: undefined, ...(name === 'form' && { answered: undefined }) })
+
 /** @param {(changes: Filters) => void} change */
 export const activeFilters = (change) => {
   const list = byId('filters')
   const clear = byId('clear')
-  const none = { createdSince: undefined, createdBefore: undefined, bbox: undefined }
+  const none = { createdSince: undefined, createdBefore: undefined, bbox: undefined, answered: undefined }
   clear.addEventListener('click', () => {
     change({ ...none, ...Object.fromEntries(choices.map((name) => [name, undefined])) })
     byId('count').focus()
   })
   let shown = ''
   return {
-    /** @param {import('./entries.js').Entries} entries @param {Filters} filters */
-    draw(entries, filters) {
-      /** @type {[text: string, without: Filters][]} */
+    /** @param {import('./entries.js').Entries} entries @param {Filters} filters @param {(filter: string) => string} questionIn */
+    draw(entries, filters, questionIn) {
+      /** @type {[text: string, changes: Filters][]} */
       const active = choices.flatMap((name) => {
         const value = filters[name]
         if (value === undefined) return []
-        return [[`${name}: ${short(entries.labelOf(name, value))}`, { [name]: undefined }]]
+        return [[`${name}: ${short(entries.labelOf(name, value))}`, without(name)]]
       })
       const { createdSince, createdBefore, bbox } = filters
       if (createdSince !== undefined || createdBefore !== undefined) {
@@ -31,16 +34,24 @@ export const activeFilters = (change) => {
       }
       if (bbox !== undefined)
         active.push([`box: ${bbox.map((degrees) => degrees.toFixed(2)).join(', ')}`, { bbox: undefined }])
+      for (const each of filters.answered ?? []) {
+        const answered = filters.answered?.filter((other) => other !== each)
+        const answer = each.slice(each.indexOf('=') + 1)
+        active.push([
+          `${short(questionIn(each))}: ${short(answer) || '(empty)'}`,
+          { answered: answered?.length ? answered : undefined },
+        ])
+      }
       const now = JSON.stringify(active)
       if (now === shown) return
       shown = now
       clear.hidden = active.length === 0
       list.replaceChildren(
-        ...active.map(([text, without]) => {
+        ...active.map(([text, changes]) => {
           const button = element('button', { type: 'button', textContent: '×' })
           button.setAttribute('aria-label', `Remove the filter ${text}`)
           button.addEventListener('click', () => {
-            change(without)
+            change(changes)
             byId('count').focus()
           })
           return element('li', {}, element('span', { textContent: text, dir: 'auto' }), button)

@@ -1,24 +1,41 @@
-// The answers to the chosen form: loaded when it is chosen, and drawn as bars for each question.
-import { Refused, records } from './api.js'
+// The answers to the chosen form: loaded when it is chosen, and drawn as bars for each question, which can be pressed.
+import { Refused, records, request } from './api.js'
 import { barList } from './bars.js'
 import { byId, digits, element, entriesIn, setText } from './dom.js'
 import { LIMIT } from './entries.js'
+import { MOST_ANSWERED } from './filters.js'
 import { Questions } from './questions.js'
+import { answerBit } from './selection.js'
 
 /** @typedef {import('./entries.js').Entries} Entries */
+/** @typedef {import('./filters.js').Filters} Filters */
 
-/** @param {() => void} onChange more answers are there */
-export const formAnswers = (onChange) => {
+/** How many digits the key of a question has. */
+const KEY = 12
+/** @type {ReadonlySet<number>} */
+const NONE = new Set()
+
+/** The question and the answer that a filter names. @param {string} filter */
+const partsOf = (filter) => [filter.slice(0, KEY), filter.slice(KEY + 1)]
+
+/** @param {() => void} onChange more answers are there @param {(toggled: string) => void} onPick */
+export const formAnswers = (onChange, onPick) => {
   const words = byId('answers-words')
   const again = element('button', { type: 'button', id: 'answers-again', textContent: 'Try again', hidden: true })
   words.after(again)
   let questions = new Questions()
+  /** The texts of questions by their keys, and the other way round. @type {Map<string, string>} */
+  let texts = new Map()
+  /** @type {Map<string, string>} */
+  let keys = new Map()
   /** @type {string | undefined} */
   let form
   /** How many entries there were when the answers were asked for. */
   let size = 0
   /** @type {ReturnType<typeof barList>[]} */
   let lists = []
+  /** What the service counted of all entries of the form, where they are not here. @type {readonly { key: string, question: string, choices: { answer: string, count: number }[], answered: number }[]} */
+  let counted = []
 
   /** @param {Entries} entries @param {string} wanted */
   const load = async (entries, wanted) => {
@@ -39,10 +56,24 @@ export const formAnswers = (onChange) => {
     const target = new Questions()
     questions = target
     lists = []
+    texts = new Map()
+    keys = new Map()
+    counted = []
     byId('questions').replaceChildren()
     again.hidden = true
     let count = 0
     try {
+      const { data } = await (await request(`forms/${encodeURIComponent(wanted)}/questions`)).json()
+      if (form !== wanted || questions !== target) return
+      for (const { key, question } of data) {
+        texts.set(key, question)
+        keys.set(question, key)
+      }
+      if (entries.weights !== undefined) {
+        counted = data
+        words.textContent = 'The answers of all entries to this form. Press one to select it.'
+        return onChange()
+      }
       for await (const some of records('entries', parameters)) {
         if (form !== wanted || questions !== target) return
         for (const { id, answers } of some) {
@@ -55,7 +86,7 @@ export const formAnswers = (onChange) => {
         onChange()
       }
       const left = target.left > 0 ? ' More questions than these are not shown.' : ''
-      words.textContent = `The answers of the selected entries to this form. They show, and do not filter.${left}`
+      words.textContent = `The answers of the selected entries to this form. Press one to select it.${left}`
     } catch (error) {
       words.textContent = `The answers could not all be loaded: ${digits(count)} of ${entriesIn(rowOf.size)} are here. ${
         error instanceof Refused ? error.message : 'The connection broke.'
@@ -70,10 +101,20 @@ export const formAnswers = (onChange) => {
   })
 
   return {
-    /** @param {Entries} entries @param {import('./selection.js').Selection} selection @param {string | undefined} chosen @param {boolean} isLoaded whether all entries are there */
-    draw(entries, selection, chosen, isLoaded) {
+    /** The rows with an answer, as far as they are known. @param {string} filter */
+    rowsWith(filter) {
+      const [key, answer] = partsOf(filter)
+      return questions.called(texts.get(key) ?? '')?.rowsWith(answer) ?? NONE
+    },
+    /** The text of a question, once it is known. @param {string} filter */
+    questionIn(filter) {
+      const [key] = partsOf(filter)
+      return texts.get(key) ?? key
+    },
+    /** @param {Entries} entries @param {import('./selection.js').Selection} selection @param {Filters} filters @param {boolean} isLoaded whether all entries are there */
+    draw(entries, selection, { form: chosen, answered = [] }, isLoaded) {
       byId('answers').hidden = chosen === undefined
-      const isOther = chosen !== form || size !== entries.size
+      const isOther = chosen !== form || (entries.weights === undefined && size !== entries.size)
       if (isOther && (isLoaded || chosen === undefined)) {
         form = chosen
         size = entries.size
@@ -81,21 +122,45 @@ export const formAnswers = (onChange) => {
       }
       if (chosen !== undefined && chosen !== form) setText(words, 'The answers load when all entries are there.')
       if (chosen === undefined || chosen !== form) return byId('questions').replaceChildren()
+      /** @param {number} index @param {string} text */
+      const listOf = (index, text) => {
+        const list = lists[index] ?? barList(text.slice(0, 300), `question-${index + 1}`, onPick)
+        if (lists[index] === undefined) byId('questions').append(list.section)
+        lists[index] = list
+        return list
+      }
+      for (const [index, { key, question, choices, answered: size }] of counted.entries()) {
+        const bars = choices.map(({ answer, count }) => ({
+          value: `${key}=${answer}`,
+          label: answer || '(empty)',
+          count,
+        }))
+        const own = answered.find((filter) => filter.startsWith(`${key}=`))
+        listOf(index, question).draw(bars, own, `${entriesIn(size)} with an answer.`)
+      }
       for (const [index, question] of questions.all.entries()) {
-        if (lists[index] === undefined) {
-          lists[index] = barList(question.text.slice(0, 300), `question-${index + 1}`, undefined)
-          byId('questions').append(lists[index].section)
-        }
-        const counts = question.count(selection.fails)
+        const key = keys.get(question.text)
+        const isOwn = (/** @type {string} */ filter) => key !== undefined && filter.startsWith(`${key}=`)
+        // The counts are those of the other filters, so that another answer can be chosen.
+        const own = d3.sum(answered, (filter) => (isOwn(filter) ? answerBit(answered.indexOf(filter)) : 0))
+        const counts = question.count(selection.fails, own)
         const codes = d3.range(counts.length).filter((code) => question.totals[code] > 0)
         codes.sort((a, b) => counts[b] - counts[a] || question.totals[b] - question.totals[a])
         const bars = codes.map((code) => ({
-          value: '',
+          value: key !== undefined && question.isWhole(code) ? `${key}=${question.values[code]}` : '',
           label: question.values[code] || '(empty)',
           count: counts[code],
         }))
-        lists[index].draw(bars, undefined, `${digits(d3.sum(counts))} answers.`)
+        listOf(index, question.text).draw(bars, answered.find(isOwn), `${digits(d3.sum(counts))} answers.`)
       }
     },
   }
+}
+
+/** The filters by answers with another one, or without it. A question has one of them. @param {readonly string[]} answered @param {string} toggled */
+export const withAnswer = (answered, toggled) => {
+  const [key] = partsOf(toggled)
+  const others = answered.filter((each) => !each.startsWith(`${key}=`))
+  const all = answered.includes(toggled) ? others : [...others, toggled].slice(-MOST_ANSWERED)
+  return all.length > 0 ? all : undefined
 }

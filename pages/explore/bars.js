@@ -10,6 +10,7 @@ const MANY = 200
  * @property {string} value
  * @property {string} label
  * @property {number} count
+ * @property {number} [of] how many are expected
  */
 
 /**
@@ -66,8 +67,8 @@ export const barList = (title, name, onPick) => {
       row.bar = bar
       row.item.hidden = false
       setText(row.label, short(bar.label))
-      setText(row.count, digits(bar.count))
-      row.fill.style.width = `${(100 * bar.count) / most}%`
+      setText(row.count, bar.of === undefined ? digits(bar.count) : `${digits(bar.count)} of ${digits(bar.of)}`)
+      row.fill.style.width = `${Math.min(100, (100 * bar.count) / (bar.of ?? most))}%`
       if (!onPick) continue
       row.button.setAttribute('aria-pressed', String(bar.value === chosen))
       if (bar.value === '') row.button.setAttribute('aria-disabled', 'true')

@@ -3,7 +3,7 @@
 import { bits } from './selection.js'
 
 /** The width of a cell at most, in pixels. */
-const CELL = 44
+export const CELL = 44
 /** More than there are rows of cells in view. */
 const STRIDE = 4096
 /** How far apart the middles of two clusters are at least, as a part of the sum of their radii. */
@@ -20,12 +20,12 @@ const APART = 0.85
 
 /**
  * @param {import('./entries.js').Entries} entries
- * @param {Uint8Array} fails
+ * @param {Uint16Array} fails
  * @param {{ k: number, x: number, y: number }} transform from the place on the map to pixels
  * @param {number} width in pixels
  * @param {number} height in pixels
  */
-export const clustersIn = ({ size, xs, ys }, fails, transform, width, height) => {
+export const clustersIn = ({ size, xs, ys, weights, selectedWeights }, fails, transform, width, height) => {
   // A cell keeps its place on the map, however the map is moved.
   const cell = CELL / 2 ** Math.ceil(Math.log2(transform.k))
   const [left, top] = [-transform.x / transform.k - cell, -transform.y / transform.k - cell]
@@ -44,13 +44,15 @@ export const clustersIn = ({ size, xs, ys }, fails, transform, width, height) =>
       cluster = { x: 0, y: 0, all: 0, selected: 0, row }
       found.set(place, cluster)
     }
-    cluster.all += 1
-    if (failed === 0) {
+    const weight = weights?.[row] ?? 1
+    const selected = selectedWeights?.[row] ?? Number(failed === 0)
+    cluster.all += weight
+    if (selected > 0) {
       if (cluster.selected === 0) Object.assign(cluster, { x: 0, y: 0, row })
-      cluster.selected += 1
+      cluster.selected += selected
     } else if (cluster.selected > 0) continue
-    cluster.x += x
-    cluster.y += y
+    cluster.x += x * (selected || weight)
+    cluster.y += y * (selected || weight)
   }
   for (const cluster of found.values()) {
     const count = cluster.selected || cluster.all

@@ -26,11 +26,15 @@ export const setText = (node, text) => {
   if (node.textContent !== text) node.textContent = text
 }
 
-/** Tells something at the top of the page, or nothing. @param {string} text @param {HTMLElement[]} actions */
-export const say = (text, ...actions) => {
+/** Tells something at the top of the page, or nothing. @param {string} text @param {{ label: string, onPress: () => void }} [action] what can be done */
+export const say = (text, action) => {
   const message = byId('message')
   message.hidden = text === ''
-  message.replaceChildren(text, ...actions.flatMap((action) => [' ', action]))
+  message.replaceChildren(text)
+  if (action === undefined) return
+  const button = element('button', { type: 'button', id: 'go-on', textContent: action.label })
+  button.addEventListener('click', action.onPress)
+  message.append(' ', button)
 }
 
 /** @param {number} number */

@@ -5,8 +5,11 @@
 export const LIMIT = 100_000
 
 /** What an entry is counted by. */
-export const dimensions = /** @type {const} */ (['status', 'form', 'project', 'dispatch', 'agent', 'state'])
+export const dimensions = /** @type {const} */ (['status', 'form', 'project', 'dispatch', 'agent', 'state', 'lga'])
 /** @typedef {typeof dimensions[number]} Dimension */
+
+/** Whether it is a part of the location of an entry. @param {Dimension} name */
+export const isPlace = (name) => name === 'state' || name === 'lga'
 
 /** The texts of a field. Code 0 is for entries without one. */
 class Column {
@@ -32,6 +35,16 @@ class Column {
     }
     this.codes[row] = code
     this.totals[code] += 1
+  }
+
+  /** Takes values with their counts in the place of entries. @param {[value: unknown, count: number][]} counted */
+  fill(counted) {
+    for (const [given, count] of counted) {
+      const value = typeof given === 'string' ? given : ''
+      const code = this.#codeOf.get(value) ?? this.values.push(value) - 1
+      this.#codeOf.set(value, code)
+      this.totals[code] = count
+    }
   }
 }
 
@@ -66,9 +79,17 @@ export class Entries {
   latitudes = new Float64Array(LIMIT)
   xs = new Float64Array(LIMIT)
   ys = new Float64Array(LIMIT)
+  /** How many entries each row stands for, and how many of these are selected, if it does not stand for one. @type {Uint32Array | undefined} */
+  weights
+  /** @type {Uint32Array | undefined} */
+  selectedWeights
+  /** How many entries there are, if rows do not stand for one each. */
+  total = 0
   placed = 0
   /** How many records the service could not show. */
   unreadable = 0
+  /** How many entries each dispatch expects, as far as it says. @type {Map<string, number>} */
+  expected = new Map()
   /** The names of records by their ids, which may be the same in two lists. */
   names = /** @type {Record<Dimension, Map<string, string>>} */ (
     Object.fromEntries(dimensions.map((name) => [name, new Map()]))
@@ -84,8 +105,8 @@ export class Entries {
     const row = this.size
     this.size += 1
     this.ids.push(record.id)
-    const { state, coordinates } = record.location ?? {}
-    for (const name of dimensions) this.columns[name].set(row, name === 'state' ? state : record[name])
+    const { coordinates, ...location } = record.location ?? {}
+    for (const name of dimensions) this.columns[name].set(row, isPlace(name) ? location[name] : record[name])
     this.times[row] = Date.parse(record.createdAt)
     const { longitude, lattitude } = coordinates ?? {}
     const isPlaced = Math.abs(longitude) <= 180 && Math.abs(lattitude) <= 90
@@ -94,6 +115,15 @@ export class Entries {
     this.xs[row] = toX(this.longitudes[row])
     this.ys[row] = toY(this.latitudes[row])
     if (isPlaced) this.placed += 1
+  }
+
+  /** Takes cells of the map with their counts in the place of entries. @param {readonly { longitude: number, lattitude: number, count: number, selected: number }[]} cells */
+  setCells(cells) {
+    this.size = cells.length
+    this.xs = Float64Array.from(cells, ({ longitude }) => toX(longitude))
+    this.ys = Float64Array.from(cells, ({ lattitude }) => toY(lattitude))
+    this.weights = Uint32Array.from(cells, ({ count }) => count)
+    this.selectedWeights = Uint32Array.from(cells, ({ selected }) => selected)
   }
 
   /** A value as people call it. @param {Dimension} dimension @param {string} value */

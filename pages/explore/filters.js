@@ -1,16 +1,19 @@
 // The filters: what the API filters by, under the same names. They stand in the address of the page.
 
 /** The filters by one value. */
-export const choices = /** @type {const} */ (['status', 'form', 'project', 'dispatch', 'agent'])
+export const choices = /** @type {const} */ (['status', 'form', 'project', 'dispatch', 'agent', 'state', 'lga'])
 /** @typedef {typeof choices[number]} Choice */
 
 /** @typedef {[west: number, south: number, east: number, north: number]} Box in degrees */
 
 /**
  * @typedef {{ [C in Choice]?: string } & {
- *   createdSince?: number, createdBefore?: number, bbox?: Box
- * }} Filters times in milliseconds
+ *   createdSince?: number, createdBefore?: number, bbox?: Box, answered?: readonly string[]
+ * }} Filters times in milliseconds; answers as the API has them: the key of a question, `=` and the answer
  */
+
+/** How many answers the API takes. */
+export const MOST_ANSWERED = 4
 
 /** Digits of degrees that a box has: a metre. */
 const DIGITS = 5
@@ -43,17 +46,20 @@ export const filtersIn = (search) => {
     createdBefore: timeIn(parameters.get('createdBefore')),
     bbox: boxIn(parameters.get('bbox')),
   }
+  const answered = parameters.getAll('answered').filter((text) => /^[\da-f]{12}=/.test(text))
+  if (answered.length > 0 && parameters.get('form')) filters.answered = answered.slice(0, MOST_ANSWERED)
   for (const name of choices) filters[name] = parameters.get(name) || undefined
   return filters
 }
 
 /** The filters as parameters of the API. @param {Filters} filters */
-export const parametersOf = ({ createdSince, createdBefore, bbox, ...chosen }) => {
+export const parametersOf = ({ createdSince, createdBefore, bbox, answered = [], ...chosen }) => {
   const parameters = new URLSearchParams()
   for (const name of choices) if (chosen[name] !== undefined) parameters.set(name, chosen[name])
   if (createdSince !== undefined) parameters.set('createdSince', new Date(createdSince).toISOString())
   if (createdBefore !== undefined) parameters.set('createdBefore', new Date(createdBefore).toISOString())
   if (bbox !== undefined) parameters.set('bbox', bbox.join())
+  for (const each of answered) parameters.append('answered', each)
   return parameters
 }
 
@@ -62,6 +68,7 @@ export const areAll = (filters, search) => {
   const known = parametersOf(filters)
   return [...new URLSearchParams(search)].every(([name, value], index, all) => {
     const isFirst = all.findIndex((other) => other[0] === name) === index
+    if (name === 'answered') return known.has(name, value)
     return isFirst && (known.has(name) || value === '')
   })
 }

@@ -9,7 +9,7 @@ const FIELDS = 'status,form,project,dispatch,agent,createdAt'
 const NAMED = /** @type {const} */ ([
   ['forms', 'form', 'name'],
   ['projects', 'project', 'name'],
-  ['dispatches', 'dispatch', 'name'],
+  ['dispatches', 'dispatch', 'name,totalExpectedEntries'],
   ['agents', 'agent', 'firstName,lastName'],
 ])
 
@@ -35,9 +35,10 @@ export const loadNames = (entries, without) =>
       async ([list, dimension, fields]) => {
         const parameters = new URLSearchParams({ fields, sortOrder: 'desc', limit: String(LIMIT), unreadable: 'skip' })
         for await (const some of records(list, parameters)) {
-          for (const { id, name, firstName = '', lastName = '' } of some) {
+          for (const { id, name, firstName = '', lastName = '', totalExpectedEntries } of some) {
             const label = name ?? `${firstName} ${lastName}`.trim()
             if (label) entries.names[dimension].set(id, label)
+            if (totalExpectedEntries > 0) entries.expected.set(id, totalExpectedEntries)
           }
         }
       },

@@ -1,5 +1,5 @@
 // The map: outlines, clusters of entries, zoom, pan, and a box that selects.
-import { clustersIn } from './clusters.js'
+import { CELL, clustersIn } from './clusters.js'
 import { byId, digits, entriesIn, isolated, setText } from './dom.js'
 import { toLatitude, toX, toY } from './entries.js'
 import { mapBox } from './map-box.js'
@@ -19,7 +19,7 @@ const LEAST_VIEW = 0.008
 /** How much of the entries on each side may be left out of the first view, so that a few outliers do not decide it. */
 const OUTLIERS = 0.01
 
-/** @param {{ onBox: (box: Box | undefined) => void, onEntry: (row: number) => void, onMove: () => void }} handlers */
+/** @param {{ onBox: (box: Box | undefined) => void, onEntry: (row: number) => boolean, onMove: () => void }} handlers `onEntry` tells whether the row is an entry */
 export const entryMap = ({ onBox, onEntry, onMove }) => {
   const view = byId('map-view')
   view.tabIndex = 0
@@ -104,8 +104,7 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
       Math.hypot(x - event.offsetX, y - event.offsetY)
     const nearest = d3.least(clusters, distance)
     if (nearest === undefined || distance(nearest) > 24) return
-    if (nearest.all === 1) onEntry(nearest.row)
-    else zoom.scaleBy(/** @type {any} */ (selected), 3, [nearest.x, nearest.y])
+    if (nearest.all > 1 || !onEntry(nearest.row)) zoom.scaleBy(/** @type {any} */ (selected), 3, [nearest.x, nearest.y])
   })
 
   /** The boxes to draw: that which is being drawn, or the one that selects. @param {Box | undefined} bbox */
@@ -153,6 +152,10 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
     /** Shows all entries, unless somebody has moved the map. @param {Entries} entries */
     fitUnlessMoved(entries) {
       if (!hasMoved) fit(entries, OUTLIERS)
+    },
+    /** The width of a cluster, in degrees. */
+    get clusterWidth() {
+      return (CELL / transform.k) * 360
     },
     /** @param {Entries} entries */
     fitAll: (entries) => fit(entries, 0),

@@ -35,12 +35,23 @@ class Question {
     this.totals[code ?? 0] += 1
   }
 
-  /** How often each answer was given by the selected entries. @param {Uint8Array} fails */
-  count(fails) {
+  /** How often each answer was given by the selected entries. @param {Uint16Array} fails @param {number} own bits of filters that do not count */
+  count(fails, own) {
     const { rows, codes } = this
     const counts = new Uint32Array(this.values.length)
-    for (let index = 0; index < rows.length; index++) if (fails[rows[index]] === 0) counts[codes[index]] += 1
+    for (let index = 0; index < rows.length; index++) if ((fails[rows[index]] & ~own) === 0) counts[codes[index]] += 1
     return counts
+  }
+
+  /** Whether a value is all of an answer, so that one can ask for it. @param {number} code */
+  isWhole(code) {
+    return code > 0 && this.values[code].length < MOST_CHARACTERS
+  }
+
+  /** The rows with an answer. @param {string} answer */
+  rowsWith(answer) {
+    const code = this.#codeOf.get(answer)
+    return new Set(this.rows.filter((_, index) => this.codes[index] === code))
   }
 }
 
@@ -52,6 +63,11 @@ export class Questions {
 
   get all() {
     return [...this.#byText.values()]
+  }
+
+  /** @param {string} text */
+  called(text) {
+    return this.#byText.get(text)
   }
 
   /** @param {number} row @param {{ question: string, answer?: string[] }[]} answers */

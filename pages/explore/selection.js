@@ -8,11 +8,13 @@ import { choices } from './filters.js'
 /** @typedef {import('./timeline.js').Bins} Bins */
 
 /** The bit of each filter. An entry that passes all of them has none. */
-export const bits = { status: 1, form: 2, project: 4, dispatch: 8, agent: 16, state: 0, time: 32, box: 64 }
+export const bits = { status: 1, form: 2, project: 4, dispatch: 8, agent: 16, state: 32, lga: 64, time: 128, box: 256 }
+/** The bit of each answer that is asked for. @param {number} index */
+export const answerBit = (index) => 512 << index
 
 /**
  * @typedef {object} Selection
- * @property {Uint8Array} fails the bits of the filters that each entry fails
+ * @property {Uint16Array} fails the bits of the filters that each entry fails
  * @property {number} size how many entries pass all filters
  * @property {number} placed how many of them have a place on the map
  * @property {Record<import('./entries.js').Dimension, Uint32Array>} counts of each value, by the other filters
@@ -20,8 +22,15 @@ export const bits = { status: 1, form: 2, project: 4, dispatch: 8, agent: 16, st
  * @property {Uint32Array} selectedBins of each bin, by all filters
  */
 
-/** @param {Entries} entries @param {Filters} filters @param {Bins} bins @param {Uint8Array} fails is written @returns {Selection} */
-export const select = (entries, filters, bins, fails) => {
+/**
+ * @param {Entries} entries
+ * @param {Filters} filters
+ * @param {Bins} bins
+ * @param {Uint16Array} fails is written
+ * @param {(answer: string) => ReadonlySet<number>} rowsWith the rows that have an answer
+ * @returns {Selection}
+ */
+export const select = (entries, filters, bins, fails, rowsWith) => {
   const { size, times, longitudes, latitudes, columns } = entries
   fails.fill(0, 0, size)
   for (const name of choices) {
@@ -44,6 +53,10 @@ export const select = (entries, filters, bins, fails) => {
       const isBetween = west <= east ? x >= west && x <= east : x >= west || x <= east
       if (!(isBetween && latitudes[row] >= south && latitudes[row] <= north)) fails[row] |= bits.box
     }
+  }
+  for (const [index, answer] of (filters.answered ?? []).entries()) {
+    const rows = rowsWith(answer)
+    for (let row = 0; row < size; row++) if (!rows.has(row)) fails[row] |= answerBit(index)
   }
 
   const counts = /** @type {Selection['counts']} */ ({})

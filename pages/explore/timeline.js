@@ -39,7 +39,7 @@ const NO_BIN = 2 ** 32 - 1
  * @property {Uint32Array} of the bin of each row
  */
 
-/** @param {Entries} entries @returns {Bins} */
+/** @param {Pick<Entries, 'size' | 'times'>} entries @returns {Bins} */
 export const binsOf = ({ size, times }) => {
   const sorted = times
     .slice(0, size)

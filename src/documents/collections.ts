@@ -182,7 +182,7 @@ export const collections = {
     schema: DispatchDocument,
     filters: ['dispatchType', 'status', 'form', 'project', 'recipients.agents', 'name'],
   },
-  entries: { schema: EntryDocument, filters: ['status', 'form', 'agent', 'project', 'dispatch'] },
+  entries: { schema: EntryDocument, filters: ['status', 'form', 'agent', 'project', 'dispatch', 'location.state'] },
   apiKeys: { schema: ApiKeyDocument },
   seeds: { schema: SeedDocument },
 } as const satisfies Record<string, Collection>

@@ -1,7 +1,7 @@
 // The resource entries.
 import { EntryAgent } from '../../schemas/agents.js'
 import { EntryDispatch } from '../../schemas/dispatches.js'
-import { type Box, Entry, EntryListItem, EntryListQuery, entryParameters } from '../../schemas/entries.js'
+import { type Asked, type Box, Entry, EntryListItem, EntryListQuery, entryParameters } from '../../schemas/entries.js'
 import { EntryForm } from '../../schemas/forms.js'
 import { select } from '../../schemas/kit.js'
 import { EntryProject } from '../../schemas/projects.js'
@@ -12,6 +12,14 @@ import type { Condition } from './stages.js'
 const inBox = ({ west, south, east, north }: Box): Condition => ({
   'location.coordinates.longitude': { $gte: west, $lte: east },
   'location.coordinates.lattitude': { $gte: south, $lte: north },
+})
+
+/** A number is found by its text too. */
+const isAnswer = (answer: string): unknown =>
+  String(Number(answer)) === answer ? { $in: [answer, Number(answer)] } : answer
+
+const isAnswered = ({ question, answer }: Asked): Condition => ({
+  answers: { $elemMatch: { question, answer: answer === undefined ? { $ne: null } : isAnswer(answer) } },
 })
 
 export const entries = defineResource<EntryListQuery>({
@@ -27,6 +35,11 @@ export const entries = defineResource<EntryListQuery>({
   parameters: entryParameters,
   filters: {
     ...equal('dispatch', 'form', 'project', 'agent', 'status'),
+    country: (text) => ({ 'location.country': text }),
+    state: (text) => ({ 'location.state': text }),
+    lga: (text) => ({ 'location.lga': text }),
+    city: (text) => ({ 'location.city': text }),
+    answered: (all) => ({ $and: all.map(isAnswered) }),
     bbox: (box) =>
       box.west <= box.east ? inBox(box) : { $or: [inBox({ ...box, east: 180 }), inBox({ ...box, west: -180 })] },
   },

@@ -99,6 +99,17 @@ export class Query {
     return new Query(collection, isDigest ? counted : match, counted, stages, references)
   }
 
+  /** The same for what only reads the fields of an index: it also finds records that belong to nobody. */
+  static covered(
+    scope: Scope,
+    collection: CollectionName,
+    conditions: readonly Condition[],
+    stages: readonly Stage[],
+  ): Query {
+    const { counted } = Query.in(scope, collection, conditions, [])
+    return new Query(collection, counted, counted, stages, [])
+  }
+
   static deletedFrom(
     { organisation }: Scope,
     collection: RecordCollection,
@@ -156,7 +167,7 @@ export const orderOf = ({ sortBy, sortOrder }: Listing, isBackward: boolean): { 
 /** Sorts by the field and the id, so that no two documents tie, and takes the slice. */
 export const sortedSlice = (listing: Listing, { isBackward, skip, limit }: Omit<Slice, 'range'>): Stage[] => {
   const { field, direction } = orderOf(listing, isBackward)
-  return [{ $sort: { [field]: direction, _id: direction } }, { $skip: skip }, { $limit: limit }]
+  return [{ $sort: { [field]: direction, _id: direction } }, ...(skip > 0 ? [{ $skip: skip }] : []), { $limit: limit }]
 }
 
 /**

@@ -95,8 +95,10 @@ export const withComponents = (described: object): Document => {
     operation.parameters = withReferences(all) as Parameter[]
     for (const parameter of operation.parameters as Parameter[]) {
       // It tells how several values are written.
-      if (parameter.schema.type === 'array') parameter.style = 'form'
+      const { type, explode, ...schema } = parameter.schema
+      if (type === 'array') parameter.style = 'form'
       else delete parameter.explode
+      if (explode) Object.assign(parameter, { explode, schema: { type, ...schema } })
     }
   }
 

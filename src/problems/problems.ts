@@ -108,6 +108,10 @@ export class ProblemError extends Error {
 export const problem = (code: ProblemCode, detail: string, extra: ProblemError['extra'] = {}): ProblemError =>
   new ProblemError(code, detail, extra)
 
+/** The problem of one parameter. @param message what is wrong with it, and what is allowed */
+export const invalidParameter = (name: string, message: string, place: 'query' | 'path' = 'query'): ProblemError =>
+  problem('invalid_parameter', `${name} ${message}`, { errors: [{ in: place, name, message }] })
+
 export const tookTooLong = (detail: string): ProblemError =>
   problem('query_timeout', `The database took too long${detail}`, { headers: RETRY_LATER })
 

@@ -30,14 +30,18 @@ const selectionOf = (conditions: readonly Condition[], listing: Listing): Select
     else if (!('$in' in value)) ranges.push(field)
     else if (field === '_id') return undefined
   }
-  return { equal, ranges: [...new Set(ranges)], sort: orderOf(listing, false).field }
+  return { equal: [...new Set(equal)], ranges: [...new Set(ranges)], sort: orderOf(listing, false).field }
 }
 
-/** The fields of a condition, also inside of `$or`. */
+/** The fields of a condition, also inside of others. */
 const fieldsOf = (condition: Condition): [string, unknown][] =>
-  Object.entries(condition).flatMap(([field, value]) =>
-    field === '$or' ? (value as Condition[]).flatMap(fieldsOf) : [[field, value]],
-  )
+  Object.entries(condition).flatMap(([field, value]): [string, unknown][] => {
+    if (field === '$or' || field === '$and') return (value as Condition[]).flatMap(fieldsOf)
+    const { $elemMatch: inner = {} } = (value ?? {}) as { $elemMatch?: Condition }
+    // Some databases index each pair of two fields of an array, so one of them has to do: the last whose value is known.
+    const found = Object.entries(inner).findLast(([, each]) => typeof each === 'string')
+    return found === undefined ? [[field, value]] : [[`${field}.${found[0]}`, found[1]]]
+  })
 
 /** Throws the problem of a read for which the database took too long, or any other error as it is. */
 export const onTimeout =

@@ -5,6 +5,7 @@ import { exportRoutes } from './exports.js'
 import { meRoutes } from './me.js'
 import { ogcRoutes } from './ogc.js'
 import { getOperation, listOperation } from './operations.js'
+import { summaryRoutes } from './summaries.js'
 import { syncRoutes } from './sync.js'
 
 export const resourceRoutes = (app: FastifyInstance): void => {
@@ -17,6 +18,7 @@ export const resourceRoutes = (app: FastifyInstance): void => {
     getOperation(app, resource)
   }
   exportRoutes(app)
+  summaryRoutes(app)
   syncRoutes(app)
   ogcRoutes(app)
   meRoutes(app)

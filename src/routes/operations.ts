@@ -13,6 +13,7 @@ import { isLargeListing } from '../reading/cost.js'
 import { tokensOf } from '../reading/list-tokens.js'
 import { countOf, readRecord, recordQuery, sliceReader } from '../reading/listing.js'
 import { projectionOf } from '../reading/projection.js'
+import { withQuestions } from '../reading/questions.js'
 import { readPage } from '../reading/walk.js'
 import { etagOf } from '../serializer/etag.js'
 import { json, jsonArray } from '../serializer/json.js'
@@ -51,8 +52,8 @@ export const listOperation = <Q extends Listing>(
       },
     },
     async (request, reply) => {
-      const listing = request.query as Q
       const { scope, ticket } = request
+      const listing = await withQuestions(app.store, scope, request.query as Q, (work) => work(ticket))
       const tokens = tokensOf(scope, operationIds.list, listing)
       const projection = projectionOf(resource, scope.without, listing)
       const read = sliceReader(app.store, resource, scope, listing, ticket)

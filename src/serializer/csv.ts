@@ -38,7 +38,7 @@ const NUMBER = /^-\d+(\.\d+)?(e[+-]?\d+)?$/i
 export const csvColumns = ({ bom = false, keepsFormulas = false }: CsvOptions): ColumnFormat => {
   const finish: Finish = (output, from, to) => quoted(output, from, keepsFormulas ? to : harmless(output, from, to))
   return cellColumns({
-    header: (names) => `${bom ? BOM : ''}${names.map((name) => headerCell(name, keepsFormulas)).join()}${LINE_END}`,
+    header: (names) => csvTable([names], { bom, keepsFormulas }),
     label: (_name, isFirst) => (isFirst ? '' : ','),
     missing: ',',
     cells: { time: unquoted(scalars.instant.write) },
@@ -77,5 +77,16 @@ const quoted = ({ bytes }: Bytes, from: number, to: number): number => {
   return end
 }
 
-const headerCell = (name: string, keepsFormulas: boolean): string =>
-  `"${(keepsFormulas || !isFormula(name) ? name : `'${name}`).replaceAll('"', '""')}"`
+export type Cell = string | number | null | undefined
+
+/** Rows of cells. All texts are quoted. */
+export const csvTable = (
+  rows: readonly (readonly Cell[])[],
+  { bom = false, keepsFormulas = false }: CsvOptions,
+): string => {
+  const textOf = (cell: Cell): string =>
+    typeof cell === 'string'
+      ? `"${(keepsFormulas || !isFormula(cell) ? cell : `'${cell}`).replaceAll('"', '""')}"`
+      : String(cell ?? '')
+  return (bom ? BOM : '') + rows.map((row) => row.map(textOf).join() + LINE_END).join('')
+}

@@ -7,6 +7,9 @@ import type { KeptTotals, Store } from './store.js'
 
 const AGE_PER_COST = 20
 const KEPT_TOTALS = 10_000
+/** How many bytes are kept, of results that say how large they are. */
+const KEPT_BYTES = 16 * 1024 * 1024
+type Sized = Readonly<Record<'bytes', number>>
 /** A count that takes less is quick, in milliseconds. */
 const QUICK_MS = 20
 
@@ -18,6 +21,8 @@ const QUICK_MS = 20
 export const keepTotals = (store: Store, maxAgeMs: number, now = () => performance.now()): Store & KeptTotals => {
   const totals = new LRUCache<string, { total: unknown; at: number; ms: number }, () => Promise<unknown>>({
     max: KEPT_TOTALS,
+    maxSize: KEPT_BYTES,
+    sizeCalculation: ({ total }, key) => key.length + ((total as Sized | undefined)?.bytes ?? 0),
     ttl: 1,
     ttlResolution: 0,
     perf: { now },

@@ -3,6 +3,7 @@
 import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { Asked } from '../../schemas/entries.js'
 import { annotationOf } from '../../schemas/kit.js'
 import { boxOf } from './bbox.js'
 import { instantOf, intervalOf } from './instant.js'
@@ -16,6 +17,21 @@ const isAddressOrRange = (text: string): boolean => {
 
 /** Whether a text is an origin as browsers send it. */
 const isOrigin = (text: string): boolean => !text.includes('*') && URL.canParse(text) && new URL(text).origin === text
+
+/** The first = behind a key divides it from the answer. */
+const askedOf = (text: string): Asked | undefined => {
+  const [, key, answer] = /^([\da-f]{12})(?:=(.*))?$/s.exec(text) ?? []
+  return key === undefined ? undefined : { key, ...(answer !== undefined && { answer }) }
+}
+
+/** The usual name of a time zone. */
+const zoneOf = (name: string): string | undefined => {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone
+  } catch {
+    return undefined
+  }
+}
 
 /** The formats that a schema may name, each with the description that an error gives of it. */
 const formats = {
@@ -44,6 +60,15 @@ const formats = {
       'a time with a time zone (RFC 3339) or a day, or two of them with / between them, of which one may be .. or nothing, such as 2025-03-14T09:26:53Z, 2025-03-01/2025-03-31 or 2025-03-01T00:00:00Z/..; in a URL, + is written as %2B',
     validate: (text: string) => intervalOf(text) !== undefined,
   },
+  answered: {
+    description:
+      'the key of a question, 12 hexadecimal digits such as 3f9a0c11d2e4, or such a key with = and an answer behind it',
+    validate: (text: string) => askedOf(text) !== undefined,
+  },
+  'time-zone': {
+    description: 'the name of a time zone (IANA), such as Africa/Lagos or UTC',
+    validate: (text: string) => zoneOf(text) !== undefined,
+  },
   'origin-list': {
     description: 'origins separated by commas, such as https://app.example.org, or *',
     validate: (text: string) => text === '*' || text.split(/\s*,\s*/).every(isOrigin),
@@ -59,6 +84,8 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'date-time': instantOf,
   bbox: boxOf,
   interval: intervalOf,
+  answered: askedOf,
+  'time-zone': zoneOf,
 }
 
 // The schemas are our own, so they need no check against the one for schemas. That and the tidying of the generated code
@@ -125,7 +152,17 @@ const shown = (value: string): string =>
 
 /** The errors of a parameter that takes several values. */
 const listMessages: Readonly<Record<string, Message>> = {
-  maxItems: ({ maxItems }) => ({ message: `must have at most ${maxItems} values, separated by commas` }),
+  maxItems: ({ maxItems, explode }) => ({
+    message: `must ${explode ? `be given at most ${maxItems} times` : `have at most ${maxItems} values, separated by commas`}`,
+  }),
+  pattern: (schema, value) => {
+    const { words } = annotationOf(schema)
+    return words === undefined ? undefined : { message: `has ${shown(value as string)}, but must be ${words}` }
+  },
+  uniqueItems: () => ({ message: 'must not have the same value twice' }),
+  format: ({ items: { format } }, value) => ({
+    message: `has ${shown(value as string)}, but must be ${formats[format as keyof typeof formats].description}`,
+  }),
   minLength: () => ({ message: 'must be values separated by commas, none of them empty' }),
   enum: ({ items: { enum: allowed } }, value) => ({
     message: `has ${shown(value as string)}, but must be one or more of ${allowed.join(', ')}, separated by commas`,
@@ -143,10 +180,10 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
     const given = properties.filter(([name]) => Object.hasOwn(input, name))
     const value = { ...input }
     for (const [name, property] of given) {
-      const { type, maximum, format } = property
+      const { type, maximum, format, explode } = property
       if (type === 'integer') value[name] = asInteger(value[name])
       if (annotationOf(property).capped && Number(value[name]) > maximum) value[name] = maximum
-      if (type === 'array') value[name] = asList(value[name])
+      if (type === 'array') value[name] = explode ? [value[name]].flat() : asList(value[name])
       if (format === 'bbox') value[name] = asList(value[name]).join()
     }
     const errors = validate(value) ? [] : firstErrors(validate.errors as ErrorObject[], schema)
@@ -155,8 +192,9 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
       errors.push(...present.map((other) => ({ name: other, message: `must not be given with ${name}` })))
     }
     if (errors.length > 0) return { errors }
-    for (const [name, { format }] of given) {
+    for (const [name, { format, items }] of given) {
       if (format in readers) value[name] = readers[format]?.(value[name] as string)
+      if (items?.format in readers) value[name] = (value[name] as string[]).map(readers[items.format] as never)
     }
     return { value }
   }

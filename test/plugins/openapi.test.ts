@@ -102,7 +102,7 @@ t.test('every operation is described, with each parameter', async (t) => {
     }
     for (const { name, description, schema, required, in: place } of operation.parameters ?? []) {
       t.ok(description, `${path} ${name} has a description`)
-      t.equal(required, place === 'path', `${path} ${name}`)
+      t.equal(required, place === 'path' || name === 'by', `${path} ${name}`)
       t.ok(schema.type, `${path} ${name}`)
     }
   }
@@ -117,7 +117,8 @@ t.test('parameters show the bounds and defaults that are settings, and how lists
   t.match(schemas('/v1/projects'), { perPage: { maximum: 200, default: 1 } })
   for (const { name, explode } of paths['/v1/entries']?.get?.parameters ?? []) {
     const takesList = ['ids', 'fields', 'expand', 'bbox'].includes(name)
-    t.equal(explode, takesList ? false : undefined, `${name}: several values are separated by commas`)
+    const wanted = name === 'answered' ? true : takesList ? false : undefined
+    t.equal(explode, wanted, `${name}: several values are separated by commas, except for answers`)
   }
 })
 
@@ -156,6 +157,9 @@ const checkerOf = ({ components }: OpenApi) => {
     ajv.validate(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/')), value) ? '' : ajv.errorsText()
 }
 
+/** Whether a successful response is a file, which has no example. */
+const isFile = (path: string): boolean => path.startsWith('/v1/exports/') || path.endsWith('.csv')
+
 /** The media type of a successful response. */
 const typeOf = (path: string): string => {
   if (/\/items/.test(path)) return 'application/geo+json'
@@ -171,7 +175,7 @@ t.test('every response has an example that is valid against its schema', async (
       t.ok(description, `${path} ${status}`)
       t.equal(content === undefined, status === '304', 'only 304 has no content')
       for (const [type, { schema, example, examples }] of Object.entries(content ?? {})) {
-        if (status === '200' && path.startsWith('/v1/exports/')) {
+        if (status === '200' && isFile(path)) {
           t.same(schema, { type: 'string', format: 'binary' }, `${path} is a file`)
           continue
         }
@@ -313,7 +317,7 @@ t.test('the examples are what the service sends with the demo data', async (t) =
   const { responses, problems } = await recordExamples()
   t.same(JSON.parse(readFileSync('pages/openapi-examples.json', 'utf8')), { responses, problems }, REFRESH)
   for (const [code, body] of Object.entries(problems)) t.equal((body as { code: string }).code, code)
-  const operations = operationsOf(await documentOf(app)).filter(({ path }) => !path.startsWith('/v1/exports/'))
+  const operations = operationsOf(await documentOf(app)).filter(({ path }) => !isFile(path))
   t.same(Object.keys(responses).sort(), operations.map(({ operation }) => operation.operationId).sort())
 })
 

@@ -2,6 +2,7 @@
 // every parameter, and a search for anything of another organisation in all bytes of the responses and in the log. No total
 // is larger than what the caller has.
 // FOREIGN_REQUESTS says how many, and FOREIGN_SEED draws others.
+import { createHash } from 'node:crypto'
 import { brotliDecompressSync, constants, gunzipSync } from 'node:zlib'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { parquetMetadata, parquetReadObjects } from 'hyparquet'
@@ -29,6 +30,7 @@ import { testStore } from '../support/store.js'
 import { sheetRows, unzip } from '../support/xlsx.js'
 
 /** So many are enough to draw every parameter. */
+const QUESTION = createHash('sha256').update('Source?').digest('hex').slice(0, 12)
 const LEAST = 600
 const REQUESTS = Math.max(LEAST, Number(process.env.FOREIGN_REQUESTS ?? 0))
 const SEED = Number(process.env.FOREIGN_SEED ?? 1)
@@ -203,6 +205,11 @@ const drawValue = ({ name, schema }: Parameter, path: string, draw: Draw, of: ()
     changedSince: () => '1970-01-01T00:00:00Z',
     datetime: () => draw.of([`${first}/${time}`, `${time}/..`, `../${last}`, time]),
     bbox: () => draw.of(['-180,-90,180,90', `0,0,${point()},${point()}`, `${point()},${point()},180,90`]),
+    ...{ country: () => 'Nigeria', state: () => 'Kano', lga: () => 'Tarauni', city: () => 'Kano' },
+    answered: () => draw.of([QUESTION, `${QUESTION}=Borehole`]),
+    by: () => draw.of(['status', 'agent,form', 'createdAt:month', 'location.state', 'location:0.5,dispatch']),
+    zone: () => 'Africa/Lagos',
+    top: () => draw.of(['1', '100']),
     page: () => draw.of(['1', '1', '2', '3']),
     perPage: () => draw.of(['1', '2', '5', '1000']),
     limit: () => draw.of(['1', '2', '5', '1000']),
@@ -299,6 +306,11 @@ class Asking {
     const length = query.length === 0 ? 0 : 1 + this.#turn('length', 3)
     const chosen = new Set(Array.from({ length }, () => query[this.#turn(template, query.length)] as Parameter))
     const pairs = [...chosen].map((parameter) => `${parameter.name}=${value(parameter)}`)
+    const isAnswered = [...chosen].some(({ name }) => name === 'answered')
+    for (const each of query) {
+      const isNeeded = each.required === true || (isAnswered && each.name === 'form')
+      if (isNeeded && !chosen.has(each)) pairs.push(`${each.name}=${value(each)}`)
+    }
     const skip = query.find(({ name }) => name === 'unreadable')
     if (skip !== undefined && !chosen.has(skip) && draw.below(4) > 0) pairs.push('unreadable=skip')
     return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`
@@ -459,8 +471,11 @@ const prepare = async (t: Test) => {
     const head = `${statusMessage}\n${JSON.stringify(response.headers)}`
     const text = await textOf(response)
     search(head + withoutHeld(text, caller), sent, `the response ${statusCode}`)
-    const counted = [...text.matchAll(/"(?:total|count)":(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0)
-    const most = caller.ids[collectionOf(url.split('?')[0] as string)].length
+    // Summaries count the same entries in groups, and questions count answers.
+    const isSummary = /\/summaries\/|\/questions$/.test(url.split('?')[0] as string)
+    const numbers = isSummary ? /"(?:total|entries)":(\d+)/g : /"(?:total|count)":(\d+)/g
+    const counted = [...text.matchAll(numbers)].reduce((sum, [, count]) => sum + Number(count), 0)
+    const most = caller.ids[isSummary ? 'entries' : collectionOf(url.split('?')[0] as string)].length
     if (counted > most && HAS_DATA.test(url)) found.push(`${url} counts ${counted} of at most ${most}`)
     if (statusCode !== 200) return text
     asking.see({ caller, url, etag: response.headers.etag as string | undefined })

@@ -162,7 +162,12 @@ const fill = async (store: Store, id: string, letter: string): Promise<void> => 
     dispatch(1, { form: id, project: id, ...authors(id), ...recipients(id), _id: id, name: id }),
     dispatch(2, { form: VICTIM, project: VICTIM, ...authors(VICTIM), ...recipients(VICTIM), _id: stolenId }),
   ])
-  await store.insert('entries', [entry(1, { ...own, _id: id, status: id }), entry(2, { ...stolen, _id: stolenId })])
+  const location = { country: id, state: id, lga: id, city: id }
+  const answers = [{ type: 'text', question: id, answer: id }]
+  await store.insert('entries', [
+    entry(1, { ...own, _id: id, status: id, location, answers }),
+    entry(2, { ...stolen, _id: stolenId }),
+  ])
 }
 
 /** The ids in a document, its own and those of what is embedded. */

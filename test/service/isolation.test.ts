@@ -37,7 +37,8 @@ t.test('the resources that tests go through are those of the service', async (t)
     `/v1/sync/${name}`,
     `/v1/sync/${name}/digest`,
   ])
-  expected.push('/v1/me', '/v1/exports/answers.{format}', ...ogcPaths.map((path) => `/v1/ogc${path}`))
+  const counts = ['/v1/summaries/entries', '/v1/summaries/entries.csv', '/v1/forms/{id}/questions']
+  expected.push('/v1/me', '/v1/exports/answers.{format}', ...counts, ...ogcPaths.map((path) => `/v1/ogc${path}`))
   t.same(paths.sort(), expected.sort(), 'src/pipelines/index.ts lists every path')
 })
 

@@ -201,6 +201,19 @@ const filterValues: Record<ResourceName, Record<string, unknown[]>> = {
     project: [a.project(1)._id, 'project200-a', b.project(1)._id],
     agent: [a.agent(1)._id, a.agent(2)._id, b.agent(1)._id, '🙏', '$organisation'],
     status: ['accepted', 'rejected', '$status', '', 'nothing'],
+    country: ['Nigeria', 'nothing'],
+    state: ['Kano', 'nothing'],
+    lga: ['Tarauni', 'nothing'],
+    city: ['Kano', 'nothing'],
+    answered: [
+      [{ key: '', question: 'Source?' }],
+      [{ key: '', question: 'Source?', answer: 'Borehole' }],
+      [
+        { key: '', question: 'Uses?', answer: 'Washing' },
+        { key: '', question: 'Source?', answer: 'Borehole' },
+      ],
+      [{ key: '', question: 'nothing', answer: '5' }],
+    ],
     bbox: [
       { west: 8.5387, south: 11.9805, east: 8.5387, north: 11.9805 },
       { west: 0, south: -1, east: 8, north: 0 },

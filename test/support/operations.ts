@@ -9,6 +9,7 @@ export interface Schema {
 export interface Parameter {
   name: string
   in: string
+  required?: boolean
   schema: Schema
 }
 interface Document {

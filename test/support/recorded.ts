@@ -123,12 +123,14 @@ export const recordExamples = async (): Promise<Recorded> => {
 const pathsOf = (app: FastifyInstance): [string, string][] =>
   Object.entries(app.swagger().paths ?? {}).flatMap(([path, item]): [string, string][] =>
     // A file has no example.
-    path.endsWith('{format}') ? [] : [[item?.get?.operationId as string, path]],
+    /\{format\}$|\.csv$/.test(path) ? [] : [[item?.get?.operationId as string, path]],
   )
 
 /** A response without the time when it was made. Of a description of operations, it has what stands before them. */
 const withoutChance = (body: unknown): unknown => {
-  const { timeStamp, openapi, info, ...rest } = body as { timeStamp?: string; openapi?: string; info?: object }
+  const { timeStamp, openapi, info, ...rest } = JSON.parse(
+    JSON.stringify(body, (name, value) => (name === 'asOf' ? NOW.toISOString() : value)),
+  ) as { timeStamp?: string; openapi?: string; info?: object }
   if (openapi !== undefined) return { openapi, info, paths: {} }
   return timeStamp === undefined ? rest : { ...rest, timeStamp: NOW.toISOString() }
 }
@@ -140,8 +142,9 @@ const requestOf = async (path: string, ask: (url: string) => Promise<unknown>): 
     const { features } = (await ask(path.replace('/{id}', '?limit=1'))) as { features: { id: string }[] }
     return path.replace('{id}', String(features[0]?.id))
   }
+  if (path.includes('/summaries/')) return `${path}?by=status,createdAt:month&top=2`
   if (!path.includes('{id}')) return /health|digest|me$|\/ogc/.test(path) ? path : `${path}?perPage=1`
-  const { data } = (await ask(path.replace('/{id}', '?perPage=1'))) as { data: { id: string }[] }
+  const { data } = (await ask(path.replace(/\/\{id\}.*/, '?perPage=1'))) as { data: { id: string }[] }
   return path.replace('{id}', String(data[0]?.id))
 }
 

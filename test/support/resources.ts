@@ -68,15 +68,16 @@ const isTime = ({ format }: TSchema): boolean => format === 'date-time'
 /** Whether a filter is an end of a range of times or ids. It is served by an index only with the sort of its field. */
 export const isRange = (name: string, schema: TSchema): boolean => isTime(schema) || ['idFrom', 'idTo'].includes(name)
 
-/**
- * Whether a filter has an index that is in no order of the list: that of the ids, which finds at most 100 records, or that
- * of boxes on the map.
- */
-export const isUnordered = (name: string): boolean => ['ids', 'bbox'].includes(name)
+/** The filters that no index serves in an order of the list. That of boxes on the map only finds the records. */
+export const unserved = ['bbox', 'country', 'lga', 'city', 'answered']
+
+/** The same, and that of ids, which finds at most 100 records. */
+export const isUnordered = (name: string): boolean => ['ids', ...unserved].includes(name)
 
 /** A value that a filter takes: one of its words, or else the text in the form that the filter has. */
 export const filterValue = (schema: TSchema, text = 'x'): unknown => {
   if (isTime(schema)) return new Date(0)
   if (schema.format === 'bbox') return { west: -180, south: -90, east: 180, north: 90 }
+  if (schema.items?.format === 'answered') return [{ key: '0123456789ab', question: text, answer: text }]
   return schema.type === 'array' ? [text] : (schema.enum?.[0] ?? text)
 }

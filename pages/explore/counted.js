@@ -1,0 +1,202 @@
+// Beyond the most entries that the page loads, the service counts all of them. What it counted takes the place of the
+// entries: the cells of the map are rows with weights, and so are the days of the time line.
+import { Refused, request } from './api.js'
+import { say } from './dom.js'
+import { dimensions, isPlace } from './entries.js'
+import { parametersOf } from './filters.js'
+import { binsOf } from './timeline.js'
+
+/** @typedef {import('./entries.js').Entries} Entries */
+/** @typedef {import('./filters.js').Filters} Filters */
+/** @typedef {{ count: number, [by: string]: any }} Row */
+
+/** The most groups of a summary. */
+const MOST = '10000'
+/** The widths of cells that the service has, in degrees. */
+const STEPS = [5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01]
+/** How long the page waits after the service was busy, in milliseconds, and how often. */
+const AGAIN_MS = 2000
+const TRIES = 10
+/** How long the filters stay the same before the service counts by them, in milliseconds. */
+const QUIET_MS = 200
+
+/** The counts of groups by one dimension. @param {string} by @param {Filters} filters */
+const summaryOf = async (by, filters) => {
+  const parameters = parametersOf(filters)
+  parameters.set('by', by)
+  parameters.set('top', MOST)
+  for (let tries = 1; ; tries++) {
+    try {
+      const { data, _metadata } = await (await request('summaries/entries', parameters)).json()
+      return { rows: /** @type {Row[]} */ (data), ..._metadata }
+    } catch (error) {
+      if (!(error instanceof Refused && error.isBusy) || tries === TRIES) throw error
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
+    }
+  }
+}
+
+/**
+ * @param {Entries} entries without any, but with names
+ * @param {object} handlers
+ * @param {readonly string[]} handlers.hidden what the key does not see
+ * @param {() => void} handlers.onChange more was counted
+ * @param {(error: unknown) => void} handlers.onError
+ * @param {() => Promise<void>} handlers.showPage shows the first of the selected entries
+ */
+export const countedEntries = (entries, { hidden, onChange, onError, showPage }) => {
+  entries.setCells([])
+  const seesPlaces = !hidden.includes('places')
+  const shown = dimensions.filter((name) => seesPlaces || !isPlace(name))
+  let bins = binsOf(entries)
+  const selection = {
+    ...{ fails: new Uint16Array(0), size: 0, placed: 0 },
+    counts: /** @type {import('./selection.js').Selection['counts']} */ (
+      Object.fromEntries(dimensions.map((name) => [name, new Uint32Array(1)]))
+    ),
+    ...{ bins: new Uint32Array(0), selectedBins: new Uint32Array(0) },
+  }
+  /** The width of cells that is wanted, and the least of which there are not too many. */
+  let step = STEPS[0]
+  let least = 0
+  /** The last filters that were asked for. What was counted for others is dropped. @type {Filters | undefined} */
+  let wanted
+  let isFirst = true
+  let timer = 0
+
+  /** @param {Row[]} rows of days */
+  const binned = (rows) => {
+    const counts = new Uint32Array(bins.starts.length)
+    for (const { 'createdAt:day': day, count } of rows) {
+      const bin = d3.bisectRight(bins.starts, Date.parse(day)) - 1
+      if (bin >= 0 && Date.parse(day) < bins.end) counts[bin] += count
+    }
+    return counts
+  }
+
+  /** @param {Filters} filters @returns {Generator<[by: string, filters: Filters, use: (found: { rows: Row[], total: number, others: { groups: number } }) => void]>} */
+  function* questions(filters) {
+    const days = 'createdAt:day'
+    const noTime = { ...filters, createdSince: undefined, createdBefore: undefined }
+    if (isFirst) {
+      yield [
+        days,
+        {},
+        ({ rows, total }) => {
+          const times = Float64Array.from(rows, (row) => Date.parse(row[days]))
+          bins = binsOf({ times, size: times.length })
+          selection.bins = binned(rows)
+          entries.total = total
+        },
+      ]
+    }
+    yield [
+      days,
+      filters,
+      ({ rows, total }) => {
+        selection.selectedBins = binned(rows)
+        selection.size = total
+      },
+    ]
+    yield [days, noTime, ({ rows }) => Object.assign(selection, { bins: binned(rows) })]
+    for (const name of isFirst ? shown : []) {
+      const by = isPlace(name) ? `location.${name}` : name
+      yield [
+        by,
+        {},
+        ({ rows }) => {
+          entries.columns[name].fill(rows.map((row) => [row[by], row.count]))
+          selection.counts[name] = Uint32Array.from(entries.columns[name].totals)
+        },
+      ]
+    }
+    isFirst = false
+    for (const name of shown) {
+      const by = isPlace(name) ? `location.${name}` : name
+      yield [
+        by,
+        { ...filters, [name]: undefined, ...(name === 'form' && { answered: undefined }) },
+        ({ rows }) => {
+          const { columns } = entries
+          const counts = new Uint32Array(columns[name].values.length)
+          for (const row of rows) {
+            const code = columns[name].codeOf(row[by] ?? '')
+            if (code !== undefined) counts[code] = row.count
+          }
+          selection.counts[name] = counts
+        },
+      ]
+    }
+    if (seesPlaces) yield* cells(filters)
+  }
+
+  /** @param {Filters} filters @returns {ReturnType<typeof questions>} */
+  function* cells(filters) {
+    const width = Math.max(step, least)
+    const by = `location:${width}`
+    /** @type {Row[]} */
+    let all = []
+    let isTooMany = false
+    yield [
+      by,
+      { ...filters, bbox: undefined },
+      ({ rows, others }) => {
+        all = rows.filter((row) => row[by] !== null)
+        isTooMany = others.groups > 0 && width < STEPS[0]
+      },
+    ]
+    if (isTooMany) {
+      least = STEPS[STEPS.indexOf(width) - 1]
+      return yield* cells(filters)
+    }
+    /** @param {Row[]} chosen */
+    const use = (chosen) => {
+      const counts = new Map(chosen.map((row) => [JSON.stringify(row[by]), row.count]))
+      entries.setCells(
+        all.map(({ [by]: cell, count }) => ({ ...cell, count, selected: counts.get(JSON.stringify(cell)) ?? 0 })),
+      )
+      selection.fails = new Uint16Array(all.length)
+      selection.placed = d3.sum(chosen, ({ [by]: cell, count }) => (cell === null ? 0 : count))
+    }
+    if (filters.bbox === undefined) use(all)
+    else yield [by, filters, ({ rows }) => use(rows)]
+  }
+
+  /** Asks one question after the other, because a key has one large request at a time. @param {ReturnType<typeof questions>} asked @param {() => boolean} isWanted */
+  const ask = async (asked, isWanted) => {
+    for (const [by, filters, use] of asked) {
+      const found = await summaryOf(by, filters)
+      if (!isWanted()) return
+      use(found)
+      onChange()
+    }
+    onChange()
+  }
+
+  return {
+    selection,
+    get bins() {
+      return bins
+    },
+    /** Counts by filters, as soon as they stay the same. @param {Filters} filters */
+    count(filters) {
+      wanted = filters
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        say('')
+        const isWanted = () => wanted === filters
+        Promise.all([ask(questions(filters), isWanted), showPage()])
+          .then(() => isWanted() && performance.mark('explore:counted'))
+          .catch(onError)
+      }, QUIET_MS)
+    },
+    /** Counts in cells of another width, if the map needs it. @param {number} degrees the width of a cluster */
+    async zoomTo(degrees) {
+      const fitting = STEPS.find((each) => each <= degrees) ?? /** @type {number} */ (STEPS.at(-1))
+      const filters = wanted
+      if (filters === undefined || isFirst || Math.max(fitting, least) === Math.max(step, least)) return
+      step = fitting
+      await ask(cells(filters), () => wanted === filters && step === fitting).catch(onError)
+    },
+  }
+}

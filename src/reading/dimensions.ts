@@ -1,0 +1,71 @@
+// By what entries are counted: how the database finds the group of an entry, and what a response shows of it.
+import type { Period } from '../../schemas/summaries.js'
+import { Bson, type Element, elements } from '../bson/reader.js'
+import { numberOf, textOf, textsOf } from '../bson/values.js'
+import type { Expression } from '../pipelines/stages.js'
+import { created, isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
+import { periodOf } from './local-time.js'
+
+/** What a group has of a dimension. */
+export type Value = string | { readonly longitude: number; readonly lattitude: number } | null
+
+export interface Dimension {
+  /** As `by` has it. */
+  readonly name: string
+  /** The group of an entry. */
+  readonly group: Expression
+  /** The values of a group, of what the database has of it: one, or each of several answers. */
+  readonly valuesIn: (bytes: Buffer, group: Element | undefined) => readonly Value[]
+  /** Whether the group is the value of a field, so that an index may have it. */
+  readonly isField?: true
+  /** The period, if it is one of time. Then groups stand in the order of their values. */
+  readonly period?: Period
+}
+
+/** The number of the last cell whose lower edge is not above some degrees. A product of fractions may be a little too small. */
+const cellOf = (degrees: Expression, step: number): Expression => ({
+  $floor: { $add: [{ $multiply: [degrees, 1 / step] }, 1e-9] },
+})
+
+/** The middle of a cell, without the noise of fractions. */
+const middleOf = (cell: number, step: number): number => Number(((cell + 0.5) * step).toFixed(3))
+
+const textIn = (bytes: Buffer, value: Element | undefined): readonly Value[] => [textOf(bytes, value)]
+
+/** The answers of an entry to a question: each a word, or several. */
+const answersTo = (question: string): Expression => {
+  const answers: Expression = { $cond: [{ $isArray: '$answers' }, '$answers', []] }
+  const isAsked: Expression = { $eq: ['$$this.question', { $literal: question }] }
+  return { $map: { input: { $filter: { input: answers, cond: isAsked } }, in: '$$this.answer' } }
+}
+
+/** The different ones of such answers. */
+const wordsIn = (bytes: Buffer, answers: Element | undefined): readonly Value[] => {
+  const words = new Set([...elements(bytes, (answers as Element).at)].flatMap((answer) => textsOf(bytes, answer)))
+  return words.size === 0 ? [null] : [...words]
+}
+
+/**
+ * What `by` names.
+ * @param question the text of the question, if it names one
+ */
+export const dimensionOf = (name: string, zone: string, question?: string): Dimension => {
+  if (question !== undefined) return { name, group: answersTo(question), valuesIn: wordsIn }
+  const [field, detail] = name.split(':') as [string, string?]
+  if (detail === undefined) return { name, group: `$${field}`, isField: true, valuesIn: textIn }
+  if (field === 'createdAt') {
+    const period = detail as Period
+    const group: Expression = { $cond: [{ $eq: [created, NOTHING] }, NOTHING, periodOf(period, zone, created)] }
+    return { name, group, period, valuesIn: textIn }
+  }
+  const step = Number(detail)
+  const group: Expression = { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] }
+  const valuesIn = (bytes: Buffer, group: Element | undefined): Value[] => {
+    if (group?.type !== Bson.array) return [null]
+    const [longitude, lattitude] = [...elements(bytes, group.at)].map((cell) => {
+      return middleOf(numberOf(bytes, cell) as number, step)
+    }) as [number, number]
+    return [{ longitude, lattitude }]
+  }
+  return { name, group, valuesIn }
+}

@@ -1,0 +1,711 @@
+// Summaries, questions and filters by an answer are what a plain program counts from the export.
+import { createHash } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import { Long, ObjectId } from 'mongodb'
+import t from 'tap'
+import { steps } from '../../schemas/summaries.js'
+import { BsonList } from '../../src/bson/reader.js'
+import type { Documents } from '../../src/documents/collections.js'
+import { keysOf } from '../../src/keys/keys.js'
+import { QueryTimeout, type Store } from '../../src/store/store.js'
+import { testApp } from '../support/app.js'
+import { testStore } from '../support/store.js'
+import { A, a, B, b } from '../support/tenants.js'
+
+type Random = () => number
+/** Numbers from 0 to 1 that depend on a seed alone (mulberry32). */
+const randomOf = (seed: number): Random => {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let x = Math.imul(state ^ (state >>> 15), 1 | state)
+    x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x
+    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+const pickFrom = <T>(random: Random, all: readonly T[]): T => all[Math.floor(random() * all.length)] as T
+
+const ZONES = ['UTC', 'Africa/Lagos', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'Africa/Casablanca']
+const QUESTIONS = ['Water?', 'water?', 'A=B', 'Caf\u00e9', 'Cafe\u0301', '', '$status', 'toString', '__proto__']
+const ANSWERS = [
+  'Borehole',
+  'borehole',
+  'a=b',
+  '',
+  '$status',
+  'Caf\u00e9',
+  'Cafe\u0301',
+  '5',
+  'null',
+  '\u{1f600}',
+  '\uffff',
+]
+const TEXTS = [undefined, 'Kano', 'kano', 'Caf\u00e9', '$form', '\u{1f600}', '\uffff']
+const MS = Date.UTC(2024, 9, 1)
+
+const keyOf = (question: string) => createHash('sha256').update(question).digest('hex').slice(0, 12)
+
+/** Entries with all that may be missing. */
+const entriesOf = (random: Random) =>
+  Array.from({ length: 1 + Math.floor(random() * 60) }, (_, n) => {
+    const maybe = <T>(value: T) => (random() < 0.8 ? value : undefined)
+    const answers = QUESTIONS.filter(() => random() < 0.4).flatMap((question) =>
+      Array.from({ length: random() < 0.1 ? 2 : 1 }, () => {
+        const several = Array.from({ length: Math.floor(random() * 4) }, () => pickFrom(random, ANSWERS))
+        const answer = pickFrom<unknown>(random, [pickFrom(random, ANSWERS), several, several, null, undefined, 5])
+        return { type: Array.isArray(answer) ? 'multiChoice' : 'singleChoice', question, answer }
+      }),
+    )
+    const degrees = (most: number) => Math.round((random() * 2 - 1) * most * 100) / 100
+    return {
+      ...a.entry(n),
+      status: pickFrom(random, ['accepted', 'pending', '$status', '']),
+      form: maybe(pickFrom(random, [a.form._id, 'other'])),
+      project: maybe('project1-a'),
+      dispatch: maybe(pickFrom(random, ['dispatch1-a', 'dispatch2-a', 'gone'])),
+      agent: maybe(pickFrom(random, ['agent1-a', 'agent2-a'])),
+      duration: maybe(Math.round(random() * 1000) / 4),
+      createdAt: new Date(MS + Math.floor(random() * 400 * 24) * 1_800_000 + (random() < 0.5 ? 0 : -1)),
+      answers: answers as never,
+      location: maybe({
+        country: maybe('Nigeria'),
+        state: pickFrom(random, TEXTS),
+        lga: maybe('Tarauni'),
+        city: maybe('Kano'),
+        coordinates: maybe({ longitude: pickFrom(random, [degrees(3), 0.3, -0.07, 180]), lattitude: degrees(2) }),
+      }) as never,
+    }
+  })
+
+interface Row {
+  id: string
+  status: string
+  answers: { type: string; question: string; answer?: string[] }[]
+  createdAt: string
+  duration?: number
+  location?: Record<string, unknown> & { coordinates?: { longitude: number; lattitude: number } }
+  [name: string]: unknown
+}
+
+/** All answers of an entry to a question. */
+const answersTo = ({ answers }: Row, key: string): string[] => [
+  ...new Set(answers.filter(({ question }) => keyOf(question) === key).flatMap(({ answer = [] }) => answer)),
+]
+
+const dayOf = (text: string, timeZone: string): string =>
+  new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(
+    new Date(text),
+  )
+const mondayOf = (day: string): string => {
+  const date = new Date(`${day}T00:00:00Z`)
+  date.setUTCDate(date.getUTCDate() - ((date.getUTCDay() + 6) % 7))
+  return date.toISOString().slice(0, 10)
+}
+const middleOf = (degrees: number, step: number) =>
+  Number(((Math.floor(Math.round(degrees * 100) / Math.round(step * 100)) + 0.5) * step).toFixed(3))
+
+/** The values of a dimension that an entry has. */
+const valuesOf = (row: Row, by: string, zone: string): unknown[] => {
+  const [field, detail] = by.split(':') as [string, string?]
+  if (field === 'createdAt') {
+    const day = dayOf(row.createdAt, zone)
+    return [{ day, week: mondayOf(day), month: day.slice(0, 7), year: day.slice(0, 4) }[detail as 'day']]
+  }
+  if (field === 'location') {
+    const { longitude, lattitude } = row.location?.coordinates ?? {}
+    const [x, y] = [longitude as number, lattitude as number]
+    const step = Number(detail)
+    return [longitude === undefined ? null : { longitude: middleOf(x, step), lattitude: middleOf(y, step) }]
+  }
+  if (field.startsWith('location.')) return [row.location?.[field.slice('location.'.length)] ?? null]
+  if (!/^[\da-f]{12}$/.test(field)) return [row[field] ?? null]
+  const answers = answersTo(row, field)
+  return answers.length > 0 ? answers : [null]
+}
+
+/** The groups, as text that does not depend on their order among equal counts. */
+const countedBy = (rows: readonly Row[], by: readonly string[], zone: string) => {
+  const groups = new Map<string, { count: number; durations: number[] }>()
+  for (const row of rows) {
+    const [first, second] = by.map((name) => valuesOf(row, name, zone))
+    for (const x of first as unknown[]) {
+      for (const y of second ?? [undefined]) {
+        const key = JSON.stringify(second === undefined ? [x] : [x, y])
+        const group = groups.get(key) ?? { count: 0, durations: [] }
+        groups.set(key, group)
+        group.count += 1
+        if (row.duration !== undefined) group.durations.push(row.duration)
+      }
+    }
+  }
+  return groups
+}
+
+const rounded = (number: number | null) => (number === null ? null : Math.round(number * 1e6) / 1e6)
+const measureOf = (durations: readonly number[]) => ({
+  count: durations.length,
+  min: durations.length > 0 ? Math.min(...durations) : null,
+  mean: rounded(durations.length > 0 ? durations.reduce((a, b) => a + b, 0) / durations.length : null),
+  max: durations.length > 0 ? Math.max(...durations) : null,
+})
+
+const SIMPLE = ['status', 'form', 'project', 'dispatch', 'agent']
+const PLACES = [
+  'location.country',
+  'location.state',
+  'location.lga',
+  'location.city',
+  ...steps.map((step) => `location:${step}`),
+]
+const TIMES = ['day', 'week', 'month', 'year'].map((period) => `createdAt:${period}`)
+
+/** More of them take longer: `.ci/run` draws 500. */
+const RUNS = Number(process.env.MODEL_RUNS ?? 40)
+
+t.test('random summaries, questions and filters are what a plain program counts', async (t) => {
+  const { get, store } = await testApp(t, {
+    settings: { TOTAL_MAX_AGE_MS: '0', MAX_PER_PAGE: '1000' },
+    fill: async (store) => {
+      await store.insert('forms', [a.form, { ...a.form, _id: 'other' }])
+      await store.insert('entries', [b.entry(1), b.entry(2)])
+    },
+  })
+  for (let seed = 1; seed <= RUNS; seed++) {
+    const random = randomOf(seed)
+    const old = (await get('/v1/entries?fields=id&perPage=1000', A)).json().data
+    await store.remove(
+      'entries',
+      A,
+      old.map(({ id }: Row) => id),
+    )
+    await store.upsert('entries', entriesOf(random) as Documents['entries'][])
+    const all: Row[] = (await get('/v1/exports/entries.ndjson?answers=list', A)).body
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line))
+    const form = pickFrom(random, [a.form._id, 'other'])
+    const ofForm = all.filter((row) => row.form === form)
+    const observed = [...new Set(ofForm.flatMap(({ answers }) => answers.map(({ question }) => question)))]
+
+    // Filters
+    const query = new URLSearchParams()
+    let rows = all
+    if (random() < 0.7 && observed.length > 0) {
+      query.set('form', form)
+      rows = ofForm
+      for (let n = Math.floor(random() * 3); n > 0; n--) {
+        const key = keyOf(pickFrom(random, observed))
+        const answer = random() < 0.6 ? pickFrom(random, ANSWERS) : undefined
+        query.append('answered', answer === undefined ? key : `${key}=${answer}`)
+        rows = rows.filter((row) =>
+          answer === undefined
+            ? row.answers.some((each) => keyOf(each.question) === key && each.answer !== undefined)
+            : answersTo(row, key).includes(answer),
+        )
+      }
+    }
+    if (random() < 0.3) {
+      query.set('state', 'Kano')
+      rows = rows.filter((row) => row.location?.state === 'Kano')
+    }
+    const listed = await get(`/v1/entries?perPage=1000&fields=id&${query}`, A)
+    t.same(
+      listed.json().data?.map(({ id }: Row) => id),
+      rows.map(({ id }) => id).sort(),
+      `${seed}: ${query}`,
+    )
+    const exported = await get(`/v1/exports/entries.csv?fields=status&${query}`, A)
+    t.equal(exported.body.split('\r\n').length - 2, rows.length)
+
+    // A summary
+    const names = [...SIMPLE, ...PLACES, ...TIMES, ...(query.has('form') ? observed.map(keyOf) : [])]
+    const by = [
+      ...new Set(random() < 0.5 ? [pickFrom(random, names)] : [pickFrom(random, names), pickFrom(random, names)]),
+    ]
+    const zone = pickFrom(random, ZONES)
+    query.set('by', by.join())
+    query.set('zone', zone)
+    const isMeasured = random() < 0.3
+    if (isMeasured) query.set('measure', 'duration')
+    const top = random() < 0.3 ? 2 : 1000
+    query.set('top', String(top))
+    const response = await get(`/v1/summaries/entries?${query}`, A)
+    t.equal(response.statusCode, 200, `${seed}: ${query} ${response.statusCode === 200 ? '' : response.body}`)
+    const { data, _metadata } = response.json()
+    const groups = countedBy(rows, by, zone)
+    t.equal(_metadata.total, rows.length)
+    t.equal(_metadata.groups, groups.size)
+    t.equal(data.length, Math.min(top, groups.size))
+    const sum = [...groups.values()].reduce((sum, { count }) => sum + count, 0)
+    t.equal(data.reduce((sum: number, { count }: { count: number }) => sum + count, 0) + _metadata.others.count, sum)
+    t.equal(_metadata.multiple, sum === rows.length ? undefined : true)
+    t.equal(_metadata.others.groups, groups.size - data.length)
+    for (const { count, duration, ...values } of data) {
+      const found = groups.get(JSON.stringify(by.map((name) => values[name])))
+      t.equal(found?.count, count, `${seed}: ${query} ${JSON.stringify(values)}`)
+      if (isMeasured) t.same({ ...duration, mean: rounded(duration.mean) }, measureOf(found?.durations ?? []))
+    }
+    const least = Math.min(...data.map(({ count }: { count: number }) => count))
+    const larger = [...groups.values()].filter(({ count }) => count > least)
+    t.ok(larger.length <= data.length, 'the largest are shown')
+
+    // The questions of the form
+    const asked = await get(`/v1/forms/${form}/questions`, A)
+    t.equal(asked.statusCode, 200, asked.statusCode === 200 ? '' : asked.body)
+    const { data: questions, _metadata: about } = asked.json()
+    t.equal(about.entries, ofForm.length)
+    t.same(questions.map(({ question }: { question: string }) => question).sort(), [...observed].sort())
+    for (const {
+      key,
+      question,
+      types,
+      position,
+      answered,
+      distinct,
+      choices,
+      others,
+      firstAnswered,
+      lastAnswered,
+    } of questions) {
+      t.equal(key, keyOf(question))
+      const places = ofForm.flatMap(({ answers }) =>
+        answers.flatMap((each, i) => (each.question === question ? [i + 1] : [])),
+      )
+      t.equal(rounded(position), rounded(places.reduce((a, b) => a + b, 0) / places.length))
+      const own = ofForm.flatMap(({ answers }) => answers.filter((each) => each.question === question))
+      t.same(types, [...new Set(own.map(({ type }) => type))].sort())
+      const who = ofForm.filter((row) =>
+        row.answers.some((each) => each.question === question && each.answer !== undefined),
+      )
+      t.equal(answered, who.length)
+      const counts = new Map<string, number>()
+      for (const word of own.flatMap(({ answer = [] }) => answer)) counts.set(word, (counts.get(word) ?? 0) + 1)
+      t.same(
+        Object.fromEntries(
+          choices.map(({ answer, count }: { answer: string; count: number }) => [`=${answer}`, count]),
+        ),
+        Object.fromEntries([...counts].map(([word, count]) => [`=${word}`, count])),
+        `${seed}: ${question}`,
+      )
+      t.equal(distinct, counts.size)
+      t.equal(others, 0)
+      const times = who.map(({ createdAt }) => createdAt).sort()
+      t.same([firstAnswered, lastAnswered], [times[0], times.at(-1)])
+    }
+  }
+  t.equal((await get('/v1/summaries/entries?by=status', B)).json()._metadata.total, 2)
+})
+
+t.test('a wrong request names the parameter and what is allowed', async (t) => {
+  const { get, app, store } = await testApp(t, {
+    fill: async (store) => {
+      await store.insert('forms', [a.form])
+      await store.insert('entries', [a.entry(1)])
+    },
+  })
+  const [{ question } = { question: '' }] = a.entry(1).answers
+  const key = keyOf(question)
+  const form = `form=${a.form._id}`
+  const wrong: [url: string, name: string, message: RegExp][] = [
+    ['summaries/entries', 'by', /is required/],
+    ['summaries/entries?by=', 'by', /must be/],
+    ['summaries/entries?by=colour', 'by', /has "colour", but must be one or two of status, form, .*createdAt:day/],
+    ['summaries/entries?by=createdAt:hour', 'by', /has "createdAt:hour", but must be one or two of .*createdAt:day/],
+    ['summaries/entries?by=location:0.03', 'by', /has "location:0.03", but must be one or two of .*location:0.02/],
+    ['summaries/entries?by=status,status', 'by', /must not have the same value twice/],
+    ['summaries/entries?by=status,form,agent', 'by', /must have at most 2 values/],
+    [`summaries/entries?by=${key}`, 'by', /has the key of a question, so it must be given with form/],
+    [`summaries/entries?${form}&by=0123456789ab`, 'by', /has 0123456789ab, .* GET \/v1\/forms\/\{id\}\/questions/],
+    ['summaries/entries?by=status&top=0', 'top', /must be an integer from 1 to 10000/],
+    ['summaries/entries?by=status&zone=Africa/Atlantis', 'zone', /must be the name of a time zone/],
+    ['summaries/entries?by=status&measure=size', 'measure', /must be one of duration/],
+    [`entries?answered=${key}`, 'answered', /must be given with form/],
+    [`entries?${form}&answered=0123456789ab`, 'answered', /has 0123456789ab, .* GET \/v1\/forms\/\{id\}\/questions/],
+    [`entries?${form}&answered=${key}0`, 'answered', /must be the key of a question, 12 hexadecimal digits/],
+    [`entries?${form}${`&answered=${key}`.repeat(5)}`, 'answered', /must be given at most 4 times/],
+    [`exports/entries.csv?answered=${key}`, 'answered', /must be given with form/],
+    ['entries?answered=', 'answered', /must be the key of a question/],
+    ['forms/form-a/questions?by=status', 'by', /is not a parameter/],
+  ]
+  for (const [url, name, message] of wrong) {
+    const response = await get(`/v1/${url}`, A)
+    t.equal(response.statusCode, 400, url)
+    const [error] = response.json().errors
+    t.equal(error.name, name, url)
+    t.match(error.message, message, url)
+  }
+  t.equal((await get('/v1/forms/form-b/questions', A)).statusCode, 404)
+
+  // A key without places and personal data.
+  const restricted = await keysOf(store, () => {}).issue({
+    organisation: A,
+    name: 'Less',
+    without: ['places', 'personal'],
+  })
+  const headers = { authorization: `Bearer ${restricted}` }
+  for (const query of ['by=location.state', 'by=location:1', 'by=status&state=Kano', 'by=status&city=Kano']) {
+    const response = await app.inject({ url: `/v1/summaries/entries?${query}`, headers })
+    t.equal(response.statusCode, 400, query)
+    t.match(response.json().detail, /not visible to this key/)
+  }
+  t.equal((await app.inject({ url: '/v1/entries?lga=Tarauni', headers })).statusCode, 400)
+  const { data } = (await app.inject({ url: '/v1/summaries/entries?by=agent&names=true', headers })).json()
+  t.strictSame(data, [{ agent: a.entry(1).agent, count: 1 }])
+})
+
+t.test('names, and what a dispatch expects, stand beside the ids', async (t) => {
+  const dispatch = a.dispatch(1)
+  const { get } = await testApp(t, {
+    fill: async (store) => {
+      await store.insert('forms', [a.form])
+      await store.insert('agents', [a.agent(1)])
+      await store.insert('dispatches', [{ ...dispatch, totalExpectedEntries: 7 }, b.dispatch(1)])
+      const entry = { ...a.entry(1), dispatch: dispatch._id, agent: a.agent(1)._id }
+      await store.insert('entries', [
+        entry,
+        { ...entry, _id: 'e2' },
+        { ...entry, _id: 'e3', dispatch: b.dispatch(1)._id },
+      ])
+    },
+  })
+  const { data } = (await get('/v1/summaries/entries?by=dispatch,agent&names=true', A)).json()
+  const { firstName, lastName } = a.agent(1)
+  const agent = { agent: a.agent(1)._id, agentName: `${firstName} ${lastName}` }
+  t.strictSame(data, [
+    { dispatch: dispatch._id, dispatchName: dispatch.name, totalExpectedEntries: 7, ...agent, count: 2 },
+    { dispatch: b.dispatch(1)._id, dispatchName: null, totalExpectedEntries: null, ...agent, count: 1 },
+  ])
+})
+
+t.test('a table has the same rows', async (t) => {
+  const { get } = await testApp(t, {
+    fill: (store) => {
+      const place = { state: '=1+1', coordinates: { longitude: 8.5, lattitude: -0.01 } } as never
+      return store.insert('entries', [
+        { ...a.entry(1), location: place, duration: 3 },
+        { ...a.entry(2), location: {}, duration: 5 },
+        { ...a.entry(3), location: {}, duration: undefined } as never,
+      ])
+    },
+  })
+  const table = async (query: string) => (await get(`/v1/summaries/entries.csv?${query}`, A)).body
+  t.equal(
+    await table('by=location.state,location:0.5&measure=duration'),
+    '"location.state","location:0.5.longitude","location:0.5.lattitude","count","duration.count","duration.min","duration.mean","duration.max"\r\n' +
+      ',,,2,1,5,5,5\r\n' +
+      '"\'=1+1",8.75,-0.25,1,1,3,3,3\r\n',
+  )
+  t.equal(await table('by=status&status=none&bom=true'), '\ufeff"status","count"\r\n')
+  t.equal(await table('by=location.state&formulas=keep&top=1'), '"location.state","count"\r\n,2\r\n')
+})
+
+t.test('what did not change is a 304, whenever it was counted', async (t) => {
+  const { get, store } = await testApp(t, {
+    settings: { TOTAL_MAX_AGE_MS: '0' },
+    fill: async (store) => {
+      await store.insert('forms', [a.form])
+      await store.insert('entries', [a.entry(1)])
+    },
+  })
+  for (const url of [
+    'summaries/entries?by=status',
+    'summaries/entries.csv?by=status',
+    `forms/${a.form._id}/questions`,
+  ]) {
+    const first = await get(`/v1/${url}`, A)
+    const etag = String(first.headers.etag)
+    t.equal((await get(`/v1/${url}`, A, { headers: { 'if-none-match': etag } })).statusCode, 304, url)
+    await store.insert('entries', [{ ...a.entry(1), _id: url }])
+    t.equal((await get(`/v1/${url}`, A, { headers: { 'if-none-match': etag } })).statusCode, 200, url)
+  }
+})
+
+t.test('what was counted is kept for a while', async (t) => {
+  let count = 0
+  const store = testStore(t)
+  const { get } = await testApp(t, {
+    store: {
+      ...store,
+      async aggregate(...query) {
+        count += 1
+        await setTimeout(50)
+        return store.aggregate(...query)
+      },
+    },
+    fill: async () => {
+      await store.insert('forms', [a.form])
+      await store.insert('entries', [a.entry(1)])
+    },
+  })
+  for (const url of [
+    'summaries/entries?by=status',
+    'summaries/entries?by=createdAt:day',
+    `forms/${a.form._id}/questions`,
+  ]) {
+    const [one, other] = await Promise.all([get(`/v1/${url}`, A), get(`/v1/${url}`, A)])
+    t.equal(one?.statusCode, 200)
+    t.equal(one?.body, other?.body, 'callers who ask at once get the same')
+    const before = count
+    t.equal((await get(`/v1/${url}`, A)).body, one?.body)
+    t.ok(count - before <= 1, 'only the form itself is read again')
+  }
+})
+
+t.test('a period has the same entries, counted part by part or one by one', async (t) => {
+  const hour = 3_600_000
+  // Around changes of clocks, the ends of weeks, months and years, and times that are none.
+  const times = [
+    ...['2024-11-03T05:30:00Z', '2024-12-31T23:30:00Z', '2025-03-09T07:30:00Z', '2026-01-05T00:00:00Z'].flatMap(
+      (time) => Array.from({ length: 24 }, (_, n) => new Date(Date.parse(time) + (n - 12) * hour)),
+    ),
+    'none',
+    null,
+  ]
+  for (const early of [false, true]) {
+    const { get } = await testApp(t, {
+      settings: { TOTAL_MAX_AGE_MS: '0' },
+      fill: (store) =>
+        store.insert(
+          'entries',
+          [...Array(20).fill(times).flat(), ...(early ? [new Date(Date.UTC(1960, 0))] : [])].map((createdAt, n) => ({
+            ...a.entry(n),
+            createdAt,
+          })) as never,
+        ),
+    })
+    for (const zone of ZONES) {
+      for (const by of TIMES) {
+        const counted = async (more: string) =>
+          (await get(`/v1/summaries/entries?by=${by}${more}&zone=${zone}`, A)).json()
+        const [alone, grouped] = await Promise.all([counted(''), counted(',project')])
+        const rows = grouped.data.map(({ project, ...row }: { project: unknown }) => row)
+        t.same(alone.data, rows, `${by} in ${zone}`)
+        t.same(alone._metadata.total, 20 * times.length + Number(early))
+      }
+    }
+  }
+})
+
+t.test('more than 500 groups are counted without holding up others, and 10,000 rows are a file', async (t) => {
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert(
+        'entries',
+        Array.from({ length: 10_001 }, (_, n) => ({ ...a.entry(n), agent: `agent ${n}` })),
+      ),
+  })
+  const { _metadata } = (await get('/v1/summaries/entries?by=agent', A)).json()
+  t.same([_metadata.groups, _metadata.others], [10_001, { groups: 9001, count: 9001 }])
+  const whole = await get('/v1/summaries/entries.csv?by=agent', A)
+  t.equal(whole.statusCode, 400)
+  t.match(whole.json().detail, /by makes 10001 groups, and without top a file has at most 10000/)
+  t.equal((await get('/v1/summaries/entries.csv?by=agent&top=10000', A)).body.split('\r\n').length, 10_002)
+})
+
+t.test('a record that belongs to nobody shows no value', async (t) => {
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert('entries', [
+        a.entry(1),
+        { ...a.entry(2), organisation: [A, B] as never, status: 'secret', createdAt: new Date(0) },
+        { ...a.entry(3), organisation: [A, B] as never },
+      ]),
+  })
+  for (const by of ['status', 'status,form', 'createdAt:year,status', 'createdAt:day,location.state']) {
+    const { body } = await get(`/v1/summaries/entries?by=${by}`, A)
+    t.notOk(body.includes('secret'), by)
+    t.notOk(body.includes('1970'), by)
+    t.equal(JSON.parse(body)._metadata.total, 1, by)
+  }
+})
+
+t.test('values of all types are text, or nothing', async (t) => {
+  const odd = [
+    5,
+    true,
+    null,
+    new Date(0),
+    ['a'],
+    { b: 1 },
+    Long.fromNumber(5),
+    new ObjectId('65036b210000030000000000'),
+  ]
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert(
+        'entries',
+        odd.map((value, n) => ({
+          ...a.entry(n),
+          status: value,
+          createdAt: n === 3 ? value : '2025',
+          duration: value,
+        })) as never,
+      ),
+  })
+  const counted = async (query: string) => (await get(`/v1/summaries/entries?${query}`, A)).json()
+  const { data, _metadata } = await counted('by=status&measure=duration')
+  t.strictSame(data, [
+    { status: null, count: 5, duration: { count: 0, min: null, mean: null, max: null } },
+    { status: '5', count: 2, duration: { count: 2, min: 5, mean: 5, max: 5 } },
+    { status: '65036b210000030000000000', count: 1, duration: { count: 0, min: null, mean: null, max: null } },
+  ])
+  t.equal(_metadata.total, 8)
+  t.strictSame((await counted('by=createdAt:month')).data, [
+    { 'createdAt:month': '1970-01', count: 1 },
+    { 'createdAt:month': null, count: 7 },
+  ])
+})
+
+t.test('odd answers are counted as far as they say something', async (t) => {
+  const answers = [
+    null,
+    'x',
+    { question: 5, type: 't', answer: 'x' },
+    { question: 'Q', type: 3, answer: [true, 'a', 5] },
+    { question: 'Q2', type: 't', answer: { a: 1 } },
+  ]
+  for (const createdAt of [new Date(0), 'none']) {
+    const { get } = await testApp(t, {
+      fill: async (store) => {
+        await store.insert('forms', [a.form])
+        const odd = { ...a.entry(1), form: a.form._id, answers, createdAt }
+        const none = { ...a.entry(2), form: a.form._id, answers: 'none', createdAt }
+        await store.insert('entries', [odd, none] as never)
+      },
+    })
+    const { data, _metadata } = (await get(`/v1/forms/${a.form._id}/questions`, A)).json()
+    const times =
+      createdAt === 'none' ? {} : { firstAnswered: new Date(0).toISOString(), lastAnswered: new Date(0).toISOString() }
+    t.equal(_metadata.entries, 2)
+    t.same(
+      data.map(({ key, position, ...question }: { key: string; position: number }) => question),
+      [
+        {
+          question: 'Q',
+          types: [],
+          answered: 1,
+          distinct: 2,
+          choices: [
+            { answer: '5', count: 1 },
+            { answer: 'a', count: 1 },
+          ],
+          others: 0,
+          ...times,
+        },
+        { question: 'Q2', types: ['t'], answered: 1, distinct: 0, choices: [], others: 0, ...times },
+      ],
+      String(createdAt),
+    )
+  }
+})
+
+t.test('too many questions and groups have an end', async (t) => {
+  const store = testStore(t)
+  const { get } = await testApp(t, {
+    settings: { TOTAL_MAX_AGE_MS: '0' },
+    store,
+    fill: async () => {
+      await store.insert('forms', [a.form])
+      const asked = (questions: number, answer: unknown) => {
+        const answers = Array.from({ length: questions }, (_, n) => ({ type: 't', question: `Question ${n}`, answer }))
+        return { form: a.form._id, answers }
+      }
+      const choices = Array.from({ length: 100_001 }, (_, n) => String(n))
+      const long = Array.from({ length: 5 }, (_, n) => ({
+        ...{ ...a.entry(n + 10), ...asked(1, `${n}${'x'.repeat(4_000_000)}`), status: 'long' },
+      }))
+      await store.insert('entries', [
+        { ...a.entry(1), ...asked(2001, 'x'), status: 'many questions' },
+        { ...a.entry(2), ...asked(1, choices), status: 'many choices' },
+        ...long,
+        { ...a.entry(4), dispatch: undefined },
+      ] as never)
+    },
+  })
+  const detail = async (url: string): Promise<string> => (await get(`/v1/${url}`, A)).json().detail
+  t.match(await detail(`forms/${a.form._id}/questions`), /^id has more than 2000 questions, or different answers/)
+  t.match(
+    await detail(`summaries/entries?form=${a.form._id}&by=${keyOf('none')}`),
+    /^by has [0-9a-f]{12}, but must have/,
+  )
+  const byAnswer = `summaries/entries?form=${a.form._id}&by=${keyOf('Question 0')}`
+  t.equal(
+    await detail(`${byAnswer}&status=many%20choices`),
+    'by makes more than 100000 groups: a narrower filter may help',
+  )
+  t.match(await detail(`${byAnswer}&status=long`), /^by makes groups of more than 16777216 characters: a narrower/)
+  const named = (await get('/v1/summaries/entries?by=status,dispatch&names=true', A)).json()
+  t.ok(named.data.some(({ dispatch }: { dispatch: unknown }) => dispatch === null))
+})
+
+t.test('a database that finds too many groups', async (t) => {
+  const store = testStore(t)
+  const aggregate = async (...[query, reading]: Parameters<Store['aggregate']>) => {
+    const { documents } = await store.aggregate(query, reading)
+    const isGroups = query.stages.some(({ $group }) => $group !== undefined)
+    return new BsonList(
+      'entries',
+      isGroups ? Array(100_001).fill(documents[0]?.bytes) : documents.map(({ bytes }) => bytes),
+    )
+  }
+  const fill = () => store.insert('entries', [a.entry(1)])
+  const { get } = await testApp(t, { store: { ...store, aggregate }, fill })
+  const { detail } = (await get('/v1/summaries/entries?by=status', A)).json()
+  t.equal(detail, 'by makes more than 100000 groups: a narrower filter may help')
+})
+
+t.test('what takes too long says so', async (t) => {
+  const store = testStore(t)
+  let isLate = false
+  const aggregate = async (...[query, reading]: Parameters<Store['aggregate']>) => {
+    if (isLate && query.collection === 'entries') throw new QueryTimeout(new Error('late'))
+    return store.aggregate(query, reading)
+  }
+  const { get } = await testApp(t, {
+    settings: { TOTAL_MAX_AGE_MS: '0' },
+    store: { ...store, aggregate },
+    fill: async () => {
+      await store.insert('forms', [a.form])
+      await store.insert('entries', [a.entry(1)])
+    },
+  })
+  const ofForm = `forms/${a.form._id}/questions`
+  const unknown = `entries?form=${a.form._id}&answered=${keyOf('none')}`
+  const problem = async (url: string) => {
+    const { statusCode, body } = await get(`/v1/${url}`, A)
+    const { code, detail } = JSON.parse(body)
+    return [statusCode, code, detail]
+  }
+  isLate = true
+  const tooLong = (what: string) => [503, 'query_timeout', `The database took too long for ${what}`]
+  t.same(await problem(ofForm), tooLong('form: try again later'))
+  t.same(await problem(unknown), tooLong('form: try again later'))
+  const byStatus = `summaries/entries?form=${a.form._id}&by=status`
+  t.same(await problem(byStatus), tooLong('by, form: a narrower filter may help'))
+  isLate = false
+  // A minute passes at every look at the clock.
+  const now = performance.now.bind(performance)
+  let minutes = 0
+  t.intercept(performance, 'now', { value: () => now() + 60_001 * ++minutes, configurable: true })
+  const all = 'to read all entries that match: a narrower filter may help'
+  t.same(await problem(ofForm), [503, 'query_timeout', `The database took too long ${all}`])
+})
+
+t.test('the clock of a zone may differ from UTC by seconds', async (t) => {
+  const times = ['1971-12-31T00:44:29Z', '1971-12-31T00:44:30Z', '1972-01-07T00:44:29Z', '1972-01-07T00:44:30Z'].map(
+    (time) => new Date(time),
+  )
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert(
+        'entries',
+        times.map((createdAt, n) => ({ ...a.entry(n), createdAt })),
+      ),
+  })
+  t.same((await get('/v1/summaries/entries?by=createdAt:day&zone=Africa/Monrovia', A)).json().data, [
+    { 'createdAt:day': '1971-12-30', count: 1 },
+    { 'createdAt:day': '1971-12-31', count: 1 },
+    { 'createdAt:day': '1972-01-06', count: 1 },
+    { 'createdAt:day': '1972-01-07', count: 1 },
+  ])
+})
