@@ -62,6 +62,16 @@ t.test('no connection is reset when it stops listening, however many are opened'
   t.same(new Set(await Promise.all(callers)), new Set(['ECONNREFUSED']))
 })
 
+t.test('a request that arrives while it stops listening waits, and is served', async (t) => {
+  const { app } = await testApp(t)
+  const socket = await neverRead(await listen(app), '')
+  const received = receivedBy(socket)
+  // It looks for connections as long as it stops listening.
+  app.server.on('newListener', (event) => event === 'connection' && socket.write(getRequest('/health/live')))
+  await app.close()
+  t.match(await received, /^HTTP\/1.1 200 /)
+})
+
 t.test('what waits for something is told that the service closes while its connection is still open', async (t) => {
   const { app } = await testApp(t)
   await listen(app)
