@@ -1,0 +1,18 @@
+// What follows a position in a list.
+import t from 'tap'
+import { rangesAfter } from '../../src/pipelines/keyset.js'
+
+t.test('the record at a position belongs to what follows only if that is wanted', async (t) => {
+  const position = { value: 'a', id: 'x' }
+  for (const [direction, isInclusive, beyond] of [
+    [1, false, '$gt'],
+    [1, true, '$gte'],
+    [-1, false, '$lt'],
+    [-1, true, '$lte'],
+  ] as const) {
+    t.same(rangesAfter('_id', direction, position, isInclusive), [{ _id: { [beyond]: 'x' } }])
+    const [first, second] = rangesAfter('name', direction, position, isInclusive)
+    t.same(first, { name: 'a', _id: { [beyond]: 'x' } })
+    t.same(second, { name: { [direction === 1 ? '$gt' : '$lt']: 'a' } })
+  }
+})
