@@ -113,7 +113,7 @@ export const rowsOf = (
   const { named } = projection
   if (format === 'ndjson') return { choice, columns: [], named, format: ndjson(projection.compiled(compileDocuments)) }
   const shown = questions === undefined ? projection : withAnswersLast(projection)
-  const asked = questions && questionColumns(questions, namesBeside(resource, shown))
+  const asked = questions && questionColumns(questions, namesBeside(resource, projection))
   if (format === 'geojson') {
     // A feature has a place, also if that is no field of it.
     const read = choice.fields === undefined ? choice : { ...choice, fields: [...choice.fields, 'location'] }
@@ -124,10 +124,9 @@ export const rowsOf = (
 }
 
 /** What no question is called. It does not depend on which fields are shown, unless records are embedded. */
-const namesBeside = (resource: Resource<Listing>, shown: Shown): Column[] => [
-  ...tableOf(projectionOf(resource, undefined, { names: 'true' }), jsonLines).columns,
-  ...tableOf(shown, jsonLines).columns,
-]
+const namesBeside = (resource: Resource<Listing>, projection: Projection): Column[] =>
+  [projectionOf(resource, undefined, { names: 'true' }), projection].flatMap((each) => each.compiled(columnsIn))
+const columnsIn = (shown: Shown): readonly Column[] => tableOf(shown, jsonLines).columns
 
 /** The columns of questions stand behind all others. */
 const withAnswersLast = ({ schema, named }: Projection): Shown => {

@@ -6,7 +6,7 @@ import type { CodeGenerator } from './generator.js'
 import { joinWords } from './questions.js'
 import { bare, scalars, type Write, type Writer } from './scalars.js'
 
-/** A format whose rows have cells. Numbers and booleans of which it does not say more are as in JSON. */
+/** A format whose rows have cells. Where it has no function for numbers or booleans, these are as in JSON. */
 export type CellFormat = Omit<ColumnFormat, 'writerOf' | 'functions' | 'raw'> & {
   readonly cells: Readonly<Partial<Record<Exclude<Kind, 'text'>, Write>>>
 }
