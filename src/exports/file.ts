@@ -1,31 +1,24 @@
 // Makes the bytes of a file of a whole list, part by part.
 import type { FormatName } from '../../schemas/exports.js'
-import { type BsonDocument, sizeOf } from '../bson/reader.js'
+import type { BsonDocument } from '../bson/reader.js'
 import { runInSlices } from '../limits/work.js'
-import { Query, type Scope } from '../pipelines/stages.js'
+import type { Scope } from '../pipelines/stages.js'
 import { invalidParameter } from '../problems/problems.js'
 import { sliceReader } from '../reading/listing.js'
-import type { Start } from '../reading/position.js'
 import { withQuestions } from '../reading/questions.js'
-import { readOn } from '../reading/walk.js'
+import { type Doing, pagesOf, whole } from '../reading/whole-list.js'
 import { json } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { fail, rowsWriter } from '../serializer/rows.js'
 import { Skipped, type Unreadable } from '../serializer/skipped.js'
 import { QueryTimeout, type Reading, type Store } from '../store/store.js'
-import { conditionsOf, type Exported, type ExportListing, type FileRows, rowsOf } from './index.js'
+import { type Exported, type ExportListing, type FileRows, matchingQuery, rowsOf } from './index.js'
 import { ParquetFile } from './parquet.js'
 import { hasQuestions, questionsOf } from './questions.js'
 import { MAX_RECORDS, XlsxFile } from './xlsx.js'
 
 /** The most bytes of JSON that tell of records that are left out. */
 const MAX_SKIPPED_BYTES = 1024 * 1024
-/** How many records are read first, by how much more from page to page, and at the most. */
-const FIRST_ROWS = 50
-const GROWTH = 4
-const MOST_ROWS = 1000
-/** About how many bytes of BSON a page has. */
-const PAGE_BYTES = 2 * 1024 * 1024
 /** A part ends with the record that brings it to this size. */
 const PART_BYTES = 4 * 1024 * 1024
 
@@ -55,23 +48,18 @@ export interface OpenFile {
   readonly skipped: readonly Unreadable[]
 }
 
-/** Does a piece of the work when it may begin. Between two pieces nothing is under way. */
-export type Doing = <T>(work: (reading: Reading) => Promise<T>) => Promise<T>
-
 /**
  * Opens the file of an export.
  * @throws the problem `invalid_parameter` if there are more questions than columns, or more records than rows of a sheet
  */
 export const openFile = async (store: Reads, asked: Wanted, doing: Doing): Promise<OpenFile> => {
   const { exported, format, scope } = asked
-  const listing = await withQuestions(scope, asked.listing, (query) =>
-    doing((reading) => store.aggregate(query, reading)),
-  )
+  const listing = await withQuestions(store, scope, asked.listing, doing)
   const wanted = { ...asked, listing }
   const skipped = listing.unreadable === 'skip' ? new Skipped(MAX_SKIPPED_BYTES) : undefined
   if (format === 'xlsx') await doing(() => requireRows(store, wanted))
   const questions = hasQuestions(exported, format, listing)
-    ? await doing((reading) => questionsOf(store, exported, scope, listing, reading))
+    ? await questionsOf(store, scope, listing, doing)
     : undefined
   const rows = rowsOf(exported, format, scope.without, listing, questions)
   return { parts: partsOf(store, wanted, rows, skipped, doing), skipped: skipped?.records ?? [] }
@@ -87,7 +75,9 @@ async function* partsOf(
   let { begin } = rows.format
   const file = fileWriterOf(wanted, rows)
   const write = rowsWriter(rows.format, skipped?.add ?? fail)
-  const nextPage = pagesOf(store, wanted, rows)
+  const { exported, scope, listing } = wanted
+  const all = whole({ ...listing, ...rows.choice })
+  const nextPage = pagesOf(all, listing.limit)
   /** The records that were read. They may become several parts. */
   let page: Iterator<BsonDocument> | undefined
   let isOver = false
@@ -95,11 +85,13 @@ async function* partsOf(
     const out = new Output()
     out.text(begin)
     begin = ''
-    page ??= await nextPage(reading)
     if (page === undefined) {
-      isOver = true
-      out.text(rows.format.end + trailerOf(wanted.format, skipped))
-    } else if (!(await runInSlices(write(page, out, PART_BYTES), reading.signal))) page = undefined
+      const records = await nextPage(sliceReader(store, exported.resource, scope, all, reading))
+      isOver = records.length === 0
+      page = records.values()
+    }
+    if (isOver) out.text(rows.format.end + trailerOf(wanted.format, skipped))
+    else if (!(await runInSlices(write(page, out, PART_BYTES), reading.signal))) page = undefined
     const part = out.take()
     if (file === undefined) return part
     const bytes = await file.write(part)
@@ -123,12 +115,10 @@ const fileWriterOf = ({ exported, format }: Wanted, { columns, named }: FileRows
 
 /** Where counting takes too long, the sheet itself finds that its rows are too many. */
 const requireRows = async (store: Reads, { exported, scope, listing }: Wanted): Promise<void> => {
-  const matching = await store
-    .count(Query.in(scope, exported.resource.collection, conditionsOf(exported, listing), []))
-    .catch((error) => {
-      if (error instanceof QueryTimeout) return 0
-      throw error
-    })
+  const matching = await store.count(matchingQuery(exported, scope, listing)).catch((error) => {
+    if (error instanceof QueryTimeout) return 0
+    throw error
+  })
   if (Math.min(matching, listing.limit ?? matching) <= MAX_RECORDS) return
   const message = `must be one of ${exported.formats.filter((each) => each !== 'xlsx').join(', ')}, or there must be a limit: ${matching} records match, and a sheet has at most ${MAX_RECORDS}`
   throw invalidParameter('format', message, 'path')
@@ -139,21 +129,3 @@ const trailerOf = (format: FormatName, skipped: Skipped | undefined): string =>
   format === 'ndjson' && skipped !== undefined && skipped.records.length > 0
     ? `${json({ unreadable: skipped.records })}\n`
     : ''
-
-/** A function that reads the next page of a whole list in the order of ids: few records at first, and then as many as fit. */
-const pagesOf = (store: Reads, { exported, scope, listing }: Wanted, { choice }: FileRows) => {
-  const all = { ...listing, ...choice, sortBy: 'id', page: 1, cursor: '*' }
-  let start: Start | undefined
-  let left = listing.limit ?? Number.POSITIVE_INFINITY
-  let size = FIRST_ROWS
-  return async (reading: Reading): Promise<Iterator<BsonDocument> | undefined> => {
-    if (left === 0) return undefined
-    const page = { ...all, perPage: Math.min(size, left) }
-    const { rows, next } = await readOn(page, start, sliceReader(store, exported.resource, scope, page, reading))
-    start = next
-    left = next === undefined ? 0 : left - rows.length
-    const fitting = Math.floor((PAGE_BYTES * rows.length) / Math.max(1, sizeOf(rows)))
-    size = Math.max(1, Math.min(GROWTH * size, fitting, MOST_ROWS))
-    return rows.values()
-  }
-}

@@ -5,7 +5,7 @@ import { listedSchemas } from '../../schemas/index.js'
 import type { Without } from '../../schemas/views.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
-import type { Condition, Listing } from '../pipelines/stages.js'
+import { type Listing, Query, type Scope } from '../pipelines/stages.js'
 import { type Choice, type Projection, projectionOf } from '../reading/projection.js'
 import { answersTable } from '../serializer/answers.js'
 import { type Column, type ColumnFormat, tableOf } from '../serializer/columns.js'
@@ -54,9 +54,12 @@ export const allExported: readonly Exported[] = [
   },
 ]
 
-/** What the records of an export meet. */
-export const conditionsOf = ({ resource }: Exported, listing: ExportListing): Condition[] =>
-  resource.conditions({ ...listing, sortBy: 'id', page: 1, perPage: 1 })
+/** The query of all records that match. */
+export const matchingQuery = (
+  { resource: { collection, conditions } }: Exported,
+  scope: Scope,
+  listing: ExportListing,
+): Query => Query.in(scope, collection, conditions({ ...listing, sortBy: 'id', page: 1, perPage: 1 }), [])
 
 /** The parameters that not all formats have, with those that have them. */
 const OF_FORMATS: Readonly<Partial<Record<keyof ExportListing, readonly FormatName[]>>> = {

@@ -3,9 +3,11 @@ import type { FormatName } from '../../schemas/exports.js'
 import type { Scope } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { onTimeout } from '../reading/cost.js'
-import { MAX_QUESTIONS, questionsQuery, textsOf } from '../reading/questions.js'
-import type { Reading, Store } from '../store/store.js'
-import { conditionsOf, type Exported, type ExportListing } from './index.js'
+import { observe } from '../reading/form-questions.js'
+import { MAX_QUESTIONS } from '../reading/questions.js'
+import type { Doing } from '../reading/whole-list.js'
+import type { Store } from '../store/store.js'
+import type { Exported, ExportListing } from './index.js'
 
 /** Whether each question gets a column: in a table or a layer of the entries of one form. */
 export const hasQuestions = ({ name }: Exported, format: FormatName, { form, fields }: ExportListing): boolean =>
@@ -16,18 +18,14 @@ export const hasQuestions = ({ name }: Exported, format: FormatName, { form, fie
  * @throws the problem `invalid_parameter` if they are too many
  */
 export const questionsOf = async (
-  store: Pick<Store, 'aggregate'>,
-  exported: Exported,
+  store: Pick<Store, 'aggregate' | 'knownIndexes'>,
   scope: Scope,
   listing: ExportListing,
-  reading: Reading,
+  doing: Doing,
 ): Promise<string[]> => {
   const tooLong = () => tookTooLong(' for form: choose fields without answers, or export the answers')
-  const query = questionsQuery(scope, conditionsOf(exported, listing))
-  const texts = textsOf(await store.aggregate(query, reading).catch(onTimeout(tooLong)))
-  if (texts !== undefined) return texts
-  throw invalidParameter(
-    'form',
-    `has entries with more than ${MAX_QUESTIONS} questions, too many for a column each; export the answers instead`,
-  )
+  const observed = await observe(store, scope, listing, false, doing).catch(onTimeout(tooLong))
+  if (observed !== undefined) return observed.questions.map(({ question }) => question)
+  const message = `has entries with more than ${MAX_QUESTIONS} questions, too many for a column each`
+  throw invalidParameter('form', `${message}; export the answers instead`)
 }

@@ -1,10 +1,13 @@
 // Where and when the entries of an organisation are, which map programs show as a whole.
+import { Type } from '@sinclair/typebox'
 import { EntryListItem } from '../../schemas/entries.js'
 import { viewOf } from '../../schemas/views.js'
+import { UnwritableDocument } from '../bson/reader.js'
 import { Overloaded, type Ticket } from '../limits/scheduler.js'
 import { type Expression, Query, type Scope } from '../pipelines/stages.js'
+import { Output } from '../serializer/output.js'
+import { compileDocuments } from '../serializer/writer.js'
 import { type KeptTotals, QueryTimeout, type Store } from '../store/store.js'
-import { created, isPlace, LATITUDE, LONGITUDE, NOTHING, objectsOf } from './aggregates.js'
 import { asLarge } from './listing.js'
 
 /** As OGC API - Features has it: west, south, east and north in degrees, and two times (RFC 3339). */
@@ -13,17 +16,32 @@ export interface Extent {
   readonly temporal?: { readonly interval: readonly string[][] }
 }
 
-type Found = Record<'west' | 'south' | 'east' | 'north', number> & Record<'first' | 'last', Date | null>
+const longitude = '$location.coordinates.longitude'
+const latitude = '$location.coordinates.lattitude'
+const time = '$createdAt'
+/** Comparisons in the order of BSON, in which a value of another type is outside of a range. */
+const within = (value: Expression, least: Expression, most: Expression): Expression[] => [
+  { $gte: [value, least] },
+  { $lte: [value, most] },
+]
+const isPlace: Expression = { $and: [...within(longitude, -180, 180), ...within(latitude, -90, 90)] }
+const [year1, year9999] = ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'].map((text) => new Date(text))
+const isTime: Expression = { $and: within(time, { $literal: year1 }, { $literal: year9999 }) }
+const place = (value: Expression): Expression => ({ $cond: [isPlace, value, { $literal: null }] })
+const when: Expression = { $cond: [isTime, time, { $literal: null }] }
 
-const place = (value: Expression): Expression => ({ $cond: [isPlace, value, NOTHING] })
 const box = {
-  west: { $min: place(LONGITUDE) },
-  south: { $min: place(LATITUDE) },
-  east: { $max: place(LONGITUDE) },
-  north: { $max: place(LATITUDE) },
+  west: { $min: place(longitude) },
+  south: { $min: place(latitude) },
+  east: { $max: place(longitude) },
+  north: { $max: place(latitude) },
 }
 /** An `_id` of null would make it a digest, whose match has records that belong to nobody. */
-const interval = { _id: { $literal: 0 }, first: { $min: created }, last: { $max: created } }
+const interval = { _id: { $literal: 0 }, first: { $min: when }, last: { $max: when } }
+
+const [number, instant] = [Type.Optional(Type.Number()), Type.Optional(Type.String({ format: 'date-time' }))]
+const schema = Type.Object({ west: number, south: number, east: number, north: number, first: instant, last: instant })
+const write = compileDocuments({ schema, named: new Map() })
 
 /**
  * The box around all places that a key sees, and the first and the last `createdAt`. Undefined without entries, and where it
@@ -37,14 +55,14 @@ export const extentOf = async (
   const hasPlaces = 'location' in viewOf(scope.without).shown(EntryListItem).properties
   const query = Query.in(scope, 'entries', [], [{ $group: { ...(hasPlaces && box), ...interval } }])
   const read = async (): Promise<Extent | undefined> => {
-    const [found] = await objectsOf<Found>(await store.aggregate(query))
+    const [found] = (await store.aggregate(query)).documents
     if (found === undefined) return undefined
-    const { west, south, east, north, first, last } = found
-    const box = [west, south, east, north]
+    const out = new Output()
+    write(found, out)
+    const { west, south, east, north, first, last } = JSON.parse(out.take().toString())
     return {
-      // A number of another type than a record may have says nothing.
-      ...(box.every((edge) => typeof edge === 'number') && { spatial: { bbox: [box] } }),
-      ...(first && last && { temporal: { interval: [[first.toISOString(), last.toISOString()]] } }),
+      ...(west !== undefined && { spatial: { bbox: [[west, south, east, north]] } }),
+      ...(first !== undefined && { temporal: { interval: [[first, last]] } }),
     }
   }
   // That it took too long is kept as well, so that the next request does not try again.
@@ -53,5 +71,5 @@ export const extentOf = async (
 }
 
 const leftOut = (error: unknown): undefined => {
-  if (![QueryTimeout, Overloaded].some((known) => error instanceof known)) throw error
+  if (![QueryTimeout, Overloaded, UnwritableDocument].some((known) => error instanceof known)) throw error
 }

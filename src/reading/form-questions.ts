@@ -1,165 +1,93 @@
-// The questions that were observed in the entries of a form, with their answers.
+// The questions that were observed in entries, with their answers.
 import type { Question } from '../../schemas/summaries.js'
+import { dateOf, fieldOf } from '../bson/values.js'
 import type { Ticket } from '../limits/scheduler.js'
-import { type Expression, Query, type Scope, type Stage } from '../pipelines/stages.js'
+import { Query, type Scope } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { questionKey } from '../serializer/questions.js'
 import type { KeptTotals, Store } from '../store/store.js'
-import { created, NOTHING, objectsOf, shownText, textOf } from './aggregates.js'
 import { onTimeout } from './cost.js'
 import { asLarge } from './listing.js'
-import { MAX_QUESTIONS, questionStages } from './questions.js'
+import { answersOf, MAX_QUESTIONS } from './questions.js'
+import { type Doing, type EntryFilters, everyEntry } from './whole-list.js'
 
 /** How many answers a question shows. */
 const MAX_CHOICES = 1000
-/** The most groups of equal answers, or of questions that are asked together, that are read. */
-const MAX_GROUPS = 20_000
+/** How many bytes questions and different answers may take, with what a map takes for each of them. */
+const MAX_BYTES = 64 * 1024 * 1024
+const TEXT_BYTES = 100
 
-type Found = Pick<Question, 'types' | 'position' | 'answered'> &
-  Record<'firstAnswered' | 'lastAnswered', Date | null> & { readonly _id: unknown }
-interface FoundChoices {
-  readonly _id: unknown
-  readonly choices: readonly { readonly answer: string | null; readonly count: number }[]
-  readonly distinct: number
-  readonly count: number
+/** What was counted of a question. Times are in milliseconds. */
+interface Counted {
+  readonly question: string
+  readonly types: Set<string>
+  readonly words: Map<string, number>
+  asked: number
+  places: number
+  answered: number
+  /** The number of the last entry that answers it. */
+  answeredBy: number
+  first: number
+  last: number
 }
 
-const isGiven = (answer: Expression): Expression => ({ $ne: [{ $ifNull: [answer, NOTHING] }, NOTHING] })
-/** In place of each answer the text of its question, or null where there is none. */
-const answeredQuestions: Expression = {
-  $cond: [
-    { $isArray: '$answers' },
-    { $map: { input: '$answers', in: { $cond: [isGiven('$$this.answer'), '$$this.question', NOTHING] } } },
-    [],
-  ],
-}
-/** Whether this is the first answer of the entry to the question. */
-const isFirst: Expression = { $eq: [{ $indexOfArray: ['$answered', '$answers.question'] }, '$position'] }
-const when: Expression = { $cond: [isGiven('$answers.answer'), created, NOTHING] }
-
-const stages: readonly Stage[] = questionStages(
-  {
-    types: { $addToSet: '$answers.type' },
-    answered: { $sum: { $cond: [isFirst, 1, 0] } },
-    firstAnswered: { $min: when },
-    lastAnswered: { $max: when },
-  },
-  [{ $set: { answered: answeredQuestions } }],
-)
-
-const isNoText: Expression = { $eq: ['$_id.answer', NOTHING] }
-const choiceStages: readonly Stage[] = [
-  { $unwind: { path: '$answers', includeArrayIndex: 'position' } },
-  { $unwind: { path: '$answers.answer', includeArrayIndex: 'place' } },
-  {
-    $group: {
-      _id: { question: '$answers.question', answer: textOf('$answers.answer') },
-      count: { $sum: 1 },
-    },
-  },
-  { $sort: { count: -1, '_id.answer': 1 } },
-  {
-    $group: {
-      _id: '$_id.question',
-      choices: { $firstN: { input: { answer: '$_id.answer', count: '$count' }, n: MAX_CHOICES } },
-      distinct: { $sum: { $cond: [isNoText, 0, 1] } },
-      count: { $sum: { $cond: [isNoText, 0, '$count'] } },
-    },
-  },
-]
-
-const askedStages: readonly Stage[] = [
-  { $group: { _id: '$answers.question', count: { $sum: 1 } } },
-  { $limit: MAX_GROUPS + 1 },
-]
-const answerStages: readonly Stage[] = [
-  { $project: { answers: 1, createdAt: 1 } },
-  { $unwind: { path: '$answers', includeArrayIndex: 'position' } },
-  {
-    $group: {
-      _id: '$answers',
-      count: { $sum: 1 },
-      places: { $sum: '$position' },
-      first: { $min: '$createdAt' },
-      last: { $max: '$createdAt' },
-    },
-  },
-  { $limit: MAX_GROUPS + 1 },
-]
-
-interface Observed {
-  readonly found: readonly Found[]
-  readonly chosen: readonly FoundChoices[]
-  readonly bytes: number
-}
-type Reads = Pick<Store & KeptTotals, 'aggregate' | 'count' | 'keep' | 'isQuick'>
-
-/** What the database counts of all answers. */
-const observed = async (store: Reads, scope: Scope, form: string): Promise<Observed> => {
-  const found = await objectsOf<Found>(await store.aggregate(Query.in(scope, 'entries', [{ form }], stages)))
-  const list = await store.aggregate(Query.in(scope, 'entries', [{ form }], choiceStages))
-  return { found, chosen: await objectsOf<FoundChoices>(list), bytes: list.size }
+export interface Observed {
+  /** In the order of their mean place. */
+  readonly questions: readonly Counted[]
+  readonly entries: number
 }
 
-interface Answers extends Record<'first' | 'last', unknown> {
-  readonly _id: { readonly question?: unknown; readonly type?: unknown; readonly answer?: unknown } | null
-  readonly count: number
-  readonly places: number
-}
+type Reads = Pick<Store, 'aggregate' | 'knownIndexes'>
 
 /**
- * The same of groups of equal answers, which is several times as fast. Undefined where these are very many, or where an entry
- * answers a question twice.
+ * Counts the questions of the entries that match.
+ * @param hasWords whether their answers are counted too
+ * @returns undefined if the questions are too many, or their answers too large
  */
-const observedInGroups = async (store: Reads, scope: Scope, form: string): Promise<Observed | undefined> => {
-  const read = async (stages: readonly Stage[]) => store.aggregate(Query.in(scope, 'entries', [{ form }], stages))
-  const askedTogether = await objectsOf<{ _id: unknown }>(await read(askedStages))
-  const isOnce = ({ _id = null }: { _id?: unknown }) =>
-    _id === null || (Array.isArray(_id) && new Set(_id).size === _id.length)
-  if (askedTogether.length > MAX_GROUPS || !askedTogether.every(isOnce)) return undefined
-  const list = await read(answerStages)
-  const groups = await objectsOf<Answers>(list)
-  const hasTimes = ({ first, last }: Answers) => first instanceof Date && last instanceof Date
-  if (groups.length > MAX_GROUPS || !groups.every(hasTimes)) return undefined
-  const found = new Map<string, Found & { count: number; words: Map<string, number> }>()
-  for (const { _id, count, places, first, last } of groups) {
-    const { question, type, answer = null } = _id ?? {}
-    if (typeof question !== 'string') continue
-    const none = {
-      _id: question,
-      types: [],
-      position: 0,
-      count: 0,
-      answered: 0,
-      firstAnswered: null,
-      lastAnswered: null,
-    }
-    const before = found.get(question) ?? { ...none, words: new Map<string, number>() }
-    const { words, types, firstAnswered, lastAnswered } = before
-    for (const word of answer === null ? [] : [answer].flat()) {
-      const text = shownText(word)
-      if (text !== null) words.set(text, count + (words.get(text) ?? 0))
-    }
-    const isEarlier = answer !== null && (firstAnswered === null || (first as Date) < firstAnswered)
-    const isLater = answer !== null && (lastAnswered === null || (last as Date) > lastAnswered)
-    found.set(question, {
-      ...before,
-      types: typeof type !== 'string' || types.includes(type) ? types : [...types, type],
-      position: (before.position * before.count + places) / (before.count + count),
-      count: before.count + count,
-      answered: before.answered + (answer === null ? 0 : count),
-      firstAnswered: isEarlier ? (first as Date) : firstAnswered,
-      lastAnswered: isLater ? (last as Date) : lastAnswered,
-    })
+export const observe = async (
+  store: Reads,
+  scope: Scope,
+  filters: EntryFilters,
+  hasWords: boolean,
+  doing: Doing,
+): Promise<Observed | undefined> => {
+  const all = new Map<string, Counted>()
+  let [entries, bytes] = [0, 0]
+  const begin = (question: string): Counted => {
+    const nothing = { asked: 0, places: 0, answered: 0, answeredBy: 0 }
+    const never = { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY }
+    const counted = { question, types: new Set<string>(), words: new Map<string, number>(), ...nothing, ...never }
+    all.set(question, counted)
+    bytes += question.length + TEXT_BYTES
+    return counted
   }
-  const chosen = [...found.values()].map(({ _id, words }) => {
-    const all = [...words].map(([answer, count]) => ({ answer, count }))
-    all.sort((a, b) => b.count - a.count || (a.answer < b.answer ? -1 : 1))
-    const count = all.reduce((sum, { count }) => sum + count, 0)
-    return { _id, choices: all.slice(0, MAX_CHOICES), distinct: all.length, count }
-  })
-  const inOrder = [...found.values()].sort((a, b) => a.position - b.position)
-  return { found: inOrder, chosen, bytes: list.size }
+  const add = (entry: Buffer): void => {
+    entries += 1
+    const created = dateOf(entry, fieldOf(entry, 0, 'createdAt'))
+    for (const { question, type, place, words } of answersOf(entry)) {
+      const counted = all.get(question) ?? begin(question)
+      counted.asked += 1
+      counted.places += place
+      if (type !== undefined) counted.types.add(type)
+      if (words === undefined || !hasWords) continue
+      if (counted.answeredBy !== entries) counted.answered += 1
+      counted.answeredBy = entries
+      counted.first = Math.min(counted.first, created ?? counted.first)
+      counted.last = Math.max(counted.last, created ?? counted.last)
+      for (const word of words) {
+        const count = counted.words.get(word) ?? 0
+        if (count === 0) bytes += word.length + TEXT_BYTES
+        counted.words.set(word, count + 1)
+      }
+    }
+  }
+  for await (const rows of everyEntry(store, scope, filters, ['answers', 'createdAt'], doing)) {
+    for (const row of rows) add(row.bytes)
+    if (all.size > MAX_QUESTIONS || bytes > MAX_BYTES) return undefined
+  }
+  const place = ({ places, asked }: Counted) => places / asked
+  const questions = [...all.values()].sort((a, b) => place(a) - place(b) || (a.question < b.question ? -1 : 1))
+  return { questions, entries }
 }
 
 /**
@@ -167,44 +95,43 @@ const observedInGroups = async (store: Reads, scope: Scope, form: string): Promi
  * @throws the problem `invalid_parameter` if they are too many
  */
 export const formQuestions = async (
-  store: Reads,
+  store: Reads & Pick<KeptTotals, 'keep' | 'isQuick'>,
   scope: Scope,
   form: string,
   ticket: Ticket,
 ): Promise<{ questions: readonly Question[]; entries: number; asOf: Date }> => {
-  const ofForm = Query.in(scope, 'entries', [{ form }], stages)
+  const query = Query.in(scope, 'entries', [{ form }], [])
   const read = async () => {
     const asOf = new Date()
-    const { found, chosen, bytes } =
-      (await observedInGroups(store, scope, form)) ?? (await observed(store, scope, form))
-    if (found.length > MAX_QUESTIONS) throw invalidParameter('id', `has more than ${MAX_QUESTIONS} questions`, 'path')
-    const choices = new Map(chosen.map((each) => [each._id, each]))
-    const questions = found.flatMap((each) => (typeof each._id === 'string' ? [questionOf(each, choices)] : []))
-    // Of another query: this one waits for what is read here.
-    const entries = await store.count(Query.in(scope, 'entries', [{ form }], []))
-    return { questions, entries, asOf, bytes }
+    // Other callers may wait for the same, so it goes on without this one.
+    const observed = await observe(store, scope, { form }, true, (work) => work({}))
+    if (observed === undefined) {
+      const most = `${MAX_QUESTIONS} questions, or different answers of more than ${MAX_BYTES} bytes`
+      throw invalidParameter('id', `has more than ${most}`, 'path')
+    }
+    const questions = observed.questions.map(shown)
+    return { questions, entries: observed.entries, asOf, bytes: JSON.stringify(questions).length }
   }
-  return asLarge(store, ofForm, ticket, () => store.keep(ofForm, read)).catch(
-    onTimeout(() => tookTooLong(' for the questions of this form: try again later')),
+  const tooLong = () => tookTooLong(' for the questions of this form: try again later')
+  return asLarge(store, query, ticket, () => store.keep(query, read, 'questions'), 'questions').catch(
+    onTimeout(tooLong),
   )
 }
 
-const questionOf = (
-  { _id, types, position, answered, firstAnswered, lastAnswered }: Found,
-  all: ReadonlyMap<unknown, FoundChoices>,
-): Question => {
-  const { choices: found = [], distinct = 0, count = 0 } = all.get(_id) ?? {}
-  const choices = found.flatMap(({ answer, count }) => (answer === null ? [] : [{ answer, count }]))
+const timeOf = (time: number): string => new Date(time).toISOString()
+
+const shown = ({ question, types, words, asked, places, answered, first, last }: Counted): Question => {
+  const all = [...words].map(([answer, count]) => ({ answer, count }))
+  all.sort((a, b) => b.count - a.count || (a.answer < b.answer ? -1 : 1))
   return {
-    key: questionKey(_id as string),
-    question: _id as string,
-    types: types.filter((type) => typeof type === 'string').sort(),
-    position: position + 1,
+    key: questionKey(question),
+    question,
+    types: [...types].sort(),
+    position: places / asked,
     answered,
-    distinct,
-    choices,
-    others: count - choices.reduce((sum, { count }) => sum + count, 0),
-    ...(firstAnswered && { firstAnswered: firstAnswered.toISOString() }),
-    ...(lastAnswered && { lastAnswered: lastAnswered.toISOString() }),
+    distinct: all.length,
+    choices: all.slice(0, MAX_CHOICES),
+    others: all.slice(MAX_CHOICES).reduce((sum, { count }) => sum + count, 0),
+    ...(first <= last && { firstAnswered: timeOf(first), lastAnswered: timeOf(last) }),
   }
 }

@@ -1,7 +1,7 @@
-// The time of a zone, as expressions. Every database has other data of time zones and knows other names, so the changes of a
-// clock are those that Node knows.
+// The days, weeks, months and years of a time zone. Every database has other data of time zones and knows other names, so the
+// changes of a clock are those that Node knows.
 import { LRUCache } from 'lru-cache'
-import type { Expression } from '../pipelines/stages.js'
+import { type Period, periods } from '../../schemas/summaries.js'
 
 const MINUTE = 60_000
 const DAY = 86_400_000
@@ -19,7 +19,7 @@ interface Change {
 const kept = new LRUCache<string, readonly Change[]>({ max: 1000 })
 
 /** All changes of the clock of a zone, in their order. */
-export const changesOf = (zone: string): readonly Change[] => {
+const changesOf = (zone: string): readonly Change[] => {
   const known = kept.get(zone)
   if (known !== undefined) return known
   const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' })
@@ -45,14 +45,44 @@ export const changesOf = (zone: string): readonly Change[] => {
   return changes
 }
 
-/** A time as the clock of a zone shows it, as if that were UTC. */
-export const localTime = (time: Expression, zone: string): Expression => {
-  const offsetIn = (changes: readonly Change[]): Expression => {
-    const middle = changes.length >> 1
-    const { from, offset } = changes[middle] as Change
-    if (changes.length === 1) return offset
-    const isBefore: Expression = { $lt: [time, { $literal: new Date(from) }] }
-    return { $cond: [isBefore, offsetIn(changes.slice(0, middle)), offsetIn(changes.slice(middle))] }
+const monthOf = (time: number): number => 12 * new Date(time).getUTCFullYear() + new Date(time).getUTCMonth()
+const monthStart = (month: number): number => Date.UTC(0, month - 12 * 1900)
+/** 1970-01-01 was a Thursday. */
+const DAYS_FROM_MONDAY = 3
+
+/** The number of a period in which a time is, and the first time of a period. */
+const numbered: Readonly<Record<Period, [of: (time: number) => number, start: (number: number) => number]>> = {
+  day: [(time) => Math.floor(time / DAY), (day) => day * DAY],
+  week: [(time) => Math.floor((time / DAY + DAYS_FROM_MONDAY) / 7), (week) => (7 * week - DAYS_FROM_MONDAY) * DAY],
+  month: [monthOf, monthStart],
+  year: [(time) => Math.floor(monthOf(time) / 12), (year) => monthStart(12 * year)],
+}
+
+/** A span of time that is in one period. A clock that is put back may divide a period into several. */
+export interface Part {
+  /** The period. */
+  readonly text: string
+  /** The first time, and the first behind it, in milliseconds. */
+  readonly from: number
+  readonly before: number
+}
+
+/** A function that finds the part of a time. It is quick where times are near to each other. */
+export const partFinder = (period: Period, zone: string): ((time: number) => Part) => {
+  const changes = changesOf(zone)
+  const [numberOf, startOf] = numbered[period]
+  let part: Part = { text: '', from: 0, before: 0 }
+  return (time) => {
+    if (part.from <= time && time < part.before) return part
+    const i = changes.findLastIndex(({ from }) => from <= time)
+    const { from, offset } = changes[i] as Change
+    const number = numberOf(time + offset)
+    const start = startOf(number)
+    part = {
+      text: new Date(start).toISOString().slice(0, periods[period].length),
+      from: Math.max(from, start - offset),
+      before: Math.min(changes[i + 1]?.from ?? Number.POSITIVE_INFINITY, startOf(number + 1) - offset),
+    }
+    return part
   }
-  return { $add: [time, offsetIn(changesOf(zone))] }
 }

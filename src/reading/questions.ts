@@ -1,52 +1,51 @@
-// The questions of entries: which there are, and which one a key stands for.
+// The questions of the entries of a form: what was answered to each, and which one a key stands for.
 import { LRUCache } from 'lru-cache'
 import type { Asked } from '../../schemas/entries.js'
-import type { BsonList } from '../bson/reader.js'
-import { fieldOf, stringOf } from '../bson/values.js'
-import { type Condition, type Expression, Query, type Scope, type Stage } from '../pipelines/stages.js'
+import { Bson, type Element, elements } from '../bson/reader.js'
+import { fieldOf, itemsOf, present, stringOf, textOf } from '../bson/values.js'
+import type { Scope } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { questionKey } from '../serializer/questions.js'
+import type { Store } from '../store/store.js'
 import { onTimeout } from './cost.js'
+import { type Doing, everyEntry } from './whole-list.js'
 
 /** The most questions that are asked for together. Spreadsheets have 16,384 columns. */
 export const MAX_QUESTIONS = 2000
-/** How many characters of questions are kept. */
-const KEPT_CHARACTERS = 16_000_000
+
+type Reads = Pick<Store, 'aggregate' | 'knownIndexes'>
+
+/** An answer of an entry. */
+export interface Answer {
+  readonly question: string
+  readonly type: string | undefined
+  /** Its place among the answers, from 1. */
+  readonly place: number
+  /** The texts that were chosen or given. Undefined if there is no answer. */
+  readonly words: readonly string[] | undefined
+}
+
+/** The answers of an entry that have a question. */
+export function* answersOf(bytes: Buffer): Generator<Answer, void> {
+  const answers = fieldOf(bytes, 0, 'answers')
+  if (answers?.type !== Bson.array) return
+  let place = 0
+  for (const { type, at } of elements(bytes, answers.at)) {
+    place += 1
+    const question = type === Bson.document ? stringOf(bytes, fieldOf(bytes, at, 'question')) : undefined
+    if (question === undefined) continue
+    const answer = present(fieldOf(bytes, at, 'answer'))
+    const words = answer && [...itemsOf(bytes, answer)].flatMap((item) => textOf(bytes, item as Element) ?? [])
+    yield { question, type: stringOf(bytes, fieldOf(bytes, at, 'type')), place, words }
+  }
+}
 
 export const isKey = (text: string): boolean => /^[\da-f]{12}$/.test(text)
 
-/**
- * Makes a document of each question of entries, in the order of their mean place.
- * @param more what it has besides
- * @param before stages on the entries, of which only answers and times are read
- */
-export const questionStages = (
-  more: Readonly<Record<string, Expression>> = {},
-  before: readonly Stage[] = [],
-): Stage[] => [
-  { $project: { answers: 1, createdAt: 1 } },
-  ...before,
-  { $unwind: { path: '$answers', includeArrayIndex: 'position' } },
-  { $group: { _id: '$answers.question', position: { $avg: '$position' }, ...more } },
-  { $sort: { position: 1, _id: 1 } },
-  { $limit: MAX_QUESTIONS + 1 },
-]
-
-/** The questions of the entries that match. */
-export const questionsQuery = (scope: Scope, conditions: readonly Condition[]): Query =>
-  Query.in(scope, 'entries', conditions, questionStages())
-
-/** The texts in the result of such a query. Undefined if they are too many. */
-export const textsOf = ({ documents }: BsonList): string[] | undefined =>
-  documents.length > MAX_QUESTIONS
-    ? undefined
-    : documents.flatMap(({ bytes }) => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? [])
-
-/** The questions of a form of an organisation, by their keys. A key stands for one text for ever. */
-const known = new LRUCache<string, ReadonlyMap<string, string>>({
-  max: 10_000,
-  maxSize: KEPT_CHARACTERS,
-  sizeCalculation: (texts) => [...texts.values()].reduce((sum, text) => sum + text.length, 1),
+/** The texts of questions, by organisation, form and key. A key stands for one text for ever. */
+const known = new LRUCache<string, string>({
+  maxSize: 16 * 1024 * 1024,
+  sizeCalculation: (text, place) => text.length + place.length,
 })
 
 /**
@@ -54,42 +53,54 @@ const known = new LRUCache<string, ReadonlyMap<string, string>>({
  * @throws the problem `invalid_parameter` if there is no such question
  */
 export const questionOf = async (
+  store: Reads,
   scope: Scope,
   form: string | undefined,
   key: string,
   parameter: string,
-  read: (query: Query) => Promise<BsonList>,
+  doing: Doing,
 ): Promise<string> => {
   if (form === undefined) throw invalidParameter(parameter, 'has the key of a question, so it must be given with form')
-  const place = JSON.stringify([scope.organisation, form])
-  const text = known.get(place)?.get(key)
-  if (text !== undefined) return text
-  // The key may be that of a new question.
-  const list = await read(questionsQuery(scope, [{ form }])).catch(
-    onTimeout(() => tookTooLong(` to find the question of ${parameter}: try again later`)),
-  )
-  const texts = textsOf(list)
-  if (texts === undefined) throw invalidParameter('form', `has more than ${MAX_QUESTIONS} questions`)
-  const found = new Map(texts.map((text) => [questionKey(text), text]))
-  known.set(place, found)
-  const asked = found.get(key)
-  if (asked !== undefined) return asked
-  throw invalidParameter(
-    parameter,
-    `has ${key}, but must have the key of a question of the form, as GET /v1/forms/{id}/questions has it`,
-  )
+  const place = JSON.stringify([scope.organisation, form, key])
+  const text =
+    known.get(place) ?? (await findQuestion(store, scope, form, key, doing).catch(onTimeout(tooLong(parameter))))
+  if (text === undefined)
+    throw invalidParameter(
+      parameter,
+      `has ${key}, but must have the key of a question of the form, as GET /v1/forms/{id}/questions has it`,
+    )
+  known.set(place, text)
+  return text
+}
+
+const tooLong = (parameter: string) => () => tookTooLong(` to find the question of ${parameter}: try again later`)
+
+/** Looks for a question until it is found. */
+const findQuestion = async (store: Reads, scope: Scope, form: string, key: string, doing: Doing) => {
+  const others = new Set<string>()
+  for await (const rows of everyEntry(store, scope, { form }, ['answers'], doing)) {
+    for (const { bytes } of rows) {
+      for (const { question } of answersOf(bytes)) {
+        if (others.has(question)) continue
+        if (questionKey(question) === key) return question
+        if (others.size < MAX_QUESTIONS) others.add(question)
+      }
+    }
+  }
+  return undefined
 }
 
 /** The same listing with the texts of the questions that it asks for. */
 export const withQuestions = async <L extends object>(
+  store: Reads,
   scope: Scope,
   listing: L & { readonly form?: string; readonly answered?: readonly Asked[] },
-  read: (query: Query) => Promise<BsonList>,
+  doing: Doing,
 ): Promise<L> => {
   const { form, answered } = listing
   if (answered === undefined) return listing
   const found: Asked[] = []
   for (const asked of answered)
-    found.push({ ...asked, question: await questionOf(scope, form, asked.key, 'answered', read) })
+    found.push({ ...asked, question: await questionOf(store, scope, form, asked.key, 'answered', doing) })
   return { ...listing, answered: found }
 }

@@ -1,75 +1,97 @@
-// Summaries: how many entries there are in each group, from one aggregation, which is kept as totals are.
+// Summaries: how many entries there are in each group. They are kept as totals are.
+import { setImmediate } from 'node:timers/promises'
 import { DispatchListItem } from '../../schemas/dispatches.js'
-import { select } from '../../schemas/kit.js'
-import type { SummaryQuery } from '../../schemas/summaries.js'
+import type { EntryListQuery } from '../../schemas/entries.js'
+import { BESIDE, select } from '../../schemas/kit.js'
+import type { Period, SummaryQuery } from '../../schemas/summaries.js'
 import { viewOf } from '../../schemas/views.js'
+import { Bson, type BsonDocument } from '../bson/reader.js'
+import { dateOf, elementAt, fieldOf, numberOf, textOf } from '../bson/values.js'
 import type { Ticket } from '../limits/scheduler.js'
 import { entries } from '../pipelines/entries.js'
-import { type Condition, type Expression, pick, Query, type Scope, type Stage } from '../pipelines/stages.js'
+import { type Condition, pick, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import type { KeptTotals, Store } from '../store/store.js'
-import { finite, NOTHING, objectsOf, YEAR_1, YEAR_9999 } from './aggregates.js'
 import { onTimeout } from './cost.js'
-import { type Dimension, dimensionOf, type Part, partsOf, type Value } from './dimensions.js'
+import { type Dimension, dimensionOf, type Value, YEAR_1, YEAR_9999 } from './dimensions.js'
 import { asLarge } from './listing.js'
+import { type Part, partFinder } from './local-time.js'
 import { isKey, questionOf, withQuestions } from './questions.js'
+import { type EntryFilters, everyEntry } from './whole-list.js'
 
-type Reads = Pick<Store & KeptTotals, 'aggregate' | 'keep' | 'isQuick'>
+type Reads = Pick<Store & KeptTotals, 'aggregate' | 'count' | 'keep' | 'isQuick' | 'knownIndexes'>
 type Listing = Omit<SummaryQuery, 'top'> & { readonly top?: number | undefined }
 
-/** The most periods that are counted one by one. */
-const MAX_PARTS = 1500
-/** The most groups that are counted. */
+/** The most groups that are counted, and the most characters that their values have together. */
 const MAX_GROUPS = 100_000
+const MAX_CHARACTERS = 16 * 1024 * 1024
+const MANY_GROUPS = `makes more than ${MAX_GROUPS} groups`
+/** How many groups of the database are read before other requests go on. */
+const SLICE = 1000
+/** The count of one period takes about as long as to read so many entries. */
+const ENTRIES_PER_COUNT = 100
 
-/** A group of the database. */
-interface Found {
-  readonly _id: Readonly<Record<string, never>>
-  readonly count: number
-  readonly durations?: number
-  readonly sum?: number
-  readonly min?: number | null
-  readonly max?: number | null
-  /** The greatest organisation. It is an array if a record is in the group that belongs to nobody. */
-  readonly owner?: unknown
-}
-
-/** A group, with a value for each dimension. The last four are of the entries that have a duration. */
+/** A group, with a value for each dimension. */
 export interface Group {
   readonly values: readonly Value[]
-  readonly count: number
-  readonly durations: number
-  readonly sum: number
-  readonly min: number | null
-  readonly max: number | null
+  count: number
+  /** Of the durations of its entries. */
+  readonly duration: { count: number; sum: number; min: number; max: number }
 }
 
-export interface Summary {
-  readonly dimensions: readonly Dimension[]
-  /** The largest groups, in their order. */
-  readonly groups: readonly Group[]
-  /** How many groups there are, and the sum of their counts. */
-  readonly found: number
-  readonly sum: number
-  /** How many entries there are. */
-  readonly total: number
-  readonly asOf: Date
+/** Groups as they are counted. */
+class Groups {
+  readonly all = new Map<string, Group>()
+  total = 0
+  characters = 0
+
+  /** Adds entries that have one or more values of each dimension. */
+  add(each: readonly (readonly Value[])[], count: number, duration?: number): void {
+    this.total += count
+    const [ones = [], others = [undefined]] = each
+    for (const one of ones) {
+      for (const other of others) {
+        const group = this.#groupOf(other === undefined ? [one] : [one, other])
+        group.count += count
+        if (duration === undefined) continue
+        group.duration.count += 1
+        group.duration.sum += duration
+        group.duration.min = Math.min(group.duration.min, duration)
+        group.duration.max = Math.max(group.duration.max, duration)
+      }
+    }
+  }
+
+  #groupOf(values: readonly Value[]): Group {
+    const key = JSON.stringify(values)
+    let group = this.all.get(key)
+    if (group === undefined) {
+      const duration = { count: 0, sum: 0, min: Number.POSITIVE_INFINITY, max: Number.NEGATIVE_INFINITY }
+      group = { values, count: 0, duration }
+      this.all.set(key, group)
+      this.characters += key.length
+      if (this.all.size > MAX_GROUPS) throw tooManyGroups(MANY_GROUPS)
+      if (this.characters > MAX_CHARACTERS)
+        throw tooManyGroups(`makes groups of more than ${MAX_CHARACTERS} characters`)
+    }
+    return group
+  }
 }
 
 /** What is kept of a summary. */
 interface Kept {
+  /** Largest first. */
   readonly groups: readonly Group[]
+  /** How many entries there are. */
   readonly total: number
   readonly asOf: Date
   readonly bytes: number
 }
 
-const duration = finite('$duration')
-const measures: Record<string, Expression> = {
-  durations: { $sum: { $cond: [{ $eq: [duration, NOTHING] }, 0, 1] } },
-  sum: { $sum: duration },
-  min: { $min: duration },
-  max: { $max: duration },
+export interface Summary extends Kept {
+  readonly dimensions: readonly Dimension[]
+  /** The largest groups, in their order. */
+  readonly shown: readonly Group[]
 }
 
 /**
@@ -77,129 +99,113 @@ const measures: Record<string, Expression> = {
  * @throws the problem `invalid_parameter` for a question that the form does not have, and too many groups
  */
 export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, ticket: Ticket): Promise<Summary> => {
-  const read = (query: Query) => asLarge(store, query, ticket, () => store.aggregate(query, ticket))
-  const listing = await withQuestions(scope, asked, read)
-  const { by, form, zone, measure, top } = listing
+  const { by, form, zone, measure, top } = asked
+  const filters = await withQuestions(store, scope, asked, (work) => work(ticket))
   const dimensions: Dimension[] = []
   for (const name of by) {
-    const question = isKey(name) ? await questionOf(scope, form, name, 'by', read) : undefined
+    const question = isKey(name) ? await questionOf(store, scope, form, name, 'by', (work) => work(ticket)) : undefined
     dimensions.push(dimensionOf(name, zone, question))
   }
-  const conditions = entries.conditions({ ...listing, sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1 })
-  const given = entries.filters.filter((name) => listing[name as never] !== undefined)
-  const stagesWith = (more: Record<string, Expression>): Stage[] => [
+  const conditions = entries.conditions({ ...filters, sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1 })
+  const given = entries.filters.filter((name) => asked[name as never] !== undefined)
+  const count = async (): Promise<Kept> => {
+    const asOf = new Date()
+    const counting = { store, scope, filters, conditions, dimensions }
+    const isOfFields = measure === undefined && dimensions.every(({ name, field }) => name === field)
+    const isInTime = measure === undefined && by.length === 1 && given.every((name) => name.startsWith('created'))
+    const { all, total, characters } =
+      (isOfFields && (await groupsOfFields(counting))) ||
+      (isInTime && dimensions[0]?.isTime && (await groupsOfParts(counting, by[0] as string, zone))) ||
+      (await groupsOfEntries(counting))
+    return { groups: [...all.values()].sort(bySize), total, asOf, bytes: characters }
+  }
+  const query = Query.in(scope, 'entries', conditions, [])
+  const what = [...by, zone, measure].join()
+  const tooLong = () => tookTooLong(` for ${['by', ...given].join(', ')}: a narrower filter may help`)
+  const kept = await asLarge(store, query, ticket, () => store.keep(query, count, what), what).catch(onTimeout(tooLong))
+  const shown = kept.groups.slice(0, top)
+  const time = dimensions.findIndex(({ isTime }) => isTime)
+  if (time !== -1) shown.sort((a, b) => order(a.values[time], b.values[time]) || bySize(a, b))
+  return { ...kept, dimensions, shown }
+}
+
+interface Counting {
+  readonly store: Reads
+  readonly scope: Scope
+  readonly filters: EntryFilters
+  readonly conditions: readonly Condition[]
+  readonly dimensions: readonly Dimension[]
+}
+
+/** Reads all entries that match. */
+const groupsOfEntries = async ({ store, scope, filters, dimensions }: Counting): Promise<Groups> => {
+  const groups = new Groups()
+  const fields = ['duration', ...dimensions.map(({ field }) => field.split('.')[0])] as EntryListQuery['fields']
+  // Other callers may wait for the same, so it goes on without this one.
+  for await (const rows of everyEntry(store, scope, filters, fields, (work) => work({}))) {
+    for (const { bytes } of rows) {
+      const each = dimensions.map(({ valuesIn }) => valuesIn(bytes))
+      groups.add(each, 1, numberOf(bytes, fieldOf(bytes, 0, 'duration')))
+    }
+  }
+  return groups
+}
+
+/** Lets the database count by fields. */
+const groupsOfFields = async ({ store, scope, conditions, dimensions }: Counting): Promise<Groups> => {
+  const groups = new Groups()
+  const stages: Stage[] = [
     {
       $group: {
         // An array would be no key of an index.
-        _id: Object.fromEntries(dimensions.map(({ group }, i) => [`by${i}`, group])),
+        _id: Object.fromEntries(dimensions.map(({ name }, i) => [`by${i}`, `$${name}` as const])),
         count: { $sum: 1 },
-        ...(measure && measures),
-        ...more,
+        owner: { $max: '$organisation' },
       },
     },
     { $limit: MAX_GROUPS + 1 },
   ]
-  const exact = Query.in(scope, 'entries', conditions, stagesWith({}))
-  const groupsOf = async (query: Query): Promise<Omit<Kept, 'asOf'> | undefined> => {
-    const list = await store.aggregate(query)
-    const found = await objectsOf<Found>(list)
-    if (found.length > MAX_GROUPS) throw tooManyGroups(`makes more than ${MAX_GROUPS} groups`)
-    if (found.some(({ owner }) => Array.isArray(owner))) return undefined
-    return { groups: merged(dimensions, found), total: sumOf(found), bytes: list.size }
+  const isNobodys = ({ bytes }: BsonDocument) => elementAt(bytes, ['owner'])?.type === Bson.array
+  // An index may have all that is read. Only if a record is found that belongs to nobody, the documents are read.
+  let { documents } = await store.aggregate(Query.covered(scope, 'entries', conditions, stages))
+  if (documents.some(isNobodys)) ({ documents } = await store.aggregate(Query.in(scope, 'entries', conditions, stages)))
+  if (documents.length > MAX_GROUPS) throw tooManyGroups(MANY_GROUPS)
+  for (const [i, { bytes }] of documents.entries()) {
+    const each = dimensions.map((_, i) => [textOf(bytes, elementAt(bytes, ['_id', `by${i}`]))])
+    groups.add(each, numberOf(bytes, elementAt(bytes, ['count'])) as number)
+    if (i % SLICE === 0) await setImmediate()
   }
-  const count = async (): Promise<Kept> => {
-    const asOf = new Date()
-    const isAlone = dimensions.length === 1 && measure === undefined
-    const isInTime = isAlone && given.every((name) => name.startsWith('created'))
-    const [{ name, isTime }] = dimensions as [Dimension]
-    const counted = isTime && isInTime ? await countedInParts(store, scope, conditions, name, zone) : undefined
-    // An index may have all that is read, so it is not read whether a record belongs to nobody.
-    const isCovered = dimensions.every(({ isField }) => isField)
-    const owner = { owner: { $max: '$organisation' } } as const
-    const covered = isCovered
-      ? await groupsOf(Query.covered(scope, 'entries', conditions, stagesWith(owner)))
-      : undefined
-    return { ...(counted ?? covered ?? ((await groupsOf(exact)) as Kept)), asOf }
-  }
-  const tooLong = () => tookTooLong(` for ${['by', ...given].join(', ')}: a narrower filter may help`)
-  const { groups, total, asOf } = await asLarge(store, exact, ticket, () => store.keep(exact, count)).catch(
-    onTimeout(tooLong),
-  )
-  const shown = [...groups].sort(bySize).slice(0, top)
-  const time = dimensions.findIndex(({ isTime }) => isTime)
-  return {
-    dimensions,
-    groups: time === -1 ? shown : shown.sort((a, b) => order(a.values[time], b.values[time]) || bySize(a, b)),
-    found: groups.length,
-    sum: sumOf(groups),
-    total,
-    asOf,
-  }
+  return groups
 }
 
-/** The groups as they are shown. Several groups of the database may be one, and one with several answers is several. */
-const merged = (dimensions: readonly Dimension[], found: readonly Found[]): Group[] => {
-  const groups = new Map<string, Group>()
-  for (const { _id, count, durations = 0, sum = 0, min = null, max = null } of found) {
-    const each = dimensions.map(({ valuesIn }, i) => valuesIn(_id[`by${i}`] as never))
-    for (const values of each.reduce<Value[][]>((all, next) => all.flatMap((a) => next.map((b) => [...a, b])), [[]])) {
-      const key = JSON.stringify(values)
-      const other = groups.get(key) ?? NOBODY
-      groups.set(key, {
-        values,
-        count: count + other.count,
-        durations: durations + other.durations,
-        sum: sum + other.sum,
-        min: least(min, other.min),
-        max: greatest(max, other.max),
-      })
-    }
-  }
-  return [...groups.values()]
-}
-const NOBODY: Omit<Group, 'values'> = { count: 0, durations: 0, sum: 0, min: null, max: null }
-const least = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.min(a, b))
-const greatest = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.max(a, b))
-
-/** Counts period by period from the index of the time. Undefined where the periods are very many. */
-const countedInParts = async (
-  store: Pick<Store, 'aggregate'>,
-  scope: Scope,
-  conditions: readonly Condition[],
-  name: string,
-  zone: string,
-): Promise<Omit<Kept, 'asOf'> | undefined> => {
-  const endOf = async (direction: 1 | -1): Promise<Date | undefined> => {
-    const stages = [
-      { $sort: { createdAt: direction, _id: direction } },
-      { $limit: 1 },
-      { $project: { createdAt: 1 } },
-    ] as const
-    const isTime = { createdAt: { $gte: YEAR_1, $lte: YEAR_9999 } }
-    const list = await store.aggregate(Query.in(scope, 'entries', [...conditions, isTime], stages))
-    return (await objectsOf<{ createdAt: Date }>(list))[0]?.createdAt
+/** Counts the periods of a time one by one, which an index serves. Undefined where it is quicker to read all entries. */
+const groupsOfParts = async ({ store, scope, conditions }: Counting, name: string, zone: string) => {
+  const endOf = async (direction: 1 | -1): Promise<number | undefined> => {
+    const isTime = { createdAt: { $gte: new Date(YEAR_1), $lte: new Date(YEAR_9999) } }
+    const first = [{ $sort: { createdAt: direction, _id: direction } }, { $limit: 1 }, { $project: { createdAt: 1 } }]
+    const { documents } = await store.aggregate(Query.in(scope, 'entries', [...conditions, isTime], first as Stage[]))
+    return documents[0] && dateOf(documents[0].bytes, fieldOf(documents[0].bytes, 0, 'createdAt'))
   }
   const countOf = async (more: readonly Condition[]): Promise<number> => {
     const stages = [{ $group: { _id: null, count: { $sum: 1 } } }]
-    const list = await store.aggregate(Query.in(scope, 'entries', [...conditions, ...more], stages))
-    return (await objectsOf<{ count: number }>(list))[0]?.count ?? 0
+    const { documents } = await store.aggregate(Query.in(scope, 'entries', [...conditions, ...more], stages))
+    return (documents[0] && numberOf(documents[0].bytes, elementAt(documents[0].bytes, ['count']))) ?? 0
   }
+  const partOf = partFinder(name.split(':')[1] as Period, zone)
+  let left = await countOf([])
   const [first, last] = [await endOf(1), await endOf(-1)]
   const parts: Part[] = []
-  if (first !== undefined && last !== undefined) {
-    if (first.getTime() < 0) return undefined
-    for (const part of partsOf(name, zone, first, last)) if (parts.push(part) > MAX_PARTS) return undefined
+  for (let time = first; time !== undefined && time <= (last as number); time = parts.at(-1)?.before) {
+    if (parts.push(partOf(time)) * ENTRIES_PER_COUNT > left) return undefined
   }
-  const counts = new Map<string | null, number>()
-  let left = await countOf([])
+  const groups = new Groups()
   for (const { text, from, before } of parts) {
-    const count = await countOf([{ createdAt: { $gte: from, $lt: before } }])
-    if (count > 0) counts.set(text, count + (counts.get(text) ?? 0))
+    const count = await countOf([{ createdAt: { $gte: new Date(from), $lt: new Date(before) } }])
+    if (count > 0) groups.add([[text]], count)
     left -= count
   }
-  if (left > 0) counts.set(null, left)
-  const groups = [...counts].map(([text, count]) => ({ ...NOBODY, values: [text], count }))
-  return { groups, total: sumOf(groups), bytes: 0 }
+  if (left > 0) groups.add([[null]], left)
+  return groups
 }
 
 export const sumOf = (groups: readonly { readonly count: number }[]): number =>
@@ -228,22 +234,26 @@ const expected = select(DispatchListItem, ['name', 'totalExpectedEntries'])
 export const namesOf = async (
   store: Pick<Store, 'aggregate'>,
   scope: Scope,
-  { dimensions, groups }: Summary,
+  { dimensions, shown }: Summary,
   i: number,
   ticket: Ticket,
 ): Promise<ReadonlyMap<unknown, Named> | undefined> => {
-  const beside = entries.item.beside?.find(({ fields }) => fields[0]?.startsWith(`${dimensions[i]?.name}:`))
+  const beside = entries.item.beside?.find(({ fields }) => fields[0] === `${dimensions[i]?.name}${BESIDE}`)
   if (beside === undefined) return undefined
-  const { from, shown } = beside
-  const seen = viewOf(scope.without).shown(from === 'dispatches' ? expected : shown)
+  const { from } = beside
+  const seen = viewOf(scope.without).shown(from === 'dispatches' ? expected : beside.shown)
   if (Object.keys(seen.properties).length === 0) return undefined
-  const ids = groups.flatMap(({ values }) => values[i] ?? [])
-  const list = await store.aggregate(Query.in(scope, from, [{ _id: { $in: ids } }], [pick(seen)]), ticket)
-  const found = await objectsOf<Record<string, string> & { totalExpectedEntries?: number }>(list, ticket.signal)
-  return new Map(
-    found.map(({ _id, name, firstName, lastName, totalExpectedEntries = null }) => [
-      _id,
-      { name: name ?? [firstName, lastName].filter((part) => part).join(' '), totalExpectedEntries },
-    ]),
-  )
+  const ids = shown.flatMap(({ values }) => values[i] ?? [])
+  const { documents } = await store.aggregate(Query.in(scope, from, [{ _id: { $in: ids } }], [pick(seen)]), ticket)
+  const named = documents.map(({ bytes }): [string | null, Named] => {
+    const name = ['name', 'firstName', 'lastName'].flatMap((part) => textOf(bytes, elementAt(bytes, [part])) || [])
+    return [
+      textOf(bytes, elementAt(bytes, ['_id'])),
+      {
+        name: name.join(' '),
+        totalExpectedEntries: numberOf(bytes, elementAt(bytes, ['totalExpectedEntries'])) ?? null,
+      },
+    ]
+  })
+  return new Map(named)
 }

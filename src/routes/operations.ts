@@ -53,7 +53,7 @@ export const listOperation = <Q extends Listing>(
     },
     async (request, reply) => {
       const { scope, ticket } = request
-      const listing = await withQuestions(scope, request.query as Q, (query) => app.store.aggregate(query, ticket))
+      const listing = await withQuestions(app.store, scope, request.query as Q, (work) => work(ticket))
       const tokens = tokensOf(scope, operationIds.list, listing)
       const projection = projectionOf(resource, scope.without, listing)
       const read = sliceReader(app.store, resource, scope, listing, ticket)

@@ -33,11 +33,12 @@ export const summaryRoutes = (app: FastifyInstance): void => {
     async (request, reply) => {
       const query = request.query as SummaryQuery
       const summary = await summaryOf(app.store, request.scope, query, request.ticket)
-      const { groups, found, sum, total, asOf } = summary
+      const { groups, shown, total, asOf } = summary
       const columns = await columnsOf(app, request, summary)
-      const data = groups.map((group) => Object.fromEntries(columns.map(({ name, valueIn }) => [name, valueIn(group)])))
-      const others = { groups: found - groups.length, count: sum - sumOf(groups) }
-      const _metadata = { total, groups: found, others, ...(sum !== total && { multiple: true }) }
+      const data = shown.map((group) => Object.fromEntries(columns.map(({ name, valueIn }) => [name, valueIn(group)])))
+      const sum = sumOf(groups)
+      const others = { groups: groups.length - shown.length, count: sum - sumOf(shown) }
+      const _metadata = { total, groups: groups.length, others, ...(sum !== total && { multiple: true }) }
       if (isSame(request, reply, { data, _metadata })) return reply
       return { success: true, data, _metadata: { ..._metadata, asOf: asOf.toISOString() } }
     },
@@ -64,11 +65,11 @@ export const summaryRoutes = (app: FastifyInstance): void => {
       const { top, bom, formulas, ...query } = request.query as typeof SummaryFileQuery.static
       const listing = { ...query, top: top ?? MAX_TOP }
       const summary = await summaryOf(app.store, request.scope, listing, request.ticket)
-      if (top === undefined && summary.found > MAX_TOP)
-        throw tooManyGroups(`makes ${summary.found} groups, and without top a file has at most ${MAX_TOP}`)
+      if (top === undefined && summary.groups.length > MAX_TOP)
+        throw tooManyGroups(`makes ${summary.groups.length} groups, and without top a file has at most ${MAX_TOP}`)
       const columns = await columnsOf(app, request, summary)
       const names = columns.flatMap(({ name, inner }) => inner?.map((each) => `${name}.${each}`) ?? name)
-      const rows = summary.groups.map((group) =>
+      const rows = summary.shown.map((group) =>
         columns.flatMap(({ valueIn, inner }) => {
           const value = valueIn(group)
           return inner === undefined ? value : inner.map((each) => (value as Record<string, unknown> | null)?.[each])
@@ -133,12 +134,8 @@ const columnsOf = async (app: FastifyInstance, { scope, ticket, query }: Fastify
     if (name === 'dispatch') columns.push({ name: 'totalExpectedEntries', valueIn: expected })
   }
   columns.push({ name: 'count', valueIn: ({ count }) => count })
-  const duration = ({ durations: count, sum, min, max }: Group) => ({
-    count,
-    min,
-    mean: count > 0 ? sum / count : null,
-    max,
-  })
-  if (measure) columns.push({ name: 'duration', valueIn: duration, inner: ['count', 'min', 'mean', 'max'] })
+  const durations = ({ duration: { count, sum, min, max } }: Group) =>
+    count > 0 ? { count, min, mean: sum / count, max } : { count, min: null, mean: null, max: null }
+  if (measure) columns.push({ name: 'duration', valueIn: durations, inner: ['count', 'min', 'mean', 'max'] })
   return columns
 }

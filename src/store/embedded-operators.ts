@@ -1,7 +1,7 @@
 // The operators of mingo, and those of the embedded store in place of them where mingo differs from MongoDB.
 import { Context, evalExpr } from 'mingo/core'
 import type { Iterator as LazyList } from 'mingo/lazy'
-import { $addToSet, $avg, $firstN, $max, $min, $sum } from 'mingo/operators/accumulator'
+import { $avg, $max, $min, $sum } from 'mingo/operators/accumulator'
 import * as expressions from 'mingo/operators/expression'
 import { $group, $limit, $project, $sort, $unwind } from 'mingo/operators/pipeline'
 import * as conditions from 'mingo/operators/query'
@@ -47,21 +47,13 @@ const put = (document: Document, [name, ...rest]: readonly [string, ...string[]]
 
 /** The operators that mingo may use. */
 export const context = Context.init({
-  accumulator: { $addToSet, $avg, $firstN, $max, $min, $sum },
+  accumulator: { $avg, $max, $min, $sum },
   pipeline: {
     $group,
     $limit,
     $project,
     $sort,
-    // Unlike mingo's, it keeps an empty text.
-    $unwind: (documents: LazyList, unwinding: { path: string }, options: Options) => {
-      const path = unwinding.path.slice(1)
-      const listed = documents.map((document: Document) => {
-        if (at(document, path) === '') put(document, path.split('.') as [string], [''])
-        return document
-      })
-      return $unwind(listed, unwinding, options)
-    },
+    $unwind,
     // Unlike mingo's, it replaces a string or number on a path by an object.
     $set: (documents: LazyList, fields: Document, options: Options) =>
       documents.map((document: Document) => {
@@ -76,9 +68,6 @@ export const context = Context.init({
     $eq: compared((order) => order === 0),
     $gte: compared((order) => order >= 0),
     $lte: compared((order) => order <= 0),
-    $lt: compared((order) => order < 0),
-    $gt: compared((order) => order > 0),
-    $ne: compared((order) => order !== 0),
     // Unlike mingo's, it compares strings by their UTF-8 bytes. It sorts by one field, ascending, as pipelines need it.
     $sortArray: (document: Document, { input, sortBy }: { input: unknown; sortBy: object }, options: Options) => {
       const [field] = Object.keys(sortBy) as [string]

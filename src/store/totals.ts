@@ -7,7 +7,7 @@ import type { KeptTotals, Store } from './store.js'
 
 const AGE_PER_COST = 20
 const KEPT_TOTALS = 10_000
-/** How many bytes of BSON are kept, of results that say how large they are. */
+/** How many bytes are kept, of results that say how large they are. */
 const KEPT_BYTES = 16 * 1024 * 1024
 type Sized = Readonly<Record<'bytes', number>>
 /** A count that takes less is quick, in milliseconds. */
@@ -37,14 +37,15 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
     },
   })
   // The organisation is part of the match, so organisations never share a total.
-  const keyOf = ({ collection, match, stages }: Query): string => JSON.stringify([collection, match, stages])
-  const keep = async <T>(query: Query, read: () => Promise<T>): Promise<T> => {
+  const keyOf = ({ collection, match, stages }: Query, what = ''): string =>
+    JSON.stringify([collection, match, stages, what])
+  const keep = async <T>(query: Query, read: () => Promise<T>, what?: string): Promise<T> => {
     if (maxAgeMs === 0) return read()
-    const { total } = (await totals.fetch(keyOf(query), { context: read })) as { total: T }
+    const { total } = (await totals.fetch(keyOf(query, what), { context: read })) as { total: T }
     return total
   }
-  const isQuick = (query: Query): boolean => {
-    const key = keyOf(query)
+  const isQuick = (query: Query, what?: string): boolean => {
+    const key = keyOf(query, what)
     return totals.has(key) || (totals.peek(key, { allowStale: true })?.ms ?? QUICK_MS) < QUICK_MS
   }
   const keptTotals = () => {
