@@ -85,3 +85,7 @@ export const textOf = (bytes: Buffer, element: Element | undefined): string | nu
   if (element?.type === Bson.objectId) return bytes.toString('hex', element.at, element.at + 12)
   return stringOf(bytes, element) ?? numberOf(bytes, element)?.toString() ?? null
 }
+
+/** The texts of a value, or of the items of an array. */
+export const textsOf = (bytes: Buffer, value: Element): string[] =>
+  [...itemsOf(bytes, value)].flatMap((item) => textOf(bytes, item as Element) ?? [])

@@ -167,7 +167,7 @@ export const orderOf = ({ sortBy, sortOrder }: Listing, isBackward: boolean): { 
 /** Sorts by the field and the id, so that no two documents tie, and takes the slice. */
 export const sortedSlice = (listing: Listing, { isBackward, skip, limit }: Omit<Slice, 'range'>): Stage[] => {
   const { field, direction } = orderOf(listing, isBackward)
-  return [{ $sort: { [field]: direction, _id: direction } }, { $skip: skip }, { $limit: limit }]
+  return [{ $sort: { [field]: direction, _id: direction } }, ...(skip > 0 ? [{ $skip: skip }] : []), { $limit: limit }]
 }
 
 /**

@@ -1,8 +1,10 @@
-// By what entries are counted: in which group an entry is, and what a response shows of it.
+// By what entries are counted: how the database finds the group of an entry, and what a response shows of it.
 import type { Period } from '../../schemas/summaries.js'
-import { dateOf, elementAt, numberOf, textOf } from '../bson/values.js'
-import { partFinder } from './local-time.js'
-import { answersOf } from './questions.js'
+import { Bson, type Element, elements } from '../bson/reader.js'
+import { numberOf, textOf, textsOf } from '../bson/values.js'
+import type { Expression } from '../pipelines/stages.js'
+import { created, isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
+import { periodOf, shownPeriod } from './local-time.js'
 
 /** What a group has of a dimension. */
 export type Value = string | { readonly longitude: number; readonly lattitude: number } | null
@@ -10,30 +12,35 @@ export type Value = string | { readonly longitude: number; readonly lattitude: n
 export interface Dimension {
   /** As `by` has it. */
   readonly name: string
-  /** The stored field that is read, with dots. */
-  readonly field: string
-  /** The values of an entry: one, or each of several answers. */
-  readonly valuesIn: (entry: Buffer) => readonly Value[]
-  /** Whether groups stand in the order of their values. */
-  readonly isTime?: true
+  /** The group of an entry. */
+  readonly group: Expression
+  /** The values of a group, of what the database has of it: one, or each of several answers. */
+  readonly valuesIn: (bytes: Buffer, group: Element | undefined) => readonly Value[]
+  /** Whether the group is the value of a field, so that an index may have it. */
+  readonly isField?: true
+  /** The period, if it is one of time. Then groups stand in the order of their values. */
+  readonly period?: Period
 }
 
-export const [YEAR_1, YEAR_9999] = [Date.UTC(0, -12 * 1899), Date.UTC(10_000, 0) - 1]
+/** The number of the last cell whose lower edge is not above some degrees. A product of fractions may be a little too small. */
+const cellOf = (degrees: Expression, step: number): Expression => ({
+  $floor: { $add: [{ $multiply: [degrees, 1 / step] }, 1e-9] },
+})
 
-/** A number within limits. */
-const within = (bytes: Buffer, path: string, most: number): number | undefined => {
-  const number = numberOf(bytes, elementAt(bytes, path.split('.')))
-  return number !== undefined && Math.abs(number) <= most ? number : undefined
+/** The middle of a cell, without the noise of fractions. */
+const middleOf = (cell: number, step: number): number => Number(((cell + 0.5) * step).toFixed(3))
+
+/** The answers of an entry to a question: each a word, or several. */
+const answersTo = (question: string): Expression => {
+  const answers: Expression = { $cond: [{ $isArray: '$answers' }, '$answers', []] }
+  const isAsked: Expression = { $eq: ['$$this.question', { $literal: question }] }
+  return { $map: { input: { $filter: { input: answers, cond: isAsked } }, in: '$$this.answer' } }
 }
 
-/** The middle of the cell that has this place: the last one whose lower edge is not above it. */
-const middleOf = (degrees: number, step: number): number => {
-  const parts = Math.round(1 / step)
-  const edge = (cell: number): number => (step < 1 ? cell / parts : cell * step)
-  // A quotient of fractions may be a little too small or too large.
-  let cell = Math.round(degrees / step)
-  if (edge(cell) > degrees) cell -= 1
-  return Number(((cell + 0.5) * step).toFixed(3))
+/** The different ones of such answers. */
+const wordsIn = (bytes: Buffer, answers: Element | undefined): readonly Value[] => {
+  const words = new Set([...elements(bytes, (answers as Element).at)].flatMap((answer) => textsOf(bytes, answer)))
+  return words.size === 0 ? [null] : [...words]
 }
 
 /**
@@ -41,33 +48,27 @@ const middleOf = (degrees: number, step: number): number => {
  * @param question the text of the question, if it names one
  */
 export const dimensionOf = (name: string, zone: string, question?: string): Dimension => {
-  if (question !== undefined) return { name, field: 'answers', valuesIn: (entry) => wordsIn(entry, question) }
+  if (question !== undefined) return { name, group: answersTo(question), valuesIn: wordsIn }
   const [field, detail] = name.split(':') as [string, string?]
-  const path = field.split('.')
-  if (detail === undefined) return { name, field, valuesIn: (entry) => [textOf(entry, elementAt(entry, path))] }
+  if (detail === undefined)
+    return { name, group: `$${field}`, isField: true, valuesIn: (bytes, value) => [textOf(bytes, value)] }
   if (field === 'createdAt') {
-    const partOf = partFinder(detail as Period, zone)
-    const valuesIn = (entry: Buffer) => {
-      const time = dateOf(entry, elementAt(entry, path))
-      return [time !== undefined && time >= YEAR_1 && time <= YEAR_9999 ? partOf(time).text : null]
+    const period = detail as Period
+    const group: Expression = { $cond: [{ $eq: [created, NOTHING] }, NOTHING, periodOf(period, zone, created)] }
+    const valuesIn = (bytes: Buffer, group: Element | undefined) => {
+      const number = numberOf(bytes, group)
+      return [number === undefined ? null : shownPeriod(period, number)]
     }
-    return { name, field, isTime: true, valuesIn }
+    return { name, group, period, valuesIn }
   }
   const step = Number(detail)
-  const valuesIn = (entry: Buffer) => {
-    const longitude = within(entry, 'location.coordinates.longitude', 180)
-    const lattitude = within(entry, 'location.coordinates.lattitude', 90)
-    if (longitude === undefined || lattitude === undefined) return [null]
-    return [{ longitude: middleOf(longitude, step), lattitude: middleOf(lattitude, step) }]
+  const group: Expression = { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] }
+  const valuesIn = (bytes: Buffer, group: Element | undefined): Value[] => {
+    if (group?.type !== Bson.array) return [null]
+    const [longitude, lattitude] = [...elements(bytes, group.at)].map((cell) => {
+      return middleOf(numberOf(bytes, cell) as number, step)
+    }) as [number, number]
+    return [{ longitude, lattitude }]
   }
-  return { name, field, valuesIn }
-}
-
-/** The different answers of an entry to a question. */
-const wordsIn = (entry: Buffer, question: string): readonly Value[] => {
-  const words = new Set<string>()
-  for (const answer of answersOf(entry)) {
-    if (answer.question === question) for (const word of answer.words ?? []) words.add(word)
-  }
-  return words.size === 0 ? [null] : [...words]
+  return { name, group, valuesIn }
 }

@@ -8,6 +8,7 @@ import { type Expression, Query, type Scope } from '../pipelines/stages.js'
 import { Output } from '../serializer/output.js'
 import { compileDocuments } from '../serializer/writer.js'
 import { type KeptTotals, QueryTimeout, type Store } from '../store/store.js'
+import { created, isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
 import { asLarge } from './listing.js'
 
 /** As OGC API - Features has it: west, south, east and north in degrees, and two times (RFC 3339). */
@@ -16,28 +17,15 @@ export interface Extent {
   readonly temporal?: { readonly interval: readonly string[][] }
 }
 
-const longitude = '$location.coordinates.longitude'
-const latitude = '$location.coordinates.lattitude'
-const time = '$createdAt'
-/** Comparisons in the order of BSON, in which a value of another type is outside of a range. */
-const within = (value: Expression, least: Expression, most: Expression): Expression[] => [
-  { $gte: [value, least] },
-  { $lte: [value, most] },
-]
-const isPlace: Expression = { $and: [...within(longitude, -180, 180), ...within(latitude, -90, 90)] }
-const [year1, year9999] = ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'].map((text) => new Date(text))
-const isTime: Expression = { $and: within(time, { $literal: year1 }, { $literal: year9999 }) }
-const place = (value: Expression): Expression => ({ $cond: [isPlace, value, { $literal: null }] })
-const when: Expression = { $cond: [isTime, time, { $literal: null }] }
-
+const place = (value: Expression): Expression => ({ $cond: [isPlace, value, NOTHING] })
 const box = {
-  west: { $min: place(longitude) },
-  south: { $min: place(latitude) },
-  east: { $max: place(longitude) },
-  north: { $max: place(latitude) },
+  west: { $min: place(LONGITUDE) },
+  south: { $min: place(LATITUDE) },
+  east: { $max: place(LONGITUDE) },
+  north: { $max: place(LATITUDE) },
 }
 /** An `_id` of null would make it a digest, whose match has records that belong to nobody. */
-const interval = { _id: { $literal: 0 }, first: { $min: when }, last: { $max: when } }
+const interval = { _id: { $literal: 0 }, first: { $min: created }, last: { $max: created } }
 
 const [number, instant] = [Type.Optional(Type.Number()), Type.Optional(Type.String({ format: 'date-time' }))]
 const schema = Type.Object({ west: number, south: number, east: number, north: number, first: instant, last: instant })

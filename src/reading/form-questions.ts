@@ -100,7 +100,7 @@ export const formQuestions = async (
   form: string,
   ticket: Ticket,
 ): Promise<{ questions: readonly Question[]; entries: number; asOf: Date }> => {
-  const query = Query.in(scope, 'entries', [{ form }], [])
+  const query = Query.in(scope, 'entries', [{ form }], [{ $project: { answers: 1, createdAt: 1 } }])
   const read = async () => {
     const asOf = new Date()
     // Other callers may wait for the same, so it goes on without this one.
@@ -113,9 +113,7 @@ export const formQuestions = async (
     return { questions, entries: observed.entries, asOf, bytes: JSON.stringify(questions).length }
   }
   const tooLong = () => tookTooLong(' for the questions of this form: try again later')
-  return asLarge(store, query, ticket, () => store.keep(query, read, 'questions'), 'questions').catch(
-    onTimeout(tooLong),
-  )
+  return asLarge(store, query, ticket, () => store.keep(query, read)).catch(onTimeout(tooLong))
 }
 
 const timeOf = (time: number): string => new Date(time).toISOString()

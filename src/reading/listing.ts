@@ -47,9 +47,8 @@ export const asLarge = async <T>(
   query: Query,
   { scheduler, key, signal, size }: Ticket,
   read: () => Promise<T>,
-  what?: string,
 ): Promise<T> => {
-  const own = size === 'large' || store.isQuick(query, what) ? undefined : await scheduler.enter(key, LARGE, signal)
+  const own = size === 'large' || store.isQuick(query) ? undefined : await scheduler.enter(key, LARGE, signal)
   return read().finally(() => own?.release())
 }
 

@@ -1,8 +1,8 @@
 // The questions of the entries of a form: what was answered to each, and which one a key stands for.
 import { LRUCache } from 'lru-cache'
 import type { Asked } from '../../schemas/entries.js'
-import { Bson, type Element, elements } from '../bson/reader.js'
-import { fieldOf, itemsOf, present, stringOf, textOf } from '../bson/values.js'
+import { Bson, elements } from '../bson/reader.js'
+import { fieldOf, present, stringOf, textsOf } from '../bson/values.js'
 import type { Scope } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { questionKey } from '../serializer/questions.js'
@@ -26,17 +26,16 @@ export interface Answer {
 }
 
 /** The answers of an entry that have a question. */
-export function* answersOf(bytes: Buffer): Generator<Answer, void> {
-  const answers = fieldOf(bytes, 0, 'answers')
-  if (answers?.type !== Bson.array) return
+export function* answersOf(entry: Buffer): Generator<Answer, void> {
+  const answers = fieldOf(entry, 0, 'answers')
   let place = 0
-  for (const { type, at } of elements(bytes, answers.at)) {
+  for (const { type, at } of answers?.type === Bson.array ? elements(entry, answers.at) : []) {
     place += 1
-    const question = type === Bson.document ? stringOf(bytes, fieldOf(bytes, at, 'question')) : undefined
+    const question = type === Bson.document ? stringOf(entry, fieldOf(entry, at, 'question')) : undefined
     if (question === undefined) continue
-    const answer = present(fieldOf(bytes, at, 'answer'))
-    const words = answer && [...itemsOf(bytes, answer)].flatMap((item) => textOf(bytes, item as Element) ?? [])
-    yield { question, type: stringOf(bytes, fieldOf(bytes, at, 'type')), place, words }
+    const answer = present(fieldOf(entry, at, 'answer'))
+    const words = answer && textsOf(entry, answer)
+    yield { question, type: stringOf(entry, fieldOf(entry, at, 'type')), place, words }
   }
 }
 

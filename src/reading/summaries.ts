@@ -1,7 +1,6 @@
 // Summaries: how many entries there are in each group. They are kept as totals are.
 import { setImmediate } from 'node:timers/promises'
 import { DispatchListItem } from '../../schemas/dispatches.js'
-import type { EntryListQuery } from '../../schemas/entries.js'
 import { BESIDE, select } from '../../schemas/kit.js'
 import type { Period, SummaryQuery } from '../../schemas/summaries.js'
 import { viewOf } from '../../schemas/views.js'
@@ -13,67 +12,82 @@ import { type Condition, pick, Query, type Scope, type Stage } from '../pipeline
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import type { KeptTotals, Store } from '../store/store.js'
 import { onTimeout } from './cost.js'
-import { type Dimension, dimensionOf, type Value, YEAR_1, YEAR_9999 } from './dimensions.js'
+import { type Dimension, dimensionOf, type Value } from './dimensions.js'
+import { duration, NOTHING, YEAR_1, YEAR_9999 } from './expressions.js'
 import { asLarge } from './listing.js'
-import { type Part, partFinder } from './local-time.js'
+import { type Part, partsOf, shownPeriod } from './local-time.js'
 import { isKey, questionOf, withQuestions } from './questions.js'
-import { type EntryFilters, everyEntry } from './whole-list.js'
 
-type Reads = Pick<Store & KeptTotals, 'aggregate' | 'count' | 'keep' | 'isQuick' | 'knownIndexes'>
+type Reads = Pick<Store & KeptTotals, 'aggregate' | 'keep' | 'isQuick' | 'knownIndexes'>
 type Listing = Omit<SummaryQuery, 'top'> & { readonly top?: number | undefined }
 
 /** The most groups that are counted, and the most characters that their values have together. */
 const MAX_GROUPS = 100_000
 const MAX_CHARACTERS = 16 * 1024 * 1024
-const MANY_GROUPS = `makes more than ${MAX_GROUPS} groups`
 /** How many groups of the database are read before other requests go on. */
-const SLICE = 1000
-/** The count of one period takes about as long as to read so many entries. */
-const ENTRIES_PER_COUNT = 100
+const SLICE = 500
+/** One period is counted about as fast as so many entries are read. */
+const ENTRIES_PER_PART = 100
 
-/** A group, with a value for each dimension. */
-export interface Group {
-  readonly values: readonly Value[]
+/** How many entries there are, how many of them have a duration, and what is known of these. */
+interface Counts {
   count: number
-  /** Of the durations of its entries. */
-  readonly duration: { count: number; sum: number; min: number; max: number }
+  measured: number
+  sum: number
+  min: number
+  max: number
+}
+const NONE: Counts = {
+  count: 0,
+  measured: 0,
+  sum: 0,
+  min: Number.POSITIVE_INFINITY,
+  max: Number.NEGATIVE_INFINITY,
+}
+const measures = {
+  measured: { $sum: { $cond: [{ $eq: [duration, NOTHING] }, 0, 1] } },
+  sum: { $sum: duration },
+  min: { $min: duration },
+  max: { $max: duration },
+} as const
+const countsOf = (bytes: Buffer): Counts => {
+  const found = Object.keys(NONE).map((name) => [name, numberOf(bytes, fieldOf(bytes, 0, name))] as const)
+  return { ...NONE, ...Object.fromEntries(found.filter(([, number]) => number !== undefined)) }
 }
 
-/** Groups as they are counted. */
+/** A group, with a value for each dimension. */
+export interface Group extends Counts {
+  readonly values: readonly Value[]
+}
+
+/** Groups as they are shown. Several of the database may be one of these, and one with several answers is several. */
 class Groups {
   readonly all = new Map<string, Group>()
   total = 0
   characters = 0
 
-  /** Adds entries that have one or more values of each dimension. */
-  add(each: readonly (readonly Value[])[], count: number, duration?: number): void {
-    this.total += count
-    const [ones = [], others = [undefined]] = each
+  /** @param each the values of each dimension */
+  add([ones = [], others]: readonly (readonly Value[])[], counts: Counts): void {
+    this.total += counts.count
     for (const one of ones) {
-      for (const other of others) {
-        const group = this.#groupOf(other === undefined ? [one] : [one, other])
-        group.count += count
-        if (duration === undefined) continue
-        group.duration.count += 1
-        group.duration.sum += duration
-        group.duration.min = Math.min(group.duration.min, duration)
-        group.duration.max = Math.max(group.duration.max, duration)
+      for (const values of others?.map((other) => [one, other]) ?? [[one]]) {
+        const group = this.#groupOf(values)
+        for (const name of ['count', 'measured', 'sum'] as const) group[name] += counts[name]
+        group.min = Math.min(group.min, counts.min)
+        group.max = Math.max(group.max, counts.max)
       }
     }
   }
 
   #groupOf(values: readonly Value[]): Group {
     const key = JSON.stringify(values)
-    let group = this.all.get(key)
-    if (group === undefined) {
-      const duration = { count: 0, sum: 0, min: Number.POSITIVE_INFINITY, max: Number.NEGATIVE_INFINITY }
-      group = { values, count: 0, duration }
-      this.all.set(key, group)
-      this.characters += key.length
-      if (this.all.size > MAX_GROUPS) throw tooManyGroups(MANY_GROUPS)
-      if (this.characters > MAX_CHARACTERS)
-        throw tooManyGroups(`makes groups of more than ${MAX_CHARACTERS} characters`)
-    }
+    const found = this.all.get(key)
+    if (found !== undefined) return found
+    const group = { values, ...NONE }
+    this.all.set(key, group)
+    this.characters += key.length
+    if (this.all.size > MAX_GROUPS) throw tooManyGroups(MANY)
+    if (this.characters > MAX_CHARACTERS) throw tooManyGroups(`makes groups of more than ${MAX_CHARACTERS} characters`)
     return group
   }
 }
@@ -94,6 +108,15 @@ export interface Summary extends Kept {
   readonly shown: readonly Group[]
 }
 
+/** What is counted. */
+interface Counting {
+  readonly store: Reads
+  readonly scope: Scope
+  readonly conditions: readonly Condition[]
+  readonly dimensions: readonly Dimension[]
+  readonly measure: SummaryQuery['measure']
+}
+
 /**
  * Counts entries.
  * @throws the problem `invalid_parameter` for a question that the form does not have, and too many groups
@@ -108,109 +131,85 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
   }
   const conditions = entries.conditions({ ...filters, sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1 })
   const given = entries.filters.filter((name) => asked[name as never] !== undefined)
+  const counting: Counting = { store, scope, conditions, dimensions, measure }
+  const query = Query.in(scope, 'entries', conditions, stagesOf(counting))
   const count = async (): Promise<Kept> => {
     const asOf = new Date()
-    const counting = { store, scope, filters, conditions, dimensions }
-    const isOfFields = measure === undefined && dimensions.every(({ name, field }) => name === field)
-    const isInTime = measure === undefined && by.length === 1 && given.every((name) => name.startsWith('created'))
-    const { all, total, characters } =
-      (isOfFields && (await groupsOfFields(counting))) ||
-      (isInTime && dimensions[0]?.isTime && (await groupsOfParts(counting, by[0] as string, zone))) ||
-      (await groupsOfEntries(counting))
+    const [{ period }] = dimensions as [Dimension]
+    const isTimeAlone = by.length === 1 && measure === undefined && given.every((name) => name.startsWith('created'))
+    const counted = period && isTimeAlone ? await groupsOfParts(counting, period, zone) : undefined
+    const { all, total, characters } = counted ?? (await groupsOf(counting, query))
     return { groups: [...all.values()].sort(bySize), total, asOf, bytes: characters }
   }
-  const query = Query.in(scope, 'entries', conditions, [])
-  const what = [...by, zone, measure].join()
   const tooLong = () => tookTooLong(` for ${['by', ...given].join(', ')}: a narrower filter may help`)
-  const kept = await asLarge(store, query, ticket, () => store.keep(query, count, what), what).catch(onTimeout(tooLong))
+  const kept = await asLarge(store, query, ticket, () => store.keep(query, count)).catch(onTimeout(tooLong))
   const shown = kept.groups.slice(0, top)
-  const time = dimensions.findIndex(({ isTime }) => isTime)
+  const time = dimensions.findIndex(({ period }) => period)
   if (time !== -1) shown.sort((a, b) => order(a.values[time], b.values[time]) || bySize(a, b))
   return { ...kept, dimensions, shown }
 }
 
-interface Counting {
-  readonly store: Reads
-  readonly scope: Scope
-  readonly filters: EntryFilters
-  readonly conditions: readonly Condition[]
-  readonly dimensions: readonly Dimension[]
+const stagesOf = ({ dimensions, measure }: Counting, more = {}): Stage[] => {
+  // An array would be no key of an index.
+  const _id = Object.fromEntries(dimensions.map(({ group }, i) => [`by${i}`, group]))
+  return [{ $group: { _id, count: { $sum: 1 }, ...(measure && measures), ...more } }, { $limit: MAX_GROUPS + 1 }]
 }
 
-/** Reads all entries that match. */
-const groupsOfEntries = async ({ store, scope, filters, dimensions }: Counting): Promise<Groups> => {
-  const groups = new Groups()
-  const fields = ['duration', ...dimensions.map(({ field }) => field.split('.')[0])] as EntryListQuery['fields']
-  // Other callers may wait for the same, so it goes on without this one.
-  for await (const rows of everyEntry(store, scope, filters, fields, (work) => work({}))) {
-    for (const { bytes } of rows) {
-      const each = dimensions.map(({ valuesIn }) => valuesIn(bytes))
-      groups.add(each, 1, numberOf(bytes, fieldOf(bytes, 0, 'duration')))
-    }
+/** The groups that the database makes. */
+const groupsOf = async (counting: Counting, query: Query): Promise<Groups> => {
+  const { store, scope, conditions, dimensions, measure } = counting
+  let found: readonly BsonDocument[] | undefined
+  if (measure === undefined && dimensions.every(({ isField }) => isField)) {
+    // An index may have all that is read. The greatest owner of a group is an array if one of its records belongs to nobody.
+    const stages = stagesOf(counting, { owner: { $max: '$organisation' } })
+    const { documents } = await store.aggregate(Query.covered(scope, 'entries', conditions, stages))
+    if (documents.every(({ bytes }) => fieldOf(bytes, 0, 'owner')?.type !== Bson.array)) found = documents
   }
-  return groups
-}
-
-/** Lets the database count by fields. */
-const groupsOfFields = async ({ store, scope, conditions, dimensions }: Counting): Promise<Groups> => {
+  found ??= (await store.aggregate(query)).documents
+  if (found.length > MAX_GROUPS) throw tooManyGroups(MANY)
   const groups = new Groups()
-  const stages: Stage[] = [
-    {
-      $group: {
-        // An array would be no key of an index.
-        _id: Object.fromEntries(dimensions.map(({ name }, i) => [`by${i}`, `$${name}` as const])),
-        count: { $sum: 1 },
-        owner: { $max: '$organisation' },
-      },
-    },
-    { $limit: MAX_GROUPS + 1 },
-  ]
-  const isNobodys = ({ bytes }: BsonDocument) => elementAt(bytes, ['owner'])?.type === Bson.array
-  // An index may have all that is read. Only if a record is found that belongs to nobody, the documents are read.
-  let { documents } = await store.aggregate(Query.covered(scope, 'entries', conditions, stages))
-  if (documents.some(isNobodys)) ({ documents } = await store.aggregate(Query.in(scope, 'entries', conditions, stages)))
-  if (documents.length > MAX_GROUPS) throw tooManyGroups(MANY_GROUPS)
-  for (const [i, { bytes }] of documents.entries()) {
-    const each = dimensions.map((_, i) => [textOf(bytes, elementAt(bytes, ['_id', `by${i}`]))])
-    groups.add(each, numberOf(bytes, elementAt(bytes, ['count'])) as number)
+  for (const [i, { bytes }] of found.entries()) {
+    const each = dimensions.map(({ valuesIn }, i) => valuesIn(bytes, elementAt(bytes, ['_id', `by${i}`])))
+    groups.add(each, countsOf(bytes))
     if (i % SLICE === 0) await setImmediate()
   }
   return groups
 }
 
-/** Counts the periods of a time one by one, which an index serves. Undefined where it is quicker to read all entries. */
-const groupsOfParts = async ({ store, scope, conditions }: Counting, name: string, zone: string) => {
+/** Counts the periods of a time one by one, as an index has them. Undefined where a single aggregation is quicker. */
+const groupsOfParts = async ({ store, scope, conditions }: Counting, period: Period, zone: string) => {
+  const read = async (more: Condition, stages: readonly Stage[]) =>
+    (await store.aggregate(Query.in(scope, 'entries', [...conditions, more], stages))).documents[0]?.bytes
+  const countOf = async (more: Condition): Promise<number> => {
+    const found = await read(more, [{ $group: { _id: null, count: { $sum: 1 } } }])
+    return found === undefined ? 0 : countsOf(found).count
+  }
   const endOf = async (direction: 1 | -1): Promise<number | undefined> => {
-    const isTime = { createdAt: { $gte: new Date(YEAR_1), $lte: new Date(YEAR_9999) } }
-    const first = [{ $sort: { createdAt: direction, _id: direction } }, { $limit: 1 }, { $project: { createdAt: 1 } }]
-    const { documents } = await store.aggregate(Query.in(scope, 'entries', [...conditions, isTime], first as Stage[]))
-    return documents[0] && dateOf(documents[0].bytes, fieldOf(documents[0].bytes, 0, 'createdAt'))
+    const $sort = { createdAt: direction, _id: direction }
+    const isTime = { createdAt: { $gte: YEAR_1, $lte: YEAR_9999 } }
+    const found = await read(isTime, [{ $sort }, { $limit: 1 }, { $project: { createdAt: 1 } }])
+    return found && dateOf(found, fieldOf(found, 0, 'createdAt'))
   }
-  const countOf = async (more: readonly Condition[]): Promise<number> => {
-    const stages = [{ $group: { _id: null, count: { $sum: 1 } } }]
-    const { documents } = await store.aggregate(Query.in(scope, 'entries', [...conditions, ...more], stages))
-    return (documents[0] && numberOf(documents[0].bytes, elementAt(documents[0].bytes, ['count']))) ?? 0
-  }
-  const partOf = partFinder(name.split(':')[1] as Period, zone)
-  let left = await countOf([])
-  const [first, last] = [await endOf(1), await endOf(-1)]
+  let left = await countOf({})
+  const [first = 0, last = -1] = [await endOf(1), await endOf(-1)]
   const parts: Part[] = []
-  for (let time = first; time !== undefined && time <= (last as number); time = parts.at(-1)?.before) {
-    if (parts.push(partOf(time)) * ENTRIES_PER_COUNT > left) return undefined
+  for (const part of partsOf(period, zone, first, last)) {
+    if (parts.push(part) * ENTRIES_PER_PART > left) return undefined
   }
   const groups = new Groups()
-  for (const { text, from, before } of parts) {
-    const count = await countOf([{ createdAt: { $gte: new Date(from), $lt: new Date(before) } }])
-    if (count > 0) groups.add([[text]], count)
+  for (const { number, from, before } of parts) {
+    const count = await countOf({ createdAt: { $gte: new Date(from), $lt: new Date(before) } })
+    if (count > 0) groups.add([[shownPeriod(period, number)]], { ...NONE, count })
     left -= count
   }
-  if (left > 0) groups.add([[null]], left)
+  if (left > 0) groups.add([[null]], { ...NONE, count: left })
   return groups
 }
 
 export const sumOf = (groups: readonly { readonly count: number }[]): number =>
   groups.reduce((sum, { count }) => sum + count, 0)
 
+const MANY = `makes more than ${MAX_GROUPS} groups`
 export const tooManyGroups = (fault: string) => invalidParameter('by', `${fault}: a narrower filter may help`)
 
 /** The order of two values. Null is last. */

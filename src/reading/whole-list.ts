@@ -1,4 +1,5 @@
 // Reads a whole list, as exports and counts need it.
+import { setImmediate } from 'node:timers/promises'
 import type { EntryListQuery } from '../../schemas/entries.js'
 import { type BsonDocument, sizeOf } from '../bson/reader.js'
 import { entries } from '../pipelines/entries.js'
@@ -57,8 +58,17 @@ export async function* everyEntry(
   const nextPage = pagesOf(listing)
   const read = () => doing((reading) => nextPage(sliceReader(store, entries, scope, listing, reading)))
   const until = performance.now() + WHOLE_MS
-  for (let rows = await read(); rows.length > 0; rows = await read()) {
-    yield rows
-    if (performance.now() > until) throw new QueryTimeout('Too many entries')
+  // The next page is read while this one is used.
+  let page = read()
+  try {
+    for (let rows = await page; rows.length > 0; rows = await page) {
+      if (performance.now() > until) throw new QueryTimeout('Too many entries')
+      page = read()
+      page.catch(() => {})
+      await setImmediate()
+      yield rows
+    }
+  } finally {
+    await page.catch(() => {})
   }
 }

@@ -134,7 +134,7 @@ const columnsOf = async (app: FastifyInstance, { scope, ticket, query }: Fastify
     if (name === 'dispatch') columns.push({ name: 'totalExpectedEntries', valueIn: expected })
   }
   columns.push({ name: 'count', valueIn: ({ count }) => count })
-  const durations = ({ duration: { count, sum, min, max } }: Group) =>
+  const durations = ({ measured: count, sum, min, max }: Group) =>
     count > 0 ? { count, min, mean: sum / count, max } : { count, min: null, mean: null, max: null }
   if (measure) columns.push({ name: 'duration', valueIn: durations, inner: ['count', 'min', 'mean', 'max'] })
   return columns

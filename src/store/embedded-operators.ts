@@ -67,6 +67,7 @@ export const context = Context.init({
     // Unlike mingo's, they compare any two values: an array is not equal to its item, and NaN is the least number.
     $eq: compared((order) => order === 0),
     $gte: compared((order) => order >= 0),
+    $lt: compared((order) => order < 0),
     $lte: compared((order) => order <= 0),
     // Unlike mingo's, it compares strings by their UTF-8 bytes. It sorts by one field, ascending, as pipelines need it.
     $sortArray: (document: Document, { input, sortBy }: { input: unknown; sortBy: object }, options: Options) => {

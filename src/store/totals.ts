@@ -37,15 +37,14 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
     },
   })
   // The organisation is part of the match, so organisations never share a total.
-  const keyOf = ({ collection, match, stages }: Query, what = ''): string =>
-    JSON.stringify([collection, match, stages, what])
-  const keep = async <T>(query: Query, read: () => Promise<T>, what?: string): Promise<T> => {
+  const keyOf = ({ collection, match, stages }: Query): string => JSON.stringify([collection, match, stages])
+  const keep = async <T>(query: Query, read: () => Promise<T>): Promise<T> => {
     if (maxAgeMs === 0) return read()
-    const { total } = (await totals.fetch(keyOf(query, what), { context: read })) as { total: T }
+    const { total } = (await totals.fetch(keyOf(query), { context: read })) as { total: T }
     return total
   }
-  const isQuick = (query: Query, what?: string): boolean => {
-    const key = keyOf(query, what)
+  const isQuick = (query: Query): boolean => {
+    const key = keyOf(query)
     return totals.has(key) || (totals.peek(key, { allowStale: true })?.ms ?? QUICK_MS) < QUICK_MS
   }
   const keptTotals = () => {

@@ -27,7 +27,7 @@ t.test('a page is found by its number, or as a slice in a range', async (t) => {
   t.match(pageOf().stages, [{ $sort: { _id: 1 } }, { $skip: 40 }, { $limit: 20 }])
   const range = { _id: { $lt: 'x' } }
   const { match, stages } = pageOf({ range, isBackward: true, skip: 0, limit: 21 })
-  t.match(stages, [{ $sort: { _id: -1 } }, { $skip: 0 }, { $limit: 21 }])
+  t.match(stages, [{ $sort: { _id: -1 } }, { $limit: 21 }])
   t.match(match, { $and: [range] })
 })
 

@@ -1,0 +1,25 @@
+// Expressions about entries, whatever their fields hold.
+import type { Expression } from '../pipelines/stages.js'
+
+export const LONGITUDE = '$location.coordinates.longitude'
+export const LATITUDE = '$location.coordinates.lattitude'
+export const NOTHING: Expression = { $literal: null }
+export const [YEAR_1, YEAR_9999] = ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'].map(
+  (text) => new Date(text),
+) as [Date, Date]
+
+/** Compares in the order of BSON, in which a value of another type is outside of a range. */
+const within = (value: Expression, least: Expression, most: Expression): Expression[] => [
+  { $gte: [value, least] },
+  { $lte: [value, most] },
+]
+/** Whether an entry has a place on the map. */
+export const isPlace: Expression = { $and: [...within(LONGITUDE, -180, 180), ...within(LATITUDE, -90, 90)] }
+/** When an entry was created, or null. */
+export const created: Expression = {
+  $cond: [{ $and: within('$createdAt', { $literal: YEAR_1 }, { $literal: YEAR_9999 }) }, '$createdAt', NOTHING],
+}
+/** How long it took, if that is a finite number, or null. */
+export const duration: Expression = {
+  $cond: [{ $and: within('$duration', -Number.MAX_VALUE, Number.MAX_VALUE) }, '$duration', NOTHING],
+}
