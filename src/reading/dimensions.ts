@@ -4,7 +4,7 @@ import { Bson, type Element, elements } from '../bson/reader.js'
 import { numberOf, textOf, textsOf } from '../bson/values.js'
 import type { Expression } from '../pipelines/stages.js'
 import { created, isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
-import { periodOf, shownPeriod } from './local-time.js'
+import { periodOf } from './local-time.js'
 
 /** What a group has of a dimension. */
 export type Value = string | { readonly longitude: number; readonly lattitude: number } | null
@@ -30,6 +30,8 @@ const cellOf = (degrees: Expression, step: number): Expression => ({
 /** The middle of a cell, without the noise of fractions. */
 const middleOf = (cell: number, step: number): number => Number(((cell + 0.5) * step).toFixed(3))
 
+const textIn = (bytes: Buffer, value: Element | undefined): readonly Value[] => [textOf(bytes, value)]
+
 /** The answers of an entry to a question: each a word, or several. */
 const answersTo = (question: string): Expression => {
   const answers: Expression = { $cond: [{ $isArray: '$answers' }, '$answers', []] }
@@ -50,16 +52,11 @@ const wordsIn = (bytes: Buffer, answers: Element | undefined): readonly Value[] 
 export const dimensionOf = (name: string, zone: string, question?: string): Dimension => {
   if (question !== undefined) return { name, group: answersTo(question), valuesIn: wordsIn }
   const [field, detail] = name.split(':') as [string, string?]
-  if (detail === undefined)
-    return { name, group: `$${field}`, isField: true, valuesIn: (bytes, value) => [textOf(bytes, value)] }
+  if (detail === undefined) return { name, group: `$${field}`, isField: true, valuesIn: textIn }
   if (field === 'createdAt') {
     const period = detail as Period
     const group: Expression = { $cond: [{ $eq: [created, NOTHING] }, NOTHING, periodOf(period, zone, created)] }
-    const valuesIn = (bytes: Buffer, group: Element | undefined) => {
-      const number = numberOf(bytes, group)
-      return [number === undefined ? null : shownPeriod(period, number)]
-    }
-    return { name, group, period, valuesIn }
+    return { name, group, period, valuesIn: textIn }
   }
   const step = Number(detail)
   const group: Expression = { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] }

@@ -1,4 +1,4 @@
-// The days, weeks, months and years of a time zone, as numbers. Every database has other data of time zones and knows other names, so the
+// The days, weeks, months and years of a time zone. Every database has other data of time zones and knows other names, so the
 // changes of a clock are those that Node knows.
 import { LRUCache } from 'lru-cache'
 import { type Period, periods } from '../../schemas/summaries.js'
@@ -48,41 +48,21 @@ const changesOf = (zone: string): readonly Change[] => {
 
 const monthOf = (time: number): number => 12 * new Date(time).getUTCFullYear() + new Date(time).getUTCMonth()
 const startOfMonth = (month: number): number => Date.UTC(0, month - 12 * 1900)
-const dayOf = (time: Expression): Expression => ({
-  $floor: { $divide: [{ $subtract: [time, { $literal: new Date(0) }] }, DAY] },
-})
 /** 1970-01-01 was a Thursday. */
 const DAYS_FROM_MONDAY = 3
 
-interface Numbered {
-  /** The number of the period in which a time is; for the database, and of milliseconds. */
-  readonly number: (time: Expression) => Expression
-  readonly numberOf: (time: number) => number
-  /** The first time of a period. */
-  readonly start: (number: number) => number
-}
-
-/** Periods of a clock that shows UTC. */
-const numbered: Readonly<Record<Period, Numbered>> = {
-  day: { number: dayOf, numberOf: (time) => Math.floor(time / DAY), start: (day) => day * DAY },
+/** Periods of a clock that shows UTC: how they are written, and the first time of the one that is `more` behind that of a time. */
+const known: Readonly<Record<Period, { format: string; start: (time: number, more: number) => number }>> = {
+  day: { format: '%Y-%m-%d', start: (time, more) => (Math.floor(time / DAY) + more) * DAY },
   week: {
-    number: (time) => ({ $floor: { $divide: [{ $add: [dayOf(time), DAYS_FROM_MONDAY] }, 7] } }),
-    numberOf: (time) => Math.floor((time / DAY + DAYS_FROM_MONDAY) / 7),
-    start: (week) => (7 * week - DAYS_FROM_MONDAY) * DAY,
+    format: '%Y-%m-%d',
+    start: (time, more) => (7 * (Math.floor((time / DAY + DAYS_FROM_MONDAY) / 7) + more) - DAYS_FROM_MONDAY) * DAY,
   },
-  month: {
-    number: (time) => ({ $add: [{ $multiply: [12, { $year: time }] }, { $month: time }, -1] }),
-    numberOf: monthOf,
-    start: startOfMonth,
-  },
-  year: {
-    number: (time) => ({ $year: time }),
-    numberOf: (time) => Math.floor(monthOf(time) / 12),
-    start: (year) => startOfMonth(12 * year),
-  },
+  month: { format: '%Y-%m', start: (time, more) => startOfMonth(monthOf(time) + more) },
+  year: { format: '%Y', start: (time, more) => startOfMonth(12 * (Math.floor(monthOf(time) / 12) + more)) },
 }
 
-/** The number of the period of a zone in which a time is. */
+/** The period of a zone in which a time is, as a response has it. */
 export const periodOf = (period: Period, zone: string, time: Expression): Expression => {
   const offsetIn = (changes: readonly Change[]): Expression => {
     const middle = changes.length >> 1
@@ -91,17 +71,16 @@ export const periodOf = (period: Period, zone: string, time: Expression): Expres
     const isBefore: Expression = { $lt: [time, { $literal: new Date(from) }] }
     return { $cond: [isBefore, offsetIn(changes.slice(0, middle)), offsetIn(changes.slice(middle))] }
   }
-  return numbered[period].number({ $add: [time, offsetIn(changesOf(zone))] })
+  const local: Expression = { $add: [time, offsetIn(changesOf(zone))] }
+  const sinceMonday: Expression = { $multiply: [{ $subtract: [{ $isoDayOfWeek: local }, 1] }, DAY] }
+  const date = period === 'week' ? { $subtract: [local, sinceMonday] } : local
+  return { $dateToString: { date, format: { $literal: known[period].format } } }
 }
-
-/** A period as a response has it. */
-export const shownPeriod = (period: Period, number: number): string =>
-  new Date(numbered[period].start(number)).toISOString().slice(0, periods[period].length)
 
 /** A span of time that is in one period. A clock that is put back may divide a period into several. */
 export interface Part {
-  /** The number of the period. */
-  readonly number: number
+  /** The period, as a response has it. */
+  readonly text: string
   /** The first time, and the first behind it, in milliseconds. */
   readonly from: number
   readonly before: number
@@ -109,14 +88,14 @@ export interface Part {
 
 /** The parts of the time from a first to a last moment. */
 export function* partsOf(period: Period, zone: string, first: number, last: number): Generator<Part, void> {
-  const { numberOf, start } = numbered[period]
+  const { start } = known[period]
   const changes = changesOf(zone)
   for (const [i, { from, offset }] of changes.entries()) {
     const end = Math.min(changes[i + 1]?.from ?? Number.POSITIVE_INFINITY, last + 1)
     for (let time = Math.max(from, first); time < end; ) {
-      const number = numberOf(time + offset)
-      const before = Math.min(start(number + 1) - offset, end)
-      yield { number, from: time, before }
+      const text = new Date(start(time + offset, 0)).toISOString().slice(0, periods[period].length)
+      const before = Math.min(start(time + offset, 1) - offset, end)
+      yield { text, from: time, before }
       time = before
     }
   }

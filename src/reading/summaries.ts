@@ -15,7 +15,7 @@ import { onTimeout } from './cost.js'
 import { type Dimension, dimensionOf, type Value } from './dimensions.js'
 import { duration, NOTHING, YEAR_1, YEAR_9999 } from './expressions.js'
 import { asLarge } from './listing.js'
-import { type Part, partsOf, shownPeriod } from './local-time.js'
+import { type Part, partsOf } from './local-time.js'
 import { isKey, questionOf, withQuestions } from './questions.js'
 
 type Reads = Pick<Store & KeptTotals, 'aggregate' | 'keep' | 'isQuick' | 'knownIndexes'>
@@ -197,9 +197,9 @@ const groupsOfParts = async ({ store, scope, conditions }: Counting, period: Per
     if (parts.push(part) * ENTRIES_PER_PART > left) return undefined
   }
   const groups = new Groups()
-  for (const { number, from, before } of parts) {
+  for (const { text, from, before } of parts) {
     const count = await countOf({ createdAt: { $gte: new Date(from), $lt: new Date(before) } })
-    if (count > 0) groups.add([[shownPeriod(period, number)]], { ...NONE, count })
+    if (count > 0) groups.add([[text]], { ...NONE, count })
     left -= count
   }
   if (left > 0) groups.add([[null]], { ...NONE, count: left })
