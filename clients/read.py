@@ -8,8 +8,8 @@ import os
 from field_data import AuthenticatedClient
 from field_data.api.agents import get_agent, list_agents
 from field_data.api.dispatches import get_dispatch, list_dispatches
-from field_data.api.entries import get_entry, list_entries
-from field_data.api.forms import get_form, list_forms
+from field_data.api.entries import get_entry, list_entries, summarize_entries, summarize_entries_as_csv
+from field_data.api.forms import get_form, get_form_questions, list_forms
 from field_data.api.health import get_live, get_ready
 from field_data.api.key import get_me
 from field_data.api.projects import get_project, list_projects
@@ -73,6 +73,14 @@ assert len(several) == 2, "a parameter takes several values"
 embedded = read(list_entries, per_page=2, expand=[EntryExpansion.DISPATCH, EntryExpansion.FORM]).data
 assert isinstance(embedded[0].dispatch, EntryDispatch), "a record that is embedded has its type"
 assert read(list_entries, bbox=[2, 4, 15, 14], per_page=1).data, "a box is numbers"
+
+form = read(list_forms, per_page=1).data[0]
+question = read(get_form_questions, form.id).data[0]
+counted = {"by": ["status"], "form": form.id, "answered": [question.key, f"{question.key}={question.choices[0].answer}"]}
+counts = read(summarize_entries, **counted)
+assert counts.metadata.total == question.choices[0].count, "the entries with an answer are counted"
+table = read(summarize_entries_as_csv, **counted).payload.read().decode()
+assert table.startswith('"status","count"'), "counts are a table"
 
 # A whole list, page after page.
 entries = []

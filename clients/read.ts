@@ -39,6 +39,19 @@ const projects = await read(api.GET('/v1/projects', { params: { query } }))
 await read(api.GET('/v1/projects/{id}', byId(projects)))
 const forms = await read(api.GET('/v1/forms', { params: { query: { ...query, fields: ['id', 'name'] } } }))
 await read(api.GET('/v1/forms/{id}', byId(forms)))
+const questions = await read(api.GET('/v1/forms/{id}/questions', byId(forms)))
+const [question] = questions.data
+check(question !== undefined && question.answered > 0, 'a form has its questions')
+const [by, answered] = [['status'], [`${question?.key}`]]
+const counted = {
+  params: { query: { by, form: `${forms.data[0]?.id}`, answered } },
+  // This parameter is repeated, because an answer may have a comma.
+  querySerializer: { array: { style: 'form', explode: true } as const },
+}
+const counts = await read(api.GET('/v1/summaries/entries', counted))
+check(counts._metadata.total === question?.answered, 'the entries with an answer are counted')
+const table = await read(api.GET('/v1/summaries/entries.csv', { ...counted, parseAs: 'text' }))
+check(`${table}`.startsWith('"status","count"'), 'counts are a table')
 const agents = await read(api.GET('/v1/agents', { params: { query } }))
 await read(api.GET('/v1/agents/{id}', byId(agents)))
 const users = await read(api.GET('/v1/users', { params: { query } }))

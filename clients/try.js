@@ -82,12 +82,17 @@ for (const [language, { read, example }] of Object.entries(programs)) {
 /** The requests of Postman's folders, as its importer makes them of the description. */
 const requestsIn = (items) => items.flatMap(({ item, request }) => (item ? requestsIn(item) : request))
 const description = await text((await fetch(`${API_URL}/openapi.json`)).body)
-const imported = await promisify(postman.convertV2)({ type: 'string', data: description }, {})
+const imported = await promisify(postman.convertV2)(
+  { type: 'string', data: description },
+  { parametersResolution: 'Example' },
+)
 const { item, variable } = imported.output[0].data
 const requests = requestsIn(item)
 let failed = Object.keys(app.swagger().paths).length - requests.length
 for (const { url, header } of requests) {
-  const address = [...url.host, ...url.path].join('/')
+  const required = url.query.filter(({ description }) => description.content.startsWith('(Required)'))
+  const query = required.map(({ key, value }) => `${key}=${value}`).join('&')
+  const address = `${[...url.host, ...url.path].join('/')}?${query}`
   const filledIn = variable.reduce((text, { key, value }) => text.replaceAll(`{{${key}}}`, value), address)
   const { value: accept } = header.find(({ key }) => key === 'Accept')
   // A request by an id fails with the problem of the record, which shows that its path is right.

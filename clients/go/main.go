@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"log"
 	"net/http"
@@ -52,7 +53,14 @@ func main() {
 	fields := []client.FormField{client.FormFieldName}
 	forms := read(api.ListFormsWithResponse(ctx, &client.ListFormsParams{Fields: &fields}))
 	check(forms.JSON200.Data[0].Status == "", "a record has more than its chosen fields")
-	read(api.GetFormWithResponse(ctx, forms.JSON200.Data[0].Id, nil))
+	form := forms.JSON200.Data[0].Id
+	read(api.GetFormWithResponse(ctx, form, nil))
+	question := read(api.GetFormQuestionsWithResponse(ctx, form, nil)).JSON200.Data[0]
+	by, answered := []string{"status"}, []string{question.Key, question.Key + "=" + question.Choices[0].Answer}
+	counts := read(api.SummarizeEntriesWithResponse(ctx, &client.SummarizeEntriesParams{By: by, Form: &form, Answered: &answered}))
+	check(counts.JSON200.UnderscoreMetadata.Total == question.Choices[0].Count, "the entries with an answer are not counted")
+	table := read(api.SummarizeEntriesAsCsvWithResponse(ctx, &client.SummarizeEntriesAsCsvParams{By: by, Form: &form}))
+	check(bytes.HasPrefix(table.Body, []byte("\"status\",\"count\"")), "counts are no table")
 	agents := read(api.ListAgentsWithResponse(ctx, nil))
 	read(api.GetAgentWithResponse(ctx, agents.JSON200.Data[0].Id, nil))
 	users := read(api.ListUsersWithResponse(ctx, nil))

@@ -62,17 +62,6 @@ export const integerOf = (bytes: Buffer, { type, at }: Element): bigint => {
   throw new DamagedBson('not a number', at)
 }
 
-/** The element on a path of objects. */
-export const elementAt = (bytes: Buffer, path: readonly string[]): Element | undefined => {
-  let found: Element | undefined
-  for (const name of path) {
-    if (found !== undefined && found.type !== Bson.document) return undefined
-    found = fieldOf(bytes, found?.at ?? 0, name)
-    if (found === undefined) return undefined
-  }
-  return found
-}
-
 /** A number, or undefined if the element is missing or not a number that JSON has. */
 export const numberOf = (bytes: Buffer, element: Element | undefined): number | undefined => {
   if (element?.type === Bson.int32 || element?.type === Bson.int64) return Number(integerOf(bytes, element))

@@ -1,8 +1,7 @@
 // The questions of entries, for a table with a column for each of them.
 import type { FormatName } from '../../schemas/exports.js'
 import type { Scope } from '../pipelines/stages.js'
-import { invalidParameter, tookTooLong } from '../problems/problems.js'
-import { onTimeout } from '../reading/cost.js'
+import { invalidParameter } from '../problems/problems.js'
 import { observe } from '../reading/form-questions.js'
 import { MAX_QUESTIONS } from '../reading/questions.js'
 import type { Doing } from '../reading/whole-list.js'
@@ -23,8 +22,7 @@ export const questionsOf = async (
   listing: ExportListing,
   doing: Doing,
 ): Promise<string[]> => {
-  const tooLong = () => tookTooLong(' for form: choose fields without answers, or export the answers')
-  const observed = await observe(store, scope, listing, false, doing).catch(onTimeout(tooLong))
+  const observed = await observe(store, scope, listing, false, doing)
   if (observed !== undefined) return observed.questions.map(({ question }) => question)
   const message = `has entries with more than ${MAX_QUESTIONS} questions, too many for a column each`
   throw invalidParameter('form', `${message}; export the answers instead`)

@@ -3,10 +3,9 @@ import type { Question } from '../../schemas/summaries.js'
 import { dateOf, fieldOf } from '../bson/values.js'
 import type { Ticket } from '../limits/scheduler.js'
 import { Query, type Scope } from '../pipelines/stages.js'
-import { invalidParameter, tookTooLong } from '../problems/problems.js'
+import { invalidParameter } from '../problems/problems.js'
 import { questionKey } from '../serializer/questions.js'
 import type { KeptTotals, Store } from '../store/store.js'
-import { onTimeout } from './cost.js'
 import { asLarge } from './listing.js'
 import { answersOf, MAX_QUESTIONS } from './questions.js'
 import { type Doing, type EntryFilters, everyEntry } from './whole-list.js'
@@ -112,8 +111,7 @@ export const formQuestions = async (
     const questions = observed.questions.map(shown)
     return { questions, entries: observed.entries, asOf, bytes: JSON.stringify(questions).length }
   }
-  const tooLong = () => tookTooLong(' for the questions of this form: try again later')
-  return asLarge(store, query, ticket, () => store.keep(query, read)).catch(onTimeout(tooLong))
+  return asLarge(store, query, ticket, () => store.keep(query, read))
 }
 
 const timeOf = (time: number): string => new Date(time).toISOString()

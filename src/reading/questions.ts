@@ -4,10 +4,9 @@ import type { Asked } from '../../schemas/entries.js'
 import { Bson, elements } from '../bson/reader.js'
 import { fieldOf, present, stringOf, textsOf } from '../bson/values.js'
 import type { Scope } from '../pipelines/stages.js'
-import { invalidParameter, tookTooLong } from '../problems/problems.js'
+import { invalidParameter } from '../problems/problems.js'
 import { questionKey } from '../serializer/questions.js'
 import type { Store } from '../store/store.js'
-import { onTimeout } from './cost.js'
 import { type Doing, everyEntry } from './whole-list.js'
 
 /** The most questions that are asked for together. Spreadsheets have 16,384 columns. */
@@ -61,8 +60,7 @@ export const questionOf = async (
 ): Promise<string> => {
   if (form === undefined) throw invalidParameter(parameter, 'has the key of a question, so it must be given with form')
   const place = JSON.stringify([scope.organisation, form, key])
-  const text =
-    known.get(place) ?? (await findQuestion(store, scope, form, key, doing).catch(onTimeout(tooLong(parameter))))
+  const text = known.get(place) ?? (await findQuestion(store, scope, form, key, doing))
   if (text === undefined)
     throw invalidParameter(
       parameter,
@@ -71,8 +69,6 @@ export const questionOf = async (
   known.set(place, text)
   return text
 }
-
-const tooLong = (parameter: string) => () => tookTooLong(` to find the question of ${parameter}: try again later`)
 
 /** Looks for a question until it is found. */
 const findQuestion = async (store: Reads, scope: Scope, form: string, key: string, doing: Doing) => {

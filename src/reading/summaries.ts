@@ -4,8 +4,8 @@ import { DispatchListItem } from '../../schemas/dispatches.js'
 import { BESIDE, select } from '../../schemas/kit.js'
 import type { Period, SummaryQuery } from '../../schemas/summaries.js'
 import { viewOf } from '../../schemas/views.js'
-import { Bson, type BsonDocument } from '../bson/reader.js'
-import { dateOf, elementAt, fieldOf, numberOf, textOf } from '../bson/values.js'
+import { Bson, type BsonDocument, type Element } from '../bson/reader.js'
+import { dateOf, fieldOf, numberOf, textOf } from '../bson/values.js'
 import type { Ticket } from '../limits/scheduler.js'
 import { entries } from '../pipelines/entries.js'
 import { type Condition, pick, Query, type Scope, type Stage } from '../pipelines/stages.js'
@@ -169,7 +169,8 @@ const groupsOf = async (counting: Counting, query: Query): Promise<Groups> => {
   if (found.length > MAX_GROUPS) throw tooManyGroups(MANY)
   const groups = new Groups()
   for (const [i, { bytes }] of found.entries()) {
-    const each = dimensions.map(({ valuesIn }, i) => valuesIn(bytes, elementAt(bytes, ['_id', `by${i}`])))
+    const { at } = fieldOf(bytes, 0, '_id') as Element
+    const each = dimensions.map(({ valuesIn }, i) => valuesIn(bytes, fieldOf(bytes, at, `by${i}`)))
     groups.add(each, countsOf(bytes))
     if (i % SLICE === 0) await setImmediate()
   }
@@ -245,12 +246,12 @@ export const namesOf = async (
   const ids = shown.flatMap(({ values }) => values[i] ?? [])
   const { documents } = await store.aggregate(Query.in(scope, from, [{ _id: { $in: ids } }], [pick(seen)]), ticket)
   const named = documents.map(({ bytes }): [string | null, Named] => {
-    const name = ['name', 'firstName', 'lastName'].flatMap((part) => textOf(bytes, elementAt(bytes, [part])) || [])
+    const name = ['name', 'firstName', 'lastName'].flatMap((part) => textOf(bytes, fieldOf(bytes, 0, part)) || [])
     return [
-      textOf(bytes, elementAt(bytes, ['_id'])),
+      textOf(bytes, fieldOf(bytes, 0, '_id')),
       {
         name: name.join(' '),
-        totalExpectedEntries: numberOf(bytes, elementAt(bytes, ['totalExpectedEntries'])) ?? null,
+        totalExpectedEntries: numberOf(bytes, fieldOf(bytes, 0, 'totalExpectedEntries')) ?? null,
       },
     ]
   })

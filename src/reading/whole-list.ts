@@ -4,7 +4,8 @@ import type { EntryListQuery } from '../../schemas/entries.js'
 import { type BsonDocument, sizeOf } from '../bson/reader.js'
 import { entries } from '../pipelines/entries.js'
 import type { Listing, Scope } from '../pipelines/stages.js'
-import { QueryTimeout, type Reading, type Store } from '../store/store.js'
+import { tookTooLong } from '../problems/problems.js'
+import type { Reading, Store } from '../store/store.js'
 import { sliceReader } from './listing.js'
 import type { Start } from './position.js'
 import { type ReadSlice, readOn } from './walk.js'
@@ -45,7 +46,7 @@ export type EntryFilters = Partial<Omit<EntryListQuery, keyof Listing>>
 
 /**
  * All entries that match, page by page, with some of their fields.
- * @throws QueryTimeout if they take too long
+ * @throws the problem `query_timeout` if they take too long
  */
 export async function* everyEntry(
   store: Pick<Store, 'aggregate' | 'knownIndexes'>,
@@ -62,7 +63,7 @@ export async function* everyEntry(
   let page = read()
   try {
     for (let rows = await page; rows.length > 0; rows = await page) {
-      if (performance.now() > until) throw new QueryTimeout('Too many entries')
+      if (performance.now() > until) throw tookTooLong(' to read all entries that match: a narrower filter may help')
       page = read()
       page.catch(() => {})
       await setImmediate()

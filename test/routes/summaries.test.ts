@@ -1,12 +1,13 @@
 // Summaries, questions and filters by an answer are what a plain program counts from the export.
 import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
+import { Long, ObjectId } from 'mongodb'
 import t from 'tap'
 import { steps } from '../../schemas/summaries.js'
 import { BsonList } from '../../src/bson/reader.js'
 import type { Documents } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
-import type { Store } from '../../src/store/store.js'
+import { QueryTimeout, type Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { testStore } from '../support/store.js'
 import { A, a, B, b } from '../support/tenants.js'
@@ -519,7 +520,16 @@ t.test('a record that belongs to nobody shows no value', async (t) => {
 })
 
 t.test('values of all types are text, or nothing', async (t) => {
-  const odd = [5, true, null, new Date(0), ['a'], { b: 1 }]
+  const odd = [
+    5,
+    true,
+    null,
+    new Date(0),
+    ['a'],
+    { b: 1 },
+    Long.fromNumber(5),
+    new ObjectId('65036b210000030000000000'),
+  ]
   const { get } = await testApp(t, {
     fill: (store) =>
       store.insert(
@@ -536,12 +546,13 @@ t.test('values of all types are text, or nothing', async (t) => {
   const { data, _metadata } = await counted('by=status&measure=duration')
   t.strictSame(data, [
     { status: null, count: 5, duration: { count: 0, min: null, mean: null, max: null } },
-    { status: '5', count: 1, duration: { count: 1, min: 5, mean: 5, max: 5 } },
+    { status: '5', count: 2, duration: { count: 2, min: 5, mean: 5, max: 5 } },
+    { status: '65036b210000030000000000', count: 1, duration: { count: 0, min: null, mean: null, max: null } },
   ])
-  t.equal(_metadata.total, 6)
+  t.equal(_metadata.total, 8)
   t.strictSame((await counted('by=createdAt:month')).data, [
     { 'createdAt:month': '1970-01', count: 1 },
-    { 'createdAt:month': null, count: 5 },
+    { 'createdAt:month': null, count: 7 },
   ])
 })
 
@@ -641,4 +652,57 @@ t.test('a database that finds too many groups', async (t) => {
   const { get } = await testApp(t, { store: { ...store, aggregate }, fill })
   const { detail } = (await get('/v1/summaries/entries?by=status', A)).json()
   t.equal(detail, 'by makes more than 100000 groups: a narrower filter may help')
+})
+
+t.test('what takes too long says so', async (t) => {
+  const store = testStore(t)
+  let isLate = false
+  const aggregate = async (...[query, reading]: Parameters<Store['aggregate']>) => {
+    if (isLate && query.collection === 'entries') throw new QueryTimeout(new Error('late'))
+    return store.aggregate(query, reading)
+  }
+  const { get } = await testApp(t, {
+    settings: { TOTAL_MAX_AGE_MS: '0' },
+    store: { ...store, aggregate },
+    fill: async () => {
+      await store.insert('forms', [a.form])
+      await store.insert('entries', [a.entry(1)])
+    },
+  })
+  const ofForm = `forms/${a.form._id}/questions`
+  const unknown = `entries?form=${a.form._id}&answered=${keyOf('none')}`
+  const problem = async (url: string) => {
+    const { statusCode, body } = await get(`/v1/${url}`, A)
+    const { code, detail } = JSON.parse(body)
+    return [statusCode, code, detail]
+  }
+  isLate = true
+  const tooLong = (what: string) => [503, 'query_timeout', `The database took too long for ${what}`]
+  t.same(await problem(ofForm), tooLong('form: try again later'))
+  t.same(await problem(unknown), tooLong('form: try again later'))
+  const byStatus = `summaries/entries?form=${a.form._id}&by=status`
+  t.same(await problem(byStatus), tooLong('by, form: a narrower filter may help'))
+  isLate = false
+  // A minute passes at every look at the clock.
+  const now = performance.now.bind(performance)
+  let minutes = 0
+  t.intercept(performance, 'now', { value: () => now() + 60_001 * ++minutes, configurable: true })
+  const all = 'to read all entries that match: a narrower filter may help'
+  t.same(await problem(ofForm), [503, 'query_timeout', `The database took too long ${all}`])
+})
+
+t.test('the clock of a zone may differ from UTC by seconds', async (t) => {
+  const times = ['1971-12-31T00:44:29Z', '1971-12-31T00:44:30Z', '1972-01-07T00:00:00Z'].map((time) => new Date(time))
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert(
+        'entries',
+        times.map((createdAt, n) => ({ ...a.entry(n), createdAt })),
+      ),
+  })
+  t.same((await get('/v1/summaries/entries?by=createdAt:day&zone=Africa/Monrovia', A)).json().data, [
+    { 'createdAt:day': '1971-12-30', count: 1 },
+    { 'createdAt:day': '1971-12-31', count: 1 },
+    { 'createdAt:day': '1972-01-07', count: 1 },
+  ])
 })
