@@ -46,6 +46,7 @@ const filterValues: Record<ResourceName, Record<string, readonly [string, string
     project: values('project'),
     agent: values('agent'),
     status: values('status'),
+    state: values('state'),
   },
   dispatches: {
     dispatchType: ['survey', 'hybrid', 'prefilled'],
@@ -96,6 +97,7 @@ const fill = async (store: Store): Promise<void> => {
     const entry = (n: number) => ({
       ...tenant.entry(n, { dispatch: value('dispatch', n), agent: value('agent', n), ...named(n), ...dates(n) }),
       status: value('status', n),
+      location: { state: value('state', n) },
       duration: (n * 7919) % 1000,
     })
     const dispatch = (n: number) =>
@@ -178,11 +180,11 @@ const oneFilter = (name: ResourceName): object[] =>
   Object.entries(filterValues[name]).flatMap(([filter, values]) => values.map((value) => ({ [filter]: value })))
 
 /** Two filters. Few records or none have both values; of those with one value, most have the other that is as frequent. */
-const twoFilters = (name: ResourceName): [object, string[]][] =>
+const twoFilters = (name: ResourceName): object[] =>
   Object.entries(filterValues[name]).flatMap(([one, [many, few]], n, all) =>
-    all.slice(n + 1).flatMap(([other, [more, fewer]]): [object, string[]][] => [
-      [{ [one]: many, [other]: fewer }, [one, other]],
-      [{ [one]: few, [other]: more }, [one, other]],
+    all.slice(n + 1).flatMap(([other, [more, fewer]]) => [
+      { [one]: many, [other]: fewer },
+      { [one]: few, [other]: more },
     ]),
   )
 
@@ -250,8 +252,7 @@ t.test(title, { skip: server === undefined }, async (t) => {
       for (const [by, selection] of flat)
         for (const order of orders) t.ok(isSmall(inOrder(by, order, selection)), `${by} ${JSON.stringify(selection)}`)
       const ranges = [...[...timeSelections('created'), ...timeSelections('updated')], { idFrom: 'c', idTo: 'f' }]
-      const pairs = twoFilters(name).map(([selection]) => selection)
-      for (const selection of [{}, ...oneFilter(name), ...ranges, ...pairs]) {
+      for (const selection of [{}, ...oneFilter(name), ...ranges, ...twoFilters(name)]) {
         for (const listing of sorts.flatMap((by) => orders.map((order) => inOrder(by, order, selection)))) {
           if (!isSmall(listing)) continue
           t.same(await explainQuery(explain, pageOf(resource, listing)), [], JSON.stringify(listing))
@@ -270,9 +271,10 @@ t.test(title, { skip: server === undefined }, async (t) => {
     })
 
     t.test(`a page of ${name} by any two filters, without a total, reads the range of one of them`, async (t) => {
-      for (const [selection, fields] of twoFilters(name)) {
+      for (const selection of twoFilters(name)) {
         for (const order of orders) {
           const found = pageOf(resource, inOrder('id', order, selection))
+          const fields = resource.conditions(selection as never).flatMap(Object.keys)
           const unbounded = fields.map((field) => `${field} does not bound the index`)
           const errors = await explain(found.collection, rowsOf(found), bounding(found))
           const others = errors.filter((error) => !unbounded.includes(error))
