@@ -99,3 +99,51 @@ export const exploreAll = async (databases: readonly Database[], say: (text: str
   }
   return results
 }
+
+/** How the page does where the service counts, in milliseconds: until the first counts and all of them, and after a bar is pressed. */
+export interface Counted {
+  readonly first: number
+  readonly complete: number
+  /** Until all views have followed: when it is pressed for the first time, and the median when that was counted before. */
+  readonly pressed: number
+  readonly again: number
+}
+
+/** The page with more entries than it loads. */
+export const exploreCounted = async (database: Database, say: (text: string) => void): Promise<Counted> => {
+  const server = await startService(database, database)
+  const browser = await startBrowser()
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  let counts = 0
+  const waitForCounts = async () => {
+    counts += 1
+    const isCounted = `performance.getEntriesByName('explore:counted').length >= ${counts}`
+    await page.waitForFunction(isCounted, undefined, { timeout: 600_000 })
+  }
+  const press = async (): Promise<number> => {
+    const start = performance.now()
+    await page.locator('#status button').first().click()
+    await waitForCounts()
+    return performance.now() - start
+  }
+  await page.goto(`${server.url}/explore`)
+  await page.locator('#key').fill(database.key)
+  const start = performance.now()
+  await page.locator('#key').press('Enter')
+  const all = `${database.entries.toLocaleString('en')} of ${database.entries.toLocaleString('en')} entries`
+  await page.locator('#count', { hasText: all }).waitFor({ timeout: 600_000 })
+  const first = performance.now() - start
+  await waitForCounts()
+  const complete = performance.now() - start
+  say(`${database.entries} entries: ${JSON.stringify({ first, complete })}`)
+  const pressed = await press()
+  const again: number[] = []
+  for (let run = 0; run < RUNS; run++) {
+    await press()
+    again.push(await press())
+  }
+  say(`${database.entries} entries: ${JSON.stringify({ pressed, again })}`)
+  await browser.close()
+  await stopAll()
+  return { first, complete, pressed, again: median(again) }
+}

@@ -7,7 +7,7 @@ import { attacks } from './attacks.js'
 import { compare, compareNodes } from './compare.js'
 import { type Database, describeServer, isReachable, prepareDatabase, prepareNeighbours } from './databases.js'
 import { benchEmbedded } from './embedded.js'
-import { exploreAll } from './explore.js'
+import { exploreAll, exploreCounted } from './explore.js'
 import { besideExports, exportMethod, exportsOf } from './exports.js'
 import { fresh } from './fresh.js'
 import { growth } from './growth.js'
@@ -20,6 +20,7 @@ import { pinned, stopAll } from './processes.js'
 import {
   besideText,
   comparisonTables,
+  countedText,
   exploreTable,
   exportTable,
   growthPlots,
@@ -55,7 +56,7 @@ and bench-neighbours there, and keeps them. Without options and without a server
   --fresh      measures only how soon and at what cost changes reach a copy; writes no report, and makes the database
                bench-fresh anew
   --exports    measures only what exports of the largest database cost; writes no report
-  --explore    measures only how the page /explore does in Chromium with 50,000 and 100,000 entries; writes no report, and
+  --explore    measures only how the page /explore does in Chromium with 50,000, 100,000 and --entries; writes no report, and
                needs the database bench-50000 besides
   --overload   measures only what becomes of four times the load that two instances can serve, behind the HAProxy that
                HAPROXY_PATH names; writes no report
@@ -255,7 +256,8 @@ const run = async (): Promise<Ratios> => {
     return counted.ratios
   }
   if (only === 'explore') {
-    print(exploreTable(await exploreAll([await prepare(50_000), await prepare(100_000)], say)))
+    const counted = await exploreCounted(await prepare(entries ?? 1_000_000), say)
+    print(exploreTable(await exploreAll([await prepare(50_000), await prepare(100_000)], say)), countedText(counted))
     return ratios
   }
   if (only !== 'growth' && only !== 'sync' && only !== 'exports') {

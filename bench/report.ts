@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { type Backend, caseName, concurrencies } from './compare.js'
-import type { Explored } from './explore.js'
+import type { Counted, Explored } from './explore.js'
 import type { BesideExports, Exports } from './exports.js'
 import { countedNames, countingCase, type Growth, type GrowthName, growthTitles, pageCase, sizeCase } from './growth.js'
 import type { IndexCosts } from './indexes.js'
@@ -178,6 +178,10 @@ export const exportTable = ({ entries, byFormat, driverSeconds, firstByte, first
       ['first page of 1,000', '', '', '', '', digits(firstPage)],
     ],
   )
+
+export const countedText = ({ first, complete, pressed, again }: Counted): string =>
+  `Where the service counts: first counts after ${seconds(first)}, all after ${seconds(complete)}. A bar is pressed: all follow after ${seconds(pressed)}, and after ${seconds(again)} when that was counted before.`
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
 
 export const exploreTable = (results: readonly (Explored & { entries: number })[]): string =>
   table(

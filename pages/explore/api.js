@@ -18,24 +18,26 @@ export const setKey = (typed) => {
 
 /** A response that is an error. Its message is for people. */
 export class Refused extends Error {
-  /** @param {number} status @param {string} message */
-  constructor(status, message) {
+  /** @param {number} status @param {string} message @param {boolean} [isBusy] whether it may do better a little later */
+  constructor(status, message, isBusy = false) {
     super(message)
     this.status = status
+    this.isBusy = isBusy
   }
 }
 
 /** @param {Response} response */
 const refusal = async (response) => {
   const { status } = response
-  const { detail } = await response.json().catch(() => ({}))
+  const { code, detail } = await response.json().catch(() => ({}))
   const after = response.headers.get('retry-after')
   const wait = after === null ? 'in a moment' : `in ${after} seconds`
   if (status === 401)
     return new Refused(status, 'The service does not know this key. Check it, or ask for another one.')
   if (status === 404) return new Refused(status, 'This is not there any more.')
   if (status === 429) return new Refused(status, `That were too many requests. Try again ${wait}.`)
-  if (status === 503) return new Refused(status, `The service is busy, or its database is away. Try again ${wait}.`)
+  if (status === 503 && code !== 'query_timeout')
+    return new Refused(status, `The service is busy, or its database is away. Try again ${wait}.`, true)
   return new Refused(status, `The service answered with ${status}${typeof detail === 'string' ? `: ${detail}` : ''}.`)
 }
 

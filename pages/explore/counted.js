@@ -30,7 +30,7 @@ const summaryOf = async (by, filters) => {
       const { data, _metadata } = await (await request('summaries/entries', parameters)).json()
       return { rows: /** @type {Row[]} */ (data), ..._metadata }
     } catch (error) {
-      if (!(error instanceof Refused && error.status === 503) || tries === TRIES) throw error
+      if (!(error instanceof Refused && error.isBusy) || tries === TRIES) throw error
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
     }
   }
