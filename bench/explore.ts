@@ -21,6 +21,8 @@ export interface Explored {
 }
 
 const RUNS = 5
+/** Longer than all counts for the page take. */
+const KEPT_MS = 600_000
 const BRUSHED = 40
 
 const OBSERVE = `
@@ -111,14 +113,14 @@ export interface Counted {
 
 /** The page with more entries than it loads. */
 export const exploreCounted = async (database: Database, say: (text: string) => void): Promise<Counted> => {
-  const server = await startService(database, database)
+  const server = await startService(database, { ...database, keptMs: KEPT_MS })
   const browser = await startBrowser()
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
   let counts = 0
   const waitForCounts = async () => {
     counts += 1
-    const isCounted = `performance.getEntriesByName('explore:counted').length >= ${counts}`
-    await page.waitForFunction(isCounted, undefined, { timeout: 600_000 })
+    const isCounted = (least: number) => performance.getEntriesByName('explore:counted').length >= least
+    await page.waitForFunction(isCounted, counts, { timeout: 600_000 })
   }
   const press = async (): Promise<number> => {
     const start = performance.now()

@@ -47,6 +47,8 @@ interface Surroundings {
   node?: string | undefined
   /** Makes the service count the total for every request, instead of keeping it for a while. */
   countsAlways?: boolean
+  /** How long it keeps counts, if not as long as by default. */
+  keptMs?: number
   /** Without it there are no metrics. */
   metricsPort?: number | undefined
   poolSize?: number
@@ -56,15 +58,16 @@ interface Surroundings {
 /** Starts the service as it is deployed: with its log, API keys and all plugins. */
 export const startService = (
   { key }: Pick<Database, 'key'>,
-  { uri, core, node, countsAlways = false, metricsPort, poolSize, queryTimeoutMs = 120_000 }: Surroundings,
+  { uri, core, node, countsAlways = false, keptMs, metricsPort, poolSize, queryTimeoutMs = 120_000 }: Surroundings,
 ): Promise<Server> => {
   const env = { MONGODB_URI: uri, LOG_LEVEL: 'info', QUERY_TIMEOUT_MS: String(queryTimeoutMs) }
-  const always: Record<string, string> = countsAlways ? { TOTAL_MAX_AGE_MS: '0' } : {}
+  const maxAge = countsAlways ? 0 : keptMs
+  const kept: Record<string, string> = maxAge === undefined ? {} : { TOTAL_MAX_AGE_MS: String(maxAge) }
   const metrics: Record<string, string> = metricsPort === undefined ? {} : { METRICS_PORT: String(metricsPort) }
   const pool: Record<string, string> = poolSize === undefined ? {} : { MONGODB_POOL_SIZE: String(poolSize) }
   return startServer(
     '../src/server.js',
-    { env: { ...env, ...always, ...metrics, ...pool }, core, node },
+    { env: { ...env, ...kept, ...metrics, ...pool }, core, node },
     { authorization: `Bearer ${key}` },
   )
 }

@@ -89,18 +89,6 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
           entries.total = total
         },
       ]
-      for (const name of shown) {
-        const by = isPlace(name) ? `location.${name}` : name
-        yield [
-          by,
-          {},
-          ({ rows }) => {
-            entries.columns[name].fill(rows.map((row) => [row[by], row.count]))
-            selection.counts[name] = Uint32Array.from(entries.columns[name].totals)
-          },
-        ]
-      }
-      isFirst = false
     }
     yield [
       days,
@@ -111,6 +99,18 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
       },
     ]
     yield [days, noTime, ({ rows }) => Object.assign(selection, { bins: binned(rows) })]
+    for (const name of isFirst ? shown : []) {
+      const by = isPlace(name) ? `location.${name}` : name
+      yield [
+        by,
+        {},
+        ({ rows }) => {
+          entries.columns[name].fill(rows.map((row) => [row[by], row.count]))
+          selection.counts[name] = Uint32Array.from(entries.columns[name].totals)
+        },
+      ]
+    }
+    isFirst = false
     for (const name of shown) {
       const by = isPlace(name) ? `location.${name}` : name
       yield [

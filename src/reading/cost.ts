@@ -37,8 +37,10 @@ const selectionOf = (conditions: readonly Condition[], listing: Listing): Select
 const fieldsOf = (condition: Condition): [string, unknown][] =>
   Object.entries(condition).flatMap(([field, value]): [string, unknown][] => {
     if (field === '$or' || field === '$and') return (value as Condition[]).flatMap(fieldsOf)
-    const { $elemMatch: inner } = (value ?? {}) as { $elemMatch?: Condition }
-    return inner === undefined ? [[field, value]] : fieldsOf(inner).map(([name, each]) => [`${field}.${name}`, each])
+    const { $elemMatch: inner = {} } = (value ?? {}) as { $elemMatch?: Condition }
+    // Some databases index each pair of two fields of an array, so one of them has to do: the last whose value is known.
+    const found = Object.entries(inner).findLast(([, each]) => typeof each === 'string')
+    return found === undefined ? [[field, value]] : [[`${field}.${found[0]}`, found[1]]]
   })
 
 /** Throws the problem of a read for which the database took too long, or any other error as it is. */
