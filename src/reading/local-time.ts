@@ -25,8 +25,9 @@ const changesOf = (zone: string): readonly Change[] => {
   if (known !== undefined) return known
   const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' })
   const offsetAt = (time: number): number => {
-    const [, sign, hours = 0, minutes = 0, seconds = 0] =
-      /([+-])(\d+):(\d+)(?::(\d+))?$/.exec(format.format(time)) ?? []
+    const [, sign, hours = 0, minutes = 0, seconds = 0] = /([+-])(\d+):(\d+)(?::(\d+))?$|$/.exec(
+      format.format(time),
+    ) as RegExpExecArray
     return (Number(hours) * 60 + Number(minutes) + Number(seconds) / 60) * MINUTE * (sign === '-' ? -1 : 1)
   }
   const changes: Change[] = [{ from: Number.NEGATIVE_INFINITY, offset: offsetAt(FIRST) }]
