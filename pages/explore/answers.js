@@ -10,6 +10,7 @@ import { answerBit } from './selection.js'
 /** @typedef {import('./entries.js').Entries} Entries */
 /** @typedef {import('./filters.js').Filters} Filters */
 
+const NO_TEXT = '(a question without a text)'
 /** How many digits the key of a question has. */
 const KEY = 12
 /** @type {ReadonlySet<number>} */
@@ -109,7 +110,7 @@ export const formAnswers = (onChange, onPick) => {
     /** The text of a question, once it is known. @param {string} filter */
     questionIn(filter) {
       const [key] = partsOf(filter)
-      return texts.get(key) ?? key
+      return (texts.get(key) ?? key) || NO_TEXT
     },
     /** @param {Entries} entries @param {import('./selection.js').Selection} selection @param {Filters} filters @param {boolean} isLoaded whether all entries are there */
     draw(entries, selection, { form: chosen, answered = [] }, isLoaded) {
@@ -124,7 +125,7 @@ export const formAnswers = (onChange, onPick) => {
       if (chosen === undefined || chosen !== form) return byId('questions').replaceChildren()
       /** @param {number} index @param {string} text */
       const listOf = (index, text) => {
-        const list = lists[index] ?? barList(text.slice(0, 300), `question-${index + 1}`, onPick)
+        const list = lists[index] ?? barList(text.slice(0, 300) || NO_TEXT, `question-${index + 1}`, onPick)
         if (lists[index] === undefined) byId('questions').append(list.section)
         lists[index] = list
         return list

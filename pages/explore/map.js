@@ -1,6 +1,6 @@
 // The map: outlines, clusters of entries, zoom, pan, and a box that selects.
 import { CELL, clustersIn } from './clusters.js'
-import { byId, digits, entriesIn, isolated, setText } from './dom.js'
+import { byId, entriesIn, setText } from './dom.js'
 import { toLatitude, toX, toY } from './entries.js'
 import { mapBox } from './map-box.js'
 import { drawPicture } from './map-picture.js'
@@ -173,17 +173,11 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
       clusters = clustersIn(entries, selection.fails, transform, width, height)
       drawPicture(canvas, { outlines, clusters, transform, ratio, boxes: boxes(bbox) })
       byId('box-clear').hidden = bbox === undefined
-      setText(byId('map-words'), wordsOf(entries, selection))
+      setText(byId('map-words'), wordsOf(selection))
     },
   }
 }
 
-/** @param {Entries} entries @param {Selection} selection */
-const wordsOf = (entries, { size, placed, counts }) => {
-  const { values } = entries.columns.state
-  const states = d3.range(1, values.length).filter((code) => counts.state[code] > 0)
-  const most = states.sort((a, b) => counts.state[b] - counts.state[a]).slice(0, 3)
-  const where = most.map((code) => `${isolated(values[code].slice(0, 40))} ${digits(counts.state[code])}`).join(', ')
-  const without = size > placed ? ` ${entriesIn(size - placed)} without a place.` : ''
-  return `${entriesIn(placed)} on the map.${where === '' ? '' : ` The most: ${where}.`}${without}`
-}
+/** @param {Selection} selection */
+const wordsOf = ({ size, placed }) =>
+  `${entriesIn(placed)} on the map.${size > placed ? ` ${entriesIn(size - placed)} without a place.` : ''}`

@@ -69,12 +69,8 @@ export const numberOf = (bytes: Buffer, element: Element | undefined): number | 
   return Number.isFinite(number) ? number : undefined
 }
 
-/** A text, or an ObjectId or a number as a text. Null for any other value. */
-export const textOf = (bytes: Buffer, element: Element | undefined): string | null => {
-  if (element?.type === Bson.objectId) return bytes.toString('hex', element.at, element.at + 12)
-  return stringOf(bytes, element) ?? numberOf(bytes, element)?.toString() ?? null
-}
-
-/** The texts of a value, or of the items of an array. */
+/** The texts of a value, or of the items of an array. A number is a text too. */
 export const textsOf = (bytes: Buffer, value: Element): string[] =>
-  [...itemsOf(bytes, value)].flatMap((item) => textOf(bytes, item as Element) ?? [])
+  [...(itemsOf(bytes, value) as Iterable<Element>)].flatMap(
+    (item) => stringOf(bytes, item) ?? numberOf(bytes, item)?.toString() ?? [],
+  )

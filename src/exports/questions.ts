@@ -3,7 +3,6 @@ import type { FormatName } from '../../schemas/exports.js'
 import type { Scope } from '../pipelines/stages.js'
 import { invalidParameter } from '../problems/problems.js'
 import { observe } from '../reading/form-questions.js'
-import { MAX_QUESTIONS } from '../reading/questions.js'
 import type { Doing } from '../reading/whole-list.js'
 import type { Store } from '../store/store.js'
 import type { Exported, ExportListing } from './index.js'
@@ -23,7 +22,6 @@ export const questionsOf = async (
   doing: Doing,
 ): Promise<string[]> => {
   const observed = await observe(store, scope, listing, false, doing)
-  if (observed !== undefined) return observed.questions.map(({ question }) => question)
-  const message = `has entries with more than ${MAX_QUESTIONS} questions, too many for a column each`
-  throw invalidParameter('form', `${message}; export the answers instead`)
+  if (typeof observed !== 'string') return observed.questions.map(({ question }) => question)
+  throw invalidParameter('form', `has entries with ${observed}, too many for a column each; export the answers instead`)
 }

@@ -18,8 +18,11 @@ const inBox = ({ west, south, east, north }: Box): Condition => ({
 const isAnswer = (answer: string): unknown =>
   String(Number(answer)) === answer ? { $in: [answer, Number(answer)] } : answer
 
+/** A list is an answer, also if it has a null. */
+const hasAnswer = { $or: [{ answer: { $ne: null } }, { answer: { $type: 'array' } }] }
+
 const isAnswered = ({ question, answer }: Asked): Condition => ({
-  answers: { $elemMatch: { question, answer: answer === undefined ? { $ne: null } : isAnswer(answer) } },
+  answers: { $elemMatch: { question, ...(answer === undefined ? hasAnswer : { answer: isAnswer(answer) }) } },
 })
 
 export const entries = defineResource<EntryListQuery>({

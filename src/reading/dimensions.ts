@@ -1,9 +1,9 @@
 // By what entries are counted: how the database finds the group of an entry, and what a response shows of it.
 import type { Period } from '../../schemas/summaries.js'
 import { Bson, type Element, elements } from '../bson/reader.js'
-import { numberOf, textOf, textsOf } from '../bson/values.js'
+import { numberOf, stringOf, textsOf } from '../bson/values.js'
 import type { Expression } from '../pipelines/stages.js'
-import { created, isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
+import { isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
 import { periodOf } from './local-time.js'
 
 /** What a group has of a dimension. */
@@ -30,7 +30,7 @@ const cellOf = (degrees: Expression, step: number): Expression => ({
 /** The middle of a cell, without the noise of fractions. */
 const middleOf = (cell: number, step: number): number => Number(((cell + 0.5) * step).toFixed(3))
 
-const textIn = (bytes: Buffer, value: Element | undefined): readonly Value[] => [textOf(bytes, value)]
+const textIn = (bytes: Buffer, value: Element | undefined): readonly Value[] => [stringOf(bytes, value) ?? null]
 
 /** The answers of an entry to a question: each a word, or several. */
 const answersTo = (question: string): Expression => {
@@ -55,17 +55,14 @@ export const dimensionOf = (name: string, zone: string, question?: string): Dime
   if (detail === undefined) return { name, group: `$${field}`, isField: true, valuesIn: textIn }
   if (field === 'createdAt') {
     const period = detail as Period
-    const group: Expression = { $cond: [{ $eq: [created, NOTHING] }, NOTHING, periodOf(period, zone, created)] }
-    return { name, group, period, valuesIn: textIn }
+    return { name, group: periodOf(period, zone), period, valuesIn: textIn }
   }
   const step = Number(detail)
   const group: Expression = { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] }
   const valuesIn = (bytes: Buffer, group: Element | undefined): Value[] => {
     if (group?.type !== Bson.array) return [null]
-    const [longitude, lattitude] = [...elements(bytes, group.at)].map((cell) => {
-      return middleOf(numberOf(bytes, cell) as number, step)
-    }) as [number, number]
-    return [{ longitude, lattitude }]
+    const [x, y] = [...elements(bytes, group.at)].map((cell) => numberOf(bytes, cell)) as [number, number]
+    return [{ longitude: middleOf(x, step), lattitude: middleOf(y, step) }]
   }
   return { name, group, valuesIn }
 }

@@ -15,10 +15,12 @@ const within = (value: Expression, least: Expression, most: Expression): Express
 ]
 /** Whether an entry has a place on the map. */
 export const isPlace: Expression = { $and: [...within(LONGITUDE, -180, 180), ...within(LATITUDE, -90, 90)] }
+/** Whether a value is a time of the years that can be written. */
+export const isTime = (value: Expression): Expression => ({
+  $and: within(value, { $literal: YEAR_1 }, { $literal: YEAR_9999 }),
+})
 /** When an entry was created, or null. */
-export const created: Expression = {
-  $cond: [{ $and: within('$createdAt', { $literal: YEAR_1 }, { $literal: YEAR_9999 }) }, '$createdAt', NOTHING],
-}
+export const created: Expression = { $cond: [isTime('$createdAt'), '$createdAt', NOTHING] }
 /** How long it took, if that is a finite number, or null. */
 export const duration: Expression = {
   $cond: [{ $and: within('$duration', -Number.MAX_VALUE, Number.MAX_VALUE) }, '$duration', NOTHING],

@@ -41,7 +41,7 @@ type Reads = Pick<Store, 'aggregate' | 'knownIndexes'>
 /**
  * Counts the questions of the entries that match.
  * @param hasWords whether their answers are counted too
- * @returns undefined if the questions are too many, or their answers too large
+ * @returns what is too much, if the questions are too many or their answers too large
  */
 export const observe = async (
   store: Reads,
@@ -49,7 +49,7 @@ export const observe = async (
   filters: EntryFilters,
   hasWords: boolean,
   doing: Doing,
-): Promise<Observed | undefined> => {
+): Promise<Observed | string> => {
   const all = new Map<string, Counted>()
   let [entries, bytes] = [0, 0]
   const begin = (question: string): Counted => {
@@ -82,7 +82,8 @@ export const observe = async (
   }
   for await (const rows of everyEntry(store, scope, filters, ['answers', 'createdAt'], doing)) {
     for (const row of rows) add(row.bytes)
-    if (all.size > MAX_QUESTIONS || bytes > MAX_BYTES) return undefined
+    if (all.size > MAX_QUESTIONS) return `more than ${MAX_QUESTIONS} questions`
+    if (bytes > MAX_BYTES) return `different answers of more than ${MAX_BYTES} bytes`
   }
   const place = ({ places, asked }: Counted) => places / asked
   const questions = [...all.values()].sort((a, b) => place(a) - place(b) || (a.question < b.question ? -1 : 1))
@@ -104,10 +105,7 @@ export const formQuestions = async (
     const asOf = new Date()
     // Other callers may wait for the same, so it goes on without this one.
     const observed = await observe(store, scope, { form }, true, (work) => work({}))
-    if (observed === undefined) {
-      const most = `${MAX_QUESTIONS} questions, or different answers of more than ${MAX_BYTES} bytes`
-      throw invalidParameter('id', `has more than ${most}`, 'path')
-    }
+    if (typeof observed === 'string') throw invalidParameter('id', `has ${observed}`, 'path')
     const questions = observed.questions.map(shown)
     return { questions, entries: observed.entries, asOf, bytes: JSON.stringify(questions).length }
   }

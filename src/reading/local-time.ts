@@ -3,6 +3,7 @@
 import { LRUCache } from 'lru-cache'
 import { type Period, periods } from '../../schemas/summaries.js'
 import type { Expression } from '../pipelines/stages.js'
+import { created, isTime, NOTHING, YEAR_1, YEAR_9999 } from './expressions.js'
 
 const MINUTE = 60_000
 const DAY = 86_400_000
@@ -63,19 +64,20 @@ const known: Readonly<Record<Period, { format: string; start: (time: number, mor
   year: { format: '%Y', start: (time, more) => startOfMonth(12 * (Math.floor(monthOf(time) / 12) + more)) },
 }
 
-/** The period of a zone in which a time is, as a response has it. */
-export const periodOf = (period: Period, zone: string, time: Expression): Expression => {
+/** The period in which an entry was created, as a response has it. Null for what the clock of the zone does not show. */
+export const periodOf = (period: Period, zone: string): Expression => {
   const offsetIn = (changes: readonly Change[]): Expression => {
     const middle = changes.length >> 1
     const { from, offset } = changes[middle] as Change
     if (changes.length === 1) return offset
-    const isBefore: Expression = { $lt: [time, { $literal: new Date(from) }] }
+    const isBefore: Expression = { $lt: ['$createdAt', { $literal: new Date(from) }] }
     return { $cond: [isBefore, offsetIn(changes.slice(0, middle)), offsetIn(changes.slice(middle))] }
   }
-  const local: Expression = { $add: [time, offsetIn(changesOf(zone))] }
+  const local: Expression = { $add: [created, offsetIn(changesOf(zone))] }
   const sinceMonday: Expression = { $multiply: [{ $subtract: [{ $isoDayOfWeek: local }, 1] }, DAY] }
   const date = period === 'week' ? { $subtract: [local, sinceMonday] } : local
-  return { $dateToString: { date, format: { $literal: known[period].format } } }
+  const text: Expression = { $dateToString: { date, format: { $literal: known[period].format } } }
+  return { $cond: [isTime(local), text, NOTHING] }
 }
 
 /** A span of time that is in one period. A clock that is put back may divide a period into several. */
@@ -87,13 +89,13 @@ export interface Part {
   readonly before: number
 }
 
-/** The parts of the time from a first to a last moment. */
+/** The parts of the time from a first to a last moment that the clock of the zone shows. */
 export function* partsOf(period: Period, zone: string, first: number, last: number): Generator<Part, void> {
   const { start } = known[period]
   const changes = changesOf(zone)
   for (const [i, { from, offset }] of changes.entries()) {
-    const end = Math.min(changes[i + 1]?.from ?? Number.POSITIVE_INFINITY, last + 1)
-    for (let time = Math.max(from, first); time < end; ) {
+    const end = Math.min(changes[i + 1]?.from ?? Number.POSITIVE_INFINITY, last + 1, YEAR_9999.getTime() - offset + 1)
+    for (let time = Math.max(from, first, YEAR_1.getTime() - offset); time < end; ) {
       const text = new Date(start(time + offset, 0)).toISOString().slice(0, periods[period].length)
       const before = Math.min(start(time + offset, 1) - offset, end)
       yield { text, from: time, before }

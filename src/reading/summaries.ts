@@ -5,7 +5,7 @@ import { BESIDE, select } from '../../schemas/kit.js'
 import type { Period, SummaryQuery } from '../../schemas/summaries.js'
 import { viewOf } from '../../schemas/views.js'
 import { Bson, type BsonDocument, type Element } from '../bson/reader.js'
-import { dateOf, fieldOf, numberOf, textOf } from '../bson/values.js'
+import { dateOf, fieldOf, numberOf, stringOf } from '../bson/values.js'
 import type { Ticket } from '../limits/scheduler.js'
 import { entries } from '../pipelines/entries.js'
 import { type Condition, pick, Query, type Scope, type Stage } from '../pipelines/stages.js'
@@ -192,7 +192,9 @@ const groupsOfParts = async ({ store, scope, conditions }: Counting, period: Per
     return found && dateOf(found, fieldOf(found, 0, 'createdAt'))
   }
   let left = await countOf({})
-  const [first = 0, last = -1] = [await endOf(1), await endOf(-1)]
+  const [first, last] = [await endOf(1), await endOf(-1)]
+  // There is none, or it is in an array.
+  if (first === undefined || last === undefined) return undefined
   const parts: Part[] = []
   for (const part of partsOf(period, zone, first, last)) {
     if (parts.push(part) * ENTRIES_PER_PART > left) return undefined
@@ -245,10 +247,10 @@ export const namesOf = async (
   if (Object.keys(seen.properties).length === 0) return undefined
   const ids = shown.flatMap(({ values }) => values[i] ?? [])
   const { documents } = await store.aggregate(Query.in(scope, from, [{ _id: { $in: ids } }], [pick(seen)]), ticket)
-  const named = documents.map(({ bytes }): [string | null, Named] => {
-    const name = ['name', 'firstName', 'lastName'].flatMap((part) => textOf(bytes, fieldOf(bytes, 0, part)) || [])
+  const named = documents.map(({ bytes }): [unknown, Named] => {
+    const name = ['name', 'firstName', 'lastName'].flatMap((part) => stringOf(bytes, fieldOf(bytes, 0, part)) || [])
     return [
-      textOf(bytes, fieldOf(bytes, 0, '_id')),
+      stringOf(bytes, fieldOf(bytes, 0, '_id')),
       {
         name: name.join(' '),
         totalExpectedEntries: numberOf(bytes, fieldOf(bytes, 0, 'totalExpectedEntries')) ?? null,

@@ -228,7 +228,10 @@ const toInputError = ({ keyword, params, instancePath, data, message }: ErrorObj
       allowed: Object.keys(schema.properties),
     }
   }
-  if (keyword === 'required') return { name: params.missingProperty, message: 'is required' }
+  if (keyword === 'required') {
+    const { words } = annotationOf(schema.properties[params.missingProperty] as TSchema)
+    return { name: params.missingProperty, message: words === undefined ? 'is required' : `is required: ${words}` }
+  }
   const [name] = instancePath.slice(1).split('/') as [string, string?]
   const property = schema.properties[name] as TSchema
   const isList = property.type === 'array'
