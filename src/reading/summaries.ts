@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { DispatchListItem } from '../../schemas/dispatches.js'
 import { BESIDE, select } from '../../schemas/kit.js'
-import type { Period, SummaryQuery } from '../../schemas/summaries.js'
+import type { SummaryQuery } from '../../schemas/summaries.js'
 import { viewOf } from '../../schemas/views.js'
 import { Bson, type BsonDocument, type Element } from '../bson/reader.js'
 import { dateOf, fieldOf, numberOf, stringOf } from '../bson/values.js'
@@ -135,10 +135,8 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
   const query = Query.in(scope, 'entries', conditions, stagesOf(counting))
   const count = async (): Promise<Kept> => {
     const asOf = new Date()
-    const [{ period }] = dimensions as [Dimension]
-    const isTimeAlone = by.length === 1 && measure === undefined && given.every((name) => name.startsWith('created'))
-    const counted = period && isTimeAlone ? await groupsOfParts(counting, period, zone) : undefined
-    const { all, total, characters } = counted ?? (await groupsOf(counting, query))
+    const isInTime = given.every((name) => name.startsWith('created'))
+    const { all, total, characters } = (isInTime && (await groupsOfParts(counting, zone))) || (await groupsOf(counting))
     return { groups: [...all.values()].sort(bySize), total, asOf, bytes: characters }
   }
   const tooLong = () => tookTooLong(` for ${['by', ...given].join(', ')}: a narrower filter may help`)
@@ -155,8 +153,8 @@ const stagesOf = ({ dimensions, measure }: Counting, more = {}): Stage[] => {
   return [{ $group: { _id, count: { $sum: 1 }, ...(measure && measures), ...more } }, { $limit: MAX_GROUPS + 1 }]
 }
 
-/** The groups that the database makes. */
-const groupsOf = async (counting: Counting, query: Query): Promise<Groups> => {
+/** The groups that the database makes, besides others. */
+const groupsOf = async (counting: Counting, groups = new Groups()): Promise<Groups> => {
   const { store, scope, conditions, dimensions, measure } = counting
   let found: readonly BsonDocument[] | undefined
   if (measure === undefined && dimensions.every(({ isField }) => isField)) {
@@ -165,20 +163,25 @@ const groupsOf = async (counting: Counting, query: Query): Promise<Groups> => {
     const { documents } = await store.aggregate(Query.covered(scope, 'entries', conditions, stages))
     if (documents.every(({ bytes }) => fieldOf(bytes, 0, 'owner')?.type !== Bson.array)) found = documents
   }
-  found ??= (await store.aggregate(query)).documents
+  found ??= (await store.aggregate(Query.in(scope, 'entries', conditions, stagesOf(counting)))).documents
   if (found.length > MAX_GROUPS) throw tooManyGroups(MANY)
-  const groups = new Groups()
   for (const [i, { bytes }] of found.entries()) {
     const { at } = fieldOf(bytes, 0, '_id') as Element
     const each = dimensions.map(({ valuesIn }, i) => valuesIn(bytes, fieldOf(bytes, at, `by${i}`)))
     groups.add(each, countsOf(bytes))
-    if (i % SLICE === 0) await setImmediate()
+    if (i % SLICE === SLICE - 1) await setImmediate()
   }
   return groups
 }
 
-/** Counts the periods of a time one by one, as an index has them. Undefined where a single aggregation is quicker. */
-const groupsOfParts = async ({ store, scope, conditions }: Counting, period: Period, zone: string) => {
+/**
+ * Counts the periods of a time one by one, as an index has them. Each is read soon, however many entries there are.
+ * Undefined without a time, and where a single aggregation is quicker.
+ */
+const groupsOfParts = async (counting: Counting, zone: string): Promise<Groups | undefined> => {
+  const { store, scope, conditions, dimensions, measure } = counting
+  const { period } = dimensions.find(({ period }) => period) ?? {}
+  if (period === undefined) return undefined
   const read = async (more: Condition, stages: readonly Stage[]) =>
     (await store.aggregate(Query.in(scope, 'entries', [...conditions, more], stages))).documents[0]?.bytes
   const countOf = async (more: Condition): Promise<number> => {
@@ -191,21 +194,32 @@ const groupsOfParts = async ({ store, scope, conditions }: Counting, period: Per
     const found = await read(isTime, [{ $sort }, { $limit: 1 }, { $project: { createdAt: 1 } }])
     return found && dateOf(found, fieldOf(found, 0, 'createdAt'))
   }
-  let left = await countOf({})
+  const total = await countOf({})
   const [first, last] = [await endOf(1), await endOf(-1)]
   // There is none, or it is in an array.
   if (first === undefined || last === undefined) return undefined
   const parts: Part[] = []
   for (const part of partsOf(period, zone, first, last)) {
-    if (parts.push(part) * ENTRIES_PER_PART > left) return undefined
+    if (parts.push(part) * ENTRIES_PER_PART > total) return undefined
   }
+  const [begin, end] = [parts[0]?.from, parts.at(-1)?.before]
+  if (begin === undefined || end === undefined) return undefined
   const groups = new Groups()
-  for (const { text, from, before } of parts) {
-    const count = await countOf({ createdAt: { $gte: new Date(from), $lt: new Date(before) } })
-    if (count > 0) groups.add([[text]], { ...NONE, count })
-    left -= count
+  const add = async (text: string | null, from: Condition, count?: number): Promise<void> => {
+    if (dimensions.length > 1 || measure !== undefined) {
+      const inPeriod = dimensions.map((each) =>
+        each.period === period ? { ...each, group: { $literal: text } } : each,
+      )
+      await groupsOf({ ...counting, conditions: [...conditions, from], dimensions: inPeriod }, groups)
+    } else {
+      const all = count ?? (await countOf(from))
+      if (all > 0) groups.add([[text]], { ...NONE, count: all })
+    }
   }
-  if (left > 0) groups.add([[null]], { ...NONE, count: left })
+  const within = (from: number, before: number) => ({ createdAt: { $gte: new Date(from), $lt: new Date(before) } })
+  for (const { text, from, before } of parts) await add(text, within(from, before))
+  const left = total - groups.total
+  if (left > 0) await add(null, { $nor: [within(begin, end)] }, left)
   return groups
 }
 

@@ -477,9 +477,20 @@ t.test('a period has the same entries, counted part by part or one by one', asyn
       for (const by of TIMES) {
         const counted = async (more: string) =>
           (await get(`/v1/summaries/entries?by=${by}${more}&zone=${zone}`, A)).json()
-        const [alone, grouped] = await Promise.all([counted(''), counted(',project')])
+        const [alone, grouped, inOne, measured] = await Promise.all([
+          counted(''),
+          counted(',project'),
+          counted(`&project=${a.entry(0).project}`),
+          counted('&measure=duration'),
+        ])
         const rows = grouped.data.map(({ project, ...row }: { project: unknown }) => row)
         t.same(alone.data, rows, `${by} in ${zone}`)
+        t.same(alone.data, inOne.data, `${by} in ${zone}, in one aggregation`)
+        const durations = measured.data.map(({ duration, ...row }: { duration: { count: number }; count: number }) => {
+          t.equal(duration.count, row.count)
+          return row
+        })
+        t.same(alone.data, durations, `${by} in ${zone}, with durations`)
         t.same(alone._metadata.total, 20 * times.length + Number(early))
       }
     }
