@@ -453,25 +453,18 @@ t.test('what was counted is kept for a while', async (t) => {
 
 t.test('a period has the same entries, counted part by part or one by one', async (t) => {
   const hour = 3_600_000
-  // Around changes of clocks, the ends of weeks, months and years, and times that are none.
-  const times = [
-    ...['2024-11-03T05:30:00Z', '2024-12-31T23:30:00Z', '2025-03-09T07:30:00Z', '2026-01-05T00:00:00Z'].flatMap(
-      (time) => Array.from({ length: 24 }, (_, n) => new Date(Date.parse(time) + (n - 12) * hour)),
-    ),
-    'none',
-    null,
-  ]
-  for (const early of [false, true]) {
+  // Around changes of clocks, the ends of weeks, months and years, with times that are none.
+  for (const middle of [
+    '2024-11-03T05:30:00Z',
+    '2024-12-31T23:30:00Z',
+    '2025-03-09T07:30:00Z',
+    '2026-01-05T00:00:00Z',
+  ]) {
+    const times = Array.from({ length: 24 }, (_, n) => new Date(Date.parse(middle) + (n - 12) * hour))
+    const all = [...Array(15).fill(times).flat(), 'none', null]
     const { get } = await testApp(t, {
       settings: { TOTAL_MAX_AGE_MS: '0' },
-      fill: (store) =>
-        store.insert(
-          'entries',
-          [...Array(20).fill(times).flat(), ...(early ? [new Date(Date.UTC(1960, 0))] : [])].map((createdAt, n) => ({
-            ...a.entry(n),
-            createdAt,
-          })) as never,
-        ),
+      fill: (store) => store.insert('entries', all.map((createdAt, n) => ({ ...a.entry(n), createdAt })) as never),
     })
     for (const zone of ZONES) {
       for (const by of TIMES) {
@@ -491,7 +484,7 @@ t.test('a period has the same entries, counted part by part or one by one', asyn
           return row
         })
         t.same(alone.data, durations, `${by} in ${zone}, with durations`)
-        t.same(alone._metadata.total, 20 * times.length + Number(early))
+        t.same(alone._metadata.total, all.length)
       }
     }
   }
