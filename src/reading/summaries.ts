@@ -195,15 +195,14 @@ const groupsOfParts = async (counting: Counting, zone: string): Promise<Groups |
     return found && dateOf(found, fieldOf(found, 0, 'createdAt'))
   }
   const total = await countOf({})
-  const [first, last] = [await endOf(1), await endOf(-1)]
-  // There is none, or it is in an array.
-  if (first === undefined || last === undefined) return undefined
+  // If an array is at an end of the index, there are no parts.
+  const [first, last] = [(await endOf(1)) ?? Number.POSITIVE_INFINITY, (await endOf(-1)) ?? Number.NEGATIVE_INFINITY]
   const parts: Part[] = []
   for (const part of partsOf(period, zone, first, last)) {
     if (parts.push(part) * ENTRIES_PER_PART > total) return undefined
   }
-  const [begin, end] = [parts[0]?.from, parts.at(-1)?.before]
-  if (begin === undefined || end === undefined) return undefined
+  const [begin] = parts
+  if (begin === undefined) return undefined
   const groups = new Groups()
   const add = async (text: string | null, from: Condition, count?: number): Promise<void> => {
     if (dimensions.length > 1 || measure !== undefined) {
@@ -219,7 +218,7 @@ const groupsOfParts = async (counting: Counting, zone: string): Promise<Groups |
   const within = (from: number, before: number) => ({ createdAt: { $gte: new Date(from), $lt: new Date(before) } })
   for (const { text, from, before } of parts) await add(text, within(from, before))
   const left = total - groups.total
-  if (left > 0) await add(null, { $nor: [within(begin, end)] }, left)
+  if (left > 0) await add(null, { $nor: [within(begin.from, (parts.at(-1) as Part).before)] }, left)
   return groups
 }
 

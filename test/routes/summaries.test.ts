@@ -605,7 +605,12 @@ t.test('too many questions and groups have an end', async (t) => {
     settings: { TOTAL_MAX_AGE_MS: '0' },
     store,
     fill: async () => {
-      await store.insert('forms', [a.form])
+      await store.insert('forms', [a.form, { ...a.form, _id: 'many words' }])
+      const words = Array.from({ length: 7 }, (_, n) => ({
+        ...{ ...a.entry(n + 20), form: 'many words' },
+        answers: [{ type: 't', question: 'Q', answer: Array.from({ length: 100_000 }, (_, i) => `${n} ${i}`) }],
+      }))
+      await store.insert('entries', words as never)
       const asked = (questions: number, answer: unknown) => {
         const answers = Array.from({ length: questions }, (_, n) => ({ type: 't', question: `Question ${n}`, answer }))
         return { form: a.form._id, answers }
@@ -628,6 +633,7 @@ t.test('too many questions and groups have an end', async (t) => {
     await detail(`summaries/entries?form=${a.form._id}&by=${keyOf('none')}`),
     /^by has [0-9a-f]{12}, but must have/,
   )
+  t.match(await detail('forms/many%20words/questions'), /^id has different answers of more than 67108864 bytes$/)
   const byAnswer = `summaries/entries?form=${a.form._id}&by=${keyOf('Question 0')}`
   t.equal(
     await detail(`${byAnswer}&status=many%20choices`),
@@ -773,4 +779,5 @@ t.test('a list with a null is an answer', async (t) => {
   const [{ answered }] = (await get(`/v1/forms/${a.form._id}/questions`, A)).json().data
   const byKey = await get(`/v1/summaries/entries?by=status&form=${a.form._id}&answered=${keyOf('Q')}`, A)
   t.same([answered, byKey.json()._metadata.total], [3, 3])
+  t.same((await get('/v1/summaries/entries?by=createdAt:year', B)).json().data, [], 'and without entries there is none')
 })
