@@ -10,13 +10,14 @@ import type { Ticket } from '../limits/scheduler.js'
 import { entries } from '../pipelines/entries.js'
 import { type Condition, pick, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
-import type { KeptTotals, Store } from '../store/store.js'
+import { type KeptTotals, QueryTimeout, type Store } from '../store/store.js'
 import { onTimeout } from './cost.js'
 import { type Dimension, dimensionOf, type Value } from './dimensions.js'
 import { duration, NOTHING, YEAR_1, YEAR_9999 } from './expressions.js'
 import { asLarge } from './listing.js'
 import { type Part, partsOf } from './local-time.js'
 import { isKey, questionOf, withQuestions } from './questions.js'
+import { WHOLE_MS } from './whole-list.js'
 
 type Reads = Pick<Store & KeptTotals, 'aggregate' | 'keep' | 'isQuick' | 'knownIndexes'>
 type Listing = Omit<SummaryQuery, 'top'> & { readonly top?: number | undefined }
@@ -216,7 +217,11 @@ const groupsOfParts = async (counting: Counting, zone: string): Promise<Groups |
     }
   }
   const within = (from: number, before: number) => ({ createdAt: { $gte: new Date(from), $lt: new Date(before) } })
-  for (const { text, from, before } of parts) await add(text, within(from, before))
+  const until = performance.now() + WHOLE_MS
+  for (const { text, from, before } of parts) {
+    await add(text, within(from, before))
+    if (performance.now() > until) throw new QueryTimeout('Too many periods')
+  }
   const left = total - groups.total
   if (left > 0) await add(null, { $nor: [within(begin.from, (parts.at(-1) as Part).before)] }, left)
   return groups

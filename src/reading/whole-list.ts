@@ -16,8 +16,8 @@ const GROWTH = 4
 const MOST_ROWS = 1000
 /** About how many bytes of BSON a page has. */
 const PAGE_BYTES = 2 * 1024 * 1024
-/** How long all pages together may take, where a response waits for them, in milliseconds. */
-const WHOLE_MS = 60_000
+/** How long all commands together may take, where a response waits for them, in milliseconds. */
+export const WHOLE_MS = 60_000
 
 /** Does a piece of the work when it may begin. Between two pieces nothing is under way. */
 export type Doing = <T>(work: (reading: Reading) => Promise<T>) => Promise<T>

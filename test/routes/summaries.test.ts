@@ -672,7 +672,10 @@ t.test('what takes too long says so', async (t) => {
     store: { ...store, aggregate },
     fill: async () => {
       await store.insert('forms', [a.form])
-      await store.insert('entries', [a.entry(1)])
+      await store.insert(
+        'entries',
+        Array.from({ length: 100 }, (_, n) => a.entry(n)),
+      )
     },
   })
   const ofForm = `forms/${a.form._id}/questions`
@@ -695,6 +698,7 @@ t.test('what takes too long says so', async (t) => {
   t.intercept(performance, 'now', { value: () => now() + 60_001 * ++minutes, configurable: true })
   const all = 'to read all entries that match: a narrower filter may help'
   t.same(await problem(ofForm), [503, 'query_timeout', `The database took too long ${all}`])
+  t.same(await problem('summaries/entries?by=createdAt:year'), tooLong('by: a narrower filter may help'))
 })
 
 t.test('the clock of a zone may differ from UTC by seconds', async (t) => {
