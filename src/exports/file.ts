@@ -6,7 +6,7 @@ import type { Scope } from '../pipelines/stages.js'
 import { invalidParameter } from '../problems/problems.js'
 import { sliceReader } from '../reading/listing.js'
 import { withQuestions } from '../reading/questions.js'
-import { type Doing, pagesOf, whole } from '../reading/whole-list.js'
+import { type Doing, pagesOf, wholeList } from '../reading/whole-list.js'
 import { json } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { fail, rowsWriter } from '../serializer/rows.js'
@@ -76,7 +76,7 @@ async function* partsOf(
   const file = fileWriterOf(wanted, rows)
   const write = rowsWriter(rows.format, skipped?.add ?? fail)
   const { exported, scope, listing } = wanted
-  const all = whole({ ...listing, ...rows.choice })
+  const all = wholeList({ ...listing, ...rows.choice })
   const nextPage = pagesOf(all, listing.limit)
   /** The records that were read. They may become several parts. */
   let page: Iterator<BsonDocument> | undefined

@@ -23,7 +23,13 @@ export const WHOLE_MS = 60_000
 export type Doing = <T>(work: (reading: Reading) => Promise<T>) => Promise<T>
 
 /** The parameters of a whole list in the order of ids. */
-export const whole = <L extends object>(listing: L) => ({ ...listing, sortBy: 'id', page: 1, perPage: 1, cursor: '*' })
+export const wholeList = <L extends object>(listing: L) => ({
+  ...listing,
+  sortBy: 'id',
+  page: 1,
+  perPage: 1,
+  cursor: '*',
+})
 
 /** A function that reads the next page of such a list: few records at first, and then as many as fit. At the end, none. */
 export const pagesOf = (listing: Listing, limit = Number.POSITIVE_INFINITY) => {
@@ -55,7 +61,7 @@ export async function* everyEntry(
   fields: EntryListQuery['fields'],
   doing: Doing,
 ): AsyncGenerator<readonly BsonDocument[], void> {
-  const listing = whole({ ...filters, fields, sortOrder: 'asc' }) as EntryListQuery
+  const listing = wholeList({ ...filters, fields, sortOrder: 'asc' }) as EntryListQuery
   const nextPage = pagesOf(listing)
   const read = () => doing((reading) => nextPage(sliceReader(store, entries, scope, listing, reading)))
   const until = performance.now() + WHOLE_MS
