@@ -6,6 +6,7 @@ import type { Config } from './config/config.js'
 import { httpServer } from './http/server.js'
 import { keysOf } from './keys/keys.js'
 import type { LogStream } from './log.js'
+import { mcpRoutes } from './mcp/index.js'
 import type { Metrics } from './metrics/catalogue.js'
 import { measuredStore } from './metrics/measured-store.js'
 import { resources } from './pipelines/index.js'
@@ -106,6 +107,10 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)
     healthRoutes(json)
+    await json.register(async (mcp) => {
+      await mcp.register(keyAuthPlugin, { keys })
+      mcpRoutes(mcp)
+    })
     await json.register(
       async (v1) => {
         await v1.register(keyAuthPlugin, { keys })
