@@ -9,6 +9,7 @@ import type { KeptTotals, Reading, Store } from '../store/store.js'
 import { onTimeout, timeoutProblem } from './cost.js'
 import { projectionOf } from './projection.js'
 import type { ReadSlice } from './walk.js'
+import type { Doing } from './whole-list.js'
 
 type Reads = Pick<Store, 'aggregate' | 'knownIndexes'>
 
@@ -41,16 +42,29 @@ export const recordQuery = (resource: Resource, scope: Scope, id: string): Query
 export const readRecord = async (store: Reads, query: Query, reading: Reading): Promise<BsonDocument | undefined> =>
   (await readWithReferences(store, query, reading)).documents[0]
 
+/**
+ * Does each piece of the work of a request as a large task of its own, unless the request is one already. What a piece reads
+ * is held until it ends.
+ */
+export const inLargePieces =
+  (ticket: Ticket): Doing =>
+  async (work) => {
+    const { scheduler, key, signal, size } = ticket
+    const piece = size === 'large' ? ticket : await scheduler.enter(key, LARGE, signal)
+    const { held } = piece
+    return work(piece).finally(() => {
+      piece.hold(held)
+      if (piece !== ticket) piece.release()
+    })
+  }
+
 /** Reads what depends on all matches of a query: a large task of its own, unless it is known to be quick. */
-export const asLarge = async <T>(
+export const asLarge = <T>(
   store: Pick<KeptTotals, 'isQuick'>,
   query: Query,
-  { scheduler, key, signal, size }: Ticket,
+  ticket: Ticket,
   read: () => Promise<T>,
-): Promise<T> => {
-  const own = size === 'large' || store.isQuick(query) ? undefined : await scheduler.enter(key, LARGE, signal)
-  return read().finally(() => own?.release())
-}
+): Promise<T> => (store.isQuick(query) ? read() : inLargePieces(ticket)(read))
 
 /** How many records a list has. */
 export const countOf = async <L extends Listing>(

@@ -14,7 +14,7 @@ import { type KeptTotals, QueryTimeout, type Store } from '../store/store.js'
 import { onTimeout } from './cost.js'
 import { type Dimension, dimensionOf, type Value } from './dimensions.js'
 import { duration, NOTHING, YEAR_1, YEAR_9999 } from './expressions.js'
-import { asLarge } from './listing.js'
+import { asLarge, inLargePieces } from './listing.js'
 import { type Part, partsOf } from './local-time.js'
 import { isKey, questionOf, withQuestions } from './questions.js'
 import { WHOLE_MS } from './whole-list.js'
@@ -61,7 +61,7 @@ export interface Group extends Counts {
   readonly values: readonly Value[]
 }
 
-/** Groups as they are shown. Several of the database may be one of these, and one with several answers is several. */
+/** Groups of a response. Several groups of the database may become one of these, and one with several answers becomes several. */
 class Groups {
   readonly all = new Map<string, Group>()
   total = 0
@@ -124,10 +124,11 @@ interface Counting {
  */
 export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, ticket: Ticket): Promise<Summary> => {
   const { by, form, zone, measure, top } = asked
-  const filters = await withQuestions(store, scope, asked, (work) => work(ticket))
+  const doing = inLargePieces(ticket)
+  const filters = await withQuestions(store, scope, asked, doing)
   const dimensions: Dimension[] = []
   for (const name of by) {
-    const question = isKey(name) ? await questionOf(store, scope, form, name, 'by', (work) => work(ticket)) : undefined
+    const question = isKey(name) ? await questionOf(store, scope, form, name, 'by', doing) : undefined
     dimensions.push(dimensionOf(name, zone, question))
   }
   const conditions = entries.conditions({ ...filters, sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1 })
@@ -154,7 +155,7 @@ const stagesOf = ({ dimensions, measure }: Counting, more = {}): Stage[] => {
   return [{ $group: { _id, count: { $sum: 1 }, ...(measure && measures), ...more } }, { $limit: MAX_GROUPS + 1 }]
 }
 
-/** The groups that the database makes, besides others. */
+/** Adds the groups that the database makes. */
 const groupsOf = async (counting: Counting, groups = new Groups()): Promise<Groups> => {
   const { store, scope, conditions, dimensions, measure } = counting
   let found: readonly BsonDocument[] | undefined

@@ -11,7 +11,7 @@ import type { Listing } from '../pipelines/stages.js'
 import { problem } from '../problems/problems.js'
 import { isLargeListing } from '../reading/cost.js'
 import { tokensOf } from '../reading/list-tokens.js'
-import { countOf, readRecord, recordQuery, sliceReader } from '../reading/listing.js'
+import { countOf, inLargePieces, readRecord, recordQuery, sliceReader } from '../reading/listing.js'
 import { projectionOf } from '../reading/projection.js'
 import { withQuestions } from '../reading/questions.js'
 import { readPage } from '../reading/walk.js'
@@ -53,7 +53,7 @@ export const listOperation = <Q extends Listing>(
     },
     async (request, reply) => {
       const { scope, ticket } = request
-      const listing = await withQuestions(app.store, scope, request.query as Q, (work) => work(ticket))
+      const listing = await withQuestions(app.store, scope, request.query as Q, inLargePieces(ticket))
       const tokens = tokensOf(scope, operationIds.list, listing)
       const projection = projectionOf(resource, scope.without, listing)
       const read = sliceReader(app.store, resource, scope, listing, ticket)

@@ -1,7 +1,8 @@
 // What is read for a list: which fields, and how many records it has.
 import t from 'tap'
 import { entries } from '../../src/pipelines/entries.js'
-import { countOf, listQuery, readRecord, sliceReader } from '../../src/reading/listing.js'
+import { countOf, inLargePieces, listQuery, readRecord, sliceReader } from '../../src/reading/listing.js'
+import { withQuestions } from '../../src/reading/questions.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout } from '../../src/store/store.js'
 import { listing } from '../support/resources.js'
@@ -64,6 +65,37 @@ t.test('counting is a large task of its own, unless it is quick or the request i
   t.equal(await runningDuring(false, 'small'), 1)
   t.equal(await runningDuring(true, 'small'), 0)
   t.equal(await runningDuring(false, 'large'), 0)
+})
+
+t.test('a question is looked for page by page, each a large task that holds only its own bytes', async (t) => {
+  const store = testStore(t)
+  const answers = [{ type: 't', question: 'Q', answer: 'x'.repeat(20_000) }]
+  await store.insert(
+    'entries',
+    Array.from({ length: 120 }, (_, n) => ({ ...a.entry(n), form: 'f', answers })),
+  )
+  for (const size of ['small', 'large'] as const) {
+    const scheduler = oneAtATime()
+    const ticket = await testTicket(scheduler)
+    ticket.size = size
+    const begun: [large: number, held: number][] = []
+    const aggregate: typeof store.aggregate = (...query) => {
+      begun.push([scheduler.all.running.large, scheduler.all.held])
+      return store.aggregate(...query)
+    }
+    const asked = { form: 'f', answered: [{ key: '0123456789ab' }] }
+    const found = withQuestions({ ...store, aggregate }, scope, asked, inLargePieces(ticket))
+    await t.rejects(found, { code: 'invalid_parameter' })
+    t.ok(begun.length > 2, 'several pages were read')
+    const pages = begun.map(([large]) => large)
+    t.ok(
+      pages.every((large) => large === (size === 'small' ? 1 : 0)),
+      'a small request has a large task for each page',
+    )
+    t.same(scheduler.all.running.large, 0, 'which has ended')
+    t.equal(scheduler.all.held, 0, 'and holds nothing')
+    t.ok(Math.max(...begun.map(([, held]) => held)) < 3 * 2 ** 20, 'no page was held while the next ones were read')
+  }
 })
 
 t.test('a count that takes too long is a problem that says how to do without it', async (t) => {
