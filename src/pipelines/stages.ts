@@ -47,8 +47,6 @@ export type Stage = {
   readonly $sort?: Readonly<Record<string, 1 | -1>>
   readonly $skip?: number
   readonly $limit?: number
-  /** Makes a document of each item of an array. */
-  readonly $unwind?: { readonly path: `$${string}`; readonly includeArrayIndex: string }
   /** Makes one document of all that have the same `_id`. With null, it is one of all. */
   readonly $group?: { readonly _id: Expression | null; readonly [field: string]: Expression | null }
 }

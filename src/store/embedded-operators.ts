@@ -1,9 +1,9 @@
 // The operators of mingo, and those of the embedded store in place of them where mingo differs from MongoDB.
 import { Context, evalExpr } from 'mingo/core'
 import type { Iterator as LazyList } from 'mingo/lazy'
-import { $avg, $max, $min, $sum } from 'mingo/operators/accumulator'
+import { $max, $min, $sum } from 'mingo/operators/accumulator'
 import * as expressions from 'mingo/operators/expression'
-import { $group, $limit, $project, $sort, $unwind } from 'mingo/operators/pipeline'
+import { $group, $limit, $project, $sort } from 'mingo/operators/pipeline'
 import * as conditions from 'mingo/operators/query'
 import type { Options } from 'mingo/types'
 import { resolve } from 'mingo/util'
@@ -47,13 +47,12 @@ const put = (document: Document, [name, ...rest]: readonly [string, ...string[]]
 
 /** The operators that mingo may use. */
 export const context = Context.init({
-  accumulator: { $avg, $max, $min, $sum },
+  accumulator: { $max, $min, $sum },
   pipeline: {
     $group,
     $limit,
     $project,
     $sort,
-    $unwind,
     // Unlike mingo's, it replaces a string or number on a path by an object.
     $set: (documents: LazyList, fields: Document, options: Options) =>
       documents.map((document: Document) => {
