@@ -14,7 +14,7 @@ export interface Dimension {
   readonly name: string
   /** The group of an entry. */
   readonly group: Expression
-  /** The values of a group, of what the database has of it: one, or each of several answers. */
+  /** The values that a group of the database has in a response: one, or one for each of several answers. */
   readonly valuesIn: (bytes: Buffer, group: Element | undefined) => readonly Value[]
   /** Whether the group is the value of a field, so that an index may have it. */
   readonly isField?: true

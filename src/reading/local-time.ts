@@ -53,7 +53,7 @@ const startOfMonth = (month: number): number => Date.UTC(0, month - 12 * 1900)
 /** 1970-01-01 was a Thursday. */
 const DAYS_FROM_MONDAY = 3
 
-/** Periods of a clock that shows UTC: how they are written, and the first time of the one that is `more` behind that of a time. */
+/** Periods of a clock that shows UTC: how they are written, and when the period of a time starts, or the one `more` later. */
 const known: Readonly<Record<Period, { format: string; start: (time: number, more: number) => number }>> = {
   day: { format: '%Y-%m-%d', start: (time, more) => (Math.floor(time / DAY) + more) * DAY },
   week: {

@@ -31,7 +31,7 @@ export const wholeList = <L extends object>(listing: L) => ({
   cursor: '*',
 })
 
-/** A function that reads the next page of such a list: few records at first, and then as many as fit. At the end, none. */
+/** A function that reads the next page of such a list: few records at first, and then as many as fit. The page after the last is empty. */
 export const pagesOf = (listing: Listing, limit = Number.POSITIVE_INFINITY) => {
   let start: Start | undefined
   let left = limit
