@@ -124,7 +124,7 @@ export const StatusFilter = (resource: string, example: string) =>
       Type.String({
         minLength: 1,
         pattern: '^[^,;]*$',
-        description: `Status of the ${resource}, such as \`${example}\`: one, without commas and semicolons.`,
+        description: `Status of the ${resource}, such as \`${example}\`. One, without commas and semicolons.`,
       }),
     ),
   )
@@ -137,7 +137,7 @@ const time = (field: string, condition: string) =>
     Type.Unsafe<Date>(
       Type.String({
         format: 'date-time',
-        description: `Only records whose \`${field}\` is ${condition} this time (RFC 3339). Digits beyond milliseconds are cut off. Fast with \`sortBy=${field}\`.`,
+        description: `Only with \`${field}\` ${condition} this time (RFC 3339). Digits beyond milliseconds are cut off. Fast with \`sortBy=${field}\`.`,
       }),
     ),
   )
@@ -170,8 +170,7 @@ const fieldsOf = (resource: string, item: TObject) =>
     several(
       literals(Object.keys(item.properties), { title: `${resource}Field`, description: 'A field of the record.' }),
       {
-        description:
-          'Only these fields of each record, separated by commas, such as `id,updatedAt`. `id` is always among them.',
+        description: 'Only these fields, separated by commas, such as `id,updatedAt`. `id` is always among them.',
       },
     ),
   )

@@ -134,7 +134,7 @@ const PlaceFilter = (what: string, example: string) =>
     filter(
       Type.String({
         minLength: 1,
-        description: `${what} of the entry, such as \`${example}\`. Matches the whole text.`,
+        description: `${what}, such as \`${example}\`. Matches the whole text.`,
       }),
     ),
   )
@@ -156,7 +156,7 @@ export const entryFilters = {
         Type.String({
           format: 'bbox',
           description:
-            'Only entries whose coordinates are in this box or on its edge: `minLongitude,minLatitude,maxLongitude,maxLatitude` in degrees (WGS 84), such as `2.6,4.2,14.7,13.9`. A box whose first longitude is greater than the other one crosses the antimeridian. Six numbers, with a height behind each latitude, are taken too; heights are ignored. An entry without coordinates is in no box.',
+            'Only in this box: `minLongitude,minLatitude,maxLongitude,maxLatitude` in degrees (WGS 84), such as `2.6,4.2,14.7,13.9`. Its edges belong to it. A box whose first longitude is greater than the other one crosses the antimeridian. Six numbers, with a height behind each latitude, are taken too; heights are ignored. An entry without coordinates is in no box.',
         }),
       ),
     ),
@@ -183,7 +183,7 @@ export const answered = Type.Optional(
     minItems: 1,
     maxItems: MAX_ASKED,
     explode: true,
-    description: `Only entries with an answer to a question of the form, by the \`key\` that \`GET /v1/forms/{id}/questions\` has: \`3f9a0c11d2e4\`, or that have this answer, alone or among several: \`3f9a0c11d2e4=Borehole\`. Up to ${MAX_ASKED} times, and all must hold. Only with \`form\`.`,
+    description: `Only with an answer to a question, by its key: \`3f9a0c11d2e4\`, or this answer: \`3f9a0c11d2e4=Borehole\`. \`GET /v1/forms/{id}/questions\` has the keys. An answer may be one of several choices. Up to ${MAX_ASKED} times, and all must hold. Only with \`form\`.`,
   }),
 )
 

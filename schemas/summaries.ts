@@ -150,7 +150,7 @@ const parameters = {
   zone: defaulted(
     Type.String({
       format: 'time-zone',
-      description: 'Time zone of days, weeks, months and years (IANA), such as `Africa/Lagos`.',
+      description: 'Time zone of periods (IANA), such as `Africa/Lagos`.',
     }),
     'UTC',
   ),
@@ -158,7 +158,7 @@ const parameters = {
     literals(['true', 'false'], {
       title: 'TrueOrFalse',
       description:
-        'With `true`, names stand beside the ids of forms, projects, dispatches and agents, and beside a dispatch how many entries it expects.',
+        'With `true`, names stand beside the ids of forms, projects, dispatches and agents. Beside a dispatch stands how many entries it expects.',
     }),
   ),
   measure: filter(

@@ -6,6 +6,7 @@ import type { Config } from './config/config.js'
 import { httpServer } from './http/server.js'
 import { keysOf } from './keys/keys.js'
 import type { LogStream } from './log.js'
+import { mcpRoutes } from './mcp/index.js'
 import type { Metrics } from './metrics/catalogue.js'
 import { measuredStore } from './metrics/measured-store.js'
 import { resources } from './pipelines/index.js'
@@ -106,16 +107,19 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     await json.register(jsonOnlyPlugin)
     await json.register(compressionPlugin)
     healthRoutes(json)
-    await json.register(
-      async (v1) => {
-        await v1.register(keyAuthPlugin, { keys })
-        if (config.rateLimit !== undefined) await v1.register(rateLimitPlugin, { quota: config.rateLimit })
-        await v1.register(hiddenParametersPlugin)
-        await v1.register(admissionPlugin, { scheduler, keyOf: ({ scope }) => scope.keyId })
-        resourceRoutes(v1)
-      },
-      { prefix: '/v1' },
-    )
+    await json.register(async (keyed) => {
+      await keyed.register(keyAuthPlugin, { keys })
+      if (config.rateLimit !== undefined) await keyed.register(rateLimitPlugin, { quota: config.rateLimit })
+      await keyed.register(admissionPlugin, { scheduler, keyOf: ({ scope }) => scope.keyId })
+      if (config.mcp) await keyed.register(mcpRoutes)
+      await keyed.register(
+        async (v1) => {
+          await v1.register(hiddenParametersPlugin)
+          resourceRoutes(v1)
+        },
+        { prefix: '/v1' },
+      )
+    })
   })
   return app
 }

@@ -25,8 +25,8 @@ export const catalogue = {
   'http.server.request.duration': histogram(
     's',
     HTTP_SECONDS,
-    'How long requests took. `http_route` is the pattern of the path, and missing if there is none. `error_type` is the code of the problem, or `aborted` if the caller left or was cut off; then there is no status.',
-    ['http.request.method', 'http.route', 'http.response.status_code', 'error.type'],
+    'How long requests took. `http_route` is the pattern of the path, and missing if there is none. `error_type` is the code of the problem, or `aborted` if the caller left or was cut off; then there is no status. `gen_ai_tool_name` is the tool that an assistant called at `/mcp`.',
+    ['http.request.method', 'http.route', 'gen_ai.tool.name', 'http.response.status_code', 'error.type'],
   ),
   'http.server.response.body.size': histogram(
     'By',

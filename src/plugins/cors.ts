@@ -18,9 +18,19 @@ const EXPOSED_HEADERS = [
   'X-Request-Id',
 ]
 
+/** What a request to /mcp has besides (Model Context Protocol, Streamable HTTP). */
+const MCP_HEADERS = [
+  'Content-Type',
+  'MCP-Protocol-Version',
+  'Mcp-Method',
+  'Mcp-Name',
+  'Mcp-Session-Id',
+  'Last-Event-ID',
+]
+
 export const corsPlugin = fp(
   async (app: FastifyInstance, { origins }: { origins: string[] | '*' }) => {
-    await app.register(cors, {
+    const options = {
       origin: origins,
       methods: ['GET', 'HEAD'],
       allowedHeaders: ['Authorization', 'If-None-Match', 'X-Request-Id'],
@@ -29,6 +39,10 @@ export const corsPlugin = fp(
       // An OPTIONS request that is not a preflight gets the same response. The plugin's error would not be in the
       // catalogue.
       strictPreflight: false,
+    }
+    const forAssistants = { ...options, methods: ['POST'], allowedHeaders: [...options.allowedHeaders, ...MCP_HEADERS] }
+    await app.register(cors, {
+      delegator: ({ url }, callback) => callback(null, /^\/mcp(\?|$)/.test(url) ? forAssistants : options),
     })
   },
   { name: 'cors', fastify: '5.x' },

@@ -4,29 +4,34 @@ import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { annotationOf, type Hidden, hideable, isHidden } from '../../schemas/kit.js'
-import { problem } from '../problems/problems.js'
+import type { Without } from '../../schemas/views.js'
+import { type ProblemError, problem } from '../problems/problems.js'
 
 export const hiddenParametersPlugin = fp(
   async (app: FastifyInstance) => {
     app.addHook('onRoute', (route) => {
       const { querystring } = route.schema as { querystring: TObject }
-      const parameters = Object.entries(querystring.properties).filter(([, schema]) => canTell(schema))
-      if (parameters.length === 0) return
+      if (!Object.values(querystring.properties).some(canTell)) return
       route.preHandler = ({ scope: { without }, query }, _reply, next) => {
-        if (without === undefined) return next()
-        const errors = parameters.flatMap(([name, schema]) => {
-          const value = (query as Readonly<Record<string, unknown>>)[name]
-          const fault = value === undefined ? undefined : faultOf(schema, value, without)
-          return fault === undefined ? [] : [{ in: 'query', name, ...fault }]
-        })
-        if (errors.length === 0) return next()
-        const detail = errors.map(({ name, message }) => `${name} ${message}`).join('; ')
-        next(problem('invalid_parameter', detail, { errors }))
+        next(hiddenProblem(querystring, query as Values, without))
       }
     })
   },
   { name: 'hidden-parameters', fastify: '5.x', dependencies: ['key-auth'] },
 )
+
+type Values = Readonly<Record<string, unknown>>
+
+/** The problem of parameters that tell of what a key does not see. */
+export const hiddenProblem = ({ properties }: TObject, values: Values, without: Without): ProblemError | undefined => {
+  if (without === undefined) return undefined
+  const errors = Object.entries(values).flatMap(([name, value]) => {
+    const fault = value === undefined ? undefined : faultOf(properties[name] as TSchema, value, without)
+    return fault === undefined ? [] : [{ in: 'query', name, ...fault }]
+  })
+  if (errors.length === 0) return undefined
+  return problem('invalid_parameter', errors.map(({ name, message }) => `${name} ${message}`).join('; '), { errors })
+}
 
 /** Whether a parameter can tell of something that a key does not see. */
 const canTell = (schema: TSchema): boolean =>

@@ -40,6 +40,7 @@ export const measureWhenOver = (metrics: Metrics, request: FastifyRequest, reply
     metrics.record('http.server.request.duration', (performance.now() - began) / 1000, {
       'http.request.method': METHODS.has(method) ? method : '_OTHER',
       ...route,
+      ...(request.called && { 'gen_ai.tool.name': request.called.tool }),
       ...(isSent && { 'http.response.status_code': reply.statusCode }),
       ...(error !== undefined && { 'error.type': error }),
     })

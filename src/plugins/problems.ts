@@ -6,6 +6,7 @@ import { callerGone } from '../http/caller.js'
 import { Overloaded } from '../limits/scheduler.js'
 import {
   badEncoding,
+  bodyTooLarge,
   PROBLEM_TYPE,
   ProblemError,
   problem,
@@ -41,6 +42,17 @@ export const frameworkErrors = (error: FastifyError, request: FastifyRequest, re
   sendProblem(error, request, reply)
 }
 
+/** The problem that an error is to the caller. What nobody expects is logged. */
+export const problemOf = (cause: unknown, request: FastifyRequest, names: object): ProblemError => {
+  const found = toProblem(cause, names)
+  // A problem that the service throws itself is expected and needs no log line. The store logs an outage, once.
+  const isExpected = [ProblemError, Overloaded, StoreUnavailable].some((known) => cause instanceof known)
+  // The stack of a slow query says nothing: the line of its request has its parameters.
+  if (cause instanceof QueryTimeout) request.log.warn(found.code)
+  else if (found.status >= 500 && !isExpected) request.log.error({ err: cause }, found.code)
+  return found
+}
+
 const toProblem = (error: unknown, query: object): ProblemError => {
   if (error instanceof ProblemError) return error
   if (error instanceof StoreUnavailable) {
@@ -68,16 +80,14 @@ const toProblem = (error: unknown, query: object): ProblemError => {
   const { code } = error as FastifyError
   if (code === 'FST_ERR_BAD_URL') return badEncoding()
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return urlTooLong()
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge()
+  if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH')
+    return problem('bad_request', 'The body has another length than Content-Length says')
   return problem('internal_error', 'The service failed to handle this request')
 }
 
 const sendProblem = (cause: unknown, request: FastifyRequest, reply: FastifyReply) => {
-  const found = toProblem(cause, request.query as object)
-  // A problem that the service throws itself is expected and needs no log line. The store logs an outage, once.
-  const isExpected = [ProblemError, Overloaded, StoreUnavailable].some((known) => cause instanceof known)
-  // The stack of a slow query says nothing: the line of its request has its parameters.
-  if (cause instanceof QueryTimeout) request.log.warn(found.code)
-  else if (found.status >= 500 && !isExpected) request.log.error({ err: cause }, found.code)
+  const found = problemOf(cause, request, request.query as object)
   reply.problem = found
   for (const name of DESCRIBE_A_BODY) reply.removeHeader(name)
   reply

@@ -34,9 +34,9 @@ const maxLengths = Object.entries(MAX_HEADER_LENGTHS)
 
 export const requestChecksPlugin = fp(
   async (app: FastifyInstance) => {
-    const routes: (readonly string[])[] = []
-    app.addHook('onRoute', ({ url }) => {
-      routes.push(url.split('/'))
+    const routes: Route[] = []
+    app.addHook('onRoute', ({ url, method }) => {
+      routes.push({ parts: url.split('/'), methods: [method].flat() })
     })
     // In onRequest, because a wrong path or method is reported before an invalid body.
     app.addHook('onRequest', (request, _reply, next) => {
@@ -46,23 +46,25 @@ export const requestChecksPlugin = fp(
   { name: 'request-checks', fastify: '5.x' },
 )
 
-const urlProblem = (
-  { url, method, is404 }: FastifyRequest,
-  routes: readonly (readonly string[])[],
-): ProblemError | undefined => {
+interface Route {
+  readonly parts: readonly string[]
+  readonly methods: readonly string[]
+}
+
+const urlProblem = ({ url, is404 }: FastifyRequest, routes: readonly Route[]): ProblemError | undefined => {
   if (Buffer.byteLength(url) > MAX_URL_BYTES) return urlTooLong()
   if (url.includes('%') && !isEncoded(url)) return badEncoding()
   if (!is404) return undefined
-  const isRead = method === 'GET' || method === 'HEAD'
-  return isRead || !routes.some(leadsTo(url)) ? noSuchPath() : wrongMethod()
+  const methods = routes.filter(leadsTo(url)).flatMap((route) => route.methods)
+  return methods.length === 0 ? noSuchPath() : wrongMethod([...new Set(methods)].sort())
 }
 
 /** Whether the path of a URL leads to a route. The router finds only routes of the request's own method. */
 const leadsTo = (url: string) => {
   // A request to a proxy has the scheme and the host too (RFC 9112, section 3.2.2).
   const path = decodeURI(url.replace(/^https?:\/\/[^/?#]*|[?#].*/gis, '')).split('/')
-  return (route: readonly string[]): boolean =>
-    route.length === path.length && route.every((part, n) => part.startsWith(':') || part === path[n])
+  return ({ parts }: Route): boolean =>
+    parts.length === path.length && parts.every((part, n) => part.startsWith(':') || part === path[n])
 }
 
 const isEncoded = (text: string): boolean => {

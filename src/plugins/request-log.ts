@@ -12,6 +12,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whether the parameters match their schema. */
     isChecked?: true
+    /** What an assistant called, once its arguments match their schema. */
+    called?: { readonly tool: string; readonly query: object }
   }
   interface FastifyReply {
     /** The problem that the response is. */
@@ -61,11 +63,13 @@ export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void 
   whenOver(reply, () => {
     const { schema, url } = request.routeOptions
     const { problem } = reply
+    const { called } = request
     request.log.info(
       {
         traceId: TRACE.exec(String(request.headers.traceparent))?.[1],
         method: request.method,
-        operation: schema?.operationId ?? url,
+        operation: called === undefined ? (schema?.operationId ?? url) : `mcp.${called.tool}`,
+        ...(called && { query: loggableOf(called.query) }),
         ...(request.isChecked && schema?.querystring !== undefined && parametersOf(request)),
         // Of a response that was cut off, nobody knows how much has arrived.
         ...(wasSent(reply)
@@ -87,8 +91,11 @@ export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void 
 
 const parametersOf = ({ params, query }: FastifyRequest) => ({
   id: loggable((params as { id?: string }).id),
-  query: Object.fromEntries(Object.entries(query as object).map(([name, value]) => [name, loggable(value)])),
+  query: loggableOf(query as object),
 })
+
+const loggableOf = (values: object) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, loggable(value)]))
 
 /** A value as the log shows it. A list of values is one text. */
 export const loggable = (value: unknown): unknown => {

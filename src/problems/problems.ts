@@ -22,9 +22,13 @@ export const problems = {
     status: 401,
     when: 'The API key, as a bearer token or as the password of HTTP Basic, is missing, malformed, unknown, expired or revoked, or its organisation is gone',
   },
+  forbidden_origin: {
+    status: 403,
+    when: 'A page of another origin sent the request to /mcp, and CORS_ORIGINS does not name it',
+  },
   not_found: { status: 404, when: 'The organisation has no record with this id' },
   route_not_found: { status: 404, when: 'The path does not exist' },
-  method_not_allowed: { status: 405, when: 'The path is read-only: it allows GET and HEAD' },
+  method_not_allowed: { status: 405, when: 'The path exists, but not with this method; Allow names those that it has' },
   not_acceptable: { status: 406, when: 'The Accept header excludes application/json' },
   request_timeout: {
     status: 408,
@@ -38,6 +42,7 @@ export const problems = {
     status: 410,
     when: 'A cursor or a changedSince is older than the deletions that the service remembers; begin again with cursor=* or changedSince=1970-01-01T00:00:00Z',
   },
+  content_too_large: { status: 413, when: 'The body of the request is larger than 64 KiB' },
   uri_too_long: { status: 414, when: 'The URL is longer than 8000 bytes' },
   rate_limited: {
     status: 429,
@@ -117,15 +122,19 @@ export const tookTooLong = (detail: string): ProblemError =>
 
 /** The longest URL that the service accepts, in bytes. RFC 9110, section 4.1, recommends at least 8000. */
 export const MAX_URL_BYTES = 8000
-const ALLOWED_METHODS = 'GET, HEAD'
+/** The largest body of a request, in bytes. */
+export const MAX_BODY_BYTES = 64 * 1024
 
 export const noSuchPath = () => problem('route_not_found', 'This path does not exist; /docs describes those that do')
 
-export const wrongMethod = () =>
-  problem('method_not_allowed', `This path allows ${ALLOWED_METHODS}`, { headers: { allow: ALLOWED_METHODS } })
+export const wrongMethod = (allowed: readonly string[]) =>
+  problem('method_not_allowed', `This path allows ${allowed.join(', ')}`, { headers: { allow: allowed.join(', ') } })
 
 export const wrongVersion = () => problem('http_version_not_supported', 'The service supports HTTP/1.1 and HTTP/1.0')
 
 export const badEncoding = () => problem('bad_request', 'The URL is not encoded correctly')
 
 export const urlTooLong = () => problem('uri_too_long', `The URL is longer than ${MAX_URL_BYTES} bytes`)
+
+export const bodyTooLarge = () =>
+  problem('content_too_large', `The body of the request is larger than ${MAX_BODY_BYTES} bytes`)

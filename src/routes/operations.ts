@@ -8,20 +8,15 @@ import { isKnown } from '../http/caller.js'
 import { runInSlices } from '../limits/work.js'
 import type { Resource } from '../pipelines/resource.js'
 import type { Listing } from '../pipelines/stages.js'
-import { problem } from '../problems/problems.js'
 import { isLargeListing } from '../reading/cost.js'
-import { tokensOf } from '../reading/list-tokens.js'
-import { countOf, inLargePieces, readRecord, recordQuery, sliceReader } from '../reading/listing.js'
-import { projectionOf } from '../reading/projection.js'
-import { withQuestions } from '../reading/questions.js'
-import { readPage } from '../reading/walk.js'
+import { readList, readOne } from '../reading/list.js'
 import { etagOf } from '../serializer/etag.js'
 import { json, jsonArray } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { type OnFailure, type RowFormat, writeAll } from '../serializer/rows.js'
 import { Skipped } from '../serializer/skipped.js'
 import { compileDocuments } from '../serializer/writer.js'
-import { linkHeader, pageMetadata, totalOf } from './page-metadata.js'
+import { linkHeader, pageMetadata } from './page-metadata.js'
 import { commonProblems, linked, responses, tagged } from './responses.js'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -53,14 +48,8 @@ export const listOperation = <Q extends Listing>(
     },
     async (request, reply) => {
       const { scope, ticket } = request
-      const listing = await withQuestions(app.store, scope, request.query as Q, inLargePieces(ticket))
-      const tokens = tokensOf(scope, operationIds.list, listing)
-      const projection = projectionOf(resource, scope.without, listing)
-      const read = sliceReader(app.store, resource, scope, listing, ticket)
-      const page = await readPage(listing, tokens.start, read)
-      const isCounted = (listing.total ?? (listing.cursor === undefined ? 'true' : 'false')) === 'true'
-      const counted = isCounted ? await countOf(app.store, resource, scope, listing, ticket) : undefined
-      const total = counted === undefined ? undefined : totalOf(listing, page, counted)
+      const read = await readList(app.store, resource, scope, request.query as Q, ticket)
+      const { listing, tokens, projection, page, total } = read
       const metadata = pageMetadata(request, app.config.publicUrl, listing, page, total, tokens)
       if (await hasRecords(request, reply, page.rows, metadata)) return reply
       const link = linkHeader(metadata)
@@ -92,9 +81,7 @@ export const getOperation = (app: FastifyInstance, resource: Resource): void => 
       const { id } = request.params as { id: string }
       const { scope, ticket } = request
       const query = request.query as Pick<Listing, 'answers'>
-      const projection = projectionOf(resource, scope.without, query, 'record')
-      const document = await readRecord(app.store, recordQuery(resource, scope, id), ticket)
-      if (document === undefined) throw problem('not_found', `No ${name} has this id`)
+      const { document, projection } = await readOne(app.store, resource, scope, id, query, ticket)
       const shown = Object.keys(query).length > 0 ? query : undefined
       if (await hasRecords(request, reply, [document], shown)) return reply
       const out = new Output()

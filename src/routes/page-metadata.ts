@@ -5,25 +5,9 @@ import type { PageMetadata } from '../../schemas/envelope.js'
 import type { Listing } from '../pipelines/stages.js'
 import { baseOf } from '../plugins/address.js'
 import type { ListTokens } from '../reading/list-tokens.js'
-import { FIRST_CURSOR } from '../reading/token.js'
 import type { Neighbour, Page } from '../reading/walk.js'
 
 type Paging = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
-
-/**
- * The total of a list. The count may be older than the page, and where they disagree the page is right. A page with a number
- * shows where the list ends: before an empty page, with a page that has no next one, and behind any other page. The first
- * page of a cursor is page 1. For a page that begins at a position, the number of records before it is not known, so it
- * shows only that the list has at least the records of the page.
- * @param counted how many records match, as of some time ago
- */
-export const totalOf = ({ page, perPage, cursor, after }: Paging, { rows, next }: Page, counted: number): number => {
-  const isNumbered = after === undefined && (cursor === undefined || cursor === FIRST_CURSOR)
-  const before = isNumbered ? (page - 1) * perPage : 0
-  if (isNumbered && rows.length === 0) return Math.min(counted, before)
-  if (isNumbered && next === undefined) return before + rows.length
-  return Math.max(counted, before + rows.length + (next === undefined ? 0 : 1))
-}
 
 /** Where the page stands, and the links to its neighbours. The total is there if the caller wants to know it. */
 export const pageMetadata = (

@@ -7,15 +7,16 @@ import { strict } from '../../schemas/kit.js'
 import { MAX_TOP, Questions, Summary, SummaryFileQuery, SummaryQuery } from '../../schemas/summaries.js'
 import { isKnown } from '../http/caller.js'
 import { forms } from '../pipelines/forms.js'
-import { problem } from '../problems/problems.js'
 import { formQuestions } from '../reading/form-questions.js'
-import { readRecord, recordQuery } from '../reading/listing.js'
+import { readOne } from '../reading/list.js'
 import { type Summary as Counted, type Group, namesOf, summaryOf, sumOf, tooManyGroups } from '../reading/summaries.js'
 import { type Cell, csvTable } from '../serializer/csv.js'
 import { attached, commonProblems, FILE, responses, tagged } from './responses.js'
 
-const SUMMARY =
+export const COUNTS =
   'Counts the entries that match every given filter, as they are stored, in groups. A large count may be some seconds old: `asOf` says when it was made.'
+export const QUESTIONS =
+  'The questions that the entries of the form have, with their answers and how often these were given. It is what was observed: no form definitions are stored, so a choice that nobody took is not there.'
 
 export const summaryRoutes = (app: FastifyInstance): void => {
   app.get(
@@ -24,23 +25,16 @@ export const summaryRoutes = (app: FastifyInstance): void => {
       schema: {
         operationId: 'summarizeEntries',
         summary: 'Count entries',
-        description: SUMMARY,
+        description: COUNTS,
         tags: ['Entries'],
         querystring: SummaryQuery,
         response: responses(Summary, commonProblems, { headers: tagged }),
       },
     },
     async (request, reply) => {
-      const query = request.query as SummaryQuery
-      const summary = await summaryOf(app.store, request.scope, query, request.ticket)
-      const { groups, shown, total, asOf } = summary
-      const columns = await columnsOf(app, request, summary)
-      const data = shown.map((group) => Object.fromEntries(columns.map(({ name, valueIn }) => [name, valueIn(group)])))
-      const sum = sumOf(groups)
-      const others = { groups: groups.length - shown.length, count: sum - sumOf(shown) }
-      const _metadata = { total, groups: groups.length, others, ...(sum !== total && { multiple: true }) }
+      const { data, _metadata, asOf } = await countEntries(app, request)
       if (isSame(request, reply, { data, _metadata })) return reply
-      return { success: true, data, _metadata: { ..._metadata, asOf: asOf.toISOString() } }
+      return { success: true, data, _metadata: { ..._metadata, asOf } }
     },
   )
 
@@ -51,7 +45,7 @@ export const summaryRoutes = (app: FastifyInstance): void => {
       schema: {
         operationId: 'summarizeEntriesAsCsv',
         summary: 'Count entries, as a table',
-        description: `${SUMMARY} A cell of the map has two columns, and so on: the rows are those of the JSON.`,
+        description: `${COUNTS} A cell of the map has two columns, and so on: the rows are those of the JSON.`,
         tags: ['Entries'],
         querystring: SummaryFileQuery,
         response: responses(FILE, commonProblems, {
@@ -89,8 +83,7 @@ export const summaryRoutes = (app: FastifyInstance): void => {
       schema: {
         operationId: 'getFormQuestions',
         summary: 'Get the questions of a form by its id',
-        description:
-          'The questions that the entries of the form have, with their answers and how often these were given. It is what was observed: no form definitions are stored, so a choice that nobody took is not there.',
+        description: QUESTIONS,
         tags: ['Forms'],
         params: IdParams('form'),
         querystring: strict({}),
@@ -100,13 +93,30 @@ export const summaryRoutes = (app: FastifyInstance): void => {
     async (request, reply) => {
       const { id } = request.params as { id: string }
       const { scope, ticket } = request
-      const form = await readRecord(app.store, recordQuery(forms as never, scope, id), ticket)
-      if (form === undefined) throw problem('not_found', 'No form has this id')
+      await readOne(app.store, forms as never, scope, id, {}, ticket)
       const { questions, entries, asOf } = await formQuestions(app.store, scope, id, ticket)
       if (isSame(request, reply, [questions, entries])) return reply
       return { success: true, data: questions, _metadata: { entries, asOf: asOf.toISOString() } }
     },
   )
+}
+
+/** What a count needs of its request. */
+type Asking = Pick<FastifyRequest, 'scope' | 'ticket' | 'query'>
+
+type Row = Readonly<Record<string, unknown>> & { readonly count: number }
+
+/** Counts entries, and shows the groups as rows. */
+export const countEntries = async (app: FastifyInstance, asking: Asking) => {
+  const summary = await summaryOf(app.store, asking.scope, asking.query as SummaryQuery, asking.ticket)
+  const { groups, shown, total, asOf } = summary
+  const columns = await columnsOf(app, asking, summary)
+  const rowOf = (group: Group) => Object.fromEntries(columns.map(({ name, valueIn }) => [name, valueIn(group)]))
+  const data = shown.map(rowOf) as Row[]
+  const sum = sumOf(groups)
+  const others = { groups: groups.length - shown.length, count: sum - sumOf(shown) }
+  const _metadata = { total, groups: groups.length, others, ...(sum !== total && { multiple: true }) }
+  return { data, _metadata, asOf: asOf.toISOString() }
 }
 
 /** Whether the caller has these contents already. When they were counted does not matter. */
@@ -121,7 +131,7 @@ interface Column {
 }
 
 /** What a summary shows of its groups. */
-const columnsOf = async (app: FastifyInstance, { scope, ticket, query }: FastifyRequest, summary: Counted) => {
+const columnsOf = async (app: FastifyInstance, { scope, ticket, query }: Asking, summary: Counted) => {
   const { names, measure } = query as SummaryQuery
   const columns: Column[] = []
   for (const [i, { name }] of summary.dimensions.entries()) {

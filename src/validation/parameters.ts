@@ -2,7 +2,7 @@
 // is wrong with them into a problem.
 import type { TObject } from '@sinclair/typebox'
 import type { FastifySchemaCompiler } from 'fastify'
-import { problem } from '../problems/problems.js'
+import { type ProblemError, problem } from '../problems/problems.js'
 import { textChecker } from './text.js'
 
 /** How many errors a response lists. Each may list all allowed values, so a short URL could cause a long response. */
@@ -10,10 +10,13 @@ const MAX_ERRORS = 10
 
 const places: Record<string, 'query' | 'path'> = { querystring: 'query', params: 'path' }
 
-export const validatorCompiler: FastifySchemaCompiler<TObject> = ({ schema, httpPart }) => {
+export const validatorCompiler: FastifySchemaCompiler<TObject> = ({ schema, httpPart }) =>
+  parameterChecker(schema, places[httpPart as string])
+
+/** Compiles a check that gives the values of parameters, or the problem. @param place where they are in the request */
+export const parameterChecker = (schema: TObject, place: 'query' | 'path' = 'query') => {
   const check = textChecker(schema)
-  const place = places[httpPart as string] as 'query' | 'path'
-  return (input) => {
+  return (input: Readonly<Record<string, unknown>>): { value: unknown } | { error: ProblemError } => {
     const checked = check(input)
     if ('value' in checked) return checked
     const errors = checked.errors.slice(0, MAX_ERRORS).map((error) => ({ in: place, ...error }))

@@ -1,7 +1,7 @@
 // The total of a list where the count and the page disagree. The links are tested through the lists.
 import t from 'tap'
 import type { BsonDocument } from '../../src/bson/reader.js'
-import { totalOf } from '../../src/routes/page-metadata.js'
+import { totalOf } from '../../src/reading/list.js'
 
 const rowsOf = (count: number) => Array<BsonDocument>(count)
 const more = { next: { start: undefined }, previous: undefined }

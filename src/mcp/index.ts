@@ -1,0 +1,33 @@
+// POST /mcp: assistants ask by the Model Context Protocol (Streamable HTTP, stateless), and see no more than their key.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { baseOf } from '../plugins/address.js'
+import { MAX_BODY_BYTES, problem } from '../problems/problems.js'
+
+const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
+
+export const mcpRoutes = async (app: FastifyInstance): Promise<void> => {
+  const { publicUrl, corsOrigins } = app.config
+  /** Whether a page of an origin may ask. Without a public URL, a page could give a name of its own to this machine. */
+  const mayAsk = (origin: string, request: FastifyRequest): boolean => {
+    if (corsOrigins === '*' || corsOrigins?.includes(origin)) return true
+    const isOurs = origin === new URL(baseOf(request, publicUrl)).origin
+    return isOurs && (publicUrl !== undefined || LOOPBACK.test(origin))
+  }
+  app.addHook('onRequest', (request, _reply, next) => {
+    const { origin } = request.headers
+    if (origin === undefined || mayAsk(origin, request)) return next()
+    const message = 'must be that of the service, or one of CORS_ORIGINS'
+    next(problem('forbidden_origin', `Origin ${message}`, { errors: [{ in: 'header', name: 'Origin', message }] }))
+  })
+  // The protocol has errors of its own for a body that is no message.
+  app.removeAllContentTypeParsers()
+  const options = { parseAs: 'string', bodyLimit: MAX_BODY_BYTES } as const
+  app.addContentTypeParser('*', options, (_request, body, done) => done(null, body))
+  app.post('/mcp', { schema: { hide: true } }, async (_request, reply) => {
+    // To load the packages takes a tenth of a second, which the start of the service does not wait for.
+    const { respond } = await import('./server.js')
+    const response = await respond(reply)
+    reply.code(response.status).type(response.headers.get('content-type') ?? 'text/plain')
+    return reply.send(await response.text())
+  })
+}
