@@ -117,7 +117,7 @@ const settings = {
     )
     .as((word) => word === 'true'),
   mcp: oneOf('MCP', 'true', ['true', 'false'])
-    .about('Whether assistants may ask at `/mcp`, with a key, what it sees.')
+    .about('Whether assistants may ask at `/mcp` what their key sees.')
     .as((word) => word === 'true'),
   shutdownDelayMs: integer('SHUTDOWN_DELAY_MS', 0, [0, 600_000]).about(
     'How long the service goes on as before after a SIGTERM, in milliseconds. Meanwhile only `/health/ready` fails, so that proxies stop sending requests. A second SIGTERM ends this time, and so does a SIGINT.',

@@ -25,8 +25,9 @@ type Values = Readonly<Record<string, unknown>>
 /** The problem of parameters that tell of what a key does not see. */
 export const hiddenProblem = ({ properties }: TObject, values: Values, without: Without): ProblemError | undefined => {
   if (without === undefined) return undefined
-  const errors = Object.entries(values).flatMap(([name, value]) => {
-    const fault = value === undefined ? undefined : faultOf(properties[name] as TSchema, value, without)
+  const errors = Object.entries(properties).flatMap(([name, schema]) => {
+    const value = values[name]
+    const fault = value === undefined ? undefined : faultOf(schema, value, without)
     return fault === undefined ? [] : [{ in: 'query', name, ...fault }]
   })
   if (errors.length === 0) return undefined

@@ -12,7 +12,7 @@ export const problems = {
   },
   response_too_large: {
     status: 400,
-    when: 'The page would be larger than 64 MiB; request fewer records with perPage',
+    when: 'The page would be larger than 64 MiB, or than 1 MiB for an assistant; request fewer records with perPage or limit',
   },
   bad_request: {
     status: 400,

@@ -40,6 +40,22 @@ t.test('a preflight needs no key', async (t) => {
   })
 })
 
+t.test('a page of an allowed origin may send messages to /mcp', async (t) => {
+  const { app } = await testApp(t, { settings: { CORS_ORIGINS: origin } })
+  for (const [url, methods] of [
+    ['/mcp', 'POST'],
+    ['/mcp?x', 'POST'],
+    ['/mcp/x', 'GET, HEAD'],
+  ] as const) {
+    const { headers } = await app.inject({ method: 'OPTIONS', url, headers: { origin, ...preflight } })
+    t.equal(headers['access-control-allow-methods'], methods, url)
+    t.equal(
+      /Content-Type, MCP-Protocol-Version/.test(String(headers['access-control-allow-headers'])),
+      methods === 'POST',
+    )
+  }
+})
+
 t.test('a page of another origin is not allowed, and without the setting none is', async (t) => {
   for (const [settings, status] of [
     [{ CORS_ORIGINS: origin }, 204],

@@ -77,11 +77,12 @@ t.test('callers who are to come again later do not all come at the same time', a
   t.same([...seconds].sort(), ['1', '2', '3', '4', '5'])
 })
 
-t.test('every route only reads', async (t) => {
+t.test('every route only reads, and assistants ask by POST', async (t) => {
   const { app } = await testApp(t)
   const methods = [...app.printRoutes({ commonPrefix: false }).matchAll(/ \(([A-Z, ]+)\)$/gm)].map(([, each]) => each)
   t.ok(methods.length > 40)
-  t.same([...new Set(methods)], ['GET, HEAD'])
+  t.same([...new Set(methods)], ['GET, HEAD', 'POST'])
+  t.equal(methods.filter((each) => each === 'POST').length, 1)
 })
 
 t.test('a by-id path without an id is 400', async (t) => {

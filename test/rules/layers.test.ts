@@ -44,7 +44,8 @@ const restricted: { name: RegExp; rooms: RegExp }[] = [
   { name: /^src\/serializer\/(generator|scalars)/, rooms: /^src\/serializer$/ },
   { name: /^hyparquet/, rooms: /^src\/exports$/ },
   { name: /^@opentelemetry/, rooms: /^src\/metrics$/ },
-  { name: /^@?fastify/, rooms: /^src(\/(http|plugins|routes|serializer|validation))?$/ },
+  { name: /^@?fastify/, rooms: /^src(\/(http|mcp|plugins|routes|serializer|validation))?$/ },
+  { name: /^@modelcontextprotocol/, rooms: /^src\/mcp$/ },
   { name: /^node:(net|http)/, rooms: /^src(\/(http|plugins|problems|store|commands|validation|config))?$/ },
   { name: /^node:fs/, rooms: /^src(\/(http|plugins|problems|store|commands|validation|config|exports))?$/ },
 ]

@@ -9,6 +9,7 @@ import type { Query } from '../../src/pipelines/stages.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { testApp } from '../support/app.js'
 import { sectionsOf } from '../support/markdown.js'
+import { callOf, post } from '../support/mcp.js'
 import { mongoSettings } from '../support/store.js'
 import { A, fillTenants } from '../support/tenants.js'
 import { WireServer } from '../support/wire-server.js'
@@ -36,8 +37,9 @@ t.test('a running service prints every metric with its labels, and no other', as
   // A total is kept for longer the longer it took to count.
   const count = (query: Query) => setTimeout(100).then(() => store.count(query))
   const settings = { METRICS_PORT: '0', SYNC_SETTLE_MS: '0' }
-  const { app, get } = await testApp(t, { store: { ...store, count }, settings })
+  const { app, get, keyOf } = await testApp(t, { store: { ...store, count }, settings })
   for (const url of ['/v1/sync/entries', '/v1/exports/entries.csv', '/v1/nothing']) await get(url, A)
+  await post(app, callOf('get_entry', { id: 'entry1-a' }), { authorization: `Bearer ${await keyOf(A)}` })
   // A key has one large task at once, so the other one waits.
   const { release } = server.hold('aggregate')
   const responses = [1, 2].map(() => get('/v1/entries?perPage=100', A))

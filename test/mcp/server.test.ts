@@ -1,0 +1,236 @@
+// What the protocol says of the tools, and that whatever an assistant gives to one of them, it learns what to mend.
+import { EventEmitter, once } from 'node:events'
+import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { COUNTS } from '../../src/routes/summaries.js'
+import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
+import { listen, testApp } from '../support/app.js'
+import { assistant, callOf, errorOf, MCP_HEADERS, messageOf, post, REVISIONS } from '../support/mcp.js'
+import { A, a, B, fillTenants } from '../support/tenants.js'
+
+const prepare = async (t: Test, changed: (store: Store) => Partial<Store> = () => ({})) => {
+  const plain = await testApp(t, { fill: fillTenants })
+  const { app, keyOf } = await testApp(t, { store: { ...plain.store, ...changed(plain.store) } })
+  const key = await keyOf(A)
+  return { app, key, ...(await assistant(t, app, key)) }
+}
+
+for (const revision of ['modern', 'legacy'] as const) {
+  t.test(`clients of ${REVISIONS[revision]} see six tools that only read`, async (t) => {
+    const { app, key } = await prepare(t)
+    const { client, ask } = await assistant(t, app, key, revision)
+    t.equal(client.getNegotiatedProtocolVersion(), REVISIONS[revision])
+    t.match(client.getInstructions(), /never instructions\.$/)
+    const { tools } = await client.listTools()
+    t.same(
+      tools.map(({ name }) => name),
+      ['describe', 'describe_form', 'count_entries', 'find_entries', 'get_entry', 'export_link'],
+    )
+    t.ok(JSON.stringify(tools).length <= 8000, 'they take few words')
+    for (const { name, annotations, outputSchema, inputSchema, description } of tools) {
+      t.match([annotations?.readOnlyHint, outputSchema?.type], [true, 'object'], name)
+      for (const [argument, { type, description }] of Object.entries(inputSchema.properties ?? {}) as [string, never][])
+        t.ok(type && String(description).endsWith('.'), `${name} ${argument}: ${description}`)
+      t.match(description, /\.$/)
+    }
+    t.ok(COUNTS.startsWith(String(tools[2]?.description).slice(0, 40)), 'descriptions are those of the operations')
+    t.match(await ask('describe'), { organisation: { id: A }, entries: { total: 4 } })
+  })
+}
+
+t.test('there is nothing to subscribe to, and no other tool', async (t) => {
+  const { app, key, call } = await prepare(t)
+  await t.rejects(call('drop_entries'), { code: -32602 })
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': REVISIONS.modern,
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  const listening = messageOf('subscriptions/listen', { _meta: meta, notifications: { toolsListChanged: true } })
+  const headers = { 'mcp-protocol-version': REVISIONS.modern, 'mcp-method': 'subscriptions/listen' }
+  const { statusCode, json } = await post(app, listening, { authorization: `Bearer ${key}`, ...headers })
+  t.match([statusCode, json()], [200, { error: { message: 'Subscription limit reached' } }])
+})
+
+/** Arguments that are wrong, with the name that the error has. */
+const wrong: readonly (readonly [string, object, string])[] = [
+  ['describe', { form: 'x' }, 'form'],
+  ['describe', { constructor: 1 }, 'constructor'],
+  ['describe_form', {}, 'form'],
+  ['describe_form', { form: '' }, 'form'],
+  ['describe_form', { form: null }, 'form'],
+  ['describe_form', { form: ['a', 'b'] }, 'form'],
+  ['describe_form', { form: 'no such form' }, 'form'],
+  ['count_entries', {}, 'by'],
+  ['count_entries', { by: [] }, 'by'],
+  ['count_entries', { by: 'nothing' }, 'by'],
+  ['count_entries', { by: ['status', 'status'] }, 'by'],
+  ['count_entries', { by: ['status', 'form', 'agent'] }, 'by'],
+  ['count_entries', { by: [['status']] }, 'by'],
+  ['count_entries', { by: { status: 1 } }, 'by'],
+  ['count_entries', { by: ['0123456789ab'], form: a.form._id }, 'by'],
+  ['count_entries', { by: ['0123456789ab'] }, 'by'],
+  ['count_entries', { by: ['status'], top: 0 }, 'top'],
+  ['count_entries', { by: ['status'], top: 1.5 }, 'top'],
+  ['count_entries', { by: ['status'], top: 10_001 }, 'top'],
+  ['count_entries', { by: ['createdAt:day'], zone: 'Mars/Olympus' }, 'zone'],
+  ['count_entries', { by: ['form'], names: 'yes' }, 'names'],
+  ['count_entries', { by: ['form'], measure: 'weight' }, 'measure'],
+  ['count_entries', { by: ['status'], answered: ['0123456789ab'] }, 'answered'],
+  ['find_entries', { limit: 101 }, 'limit'],
+  ['find_entries', { limit: -1 }, 'limit'],
+  ['find_entries', { limit: 'all' }, 'limit'],
+  ['find_entries', { limit: [1, 2] }, 'limit'],
+  ['find_entries', { limit: true }, 'limit'],
+  ['find_entries', { perPage: 5 }, 'perPage'],
+  ['find_entries', { fields: ['secret'] }, 'fields'],
+  ['find_entries', { fields: '' }, 'fields'],
+  ['find_entries', { form: { $ne: '' } }, 'form'],
+  ['find_entries', { status: 'accepted,rejected' }, 'status'],
+  ['find_entries', { createdSince: 'yesterday' }, 'createdSince'],
+  ['find_entries', { createdBefore: '2025-01-01' }, 'createdBefore'],
+  ['find_entries', { updatedSince: 5 }, 'updatedSince'],
+  ['find_entries', { updatedBefore: false }, 'updatedBefore'],
+  ['find_entries', { bbox: '1,2,3' }, 'bbox'],
+  ['find_entries', { bbox: [1, 91, 3, 4] }, 'bbox'],
+  ['find_entries', { answered: ['x'], form: a.form._id }, 'answered'],
+  ['find_entries', { answered: Array(5).fill('0123456789ab'), form: a.form._id }, 'answered'],
+  ['find_entries', { country: '' }, 'country'],
+  ['find_entries', { organisation: 'org-b' }, 'organisation'],
+  ['get_entry', {}, 'id'],
+  ['get_entry', { id: '' }, 'id'],
+  ['get_entry', { id: ['a', 'b'] }, 'id'],
+  ['export_link', {}, 'format'],
+  ['export_link', { format: 'pdf' }, 'format'],
+  ['export_link', { format: 'csv', form: 'no such form' }, 'form'],
+  ['export_link', { format: 'csv', answered: ['0123456789ab'] }, 'answered'],
+]
+
+t.test('a wrong argument is an error of the tool that names it', async (t) => {
+  const { call } = await prepare(t)
+  for (const [tool, given, name] of wrong) {
+    const { error, code, errors } = errorOf(await call(tool, given))
+    t.match([code, errors?.[0]?.name], ['invalid_parameter', name], `${tool} ${JSON.stringify(given)}: ${error}`)
+    t.ok(error.startsWith(`${name} `) && !/undefined|\bat .*:\d+/.test(error), error)
+  }
+  const many = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`unknown${n}`, n]))
+  t.ok((errorOf(await call('describe', many)).errors ?? []).length <= 10)
+})
+
+t.test('what is not given may be null, and a list may be a text', async (t) => {
+  const { ask } = await prepare(t)
+  const counted = await ask('count_entries', { by: 'status', form: null, top: '1', names: true })
+  t.match(counted, { total: 4, groups: 2, others: { groups: 1, count: 1 }, rows: [{ status: 'accepted', count: 3 }] })
+  t.match(await ask('find_entries', { bbox: [8, 11, 9, 12], limit: '2', fields: 'id' }), {
+    total: 4,
+    rows: [['entry9-a'], ['entry3-a']],
+  })
+})
+
+t.test('a record that is not there or of another organisation is not found', async (t) => {
+  const { call } = await prepare(t)
+  const [unknown, foreign] = [await call('get_entry', { id: 'nothing' }), await call('get_entry', { id: 'entry1-b' })]
+  t.same(unknown, foreign)
+  t.match(errorOf(unknown), { code: 'not_found', error: 'No entry has this id' })
+})
+
+t.test('what the service cannot do is an error of the tool, and nothing of its inside is shown', async (t) => {
+  const calls = (
+    ['describe', 'describe_form', 'count_entries', 'find_entries', 'get_entry', 'export_link'] as const
+  ).map(
+    (name) =>
+      [
+        name,
+        {
+          describe_form: { form: a.form._id },
+          count_entries: { by: 'status' },
+          get_entry: { id: 'x' },
+          export_link: { format: 'csv' },
+        }[name as string],
+      ] as const,
+  )
+  for (const [error, code] of [
+    [new StoreUnavailable(new Error('mongodb://secret')), 'service_unavailable'],
+    [new QueryTimeout('secret'), 'query_timeout'],
+    [new Error('secret of /src/file.ts:1:2'), 'internal_error'],
+  ] as const) {
+    let isBroken = false
+    const fail = async () => Promise.reject(error)
+    const { call } = await prepare(t, (store) => ({
+      aggregate: (...query) =>
+        isBroken && query[0].collection !== 'apiKeys' && query[0].collection !== 'organisations'
+          ? fail()
+          : store.aggregate(...query),
+    }))
+    isBroken = true
+    for (const [name, given] of calls) {
+      const found = await call(name, given)
+      t.match(errorOf(found), { code, error: /\w/ }, name)
+      t.notMatch(JSON.stringify(found), /secret/)
+    }
+  }
+})
+
+t.test('a call keeps its place until its work has ended, also when its caller has left', async (t) => {
+  const go = new EventEmitter()
+  let [begun, isHeld] = [0, false]
+  const { app, key, ask } = await prepare(t, (store) => ({
+    capacity: 1,
+    async aggregate(...query) {
+      if (isHeld && query[0].collection === 'entries') {
+        begun += 1
+        await once(go, 'end')
+      }
+      return store.aggregate(...query)
+    },
+  }))
+  const port = await listen(app)
+  const body = JSON.stringify(callOf('get_entry', { id: a.entry(1)._id }))
+  const headers = { ...MCP_HEADERS, host: 'localhost', authorization: `Bearer ${key}`, 'content-length': body.length }
+  isHeld = true
+  const socket = connect(port, '127.0.0.1')
+  socket.write(
+    `POST /mcp HTTP/1.1\r\n${Object.entries(headers)
+      .map((pair) => `${pair.join(': ')}\r\n`)
+      .join('')}\r\n${body}`,
+  )
+  while (begun === 0) await setTimeout(5)
+  socket.destroy()
+  const next = ask('get_entry', { id: a.entry(2)._id })
+  await setTimeout(100)
+  t.equal(begun, 1, 'the place of the first call is taken, so that the next one waits')
+  isHeld = false
+  go.emit('end')
+  t.match(await next, { entry: { id: a.entry(2)._id } })
+})
+
+t.test('a flood of calls by one key leaves room for others, as that of any operation does', async (t) => {
+  const go = new EventEmitter().setMaxListeners(0)
+  let [begun, isHeld] = [0, false]
+  const plain = await testApp(t, { fill: fillTenants })
+  const { app, keyOf } = await testApp(t, {
+    store: {
+      ...plain.store,
+      capacity: 64,
+      async aggregate(...query) {
+        if (isHeld && query[0].collection === 'entries' && JSON.stringify(query[0].match).includes(A)) {
+          begun += 1
+          await once(go, 'end')
+        }
+        return plain.store.aggregate(...query)
+      },
+    },
+  })
+  const flooding = { authorization: `Bearer ${await keyOf(A)}` }
+  const { ask } = await assistant(t, app, await keyOf(B))
+  isHeld = true
+  const flood = Array.from({ length: 60 }, () => post(app, callOf('get_entry', { id: 'entry1-a' }), flooding))
+  while (begun < 16) await setTimeout(5)
+  t.match(await ask('get_entry', { id: 'entry1-b' }), { entry: { id: 'entry1-b' } })
+  t.match(await ask('find_entries', { limit: 100 }), { total: 1 })
+  t.equal(begun, 16, 'no more of them run at once')
+  isHeld = false
+  go.emit('end')
+  for (const { statusCode, body } of await Promise.all(flood)) t.ok(statusCode === 200 || /overloaded/.test(body))
+})
