@@ -7,13 +7,12 @@ import t, { type Test } from 'tap'
 import type { CollectionName } from '../src/documents/collections.js'
 import { indexesOf } from '../src/documents/indexes.js'
 import { type Block, blocksOf, firstMissing, pages } from './support/pages.js'
-import { goesOn, PATH, type Program, Reader } from './support/reader.js'
+import { DEMO_KEY, goesOn, PATH, type Program, Reader } from './support/reader.js'
 
 // Most of the time goes by in waiting for processes.
 t.jobs = 3
 
 const server = process.env.TEST_MONGODB_URI
-const DEMO_KEY = 'fda_bRqfAWGcrTFs_kJCVgb0Tp3a1G3BmW1AqUoJR23YaFeCIj1xisfx'
 
 /** The name of a block in the lists below: its page and its first line. */
 const nameOf = ({ page, text }: Block): string => `${page}: ${text.split('\n')[0]}`
@@ -21,6 +20,13 @@ const nameOf = ({ page, text }: Block): string => `${page}: ${text.split('\n')[0
 /** Blocks that are not run here, or all of a page, and why. Steps of .ci/run and other tests hold most of them. */
 const ELSEWHERE: Record<string, string> = {
   'docs/architecture.md': 'test/rules/layers.test.ts reads the drawing of the rooms',
+  'docs/assistants.md: npm run keys -- issue --organisation ID --name assistant --without personal,places':
+    'it needs an organisation of yours',
+  "docs/assistants.md: claude mcp add --transport http field-data https://data.example.org/mcp --header 'Authorization: Bearer ${API_KEY}'":
+    'it needs Claude Code',
+  'docs/assistants.md: codex mcp add field-data --url https://data.example.org/mcp --bearer-token-env-var API_KEY':
+    'it needs Codex',
+  'docs/assistants.md: {': 'it is a file of an assistant',
   'docs/contributing.md': 'it would run this test again',
   'docs/data.md': 'acceptance/other-writers.test.ts runs the statements',
   "docs/deploying.md: for (const name of ['users', 'agents', 'forms', 'projects', 'dispatches', 'entries']) {":
@@ -219,6 +225,7 @@ const walk = async (t: Test, page: string): Promise<void> => {
         : (missingFor(block) ?? (isShown ? last?.skip : undefined)))
     await t.test(`${place} ${text.split('\n')[0]}`, { skip: skip ?? false }, async (t) => {
       if (held) await held(t, block, reader)
+      else if (language === 'mcp') last = { skip, program: await reader.call(text) }
       else if (language === 'sh') {
         const program = await reader.run(text)
         last = { skip, program }

@@ -111,7 +111,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
       await keyed.register(keyAuthPlugin, { keys })
       if (config.rateLimit !== undefined) await keyed.register(rateLimitPlugin, { quota: config.rateLimit })
       await keyed.register(admissionPlugin, { scheduler, keyOf: ({ scope }) => scope.keyId })
-      if (config.mcp) await keyed.register(mcpRoutes)
+      if (config.mcp) await keyed.register(mcpRoutes, { version })
       await keyed.register(
         async (v1) => {
           await v1.register(hiddenParametersPlugin)

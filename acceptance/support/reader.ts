@@ -6,11 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { assistant } from '../../test/support/mcp.js'
 import { freePort } from '../../test/support/process.js'
 import { ownDatabase } from '../../test/support/store.js'
 
 const server = process.env.TEST_MONGODB_URI
 const REPOSITORY = process.cwd()
+export const DEMO_KEY = 'fda_bRqfAWGcrTFs_kJCVgb0Tp3a1G3BmW1AqUoJR23YaFeCIj1xisfx'
 /** The address that the pages name. */
 const SERVICE = 'http://127.0.0.1:3000'
 
@@ -150,6 +152,14 @@ export class Reader {
       this.lasting.add(program)
     } else await program.code
     return program
+  }
+
+  /** Calls a tool as an assistant does, by its name and its arguments. */
+  async call(text: string): Promise<Program> {
+    const [, name, given] = /^(\w+) (.*)$/.exec(text) as string[]
+    const { ask } = await assistant(this.t, await this.url(), DEMO_KEY)
+    const printed = JSON.stringify(await ask(String(name), JSON.parse(String(given))))
+    return { output: () => printed, stdout: () => printed, code: Promise.resolve(0), signal: () => {} }
   }
 
   /** A text with the names that the page uses. */

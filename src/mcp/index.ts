@@ -5,7 +5,7 @@ import { MAX_BODY_BYTES, problem } from '../problems/problems.js'
 
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
-export const mcpRoutes = async (app: FastifyInstance): Promise<void> => {
+export const mcpRoutes = async (app: FastifyInstance, release: { version: string }): Promise<void> => {
   const { publicUrl, corsOrigins } = app.config
   /** Whether a page of an origin may ask. Without a public URL, a page could give a name of its own to this machine. */
   const mayAsk = (origin: string, request: FastifyRequest): boolean => {
@@ -26,7 +26,7 @@ export const mcpRoutes = async (app: FastifyInstance): Promise<void> => {
   app.post('/mcp', { schema: { hide: true } }, async (_request, reply) => {
     // To load the packages takes a tenth of a second, which the start of the service does not wait for.
     const { respond } = await import('./server.js')
-    const response = await respond(reply)
+    const response = await respond(reply, release)
     reply.code(response.status).type(response.headers.get('content-type') ?? 'text/plain')
     return reply.send(await response.text())
   })

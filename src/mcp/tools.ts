@@ -142,9 +142,9 @@ export const tools: Readonly<Record<string, Tool>> = {
     gives: { total, columns: rows, rows },
     async call(asking) {
       const { limit: perPage, ...query } = asking.query
-      const found = await listOf(asking, entries, { ...query, perPage })
-      const columns = [...new Set(found.rows.flatMap(Object.keys))]
-      return { ...found, columns, rows: found.rows.map((row) => columns.map((name) => row[name] ?? null)) }
+      const { rows, ...found } = await listOf(asking, entries, { ...query, perPage })
+      const columns = [...new Set(rows.flatMap(Object.keys))]
+      return { ...found, columns, rows: rows.map((row) => columns.map((name) => row[name] ?? null)) }
     },
   },
   get_entry: {

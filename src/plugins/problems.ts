@@ -26,8 +26,8 @@ const DESCRIBE_A_BODY = ['content-disposition', 'content-encoding', 'etag', 'lin
 export const problemsPlugin = fp(
   async (app: FastifyInstance) => {
     app.setErrorHandler((error, request, reply) => {
-      // The caller has gone, so nobody reads this error.
-      if (error === callerGone(request).reason) reply.hijack()
+      // The caller has gone, perhaps before all of its request was here, so nobody reads this error.
+      if ([callerGone(request).reason, request.raw.errored].includes(error)) reply.hijack()
       else sendProblem(error, request, reply)
     })
   },
@@ -81,8 +81,6 @@ const toProblem = (error: unknown, query: object): ProblemError => {
   if (code === 'FST_ERR_BAD_URL') return badEncoding()
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return urlTooLong()
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge()
-  if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH')
-    return problem('bad_request', 'The body has another length than Content-Length says')
   return problem('internal_error', 'The service failed to handle this request')
 }
 

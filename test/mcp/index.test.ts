@@ -1,7 +1,9 @@
 // The path /mcp: who may send what to it, what is logged and counted, and that it is guarded as any other.
+import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.js'
-import { testApp, testConfig } from '../support/app.js'
+import { listen, testApp, testConfig } from '../support/app.js'
 import { callOf, MCP_HEADERS, messageOf, post } from '../support/mcp.js'
 import { A, B, fillTenants } from '../support/tenants.js'
 
@@ -105,8 +107,8 @@ t.test('a body that is no message is an error of the protocol, and one that is t
   t.match([large.statusCode, large.json().code], [413, 'content_too_large'])
   const excluded = await send(ping, { accept: 'text/html' })
   t.match([excluded.statusCode, excluded.json().code], [406, 'not_acceptable'])
-  const bare = await app.inject({ method: 'POST', url: '/mcp', headers: { authorization, ...MCP_HEADERS } })
-  t.equal(bare.statusCode, 400)
+  const nothing = await app.inject({ method: 'POST', url: '/mcp', headers: { authorization } })
+  t.match([nothing.statusCode, nothing.json().error.code], [406, -32000])
 })
 
 t.test('a message is one request for the rate limit of the key', async (t) => {
@@ -149,4 +151,20 @@ t.test('the log has the tool, its checked arguments and what was wrong', async (
     errors: ['limit'],
   })
   t.match(await lineOf(messageOf('tools/list')), { operation: '/mcp', statusCode: 200 })
+
+  // A caller that leaves before its message is there is no failure of the service.
+  lines.length = 0
+  const port = await listen(app)
+  const socket = connect(port, '127.0.0.1')
+  const headers = { ...MCP_HEADERS, host: 'localhost', authorization, 'content-length': 100 }
+  const head = Object.entries(headers).map((pair) => `${pair.join(': ')}\r\n`)
+  socket.write(`POST /mcp HTTP/1.1\r\n${head.join('')}\r\n{"jsonrpc"`)
+  while (app.activeRequests === 0) await setTimeout(5)
+  socket.destroy()
+  while (app.activeRequests > 0) await setTimeout(5)
+  t.match(
+    lines.filter(({ msg }) => !String(msg).includes('isten') && !String(msg).includes('connections')),
+    [{ operation: '/mcp', aborted: true, msg: 'request' }],
+  )
+  t.notMatch(JSON.stringify(lines), /internal_error/)
 })

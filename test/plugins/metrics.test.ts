@@ -6,6 +6,7 @@ import { makeKey } from '../../src/keys/format.js'
 import { REFUSALS } from '../../src/keys/keys.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp } from '../support/app.js'
+import { callOf, post } from '../support/mcp.js'
 import { getRequest, LAST, neverRead, send } from '../support/sockets.js'
 import { A, fillTenants } from '../support/tenants.js'
 
@@ -46,6 +47,20 @@ t.test(
     ])
   },
 )
+
+t.test('a call of an assistant counts with its tool, and with its problem if it has one', async (t) => {
+  const { app, keyOf, lines } = await service(t)
+  const headers = { authorization: `Bearer ${await keyOf(A)}` }
+  for (const id of ['entry1-a', 'secret']) await post(app, callOf('get_entry', { id }), headers)
+  await post(app, callOf('secret'), headers)
+  const of = (labels: string) =>
+    `http_server_request_duration_seconds_count{http_request_method="POST",http_route="/mcp"${labels}} 1`
+  t.same(await lines('http_server_request_duration_seconds'), [
+    of(',gen_ai_tool_name="get_entry",http_response_status_code="200"'),
+    of(',gen_ai_tool_name="get_entry",http_response_status_code="200",error_type="not_found"'),
+    of(',http_response_status_code="200"'),
+  ])
+})
 
 t.test('connections count while they are open, and those that are refused', async (t) => {
   const { app, lines } = await service(t)
