@@ -54,7 +54,7 @@ const listOf = async <L extends Listing>({ app, scope, ticket }: Asking, resourc
     ticket.release()
     await ticket.enter(LARGE)
   }
-  const { page, total = 0, projection } = await readList(app.store, resource, scope, listing, ticket)
+  const { page, total, projection } = await readList(app.store, resource, scope, listing, ticket)
   const [out, skipped] = [new Output(), new Skipped()]
   const format = jsonArray(projection.compiled(compileDocuments))
   await runInSlices(writeAll(page.rows, format, out, skipped.add), ticket.signal)
@@ -102,7 +102,7 @@ export const tools: Readonly<Record<string, Tool>> = {
     async call(asking) {
       const { organisation: id, organisationName: name, without = [] } = asking.scope
       const { data: status, _metadata, asOf } = await countEntries(asking.app, { ...asking, query: { by: ['status'] } })
-      const ends = { sortBy: 'createdAt', perPage: 1, fields: ['createdAt'] }
+      const ends = { sortBy: 'createdAt', perPage: 1, fields: ['createdAt'], total: 'false' }
       const [first] = (await listOf(asking, entries, { ...ends, sortOrder: 'asc' })).rows
       const [last] = (await listOf(asking, entries, ends)).rows
       return {

@@ -466,7 +466,9 @@ t.test('a period has the same entries, counted part by part or one by one', asyn
       settings: { TOTAL_MAX_AGE_MS: '0' },
       fill: (store) => store.insert('entries', all.map((createdAt, n) => ({ ...a.entry(n), createdAt })) as never),
     })
-    for (const zone of ZONES) {
+    // At the first and the third, the clocks of one zone change. At the others, periods end in all zones.
+    const isOfAll = /T(23:30|00:00)/.test(middle)
+    for (const zone of isOfAll ? ZONES : ['UTC', 'America/New_York']) {
       for (const by of TIMES) {
         const counted = async (more: string) =>
           (await get(`/v1/summaries/entries?by=${by}${more}&zone=${zone}`, A)).json()
