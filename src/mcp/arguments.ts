@@ -1,12 +1,8 @@
 // Arguments of tools: parameters of operations, which an assistant reads in brief and gives as JSON.
-import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
+import type { TObject, TSchema } from '@sinclair/typebox'
 import { invalidParameter } from '../problems/problems.js'
 
 export type Given = Readonly<Record<string, unknown>>
-
-/** Some parameters of an operation. */
-export const parametersOf = ({ properties }: TObject, names: readonly string[]): TProperties =>
-  Object.fromEntries(names.map((name) => [name, properties[name] as TSchema]))
 
 export const firstSentence = (description: string): string => description.split(/(?<=\.) /)[0] as string
 

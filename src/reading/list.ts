@@ -1,12 +1,18 @@
 // What an operation reads: a page of a list and how many records that has, or a record by its id; and how they are shown.
+import type { BsonDocument } from '../bson/reader.js'
 import type { Ticket } from '../limits/scheduler.js'
+import { runInSlices } from '../limits/work.js'
 import type { Resource } from '../pipelines/resource.js'
 import type { Listing, Scope } from '../pipelines/stages.js'
 import { problem } from '../problems/problems.js'
+import { jsonArray } from '../serializer/json.js'
+import { Output } from '../serializer/output.js'
+import { type OnFailure, writeAll } from '../serializer/rows.js'
+import { compileDocuments } from '../serializer/writer.js'
 import type { KeptTotals, Store } from '../store/store.js'
 import { tokensOf } from './list-tokens.js'
 import { countOf, inLargePieces, readRecord, recordQuery, sliceReader } from './listing.js'
-import { type Choice, projectionOf } from './projection.js'
+import { type Choice, type Projection, projectionOf } from './projection.js'
 import { withQuestions } from './questions.js'
 import { FIRST_CURSOR } from './token.js'
 import { type Page, readPage } from './walk.js'
@@ -66,4 +72,24 @@ export const readOne = async (
   const document = await readRecord(store, recordQuery(resource, scope, id), ticket)
   if (document === undefined) throw problem('not_found', `No ${resource.name} has this id`)
   return { document, projection: projectionOf(resource, scope.without, choice, 'record') }
+}
+
+/** The most bytes of JSON that become values: to parse more would hold up other requests. */
+const MOST_BYTES = 1024 * 1024
+
+/**
+ * Records as values, for what is made of them in the process.
+ * @throws the problem `response_too_large` if they are too large together
+ */
+export const valuesOf = async (
+  rows: readonly BsonDocument[],
+  projection: Projection,
+  { signal }: Ticket,
+  onFailure?: OnFailure,
+): Promise<Readonly<Record<string, unknown>>[]> => {
+  const out = new Output()
+  await runInSlices(writeAll(rows, jsonArray(projection.compiled(compileDocuments)), out, onFailure), signal)
+  if (out.length <= MOST_BYTES) return JSON.parse(String(out.take()))
+  const detail = `At most ${MOST_BYTES} bytes of records can be shown here, and these have ${out.length}`
+  throw problem('response_too_large', `${detail}: fewer of them, or fewer of their fields, may fit`)
 }

@@ -32,9 +32,9 @@ export const summaryRoutes = (app: FastifyInstance): void => {
       },
     },
     async (request, reply) => {
-      const { data, _metadata, asOf } = await countEntries(app, request)
-      if (isSame(request, reply, { data, _metadata })) return reply
-      return { success: true, data, _metadata: { ..._metadata, asOf } }
+      const { data, _metadata } = await countEntries(app, request)
+      const { asOf, ...counted } = _metadata
+      return isSame(request, reply, { data, counted }) ? reply : { success: true, data, _metadata }
     },
   )
 
@@ -115,8 +115,8 @@ export const countEntries = async (app: FastifyInstance, asking: Asking) => {
   const data = shown.map(rowOf) as Row[]
   const sum = sumOf(groups)
   const others = { groups: groups.length - shown.length, count: sum - sumOf(shown) }
-  const _metadata = { total, groups: groups.length, others, ...(sum !== total && { multiple: true }) }
-  return { data, _metadata, asOf: asOf.toISOString() }
+  const multiple = sum !== total && { multiple: true }
+  return { data, _metadata: { total, groups: groups.length, others, ...multiple, asOf: asOf.toISOString() } }
 }
 
 /** Whether the caller has these contents already. When they were counted does not matter. */

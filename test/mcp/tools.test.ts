@@ -280,7 +280,7 @@ t.test('what is too long is cut, and says how much there is and how to ask for l
   ] as const) {
     t.match(errorOf(await call(name, given)), {
       code: 'response_too_large',
-      error: /^A tool reads at most 1048576 bytes of records/,
+      error: /^At most 1048576 bytes of records can be shown here/,
     })
   }
   t.match(await ask('find_entries', { limit: 8, fields: ['createdAt'] }), { total: 307 })
