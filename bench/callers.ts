@@ -8,6 +8,8 @@ export interface NeighbourLoad {
   port: number
   /** Each connection takes the next of these paths and keys, again and again. */
   paths: string[]
+  /** What is sent by POST, as JSON. Undefined for GET. */
+  body?: string
   keys: string[]
   callers: number
   /** The number of requests in a packet. */
@@ -41,12 +43,13 @@ const open = new Set<Socket>()
 const buffer = Buffer.allocUnsafe(256 * 1024)
 
 const call = (load: NeighbourLoad): void => {
-  const { port, paths, keys, pipelined, leaveAfterMs } = load
+  const { port, paths, body, keys, pipelined, leaveAfterMs } = load
   const read = leaveAfterMs === undefined
   const path = paths[received.connections % paths.length]
   const key = keys[received.connections % keys.length] as string
+  const sent = `content-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: ${body?.length}\r\n`
   const request = () =>
-    `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: Bearer ${key === UNKNOWN_KEYS ? makeKey() : key}\r\n\r\n`
+    `${body === undefined ? 'GET' : 'POST'} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${body === undefined ? '' : sent}authorization: Bearer ${key === UNKNOWN_KEYS ? makeKey() : key}\r\n\r\n${body ?? ''}`
   let left = pipelined
   const take = responseReader((status) => {
     if (status === 200) received.pages++

@@ -7,11 +7,19 @@ import { startService } from './peers.js'
 import { type Server, startCallers, startLoad } from './processes.js'
 import { quantiles } from './timing.js'
 
-export const besideTitles = { alone: 'nobody', readers: 'callers who read', unread: 'callers who never read' }
+export const besideTitles = {
+  alone: 'nobody',
+  readers: 'callers who read',
+  unread: 'callers who never read',
+  assistants: 'assistants',
+}
 export type Beside = keyof typeof besideTitles
 
 const CALLERS = 8
 const PIPELINED = 20
+/** The call of an assistant. */
+const params = { name: 'find_entries', arguments: { limit: 100 } }
+const CALL = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
 /** How long a caller that reads nothing keeps a connection. */
 const UNREAD_MS = 500
 /** How long the callers run before the entry is requested, in milliseconds. */
@@ -27,7 +35,7 @@ const FIRST = 4
 const REFUSED = Number.POSITIVE_INFINITY
 
 export const neighbourMethod = `On the server: an entry by id, one request at a time, alone and while ${CALLERS} callers use the key of another
-organisation. Each caller sends ${PIPELINED} requests for 1,000 entries in one packet. When it has all responses, or its
+organisation. Each caller sends ${PIPELINED} requests for 1,000 entries in one packet, an assistant as many calls for 100. When it has all responses, or its
 connection has ended, it sends them again on a new connection. A caller that never reads opens a new connection every
 half second. A ratio compares the times of all ${TURNS.counted} turns together.`
 
@@ -65,18 +73,18 @@ export const neighbour = async (
   const { data } = (await service.get('/v1/entries?page=1000&perPage=1')) as { data: { id: string }[] }
   const path = `/v1/entries/${data[0]?.id}`
 
-  const times: Record<Beside, number[]> = { alone: [], readers: [], unread: [] }
+  const times: Record<Beside, number[]> = { alone: [], readers: [], unread: [], assistants: [] }
   const byId = (who: Beside): Promise<number[]> =>
     service.times(load, path, ms).catch((error: Error) => {
       say(`a request for the entry failed beside ${besideTitles[who]}: ${error.message.split('\r\n')[0]}`)
       return [REFUSED]
     })
 
-  const received = { readers: nothing(), unread: nothing() }
+  const received = { readers: nothing(), unread: nothing(), assistants: nothing() }
   const beside = async (who: keyof typeof received): Promise<number[]> => {
     await callers.begin({
       port: service.port,
-      paths: ['/v1/entries?perPage=1000'],
+      ...(who === 'assistants' ? { paths: ['/mcp'], body: CALL } : { paths: ['/v1/entries?perPage=1000'] }),
       keys: [other.key],
       callers: CALLERS,
       pipelined: PIPELINED,
@@ -100,20 +108,24 @@ export const neighbour = async (
       alone: await byId('alone'),
       readers: await beside('readers'),
       unread: await beside('unread'),
+      assistants: await beside('assistants'),
     }
     if (turn > 0) for (const who of Object.keys(times) as Beside[]) times[who].push(...taken[who])
     if (turn >= 0) say(turn === 0 ? 'warmed up' : `turn ${turn} of ${TURNS.counted}`)
   }
 
   const [alone, readers, unread] = [summary(times.alone), summary(times.readers), summary(times.unread)]
+  const assistants = summary(times.assistants)
   return {
-    times: { alone, readers, unread },
+    times: { alone, readers, unread, assistants },
     received,
     ratios: {
       'neighbour.byIdP99': readers.p99 / alone.p99,
       'neighbour.byIdP50': readers.p50 / alone.p50,
       'neighbour.unreadByIdP99': unread.p99 / alone.p99,
       'neighbour.unreadByIdP50': unread.p50 / alone.p50,
+      'neighbour.assistantsByIdP99': assistants.p99 / alone.p99,
+      'neighbour.assistantsByIdP50': assistants.p50 / alone.p50,
     },
   }
 }

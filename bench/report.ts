@@ -76,6 +76,8 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
     goal: { most: 3 },
   },
   'neighbour.unreadByIdP50': { title: 'the same: median', goal: { most: 3 } },
+  'neighbour.assistantsByIdP99': { title: 'beside assistants: 99th percentile', goal: { most: 3 } },
+  'neighbour.assistantsByIdP50': { title: 'the same: median', goal: { most: 3 } },
   'growth.cursor': {
     title: 'pages by cursor: median time at the end of the list against its beginning',
     goal: { most: 1.5 },

@@ -1,4 +1,5 @@
 // What the protocol says: which messages are taken, which tools there are, and how their results and errors look.
+import { setImmediate } from 'node:timers/promises'
 import * as mcp from '@modelcontextprotocol/server'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
@@ -62,7 +63,11 @@ const called = async (reply: FastifyReply, tool: (typeof registered)[number], gi
     const hidden = hiddenProblem(tool.schema, query, request.scope.without)
     if (hidden !== undefined) throw hidden
     const form = query.form !== undefined && { form: await formIdOf(request, query.form) }
-    const text = fitting(await tool.call(request, { ...query, ...form }, { ...texts, ...form }))
+    const result = await tool.call(request, { ...query, ...form }, { ...texts, ...form })
+    // Other requests go on before a long result becomes text, and before the package sends it.
+    await setImmediate()
+    const text = fitting(result)
+    await setImmediate()
     return { content: [{ type: 'text' as const, text }], structuredContent: JSON.parse(text) }
   } catch (error) {
     // Nobody reads this result.

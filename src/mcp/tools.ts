@@ -19,6 +19,7 @@ import { sumOf } from '../reading/summaries.js'
 import { COUNTS, countEntries, QUESTIONS } from '../routes/summaries.js'
 import { Skipped } from '../serializer/skipped.js'
 import { firstSentence, type Given } from './arguments.js'
+import { cutTo } from './fitting.js'
 
 const { entries, forms, projects } = resources
 
@@ -48,18 +49,22 @@ const listOf = async <L extends Listing>(
   const { page, total, projection } = await readList(store, resource, scope, listing, ticket)
   const skipped = new Skipped()
   const rows = await valuesOf(page.rows, projection, ticket, skipped.add)
-  return { total, rows, unreadable: skipped.records }
+  const wanted = 'perPage' in asked ? page.rows.length : Number(total)
+  const cut = rows.length + skipped.records.length < wanted && { truncated: cutTo('rows', rows.length, wanted) }
+  return { total, rows, unreadable: skipped.records, ...cut }
 }
 
 /** The id of a form, which may be given by its name. */
 export const formIdOf = async (request: FastifyRequest, given: unknown): Promise<string> => {
-  const found = async (more: object) => (await listOf(request, forms, { fields: ['name'], ...more })).rows
-  const same = [...(await found({ ids: [given] })), ...(await found({ name: given }))]
+  const found = (more: object) => listOf(request, forms, { fields: ['name'], ...more })
+  const same = [...(await found({ ids: [given] })).rows, ...(await found({ name: given })).rows]
   if (same.length === 1) return String(same[0]?.id)
-  const all = same.length > 0 ? same : await found({})
-  const allowed = all.map(({ id, name }) => String(same.length > 0 ? id : (name ?? id)))
-  const message = `is the id or the name of ${same.length} forms, but must be that of one`
-  throw problem('invalid_parameter', `form ${message}`, { errors: [{ in: 'query', name: 'form', message, allowed }] })
+  const all = await found({})
+  const allowed = same.length > 0 ? same.map(({ id }) => id) : all.rows.map(({ id, name }) => name ?? id)
+  const message = `is the id or the name of ${same.length} forms, but must be that of one of ${all.total}`
+  throw problem('invalid_parameter', `form ${message}`, {
+    errors: [{ in: 'query', name: 'form', message, allowed: allowed.map(String) }],
+  })
 }
 
 const list = EntryListQuery({ page: 1, perPage: 1, maxPerPage: MOST_RECORDS })

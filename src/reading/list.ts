@@ -7,7 +7,7 @@ import type { Listing, Scope } from '../pipelines/stages.js'
 import { problem } from '../problems/problems.js'
 import { jsonArray } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
-import { type OnFailure, writeAll } from '../serializer/rows.js'
+import { type OnFailure, rowsWriter } from '../serializer/rows.js'
 import { compileDocuments } from '../serializer/writer.js'
 import type { KeptTotals, Store } from '../store/store.js'
 import { tokensOf } from './list-tokens.js'
@@ -74,22 +74,25 @@ export const readOne = async (
   return { document, projection: projectionOf(resource, scope.without, choice, 'record') }
 }
 
-/** The most bytes of JSON that become values: to parse more would hold up other requests. */
+/** So many bytes of JSON become values, and the record that goes beyond. To parse a larger one would hold up other requests. */
+const ENOUGH_BYTES = 48 * 1024
 const MOST_BYTES = 1024 * 1024
 
 /**
- * Records as values, for what is made of them in the process.
- * @throws the problem `response_too_large` if they are too large together
+ * The first of some records as values, for what is made of them in the process.
+ * @throws the problem `response_too_large` for a record that is too large
  */
 export const valuesOf = async (
-  rows: readonly BsonDocument[],
+  records: readonly BsonDocument[],
   projection: Projection,
   { signal }: Ticket,
   onFailure?: OnFailure,
 ): Promise<Readonly<Record<string, unknown>>[]> => {
+  const format = jsonArray(projection.compiled(compileDocuments))
   const out = new Output()
-  await runInSlices(writeAll(rows, jsonArray(projection.compiled(compileDocuments)), out, onFailure), signal)
+  out.text(format.begin)
+  await runInSlices(rowsWriter(format, onFailure)(records.values(), out, ENOUGH_BYTES), signal)
+  out.text(format.end)
   if (out.length <= MOST_BYTES) return JSON.parse(String(out.take()))
-  const detail = `At most ${MOST_BYTES} bytes of records can be shown here, and these have ${out.length}`
-  throw problem('response_too_large', `${detail}: fewer of them, or fewer of their fields, may fit`)
+  throw problem('response_too_large', `A record has more than ${MOST_BYTES} bytes: fewer of its fields may fit`)
 }
