@@ -56,10 +56,11 @@ const listOf = async <L extends Listing>(
 
 /** The id of a form, which may be given by its name. */
 export const formIdOf = async (request: FastifyRequest, given: unknown): Promise<string> => {
-  const found = (more: object) => listOf(request, forms, { fields: ['name'], ...more })
-  const same = [...(await found({ ids: [given], fields: ['id'] })).rows, ...(await found({ name: given })).rows]
+  const found = async (filter: object) =>
+    (await listOf(request, forms, { ...filter, fields: ['id'], total: 'false' })).rows
+  const same = [...(await found({ ids: [given] })), ...(await found({ name: given }))]
   if (same.length === 1) return String(same[0]?.id)
-  const all = await found({})
+  const all = await listOf(request, forms, { fields: ['name'] })
   const allowed = same.length > 0 ? same.map(({ id }) => id) : all.rows.map(({ name }) => name)
   const message = `is the id or the name of ${same.length} forms, but must be that of one of ${all.total}`
   throw problem('invalid_parameter', `form ${message}`, {
