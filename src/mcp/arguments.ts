@@ -8,24 +8,35 @@ export const firstSentence = (description: string): string => description.split(
 
 /** Arguments as an assistant reads them: types, words, and the first sentence of each description. */
 export const inBrief = ({ properties, ...schema }: TObject): object => {
-  const brief = ({ type, enum: words, items, description = '' }: TSchema) => ({
+  const brief = ({ type, enum: words, items, default: usual, description = '' }: TSchema) => ({
     type: ['array', 'integer'].includes(type) ? type : 'string',
     ...(words && { enum: words }),
     ...(items && { items: { type: 'string', ...(items.enum && { enum: items.enum }) } }),
+    ...(usual !== undefined && { default: usual }),
     description: firstSentence(description),
   })
   const each = Object.entries(properties).map(([name, parameter]) => [name, brief(parameter)])
   return { ...schema, properties: Object.fromEntries(each) }
 }
 
+/** More arguments than any tool has, and more values than any of them takes. */
+const MANY = 50
+
 /**
- * Arguments as a query has its parameters: texts and lists of texts. What is null is not given.
- * @throws the problem `invalid_parameter` for an object
+ * Arguments as a query has its parameters: texts and lists of texts. What is null is not given. Of very many arguments, which
+ * cannot all be known, the first are looked at.
+ * @throws the problem `invalid_parameter` for an object, and for a long list
  */
 export const textsOf = (given: object): Given => {
-  const all = Object.entries(given).filter(([, value]) => value !== null)
-  const wrong = all.find(([, value]) => [value].flat().some((each) => typeof each === 'object'))
-  if (wrong !== undefined) throw invalidParameter(wrong[0], 'must be a text, a number, or a list of texts')
+  const all = Object.entries(given)
+    .slice(0, MANY)
+    .filter(([, value]) => value !== null)
+  for (const [name, value] of all) {
+    const values = [value].flat()
+    if (values.length > MANY) throw invalidParameter(name, `must not have more than ${MANY} values`)
+    if (values.some((each) => typeof each === 'object'))
+      throw invalidParameter(name, 'must be a text, a number, or a list of texts')
+  }
   return Object.fromEntries(
     all.map(([name, value]) => [name, Array.isArray(value) ? value.map(String) : String(value)]),
   )

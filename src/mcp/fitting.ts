@@ -6,19 +6,27 @@ const PART = 1024
 /** Lists that are in a record. In a table, they have numbers. */
 const INSIDE = /^(\d+|choices)$/
 const LESS =
-  'Filters, fewer fields, a smaller limit or top ask for less. count_entries counts all, also answers, by the key of a question.'
+  'Where the tool has them, filters, fields and a smaller limit or top ask for less. count_entries counts all, also answers, by the key of a question. GET /v1/entries/{id} has a whole entry.'
 
-export const cutTo = (name: string, length: number, of: number): string => `${name} has the first ${length} of ${of}.`
+interface Found {
+  /** How many items some of its lists would have, were none left out. */
+  readonly of?: Readonly<Record<string, number>>
+}
 
-/** The JSON of a result, cut until it fits. It may say what was cut of it before. */
-export const fitting = (found: object): string => {
-  const { truncated = '', ...result } = found as { truncated?: string }
-  const saying = (json: string, cuts: string): string =>
-    cuts === '' ? json : `${json.slice(0, -1)},"truncated":${JSON.stringify(`${cuts} ${LESS}`)}}`
-  let text = saying(JSON.stringify(result), truncated)
+/** The JSON of a result, cut until it fits. */
+export const fitting = ({ of = {}, ...result }: Found): string => {
+  const cuts = new Map<string, string>()
+  const say = (name: string, length: number, all: number) =>
+    cuts.set(name, `${name} has the first ${length} of ${all}.`)
+  const said = (json: string): string =>
+    cuts.size === 0 ? json : `${json.slice(0, -1)},"truncated":${JSON.stringify([...cuts.values(), LESS].join(' '))}}`
+  for (const [name, all] of Object.entries(of)) {
+    const { length } = (result as Record<string, unknown[]>)[name] as unknown[]
+    if (length < all) say(name, length, all)
+  }
+  let text = said(JSON.stringify(result))
   // The first round only finds what is longest.
   for (let most = Number.POSITIVE_INFINITY; Buffer.byteLength(text) > MAX_BYTES; ) {
-    const cuts = new Map([['', truncated]])
     let longest = 0
     const cut = (name: string, value: unknown): unknown => {
       const isList = Array.isArray(value)
@@ -26,10 +34,10 @@ export const fitting = (found: object): string => {
       const part = isList && typeof value[0] === 'object' && !INSIDE.test(name) ? PART : 1
       const length = Math.floor(most / part)
       longest = Math.max(longest, value.length * part)
-      if (value.length > length) cuts.set(name, cutTo(name, length, value.length))
+      if (value.length > length) say(name, length, of[name] ?? value.length)
       return value.slice(0, length)
     }
-    text = saying(JSON.stringify(result, cut), [...cuts.values()].join(' ').trim())
+    text = said(JSON.stringify(result, cut))
     most = Math.floor(Math.min(most, longest) * Math.min(0.9, MAX_BYTES / Buffer.byteLength(text)))
   }
   return text

@@ -13,13 +13,13 @@ import type { Listing } from '../pipelines/stages.js'
 import { baseOf } from '../plugins/address.js'
 import { problem } from '../problems/problems.js'
 import { isLargeListing } from '../reading/cost.js'
+import { YEAR_1, YEAR_9999 } from '../reading/expressions.js'
 import { formQuestions } from '../reading/form-questions.js'
 import { readList, readOne, valuesOf } from '../reading/list.js'
 import { sumOf } from '../reading/summaries.js'
 import { COUNTS, countEntries, QUESTIONS } from '../routes/summaries.js'
 import { Skipped } from '../serializer/skipped.js'
 import { firstSentence, type Given } from './arguments.js'
-import { cutTo } from './fitting.js'
 
 const { entries, forms, projects } = resources
 
@@ -27,14 +27,18 @@ export interface Tool {
   readonly description: string
   readonly takes: TProperties
   readonly gives: TProperties
-  /** @param texts the query as it was given */
+  /**
+   * What it found. `of` has how many items some of its lists would have, were none left out.
+   * @param texts the query as it was given
+   */
   readonly call: (request: FastifyRequest, query: Given, texts: Given) => Promise<object>
 }
 
 /** The most records of a list, and the most choices of a question. */
 const [MOST_RECORDS, MOST_CHOICES] = [100, 50]
+const named = { fields: ['name'] }
 
-/** The newest records of a list, how many there are, and which of them cannot be shown. */
+/** Records of a list, how many there are, which of them cannot be shown, and how many rows were asked for. */
 const listOf = async <L extends Listing>(
   { server: { store }, scope, ticket }: FastifyRequest,
   resource: Resource<L>,
@@ -49,23 +53,28 @@ const listOf = async <L extends Listing>(
   const { page, total, projection } = await readList(store, resource, scope, listing, ticket)
   const skipped = new Skipped()
   const rows = await valuesOf(page.rows, projection, ticket, skipped.add)
-  const wanted = 'perPage' in asked ? page.rows.length : Number(total)
-  const cut = rows.length + skipped.records.length < wanted && { truncated: cutTo('rows', rows.length, wanted) }
-  return { total, rows, unreadable: skipped.records, ...cut }
+  const of = page.rows.length - skipped.records.length
+  return { total: total as number, rows, unreadable: skipped.records, of }
 }
 
 /** The id of a form, which may be given by its name. */
 export const formIdOf = async (request: FastifyRequest, given: unknown): Promise<string> => {
-  const found = async (filter: object) =>
-    (await listOf(request, forms, { ...filter, fields: ['id'], total: 'false' })).rows
-  const same = [...(await found({ ids: [given] })), ...(await found({ name: given }))]
-  if (same.length === 1) return String(same[0]?.id)
-  const all = await listOf(request, forms, { fields: ['name'] })
-  const allowed = same.length > 0 ? same.map(({ id }) => id) : all.rows.map(({ name }) => name)
-  const message = `is the id or the name of ${same.length} forms, but must be that of one of ${all.total}`
-  throw problem('invalid_parameter', `form ${message}`, {
-    errors: [{ in: 'query', name: 'form', message, allowed: allowed.map(String) }],
-  })
+  const idsIn = async (resource: Resource<never>, filter: object): Promise<string[]> => {
+    const { rows } = await listOf(request, resource, { ...filter, fields: ['id'], total: 'false' })
+    return rows.map(({ id }) => String(id))
+  }
+  if ((await idsIn(forms, { ids: [given] })).length > 0) return String(given)
+  const same = await idsIn(forms, { name: given })
+  if (same.length === 1) return String(same[0])
+  // Entries may have a form whose record is gone.
+  if (same.length === 0 && (await idsIn(entries, { form: given, perPage: 1 })).length > 0) return String(given)
+  const { rows, total } = await listOf(request, forms, named)
+  const allowed = same.length > 0 ? same : rows.map(({ name }) => String(name))
+  const message =
+    same.length > 0
+      ? `is the name of ${same.length} forms: allowed has their ids`
+      : `is neither the id nor the name of a form: allowed has ${rows.length} names of ${total}`
+  throw problem('invalid_parameter', `form ${message}`, { errors: [{ in: 'query', name: 'form', message, allowed }] })
 }
 
 const list = EntryListQuery({ page: 1, perPage: 1, maxPerPage: MOST_RECORDS })
@@ -85,21 +94,26 @@ export const tools: Readonly<Record<string, Tool>> = {
     description:
       'What there is, and what the key does not see: entries by status, from when to when, forms and projects. Begin here.',
     takes: {},
-    gives: { organisation: object, entries: object, forms: object, projects: object },
+    gives: { organisation: object, entries: object, totals: object, forms: rows, projects: rows },
     async call(request) {
       const { server, scope, ticket } = request
       const { organisation: id, organisationName: name, without = [] } = scope
       const { data: status, _metadata } = await countEntries(server, { scope, ticket, query: { by: ['status'] } })
-      const ends = { sortBy: 'createdAt', perPage: 1, fields: ['createdAt'], total: 'false' }
+      const isTime = { createdSince: YEAR_1, createdBefore: YEAR_9999 }
+      const ends = { ...isTime, sortBy: 'createdAt', perPage: 1, fields: ['createdAt'], total: 'false' }
       const [first] = (await listOf(request, entries, { ...ends, sortOrder: 'asc' })).rows
       const [last] = (await listOf(request, entries, ends)).rows
       const { total, asOf } = _metadata
+      const [ofForms, ofProjects] = [await listOf(request, forms, named), await listOf(request, projects, named)]
       return {
         organisation: { id, name },
         without,
         entries: { total, asOf, from: first?.createdAt, to: last?.createdAt, status },
-        forms: await listOf(request, forms, { fields: ['name'] }),
-        projects: await listOf(request, projects, { fields: ['name'] }),
+        totals: { forms: ofForms.total, projects: ofProjects.total },
+        forms: ofForms.rows,
+        projects: ofProjects.rows,
+        unreadable: [...ofForms.unreadable, ...ofProjects.unreadable],
+        of: { forms: ofForms.total, projects: ofProjects.total },
       }
     },
   },
@@ -108,6 +122,7 @@ export const tools: Readonly<Record<string, Tool>> = {
     takes: { form },
     gives: { total, questions: rows },
     async call({ server, scope, ticket }, { form }) {
+      await readOne(server.store, forms as never, scope, String(form), {}, ticket)
       const { questions, entries, asOf } = await formQuestions(server.store, scope, String(form), ticket)
       const shown = questions.map(({ choices, others, ...question }) => {
         const left = sumOf(choices.slice(MOST_CHOICES))
@@ -120,9 +135,14 @@ export const tools: Readonly<Record<string, Tool>> = {
     description: `${firstSentence(COUNTS)} Use it for each question of how many.`,
     takes: { ...select(SummaryQuery, ['by', 'zone', 'names', 'measure', 'top']).properties, ...filters },
     gives: { total, groups: total, rows },
-    async call({ server, scope, ticket }, query) {
+    async call({ server, scope, ticket }, query, { top }) {
       const { data, _metadata } = await countEntries(server, { scope, ticket, query })
-      return { ..._metadata, zone: query.zone, rows: data }
+      return {
+        ..._metadata,
+        zone: query.zone,
+        rows: data,
+        of: { rows: top === undefined ? _metadata.groups : data.length },
+      }
     },
   },
   find_entries: {
@@ -130,9 +150,11 @@ export const tools: Readonly<Record<string, Tool>> = {
     takes: { ...filters, fields: list.properties.fields, limit: defaulted(few, 20) },
     gives: { total, columns: rows, rows },
     async call(request, { limit: perPage, ...query }) {
-      const { rows, ...found } = await listOf(request, entries, { ...query, perPage })
+      const newest = { sortBy: 'createdAt', sortOrder: 'desc' }
+      const { rows, of, ...found } = await listOf(request, entries, { ...query, ...newest, perPage })
       const columns = [...new Set(rows.flatMap(Object.keys))]
-      return { ...found, columns, rows: rows.map((row) => columns.map((name) => row[name] ?? null)) }
+      const table = rows.map((row) => columns.map((name) => row[name] ?? null))
+      return { ...found, columns, rows: table, of: { rows: of } }
     },
   },
   get_entry: {
@@ -152,7 +174,9 @@ export const tools: Readonly<Record<string, Tool>> = {
     async call(request, query, { format, ...texts }) {
       const { total } = await listOf(request, entries, { ...query, perPage: 1, fields: ['id'] })
       const all = Object.entries(texts).flatMap(([name, value]) => [value].flat().map((text) => [name, text]))
-      const url = `${baseOf(request, request.server.config.publicUrl)}/v1/exports/entries.${format}?${new URLSearchParams(all as [string, string][])}`
+      const parameters = new URLSearchParams(all as [string, string][])
+      const path = `/v1/exports/entries.${format}${parameters.size > 0 ? '?' : ''}${parameters}`
+      const url = `${baseOf(request, request.server.config.publicUrl)}${path}`
       const curl = `curl --fail-with-body -H "Authorization: Bearer $API_KEY" -o entries.${format} '${url}'`
       return { total, url, curl }
     },

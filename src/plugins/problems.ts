@@ -14,6 +14,7 @@ import {
   retryLater,
   tookTooLong,
   urlTooLong,
+  wrongMediaType,
 } from '../problems/problems.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { JSON_HEADERS } from './json-only.js'
@@ -81,6 +82,7 @@ const toProblem = (error: unknown, query: object): ProblemError => {
   if (code === 'FST_ERR_BAD_URL') return badEncoding()
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return urlTooLong()
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge()
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return wrongMediaType()
   return problem('internal_error', 'The service failed to handle this request')
 }
 

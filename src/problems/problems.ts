@@ -12,7 +12,7 @@ export const problems = {
   },
   response_too_large: {
     status: 400,
-    when: 'The page would be larger than 64 MiB, or than 1 MiB for an assistant; request fewer records with perPage or limit',
+    when: 'The page would be larger than 64 MiB, or a record larger than 4 MiB for an assistant; request fewer records with perPage, or fewer fields',
   },
   bad_request: {
     status: 400,
@@ -42,8 +42,9 @@ export const problems = {
     status: 410,
     when: 'A cursor or a changedSince is older than the deletions that the service remembers; begin again with cursor=* or changedSince=1970-01-01T00:00:00Z',
   },
-  content_too_large: { status: 413, when: 'The body of the request is larger than 64 KiB' },
+  content_too_large: { status: 413, when: 'The body of the request is larger than 16 KiB' },
   uri_too_long: { status: 414, when: 'The URL is longer than 8000 bytes' },
+  unsupported_media_type: { status: 415, when: 'The Content-Type of the request is not a media type' },
   rate_limited: {
     status: 429,
     when: 'The key has sent as many requests as it may in a minute; Retry-After says when to try again',
@@ -123,7 +124,7 @@ export const tookTooLong = (detail: string): ProblemError =>
 /** The longest URL that the service accepts, in bytes. RFC 9110, section 4.1, recommends at least 8000. */
 export const MAX_URL_BYTES = 8000
 /** The largest body of a request, in bytes. */
-export const MAX_BODY_BYTES = 64 * 1024
+export const MAX_BODY_BYTES = 16 * 1024
 
 export const noSuchPath = () => problem('route_not_found', 'This path does not exist; /docs describes those that do')
 
@@ -138,3 +139,10 @@ export const urlTooLong = () => problem('uri_too_long', `The URL is longer than 
 
 export const bodyTooLarge = () =>
   problem('content_too_large', `The body of the request is larger than ${MAX_BODY_BYTES} bytes`)
+
+export const wrongMediaType = () =>
+  problem('unsupported_media_type', 'Content-Type must be application/json', {
+    errors: [
+      { in: 'header', name: 'Content-Type', message: 'must be application/json', allowed: ['application/json'] },
+    ],
+  })

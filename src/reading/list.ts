@@ -76,7 +76,7 @@ export const readOne = async (
 
 /** So many bytes of JSON become values, and the record that goes beyond. To parse a larger one would hold up other requests. */
 const ENOUGH_BYTES = 48 * 1024
-const MOST_BYTES = 1024 * 1024
+const MOST_BYTES = 4 * 1024 * 1024
 
 /**
  * The first of some records as values, for what is made of them in the process.
@@ -94,5 +94,7 @@ export const valuesOf = async (
   await runInSlices(rowsWriter(format, onFailure)(records.values(), out, ENOUGH_BYTES), signal)
   out.text(format.end)
   if (out.length <= MOST_BYTES) return JSON.parse(String(out.take()))
-  throw problem('response_too_large', `A record has more than ${MOST_BYTES} bytes: fewer of its fields may fit`)
+  const message = 'must leave out what is long'
+  const detail = `A record has more than ${MOST_BYTES} bytes: fields ${message}`
+  throw problem('response_too_large', detail, { errors: [{ in: 'query', name: 'fields', message }] })
 }
