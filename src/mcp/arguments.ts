@@ -19,23 +19,27 @@ export const inBrief = ({ properties, ...schema }: TObject): object => {
   return { ...schema, properties: Object.fromEntries(each) }
 }
 
-/** More arguments than any tool has, and more values than any of them takes. */
-const MANY = 50
+/** More arguments than any tool has, more values than any of them takes, and a longer text than a URL can have. */
+const [MANY, LONG] = [50, 8000]
+
+const faultOf = (value: unknown): string | undefined => {
+  const values = [value].flat()
+  if (values.length > MANY) return `must not have more than ${MANY} values`
+  if (values.some((each) => typeof each === 'object')) return 'must be a text, a number, or a list of texts'
+  return values.some((each) => String(each).length > LONG) ? `must not be longer than ${LONG} characters` : undefined
+}
 
 /**
  * Arguments as a query has its parameters: texts and lists of texts. What is null is not given. Of very many arguments, which
  * cannot all be known, the first are looked at.
- * @throws the problem `invalid_parameter` for an object, and for a long list
+ * @throws the problem `invalid_parameter` for a value that no query can have
  */
 export const textsOf = (given: object): Given => {
-  const all = Object.entries(given)
-    .slice(0, MANY)
-    .filter(([, value]) => value !== null)
+  const some = Object.entries(given).slice(0, MANY)
+  const all = some.filter(([, value]) => value !== null)
   for (const [name, value] of all) {
-    const values = [value].flat()
-    if (values.length > MANY) throw invalidParameter(name, `must not have more than ${MANY} values`)
-    if (values.some((each) => typeof each === 'object'))
-      throw invalidParameter(name, 'must be a text, a number, or a list of texts')
+    const fault = faultOf(value)
+    if (fault !== undefined) throw invalidParameter(name, fault)
   }
   return Object.fromEntries(
     all.map(([name, value]) => [name, Array.isArray(value) ? value.map(String) : String(value)]),

@@ -101,6 +101,7 @@ const wrong: readonly (readonly [string, object, string])[] = [
   ['find_entries', { answered: Array(5).fill('0123456789ab'), form: a.form._id }, 'answered'],
   ['find_entries', { country: '' }, 'country'],
   ['find_entries', { organisation: 'org-b' }, 'organisation'],
+  ['find_entries', { state: 'x'.repeat(8001) }, 'state'],
   ['get_entry', {}, 'id'],
   ['get_entry', { id: '' }, 'id'],
   ['get_entry', { id: ['a', 'b'] }, 'id'],
