@@ -45,14 +45,14 @@ const recounts = (rows: readonly Row[], idOf: (list: string, name: string) => st
   return {
     'How many entries are there?': rows.length,
     'How many entries were rejected?': rows.filter(({ status }) => status === 'rejected').length,
-    'How many entries did Kano send that were accepted?': rows.filter(
+    'How many entries from Kano were accepted?': rows.filter(
       ({ status, location }) => status === 'accepted' && location?.state === 'Kano',
     ).length,
     'How many entries were made in March 2025, by the clocks of Lagos?': rows.filter(
       (row) => monthIn(row) === '2025-03',
     ).length,
     'How many entries does the largest form have?': most(countBy(rows, ({ form }) => form)),
-    'How many entries of its 200 has the dispatch Small business survey 2?': rows.filter(
+    'How many of 200 expected entries has the dispatch Small business survey 2?': rows.filter(
       (row) => row.dispatch === dispatch,
     ).length,
     'How many households drink from a protected well?': fromWell.length,

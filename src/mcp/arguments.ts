@@ -24,6 +24,7 @@ const [MANY, LONG] = [50, 8000]
 
 const faultOf = (value: unknown): string | undefined => {
   const values = [value].flat()
+  if (values.length === 0) return 'must not be empty'
   if (values.length > MANY) return `must not have more than ${MANY} values`
   if (values.some((each) => typeof each === 'object')) return 'must be a text, a number, or a list of texts'
   return values.some((each) => String(each).length > LONG) ? `must not be longer than ${LONG} characters` : undefined
@@ -41,7 +42,7 @@ export const textsOf = (given: object): Given => {
     const fault = faultOf(value)
     if (fault !== undefined) throw invalidParameter(name, fault)
   }
-  return Object.fromEntries(
-    all.map(([name, value]) => [name, Array.isArray(value) ? value.map(String) : String(value)]),
-  )
+  const textOf = (value: unknown) =>
+    Array.isArray(value) && value.length > 1 ? value.map(String) : String([value].flat()[0])
+  return Object.fromEntries(all.map(([name, value]) => [name, textOf(value)]))
 }

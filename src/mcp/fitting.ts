@@ -1,12 +1,12 @@
 // A result has at most 64 KiB, because an assistant reads each word of it. What is cut says so.
 
 const MAX_BYTES = 64 * 1024
-/** Lists of records are cut first: a record that is whole says more than several that are not. */
+/** A list of records is cut first, as if a record had so many characters: one that is whole says more than several that are not. */
 const PART = 1024
 /** Lists that are in a record. In a table, they have numbers. */
 const INSIDE = /^(\d+|choices)$/
 const LESS =
-  'Where the tool has them, filters, fields and a smaller limit or top ask for less. count_entries counts all, also answers, by the key of a question. GET /v1/entries/{id} has a whole entry.'
+  'Where the tool has them, filters, fields and a smaller limit or top ask for less. count_entries counts all: forms with names=true, answers by the key of a question. GET /v1/entries/{id} has a whole entry.'
 
 interface Found {
   /** How many items some of its lists would have, were none left out. */
@@ -15,11 +15,16 @@ interface Found {
 
 /** The JSON of a result, cut until it fits. */
 export const fitting = ({ of = {}, ...result }: Found): string => {
-  const cuts = new Map<string, string>()
-  const say = (name: string, length: number, all: number) =>
-    cuts.set(name, `${name} has the first ${length} of ${all}.`)
-  const said = (json: string): string =>
-    cuts.size === 0 ? json : `${json.slice(0, -1)},"truncated":${JSON.stringify([...cuts.values(), LESS].join(' '))}}`
+  /** Of what was cut under a name, the longest. */
+  const cuts = new Map<string, { all: number; length: number }>()
+  const say = (name: string, length: number, all: number) => {
+    const item = /^\d+$/.test(name) ? 'an item' : name
+    if (all >= (cuts.get(item)?.all ?? 0)) cuts.set(item, { all, length })
+  }
+  const said = (json: string): string => {
+    const all = [...cuts].map(([name, { length, all }]) => `${name} has the first ${length} of ${all}.`)
+    return all.length === 0 ? json : `${json.slice(0, -1)},"truncated":${JSON.stringify([...all, LESS].join(' '))}}`
+  }
   for (const [name, all] of Object.entries(of)) {
     const { length } = (result as Record<string, unknown[]>)[name] as unknown[]
     if (length < all) say(name, length, all)
@@ -31,11 +36,15 @@ export const fitting = ({ of = {}, ...result }: Found): string => {
     const cut = (name: string, value: unknown): unknown => {
       const isList = Array.isArray(value)
       if (!isList && typeof value !== 'string') return value
-      const part = isList && typeof value[0] === 'object' && !INSIDE.test(name) ? PART : 1
-      const length = Math.floor(most / part)
-      longest = Math.max(longest, value.length * part)
-      if (value.length > length) say(name, length, of[name] ?? value.length)
-      return value.slice(0, length)
+      const isOfRecords = isList && typeof value[0] === 'object' && !INSIDE.test(name)
+      const isOfTexts = isList && value.every((each) => typeof each === 'string')
+      const size = isOfTexts ? JSON.stringify(value).length : value.length * (isOfRecords ? PART : 1)
+      longest = Math.max(longest, size)
+      const length = Math.max(isOfRecords ? 1 : 0, Math.floor(value.length * Math.min(1, most / size)))
+      if (length >= value.length) return value
+      say(name, length, of[name] ?? value.length)
+      // No half of a character beyond the Basic Multilingual Plane.
+      return isList ? value.slice(0, length) : value.slice(0, length).replace(/[\ud800-\udbff]$/, '')
     }
     text = said(JSON.stringify(result, cut))
     most = Math.floor(Math.min(most, longest) * Math.min(0.9, MAX_BYTES / Buffer.byteLength(text)))

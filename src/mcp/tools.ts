@@ -63,17 +63,18 @@ export const formIdOf = async (request: FastifyRequest, given: unknown): Promise
     const { rows } = await listOf(request, resource, { ...filter, fields: ['id'], total: 'false' })
     return rows.map(({ id }) => String(id))
   }
-  if ((await idsIn(forms, { ids: [given] })).length > 0) return String(given)
+  // Entries may have a form whose record is gone.
+  const isId =
+    [await idsIn(forms, { ids: [given] }), await idsIn(entries, { form: given, perPage: 1 })].flat().length > 0
+  if (isId) return String(given)
   const same = await idsIn(forms, { name: given })
   if (same.length === 1) return String(same[0])
-  // Entries may have a form whose record is gone.
-  if (same.length === 0 && (await idsIn(entries, { form: given, perPage: 1 })).length > 0) return String(given)
   const { rows, total } = await listOf(request, forms, named)
-  const allowed = same.length > 0 ? same : rows.map(({ name }) => String(name))
+  const allowed = same.length > 0 ? same : [...new Set(rows.map(({ name }) => String(name)))]
   const message =
     same.length > 0
       ? `is the name of ${same.length} forms: allowed has their ids`
-      : `is neither the id nor the name of a form: allowed has ${rows.length} names of ${total}`
+      : `is neither the id nor the name of a form: allowed has names of ${rows.length} of ${total}`
   throw problem('invalid_parameter', `form ${message}`, { errors: [{ in: 'query', name: 'form', message, allowed }] })
 }
 
