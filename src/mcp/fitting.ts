@@ -40,7 +40,7 @@ export const fitting = ({ of = {}, ...result }: Found): string => {
       const isOfTexts = isList && value.every((each) => typeof each === 'string')
       const size = isOfTexts ? JSON.stringify(value).length : value.length * (isOfRecords ? PART : 1)
       longest = Math.max(longest, size)
-      const length = Math.max(isOfRecords ? 1 : 0, Math.floor(value.length * Math.min(1, most / size)))
+      const length = Math.max(isList ? 1 : 0, Math.floor(value.length * Math.min(1, most / size)))
       if (length >= value.length) return value
       say(name, length, of[name] ?? value.length)
       // No half of a character beyond the Basic Multilingual Plane.
