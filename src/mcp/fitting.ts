@@ -1,21 +1,23 @@
 // A result has at most 64 KiB, because an assistant reads each word of it. What is cut says so.
+import type { Given } from './arguments.js'
 
 const MAX_BYTES = 64 * 1024
-/** A list of records is cut first, as if a record had so many characters: one that is whole says more than several that are not. */
+/** A record in a list counts as this many characters, so that such lists are cut first: a whole record says more than two halves. */
 const PART = 1024
 /** Lists that are in a record. In a table, they have numbers. */
 const INSIDE = /^(\d+|choices)$/
 const LESS =
   'Where the tool has them, filters, fields and a smaller limit or top ask for less. count_entries counts all: forms with names=true, answers by the key of a question. GET /v1/entries/{id} has a whole entry.'
 
-interface Found {
-  /** How many items some of its lists would have, were none left out. */
+/** What a tool found. */
+export interface Found extends Given {
+  /** How many items some of its lists would have, if none were left out. */
   readonly of?: Readonly<Record<string, number>>
 }
 
 /** The JSON of a result, cut until it fits. */
 export const fitting = ({ of = {}, ...result }: Found): string => {
-  /** Of what was cut under a name, the longest. */
+  /** The longest value that was cut of each name. */
   const cuts = new Map<string, { all: number; length: number }>()
   const say = (name: string, length: number, all: number) => {
     const item = /^\d+$/.test(name) ? 'an item' : name
@@ -26,7 +28,7 @@ export const fitting = ({ of = {}, ...result }: Found): string => {
     return all.length === 0 ? json : `${json.slice(0, -1)},"truncated":${JSON.stringify([...all, LESS].join(' '))}}`
   }
   for (const [name, all] of Object.entries(of)) {
-    const { length } = (result as Record<string, unknown[]>)[name] as unknown[]
+    const { length } = result[name] as unknown[]
     if (length < all) say(name, length, all)
   }
   let text = said(JSON.stringify(result))

@@ -19,6 +19,7 @@ const instructions =
 export const respond = async (reply: FastifyReply, release: { version: string }): Promise<Response> => {
   const { headers } = reply.request
   const body = String(reply.request.body ?? '')
+  // The package would refuse it too, but read all of it before.
   if (/^\s*\[/.test(body)) {
     const error = { code: -32600, message: 'Invalid Request: a request has one message, not a batch' }
     return Response.json({ jsonrpc: '2.0', error, id: null }, { status: 400 })
@@ -79,7 +80,7 @@ const called = async (reply: FastifyReply, tool: (typeof registered)[number], gi
     reply.problem = problemOf(error, request, given)
     const { code, detail, extra } = reply.problem
     const errors = extra.errors?.map(({ in: _, ...error }) => error)
-    const text = fitting({ error: detail, code, errors } as object)
+    const text = fitting({ error: detail, code, errors })
     return { content: [{ type: 'text' as const, text }], isError: true }
   }
 }

@@ -20,6 +20,7 @@ import { sumOf } from '../reading/summaries.js'
 import { COUNTS, countEntries, QUESTIONS } from '../routes/summaries.js'
 import { Skipped } from '../serializer/skipped.js'
 import { firstSentence, type Given } from './arguments.js'
+import type { Found } from './fitting.js'
 
 const { entries, forms, projects } = resources
 
@@ -27,15 +28,12 @@ export interface Tool {
   readonly description: string
   readonly takes: TProperties
   readonly gives: TProperties
-  /**
-   * What it found. `of` has how many items some of its lists would have, were none left out.
-   * @param texts the query as it was given
-   */
-  readonly call: (request: FastifyRequest, query: Given, texts: Given) => Promise<object>
+  /** @param texts the query as it was given */
+  readonly call: (request: FastifyRequest, query: Given, texts: Given) => Promise<Found>
 }
 
-/** The most records of a list, and the most choices of a question. */
-const [MOST_RECORDS, MOST_CHOICES] = [100, 50]
+/** The most records of a list, the most forms of one name, and the most choices of a question. */
+const [MOST_RECORDS, MOST_TWINS, MOST_CHOICES] = [100, 50, 50]
 const named = { fields: ['name'] }
 
 /** Records of a list, how many there are, which of them cannot be shown, and how many rows were asked for. */
@@ -59,23 +57,22 @@ const listOf = async <L extends Listing>(
 
 /** The id of a form, which may be given by its name. */
 export const formIdOf = async (request: FastifyRequest, given: unknown): Promise<string> => {
-  const idsIn = async (resource: Resource<never>, filter: object): Promise<string[]> => {
-    const { rows } = await listOf(request, resource, { ...filter, fields: ['id'], total: 'false' })
+  const idsIn = async (resource: Resource<never>, filter: object, perPage: number): Promise<string[]> => {
+    const { rows } = await listOf(request, resource, { ...filter, perPage, fields: ['id'], total: 'false' })
     return rows.map(({ id }) => String(id))
   }
+  const wrong = (message: string, allowed: string[]) =>
+    problem('invalid_parameter', `form ${message}`, { errors: [{ in: 'query', name: 'form', message, allowed }] })
+  if ((await idsIn(forms, { ids: [given] }, 1)).length > 0) return String(given)
   // Entries may have a form whose record is gone.
-  const isId =
-    [await idsIn(forms, { ids: [given] }), await idsIn(entries, { form: given, perPage: 1 })].flat().length > 0
-  if (isId) return String(given)
-  const same = await idsIn(forms, { name: given })
-  if (same.length === 1) return String(same[0])
+  if ((await idsIn(entries, { form: given }, 1)).length > 0) return String(given)
+  const [id, ...others] = await idsIn(forms, { name: given }, MOST_TWINS)
+  if (id !== undefined && others.length === 0) return id
+  if (id !== undefined) throw wrong('is the name of several forms: allowed has their ids', [id, ...others])
   const { rows, total } = await listOf(request, forms, named)
-  const allowed = same.length > 0 ? same : [...new Set(rows.map(({ name }) => String(name)))]
-  const message =
-    same.length > 0
-      ? `is the name of ${same.length} forms: allowed has their ids`
-      : `is neither the id nor the name of a form: allowed has names of ${rows.length} of ${total}`
-  throw problem('invalid_parameter', `form ${message}`, { errors: [{ in: 'query', name: 'form', message, allowed }] })
+  const names = rows.map(({ name }) => String(name))
+  const message = `is neither the id nor the name of a form: allowed has names of ${rows.length} of ${total}`
+  throw wrong(message, [...new Set(names)])
 }
 
 const list = EntryListQuery({ page: 1, perPage: 1, maxPerPage: MOST_RECORDS })

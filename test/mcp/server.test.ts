@@ -209,6 +209,29 @@ t.test('a call keeps its place until its work has ended, also when its caller ha
   t.match(await next, { entry: { id: a.entry(2)._id } })
 })
 
+t.test('a call for a form is no large task where its count is kept', async (t) => {
+  const go = new EventEmitter()
+  let [isHeld, begun] = [false, 0]
+  const { app, key, ask } = await prepare(t, (store) => ({
+    async aggregate(...query) {
+      if (isHeld && JSON.stringify(query[0].stages).includes('"$limit":101')) {
+        begun += 1
+        await once(go, 'end')
+      }
+      return store.aggregate(...query)
+    },
+  }))
+  const given = { by: 'status', form: a.form._id }
+  t.match(await ask('count_entries', given), { total: 3 })
+  isHeld = true
+  const url = '/v1/agents?perPage=100'
+  const large = Promise.resolve(app.inject({ url, headers: { authorization: `Bearer ${key}` } }))
+  while (begun === 0) await setTimeout(5)
+  t.match(await ask('count_entries', given), { total: 3 }, 'it does not wait for the large task of its key')
+  go.emit('end')
+  t.equal((await large).statusCode, 200)
+})
+
 t.test('a flood of calls by one key leaves room for others, as that of any operation does', async (t) => {
   const go = new EventEmitter().setMaxListeners(0)
   let [begun, isHeld] = [0, false]

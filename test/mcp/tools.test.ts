@@ -187,7 +187,7 @@ t.test('a call has the results of its operation, or its errors', async (t) => {
 })
 
 t.test(
-  'a form is found by its id or by a name that it alone has, and else those that there are are named',
+  'a form is found by its id, or by a name that no other form has; otherwise the error names forms that exist',
   async (t) => {
     const { ask, call, store } = await prepare(t, drawing(1))
     const [byName, byId] = [
@@ -197,7 +197,7 @@ t.test(
     t.same(byName.questions, byId.questions)
     const twins = errorOf(await call('find_entries', { form: 'Twins' }))
     t.match(twins, {
-      error: 'form is the name of 2 forms: allowed has their ids',
+      error: 'form is the name of several forms: allowed has their ids',
       errors: [{ allowed: ['form2', 'form1'] }],
     })
     for (const form of ['Water b', 'user-b', 'water a', '', '%']) {
