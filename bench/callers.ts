@@ -47,9 +47,18 @@ const call = (load: NeighbourLoad): void => {
   const read = leaveAfterMs === undefined
   const path = paths[received.connections % paths.length]
   const key = keys[received.connections % keys.length] as string
-  const sent = `content-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: ${body?.length}\r\n`
-  const request = () =>
-    `${body === undefined ? 'GET' : 'POST'} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${body === undefined ? '' : sent}authorization: Bearer ${key === UNKNOWN_KEYS ? makeKey() : key}\r\n\r\n${body ?? ''}`
+  const [method, about] =
+    body === undefined
+      ? ['GET', '']
+      : [
+          'POST',
+          `content-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: ${body.length}\r\n`,
+        ]
+  const request = () => {
+    const authorization = `Bearer ${key === UNKNOWN_KEYS ? makeKey() : key}`
+    const head = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: ${authorization}\r\n${about}`
+    return `${head}\r\n${body ?? ''}`
+  }
   let left = pipelined
   const take = responseReader((status) => {
     if (status === 200) received.pages++

@@ -7,7 +7,7 @@ import type { Listing, Scope } from '../pipelines/stages.js'
 import { problem } from '../problems/problems.js'
 import { jsonArray } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
-import { type OnFailure, rowsWriter } from '../serializer/rows.js'
+import { type OnFailure, writeAll } from '../serializer/rows.js'
 import { compileDocuments } from '../serializer/writer.js'
 import type { KeptTotals, Store } from '../store/store.js'
 import { tokensOf } from './list-tokens.js'
@@ -74,8 +74,9 @@ export const readOne = async (
   return { document, projection: projectionOf(resource, scope.without, choice, 'record') }
 }
 
-/** So many bytes of JSON become values, and the record that goes beyond. To parse a larger one would hold up other requests. */
+/** Records become values until there are this many bytes of JSON. */
 const ENOUGH_BYTES = 48 * 1024
+/** More bytes of JSON are not parsed, because that would hold up other requests. */
 const MOST_BYTES = 4 * 1024 * 1024
 
 /**
@@ -90,9 +91,7 @@ export const valuesOf = async (
 ): Promise<Readonly<Record<string, unknown>>[]> => {
   const format = jsonArray(projection.compiled(compileDocuments))
   const out = new Output()
-  out.text(format.begin)
-  await runInSlices(rowsWriter(format, onFailure)(records.values(), out, ENOUGH_BYTES), signal)
-  out.text(format.end)
+  await runInSlices(writeAll(records, format, out, onFailure, ENOUGH_BYTES), signal)
   if (out.length <= MOST_BYTES) return JSON.parse(String(out.take()))
   const message = 'must leave out what is long'
   const detail = `A record has more than ${MOST_BYTES} bytes: fields ${message}`

@@ -34,7 +34,8 @@ export const summaryRoutes = (app: FastifyInstance): void => {
     async (request, reply) => {
       const { data, _metadata } = await countEntries(app, request)
       const { asOf, ...counted } = _metadata
-      return isSame(request, reply, { data, counted }) ? reply : { success: true, data, _metadata }
+      if (isSame(request, reply, { data, _metadata: counted })) return reply
+      return { success: true, data, _metadata }
     },
   )
 

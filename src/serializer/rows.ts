@@ -74,15 +74,16 @@ export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat
   }
 }
 
-/** Writes all that a format makes of some records, in slices. */
+/** Writes all that a format makes of some records, in slices, or what it makes of the first until there are `mostBytes`. */
 export function* writeAll<T extends BsonDocument>(
   records: Iterable<T>,
   format: RowFormat<T>,
   out: Output,
   onFailure?: OnFailure<T>,
+  mostBytes?: number,
 ): Generator<void> {
   out.text(format.begin)
-  yield* rowsWriter(format, onFailure)(records[Symbol.iterator](), out)
+  yield* rowsWriter(format, onFailure)(records[Symbol.iterator](), out, mostBytes)
   out.text(format.end)
 }
 
