@@ -31,8 +31,8 @@ const faultOf = (value: unknown): string | undefined => {
 }
 
 /**
- * Arguments as a query has its parameters: texts and lists of texts. What is null is not given. Of very many arguments, which
- * cannot all be known, the first are looked at.
+ * Arguments as a query has its parameters: texts and lists of texts. Null counts as not given. If there are more arguments than
+ * any tool has, the first ones are enough: some of them are unknown.
  * @throws the problem `invalid_parameter` for a value that no query can have
  */
 export const textsOf = (given: object): Given => {

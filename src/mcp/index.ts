@@ -7,7 +7,7 @@ const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
 export const mcpRoutes = async (app: FastifyInstance, release: { version: string }): Promise<void> => {
   const { publicUrl, corsOrigins } = app.config
-  /** Whether a page of an origin may ask. Without a public URL, a page could give a name of its own to this machine. */
+  /** Whether a page of an origin may ask. Without a public URL a Host may be a name that the page itself leads to this machine. */
   const mayAsk = (origin: string, request: FastifyRequest): boolean => {
     if (corsOrigins === '*' || corsOrigins?.includes(origin)) return true
     const isOurs = origin === new URL(baseOf(request, publicUrl)).origin
@@ -24,7 +24,7 @@ export const mcpRoutes = async (app: FastifyInstance, release: { version: string
   const options = { parseAs: 'string', bodyLimit: MAX_BODY_BYTES } as const
   app.addContentTypeParser('*', options, (_request, body, done) => done(null, body))
   app.post('/mcp', { schema: { hide: true } }, async (_request, reply) => {
-    // To load the packages takes a tenth of a second, which the start of the service does not wait for.
+    // Loading the package takes a tenth of a second. The start of the service does not wait for it.
     const { respond } = await import('./server.js')
     const response = await respond(reply, release)
     reply.code(response.status).type(response.headers.get('content-type') ?? 'text/plain')

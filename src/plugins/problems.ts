@@ -43,9 +43,12 @@ export const frameworkErrors = (error: FastifyError, request: FastifyRequest, re
   sendProblem(error, request, reply)
 }
 
-/** The problem that an error is to the caller. What nobody expects is logged. */
-export const problemOf = (cause: unknown, request: FastifyRequest, names: object): ProblemError => {
-  const found = toProblem(cause, names)
+/**
+ * The problem that an error is to the caller. An error that nobody expects is logged.
+ * @param query the parameters that the caller gave
+ */
+export const problemOf = (cause: unknown, request: FastifyRequest, query: object): ProblemError => {
+  const found = toProblem(cause, query)
   // A problem that the service throws itself is expected and needs no log line. The store logs an outage, once.
   const isExpected = [ProblemError, Overloaded, StoreUnavailable].some((known) => cause instanceof known)
   // The stack of a slow query says nothing: the line of its request has its parameters.
