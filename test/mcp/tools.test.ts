@@ -394,7 +394,9 @@ t.test('a key without personal data and places gets none of them from any tool',
   for (const mark of ['PERSONAL-1', 'PERSONAL@', '+PERSONAL', 'PLACE-1', 'PLACE-5', '12.345678', '-6.789012']) {
     t.ok(shown.all.includes(mark), `another key sees ${mark}`)
   }
-  t.notMatch(shown.few, /PERSONAL|PLACE|12\.345678|6\.789012|12\.5/)
+  // The time of a count may have the digits of a place.
+  const withoutTimes = shown.few.replace(/asOf\\?":\\?"[\d:.TZ-]+/g, '')
+  t.notMatch(withoutTimes, /PERSONAL|PLACE|12\.345678|6\.789012|12\.5/)
   t.match(errorOf(await few.call('count_entries', { by: ['location.state'] })), {
     errors: [{ name: 'by', message: /not visible to this key/ }],
   })
