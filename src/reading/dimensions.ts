@@ -16,8 +16,8 @@ export interface Dimension {
   readonly group: Expression
   /** The values that a group of the database has in a response: one, or one for each of several answers. */
   readonly valuesIn: (bytes: Buffer, group: Element | undefined) => readonly Value[]
-  /** Whether the group is the value of a field, so that an index may have it. */
-  readonly isField?: true
+  /** Whether the group is made of one field of a text or a time, so that an index may have what it needs. */
+  readonly isIndexed?: true
   /** The period, if it is one of time. Then groups stand in the order of their values. */
   readonly period?: Period
 }
@@ -49,13 +49,13 @@ const wordsIn = (bytes: Buffer, answers: Element | undefined): readonly Value[] 
  * What `by` names.
  * @param question the text of the question, if it names one
  */
-export const dimensionOf = (name: string, zone: string, question?: string): Dimension => {
+export const dimensionOf = async (name: string, zone: string, question?: string): Promise<Dimension> => {
   if (question !== undefined) return { name, group: answersTo(question), valuesIn: wordsIn }
   const [field, detail] = name.split(':') as [string, string?]
-  if (detail === undefined) return { name, group: `$${field}`, isField: true, valuesIn: textIn }
+  if (detail === undefined) return { name, group: `$${field}`, isIndexed: true, valuesIn: textIn }
   if (field === 'createdAt') {
     const period = detail as Period
-    return { name, group: periodOf(period, zone), period, valuesIn: textIn }
+    return { name, group: await periodOf(period, zone), isIndexed: true, period, valuesIn: textIn }
   }
   const step = Number(detail)
   const group: Expression = { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] }

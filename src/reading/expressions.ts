@@ -15,12 +15,16 @@ const within = (value: Expression, least: Expression, most: Expression): Express
 ]
 /** Whether an entry has a place on the map. */
 export const isPlace: Expression = { $and: [...within(LONGITUDE, -180, 180), ...within(LATITUDE, -90, 90)] }
-/** Whether a value is a time of the years that can be written. */
-export const isTime = (value: Expression): Expression => ({
-  $and: within(value, { $literal: YEAR_1 }, { $literal: YEAR_9999 }),
+const before = (time: Date, ms: number): Expression => ({ $literal: new Date(time.getTime() - ms) })
+/**
+ * Whether a clock shows a time of the years that can be written when an entry was created.
+ * @param first how much the clock is before UTC at the first of these times, and at the last, in milliseconds
+ */
+export const isCreatedWithin = (first: number, last: number): Expression => ({
+  $and: within('$createdAt', before(YEAR_1, first), before(YEAR_9999, last)),
 })
 /** When an entry was created, or null. */
-export const created: Expression = { $cond: [isTime('$createdAt'), '$createdAt', NOTHING] }
+export const created: Expression = { $cond: [isCreatedWithin(0, 0), '$createdAt', NOTHING] }
 /** How long it took, if that is a finite number, or null. */
 export const duration: Expression = {
   $cond: [{ $and: within('$duration', -Number.MAX_VALUE, Number.MAX_VALUE) }, '$duration', NOTHING],

@@ -5,19 +5,17 @@ import { BESIDE, select } from '../../schemas/kit.js'
 import type { SummaryQuery } from '../../schemas/summaries.js'
 import { viewOf } from '../../schemas/views.js'
 import { Bson, type BsonDocument, type Element } from '../bson/reader.js'
-import { dateOf, fieldOf, numberOf, stringOf } from '../bson/values.js'
+import { fieldOf, numberOf, stringOf } from '../bson/values.js'
 import type { Ticket } from '../limits/scheduler.js'
 import { entries } from '../pipelines/entries.js'
 import { type Condition, pick, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
-import { type KeptTotals, QueryTimeout, type Store } from '../store/store.js'
+import type { KeptTotals, Store } from '../store/store.js'
 import { onTimeout } from './cost.js'
 import { type Dimension, dimensionOf, type Value } from './dimensions.js'
-import { duration, NOTHING, YEAR_1, YEAR_9999 } from './expressions.js'
+import { duration, NOTHING } from './expressions.js'
 import { asLarge, inLargePieces } from './listing.js'
-import { type Part, partsOf } from './local-time.js'
 import { isKey, questionOf, withQuestions } from './questions.js'
-import { WHOLE_MS } from './whole-list.js'
 
 type Reads = Pick<Store & KeptTotals, 'aggregate' | 'keep' | 'isQuick' | 'knownIndexes'>
 type Listing = Omit<SummaryQuery, 'top'> & { readonly top?: number | undefined }
@@ -27,8 +25,6 @@ const MAX_GROUPS = 100_000
 const MAX_CHARACTERS = 16 * 1024 * 1024
 /** How many groups of the database are read before other requests go on. */
 const SLICE = 500
-/** One period is counted about as fast as so many entries are read. */
-const ENTRIES_PER_PART = 100
 
 /** How many entries there are, how many of them have a duration, and what is known of these. */
 interface Counts {
@@ -129,7 +125,7 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
   const dimensions: Dimension[] = []
   for (const name of by) {
     const question = isKey(name) ? await questionOf(store, scope, form, name, 'by', doing) : undefined
-    dimensions.push(dimensionOf(name, zone, question))
+    dimensions.push(await dimensionOf(name, zone, question))
   }
   const conditions = entries.conditions({ ...filters, sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 1 })
   const given = entries.filters.filter((name) => asked[name as never] !== undefined)
@@ -137,8 +133,7 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
   const query = Query.in(scope, 'entries', conditions, stagesOf(counting))
   const count = async (): Promise<Kept> => {
     const asOf = new Date()
-    const isInTime = given.every((name) => name.startsWith('created'))
-    const { all, total, characters } = (isInTime && (await groupsOfParts(counting, zone))) || (await groupsOf(counting))
+    const { all, total, characters } = await groupsOf(counting)
     return { groups: [...all.values()].sort(bySize), total, asOf, bytes: characters }
   }
   const tooLong = () => tookTooLong(` for ${['by', ...given].join(', ')}: a narrower filter may help`)
@@ -155,11 +150,11 @@ const stagesOf = ({ dimensions, measure }: Counting, more = {}): Stage[] => {
   return [{ $group: { _id, count: { $sum: 1 }, ...(measure && measures), ...more } }, { $limit: MAX_GROUPS + 1 }]
 }
 
-/** Adds the groups that the database makes. */
-const groupsOf = async (counting: Counting, groups = new Groups()): Promise<Groups> => {
+/** Counts in one aggregation of the database. */
+const groupsOf = async (counting: Counting): Promise<Groups> => {
   const { store, scope, conditions, dimensions, measure } = counting
   let found: readonly BsonDocument[] | undefined
-  if (measure === undefined && dimensions.every(({ isField }) => isField)) {
+  if (measure === undefined && dimensions.every(({ isIndexed }) => isIndexed)) {
     // An index may have all that is read. The greatest owner of a group is an array if one of its records belongs to nobody.
     const stages = stagesOf(counting, { owner: { $max: '$organisation' } })
     const { documents } = await store.aggregate(Query.covered(scope, 'entries', conditions, stages))
@@ -167,64 +162,13 @@ const groupsOf = async (counting: Counting, groups = new Groups()): Promise<Grou
   }
   found ??= (await store.aggregate(Query.in(scope, 'entries', conditions, stagesOf(counting)))).documents
   if (found.length > MAX_GROUPS) throw tooManyGroups(MANY)
+  const groups = new Groups()
   for (const [i, { bytes }] of found.entries()) {
     const { at } = fieldOf(bytes, 0, '_id') as Element
     const each = dimensions.map(({ valuesIn }, i) => valuesIn(bytes, fieldOf(bytes, at, `by${i}`)))
     groups.add(each, countsOf(bytes))
     if (i % SLICE === SLICE - 1) await setImmediate()
   }
-  return groups
-}
-
-/**
- * Counts the periods of a time one by one, as an index has them. Each is read soon, however many entries there are.
- * Undefined without a time, and where a single aggregation is quicker.
- */
-const groupsOfParts = async (counting: Counting, zone: string): Promise<Groups | undefined> => {
-  const { store, scope, conditions, dimensions, measure } = counting
-  const { period } = dimensions.find(({ period }) => period) ?? {}
-  if (period === undefined) return undefined
-  const read = async (more: Condition, stages: readonly Stage[]) =>
-    (await store.aggregate(Query.in(scope, 'entries', [...conditions, more], stages))).documents[0]?.bytes
-  const countOf = async (more: Condition): Promise<number> => {
-    const found = await read(more, [{ $group: { _id: null, count: { $sum: 1 } } }])
-    return found === undefined ? 0 : countsOf(found).count
-  }
-  const endOf = async (direction: 1 | -1): Promise<number | undefined> => {
-    const $sort = { createdAt: direction, _id: direction }
-    const isTime = { createdAt: { $gte: YEAR_1, $lte: YEAR_9999 } }
-    const found = await read(isTime, [{ $sort }, { $limit: 1 }, { $project: { createdAt: 1 } }])
-    return found && dateOf(found, fieldOf(found, 0, 'createdAt'))
-  }
-  const total = await countOf({})
-  // If an array is at an end of the index, there are no parts.
-  const [first, last] = [(await endOf(1)) ?? Number.POSITIVE_INFINITY, (await endOf(-1)) ?? Number.NEGATIVE_INFINITY]
-  const parts: Part[] = []
-  for (const part of partsOf(period, zone, first, last)) {
-    if (parts.push(part) * ENTRIES_PER_PART > total) return undefined
-  }
-  const [begin] = parts
-  if (begin === undefined) return undefined
-  const groups = new Groups()
-  const add = async (text: string | null, from: Condition, count?: number): Promise<void> => {
-    if (dimensions.length > 1 || measure !== undefined) {
-      const inPeriod = dimensions.map((each) =>
-        each.period === period ? { ...each, group: { $literal: text } } : each,
-      )
-      await groupsOf({ ...counting, conditions: [...conditions, from], dimensions: inPeriod }, groups)
-    } else {
-      const all = count ?? (await countOf(from))
-      if (all > 0) groups.add([[text]], { ...NONE, count: all })
-    }
-  }
-  const within = (from: number, before: number) => ({ createdAt: { $gte: new Date(from), $lt: new Date(before) } })
-  const until = performance.now() + WHOLE_MS
-  for (const { text, from, before } of parts) {
-    await add(text, within(from, before))
-    if (performance.now() > until) throw new QueryTimeout('Too many periods')
-  }
-  const left = total - groups.total
-  if (left > 0) await add(null, { $nor: [within(begin.from, (parts.at(-1) as Part).before)] }, left)
   return groups
 }
 
