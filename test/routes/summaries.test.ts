@@ -503,12 +503,12 @@ t.test('a clock that changes twice within some days divides the days where it ch
       ),
   })
   const days = times.map((time) => dayOf(time.toISOString(), zone))
-  for (const [by, valueOf] of [
+  for (const [by, periodOf] of [
     ['createdAt:day', (day: string) => day],
     ['createdAt:week', mondayOf],
   ] as const) {
     const counts: Record<string, number> = {}
-    for (const value of days.map(valueOf)) counts[value] = (counts[value] ?? 0) + 1
+    for (const value of days.map(periodOf)) counts[value] = (counts[value] ?? 0) + 1
     const { data } = (await get(`/v1/summaries/entries?by=${by}&zone=${zone}`, A)).json()
     const found = data.map(({ count, ...row }: { count: number }) => [(row as Record<string, string>)[by], count])
     t.same(Object.fromEntries(found), counts, by)
