@@ -69,8 +69,8 @@ export const numberOf = (bytes: Buffer, element: Element | undefined): number | 
   return Number.isFinite(number) ? number : undefined
 }
 
-/** The texts of a value, or of the items of an array. A number is a text too. */
-export const textsOf = (bytes: Buffer, value: Element): string[] =>
-  [...(itemsOf(bytes, value) as Iterable<Element>)].flatMap(
-    (item) => stringOf(bytes, item) ?? numberOf(bytes, item)?.toString() ?? [],
-  )
+/** The text of a value, or of each item of an array. A number is a text too. Undefined is what is no text. */
+export function* textsOf(bytes: Buffer, value: Element): Generator<string | undefined, void> {
+  for (const item of itemsOf(bytes, value) as Iterable<Element>)
+    yield stringOf(bytes, item) ?? numberOf(bytes, item)?.toString()
+}

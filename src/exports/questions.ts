@@ -21,7 +21,7 @@ export const questionsOf = async (
   listing: ExportListing,
   doing: Doing,
 ): Promise<string[]> => {
-  const observed = await observe(store, scope, listing, false, doing)
+  const observed = await observe(store, scope, listing, false, doing, listing.limit)
   if (typeof observed !== 'string') return observed.questions.map(({ question }) => question)
   throw invalidParameter('form', `has entries with ${observed}, too many for a column each; export the answers instead`)
 }

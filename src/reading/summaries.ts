@@ -1,12 +1,12 @@
 // Summaries: how many entries there are in each group. They are kept as totals are.
-import { setImmediate } from 'node:timers/promises'
 import { DispatchListItem } from '../../schemas/dispatches.js'
 import { BESIDE, select } from '../../schemas/kit.js'
-import type { SummaryQuery } from '../../schemas/summaries.js'
+import { MAX_TOP, type SummaryQuery } from '../../schemas/summaries.js'
 import { viewOf } from '../../schemas/views.js'
 import { Bson, type BsonDocument, type Element } from '../bson/reader.js'
 import { fieldOf, numberOf, stringOf } from '../bson/values.js'
 import type { Ticket } from '../limits/scheduler.js'
+import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import { type Condition, pick, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
@@ -20,11 +20,13 @@ import { isKey, questionOf, withQuestions } from './questions.js'
 type Reads = Pick<Store & KeptTotals, 'aggregate' | 'keep' | 'isQuick' | 'knownIndexes'>
 type Listing = Omit<SummaryQuery, 'top'> & { readonly top?: number | undefined }
 
-/** The most groups that are counted, and the most characters that their values have together. */
+/** The most groups that are counted, the most characters that their values have together, and how many values are counted. */
 const MAX_GROUPS = 100_000
 const MAX_CHARACTERS = 16 * 1024 * 1024
-/** How many groups of the database are read before other requests go on. */
-const SLICE = 500
+const MAX_VALUES = 5_000_000
+/** About how much memory a group takes besides its values, and a character, in bytes. */
+const GROUP_BYTES = 300
+const CHARACTER_BYTES = 2
 
 /** How many entries there are, how many of them have a duration, and what is known of these. */
 interface Counts {
@@ -55,44 +57,23 @@ const countsOf = (bytes: Buffer): Counts => {
 /** A group, with a value for each dimension. */
 export interface Group extends Counts {
   readonly values: readonly Value[]
+  readonly characters: number
 }
 
-/** Groups of a response. Several groups of the database may become one of these, and one with several answers becomes several. */
-class Groups {
-  readonly all = new Map<string, Group>()
-  total = 0
-  characters = 0
-
-  /** @param each the values of each dimension */
-  add([ones = [], others]: readonly (readonly Value[])[], counts: Counts): void {
-    this.total += counts.count
-    for (const one of ones) {
-      for (const values of others?.map((other) => [one, other]) ?? [[one]]) {
-        const group = this.#groupOf(values)
-        for (const name of ['count', 'measured', 'sum'] as const) group[name] += counts[name]
-        group.min = Math.min(group.min, counts.min)
-        group.max = Math.max(group.max, counts.max)
-      }
-    }
-  }
-
-  #groupOf(values: readonly Value[]): Group {
-    const key = JSON.stringify(values)
-    const found = this.all.get(key)
-    if (found !== undefined) return found
-    const group = { values, ...NONE }
-    this.all.set(key, group)
-    this.characters += key.length
-    if (this.all.size > MAX_GROUPS) throw tooManyGroups(MANY)
-    if (this.characters > MAX_CHARACTERS) throw tooManyGroups(`makes groups of more than ${MAX_CHARACTERS} characters`)
-    return group
-  }
+/** One of the different values of a dimension. */
+interface Known {
+  readonly value: Value
+  readonly number: number
+  readonly characters: number
 }
 
 /** What is kept of a summary. */
 interface Kept {
-  /** Largest first. */
-  readonly groups: readonly Group[]
+  /** The largest groups that a response may have, in their order. */
+  readonly largest: readonly Group[]
+  /** How many groups there are, and how many entries they have together. */
+  readonly groups: number
+  readonly sum: number
   /** How many entries there are. */
   readonly total: number
   readonly asOf: Date
@@ -101,7 +82,7 @@ interface Kept {
 
 export interface Summary extends Kept {
   readonly dimensions: readonly Dimension[]
-  /** The largest groups, in their order. */
+  /** The largest groups, as they are shown. */
   readonly shown: readonly Group[]
 }
 
@@ -133,14 +114,17 @@ export const summaryOf = async (store: Reads, scope: Scope, asked: Listing, tick
   const query = Query.in(scope, 'entries', conditions, stagesOf(counting))
   const count = async (): Promise<Kept> => {
     const asOf = new Date()
-    const { all, total, characters } = await groupsOf(counting)
-    return { groups: [...all.values()].sort(bySize), total, asOf, bytes: characters }
+    const { groups, total } = await countedIn(counting)
+    const largest = await runInSlices(firstOf(groups, bySize, MAX_TOP))
+    const bytes = largest.reduce((sum, { characters }) => sum + GROUP_BYTES + CHARACTER_BYTES * characters, 0)
+    return { largest, groups: groups.length, sum: sumOf(groups), total, asOf, bytes }
   }
   const tooLong = () => tookTooLong(` for ${['by', ...given].join(', ')}: a narrower filter may help`)
   const kept = await asLarge(store, query, ticket, () => store.keep(query, count)).catch(onTimeout(tooLong))
-  const shown = kept.groups.slice(0, top)
+  const largest = kept.largest.slice(0, top)
   const time = dimensions.findIndex(({ period }) => period)
-  if (time !== -1) shown.sort((a, b) => order(a.values[time], b.values[time]) || bySize(a, b))
+  const byTime = (a: Group, b: Group) => order(a.values[time], b.values[time]) || bySize(a, b)
+  const shown = time === -1 ? largest : await runInSlices(firstOf(largest, byTime, MAX_TOP))
   return { ...kept, dimensions, shown }
 }
 
@@ -151,25 +135,94 @@ const stagesOf = ({ dimensions, measure }: Counting, more = {}): Stage[] => {
 }
 
 /** Counts in one aggregation of the database. */
-const groupsOf = async (counting: Counting): Promise<Groups> => {
+const countedIn = async (counting: Counting): Promise<Counted> => {
   const { store, scope, conditions, dimensions, measure } = counting
-  let found: readonly BsonDocument[] | undefined
+  const read = async (query: Query) => runInSlices(groupsIn((await store.aggregate(query)).documents, dimensions))
   if (measure === undefined && dimensions.every(({ isIndexed }) => isIndexed)) {
     // An index may have all that is read. The greatest owner of a group is an array if one of its records belongs to nobody.
     const stages = stagesOf(counting, { owner: { $max: '$organisation' } })
-    const { documents } = await store.aggregate(Query.covered(scope, 'entries', conditions, stages))
-    if (documents.every(({ bytes }) => fieldOf(bytes, 0, 'owner')?.type !== Bson.array)) found = documents
+    const counted = await read(Query.covered(scope, 'entries', conditions, stages))
+    if (counted !== undefined) return counted
   }
-  found ??= (await store.aggregate(Query.in(scope, 'entries', conditions, stagesOf(counting)))).documents
-  if (found.length > MAX_GROUPS) throw tooManyGroups(MANY)
-  const groups = new Groups()
-  for (const [i, { bytes }] of found.entries()) {
+  return (await read(Query.in(scope, 'entries', conditions, stagesOf(counting)))) as Counted
+}
+
+interface Counted {
+  readonly groups: readonly Group[]
+  /** How many entries there are. */
+  readonly total: number
+}
+
+/**
+ * Makes the groups of a response. Several groups of the database may become one of these, and one with several answers becomes
+ * several. Undefined if a record belongs to nobody.
+ */
+function* groupsIn(
+  documents: readonly BsonDocument[],
+  dimensions: readonly Dimension[],
+): Generator<void, Counted | undefined> {
+  if (documents.length > MAX_GROUPS) throw tooManyGroups(MANY)
+  const known = dimensions.map(() => new Map<unknown, Known>())
+  const all = new Map<number, Group>()
+  let [total, values, characters] = [0, 0, 0]
+  const isSliceOver = slices()
+  const add = (each: readonly Known[], counts: Counts): void => {
+    const key = each.reduce((key, { number }) => key * MAX_GROUPS + number, 0)
+    let group = all.get(key)
+    if (group === undefined) {
+      const size = each.reduce((sum, { characters }) => sum + characters, 0)
+      group = { ...NONE, values: each.map(({ value }) => value), characters: size }
+      all.set(key, group)
+      characters += size
+      if (all.size > MAX_GROUPS) throw tooManyGroups(MANY)
+      if (characters > MAX_CHARACTERS) throw tooManyGroups(`makes groups of more than ${MAX_CHARACTERS} characters`)
+    }
+    for (const name of ['count', 'measured', 'sum'] as const) group[name] += counts[name]
+    group.min = Math.min(group.min, counts.min)
+    group.max = Math.max(group.max, counts.max)
+    values += 1
+    if (values > MAX_VALUES) throw tooManyGroups(`has more than ${MAX_VALUES} values to count`)
+  }
+  for (const { bytes } of documents) {
+    if (fieldOf(bytes, 0, 'owner')?.type === Bson.array) return undefined
     const { at } = fieldOf(bytes, 0, '_id') as Element
-    const each = dimensions.map(({ valuesIn }, i) => valuesIn(bytes, fieldOf(bytes, at, `by${i}`)))
-    groups.add(each, countsOf(bytes))
-    if (i % SLICE === SLICE - 1) await setImmediate()
+    const counts = countsOf(bytes)
+    total += counts.count
+    const each: Set<Known>[] = []
+    for (const [i, { valuesIn }] of dimensions.entries()) {
+      const found = new Set<Known>()
+      each.push(found)
+      for (const value of valuesIn(bytes, fieldOf(bytes, at, `by${i}`))) {
+        if (value !== undefined) found.add(knownOf(known[i] as Map<unknown, Known>, value))
+        if (isSliceOver(typeof value === 'string' ? value : undefined)) yield
+      }
+      if (found.size === 0) found.add(knownOf(known[i] as Map<unknown, Known>, null))
+    }
+    const [ones = [], others] = each
+    for (const one of ones) {
+      for (const group of others === undefined ? [[one]] : pairsOf(one, others)) {
+        add(group, counts)
+        if (isSliceOver()) yield
+      }
+    }
   }
-  return groups
+  return { groups: [...all.values()], total }
+}
+
+function* pairsOf<T>(one: T, others: Iterable<T>): Generator<T[], void> {
+  for (const other of others) yield [one, other]
+}
+
+/** A value of a dimension with its number. Each of them is in a group. */
+const knownOf = (known: Map<unknown, Known>, value: Value): Known => {
+  const key = typeof value === 'string' ? value : value && JSON.stringify(value)
+  let found = known.get(key)
+  if (found === undefined) {
+    if (known.size === MAX_GROUPS) throw tooManyGroups(MANY)
+    found = { value, number: known.size, characters: JSON.stringify(value).length }
+    known.set(key, found)
+  }
+  return found
 }
 
 export const sumOf = (groups: readonly { readonly count: number }[]): number =>

@@ -4,7 +4,6 @@ import type { EntryListQuery } from '../../schemas/entries.js'
 import { type BsonDocument, sizeOf } from '../bson/reader.js'
 import { entries } from '../pipelines/entries.js'
 import type { Listing, Scope } from '../pipelines/stages.js'
-import { tookTooLong } from '../problems/problems.js'
 import type { Reading, Store } from '../store/store.js'
 import { sliceReader } from './listing.js'
 import type { Start } from './position.js'
@@ -16,8 +15,6 @@ const GROWTH = 4
 const MOST_ROWS = 1000
 /** About how many bytes of BSON a page has. */
 const PAGE_BYTES = 2 * 1024 * 1024
-/** How long all commands together may take, where a response waits for them, in milliseconds. */
-export const WHOLE_MS = 60_000
 
 /** Does a piece of the work when it may begin. Between two pieces nothing is under way. */
 export type Doing = <T>(work: (reading: Reading) => Promise<T>) => Promise<T>
@@ -51,8 +48,9 @@ export const pagesOf = (listing: Listing, limit = Number.POSITIVE_INFINITY) => {
 export type EntryFilters = Partial<Omit<EntryListQuery, keyof Listing>>
 
 /**
- * All entries that match, page by page, with some of their fields.
- * @throws the problem `query_timeout` if they take too long
+ * All entries that match, page by page, with some of their fields. It may take as long as there are entries: what is done for
+ * one page is bounded, and waits for its turn.
+ * @param limit how many there are at most
  */
 export async function* everyEntry(
   store: Pick<Store, 'aggregate' | 'knownIndexes'>,
@@ -60,16 +58,15 @@ export async function* everyEntry(
   filters: EntryFilters,
   fields: EntryListQuery['fields'],
   doing: Doing,
+  limit?: number,
 ): AsyncGenerator<readonly BsonDocument[], void> {
   const listing = wholeList({ ...filters, fields, sortOrder: 'asc' }) as EntryListQuery
-  const nextPage = pagesOf(listing)
+  const nextPage = pagesOf(listing, limit)
   const read = () => doing((reading) => nextPage(sliceReader(store, entries, scope, listing, reading)))
-  const until = performance.now() + WHOLE_MS
   // The next page is read while this one is used.
   let page = read()
   try {
     for (let rows = await page; rows.length > 0; rows = await page) {
-      if (performance.now() > until) throw tookTooLong(' to read all entries that match: a narrower filter may help')
       page = read()
       page.catch(() => {})
       await setImmediate()

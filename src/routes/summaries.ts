@@ -60,8 +60,8 @@ export const summaryRoutes = (app: FastifyInstance): void => {
       const { top, bom, formulas, ...query } = request.query as typeof SummaryFileQuery.static
       const listing = { ...query, top: top ?? MAX_TOP }
       const summary = await summaryOf(app.store, request.scope, listing, request.ticket)
-      if (top === undefined && summary.groups.length > MAX_TOP)
-        throw tooManyGroups(`makes ${summary.groups.length} groups, and without top a file has at most ${MAX_TOP}`)
+      if (top === undefined && summary.groups > MAX_TOP)
+        throw tooManyGroups(`makes ${summary.groups} groups, and without top a file has at most ${MAX_TOP}`)
       const columns = await columnsOf(app, request, summary)
       const names = columns.flatMap(({ name, inner }) => inner?.map((each) => `${name}.${each}`) ?? name)
       const rows = summary.shown.map((group) =>
@@ -110,14 +110,13 @@ type Row = Readonly<Record<string, unknown>> & { readonly count: number }
 /** Counts entries, and shows the groups as rows. */
 export const countEntries = async (app: FastifyInstance, asking: Asking) => {
   const summary = await summaryOf(app.store, asking.scope, asking.query as SummaryQuery, asking.ticket)
-  const { groups, shown, total, asOf } = summary
+  const { groups, sum, shown, total, asOf } = summary
   const columns = await columnsOf(app, asking, summary)
   const rowOf = (group: Group) => Object.fromEntries(columns.map(({ name, valueIn }) => [name, valueIn(group)]))
   const data = shown.map(rowOf) as Row[]
-  const sum = sumOf(groups)
-  const others = { groups: groups.length - shown.length, count: sum - sumOf(shown) }
+  const others = { groups: groups - shown.length, count: sum - sumOf(shown) }
   const multiple = sum !== total && { multiple: true }
-  return { data, _metadata: { total, groups: groups.length, others, ...multiple, asOf: asOf.toISOString() } }
+  return { data, _metadata: { total, groups, others, ...multiple, asOf: asOf.toISOString() } }
 }
 
 /** Whether the caller has these contents already. When they were counted does not matter. */

@@ -1,15 +1,22 @@
 // A cache for the totals of lists, and for what else is read of all records that match. Counting reads every match, so it
 // gets slower as the data grows. A total is kept for twenty times as long as it took to count. So counting takes at most about
-// a twentieth of the time, and small totals, which are quick to count, stay exact.
+// a twentieth of the time, and small totals, which are quick to count, stay exact. That one took too long is kept too.
 import { LRUCache } from 'lru-cache'
 import type { Query } from '../pipelines/stages.js'
-import type { KeptTotals, Store } from './store.js'
+import { type KeptTotals, QueryTimeout, type Store } from './store.js'
 
 const AGE_PER_COST = 20
 const KEPT_TOTALS = 10_000
 /** How many bytes are kept, of results that say how large they are. */
 const KEPT_BYTES = 16 * 1024 * 1024
 type Sized = Readonly<Record<'bytes', number>>
+/** A total, or that it took too long. */
+interface Result {
+  readonly total?: unknown
+  readonly failure?: QueryTimeout
+  readonly at: number
+  readonly ms: number
+}
 /** A count that takes less is quick, in milliseconds. */
 const QUICK_MS = 20
 
@@ -19,7 +26,7 @@ const QUICK_MS = 20
  * @param now a clock in milliseconds
  */
 export const keepTotals = (store: Store, maxAgeMs: number, now = () => performance.now()): Store & KeptTotals => {
-  const totals = new LRUCache<string, { total: unknown; at: number; ms: number }, () => Promise<unknown>>({
+  const totals = new LRUCache<string, Result, () => Promise<unknown>>({
     max: KEPT_TOTALS,
     maxSize: KEPT_BYTES,
     sizeCalculation: ({ total }, key) => key.length + ((total as Sized | undefined)?.bytes ?? 0),
@@ -30,18 +37,26 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
     ignoreFetchAbort: true,
     fetchMethod: async (_key, _stale, { options, context: read }) => {
       const start = now()
-      const total = await read()
+      // What took too long would do so again.
+      const result = await read().then(
+        (total) => ({ total }),
+        (failure: unknown) => {
+          if (failure instanceof QueryTimeout) return { failure }
+          throw failure
+        },
+      )
       const ms = now() - start
       options.ttl = Math.min(maxAgeMs, Math.ceil(AGE_PER_COST * ms))
-      return { total, at: start, ms }
+      return { ...result, at: start, ms }
     },
   })
   // The organisation is part of the match, so organisations never share a total.
   const keyOf = ({ collection, match, stages }: Query): string => JSON.stringify([collection, match, stages])
   const keep = async <T>(query: Query, read: () => Promise<T>): Promise<T> => {
     if (maxAgeMs === 0) return read()
-    const { total } = (await totals.fetch(keyOf(query), { context: read })) as { total: T }
-    return total
+    const { total, failure } = (await totals.fetch(keyOf(query), { context: read })) as Result
+    if (failure !== undefined) throw failure
+    return total as T
   }
   const isQuick = (query: Query): boolean => {
     const key = keyOf(query)

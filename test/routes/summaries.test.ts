@@ -40,7 +40,7 @@ const ANSWERS = [
   '\u{1f600}',
   '\uffff',
 ]
-const TEXTS = [undefined, 'Kano', 'kano', 'Caf\u00e9', '$form', '\u{1f600}', '\uffff']
+const TEXTS = [undefined, '', 'Kano', 'kano', 'Caf\u00e9', '$form', '\u{1f600}', '\uffff']
 const MS = Date.UTC(2024, 9, 1)
 
 const keyOf = (question: string) => createHash('sha256').update(question).digest('hex').slice(0, 12)
@@ -117,8 +117,8 @@ const valuesOf = (row: Row, by: string, zone: string): unknown[] => {
     const step = Number(detail)
     return [longitude === undefined ? null : { longitude: middleOf(x, step), lattitude: middleOf(y, step) }]
   }
-  if (field.startsWith('location.')) return [row.location?.[field.slice('location.'.length)] ?? null]
-  if (!/^[\da-f]{12}$/.test(field)) return [row[field] ?? null]
+  if (field.startsWith('location.')) return [row.location?.[field.slice('location.'.length)] || null]
+  if (!/^[\da-f]{12}$/.test(field)) return [row[field] || null]
   const answers = answersTo(row, field)
   return answers.length > 0 ? answers : [null]
 }
@@ -198,9 +198,7 @@ t.test('random summaries, questions and filters are what a plain program counts'
         const answer = random() < 0.6 ? pickFrom(random, ANSWERS) : undefined
         query.append('answered', answer === undefined ? key : `${key}=${answer}`)
         rows = rows.filter((row) =>
-          answer === undefined
-            ? row.answers.some((each) => keyOf(each.question) === key && each.answer !== undefined)
-            : answersTo(row, key).includes(answer),
+          answer === undefined ? answersTo(row, key).length > 0 : answersTo(row, key).includes(answer),
         )
       }
     }
@@ -274,12 +272,10 @@ t.test('random summaries, questions and filters are what a plain program counts'
       t.equal(rounded(position), rounded(places.reduce((a, b) => a + b, 0) / places.length))
       const own = ofForm.flatMap(({ answers }) => answers.filter((each) => each.question === question))
       t.same(types, [...new Set(own.map(({ type }) => type))].sort())
-      const who = ofForm.filter((row) =>
-        row.answers.some((each) => each.question === question && each.answer !== undefined),
-      )
+      const who = ofForm.filter((row) => answersTo(row, key).length > 0)
       t.equal(answered, who.length)
       const counts = new Map<string, number>()
-      for (const word of own.flatMap(({ answer = [] }) => answer)) counts.set(word, (counts.get(word) ?? 0) + 1)
+      for (const word of who.flatMap((row) => answersTo(row, key))) counts.set(word, (counts.get(word) ?? 0) + 1)
       t.same(
         Object.fromEntries(
           choices.map(({ answer, count }: { answer: string; count: number }) => [`=${answer}`, count]),
@@ -634,7 +630,7 @@ t.test('odd answers are counted as far as they say something', async (t) => {
           others: 0,
           ...times,
         },
-        { question: 'Q2', types: ['t'], answered: 1, distinct: 0, choices: [], others: 0, ...times },
+        { question: 'Q2', types: ['t'], answered: 0, distinct: 0, choices: [], others: 0 },
       ],
       String(createdAt),
     )
@@ -721,7 +717,7 @@ t.test('what takes too long says so', async (t) => {
     },
   })
   const ofForm = `forms/${a.form._id}/questions`
-  const unknown = `entries?form=${a.form._id}&answered=${keyOf('none')}`
+  const unknown = `entries?form=${a.form._id}&answered=${keyOf('asked by nobody')}`
   const problem = async (url: string) => {
     const { statusCode, body } = await get(`/v1/${url}`, A)
     const { code, detail } = JSON.parse(body)
@@ -734,12 +730,11 @@ t.test('what takes too long says so', async (t) => {
   const byStatus = `summaries/entries?form=${a.form._id}&by=status`
   t.same(await problem(byStatus), tooLong('by, form: a narrower filter may help'))
   isLate = false
-  // A minute passes at every look at the clock.
+  // However long the walk over a form takes: here a minute passes at every look at the clock.
   const now = performance.now.bind(performance)
   let minutes = 0
   t.intercept(performance, 'now', { value: () => now() + 60_001 * ++minutes, configurable: true })
-  const all = 'to read all entries that match: a narrower filter may help'
-  t.same(await problem(ofForm), [503, 'query_timeout', `The database took too long ${all}`])
+  t.equal((await get(`/v1/${ofForm}`, A)).statusCode, 200)
 })
 
 t.test('the clock of a zone may differ from UTC by seconds', async (t) => {
@@ -810,7 +805,7 @@ t.test('the ends of time and of the earth', async (t) => {
   ])
 })
 
-t.test('a list with a null is an answer', async (t) => {
+t.test('what is answered is one thing for lists, summaries and questions', async (t) => {
   const entry = (n: number, answer: unknown) => ({
     ...{ ...a.entry(n), form: a.form._id },
     answers: [{ type: 't', question: 'Q', answer }],
@@ -818,11 +813,30 @@ t.test('a list with a null is an answer', async (t) => {
   const { get } = await testApp(t, {
     fill: async (store) => {
       await store.insert('forms', [a.form])
-      await store.insert('entries', [entry(1, ['a', null]), entry(2, ['a']), entry(3, [null]), entry(4, null)] as never)
+      const answers = [['a', null], ['a', 'a', ''], '', 5, ['b', 'b'], [], [null], null, true, { a: 1 }, undefined]
+      await store.insert('entries', answers.map((answer, n) => entry(n, answer)) as never)
     },
   })
-  const [{ answered }] = (await get(`/v1/forms/${a.form._id}/questions`, A)).json().data
-  const byKey = await get(`/v1/summaries/entries?by=status&form=${a.form._id}&answered=${keyOf('Q')}`, A)
-  t.same([answered, byKey.json()._metadata.total], [3, 3])
+  const of = `form=${a.form._id}`
+  const [{ key, answered, distinct, choices }] = (await get(`/v1/forms/${a.form._id}/questions`, A)).json().data
+  t.same((await get(`/v1/entries?${of}&answered=${key}&fields=id`, A)).json()._metadata.total, 5)
+  t.same([answered, distinct], [5, 4])
+  const expected = [
+    ['', 2],
+    ['a', 2],
+    ['5', 1],
+    ['b', 1],
+  ]
+  t.same(
+    choices.map(({ answer, count }: { answer: string; count: number }) => [answer, count]),
+    expected,
+  )
+  const { data } = (await get(`/v1/summaries/entries?${of}&by=${key}`, A)).json()
+  const rows = data.map((row: Record<string, unknown>) => [row[key], row.count])
+  t.same(rows, [[null, 6], ...expected])
+  for (const [answer, count] of expected) {
+    const { _metadata } = (await get(`/v1/entries?${of}&answered=${key}=${answer}&fields=id`, A)).json()
+    t.equal(_metadata.total, count, `answered=${answer}`)
+  }
   t.same((await get('/v1/summaries/entries?by=createdAt:year', B)).json().data, [], 'and without entries there is none')
 })
