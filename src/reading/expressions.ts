@@ -16,7 +16,7 @@ const within = (value: Expression, least: Expression, most: Expression): Express
 /** As everywhere, a Decimal128 is no number. */
 const isNumberWithin = (value: Expression, least: number, most: number): Expression[] => [
   ...within(value, least, most),
-  { $ne: [{ $type: value }, 'decimal'] },
+  { $ne: [{ $type: value }, { $literal: 'decimal' }] },
 ]
 /** Whether an entry has a place on the map. */
 export const isPlace: Expression = {

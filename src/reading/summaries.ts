@@ -36,22 +36,29 @@ interface Counts {
   min: number
   max: number
 }
-const NONE: Counts = {
-  count: 0,
-  measured: 0,
-  sum: 0,
-  min: Number.POSITIVE_INFINITY,
-  max: Number.NEGATIVE_INFINITY,
-}
 const measures = {
   measured: { $sum: { $cond: [{ $eq: [duration, NOTHING] }, 0, 1] } },
   sum: { $sum: duration },
   min: { $min: duration },
   max: { $max: duration },
 } as const
-const countsOf = (bytes: Buffer): Counts => {
-  const found = Object.keys(NONE).map((name) => [name, numberOf(bytes, fieldOf(bytes, 0, name))] as const)
-  return { ...NONE, ...Object.fromEntries(found.filter(([, number]) => number !== undefined)) }
+/** The counts of a group of the database, or none. */
+const countsOf = (bytes?: Buffer): Counts => {
+  const numberIn = (name: keyof Counts) => bytes && numberOf(bytes, fieldOf(bytes, 0, name))
+  return {
+    count: numberIn('count') ?? 0,
+    measured: numberIn('measured') ?? 0,
+    sum: numberIn('sum') ?? 0,
+    min: numberIn('min') ?? Number.POSITIVE_INFINITY,
+    max: numberIn('max') ?? Number.NEGATIVE_INFINITY,
+  }
+}
+const addCounts = (to: Counts, { count, measured, sum, min, max }: Counts): void => {
+  to.count += count
+  to.measured += measured
+  to.sum += sum
+  to.min = Math.min(to.min, min)
+  to.max = Math.max(to.max, max)
 }
 
 /** A group, with a value for each dimension. */
@@ -65,6 +72,8 @@ interface Known {
   readonly value: Value
   readonly number: number
   readonly characters: number
+  /** Its groups, each at the number of the value of the other dimension. */
+  readonly groups: Group[]
 }
 
 /** What is kept of a summary. */
@@ -163,25 +172,24 @@ function* groupsIn(
 ): Generator<void, Counted | undefined> {
   if (documents.length > MAX_GROUPS) throw tooManyGroups(MANY)
   const known = dimensions.map(() => new Map<unknown, Known>())
-  const all = new Map<number, Group>()
+  const groups: Group[] = []
   let [total, values, characters] = [0, 0, 0]
   const isSliceOver = slices()
-  const add = (each: readonly Known[], counts: Counts): void => {
-    const key = each.reduce((key, { number }) => key * MAX_GROUPS + number, 0)
-    let group = all.get(key)
+  const groupOf = (one: Known, other: Known | undefined): Group => {
+    const number = other?.number ?? 0
+    let group = one.groups[number]
     if (group === undefined) {
-      const size = each.reduce((sum, { characters }) => sum + characters, 0)
-      group = { ...NONE, values: each.map(({ value }) => value), characters: size }
-      all.set(key, group)
+      const both = other === undefined ? [one] : [one, other]
+      const size = both.reduce((sum, { characters }) => sum + characters, 0)
+      // The numbers of an object that a spread makes are slow to change.
+      group = Object.assign(countsOf(), { values: both.map(({ value }) => value), characters: size })
+      one.groups[number] = group
+      groups.push(group)
       characters += size
-      if (all.size > MAX_GROUPS) throw tooManyGroups(MANY)
+      if (groups.length > MAX_GROUPS) throw tooManyGroups(MANY)
       if (characters > MAX_CHARACTERS) throw tooManyGroups(`makes groups of more than ${MAX_CHARACTERS} characters`)
     }
-    for (const name of ['count', 'measured', 'sum'] as const) group[name] += counts[name]
-    group.min = Math.min(group.min, counts.min)
-    group.max = Math.max(group.max, counts.max)
-    values += 1
-    if (values > MAX_VALUES) throw tooManyGroups(`has more than ${MAX_VALUES} values to count`)
+    return group
   }
   for (const { bytes } of documents) {
     if (fieldOf(bytes, 0, 'owner')?.type === Bson.array) return undefined
@@ -198,19 +206,17 @@ function* groupsIn(
       }
       if (found.size === 0) found.add(knownOf(known[i] as Map<unknown, Known>, null))
     }
-    const [ones = [], others] = each
+    const [ones, others] = each as [Set<Known>, Set<Known>?]
+    values += ones.size * (others?.size ?? 1)
+    if (values > MAX_VALUES) throw tooManyGroups(`has more than ${MAX_VALUES} values to count`)
     for (const one of ones) {
-      for (const group of others === undefined ? [[one]] : pairsOf(one, others)) {
-        add(group, counts)
+      for (const other of others ?? [undefined]) {
+        addCounts(groupOf(one, other), counts)
         if (isSliceOver()) yield
       }
     }
   }
-  return { groups: [...all.values()], total }
-}
-
-function* pairsOf<T>(one: T, others: Iterable<T>): Generator<T[], void> {
-  for (const other of others) yield [one, other]
+  return { groups, total }
 }
 
 /** A value of a dimension with its number. Each of them is in a group. */
@@ -219,7 +225,7 @@ const knownOf = (known: Map<unknown, Known>, value: Value): Known => {
   let found = known.get(key)
   if (found === undefined) {
     if (known.size === MAX_GROUPS) throw tooManyGroups(MANY)
-    found = { value, number: known.size, characters: JSON.stringify(value).length }
+    found = { value, number: known.size, characters: JSON.stringify(value).length, groups: [] }
     known.set(key, found)
   }
   return found

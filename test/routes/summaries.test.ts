@@ -1,7 +1,7 @@
 // Summaries, questions and filters by an answer are what a plain program counts from the export.
 import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import { Long, ObjectId } from 'mongodb'
+import { Decimal128, Long, ObjectId } from 'mongodb'
 import t from 'tap'
 import { steps } from '../../schemas/summaries.js'
 import { BsonList } from '../../src/bson/reader.js'
@@ -457,7 +457,7 @@ t.test('a period has the same entries, alone, beside another dimension and with 
     '2026-01-05T00:00:00Z',
   ]) {
     const times = Array.from({ length: 24 }, (_, n) => new Date(Date.parse(middle) + (n - 12) * hour))
-    const all = [...Array(15).fill(times).flat(), 'none', null]
+    const all = [...times, 'none', null]
     const { get } = await testApp(t, {
       settings: { TOTAL_MAX_AGE_MS: '0' },
       fill: (store) => store.insert('entries', all.map((createdAt, n) => ({ ...a.entry(n), createdAt })) as never),
@@ -529,7 +529,7 @@ t.test('entries that come and go while periods are counted make no group without
 })
 
 t.test('more than 500 groups are counted without holding up others, and 10,000 rows are a file', async (t) => {
-  const { get } = await testApp(t, {
+  const { app, get } = await testApp(t, {
     fill: (store) =>
       store.insert(
         'entries',
@@ -538,6 +538,9 @@ t.test('more than 500 groups are counted without holding up others, and 10,000 r
   })
   const { _metadata } = (await get('/v1/summaries/entries?by=agent', A)).json()
   t.same([_metadata.groups, _metadata.others], [10_001, { groups: 9001, count: 9001 }])
+  // Each of them takes more than 3 MB, of 16 MiB for all.
+  for (let n = 1; n <= 7; n++) await get(`/v1/summaries/entries?by=agent&createdBefore=${3000 + n}-01-01T00:00:00Z`, A)
+  t.equal(app.store.keptTotals().kept, 5, 'what is kept is bounded')
   const whole = await get('/v1/summaries/entries.csv?by=agent', A)
   t.equal(whole.statusCode, 400)
   t.match(whole.json().detail, /by makes 10001 groups, and without top a file has at most 10000/)
@@ -839,4 +842,114 @@ t.test('what is answered is one thing for lists, summaries and questions', async
     t.equal(_metadata.total, count, `answered=${answer}`)
   }
   t.same((await get('/v1/summaries/entries?by=createdAt:year', B)).json().data, [], 'and without entries there is none')
+})
+
+t.test('a Decimal128 is no number', async (t) => {
+  const decimal = new Decimal128('10')
+  const coordinates = { longitude: decimal, lattitude: decimal }
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert('entries', [
+        { ...a.entry(1), duration: 5 },
+        { ...a.entry(2), duration: decimal, location: { coordinates } },
+      ] as never),
+  })
+  const { data } = (await get('/v1/summaries/entries?by=form&measure=duration', A)).json()
+  t.same(data[0].duration, { count: 1, min: 5, mean: 5, max: 5 })
+  const cells = (await get('/v1/summaries/entries?by=location:5', A)).json().data
+  t.same(
+    cells.map((row: Record<string, unknown>) => row['location:5']).filter((cell: unknown) => cell === null),
+    [null],
+  )
+})
+
+t.test('two questions with many answers have an end', async (t) => {
+  const words = (name: string, n: number) => Array.from({ length: 300 }, (_, i) => `${name} ${(i + n) % 300}`)
+  const { get } = await testApp(t, {
+    fill: async (store) => {
+      await store.insert('forms', [a.form])
+      const all = Array.from({ length: 60 }, (_, n) => ({
+        ...{ ...a.entry(n), form: a.form._id, status: n < 2 ? 'few' : 'many' },
+        answers: ['x', 'y'].map((question) => ({ type: 't', question, answer: words(question, n) })),
+      }))
+      await store.insert('entries', all as never)
+    },
+  })
+  const by = `form=${a.form._id}&by=${keyOf('x')},${keyOf('y')}`
+  const { data, _metadata } = (await get(`/v1/summaries/entries?${by}&status=few&top=1`, A)).json()
+  t.same([_metadata.groups, data[0].count], [90_000, 2])
+  const { detail } = (await get(`/v1/summaries/entries?${by}`, A)).json()
+  t.equal(detail, 'by has more than 5000000 values to count: a narrower filter may help')
+})
+
+t.test('what is shown of questions is bounded', async (t) => {
+  const long = 'x'.repeat(500_000)
+  const asked: Record<string, object[]> = {
+    types: [
+      { question: 'Q', type: 'x'.repeat(100), answer: 'a' },
+      { question: 'Q', type: 'x'.repeat(101), answer: 'a' },
+    ],
+    choices: [{ question: 'Q', type: 't', answer: [...Array.from({ length: 1001 }, (_, n) => String(n)), 'a'] }],
+    texts: [
+      { question: 'P', type: 't', answer: 'a' },
+      { question: 'Q', type: 't', answer: Array.from({ length: 20 }, (_, n) => `${n} ${long}`) },
+    ],
+    questions: [{ question: 'x'.repeat(5_000_000), type: 't', answer: 'a' }],
+  }
+  const store = testStore(t)
+  let reads = 0
+  const aggregate = async (...[query, reading]: Parameters<Store['aggregate']>) => {
+    if (query.collection === 'entries') reads += 1
+    return store.aggregate(query, reading)
+  }
+  const { get } = await testApp(t, {
+    store: { ...store, aggregate },
+    fill: async () => {
+      for (const [form, answers] of Object.entries(asked)) {
+        await store.insert('forms', [{ ...a.form, _id: form }])
+        await store.insert('entries', [{ ...a.entry(1), _id: form, form, answers }] as never)
+      }
+    },
+  })
+  const questions = async (form: string) => (await get(`/v1/forms/${form}/questions`, A)).json()
+  t.same((await questions('types')).data[0].types, ['x'.repeat(100)])
+  const [choices] = (await questions('choices')).data
+  t.same([choices.distinct, choices.choices.length, choices.others], [1002, 1000, 2])
+  const [first, second] = (await questions('texts')).data
+  t.same(first.choices, [{ answer: 'a', count: 1 }])
+  t.same([second.distinct, second.choices.length, second.others], [20, 16, 4], 'as many as fit into 8 MiB')
+  reads = 0
+  await questions('texts')
+  t.equal(reads, 0, 'it is kept')
+  t.equal((await questions('questions')).detail, 'id has questions of more than 4194304 bytes')
+})
+
+t.test('a question is looked for to the end, and a wrong key not again at once', async (t) => {
+  const store = testStore(t)
+  let reads = 0
+  // Each read takes a minute.
+  t.intercept(performance, 'now', { value: () => 60_000 * reads, configurable: true })
+  const aggregate = async (...[query, reading]: Parameters<Store['aggregate']>) => {
+    if (query.collection === 'entries') reads += 1
+    return store.aggregate(query, reading)
+  }
+  const entry = (n: number, question: string) => ({
+    ...{ ...a.entry(n), form: a.form._id },
+    answers: [{ type: 't', question, answer: 'x' }],
+  })
+  const { get } = await testApp(t, {
+    store: { ...store, aggregate },
+    fill: async () => {
+      await store.insert('forms', [a.form])
+      // Texts of other questions are remembered up to a bound.
+      const others = Array.from({ length: 300 }, (_, n) => entry(n, `${n}${'x'.repeat(n === 1 ? 2_000_000 : 10)}`))
+      await store.insert('entries', [...others, entry(999, 'Asked last?')])
+    },
+  })
+  const answered = (question: string) => get(`/v1/entries?form=${a.form._id}&answered=${keyOf(question)}`, A)
+  t.equal((await answered('Asked last?')).json()._metadata.total, 1)
+  t.equal((await answered('Never asked?')).statusCode, 400)
+  const before = reads
+  t.equal((await answered('Never asked?')).statusCode, 400)
+  t.equal(reads, before)
 })

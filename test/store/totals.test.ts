@@ -3,7 +3,7 @@ import t from 'tap'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
 import { listQuery } from '../../src/reading/listing.js'
 import { embeddedStore } from '../../src/store/embedded.js'
-import { StoreUnavailable } from '../../src/store/store.js'
+import { QueryTimeout, StoreUnavailable } from '../../src/store/store.js'
 import { keepTotals } from '../../src/store/totals.js'
 
 const listing = { sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50 } as const
@@ -95,6 +95,24 @@ t.test('A failed count is not kept', async (t) => {
   await t.rejects(kept.count(entries()), StoreUnavailable)
   isDown = false
   t.equal(await kept.count(entries()), 1)
+})
+
+t.test('A count that took too long is not made again at once', async (t) => {
+  const { clock, store, now } = slowStore(10)
+  const count = async () => {
+    await store.count()
+    throw new QueryTimeout(new Error('late'))
+  }
+  const kept = keepTotals({ ...store, count }, 30_000, now)
+  for (const [age, counts] of [
+    [0, 1],
+    [200, 1],
+    [1, 2],
+  ] as const) {
+    clock.time += age
+    await t.rejects(kept.count(entries()), QueryTimeout)
+    t.equal(clock.counts, counts)
+  }
 })
 
 t.test('A count that is pushed out of the cache while it runs gives its total', async (t) => {
