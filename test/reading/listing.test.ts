@@ -83,7 +83,7 @@ t.test('a question is looked for page by page, each a large task that holds only
       begun.push([scheduler.all.running.large, scheduler.all.held])
       return store.aggregate(...query)
     }
-    const asked = { form: 'f', answered: [{ key: '0123456789ab' }] }
+    const asked = { form: 'f', answered: [{ key: size === 'small' ? '0123456789ab' : '0123456789ac' }] }
     const found = withQuestions({ ...store, aggregate }, scope, asked, inLargePieces(ticket))
     await t.rejects(found, { code: 'invalid_parameter' })
     t.ok(begun.length > 2, 'several pages were read')
