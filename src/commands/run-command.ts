@@ -53,9 +53,9 @@ export const print = (stream: NodeJS.WritableStream, ...lines: readonly string[]
 export const printed = (stream: NodeJS.WritableStream, line: string) => written(stream, `${visible(line)}\n`)
 
 /** Writes as it is, and waits until it and all before it has been taken, for example by a disk that may be full. */
-export const written = (stream: NodeJS.WritableStream, content: string | Buffer): Promise<void> =>
+const written = (stream: NodeJS.WritableStream, text: string): Promise<void> =>
   new Promise((done, fail) => {
-    stream.write(content, (error) => (error ? fail(error) : done()))
+    stream.write(text, (error) => (error ? fail(error) : done()))
   })
 
 const ask = async ({ input, out, err }: Terminal, question: string): Promise<string> => {
