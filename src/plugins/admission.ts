@@ -43,8 +43,7 @@ export const schedulerFor = (app: FastifyInstance, capacity: number): FairSchedu
       SIZES.map((size) => [scheduler.all[state][size], { size }] as const),
     )
   }
-  metrics?.observe('field_data.response.memory', () => scheduler.all.held)
-  metrics?.observe('field_data.response.memory.limit', () => config.responseMemory)
+  metrics?.observe('field_data.response.memory', () => scheduler.all.held / config.responseMemory)
   return scheduler
 }
 

@@ -121,7 +121,7 @@ export class MongoConnection {
   }
 
   watchConnections(): Connections {
-    const connections = new Connections(this.client.options.maxPoolSize)
+    const connections = new Connections()
     this.#onClient = (client) => connections.watch(client)
     this.#onClient(this.client)
     return connections

@@ -88,8 +88,6 @@ export interface StoredIndex {
 }
 
 export interface KeptTotals {
-  /** How many there are, and the age of the oldest in milliseconds, undefined without any. */
-  keptTotals(): { kept: number; oldestMs: number | undefined }
   /** What is read by a query of all its matches, or was read before and is kept as totals are. */
   keep<T>(query: Query, read: () => Promise<T>): Promise<T>
   /** Whether the count or another result of a query is kept, or took little time when it was last read. */

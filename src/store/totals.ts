@@ -19,7 +19,7 @@ const QUICK_MS = 20
  * @param now a clock in milliseconds
  */
 export const keepTotals = (store: Store, maxAgeMs: number, now = () => performance.now()): Store & KeptTotals => {
-  const totals = new LRUCache<string, { total: unknown; at: number; ms: number }, () => Promise<unknown>>({
+  const totals = new LRUCache<string, { total: unknown; ms: number }, () => Promise<unknown>>({
     max: KEPT_TOTALS,
     maxSize: KEPT_BYTES,
     sizeCalculation: ({ total }, key) => key.length + ((total as Sized | undefined)?.bytes ?? 0),
@@ -33,7 +33,7 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
       const total = await read()
       const ms = now() - start
       options.ttl = Math.min(maxAgeMs, Math.ceil(AGE_PER_COST * ms))
-      return { total, at: start, ms }
+      return { total, ms }
     },
   })
   // The organisation is part of the match, so organisations never share a total.
@@ -47,14 +47,5 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
     const key = keyOf(query)
     return totals.has(key) || (totals.peek(key, { allowStale: true })?.ms ?? QUICK_MS) < QUICK_MS
   }
-  const keptTotals = () => {
-    let kept = 0
-    let oldest: number | undefined
-    for (const { at } of totals.values()) {
-      kept += 1
-      oldest = Math.min(oldest ?? at, at)
-    }
-    return { kept, oldestMs: oldest === undefined ? undefined : now() - oldest }
-  }
-  return { ...store, count: (query) => keep(query, () => store.count(query)), keep, keptTotals, isQuick }
+  return { ...store, count: (query) => keep(query, () => store.count(query)), keep, isQuick }
 }

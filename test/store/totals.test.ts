@@ -57,18 +57,6 @@ t.test('A maximum age of 0 counts every time', async (t) => {
   t.same(await Promise.all([kept.count(entries()), kept.count(entries())]), [1, 2])
 })
 
-t.test('It knows how many totals are kept, and the age of the oldest', async (t) => {
-  const { clock, store, now } = slowStore(10)
-  const kept = keepTotals(store, 30_000, now)
-  t.same(kept.keptTotals(), { kept: 0, oldestMs: undefined })
-  await kept.count(entries('a'))
-  clock.time += 50
-  await kept.count(entries('b'))
-  t.same(kept.keptTotals(), { kept: 2, oldestMs: 70 }, 'the first count began at 0')
-  clock.time += 145
-  t.same(kept.keptTotals(), { kept: 1, oldestMs: 155 }, 'the first has expired')
-})
-
 t.test('A count is quick while its total is kept, or if it took little time', async (t) => {
   const { clock, store, now } = slowStore(19)
   const kept = keepTotals(store, 30_000, now)
