@@ -96,15 +96,16 @@ export const mongoReader = (connection: MongoConnection) => {
       if (!isMajority) responded = performance.now()
       await charge?.(list.size)
       if (isWhole) return list
-      // The driver retries a cursor once by itself.
+      // The driver retries a cursor once by itself. It reads the first batch again, which is charged already.
       const all: Buffer[] = []
       let size = 0
+      let charged = list.size
       for await (const documents of batches(query, stagesOf(query), { ...limit, ...from })) {
-        const more = documents.reduce((sum, { length }) => sum + length, 0)
-        size += more
+        size += documents.reduce((sum, { length }) => sum + length, 0)
         if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
         all.push(...documents)
-        await charge?.(more)
+        if (size > charged) await charge?.(size - charged)
+        charged = Math.max(charged, size)
         signal?.throwIfAborted()
       }
       return new BsonList(query.collection, all)

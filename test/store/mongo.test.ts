@@ -130,10 +130,11 @@ t.test('A read tells how many bytes it has read before it reads more', async (t)
   const list = await store.aggregate(entries(1, 10_000), { charge })
   t.same(
     told.map(([, command]) => command),
-    ['killCursors', 'aggregate', 'getMore', 'getMore', 'getMore'],
+    ['killCursors', 'getMore', 'getMore', 'getMore'],
+    'what it reads twice costs once',
   )
   t.equal(
-    told.slice(1).reduce((size, [more]) => size + more, 0),
+    told.reduce((size, [more]) => size + more, 0),
     list.size,
   )
 })
@@ -146,7 +147,7 @@ t.test('An operation that gets no free connection in time fails, and the connect
   })
   const connections = store.watchConnections?.() as Connections
   const state = () => [connections.open, connections.used, connections.pending]
-  t.same([connections.max, ...state()], [1, 0, 0, 0])
+  t.same(state(), [0, 0, 0])
   await store.ping()
   t.same(state(), [1, 0, 0])
   server.silent = true
