@@ -155,7 +155,7 @@ t.test('what waits, runs and is not read is counted while it does', async (t) =>
   const forms = Array.from({ length: 50 }, (_, n) => ({ ...form, _id: `large${n}`, name: 'x'.repeat(400_000) }))
   await store.insert('forms', forms as never)
   await ask('/v1/forms?perPage=50')
-  await until(/^field_data_response_memory_ratio 0\.0[1-9]\d*$/m)
+  await until(/^field_data_response_memory_ratio 0\.\d+$/m)
 
   let release = () => {}
   held = new Promise((resolve) => (release = resolve))
