@@ -9,7 +9,7 @@ export const LARGE = 512 * 1024
 export const SMALL = 16 * 1024
 /** The time between two calls of tick(), in milliseconds. */
 export const TICK_MS = 50
-/** A key with this many tasks under way gets no further one while the service is late. */
+/** A key with this many tasks under way gets no further one while the service is late and another key has tasks too. */
 const MANY = 8
 /** The service is late while its ticks are late by more than this on average, or a small task has waited longer, in milliseconds. */
 const LATE_MS = 60
@@ -60,6 +60,8 @@ class Account {
   /** The virtual time up to which its tasks are paid for. Of all tasks, it is the latest of these times. */
   paid = 0
 }
+
+const tasksOf = ({ running, waiting }: Account): number => running.small + running.large + waiting.small + waiting.large
 
 /** A task: whether it runs, and how many bytes it holds. */
 export class Ticket {
@@ -158,9 +160,9 @@ export class FairScheduler {
   /** Whether a key should be refused before anything is done for it. */
   refuses(key: string): boolean {
     const account = this.#accounts.memo(key)
-    const { running, waiting } = account
-    const underWay = running.small + running.large + waiting.small + waiting.large
-    return (this.#isLate && underWay >= MANY) || !this.hasRoom(account)
+    const underWay = tasksOf(account)
+    // Where a key is alone, nobody would be served sooner.
+    return (this.#isLate && underWay >= MANY && tasksOf(this.all) > underWay) || !this.hasRoom(account)
   }
 
   /** Measures how late the event loop is, and ends the waits that are over. */

@@ -281,6 +281,21 @@ t.test('while the service is late, a key with many tasks under way gets no furth
   t.equal(refused(), '', 'one late tick is no reason')
 })
 
+t.test('while the service is late, a key that is alone gets as many tasks as before', async (t) => {
+  const { scheduler, tickets, enterAll, release, pass } = schedulerOf({ small: { all: 10, perKey: 6 } })
+  await enterAll('a1 a2 a3 a4 a5 a6 a7 a8')
+  await pass(500, 250)
+  t.notOk(scheduler.refuses('a'), 'nobody would be served sooner')
+  await enterAll('b1')
+  t.same([scheduler.refuses('a'), scheduler.refuses('b')], [true, false])
+  await release('b1')
+  t.notOk(scheduler.refuses('a'))
+  await enterAll('b2 b3', LARGE)
+  t.ok(scheduler.refuses('a'), 'tasks of any size count')
+  tickets.get('a1')?.hold(1000 * MB)
+  t.same([scheduler.refuses('a'), scheduler.refuses('b')], [true, true], 'memory is another limit')
+})
+
 /** Something that happens to a scheduler. `pick` chooses one of the tasks for which it can happen. */
 const event = fc.record({
   kind: fc.constantFrom('small', 'small', 'small', 'large', 'charge', 'hold', 'release', 'release', 'abort', 'tick'),
