@@ -3,7 +3,7 @@
 import { BSON, MongoClient } from 'mongodb'
 import { seedData } from '../seed/index.js'
 import type { EntryDocument } from '../src/documents/collections.js'
-import { earlierIndexesOf, type Index, indexesOf, TOMBSTONE_INDEX } from '../src/documents/indexes.js'
+import { hasIndex, type Index, indexBy, indexesOf, TOMBSTONE_INDEX } from '../src/documents/indexes.js'
 import { type Database, withDatabase } from './databases.js'
 import { startService } from './peers.js'
 import { type Server, startLoad } from './processes.js'
@@ -17,7 +17,16 @@ const WRITE_ROUNDS = 3
 const QUERY_TIMEOUT_MS = 10_000
 
 const now: readonly Index[] = [...indexesOf('entries'), TOMBSTONE_INDEX, ['deletedAt']]
-const indexSets = { earlier: [...now, ...earlierIndexesOf('entries')], now }
+/** What release 1.0.0 had besides: an index for each sort, for each filter with each sort, and for any two filters. */
+const earlier = (): Index[] => {
+  const lists = [[], ...filters.map((filter) => [filter])]
+  const pairs = filters.flatMap((filter, n) => filters.slice(n + 1).map((other) => [filter, other]))
+  const all = [...lists.flatMap((list) => sorts.slice(1).map((sort) => [...list, sort])), ...pairs]
+  return all.map(indexBy).filter((index) => !hasIndex(now, index))
+}
+const filters = ['dispatch', 'form', 'project', 'agent', 'status'] as const
+const sorts = ['id', 'createdAt', 'updatedAt', 'duration'] as const
+const indexSets = { earlier: [...now, ...earlier()], now }
 type IndexSet = keyof typeof indexSets
 
 interface Writes {
@@ -107,8 +116,6 @@ const measureAllWrites = async (server: string, say: (text: string) => void) => 
   }
 }
 
-const filters = ['dispatch', 'form', 'project', 'agent', 'status'] as const
-const sorts = ['id', 'createdAt', 'updatedAt', 'duration'] as const
 type Sample = Readonly<Record<'id' | 'createdAt' | 'updatedAt' | (typeof filters)[number], string>>
 
 const samplesOf = async (service: Server, entries: number): Promise<[Sample, Sample]> => {

@@ -165,11 +165,8 @@ const prepareDatabase = async (app: FastifyInstance, ensureIndexes: boolean): Pr
   const { store, log } = app
   try {
     if (ensureIndexes) await store.ensureIndexes()
-    const indexes = await Promise.all(recordCollections.map((name) => store.indexes(name)))
-    const earlier = indexes.flat().filter(({ isEarlier }) => isEarlier).length
+    await Promise.all(recordCollections.map((name) => store.indexes(name)))
     if (ensureIndexes) log.info('the indexes exist')
-    if (earlier > 0)
-      log.warn({ earlier }, 'writes pay for indexes of an earlier release: npm run db:indexes -- --drop removes them')
   } catch (err) {
     if (!(err instanceof StoreUnavailable)) {
       return log.error({ err }, 'the database failed: missing indexes were not created, so lists may be slow')

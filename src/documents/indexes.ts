@@ -40,34 +40,6 @@ export const indexesOf = (name: CollectionName): readonly Index[] => {
   return [...ofRecords, ...filters.map((field) => indexBy([field])), ...box]
 }
 
-/** What earlier releases had indexes for: each sort, each filter with each sort, and any two filters that are no sorts. */
-const earlier: { readonly [C in CollectionName]?: { readonly filters: Index; readonly sorts: Index } } = {
-  users: { filters: ['status'], sorts: ['createdAt', 'updatedAt'] },
-  agents: { filters: ['status'], sorts: ['createdAt', 'updatedAt'] },
-  forms: { filters: ['status', 'name'], sorts: ['createdAt', 'updatedAt', 'name'] },
-  projects: { filters: ['name'], sorts: ['createdAt', 'updatedAt'] },
-  dispatches: {
-    filters: ['dispatchType', 'status', 'form', 'project', 'recipients.agents', 'name'],
-    sorts: ['createdAt', 'name', 'dispatchType', 'updatedAt'],
-  },
-  entries: {
-    filters: ['status', 'form', 'agent', 'project', 'dispatch'],
-    sorts: ['createdAt', 'updatedAt', 'duration'],
-  },
-}
-
-/** The indexes of a collection that an earlier release declared, and this one does not. */
-export const earlierIndexesOf = (name: CollectionName): readonly Index[] => {
-  const { filters = [], sorts = [] } = earlier[name] ?? {}
-  const alone = filters.filter((filter) => !sorts.includes(filter))
-  const pairs = [
-    ...filters.flatMap((filter) => sorts.filter((sort) => sort !== filter).map((sort) => [filter, sort])),
-    ...alone.flatMap((filter, n) => alone.slice(n + 1).map((other) => [filter, other])),
-  ]
-  const all = [...sorts.map((sort) => [sort]), ...pairs].map(indexBy)
-  return all.filter((index) => !hasIndex(indexesOf(name), index))
-}
-
 export const hasIndex = (indexes: readonly Index[], index: Index): boolean =>
   indexes.some((each) => each.join() === index.join())
 

@@ -135,7 +135,6 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     indexes: async () => [],
     knownIndexes: indexesOf,
     async addIndex() {},
-    async dropIndex() {},
     async ping() {},
     async close() {},
   }

@@ -1,4 +1,4 @@
-// Creates, lists and drops indexes of MongoDB.
+// Creates and lists indexes of MongoDB.
 import type { IndexDescription, IndexDescriptionInfo, MongoServerError } from 'mongodb'
 import {
   type CollectionName,
@@ -7,7 +7,7 @@ import {
   isRecordCollection,
   type RecordCollection,
 } from '../documents/collections.js'
-import { earlierIndexesOf, hasIndex, type Index, indexesOf, TOMBSTONE_INDEX } from '../documents/indexes.js'
+import { hasIndex, type Index, indexesOf, TOMBSTONE_INDEX } from '../documents/indexes.js'
 import type { MongoConnection } from './mongo-connection.js'
 import type { Store } from './store.js'
 
@@ -76,13 +76,9 @@ export const mongoIndexes = (connection: MongoConnection) => {
     async indexes(name) {
       const stored = await existing(name)
       const { indexSizes } = await connection.runRead(() => connection.send({ collStats: name }))
-      const earlier = earlierIndexesOf(name)
       const indexes = stored.map((index) => {
-        const { name: given = '', unique } = index
-        const fields = fieldsOf(index)
-        // Any other name was given by somebody, and so was a constraint.
-        const isEarlier = !unique && hasIndex(earlier, fields) && given === `${fields.join('_1_')}_1`
-        return { name: given, fields, bytes: Number(indexSizes[given] ?? 0), isEarlier }
+        const { name: given = '' } = index
+        return { name: given, fields: fieldsOf(index), bytes: Number(indexSizes[given] ?? 0) }
       })
       const found = indexes.map(({ fields }) => fields)
       if (found.length > 0) known.set(name, found)
@@ -92,9 +88,6 @@ export const mongoIndexes = (connection: MongoConnection) => {
     async addIndex(name, fields) {
       if (hasIndex((await existing(name)).map(fieldsOf), fields)) return
       await create(name, [{ key: keyOf(fields), name: ADDED + fields.join('_') }])
-    },
-    async dropIndex(name, index) {
-      await connection.run(() => connection.collection(name).dropIndex(index))
     },
   } satisfies Partial<Store>
 }

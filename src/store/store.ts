@@ -70,7 +70,6 @@ export interface Store {
   /** The indexes of records as `indexes` last found them; before that, the indexes that the service makes. */
   knownIndexes(collection: RecordCollection): readonly Index[]
   addIndex(collection: CollectionName, fields: Index): Promise<void>
-  dropIndex(collection: CollectionName, name: string): Promise<void>
   /** Begins to count the connections to the database, if there are any. To be called before the first use. */
   watchConnections?(): Connections
   /** Rejects unless the database responds, or has responded to a query within the last second. */
@@ -83,8 +82,6 @@ export interface StoredIndex {
   /** None if it is partial, descending or special, so that not every list can be read from it. */
   readonly fields: Index
   readonly bytes: number
-  /** Whether an earlier release made it, and this one does not need it. */
-  readonly isEarlier: boolean
 }
 
 export interface KeptTotals {

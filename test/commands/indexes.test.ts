@@ -1,10 +1,10 @@
-// The command that creates, lists and drops indexes.
+// The command that creates and lists indexes.
 import { MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
 import { indexesCommand } from '../../src/commands/indexes.js'
 import { seedCommand } from '../../src/commands/seed.js'
 import { type CollectionName, collections, recordCollections } from '../../src/documents/collections.js'
-import { earlierIndexesOf, type Index, indexBy, indexesOf } from '../../src/documents/indexes.js'
+import { type Index, indexBy, indexesOf } from '../../src/documents/indexes.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
@@ -22,15 +22,12 @@ const storeOn = (t: Test, uri: string, days = '90'): Store => {
   return store
 }
 
-t.test('missing indexes are created, one is added, and those of an earlier release are dropped', async (t) => {
+t.test('missing indexes are created, one is added, and those of others are kept', async (t) => {
   const database = uri === undefined ? (await WireServer.for(t)).uri : ownDatabase(t, uri)
   const store = storeOn(t, database)
   const before = async () => {
     const client = new MongoClient(database)
-    const made = earlierIndexesOf('entries')
-      .slice(0, 3)
-      .map((fields) => ({ key: keyOf(fields) }))
-    // Somebody has made one that the service declares and one that an earlier release had, with names of their own.
+    // Somebody has made one that the service declares and another one, with names of their own.
     const own = [['agent'], ['agent', 'createdAt']].map((fields) => ({
       key: keyOf(indexBy(fields)),
       name: fields.join(),
@@ -43,22 +40,20 @@ t.test('missing indexes are created, one is added, and those of an earlier relea
     await client
       .db()
       .collection('entries')
-      .createIndexes([...made, ...own, ...special])
+      .createIndexes([...own, ...special])
     await client.close()
   }
   const lines = `
     $ indexes
     collection  …
     …
-    entries     organisation, duration, _id …MiB  of an earlier release: --drop removes it
-    …
     entries     organisation, createdAt, _id …MiB
     …
     $ indexes --add 'entries: form, location.state' --json
-    […"name":"added_organisation_form_location.state__id","fields":["organisation","form","location.state","_id"],"bytes":…,"isEarlier":false}…]
-    $ indexes --drop --add 'entries: duration'
+    […"name":"added_organisation_form_location.state__id","fields":["organisation","form","location.state","_id"],"bytes":…}…]
+    $ indexes --add 'entries: duration'
     …
-    $ indexes --drop --add 'entries: duration'
+    $ indexes --add 'entries: duration'
     …`
   await runTranscript(t, { before, lines }, store)
   for (const name of Object.keys(collections) as CollectionName[]) {
@@ -76,17 +71,14 @@ t.test('missing indexes are created, one is added, and those of an earlier relea
   }
 })
 
-t.test('an index of somebody else is listed by its name, and kept', async (t) => {
-  const mine = { name: 'mine_-1', fields: [], bytes: 1_600_000, isEarlier: false }
+t.test('an index of somebody else is listed by its name', async (t) => {
+  const mine = { name: 'mine_-1', fields: [], bytes: 1_600_000 }
   const store: Store = {
     ...embeddedStore(),
     indexes: async (name) => (name === 'users' ? [mine] : []),
-    dropIndex: async (_, name) => {
-      t.fail(name)
-    },
   }
   const lines = `
-    $ indexes --drop
+    $ indexes
     collection  index    size
     users       mine_-1  1.5 MiB`
   await runTranscript(t, { lines }, store)

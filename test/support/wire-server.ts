@@ -28,7 +28,7 @@ interface Command extends Document {
   readonly cursors: readonly number[]
   readonly documents: readonly never[]
   readonly indexes: readonly StoredIndex[]
-  readonly index: string & { readonly expireAfterSeconds: number }
+  readonly index: { readonly expireAfterSeconds: number }
   readonly deletes: readonly { q: Condition }[]
   readonly updates: readonly {
     q: Document
@@ -196,8 +196,6 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
         return this.#open(target, [...this.#indexesOf(target).values()])
       case 'collStats':
         return { ok: 1, indexSizes: Object.fromEntries([...this.#indexesOf(target).keys()].map((name) => [name, MIB])) }
-      case 'dropIndexes':
-        return { ok: this.#indexesOf(target).delete(command.index) ? 1 : 0 }
       case 'collMod':
         this.expiries.set(target, command.index.expireAfterSeconds)
         return { ok: 1 }
