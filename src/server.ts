@@ -164,13 +164,12 @@ const openDemo = async ({ demoScenario }: Config): Promise<{ store: Store; demoK
 const prepareDatabase = async (app: FastifyInstance, ensureIndexes: boolean): Promise<void> => {
   const { store, log } = app
   try {
-    if (ensureIndexes) await store.ensureIndexes()
+    const refused = ensureIndexes ? await store.ensureIndexes() : []
     await Promise.all(recordCollections.map((name) => store.indexes(name)))
-    if (ensureIndexes) log.info('the indexes exist')
+    if (refused.length > 0) log.error({ refused }, 'the database refuses to create or change indexes')
+    else if (ensureIndexes) log.info('the indexes exist')
   } catch (err) {
-    if (!(err instanceof StoreUnavailable)) {
-      return log.error({ err }, 'the database failed: missing indexes were not created, so lists may be slow')
-    }
+    if (!(err instanceof StoreUnavailable)) return log.error({ err }, 'the indexes cannot be listed')
     await sleep(RETRY_MS, undefined, { ref: false })
     return prepareDatabase(app, ensureIndexes)
   }

@@ -4,7 +4,7 @@ import { InvalidArgumentError } from '@commander-js/extra-typings'
 import type { TSchema } from '@sinclair/typebox'
 import { type CollectionName, collections, recordCollections } from '../documents/collections.js'
 import { type Index, indexBy } from '../documents/indexes.js'
-import { type Store, StoreUnavailable } from '../store/store.js'
+import type { Store } from '../store/store.js'
 import { CommandError, type MakeCommand, newCommand } from './run-command.js'
 import { table } from './table.js'
 
@@ -20,13 +20,8 @@ export const indexesCommand: MakeCommand = ({ result, onStore }) =>
     .option('--json', 'print the indexes as JSON')
     .action(({ add, json = false }) =>
       onStore(async (store) => {
-        try {
-          await store.ensureIndexes({ keepExpiry: true })
-          if (add !== undefined) await store.addIndex(add.collection, add.fields)
-        } catch (error) {
-          if (error instanceof StoreUnavailable) throw error
-          throw new CommandError(`The indexes cannot be changed: ${(error as Error).message}`)
-        }
+        const missing = await store.ensureIndexes({ keepExpiry: true })
+        const notAdded = add === undefined ? [] : await store.addIndex(add.collection, add.fields)
         const indexes = await indexesIn(store)
         const rows = indexes.map(({ collection, name, fields, bytes }) => ({
           collection,
@@ -34,6 +29,8 @@ export const indexesCommand: MakeCommand = ({ result, onStore }) =>
           size: `${(bytes / 2 ** 20).toFixed(1)} MiB`,
         }))
         result(json, indexes, table(['collection', 'index', 'size'], rows))
+        const refused = [...missing, ...notAdded]
+        if (refused.length > 0) throw new CommandError('The database refuses to create indexes', refused)
       }),
     )
 

@@ -183,6 +183,7 @@ const linesOf = (error: Error): string[] => {
   if ((error as NodeJS.ErrnoException).syscall === 'write') return [`The result cannot be written: ${error.message}`]
   if (error instanceof QueryTimeout) return [`${error.message}: QUERY_TIMEOUT_MS allows more`]
   if (error instanceof StoreUnavailable) return [`${error.message}: ${(error.cause as Error).message}`]
+  if (error.name.startsWith('Mongo')) return [`The database refuses this: ${error.message}`]
   // Any other error is a bug, so the stack is shown.
   return (error instanceof ConfigError ? error.message : String(error.stack)).split('\n')
 }

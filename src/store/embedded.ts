@@ -131,10 +131,10 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
       if (found !== undefined) table(name).put([{ ...found, ...fields }])
       return found !== undefined
     },
-    async ensureIndexes() {},
+    ensureIndexes: async () => [],
     indexes: async () => [],
     knownIndexes: indexesOf,
-    async addIndex() {},
+    addIndex: async () => [],
     async ping() {},
     async close() {},
   }

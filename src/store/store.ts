@@ -63,13 +63,17 @@ export interface Store {
   dangerouslyErase(collection: CollectionName, condition: Condition): AsyncIterable<number>
   /** The time by the clock of the database, as it was when the call began or later. */
   now(): Promise<DatabaseTime>
-  /** Creates missing indexes, and sets how long tombstones are kept. With `keepExpiry`, a time already set stays. */
-  ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
+  /**
+   * Creates missing indexes, and sets how long tombstones are kept. With `keepExpiry`, a time already set stays.
+   * @returns what the database refused, and why
+   */
+  ensureIndexes(options?: { keepExpiry: boolean }): Promise<readonly string[]>
   /** All indexes of a collection. A store without indexes gives none. */
   indexes(collection: CollectionName): Promise<StoredIndex[]>
   /** The indexes of records as `indexes` last found them; before that, the indexes that the service makes. */
   knownIndexes(collection: RecordCollection): readonly Index[]
-  addIndex(collection: CollectionName, fields: Index): Promise<void>
+  /** Creates an index, unless there is one with these fields. Returns what the database refused, as above. */
+  addIndex(collection: CollectionName, fields: Index): Promise<readonly string[]>
   /** Begins to count the connections to the database, if there are any. To be called before the first use. */
   watchConnections?(): Connections
   /** Rejects unless the database responds, or has responded to a query within the last second. */

@@ -105,23 +105,64 @@ t.test('a wrong call says what is wrong, and a failure what failed', async (t) =
   const server = await WireServer.for(t)
   const store = storeOn(t, server.uri)
   server.errors.set('createIndexes', 13)
-  const refused = '2> The indexes cannot be changed: This error was requested'
-  t.match(await tryCommand(indexesCommand, store, []), { code: 1, lines: [refused] })
+  const refused = await tryCommand(indexesCommand, store, ['--add', 'entries: form, duration'])
+  t.equal(refused.code, 1)
+  t.match(refused.output, 'The database refuses to create indexes\nusers by organisation, _id, updatedAt: This error')
+  t.match(refused.output, 'entries by organisation, form, duration, _id: This error was requested')
+  server.errors.set('listIndexes', 13)
+  const unlisted = '2> The database refuses this: This error was requested'
+  t.same((await tryCommand(indexesCommand, store, [])).lines, [unlisted])
   server.stop()
   t.match(await tryCommand(indexesCommand, store, []), { code: 1, lines: [/^2> The database cannot be reached: /] })
 })
 
 t.test('the service sets how long tombstones are kept, and a command leaves that as it is', async (t) => {
   const server = await WireServer.for(t)
-  const daysOf = () => [...server.expiries].map(([name, seconds]) => [name, (seconds - 3600) / 86_400])
+  const daysOf = () =>
+    [...server.indexes].flatMap(([collection, indexes]) => {
+      const seconds = indexes.get('deletedAt_1')?.expireAfterSeconds
+      return seconds === undefined ? [] : [[collection, (seconds - 3600) / 86_400]]
+    })
   const all = (days: number) => recordCollections.map((name) => [name, days])
   t.match(await tryCommand(indexesCommand, storeOn(t, server.uri, '365'), []), { code: 0 })
   t.same(daysOf(), all(365), 'a command creates a missing index')
   t.match(await tryCommand(indexesCommand, storeOn(t, server.uri), []), { code: 0 })
   t.match(await tryCommand(seedCommand, storeOn(t, server.uri), ['--scenario', 'tiny']), { code: 0 })
   t.same(daysOf(), all(365))
-  await storeOn(t, server.uri, '30').ensureIndexes()
+  t.same(await storeOn(t, server.uri, '30').ensureIndexes(), [])
   t.same(daysOf(), all(30))
+})
+
+/** How many indexes of each collection the service makes. */
+const made = (Object.keys(collections) as CollectionName[]).map((name) => [
+  name,
+  indexesOf(name).length + ((recordCollections as readonly string[]).includes(name) ? 2 : 0),
+])
+const countsOf = (server: WireServer) => made.map(([name]) => [name, server.indexes.get(String(name))?.size ?? 0])
+
+t.test('one index that cannot be created keeps no other from being created', async (t) => {
+  const server = await WireServer.for(t)
+  const theirs = [
+    { name: 'agents', key: keyOf(indexBy(['agent'])) },
+    { name: 'forms', key: keyOf(indexBy(['form'])), hidden: true },
+  ]
+  server.listsCollations = true
+  server.indexes.set('entries', new Map(theirs.map((index) => [index.name, index])))
+  const refused = await storeOn(t, server.uri).ensureIndexes()
+  t.match(refused, [/^entries by organisation, form, _id: Such an index exists/], 'the other one serves as well')
+  t.equal(refused.length, 1)
+  t.same(countsOf(server), made)
+})
+
+t.test('a login that may not change an index makes those that are missing', async (t) => {
+  const server = await WireServer.for(t)
+  await storeOn(t, server.uri, '365').ensureIndexes()
+  for (const indexes of server.indexes.values()) indexes.delete('organisation_1_createdAt_1__id_1')
+  server.errors.set('collMod', 13)
+  server.errorMessage = 'not authorized'
+  const days = recordCollections.map((name) => `TOMBSTONE_DAYS of ${name}: not authorized`)
+  t.same([...(await storeOn(t, server.uri).ensureIndexes())].sort(), days.sort())
+  t.same(countsOf(server), made)
 })
 
 t.test('a server keeps one index that deletes tombstones, and no record', { skip: uri === undefined }, async (t) => {

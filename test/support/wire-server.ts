@@ -3,6 +3,7 @@
 import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { BSON, Long, ObjectId } from 'mongodb'
 import type { Test } from 'tap'
 import { CHANGED_AT, type CollectionName, type RecordCollection } from '../../src/documents/collections.js'
@@ -28,7 +29,7 @@ interface Command extends Document {
   readonly cursors: readonly number[]
   readonly documents: readonly never[]
   readonly indexes: readonly StoredIndex[]
-  readonly index: { readonly expireAfterSeconds: number }
+  readonly index: Required<Pick<StoredIndex, 'expireAfterSeconds'>> & { readonly keyPattern: object }
   readonly deletes: readonly { q: Condition }[]
   readonly updates: readonly {
     q: Document
@@ -43,6 +44,8 @@ interface StoredIndex {
   readonly name: string
   readonly key: object
   readonly expireAfterSeconds?: number
+  readonly partialFilterExpression?: object
+  readonly hidden?: boolean
 }
 
 /** Message types. The driver starts with OP_QUERY, to which OP_REPLY is the reply. Then both sides use OP_MSG. */
@@ -68,6 +71,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   readonly errors = new Map<string, number>()
   /** What they say. */
   errorMessage = 'This error was requested'
+  /** While true, it lists the simple collation with every index, as MongoDB 9 does. */
+  listsCollations = false
   /** Commands, such as `aggregate` or `aggregate entries`, that get their reply only after a promise. */
   readonly held = new Map<string, Promise<void>>()
   /** Commands whose connection is closed instead of a reply, once each. */
@@ -78,8 +83,6 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   isRouter = false
   /** When the last write was made that a majority of the replica set has. */
   majorityWriteDate: Date | undefined
-  /** After how many seconds the documents of each collection expire. */
-  readonly expiries = new Map<string, number>()
   /** The indexes of each collection, by their names. */
   readonly indexes = new Map<string, Map<string, StoredIndex>>()
   /** The maximum number of documents in a first batch, even if more are requested. */
@@ -193,12 +196,11 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
       case 'createIndexes':
         return this.#createIndexes(target, command.indexes)
       case 'listIndexes':
-        return this.#open(target, [...this.#indexesOf(target).values()])
+        return this.#open(target, this.#listed(target))
       case 'collStats':
         return { ok: 1, indexSizes: Object.fromEntries([...this.#indexesOf(target).keys()].map((name) => [name, MIB])) }
       case 'collMod':
-        this.expiries.set(target, command.index.expireAfterSeconds)
-        return { ok: 1 }
+        return this.#setExpiry(target, command.index)
       case 'ping':
       case 'endSessions':
         return { ok: 1 }
@@ -248,14 +250,27 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     return indexes
   }
 
-  /** Lists the indexes, and keeps when documents expire. Like MongoDB, it refuses to change that for an index that exists. */
+  #listed(collection: string): object[] {
+    const indexes = [...this.#indexesOf(collection).values()]
+    return this.listsCollations ? indexes.map((index) => ({ ...index, collation: { locale: 'simple' } })) : indexes
+  }
+
+  /** Creates all indexes or none. Like MongoDB, it refuses one that exists under another name or with another option. */
   #createIndexes(collection: string, indexes: Command['indexes']): Document {
-    for (const index of indexes) this.#indexesOf(collection).set(index.name, index)
-    const expiry = indexes.find(({ expireAfterSeconds }) => expireAfterSeconds !== undefined)?.expireAfterSeconds
-    if (expiry === undefined) return { ok: 1 }
-    const existing = this.expiries.get(collection) ?? expiry
-    if (existing !== expiry) return { ok: 0, code: INDEX_OPTIONS_CONFLICT, errmsg: 'The index has other options' }
-    this.expiries.set(collection, expiry)
+    const existing = this.#indexesOf(collection)
+    const same = ({ key, partialFilterExpression }: StoredIndex) => [Object.keys(key), partialFilterExpression]
+    const isOther = (one: StoredIndex, other: StoredIndex) =>
+      isDeepStrictEqual(same(one), same(other)) && !isDeepStrictEqual(one, other)
+    if (indexes.some((index) => [...existing.values()].some((other) => isOther(index, other))))
+      return { ok: 0, code: INDEX_OPTIONS_CONFLICT, errmsg: 'Such an index exists with another name or option' }
+    for (const index of indexes) existing.set(index.name, index)
+    return { ok: 1 }
+  }
+
+  #setExpiry(collection: string, { keyPattern, expireAfterSeconds }: Command['index']): Document {
+    const indexes = this.#indexesOf(collection)
+    const found = [...indexes.values()].find(({ key }) => isDeepStrictEqual(key, keyPattern)) as StoredIndex
+    indexes.set(found.name, { ...found, expireAfterSeconds })
     return { ok: 1 }
   }
 
