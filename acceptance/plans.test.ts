@@ -14,7 +14,7 @@ import { listQuery, recordQuery } from '../src/reading/listing.js'
 import { projectionOf } from '../src/reading/projection.js'
 import { mongoStore } from '../src/store/mongo.js'
 import type { Store } from '../src/store/store.js'
-import { digestOf, hasNoStamps, newestIn, rowsIn } from '../src/sync/queries.js'
+import { digestOf, newestIn, rowsIn } from '../src/sync/queries.js'
 import { rangesOf } from '../src/sync/ranges.js'
 import { testApp } from '../test/support/app.js'
 import {
@@ -329,7 +329,7 @@ t.test(title, { skip: server === undefined }, async (t) => {
         const shown = JSON.stringify(range)
         for (const stamp of ['changedAt', 'updatedAt'] as const)
           t.same(await explainRange(explain, rowsIn(feed, stamp, range, 50)), [], `${stamp} ${shown}`)
-        if (hasNoStamps(range)) continue
+        if (range.stamp === null) continue
         t.same(await explainRange(explain, newestIn(feed, 'changedAt', range)), [], `newest of ${shown}`)
       }
       for (const range of [{}, { from: 'a' }, { from: 'd', to: 'e' }])

@@ -1,11 +1,10 @@
 // Reads on in a sorted list, for lists, map features, exports and feeds: the rows that follow a position, as many as fit, and
 // the position after them.
 import { type BsonDocument, type BsonList, ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
-import { type Direction, OTHER_ID_TYPES, rangesAfter } from '../pipelines/keyset.js'
+import { OTHER_ID_TYPES, rangesAfter } from '../pipelines/keyset.js'
 import { type Condition, type Listing, orderOf, type Slice } from '../pipelines/stages.js'
 import { idOf } from '../serializer/skipped.js'
-import { inOrderOfIds } from './empty-values.js'
-import { MAX_ID_BYTES, positionOf, type Start, sortValueOf } from './position.js'
+import { MAX_ID_BYTES, positionOf, type Start } from './position.js'
 
 /** The most bytes of BSON that a page of a walk has, unless it is a single record. As JSON, it is within the limit of a response. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
@@ -35,13 +34,15 @@ export const readPage = async (listing: Listing, start: Start | undefined, read:
     return { rows, next: next && { start: next }, previous: undefined }
   }
   const isBackward = start?.isBackward ?? false
-  const order = orderOf(listing, isBackward)
-  const { field, direction } = order
+  const { field, direction } = orderOf(listing, isBackward)
   const ranges = start === undefined ? [undefined] : rangesAfter(field, direction, start.position, start.isInclusive)
   const skip = start === undefined ? (page - 1) * perPage : 0
   // One row more than the page shows tells whether the list goes on.
-  const { rows: found } = await readRanges(ranges, perPage + 1, perPage + 1, (range, limit) =>
-    readInOrder(order, { range, isBackward, skip, limit }, read),
+  const { rows: found } = await readRanges(
+    ranges,
+    perPage + 1,
+    perPage + 1,
+    async (range, limit) => (await read({ range, isBackward, skip, limit })).documents,
   )
   const hasMore = found.length > perPage
   const rows = isBackward ? found.slice(0, perPage).reverse() : found.slice(0, perPage)
@@ -70,16 +71,18 @@ export const readOn = async (
   start: Start | undefined,
   read: ReadSlice,
 ): Promise<{ rows: readonly BsonDocument[]; next: Start | undefined }> => {
-  const order = orderOf(listing, false)
-  const { field, direction } = order
+  const { field, direction } = orderOf(listing, false)
   const ranges: (Condition | undefined)[] =
     start !== undefined
       ? rangesAfter(field, direction, start.position, start.isInclusive)
       : [field === '_id' ? { _id: { $gte: '' } } : undefined]
   // A condition on the id finds texts alone. A walk must not end as if the others did not exist.
   if (field === '_id') ranges.push({ _id: { $type: OTHER_ID_TYPES } })
-  const found = await readRanges(ranges, listing.perPage + 1, 2, (range, limit) =>
-    readInOrder(order, { range, isBackward: false, skip: 0, limit }, read),
+  const found = await readRanges(
+    ranges,
+    listing.perPage + 1,
+    2,
+    async (range, limit) => (await read({ range, isBackward: false, skip: 0, limit })).documents,
   )
   return cut(found, field, (rows, following) => {
     if (following === undefined) return { next: undefined }
@@ -165,26 +168,4 @@ const unplaced = (row: BsonDocument, field: string): UnwritableDocument => {
   return positionOf(row, '_id') === undefined
     ? new UnwritableDocument(row.collection, id, '_id', noId)
     : new UnwritableDocument(row.collection, id, field, 'has a value after which nothing can be read on')
-}
-
-/** The first rows of a range of a list. Rows without a sort value are put in the order of their ids. */
-const readInOrder = async (
-  { field, direction }: { field: string; direction: Direction },
-  slice: Slice,
-  read: ReadSlice,
-): Promise<readonly BsonDocument[]> => {
-  const { documents: rows } = await read(slice)
-  const isEmpty = (row: BsonDocument | undefined) => row !== undefined && sortValueOf(row, field) === null
-  // Such rows are at one end of a list. Behind rows that were skipped, the order is that of the server.
-  if (field === '_id' || slice.skip > 0 || !(isEmpty(rows[0]) || isEmpty(rows.at(-1)))) return rows
-
-  const valued = rows.filter((row) => !isEmpty(row))
-  const isWhole = rows.length < slice.limit
-  const empty = rows.filter(isEmpty)
-  const ids = slice.range?._id as object | undefined
-  const inOrder = await inOrderOfIds(empty, { field, direction, isWhole, ids }, async (value, ids) => {
-    const range = { [field]: value, ...(ids && { _id: ids }) }
-    return (await read({ ...slice, range, limit: empty.length })).documents
-  })
-  return direction === 1 ? [...inOrder, ...valued] : [...valued, ...inOrder]
 }

@@ -8,7 +8,6 @@ import type { EntryListQuery } from '../../schemas/entries.js'
 import { BsonList, ResponseTooLarge } from '../../src/bson/reader.js'
 import type { Documents } from '../../src/documents/collections.js'
 import { entries } from '../../src/pipelines/entries.js'
-import type { Slice } from '../../src/pipelines/stages.js'
 import { tokensOf } from '../../src/reading/list-tokens.js'
 import { listQuery } from '../../src/reading/listing.js'
 import type { Start } from '../../src/reading/position.js'
@@ -177,22 +176,6 @@ const entriesOf = (...ids: unknown[]): BsonList =>
     'entries',
     ids.map((id) => documentOf([['_id', id]]).bytes),
   )
-
-t.test('records without a sort value that the server puts elsewhere are read up to the last id', async (t) => {
-  const pageOf = async (sortOrder: 'asc' | 'desc', ids: unknown[]) => {
-    const slices: Slice[] = []
-    const read = async (slice: Slice) => {
-      slices.push(slice)
-      return entriesOf(...ids)
-    }
-    await readPage({ sortBy: 'duration', sortOrder, page: 1, perPage: 1 }, undefined, read)
-    return slices.map(({ range, limit }) => ({ ...range, limit }))
-  }
-  const isNull = { duration: { $type: 'null' }, limit: 2 }
-  t.same(await pageOf('asc', ['a', 'b']), [{ limit: 2 }, { ...isNull, _id: { $lte: 'b' } }])
-  t.same(await pageOf('desc', ['b', 'a']), [{ limit: 2 }, { ...isNull, _id: { $gte: 'a' } }])
-  t.same(await pageOf('desc', ['b', 5]), [{ limit: 2 }, isNull], 'an id that is no text bounds nothing')
-})
 
 t.test('rows that are too large to be read at once are read in smaller pages, down to the least', async (t) => {
   const all = Array.from({ length: 30 }, (_, n) => n)

@@ -81,6 +81,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   readonly lateReplies: number[] = []
   /** While true, it appears as the router of a sharded cluster. The driver sends its read preference only to a router. */
   isRouter = false
+  /** Whether it appears as MongoDB, and not as a compatible server. */
+  isMongo = true
   /** When the last write was made that a majority of the replica set has. */
   majorityWriteDate: Date | undefined
   /** The indexes of each collection, by their names. */
@@ -201,6 +203,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
         return { ok: 1, indexSizes: Object.fromEntries([...this.#indexesOf(target).keys()].map((name) => [name, MIB])) }
       case 'collMod':
         return this.#setExpiry(target, command.index)
+      case 'buildInfo':
+        return { ok: 1, ...(this.isMongo && { allocator: 'tcmalloc' }) }
       case 'ping':
       case 'endSessions':
         return { ok: 1 }
