@@ -408,6 +408,9 @@ t.test('a plan of MongoDB is read as well', async (t) => {
   const unaided = ['$lookup of too much']
   t.same(planErrors({ stages: [{ $lookup: {}, collectionScans: 2n, indexesUsed: [] }] }), unaided)
   t.same(planErrors(plan({ stage: 'EQ_LOOKUP', strategy: 'NestedLoopJoin', inputStage: bounded })), unaided)
+  const joined = { stage: 'IXSCAN', indexName: 'organisation_1_project_1__id_1' }
+  const join = { stage: 'EQ_LOOKUP', strategy: 'IndexedLoopJoin', inputStage: bounded, rightStage: joined }
+  t.same(planErrors(plan(join), ['organisation']), [])
   t.same(planErrors({ stages: [{ $lookup: {}, collectionScans: 0n, indexesUsed: ['project_1__id_1'] }] }), unaided)
   for (const name of ['_id_', 'organisation_1_project_1__id_1']) {
     t.same(planErrors({ stages: [{ $lookup: {}, collectionScans: 0n, indexesUsed: [name] }] }), [])

@@ -153,13 +153,12 @@ t.test(
   'five keys of an organisation leave places to wait for others',
   { skip: uri ? false : 'the stand-in knows no unions, so it needs the server of TEST_MONGODB_URI' },
   async (t) => {
-    const { store, client } = await databaseOn(t, uri as string)
+    const { uri: database, store } = await databaseOn(t, uri as string)
     await fillTenants(store)
     const keys = keysOf(store, () => {})
     const issue = (organisation: string) => keys.issue({ organisation, name: 'Test' })
     const many = await Promise.all(Array.from({ length: 5 }, () => issue(A)))
     const other = await issue(B)
-    const database = `${(uri as string).replace(/\/$/, '')}/${client.db().databaseName}`
     const settings = { PORT: '0', MONGODB_URI: database, ENSURE_INDEXES: 'false', SYNC_SETTLE_MS: '0' }
     const child = startProgram(t, 'src/server.ts', { settings })
     const [, port] = await printed(child, /field-data-api on (http:\/\/127\.0\.0\.1:\d+)/)

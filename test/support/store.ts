@@ -15,14 +15,14 @@ export const mongoSettings = (uri: string, settings: Record<string, string> = {}
 
 /** The URI of a new, empty database on a server. It is dropped when the test ends. */
 export const ownDatabase = (t: Test, server: string): string => {
-  const uri = new URL(server)
-  uri.pathname = `/test-${randomBytes(6).toString('hex')}`
+  // No URL has the several hosts of a replica set.
+  const uri = server.replace(/^(\w[\w+]*:\/\/[^/?]*)[^?]*/, `$1/test-${randomBytes(6).toString('hex')}`)
   t.teardown(async () => {
-    const client = new MongoClient(uri.href)
+    const client = new MongoClient(uri)
     await client.db().dropDatabase()
     await client.close()
   })
-  return uri.href
+  return uri
 }
 
 /** An empty store. It is closed and its data are deleted when the test ends. */
