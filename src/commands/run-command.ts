@@ -8,7 +8,7 @@ import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID, type OrganisationDocument } from '../documents/collections.js'
 import { redacted } from '../keys/format.js'
 import { NotIssued } from '../keys/keys.js'
-import { QueryTimeout, type Store, StoreUnavailable } from '../store/store.js'
+import { ChunkMoved, QueryTimeout, type Store, StoreUnavailable } from '../store/store.js'
 
 export type MakeCommand = (session: Session) => CommandUnknownOpts
 
@@ -179,7 +179,7 @@ const usageError = (text: string): string[] =>
 
 const linesOf = (error: Error): string[] => {
   if (error instanceof CommandError) return [error.message, ...error.more]
-  if (error instanceof NotIssued) return [error.message]
+  if (error instanceof NotIssued || error instanceof ChunkMoved) return [error.message]
   if ((error as NodeJS.ErrnoException).syscall === 'write') return [`The result cannot be written: ${error.message}`]
   if (error instanceof QueryTimeout) return [`${error.message}: QUERY_TIMEOUT_MS allows more`]
   if (error instanceof StoreUnavailable) return [`${error.message}: ${(error.cause as Error).message}`]

@@ -139,6 +139,16 @@ export class StoreUnavailable extends Error {
   }
 }
 
+/** A document cannot move to another shard, which still has an old copy of it. A later try may succeed. */
+export class ChunkMoved extends Error {
+  constructor(cause: unknown) {
+    super('A chunk was moved, and an old copy of the document is still there: try again in a quarter of an hour', {
+      cause,
+    })
+    this.name = 'ChunkMoved'
+  }
+}
+
 /** The database stopped the query because it took too long, or would have needed too much memory. */
 export class QueryTimeout extends Error {
   constructor(cause: unknown) {

@@ -635,3 +635,44 @@ t.test('writes whose replies come late are stamped again, in smaller parts while
   await store.upsert('entries', three)
   t.equal(again(since).length, 1, 'what was in time is not')
 })
+
+t.test('on a sharded cluster, what moves a document to another shard is sent by itself', async (t) => {
+  const { server, store } = await start(t)
+  server.isSharded = true
+  const some = [0, 1, 2, 3].map((n) => a.entry(80 + n))
+  const ids = some.map(({ _id }) => _id)
+  await store.insert('entries', some)
+  t.equal(await store.remove('entries', A, ids.slice(1)), 3)
+  const found = async () =>
+    (await server.store.dangerouslyFindAll('entries', { _id: { $in: ids } })).filter((each) => !('deletedFrom' in each))
+  t.equal((await found()).length, 1)
+
+  const sizes = () => server.commands.flatMap(({ updates }) => (updates === undefined ? [] : [updates.length]))
+  const before = sizes().length
+  await store.insert('entries', some, { skipTaken: true })
+  t.same(sizes().slice(before), [4, 1, 1, 1], 'those alone that need it')
+  t.equal((await found()).length, 4)
+
+  await store.remove('entries', A, ids.slice(2))
+  const again = sizes().length
+  await store.upsert('entries', some)
+  t.same(sizes().slice(again), [4, 1, 1], 'and behind the first one, all that follow')
+  t.equal((await found()).length, 4)
+
+  await store.remove('entries', A, ids.slice(2))
+  server.orphans.add(ids[3])
+  const left = { name: 'ChunkMoved', message: /try again in a quarter of an hour/ }
+  for (const skipTaken of [true, false])
+    await t.rejects(store.insert('entries', some, { skipTaken }), skipTaken ? left : { code: 11_000 })
+  await t.rejects(store.upsert('entries', some), left)
+  await store.upsert('entries', some.slice(0, 3))
+  server.orphans.add(ids[0])
+  await t.rejects(store.remove('entries', A, ids), left)
+  server.errors.set('update', 13)
+  await t.rejects(store.remove('entries', A, ids), { code: 13 })
+  server.errors.clear()
+  server.orphans.clear()
+  server.refused = ids[0]
+  await store.remove('entries', A, ids.slice(2))
+  await t.rejects(store.insert('entries', some, { skipTaken: true }), { code: 121 }, 'another error is one')
+})

@@ -33,6 +33,7 @@ interface Command extends Document {
   readonly deletes: readonly { q: Condition }[]
   readonly updates: readonly {
     q: Document
+    multi?: boolean
     u:
       | { $set: Document }
       | readonly [{ $set: Document }]
@@ -57,6 +58,8 @@ const FIRST_BATCH = 101
 /** The size of every index. */
 const MIB = 1024 * 1024
 const UNKNOWN_ERROR = 8
+const INVALID_OPTIONS = 72
+const VALIDATION_FAILURE = 121
 const INDEX_OPTIONS_CONFLICT = 85
 const DUPLICATE_KEY = 11_000
 
@@ -83,6 +86,12 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   isRouter = false
   /** Whether it appears as MongoDB, and not as a compatible server. */
   isMongo = true
+  /** While true, it is a cluster whose shard key has the organisation. All tombstones are on a shard of their own. */
+  isSharded = false
+  /** The id of a document that does not fit the rules of its collection. */
+  refused: unknown
+  /** The ids of documents of which the shard that they move to has an old copy. */
+  readonly orphans = new Set<unknown>()
   /** When the last write was made that a majority of the replica set has. */
   majorityWriteDate: Date | undefined
   /** The indexes of each collection, by their names. */
@@ -223,9 +232,10 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
       case 'insert':
         return this.#each(command.documents, command.ordered, (document) => this.store.insert(target, [document]))
       case 'update':
-        return this.#each(command.updates, command.ordered, (update) =>
-          this.#update(target as RecordCollection, update),
-        ).finally(() => setTimeout(this.lateReplies.shift() ?? 0))
+        return this.#each(command.updates, command.ordered, async (update) => {
+          if (this.isSharded) await this.#refuseToMove(target, update, command.updates.length)
+          return this.#update(target as RecordCollection, update)
+        }).finally(() => setTimeout(this.lateReplies.shift() ?? 0))
       case 'delete':
         return this.#each(command.deletes, command.ordered, async ({ q }) => {
           let erased = 0
@@ -287,10 +297,27 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
       try {
         n += Number((await write(one)) ?? 1)
       } catch (error) {
-        writeErrors.push({ index, code: DUPLICATE_KEY, errmsg: String(error) })
+        const { code = DUPLICATE_KEY, message } = error as { code?: number; message: string }
+        writeErrors.push({ index, code, errmsg: message })
       }
     }
     return { ok: 1, n, nModified: n, ...(writeErrors.length > 0 && { writeErrors }) }
+  }
+
+  /** As a router refuses a statement that moves a document: for several, beside others, or where an old copy is left. */
+  async #refuseToMove(collection: CollectionName, { q, u, multi }: Command['updates'][number], count: number) {
+    const isRemoval = Array.isArray(u) && u.length === 1 && '$project' in u[0]
+    const { _id } = q
+    const found = await this.store.dangerouslyFindAll(collection, { _id })
+    const isMoved = isRemoval || found.some((document) => 'deletedFrom' in document)
+    const refuse = (code: number, message: string) => Object.assign(new Error(message), { code })
+    if (_id === this.refused) throw refuse(VALIDATION_FAILURE, 'Document failed validation')
+    if (!isMoved) return
+    if (multi)
+      throw refuse(INVALID_OPTIONS, 'Multi-update operations are not allowed when updating the shard key field.')
+    if (count > 1)
+      throw refuse(INVALID_OPTIONS, 'Document shard key value updates … must be sent with write batch of size 1')
+    if (this.orphans.has(_id)) throw refuse(DUPLICATE_KEY, 'There is either an orphan for this document or …')
   }
 
   /** Knows the updates that the store sends. Returns how many documents there were. */
@@ -307,8 +334,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     }
     const [, written] = u
     if (written === undefined) {
-      const { _id, organisation } = q as { _id: { $in: string[] }; organisation: string }
-      return this.store.remove(collection, organisation, _id.$in)
+      const { _id, organisation } = q as { _id: string | { $in: string[] }; organisation: string }
+      return this.store.remove(collection, organisation, typeof _id === 'string' ? [_id] : _id.$in)
     }
     const { [CHANGED_AT]: stamp, ...literals } = written.$set
     const fields = Object.entries(literals).map(([name, { $literal }]) => [name, $literal])
