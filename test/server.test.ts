@@ -190,17 +190,17 @@ t.test('too few files that it may open stop it with a message that says how many
     t.match(output, `may open ${openFiles} files, but needs at least 256: `)
     t.notMatch(output, /\n +at /)
   }
-  const settings = { MONGODB_URI: 'mongodb://127.0.0.1:1/x', MONGODB_POOL_SIZE: '300' }
+  const settings = { MONGODB_URI: 'mongodb://127.0.0.1:1/x?maxPoolSize=300' }
   const { code, output } = await runProgram(t, 'src/server.ts', { settings, openFiles: 256, covered: true })
   t.equal(code, 1)
-  t.match(output, 'MONGODB_POOL_SIZE 300 needs 380 open files, but the process may open only 256: ')
+  t.match(output, 'maxPoolSize 300 of MONGODB_URI needs 380 open files, but the process may open only 256: ')
   const page = readFileSync('docs/incidents.md', 'utf8')
-  t.match(page, '`MONGODB_POOL_SIZE 300 needs 380 open files, …`')
+  t.match(page, '`maxPoolSize 300 of MONGODB_URI needs 380 open files, …`')
   t.match(page, '`This process may open 128 files, but needs at least 256: …`')
 })
 
 t.test('with just as many files as it needs it starts, and says how many callers it takes', async (t) => {
-  const settings = { MONGODB_URI: 'mongodb://127.0.0.1:1/x', MONGODB_POOL_SIZE: '176' }
+  const settings = { MONGODB_URI: 'mongodb://127.0.0.1:1/x?maxPoolSize=176' }
   const options = { settings: { PORT: '0', LOG_LEVEL: 'info', ...settings }, openFiles: 256 }
   await printed(startProgram(t, 'src/server.ts', options), /"connections":16/)
 })

@@ -46,7 +46,7 @@ export const catalogue = {
   ]),
   'db.client.connection.max': gauge(
     '{connection}',
-    'The most connections to each MongoDB server: `MONGODB_POOL_SIZE`.',
+    'The most connections to each MongoDB server: `maxPoolSize` of `MONGODB_URI`.',
   ),
   'db.client.connection.pending_requests': gauge('{request}', 'Operations that wait for a connection to MongoDB.'),
   'field_data.read': counter(

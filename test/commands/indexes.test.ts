@@ -17,7 +17,7 @@ const uri = process.env.TEST_MONGODB_URI
 const keyOf = (fields: Index) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 
 const storeOn = (t: Test, uri: string, days = '90'): Store => {
-  const store = mongoStore(mongoSettings(uri, { TOMBSTONE_DAYS: days, MONGODB_TIMEOUT_MS: '2000' }))
+  const store = mongoStore(mongoSettings(uri, { TOMBSTONE_DAYS: days }, { timeoutMs: 2000 }))
   t.teardown(() => store.close())
   return store
 }

@@ -21,7 +21,8 @@ const start = async (t: Test) => {
   const keys = keysOf(server.store, () => {})
   const [attacker, other] = await Promise.all([A, B].map((organisation) => keys.issue({ organisation, name: 'Test' })))
   // Reads that run while the server is lost have longer than a busy machine takes.
-  const settings = { PORT: '0', MONGODB_URI: server.uri, ENSURE_INDEXES: 'false', MONGODB_TIMEOUT_MS: '60000' }
+  const patient = `${server.uri}?serverSelectionTimeoutMS=60000&waitQueueTimeoutMS=60000`
+  const settings = { PORT: '0', MONGODB_URI: patient, ENSURE_INDEXES: 'false' }
   const child = startProgram(t, 'src/server.ts', { settings })
   const [, port] = await printed(child, /field-data-api on http:\/\/127\.0\.0\.1:(\d+)/)
   const ask = async (key: string | undefined, path: string): Promise<string> =>

@@ -14,7 +14,7 @@ import { listQuery } from '../../src/reading/listing.js'
 import type { Connections } from '../../src/store/connections.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
-import { mongoSettings } from '../support/store.js'
+import { type DriverOptions, mongoSettings } from '../support/store.js'
 import { A, a, B, b, fillTenants } from '../support/tenants.js'
 import { WireServer } from '../support/wire-server.js'
 
@@ -23,14 +23,14 @@ t.jobs = 4
 
 const timeout = 5000
 /** The settings of a store whose server will be gone. */
-const impatient = { MONGODB_TIMEOUT_MS: '2000' }
+const impatient = { timeoutMs: 2000 }
 
 const entries = (page = 1, perPage = 1000) =>
   listQuery(entryResource, { organisation: A }, { sortBy: 'id', sortOrder: 'asc', page, perPage })
 
-const start = async (t: Test, settings: Record<string, string> = {}) => {
+const start = async (t: Test, settings: Record<string, string> = {}, options: DriverOptions = {}) => {
   const server = await WireServer.for(t)
-  const store = mongoStore(mongoSettings(server.uri, { QUERY_TIMEOUT_MS: String(timeout), ...settings }))
+  const store = mongoStore(mongoSettings(server.uri, { QUERY_TIMEOUT_MS: String(timeout), ...settings }, options))
   t.teardown(() => store.close())
   await fillTenants(server.store)
   return { server, store }
@@ -139,11 +139,7 @@ t.test('A read tells how many bytes it has read before it reads more', async (t)
 })
 
 t.test('An operation that gets no free connection in time fails, and the connections are counted', async (t) => {
-  const { server, store } = await start(t, {
-    MONGODB_POOL_SIZE: '1',
-    MONGODB_TIMEOUT_MS: '1500',
-    QUERY_TIMEOUT_MS: '1500',
-  })
+  const { server, store } = await start(t, { QUERY_TIMEOUT_MS: '1500' }, { timeoutMs: 1500, maxPoolSize: 1 })
   const connections = store.watchConnections?.() as Connections
   const state = () => [connections.open, connections.used, connections.pending]
   t.same([connections.max, ...state()], [1, 0, 0, 0])
@@ -193,11 +189,11 @@ t.test('The indexes of a collection are those of others too, and none if it does
   await t.rejects(store.indexes('entries'), { code: unauthorized })
 })
 
-t.test('An option of the URI overrides the setting', async (t) => {
+t.test('An option of the URI is that of the driver', async (t) => {
   const { server } = await start(t)
   server.isRouter = true
   const uri = `${server.uri}?readPreference=nearest&MaxPoolSize=3`
-  const store = mongoStore(mongoSettings(uri, { MONGODB_READ_PREFERENCE: 'secondary', MONGODB_POOL_SIZE: '7' }))
+  const store = mongoStore(mongoSettings(uri))
   t.teardown(() => store.close())
   await store.aggregate(entries())
   t.match(server.commands.at(-1), { $readPreference: { mode: 'nearest' } })
@@ -215,7 +211,7 @@ t.test('Every read uses the read concern of the URI, and tells its time limit', 
 })
 
 t.test('A missing file in the URI and contradictory pool sizes fail at once', async (t) => {
-  const pool = mongoSettings('mongodb://127.0.0.1/test?minPoolSize=10', { MONGODB_POOL_SIZE: '5' })
+  const pool = mongoSettings('mongodb://127.0.0.1/test?minPoolSize=10&maxPoolSize=5')
   t.throws(() => mongoStore(pool), { message: 'minPoolSize 10 is larger than maxPoolSize 5' })
   for (const option of ['tlsCAFile', 'tlsCRLFile', 'tlsCertificateKeyFile']) {
     const settings = mongoSettings(`mongodb://127.0.0.1/test?tls=true&${option}=%2Fnowhere.pem`)
@@ -225,11 +221,11 @@ t.test('A missing file in the URI and contradictory pool sizes fail at once', as
 
 t.test('It has as many operations at once as it has connections', async (t) => {
   for (const [options, capacity] of [
-    ['', 5],
+    ['', 64],
     ['?maxPoolSize=7', 7],
-    ['?maxPoolSize=0', 5],
+    ['?maxPoolSize=0', 64],
   ] as const) {
-    const store = mongoStore(mongoSettings(`mongodb://127.0.0.1/test${options}`, { MONGODB_POOL_SIZE: '5' }))
+    const store = mongoStore(mongoSettings(`mongodb://127.0.0.1/test${options}`))
     t.equal(store.capacity, capacity, options)
     await store.close()
   }
@@ -252,7 +248,7 @@ t.test('A database that has responded to a query within the last second is not p
 })
 
 t.test('Every read uses the read preference, but for what commands decide by', async (t) => {
-  const { server, store } = await start(t, { MONGODB_READ_PREFERENCE: 'secondaryPreferred' })
+  const { server, store } = await start(t, {}, { readPreference: 'secondaryPreferred' })
   server.isRouter = true
   for (const [name, call] of [['ping', calls.ping] as const, ...reads]) {
     await call?.(store)
@@ -262,7 +258,7 @@ t.test('Every read uses the read preference, but for what commands decide by', a
 })
 
 t.test('A read from the primary ignores the read preference, also when it needs several replies', async (t) => {
-  const { server, store } = await start(t, { MONGODB_READ_PREFERENCE: 'secondaryPreferred' })
+  const { server, store } = await start(t, {}, { readPreference: 'secondaryPreferred' })
   server.isRouter = true
   const isFromPrimary = () => {
     const command = server.commands.findLast((command) => 'aggregate' in command)
@@ -327,7 +323,7 @@ t.test('An insert with skipTaken skips documents whose id exists already, and no
 })
 
 t.test('An error of the server means an outage, too much work or something else', async (t) => {
-  const { server, store } = await start(t, impatient)
+  const { server, store } = await start(t, {}, impatient)
   for (const [code, message, meaning] of [
     [50, 'operation exceeded time limit', QueryTimeout],
     [292, 'Sort exceeded memory limit', QueryTimeout],
@@ -409,7 +405,7 @@ t.test('A read succeeds although the server has closed the idle connections', as
 })
 
 t.test('Without a server every operation fails, until the server starts', async (t) => {
-  const { server, store } = await start(t, impatient)
+  const { server, store } = await start(t, {}, impatient)
   server.stop()
   for (const time of ['at first', 'again']) {
     await everyCall(t, store, time)
@@ -419,7 +415,7 @@ t.test('Without a server every operation fails, until the server starts', async 
 })
 
 t.test('After the server stops every operation fails, until it is back', async (t) => {
-  const { server, store } = await start(t, impatient)
+  const { server, store } = await start(t, {}, impatient)
   await store.ping()
   server.stop()
   await everyCall(t, store)
@@ -428,7 +424,7 @@ t.test('After the server stops every operation fails, until it is back', async (
 })
 
 t.test('If the server stops while it works, all running operations fail', async (t) => {
-  const { server, store } = await start(t, impatient)
+  const { server, store } = await start(t, {}, impatient)
   await store.ping()
   server.silent = true
   const failed = everyCall(t, store)
@@ -438,7 +434,7 @@ t.test('If the server stops while it works, all running operations fail', async 
 })
 
 t.test('A connection that breaks during a write counts as unavailable, but a page is retried', async (t) => {
-  const { server, store } = await start(t, impatient)
+  const { server, store } = await start(t, {}, impatient)
   const write = Socket.prototype.write
   t.teardown(() => {
     Socket.prototype.write = write
@@ -500,7 +496,7 @@ t.test('An operation that the driver would wait for forever fails, and a new cli
     return new Promise(() => {})
   }
   const uri = `${server.uri}?heartbeatFrequencyMS=500&connectTimeoutMS=100&waitQueueTimeoutMS=100`
-  const store = mongoStore(mongoSettings(uri, { MONGODB_TIMEOUT_MS: '100', QUERY_TIMEOUT_MS: '500' }))
+  const store = mongoStore(mongoSettings(uri, { QUERY_TIMEOUT_MS: '500' }, { timeoutMs: 100 }))
   t.teardown(() => {
     MongoClient.prototype.close = close
     return store.close()
@@ -540,7 +536,7 @@ t.test('An operation that the driver would wait for forever fails, and a new cli
 t.test('An operation that the driver would wait for forever fails soon after its server is lost', async (t) => {
   const server = await WireServer.for(t)
   const uri = `${server.uri}?heartbeatFrequencyMS=500&connectTimeoutMS=100`
-  const store = mongoStore(mongoSettings(uri, { MONGODB_TIMEOUT_MS: '100', QUERY_TIMEOUT_MS: '60000' }))
+  const store = mongoStore(mongoSettings(uri, { QUERY_TIMEOUT_MS: '60000' }, { timeoutMs: 100 }))
   t.teardown(() => store.close())
   await succeeds(() => store.ping())
   let restore = () => {}
@@ -562,7 +558,7 @@ t.test('An operation that the driver would wait for forever fails soon after its
 })
 
 t.test('A connection that is reset ends no operation on another one', async (t) => {
-  const { server, store } = await start(t, { MONGODB_TIMEOUT_MS: '100', QUERY_TIMEOUT_MS: '60000' })
+  const { server, store } = await start(t, { QUERY_TIMEOUT_MS: '60000' }, { timeoutMs: 100 })
   await store.ping()
   // Longer than what gets no reply from a server that is lost.
   server.held.set('aggregate', setTimeout(2500))
@@ -575,7 +571,7 @@ t.test('A connection that is reset ends no operation on another one', async (t) 
 })
 
 t.test('A server that stops responding is detected, and used again when it responds', async (t) => {
-  const { server, store } = await start(t, impatient)
+  const { server, store } = await start(t, {}, impatient)
   await store.ping()
   server.silent = true
   await t.rejects(store.aggregate(entries()), StoreUnavailable)
@@ -587,7 +583,7 @@ t.test('A server that stops responding is detected, and used again when it respo
 
 t.test('A name that DNS does not resolve counts as unavailable', async (t) => {
   setServers(['127.0.0.1:9']) // nothing listens on this port
-  const store = mongoStore(mongoSettings('mongodb+srv://db.field-data.example/test', impatient))
+  const store = mongoStore(mongoSettings('mongodb+srv://db.field-data.example/test', {}, impatient))
   t.teardown(() => store.close())
   await t.rejects(store.ping(), StoreUnavailable)
 })
