@@ -15,6 +15,7 @@ import { jsonLines } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
 import { malformed, storedDocuments, wellFormed } from '../support/oracle.js'
 import { parquetOf, rowsOf } from '../support/parquet.js'
+import { runs } from '../support/runs.js'
 import { listOf } from '../support/stored.js'
 
 /** The workers that were started. This file has a process of its own. */
@@ -59,7 +60,7 @@ for (const [name, schema] of Object.entries({ EntryListItem, Entry, DispatchList
         t.strictSame(present(columns), present(Object.fromEntries(same)))
       }
     })
-    await fc.assert(property, { numRuns: 30 })
+    await fc.assert(property, { numRuns: runs(8, 30) })
   })
 }
 

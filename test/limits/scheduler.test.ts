@@ -12,6 +12,7 @@ import {
   TICK_MS,
   type Ticket,
 } from '../../src/limits/scheduler.js'
+import { runs } from '../support/runs.js'
 
 const MANY = { all: 1000, perKey: 1000 }
 const MB = 1024 * 1024
@@ -383,7 +384,7 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
       check([])
     }
   }
-  await fc.assert(fc.asyncProperty(fc.array(event, { minLength: 10, maxLength: 60 }), run), { numRuns: 150 })
+  await fc.assert(fc.asyncProperty(fc.array(event, { minLength: 10, maxLength: 60 }), run), { numRuns: runs(50, 150) })
 })
 
 t.test('of keys that always have tasks waiting, none reads more than another by more than one task', async () => {
@@ -408,5 +409,5 @@ t.test('of keys that always have tasks waiting, none reads more than another by 
       ticket.release()
     }
   }
-  await fc.assert(fc.asyncProperty(fc.array(costs, { minLength: 2, maxLength: 4 }), run), { numRuns: 100 })
+  await fc.assert(fc.asyncProperty(fc.array(costs, { minLength: 2, maxLength: 4 }), run), { numRuns: runs(30, 100) })
 })

@@ -86,7 +86,7 @@ t.test('files are compressed as the browser allows, and each is compressed once'
 })
 
 t.test('a caller that has a page or the document gets a 304', async (t) => {
-  const { app, get } = await testApp(t, { fill: fillTenants })
+  const { app, get } = await testApp(t, { fill: fillTenants, settings: { EXPLORE: 'true' } })
   for (const url of ['/docs', '/explore', '/openapi.json', '/docs/sync.py', '/v1/ogc/api', '/v1/ogc']) {
     const { etag = '' } = (await get(url, A)).headers
     const headers = { 'if-none-match': `${etag}`, 'accept-encoding': 'br' }

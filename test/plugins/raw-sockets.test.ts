@@ -8,6 +8,7 @@ import { buildApp } from '../../src/app.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp, testConfig } from '../support/app.js'
 import { damagedText } from '../support/damages.js'
+import { runs } from '../support/runs.js'
 import { getRequest, LAST, neverRead, receivedBy, send, statusesIn } from '../support/sockets.js'
 import { A } from '../support/tenants.js'
 
@@ -70,7 +71,7 @@ t.test(
         t.match(received, /^$|^HTTP\/1\.1 /)
         for (const status of statusesIn(received)) t.ok(status < 500 || status === 505, received)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(100, 300) },
     )
     t.same(statusesIn(await send(port, getRequest('/v1/projects', { ...headers, ...LAST }))), [200])
   },

@@ -14,12 +14,13 @@ import { listQuery } from '../../src/reading/listing.js'
 import type { Start } from '../../src/reading/position.js'
 import { cut, readPage, readRanges } from '../../src/reading/walk.js'
 import type { Store } from '../../src/store/store.js'
+import { runs } from '../support/runs.js'
 import { testStore } from '../support/store.js'
 import { documentOf } from '../support/stored.js'
 
 const onServer = process.env.TEST_MONGODB_URI !== undefined
 /** How many walks are tried. Each has some dozens of queries. */
-const numRuns = onServer ? 30 : 150
+const numRuns = onServer ? 30 : runs(40, 150)
 
 /** A walk that gets more records than there are goes in a circle. */
 const MOST = 100

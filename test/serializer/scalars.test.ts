@@ -5,6 +5,7 @@ import t from 'tap'
 import { Bson, Bytes } from '../../src/bson/reader.js'
 import { ROOM, scalars, type Write } from '../../src/serializer/scalars.js'
 import { oneLine, texts } from '../support/oracle.js'
+import { runs } from '../support/runs.js'
 import { stored } from '../support/stored.js'
 
 const DAY = 86_400_000
@@ -71,9 +72,9 @@ t.test('A double is written as JSON.stringify does', async (t) => {
   }
   fc.assert(
     fc.property(fc.integer(), fc.nat(10), (digits, places) => compare(digits / 10 ** places)),
-    { numRuns: 20_000 },
+    { numRuns: runs(2000, 20_000) },
   )
-  fc.assert(fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), compare), { numRuns: 20_000 })
+  fc.assert(fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), compare), { numRuns: runs(2000, 20_000) })
   t.ok(compared > 40_000, `${compared} doubles`)
 })
 
@@ -86,7 +87,7 @@ t.test('An int32 is written with all its digits', async (t) => {
   }
   for (const value of [0, 0x7fff_ffff, -0x7fff_ffff, -0x8000_0000]) compare(value)
   for (let power = 1; power < 1e10; power *= 10) for (const n of [power - 1, power]) compare(Math.min(n, 0x7fff_ffff))
-  fc.assert(fc.property(fc.integer(), compare), { numRuns: 5000 })
+  fc.assert(fc.property(fc.integer(), compare), { numRuns: runs(1000, 5000) })
   t.pass()
 })
 
@@ -125,7 +126,7 @@ t.test('A date is written as Date.toISOString does', async (t) => {
     fc.property(fc.date({ noInvalidDate: true, min: new Date(FIRST), max: new Date(Date.UTC(9999, 11, 31)) }), (date) =>
       compare(date.getTime()),
     ),
-    { numRuns: 5000 },
+    { numRuns: runs(1000, 5000) },
   )
   t.ok(compared > 200_000, `${compared} instants`)
 })

@@ -10,6 +10,7 @@ import { listed } from '../../schemas/kit.js'
 import { demoOptions, seedData } from '../../seed/index.js'
 import { BsonDocument, UnwritableDocument } from '../../src/bson/reader.js'
 import { damages } from '../support/damages.js'
+import { runs } from '../support/runs.js'
 import { documentOf, type Elements, plain, stored, writerOf } from '../support/stored.js'
 
 interface Sample {
@@ -145,7 +146,7 @@ t.test('Any damage to the bytes gives valid JSON or an UnwritableDocument', asyn
         count += 1
       },
     ),
-    { numRuns: 5000 },
+    { numRuns: runs(1000, 5000) },
   )
   t.equal(count, 5000)
 })
@@ -188,7 +189,7 @@ t.test('Random bytes give valid JSON or an UnwritableDocument', async (t) => {
       if (framed && bytes.length > 0) bytes[bytes.length - 1] = 0
       endure(samples[number] as Sample, framed ? relength(bytes) : bytes, neighbour)
     }),
-    { numRuns: 5000 },
+    { numRuns: runs(1000, 5000) },
   )
   t.pass()
 })
