@@ -10,7 +10,7 @@ const ALONE = /^(log|exports\/parquet|serializer\/output)$/
 const CHANGES_OPTIONS = /^t\.(?!test\()/m
 
 /** How many processes run the files that count for coverage, and those that do not. */
-const PROCESSES = { counted: 4, uncounted: 2 }
+const PROCESSES = { counted: 5, uncounted: 2 }
 /** About how many seconds the slow files take. Another file takes a half. It does not matter much if this changes. */
 const SECONDS = {
   'commands/load': 5,

@@ -42,7 +42,8 @@ t.test('the demo starts, its banner’s curl line works, and SIGTERM shuts it do
 
 t.test('with a delay, it goes on after a SIGTERM without being ready, until the second one or the end', async (t) => {
   const child = start(t, { SHUTDOWN_DELAY_MS: '60000' }, { covered: true })
-  const short = start(t, { SHUTDOWN_DELAY_MS: '1' })
+  const { uri } = await WireServer.for(t)
+  const short = start(t, { MONGODB_URI: uri, SHUTDOWN_DELAY_MS: '1' })
   const [, key, url] = await printed(child, /curl -H 'Authorization: Bearer (\S+)' '(\S+)'/)
   const { origin } = new URL(url as string)
   child.kill('SIGTERM')
@@ -206,7 +207,8 @@ t.test('with just as many files as it needs it starts, and says how many callers
 })
 
 t.test('with METRICS_PORT it serves metrics until it has closed', async (t) => {
-  const child = start(t, { METRICS_PORT: '0' }, { covered: true })
+  const { uri } = await WireServer.for(t)
+  const child = start(t, { MONGODB_URI: uri, METRICS_PORT: '0' }, { covered: true })
   const [, port] = await printed(child, /"port":(\d+),"msg":"metrics"/)
   await printed(child, /^ {2}Docs/m)
   t.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^field_data_build_info\{/m)

@@ -7,8 +7,8 @@ import { type CollectionName, collections } from '../../src/documents/collection
 import { testApp } from '../support/app.js'
 import { damagedText } from '../support/damages.js'
 import { entry, fileWith, line, organisation } from '../support/load.js'
-import { runs } from '../support/runs.js'
 import { a } from '../support/tenants.js'
+import { runs } from '../support/thorough.js'
 
 const readFile = async (file: string, collection: CollectionName = 'entries'): Promise<Line[]> => {
   const lines: Line[] = []

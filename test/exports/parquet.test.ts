@@ -15,8 +15,8 @@ import { jsonLines } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
 import { malformed, storedDocuments, wellFormed } from '../support/oracle.js'
 import { parquetOf, rowsOf } from '../support/parquet.js'
-import { runs } from '../support/runs.js'
 import { listOf } from '../support/stored.js'
+import { runs } from '../support/thorough.js'
 
 /** The workers that were started. This file has a process of its own. */
 const workers: Worker[] = []

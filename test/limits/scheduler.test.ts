@@ -12,7 +12,7 @@ import {
   TICK_MS,
   type Ticket,
 } from '../../src/limits/scheduler.js'
-import { runs } from '../support/runs.js'
+import { runs } from '../support/thorough.js'
 
 const MANY = { all: 1000, perKey: 1000 }
 const MB = 1024 * 1024

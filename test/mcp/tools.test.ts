@@ -7,8 +7,8 @@ import { keysOf } from '../../src/keys/keys.js'
 import { testApp } from '../support/app.js'
 import { type Draw, drawing, fillCrossed, ownersIn } from '../support/crossed.js'
 import { assistant, errorOf } from '../support/mcp.js'
-import { runs } from '../support/runs.js'
 import { A, a, fillTenants } from '../support/tenants.js'
+import { runs } from '../support/thorough.js'
 
 const CALLS = Number(process.env.MCP_CALLS ?? runs(25, 100))
 

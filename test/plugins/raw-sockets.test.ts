@@ -8,9 +8,9 @@ import { buildApp } from '../../src/app.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { listen, testApp, testConfig } from '../support/app.js'
 import { damagedText } from '../support/damages.js'
-import { runs } from '../support/runs.js'
 import { getRequest, LAST, neverRead, receivedBy, send, statusesIn } from '../support/sockets.js'
 import { A } from '../support/tenants.js'
+import { runs } from '../support/thorough.js'
 
 t.test(
   'garbage behind a response gets its problem, and while a request is under way it closes the connection',

@@ -14,9 +14,9 @@ import { listQuery } from '../../src/reading/listing.js'
 import type { Start } from '../../src/reading/position.js'
 import { cut, readPage, readRanges } from '../../src/reading/walk.js'
 import type { Store } from '../../src/store/store.js'
-import { runs } from '../support/runs.js'
 import { testStore } from '../support/store.js'
 import { documentOf } from '../support/stored.js'
+import { runs } from '../support/thorough.js'
 
 const onServer = process.env.TEST_MONGODB_URI !== undefined
 /** How many walks are tried. Each has some dozens of queries. */

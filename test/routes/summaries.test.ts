@@ -9,9 +9,9 @@ import type { Documents } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
 import { QueryTimeout, type Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
-import { runs } from '../support/runs.js'
 import { testStore } from '../support/store.js'
 import { A, a, B, b } from '../support/tenants.js'
+import { runs } from '../support/thorough.js'
 
 type Random = () => number
 /** Numbers from 0 to 1 that depend on a seed alone (mulberry32). */
@@ -161,7 +161,7 @@ const PLACES = [
 const TIMES = ['day', 'week', 'month', 'year'].map((period) => `createdAt:${period}`)
 
 /** More of them take longer: `.ci/run` draws 500. */
-const RUNS = Number(process.env.MODEL_RUNS ?? runs(10, 40))
+const RUNS = Number(process.env.MODEL_RUNS ?? runs(20, 40))
 
 t.test('random summaries, questions and filters are what a plain program counts', async (t) => {
   const { get, store } = await testApp(t, {

@@ -13,8 +13,8 @@ import { jsonLines } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
 import { readCsv } from '../support/csv.js'
 import { fileOf, hostileTexts, type Item, itemsOf, misfits } from '../support/formats.js'
-import { runs } from '../support/runs.js'
 import { type Elements, listOf, plain, stored } from '../support/stored.js'
+import { runs } from '../support/thorough.js'
 
 const Answered = select(EntryListItem, ['id', 'answers'])
 const lines = answersTable(jsonLines).rows

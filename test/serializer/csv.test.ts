@@ -19,8 +19,8 @@ import { type CsvOptions, csvColumns } from '../../src/serializer/csv.js'
 import type { Shown } from '../../src/serializer/writer.js'
 import { readCsv } from '../support/csv.js'
 import { asColumns, fileOf, flattened, hostileTexts, type Item, itemsOf, mixedLists } from '../support/formats.js'
-import { runs } from '../support/runs.js'
 import { listOf, plain, stored } from '../support/stored.js'
+import { runs } from '../support/thorough.js'
 
 const RUNS = runs(15, 40)
 

@@ -8,8 +8,8 @@ import { Entry, EntryListItem, ListedAnswer } from '../../schemas/entries.js'
 import { listed } from '../../schemas/kit.js'
 import { Project } from '../../schemas/projects.js'
 import { expectedJson, malformed, names, storedDocuments, wellFormed } from '../support/oracle.js'
-import { runs } from '../support/runs.js'
 import { listOf, writerOf } from '../support/stored.js'
+import { runs } from '../support/thorough.js'
 
 /**
  * How many lists are tried for each schema of the contract, and how many schemas. Of seven errors in the writer that these

@@ -11,8 +11,8 @@ import { type BsonList, UnfitForFormat } from '../../src/bson/reader.js'
 import { tableOf } from '../../src/serializer/columns.js'
 import { xlsxColumns } from '../../src/serializer/xlsx.js'
 import { asColumns, fileOf, flattened, hostileTexts, itemsOf, mixedLists } from '../support/formats.js'
-import { runs } from '../support/runs.js'
 import { listOf, plain, stored } from '../support/stored.js'
+import { runs } from '../support/thorough.js'
 import { sheetRows } from '../support/xlsx.js'
 
 const read = (schema: TSchema, list: BsonList) => {

@@ -12,9 +12,9 @@ import { type Clock, databaseClock } from '../../src/sync/clock.js'
 import type { Cursor } from '../../src/sync/cursor.js'
 import { type FeedPage, type FeedSettings, Feeds } from '../../src/sync/feed.js'
 import type { Feed } from '../../src/sync/queries.js'
-import { runs } from '../support/runs.js'
 import { databaseOn } from '../support/store.js'
 import { tenant } from '../support/tenants.js'
+import { runs } from '../support/thorough.js'
 
 const server = process.env.TEST_MONGODB_URI
 const HISTORIES = Number(process.env.FEED_HISTORIES) || (server === undefined ? runs(50, 200) : 20)
