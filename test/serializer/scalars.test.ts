@@ -6,7 +6,7 @@ import { Bson, Bytes } from '../../src/bson/reader.js'
 import { ROOM, scalars, type Write } from '../../src/serializer/scalars.js'
 import { oneLine, texts } from '../support/oracle.js'
 import { stored } from '../support/stored.js'
-import { runs } from '../support/thorough.js'
+import { isThorough, runs } from '../support/thorough.js'
 
 const DAY = 86_400_000
 const BEFORE = 7
@@ -107,7 +107,7 @@ t.test('A date is written as Date.toISOString does', async (t) => {
 
   // Every day of three centuries, each at a different time.
   for (let day = Date.UTC(1800); day < Date.UTC(2100); day += DAY) compare(day + ((compared * 7_919_317) % DAY))
-  // The first and last days of all years with four digits and of their Februaries.
+  // The first and last days of years with four digits and of their Februaries.
   const edges: [number, number][] = [
     [0, 1],
     [1, 28],
@@ -115,7 +115,7 @@ t.test('A date is written as Date.toISOString does', async (t) => {
     [2, 1],
     [11, 31],
   ]
-  for (let year = 1; year < 10_000; year++) {
+  for (let year = 1; year < 10_000; year += isThorough ? 1 : 7) {
     for (const edge of edges) {
       const midnight = new Date(0).setUTCFullYear(year, ...edge)
       compare(midnight)
@@ -131,7 +131,7 @@ t.test('A date is written as Date.toISOString does', async (t) => {
     ),
     { numRuns: runs(1000, 5000) },
   )
-  t.ok(compared > 200_000, `${compared} instants`)
+  t.ok(compared > (isThorough ? 200_000 : 120_000), `${compared} instants`)
 })
 
 t.test('No scalar needs more room than ROOM allows', async (t) => {
