@@ -13,7 +13,7 @@ import { listen } from '../test/support/app.js'
 import { readCsv } from '../test/support/csv.js'
 import { tenant } from '../test/support/tenants.js'
 import { sheetRows, unzip } from '../test/support/xlsx.js'
-import { failOnErrors, isWithoutBrowser, overflow, seriousFaults, startBrowser } from './support/browser.js'
+import { failOnErrors, isWithoutBrowser, loadFew, overflow, seriousFaults, startBrowser } from './support/browser.js'
 
 const WIDE = { width: 1280, height: 900 }
 const PHONE = { width: 390, height: 844 }
@@ -446,10 +446,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
   for (const viewport of [WIDE, PHONE]) {
     await t.test(`what is too much to load is counted by the service: ${viewport.width} pixels wide`, async (t) => {
       const { page, requested } = await open(t, browser, `${origin}/docs`, { viewport })
-      await page.route('**/entries.js', async (route) => {
-        const response = await route.fetch()
-        await route.fulfill({ response, body: (await response.text()).replace('LIMIT = 100_000', 'LIMIT = 1_000') })
-      })
+      await loadFew(page)
       await page.goto(`${origin}/explore`)
       await typeKey(page, key)
       /** Does something, and waits until the service has counted. */

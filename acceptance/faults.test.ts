@@ -28,7 +28,7 @@ const LONGEST_FAULT_S = 10
 const RECOVERED_MS = 5000
 /**
  * No response takes longer: a request waits for a place for 5 s at most, and its read for 23 s, of which 1 s is for a server,
- * 10 s for a connection of the pool, 2 s for a new one and 10 s for the query (MONGODB_TIMEOUT_MS and QUERY_TIMEOUT_MS).
+ * 10 s for a connection of the pool, 2 s for a new one and 10 s for the query (serverSelectionTimeoutMS and QUERY_TIMEOUT_MS).
  */
 const LONGEST_MS = 30_000
 /** What the service logs of a request or a write that fails. That the database is away is a warning. */

@@ -1,26 +1,44 @@
-// What one organisation can do to another: an entry by id, one request at a time, alone and beside each attack. And how
-// long requests take to fail when the database is away. On the server, with `npm run bench -- --attacks`.
+// What one organisation can do to another: an entry by id, one request at a time, and the health of the service, alone and
+// beside each attack; and how much memory each takes. And how long requests take to fail when the database is away. On the
+// server, with `npm run bench -- --attacks`.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seedData } from '../seed/index.js'
-import type { AgentDocument, DispatchDocument, EntryDocument } from '../src/documents/collections.js'
-import { UNKNOWN_KEYS } from './callers.js'
+import type { AgentDocument, DispatchDocument, EntryDocument, FormDocument } from '../src/documents/collections.js'
+import { questionKey } from '../src/serializer/questions.js'
+import { type NeighbourLoad, UNKNOWN_KEYS } from './callers.js'
 import { addressOf, issueKey, open, withDatabase } from './databases.js'
 import { startService } from './peers.js'
 import { type Server, startCallers, startLoad } from './processes.js'
-import { quantiles } from './timing.js'
+import { quantiles, timedAlone } from './timing.js'
+import { databaseName, usually } from './trial.js'
 
-const ENTRIES = 100_000
-const RECIPIENTS = 20_000
-const UNKNOWN_RECIPIENTS = 100_000
+const ENTRIES = usually(100_000, 1000)
+const RECIPIENTS = usually(20_000, 200)
+const UNKNOWN_RECIPIENTS = usually(100_000, 1000)
 /** A page of these is 20 MB. */
-const WIDE = { count: 1000, bytes: 20_000 }
+const WIDE = { count: usually(1000, 10), bytes: 20_000 }
 const HEAVY_BYTES = 3_000_000
+/** Two questions with as many choices in each of the entries of a form. */
+const CHOICES = { entries: usually(200, 2), choices: 300 }
+/** A question with so many choices beside one with a single choice. */
+const UNEVEN = { entries: usually(35, 2), choices: usually(90_000, 900) }
+const AGENTS = usually(100_000, 1000)
+const PLACES = { count: usually(10_000, 100), characters: 1500 }
+/** Answers to a question, all different. */
+const DIFFERENT = { entries: usually(600, 6), answers: 1000 }
+const QUESTIONS = ['First?', 'Second?'] as const
+/** The id of the document in `seeds` that tells that everything is there. */
+const COMPLETE = 'attacks-by-groups'
 const KEYS = 5
 const AT_ONCE = 16
 const BEFORE_MS = 500
-const AFTER_MS = 3000
+const SETTLE_MS = usually(11_000, 100)
+/** How many times longer a slow attack is watched. */
+const LONGER = 5
+const LOOK_MS = 20
+const AFTER_MS = usually(3000, 100)
 
 export interface Attacks {
   /** Times in milliseconds; `failed` turns have none. */
@@ -35,7 +53,7 @@ const prepare = async (uri: string, say: (text: string) => void) => {
     const [attacker, other] = seeded.flatMap(({ collection, documents }) =>
       collection === 'organisations' ? documents.map(({ _id }) => _id) : [],
     ) as [string, string]
-    if ((await store.dangerouslyFind('seeds', 'attacks')) === undefined) {
+    if ((await store.dangerouslyFind('seeds', COMPLETE)) === undefined) {
       for (const { collection, documents } of seeded)
         await store.insert(collection, documents as never, { skipTaken: true })
       // The seed has documents of all collections in one list, so the caller names the type.
@@ -66,21 +84,42 @@ const prepare = async (uri: string, say: (text: string) => void) => {
           Array.from({ length: UNKNOWN_RECIPIENTS }, (_, n) => `stranger-${n}`),
         ),
       ])
-      const entry = (organisation: string, _id: string, bytes: number): EntryDocument => ({
-        ...sample<EntryDocument>('entries'),
-        _id,
-        organisation,
-        dispatch: 'wide',
-        answers: [{ type: 'text', question: 'Why?', answer: 'x'.repeat(bytes) }],
+      const entry = (organisation: string, _id: string, fields: Partial<EntryDocument>): EntryDocument => ({
+        ...{ ...sample<EntryDocument>('entries'), answers: [] },
+        ...{ _id, organisation, ...fields },
       })
-      await store.upsert('entries', [entry(attacker, 'heavy', HEAVY_BYTES)])
-      for (const owner of [attacker, other]) {
-        const wide = Array.from({ length: WIDE.count }, (_, n) => entry(owner, `wide-${owner}-${n}`, WIDE.bytes))
-        for (let at = 0; at < wide.length; at += 100) await store.upsert('entries', wide.slice(at, at + 100))
+      const long = (bytes: number) => ({
+        ...{ dispatch: 'wide', answers: [{ type: 'text', question: 'Why?', answer: 'x'.repeat(bytes) }] },
+      })
+      const insert = async (organisation: string, name: string, count: number, fieldsOf: (n: number) => object) => {
+        for (let at = 0; at < count; at += 100) {
+          const some = Array.from({ length: Math.min(100, count - at) }, (_, n) =>
+            entry(organisation, `${name}-${at + n}`, fieldsOf(at + n)),
+          )
+          await store.insert('entries', some, { skipTaken: true })
+        }
       }
+      await store.upsert('entries', [entry(attacker, 'heavy', long(HEAVY_BYTES))])
+      for (const owner of [attacker, other]) await insert(owner, `wide-${owner}`, WIDE.count, () => long(WIDE.bytes))
+
+      const form = (_id: string) => ({ ...sample<FormDocument>('forms'), _id, organisation: attacker })
+      await store.upsert('forms', ['even', 'uneven', 'many', 'places', 'different'].map(form))
+      const answers = (...given: string[][]) =>
+        given.map((answer, n) => ({ type: 'choices', question: QUESTIONS[n] as string, answer }))
+      const choices = (count: number, from = 0) => Array.from({ length: count }, (_, n) => `Choice number ${from + n}`)
+      // Entries with equal answers would be counted as one.
+      const even = (n: number) => answers(choices(CHOICES.choices, n), choices(CHOICES.choices))
+      await insert(attacker, 'even', CHOICES.entries, (n) => ({ form: 'even', answers: even(n) }))
+      const uneven = (n: number) => answers(choices(UNEVEN.choices), choices(1, n))
+      await insert(attacker, 'uneven', UNEVEN.entries, (n) => ({ form: 'uneven', answers: uneven(n) }))
+      await insert(attacker, 'many', AGENTS, (n) => ({ form: 'many', agent: `agent-${n}` }))
+      const state = (n: number) => `${n} ${'x'.repeat(PLACES.characters)}`
+      await insert(attacker, 'place', PLACES.count, (n) => ({ form: 'places', location: { state: state(n) } }))
+      const different = (n: number) => answers(choices(DIFFERENT.answers, n * DIFFERENT.answers))
+      await insert(attacker, 'different', DIFFERENT.entries, (n) => ({ form: 'different', answers: different(n) }))
       await store.ensureIndexes()
-      await store.insert('seeds', [{ _id: 'attacks', createdAt: new Date() }])
-      say('bench-attacks is ready')
+      await store.insert('seeds', [{ _id: COMPLETE, createdAt: new Date() }])
+      say('the database of attacks is ready')
     }
     const keys = await Promise.all(Array.from({ length: KEYS }, () => issueKey(store, attacker)))
     return { keys, key: await issueKey(store, other) }
@@ -125,8 +164,10 @@ const row = (name: string, times: readonly number[]) => ({
   failed: times.filter((time) => time === Number.POSITIVE_INFINITY).length,
 })
 
+type Attack = [name: string, load: Omit<NeighbourLoad, 'port'>]
+
 export const attacks = async (server: string, ms: number, say: (text: string) => void): Promise<Attacks> => {
-  const uri = withDatabase(server, 'bench-attacks')
+  const uri = withDatabase(server, databaseName('attacks'))
   const { keys, key } = await prepare(uri, say)
   const load = startLoad()
   const rows: Attacks['rows'] = []
@@ -139,8 +180,8 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
 
   const service = await startService({ key }, { uri })
   const { data } = (await service.get('/v1/entries?perPage=1')) as { data: { id: string }[] }
-  const byId = () =>
-    service.times(load, `/v1/entries/${data[0]?.id}`, ms).catch((): number[] => [Number.POSITIVE_INFINITY])
+  const byId = (longer = 1) =>
+    service.times(load, `/v1/entries/${data[0]?.id}`, longer * ms).catch((): number[] => [Number.POSITIVE_INFINITY])
   const timed = async (path: string): Promise<number> => {
     const start = performance.now()
     return service.get(path).then(
@@ -153,12 +194,16 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
     { length: 64 },
     (_, n) => `/v1/entries?perPage=1&createdSince=2000-01-01T00:00:${n % 60}.${n}Z`,
   )
+  const [first, second] = QUESTIONS.map(questionKey)
+  const anew = Array.from(
+    { length: 1000 },
+    (_, n) =>
+      `/v1/summaries/entries?form=many&by=agent&createdBefore=2100-01-01T00:00:00.${String(n).padStart(3, '0')}Z`,
+  )
   const all = { keys: keys.slice(0, 1), callers: AT_ONCE, pipelined: 1 }
+  const counting = { ...all, isTooMuch: true }
   const leaving = { ...all, leaveAfterMs: 15 }
-  const beside: [
-    string,
-    Parameters<ReturnType<typeof startCallers>['begin']>[0] extends infer L ? Omit<L, 'port'> : never,
-  ][] = [
+  const beside: Attack[] = [
     ['counts, leaving after 15 ms', { ...leaving, paths: counts }],
     ['20,000 recipients, leaving after 15 ms', { ...leaving, paths: ['/v1/dispatches/crowd'] }],
     ['unknown keys', { ...all, keys: [UNKNOWN_KEYS], callers: 64, pipelined: 20, paths: ['/v1/entries/x'] }],
@@ -167,17 +212,58 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
     ['20,000 recipients', { ...all, paths: ['/v1/dispatches/crowd'] }],
     ['pages of 20 MB by four keys', { ...all, keys: keys.slice(0, 4), paths: [widePage] }],
   ]
+  /** Each takes seconds, so they are watched for longer. */
+  const slow: Attack[] = [
+    ['300 and 300 choices', { ...counting, paths: [`/v1/summaries/entries?form=even&by=${first},${second}`] }],
+    ['90,000 choices and one', { ...counting, paths: [`/v1/summaries/entries?form=uneven&by=${first},${second}`] }],
+    ['100,000 groups, counted anew', { ...counting, paths: anew }],
+    [
+      '10,000 groups with long texts, by four keys eight at once',
+      {
+        ...{ ...counting, keys: keys.slice(0, 4), callers: 32 },
+        paths: ['/v1/summaries/entries?form=places&by=location.state&top=10000'],
+      },
+    ],
+    ['600,000 different answers', { ...counting, paths: ['/v1/forms/different/questions'] }],
+  ]
+  /** Looks at the health and the memory of the service until it is told to end. */
+  const watch = () => {
+    const times: number[] = []
+    let [most, isOver] = [0, false]
+    const again = async (look: () => Promise<unknown>) => {
+      for (; !isOver; await sleep(LOOK_MS)) await look()
+    }
+    const looking = Promise.all([
+      again(async () => times.push(await timedAlone(`${service.url}/health/live`))),
+      again(async () => {
+        most = Math.max(most, (await service.usage()).rss)
+      }),
+    ])
+    return async () => {
+      isOver = true
+      await looking
+      return { times, most }
+    }
+  }
   await byId()
   add('entry by id, alone', await byId())
-  for (const [name, attack] of beside) {
+  for (const [name, attack] of [...beside, ...slow]) {
+    const before = (await service.usage()).rss
     const callers = startCallers()
+    const end = watch()
     await callers.begin({ ...attack, port: service.port })
     await sleep(BEFORE_MS)
-    add(`entry by id beside ${name}`, await byId())
+    add(`entry by id beside ${name}`, await byId(attack.isTooMuch ? LONGER : 1))
     if (attack.paths[0] === widePage)
       add('a page of 20 MB of its own beside them', [await timed(widePage), await timed(widePage)])
-    await callers.end()
+    const { times, most } = await end()
+    add(`health beside ${name}`, times)
+    const { pages, refusals } = await callers.end()
     await sleep(AFTER_MS)
+    const more = (rss: number) => `${((rss - before) / 2 ** 20).toFixed(0)} MiB`
+    say(
+      `${name}: ${pages} responses, ${refusals} refused; ${more(most)} more memory, ${more((await service.usage()).rss)} afterwards`,
+    )
   }
   add('a page of 20 MB, alone', [await timed(widePage), await timed(widePage)])
 
@@ -188,7 +274,7 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
     })
     return ((await response.json()) as { _metadata: { nextCursor: string } })._metadata.nextCursor
   }
-  await sleep(11_000) // everything has settled
+  await sleep(SETTLE_MS)
   const waiting = startCallers()
   await waiting.begin({
     ...all,
@@ -208,7 +294,7 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
     const proxy = await startProxy(...addressOf(server))
     const behind: Server = await startService(
       { key },
-      { uri: withDatabase(`mongodb://127.0.0.1:${proxy.port}/`, 'bench-attacks') },
+      { uri: withDatabase(`mongodb://127.0.0.1:${proxy.port}/`, databaseName('attacks')) },
     )
     await behind.get('/v1/entries?perPage=1')
     proxy[way]()

@@ -19,6 +19,8 @@ export interface NeighbourLoad {
    * responses as fast as they can.
    */
   leaveAfterMs?: number
+  /** Whether what they ask for may be too much: then a 400 is a refusal too. */
+  isTooMuch?: boolean
 }
 
 /** Stands for a key that is well formed and unknown, another one for each request. */
@@ -29,7 +31,7 @@ export interface Received {
   connections: number
   /** Complete responses with status 200. */
   pages: number
-  /** Responses with status 503. */
+  /** Responses with status 503, and what else may refuse them. */
   refusals: number
 }
 
@@ -43,7 +45,7 @@ const open = new Set<Socket>()
 const buffer = Buffer.allocUnsafe(256 * 1024)
 
 const call = (load: NeighbourLoad): void => {
-  const { port, paths, body, keys, pipelined, leaveAfterMs } = load
+  const { port, paths, body, keys, pipelined, leaveAfterMs, isTooMuch = false } = load
   const read = leaveAfterMs === undefined
   const path = paths[received.connections % paths.length]
   const key = keys[received.connections % keys.length] as string
@@ -62,7 +64,8 @@ const call = (load: NeighbourLoad): void => {
   let left = pipelined
   const take = responseReader((status) => {
     if (status === 200) received.pages++
-    else if (status === 503 || (status === 401 && key === UNKNOWN_KEYS)) received.refusals++
+    else if (status === 503 || (status === 401 && key === UNKNOWN_KEYS) || (status === 400 && isTooMuch))
+      received.refusals++
     else throw new Error(`A neighbour got status ${status}, expected 200 or 503`)
     if (--left === 0) socket.destroy()
   })

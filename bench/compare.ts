@@ -23,11 +23,12 @@ import {
   ROUNDS,
   ratio,
 } from './rounds.js'
+import { databaseName, usually } from './trial.js'
 
 export type Backend = 'replayed' | 'server'
-export const concurrencies = [1, 16, 64] as const
 /** The concurrency of all ratios. */
-const COMPARED_AT = 16
+const COMPARED_AT = usually(16, 1)
+export const concurrencies = usually([1, 16, 64], [COMPARED_AT])
 
 export const caseName = (backend: Backend, peer: string, request: RequestName, concurrency: number): string =>
   [backend, peer, request, concurrency].join(' ')
@@ -94,7 +95,7 @@ const startReplayed = async (server: string, database: Database, say: (text: str
   // The driver polls the server's state, because a stream of it cannot be replayed.
   const uri = withDatabase(
     `mongodb://127.0.0.1:${replayer.port}/?serverMonitoringMode=poll`,
-    `bench-${database.entries}`,
+    databaseName(database.entries),
   )
   const peers = await startPeers(database, { uri, core: SERVER_CORE, node }, peerNames)
   const paths = requests(database.entries, await sampleOf(peers, database.entries))

@@ -8,6 +8,7 @@ import { openMongo } from '../src/config/open-mongo.js'
 import type { EntryDocument, SeedDocument } from '../src/documents/collections.js'
 import { keysOf } from '../src/keys/keys.js'
 import type { Store } from '../src/store/store.js'
+import { databaseName } from './trial.js'
 
 export interface Database {
   entries: number
@@ -19,6 +20,7 @@ export interface Database {
 }
 
 const DISPATCHES = 200
+const ENTRIES_OF_NEIGHBOUR = 2000
 const CONCURRENT_INSERTS = 3
 const DAY_MS = 86_400_000
 /** Ids of the documents in `seeds` that tell when the seeding began and ended. Without the second it is done anew. */
@@ -108,13 +110,13 @@ export const prepareDatabase = async (
   say: (text: string) => void,
 ): Promise<Database> => {
   const options = { seed: 42, organisations: 1, dispatches: DISPATCHES, entries }
-  return (await prepare(server, `bench-${entries}`, options, say))[0] as Database
+  return (await prepare(server, databaseName(entries), options, say))[0] as Database
 }
 
-/** Two organisations in one database, each with 2,000 entries. */
+/** Two organisations in one database. */
 export const prepareNeighbours = async (server: string, say: (text: string) => void): Promise<[Database, Database]> => {
-  const options = { seed: 42, organisations: 2, dispatches: 40, entries: 4000 }
-  return (await prepare(server, 'bench-neighbours', options, say)) as [Database, Database]
+  const options = { seed: 42, organisations: 2, dispatches: 40, entries: 2 * ENTRIES_OF_NEIGHBOUR }
+  return (await prepare(server, databaseName('neighbours'), options, say)) as [Database, Database]
 }
 
 /** An entry in which every question was asked a second time, about the year before. */

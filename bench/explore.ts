@@ -1,11 +1,12 @@
 // How the page /explore does with many entries, in Chromium: how soon it draws, and how it follows a brush. On the server,
 // with `npm run bench -- --explore`.
 import type { Browser, Page } from 'playwright-core'
-import { startBrowser } from '../acceptance/support/browser.js'
+import { loadFew, startBrowser } from '../acceptance/support/browser.js'
 import type { Database } from './databases.js'
 import { startService } from './peers.js'
 import { stopAll } from './processes.js'
 import { median } from './timing.js'
+import { isTrial, usually } from './trial.js'
 
 /** In milliseconds. */
 export interface Explored {
@@ -20,7 +21,7 @@ export interface Explored {
   longestAfter: number
 }
 
-const RUNS = 5
+const RUNS = usually(5, 1)
 /** Longer than all counts for the page take. */
 const KEPT_MS = 600_000
 const BRUSHED = 40
@@ -116,6 +117,7 @@ export const exploreCounted = async (database: Database, say: (text: string) => 
   const server = await startService(database, { ...database, keptMs: KEPT_MS })
   const browser = await startBrowser()
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  if (isTrial) await loadFew(page)
   let counts = 0
   const waitForCounts = async () => {
     counts += 1

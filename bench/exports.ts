@@ -8,6 +8,7 @@ import type { Database } from './databases.js'
 import { startService } from './peers.js'
 import { type Server, startLoad } from './processes.js'
 import { median, quantiles } from './timing.js'
+import { usually } from './trial.js'
 
 const formats = ['ndjson', 'csv', 'geojson', 'parquet', 'xlsx'] as const
 type Format = (typeof formats)[number]
@@ -33,10 +34,10 @@ export interface Exports {
 
 const PAGE = 1000
 const LOOK_MS = 100
-const FIRST_BYTES = 15
+const FIRST_BYTES = usually(15, 1)
 const AT_ONCE = 20
 const UNREAD = 4
-const REST_MS = 3000
+const REST_MS = usually(3000, 100)
 
 export const exportMethod = `On the server, one export at a time, read by a program that does nothing with it. Between them the driver reads all
 entries as raw documents, in pages of ${PAGE} in the order of ids; the median counts. Memory is the most that the service has above what it has before.`

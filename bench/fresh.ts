@@ -7,14 +7,15 @@ import type { EntryDocument } from '../src/documents/collections.js'
 import { issueKey, open, withDatabase } from './databases.js'
 import { startService } from './peers.js'
 import { quantiles } from './timing.js'
+import { databaseName, usually } from './trial.js'
 
 const ENTRIES = 2000
-const WAITED_CHANGES = 300
+const WAITED_CHANGES = usually(300, 3)
 const LONGEST_PAUSE_MS = 500
 const WRITES_A_SECOND = 100
 const HOT_MS = 200
 const PER_PAGE = 1000
-const SETTLE_MS = 10_000
+const SETTLE_MS = usually(10_000, 100)
 
 export interface FreshTimes {
   /** From the commit of a change to the response that has it, in milliseconds. */
@@ -48,7 +49,7 @@ const prepare = async (uri: string) => {
 
 /** @param ms how long polls are counted, and the record that changes all the time is copied */
 export const fresh = async (server: string, ms: number, say: (text: string) => void): Promise<FreshTimes> => {
-  const uri = withDatabase(server, 'bench-fresh')
+  const uri = withDatabase(server, databaseName('fresh'))
   const { client, organisation, key, ids } = await prepare(uri)
   const service = await startService({ key }, { uri })
   const entries = client.db().collection<{ _id: string }>('entries')

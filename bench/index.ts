@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { isWithoutBrowser } from '../acceptance/support/browser.js'
+import { isWithoutProxy } from '../acceptance/support/haproxy.js'
 import { attacks } from './attacks.js'
 import { compare, compareNodes } from './compare.js'
 import { type Database, describeServer, isReachable, prepareDatabase, prepareNeighbours } from './databases.js'
@@ -39,10 +41,12 @@ import {
 import { COMPARED, type Ratios, ROUNDS } from './rounds.js'
 import { summaries } from './summaries.js'
 import { sync, syncMethod } from './sync.js'
+import { isTrial, usually } from './trial.js'
 
 const usage = `Usage:
   npm run bench -- [--quick | --growth | --neighbour | --sync | --attacks | --fresh | --exports | --explore | --overload | --metrics | --indexes | --summaries] [--json FILE] [--entries 1000000] [--seconds 0.4] [--node PATH]...
   npm run bench -- --store embedded [--entries 10000]
+  npm run bench -- --try [--quick | …]
 
 Compares the service with other ways to write it, in one run, and writes bench/RESULTS.md. It needs the MongoDB server of
 BENCH_MONGODB_URI, or one at mongodb://127.0.0.1:27017. It writes the databases bench-10000, bench-100000, bench-1000000
@@ -65,6 +69,9 @@ and bench-neighbours there, and keeps them. Without options and without a server
   --summaries  measures only what counts of entries cost; writes no report
   --metrics    measures only the processor time of a request with metrics against without; writes no report
   --sync       measures only what keeping a copy of the largest database costs; writes no report
+  --try        measures each mode, or the one that is named, for an instant on small data, to show that it ends well; it
+               needs databases besides whose names begin with bench-try, and writes no report. It leaves out the page
+               /explore unless CHROMIUM_PATH is set, and the overload unless HAPROXY_PATH is
   --json       writes the ratios that have a goal to a file
   --store      mongo or embedded
   --entries    the size of the largest database
@@ -83,8 +90,9 @@ total for at most twenty times as long as it took to count, while the peers coun
 service with \`TOTAL_MAX_AGE_MS=0\`, which counts for every request too.
 `
 
-const SMALL = 10_000
-const MIDDLE = 150_000
+const SMALL = usually(10_000, 1000)
+const MIDDLE = usually(150_000, 1000)
+const LARGE = usually(1_000_000, 2000)
 const RESULTS = 'bench/RESULTS.md'
 
 const begun = Date.now()
@@ -108,6 +116,9 @@ const PARTS = [
   'indexes',
   'summaries',
 ] as const
+type Part = (typeof PARTS)[number]
+/** The parts of the report. */
+const REPORTED: readonly Part[] = ['quick', 'growth', 'neighbour', 'sync', 'exports']
 
 const options = () => {
   try {
@@ -130,6 +141,7 @@ const options = () => {
         entries: { type: 'string' },
         seconds: { type: 'string' },
         node: { type: 'string', multiple: true },
+        try: { type: 'boolean' },
         help: { type: 'boolean' },
       },
     })
@@ -138,7 +150,7 @@ const options = () => {
       process.exit(0)
     }
     const entries = values.entries === undefined ? undefined : Number(values.entries)
-    const ms = Number(values.seconds ?? 0.4) * 1000
+    const ms = Number(values.seconds ?? usually(0.4, 0.01)) * 1000
     if (entries !== undefined && !(Number.isInteger(entries) && entries >= 1000 && entries % 1000 === 0)) {
       throw new Error('--entries must be a multiple of 1000')
     }
@@ -196,7 +208,8 @@ const runNodes = async (small: Database): Promise<void> => {
   await stopAll()
 }
 
-const run = async (): Promise<Ratios> => {
+/** Measures what was asked for, or without a name what the report has. */
+const run = async (only?: Part): Promise<Ratios> => {
   const ratios: Ratios = {}
   let appendix = ''
   const rates: string[] = []
@@ -206,8 +219,12 @@ const run = async (): Promise<Ratios> => {
     const comparison = await compare(server, small, ms, only !== 'quick', say)
     await stopAll()
     Object.assign(ratios, comparison.ratios)
-    print('## Replayed replies of the server', '10,000 entries.', comparisonTables(comparison.results, 'replayed'))
-    print('## On the server', '10,000 entries.', comparisonTables(comparison.results, 'server'))
+    print(
+      '## Replayed replies of the server',
+      `${SMALL.toLocaleString('en')} entries.`,
+      comparisonTables(comparison.results, 'replayed'),
+    )
+    print('## On the server', `${SMALL.toLocaleString('en')} entries.`, comparisonTables(comparison.results, 'server'))
     if (nodes.length > 0) await runNodes(small)
   }
   if (only === 'attacks') {
@@ -242,7 +259,7 @@ const run = async (): Promise<Ratios> => {
     const sizes = {
       small: await prepare(SMALL),
       middle: await prepare(MIDDLE),
-      large: await prepare(entries ?? 1_000_000),
+      large: await prepare(entries ?? LARGE),
     }
     const costs = await indexCosts(server, sizes, ms, say)
     await stopAll()
@@ -250,14 +267,19 @@ const run = async (): Promise<Ratios> => {
     return costs.ratios
   }
   if (only === 'summaries') {
-    const counted = await summaries(await prepare(entries ?? 1_000_000), ms, say)
+    const counted = await summaries(await prepare(entries ?? LARGE), ms, say)
     await stopAll()
     print(summaryTable(counted), ratioTable(counted.ratios))
     return counted.ratios
   }
   if (only === 'explore') {
-    const counted = await exploreCounted(await prepare(entries ?? 1_000_000), say)
-    print(exploreTable(await exploreAll([await prepare(50_000), await prepare(100_000)], say)), countedText(counted))
+    const counted = await exploreCounted(await prepare(entries ?? LARGE), say)
+    print(
+      exploreTable(
+        await exploreAll([await prepare(usually(50_000, SMALL)), await prepare(usually(100_000, LARGE))], say),
+      ),
+      countedText(counted),
+    )
     return ratios
   }
   if (only !== 'growth' && only !== 'sync' && only !== 'exports') {
@@ -268,7 +290,7 @@ const run = async (): Promise<Ratios> => {
   }
   if (only === undefined || only === 'growth') {
     const databases: Database[] = []
-    for (const size of sizesTo(entries ?? 1_000_000)) databases.push(await prepare(size))
+    for (const size of sizesTo(entries ?? LARGE)) databases.push(await prepare(size))
     const grown = await growth(databases, ALONE * ms, say)
     await stopAll()
     Object.assign(ratios, grown.ratios)
@@ -279,21 +301,21 @@ const run = async (): Promise<Ratios> => {
     const plots = growthPlots(grown)
     appendix = `## Query plans\n\n${planText(grown)}\n`
     if (only === 'growth') console.log(appendix)
-    else {
+    else if (!isTrial) {
       writeFileSync('bench/latency-by-size.svg', plots.bySize)
       writeFileSync('bench/latency-by-page.svg', plots.byPage)
     }
   }
 
   if (only === undefined || only === 'sync') {
-    const synced = await sync(await prepare(entries ?? 1_000_000), ms, say)
+    const synced = await sync(await prepare(entries ?? LARGE), ms, say)
     await stopAll()
     Object.assign(ratios, synced.ratios)
     print('## Keeping a copy', syncMethod, syncTable(synced))
   }
 
   if (only === undefined || only === 'exports') {
-    const exported = await exportsOf(await prepare(entries ?? 1_000_000), say)
+    const exported = await exportsOf(await prepare(entries ?? LARGE), say)
     await stopAll()
     const beside = await besideExports(await prepareNeighbours(server, say), 10 * ms)
     await stopAll()
@@ -307,7 +329,7 @@ const run = async (): Promise<Ratios> => {
   const command = ['npm run bench', ...(given.length > 0 ? ['--', ...given] : [])].join(' ')
   const summary = `${about}\n- Command: \`${command}\`\n\n## Ratios\n\n${ratioTable(ratios)}\n`
   console.log(summary)
-  if (only === undefined) {
+  if (only === undefined && !isTrial) {
     const images = '![Time by size](latency-by-size.svg)\n\n![Time by page](latency-by-page.svg)\n'
     writeFileSync(RESULTS, ['# Results of the benchmark\n', method, summary, ...text, images, appendix].join('\n'))
     say(`${RESULTS} written`)
@@ -315,9 +337,15 @@ const run = async (): Promise<Ratios> => {
   return ratios
 }
 
+/** The parts that a trial leaves out, because a program is not there. */
+const missing: readonly Part[] = [
+  ...(isWithoutBrowser ? ['explore' as const] : []),
+  ...(isWithoutProxy ? ['overload' as const] : []),
+]
+
 const reachable = store !== 'embedded' && (await isReachable(server))
 /** Whether the options need a server. */
-const needsServer = store === 'mongo' || Boolean(named) || only !== undefined || json !== undefined
+const needsServer = isTrial || store === 'mongo' || Boolean(named) || only !== undefined || json !== undefined
 if (store === 'embedded' || (!reachable && !needsServer)) {
   await benchEmbedded(entries ?? SMALL, 300)
 } else if (!reachable) {
@@ -325,7 +353,11 @@ if (store === 'embedded' || (!reachable && !needsServer)) {
   process.exitCode = 1
 } else {
   try {
-    const ratios = await run()
+    if (isTrial && only === undefined) {
+      await benchEmbedded(SMALL, 1)
+      for (const part of PARTS) if (!REPORTED.includes(part) && !missing.includes(part)) await run(part)
+    }
+    const ratios = await run(only)
     if (json !== undefined) writeFileSync(json, `${JSON.stringify(withGoal(ratios), null, 2)}\n`)
   } finally {
     await stopAll()

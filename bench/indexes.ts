@@ -3,21 +3,31 @@
 import { BSON, MongoClient } from 'mongodb'
 import { seedData } from '../seed/index.js'
 import type { EntryDocument } from '../src/documents/collections.js'
-import { earlierIndexesOf, type Index, indexesOf, TOMBSTONE_INDEX } from '../src/documents/indexes.js'
+import { hasIndex, type Index, indexBy, indexesOf, TOMBSTONE_INDEX } from '../src/documents/indexes.js'
 import { type Database, withDatabase } from './databases.js'
 import { startService } from './peers.js'
 import { type Server, startLoad } from './processes.js'
 import { type Case, measureRounds, ROUNDS, ratio } from './rounds.js'
 import { median } from './timing.js'
+import { databaseName, usually } from './trial.js'
 
-const ENTRIES = 20_000
-const UPDATES = 5000
+const ENTRIES = usually(20_000, 1000)
+const UPDATES = usually(5000, 500)
 const BATCH = 500
-const WRITE_ROUNDS = 3
+const WRITE_ROUNDS = usually(3, 1)
 const QUERY_TIMEOUT_MS = 10_000
 
 const now: readonly Index[] = [...indexesOf('entries'), TOMBSTONE_INDEX, ['deletedAt']]
-const indexSets = { earlier: [...now, ...earlierIndexesOf('entries')], now }
+/** What release 1.0.0 had besides: an index for each sort, for each filter with each sort, and for any two filters. */
+const earlier = (): Index[] => {
+  const lists = [[], ...filters.map((filter) => [filter])]
+  const pairs = filters.flatMap((filter, n) => filters.slice(n + 1).map((other) => [filter, other]))
+  const all = [...lists.flatMap((list) => sorts.slice(1).map((sort) => [...list, sort])), ...pairs]
+  return all.map(indexBy).filter((index) => !hasIndex(now, index))
+}
+const filters = ['dispatch', 'form', 'project', 'agent', 'status'] as const
+const sorts = ['id', 'createdAt', 'updatedAt', 'duration'] as const
+const indexSets = { earlier: [...now, ...earlier()], now }
 type IndexSet = keyof typeof indexSets
 
 interface Writes {
@@ -79,7 +89,7 @@ const measureWrites = async (uri: string, set: IndexSet, entries: readonly Entry
 }
 
 const measureAllWrites = async (server: string, say: (text: string) => void) => {
-  const uri = withDatabase(server, 'bench-indexes')
+  const uri = withDatabase(server, databaseName('indexes'))
   const options = { seed: 42, organisations: 1, dispatches: 200, entries: ENTRIES }
   const entries = [...seedData(options)].flatMap(({ collection, documents }) =>
     collection === 'entries' ? documents.map((each) => ({ ...each, changedAt: each.updatedAt })) : [],
@@ -107,8 +117,6 @@ const measureAllWrites = async (server: string, say: (text: string) => void) => 
   }
 }
 
-const filters = ['dispatch', 'form', 'project', 'agent', 'status'] as const
-const sorts = ['id', 'createdAt', 'updatedAt', 'duration'] as const
 type Sample = Readonly<Record<'id' | 'createdAt' | 'updatedAt' | (typeof filters)[number], string>>
 
 const samplesOf = async (service: Server, entries: number): Promise<[Sample, Sample]> => {

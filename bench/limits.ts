@@ -6,15 +6,16 @@ import { startPeers } from './peers.js'
 import { type LoadGenerator, SERVER_CORE, startDriver } from './processes.js'
 import type { RequestName } from './requests.js'
 import { type Case, measureRounds, type Ratios, ratio, spreadOf } from './rounds.js'
+import { usually } from './trial.js'
 
 /** How many times the processes are started and measured. */
-export const PROCESSES = 9
-export const PROCESSES_QUICKLY = 5
+export const PROCESSES = usually(9, 1)
+export const PROCESSES_QUICKLY = usually(5, 1)
 const CONCURRENCY = 16
 /** The first turn of each case is discarded. It is this many times longer than the others, because V8 is still compiling. */
-const FIRST = 10
+const FIRST = usually(10, 1)
 const FIRST_ROUND = { warmUp: 1, counted: 0 }
-const NEXT_ROUNDS = { warmUp: 2, counted: 10 }
+const NEXT_ROUNDS = usually({ warmUp: 2, counted: 10 }, { warmUp: 0, counted: 1 })
 
 interface Replayed {
   database: Database

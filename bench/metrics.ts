@@ -6,13 +6,14 @@ import { startService } from './peers.js'
 import { type LoadGenerator, startLoad } from './processes.js'
 import { type RequestName, requests } from './requests.js'
 import { measureRounds, type Ratios, ratio, spreadOf } from './rounds.js'
+import { usually } from './trial.js'
 
 /** How many times both are started and measured, since two processes of the same build differ. */
-const PROCESSES = 5
+const PROCESSES = usually(5, 1)
 const CONCURRENCY = 16
 const READ_MS = 1000
 /** Both take short turns, so that a machine that is slow for a while slows both. */
-const TURNS = { warmUp: 8, counted: 10 }
+const TURNS = usually({ warmUp: 8, counted: 10 }, { warmUp: 0, counted: 1 })
 const compared = ['byId', 'list50'] as const satisfies RequestName[]
 
 /** The processor time of each request with metrics against that without. */

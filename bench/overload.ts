@@ -1,6 +1,5 @@
 // What becomes of four times as many requests as two instances can serve, behind HAProxy with the settings of
 // docs/scaling.md. On the server, with `HAPROXY_PATH=haproxy npm run bench -- --overload`.
-import { get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startProxy } from '../acceptance/support/haproxy.js'
 import type { Arrived } from './arrivals.js'
@@ -8,7 +7,8 @@ import { type Database, issueKey, open } from './databases.js'
 import { startService } from './peers.js'
 import { type Server, startCrowd } from './processes.js'
 import type { Ratios } from './rounds.js'
-import { quantiles } from './timing.js'
+import { quantiles, timedAlone } from './timing.js'
+import { usually } from './trial.js'
 
 /** Of these keys each has an equal part of the load; one more has a single caller. */
 const KEYS = 20
@@ -16,7 +16,7 @@ const KEYS = 20
 const POOL_SIZE = 16
 /** So many callers keep the instances busy, and none of their requests waits for long. */
 const CALLERS = 48
-const CAPACITY_MS = 20_000
+const CAPACITY_MS = usually(20_000, 1000)
 const TIMES = 4
 /** The pause between two looks at the health of an instance, and between two requests of the single caller. */
 const LOOK_MS = 100
@@ -51,18 +51,6 @@ const timesOf = (times: readonly number[]): Times => ({
   slowest: Math.max(...times.filter(Number.isFinite)),
   failed: times.filter((time) => !Number.isFinite(time)).length,
 })
-
-/** The time of a request on a connection of its own, in milliseconds; infinite without a 200. */
-const timed = (url: string, headers = {}): Promise<number> =>
-  new Promise((resolve) => {
-    const start = performance.now()
-    get(url, { agent: false, headers }, (response) => {
-      response.resume().on('close', () => {
-        const isFine = response.statusCode === 200 && response.complete
-        resolve(isFine ? performance.now() - start : Number.POSITIVE_INFINITY)
-      })
-    }).on('error', () => resolve(Number.POSITIVE_INFINITY))
-  })
 
 const issueKeys = async ({ uri, organisation }: Database): Promise<string[]> => {
   const store = open(uri)
@@ -99,7 +87,7 @@ export const overload = async (database: Database, ms: number, say: (text: strin
     let memory = 0
     const [health, single]: [number[], number[]] = [[], []]
     const again = async (times: number[], url: string, headers = {}) => {
-      for (; !isOver; await sleep(LOOK_MS)) times.push(await timed(url, headers))
+      for (; !isOver; await sleep(LOOK_MS)) times.push(await timedAlone(url, headers))
     }
     const looking = Promise.all([
       ...instances.map(({ url }) => again(health, `${url}/health/ready`)),

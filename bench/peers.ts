@@ -60,14 +60,14 @@ export const startService = (
   { key }: Pick<Database, 'key'>,
   { uri, core, node, countsAlways = false, keptMs, metricsPort, poolSize, queryTimeoutMs = 120_000 }: Surroundings,
 ): Promise<Server> => {
-  const env = { MONGODB_URI: uri, LOG_LEVEL: 'info', QUERY_TIMEOUT_MS: String(queryTimeoutMs) }
+  const pooled = poolSize === undefined ? uri : `${uri}${uri.includes('?') ? '&' : '?'}maxPoolSize=${poolSize}`
+  const env = { MONGODB_URI: pooled, LOG_LEVEL: 'info', QUERY_TIMEOUT_MS: String(queryTimeoutMs) }
   const maxAge = countsAlways ? 0 : keptMs
   const kept: Record<string, string> = maxAge === undefined ? {} : { TOTAL_MAX_AGE_MS: String(maxAge) }
   const metrics: Record<string, string> = metricsPort === undefined ? {} : { METRICS_PORT: String(metricsPort) }
-  const pool: Record<string, string> = poolSize === undefined ? {} : { MONGODB_POOL_SIZE: String(poolSize) }
   return startServer(
     '../src/server.js',
-    { env: { ...env, ...kept, ...metrics, ...pool }, core, node },
+    { env: { ...env, ...kept, ...metrics }, core, node },
     { authorization: `Bearer ${key}` },
   )
 }

@@ -1,6 +1,7 @@
 // Interleaved rounds. Each round measures every case once, so that a machine that is slow for a while slows all cases.
 import type { Measured } from './processes.js'
 import { median } from './timing.js'
+import { usually } from './trial.js'
 
 interface Rounds {
   /** The number of rounds that come first and are discarded. */
@@ -8,14 +9,15 @@ interface Rounds {
   counted: number
 }
 
-export const ROUNDS: Rounds = { warmUp: 1, counted: 5 }
+const ONCE: Rounds = { warmUp: 0, counted: 1 }
+export const ROUNDS = usually<Rounds>({ warmUp: 1, counted: 5 }, ONCE)
 /**
  * The cases of a ratio take many short turns. So the two sides of the ratio are measured within seconds of each other, and
  * no process is idle for so long that V8 discards its compiled code. V8 goes on compiling the service for about eight
  * seconds of work, hence the long warm-up.
  */
-export const COMPARED: Rounds = { warmUp: 20, counted: 20 }
-export const COMPARED_QUICKLY: Rounds = { warmUp: 10, counted: 6 }
+export const COMPARED = usually<Rounds>({ warmUp: 20, counted: 20 }, ONCE)
+export const COMPARED_QUICKLY = usually<Rounds>({ warmUp: 10, counted: 6 }, ONCE)
 
 /** Ratios by their names. Those that were taken of several processes also have `NAME.lowest` and `NAME.highest`. */
 export type Ratios = Record<string, number>

@@ -6,8 +6,9 @@ import { type Database, issueKey, open } from './databases.js'
 import { startService } from './peers.js'
 import { type Server, startCallers, startLoad } from './processes.js'
 import { median, quantiles } from './timing.js'
+import { usually } from './trial.js'
 
-const RUNS = 3
+const RUNS = usually(3, 1)
 const CALLERS = 10
 const BEFORE_MS = 500
 

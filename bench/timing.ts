@@ -1,4 +1,5 @@
-// Measures how long an operation takes when several workers repeat it for a while.
+// Measures how long an operation takes when several workers repeat it for a while, and single requests.
+import { get } from 'node:http'
 
 export interface Timing {
   requests: number
@@ -50,3 +51,15 @@ export const median = (numbers: readonly number[]): number => {
   const middle = (sorted.length - 1) / 2
   return ((sorted[Math.floor(middle)] as number) + (sorted[Math.ceil(middle)] as number)) / 2
 }
+
+/** The time of a request on a connection of its own, in milliseconds; infinite without a 200. */
+export const timedAlone = (url: string, headers = {}): Promise<number> =>
+  new Promise((resolve) => {
+    const start = performance.now()
+    get(url, { agent: false, headers }, (response) => {
+      response.resume().on('close', () => {
+        const isFine = response.statusCode === 200 && response.complete
+        resolve(isFine ? performance.now() - start : Number.POSITIVE_INFINITY)
+      })
+    }).on('error', () => resolve(Number.POSITIVE_INFINITY))
+  })

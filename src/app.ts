@@ -88,7 +88,7 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(accepts)
   await app.register(requestLogPlugin)
   await app.register(closingPlugin)
-  if (metrics !== undefined) await app.register(metricsPlugin, { metrics, ...counting })
+  if (metrics !== undefined) await app.register(metricsPlugin, { metrics })
   // Before the checks, so that a page can read the problems that they give too.
   if (config.corsOrigins !== undefined) await app.register(corsPlugin, { origins: config.corsOrigins })
   await app.register(requestChecksPlugin)

@@ -1,7 +1,6 @@
 // The command line: `npx field-data-api` and the npm scripts. All commands but serve and openapi work on the database that
 // MONGODB_URI names.
 import { checkCommand } from './commands/check.js'
-import { exportCommand } from './commands/export.js'
 import { indexesCommand } from './commands/indexes.js'
 import { keysCommand } from './commands/keys.js'
 import { loadCommand } from './commands/load.js'
@@ -47,7 +46,6 @@ const program: MakeCommand = (session) => {
     organisationsCommand,
     keysCommand,
     loadCommand,
-    exportCommand,
     indexesCommand,
     checkCommand,
     stampCommand,

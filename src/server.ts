@@ -42,14 +42,15 @@ const OTHER_FILES = 64
 const MIN_CONNECTIONS = 16
 
 const start = async (settings: Config): Promise<void> => {
+  const { store, demoKeys } =
+    settings.mongo === undefined ? await openDemo(settings) : { store: openMongo(settings.mongo), demoKeys: [] }
+  const poolSize = settings.mongo === undefined ? 0 : store.capacity
   const config = {
     ...settings,
-    maxConnections: Math.min(settings.maxConnections, ...freeFiles(settings)),
+    maxConnections: Math.min(settings.maxConnections, ...freeFiles(poolSize)),
     // No write to the embedded store commits late, so its feeds show everything at once.
     ...(settings.mongo === undefined && { sync: { ...settings.sync, settleMs: 0 } }),
   }
-  const { store, demoKeys } =
-    config.mongo === undefined ? await openDemo(config) : { store: openMongo(config.mongo), demoKeys: [] }
   const app = await buildApp(config, store, openLog())
 
   if (app.metrics !== undefined) await listenForMetrics(app, app.metrics, config.metrics)
@@ -66,7 +67,7 @@ const start = async (settings: Config): Promise<void> => {
     },
   )
   closeOnSignals(app, shutdownDelayMs, grace.close)
-  // The service already responds while the banner waits for the database, for MONGODB_TIMEOUT_MS if it cannot be
+  // The service already responds while the banner waits for the database, for a second if it cannot be
   // reached.
   const isReachable = await app.store.ping().then(
     () => true,
@@ -139,14 +140,13 @@ const afterLastLine = async (app: FastifyInstance): Promise<void> => {
 }
 
 /** How many files are left for callers, if the system limits how many the process may open. */
-const freeFiles = ({ mongo }: Config): number[] => {
+const freeFiles = (poolSize: number): number[] => {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } }
   const files = Number(userLimits?.open_files.soft)
-  const poolSize = mongo?.poolSize ?? 0
   const least = OTHER_FILES + poolSize + MIN_CONNECTIONS
   if (files < least) {
     throw new ConfigError([
-      `MONGODB_POOL_SIZE ${poolSize} needs ${least} open files, but the process may open only ${files}: lower it, or raise the limit as with ulimit -n`,
+      `maxPoolSize ${poolSize} of MONGODB_URI needs ${least} open files, but the process may open only ${files}: lower it, or raise the limit as with ulimit -n`,
     ])
   }
   return [files - OTHER_FILES - poolSize].filter(Number.isFinite)
@@ -164,16 +164,12 @@ const openDemo = async ({ demoScenario }: Config): Promise<{ store: Store; demoK
 const prepareDatabase = async (app: FastifyInstance, ensureIndexes: boolean): Promise<void> => {
   const { store, log } = app
   try {
-    if (ensureIndexes) await store.ensureIndexes()
-    const indexes = await Promise.all(recordCollections.map((name) => store.indexes(name)))
-    const earlier = indexes.flat().filter(({ isEarlier }) => isEarlier).length
-    if (ensureIndexes) log.info('the indexes exist')
-    if (earlier > 0)
-      log.warn({ earlier }, 'writes pay for indexes of an earlier release: npm run db:indexes -- --drop removes them')
+    const refused = ensureIndexes ? await store.ensureIndexes() : []
+    await Promise.all(recordCollections.map((name) => store.indexes(name)))
+    if (refused.length > 0) log.error({ refused }, 'the database refuses to create or change indexes')
+    else if (ensureIndexes) log.info('the indexes exist')
   } catch (err) {
-    if (!(err instanceof StoreUnavailable)) {
-      return log.error({ err }, 'the database failed: missing indexes were not created, so lists may be slow')
-    }
+    if (!(err instanceof StoreUnavailable)) return log.error({ err }, 'the indexes cannot be listed')
     await sleep(RETRY_MS, undefined, { ref: false })
     return prepareDatabase(app, ensureIndexes)
   }

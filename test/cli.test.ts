@@ -11,7 +11,7 @@ import { WireServer } from './support/wire-server.js'
 t.jobs = 3
 
 /** The settings of a command on a database, with time for a server on a busy machine. */
-const patient = ({ uri }: WireServer) => ({ MONGODB_URI: uri, MONGODB_TIMEOUT_MS: '20000' })
+const patient = ({ uri }: WireServer) => ({ MONGODB_URI: `${uri}?serverSelectionTimeoutMS=20000` })
 
 t.test('a command runs on the database that MONGODB_URI names', async (t) => {
   const server = await WireServer.for(t)

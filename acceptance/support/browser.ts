@@ -19,6 +19,13 @@ export const screens = (['light', 'dark'] as const).flatMap((colorScheme) => [
   { name: `phone-${colorScheme}`, colorScheme, viewport: { width: 390, height: 844 } },
 ])
 
+/** Makes the page /explore load at most 1,000 entries, so that it leaves the counting of more to the service. */
+export const loadFew = (page: Page): Promise<unknown> =>
+  page.route('**/entries.js', async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, body: (await response.text()).replace('LIMIT = 100_000', 'LIMIT = 1_000') })
+  })
+
 /** Fails the test if a page reports an error, or opens a dialog, which nothing in the project does. */
 export const failOnErrors = (t: Test, page: Page): void => {
   page.on('console', (message) => {

@@ -16,6 +16,8 @@ const OWNERS_IN_HEX = OWNERS.map((name) => Buffer.from(`${name}\0`).toString('he
 /** Whether an index scan reads other documents than those of the organisation and those with the requested ids. */
 const readsOthers = ({ stage, indexName, indexBounds, ...node }: Node): boolean => {
   if (stage === 'IXSCAN') {
+    // That of a join has no bounds: it looks up one value after the other.
+    if (indexBounds === undefined) return false
     const [[field, bounds]] = Object.entries(indexBounds as object) as [[string, unknown]]
     return !['_id', ...OWNERS].includes(field) || String(bounds) === '[MinKey, MaxKey]'
   }
@@ -38,6 +40,7 @@ const joinsTooMuch = ({ collectionScans, strategy, indexesUsed, ...node }: Node)
 /** The fields of those given whose values do not bound an index scan, so that it reads rows that they leave out. */
 const unbounded = ({ stage, indexBounds, ...node }: Node, fields: readonly string[]): string[] => {
   if (stage === 'IXSCAN') {
+    if (indexBounds === undefined) return []
     const bounds = indexBounds as Readonly<Record<string, unknown>>
     return fields.filter((field) => String(bounds[field] ?? '[MinKey, MaxKey]') === '[MinKey, MaxKey]')
   }

@@ -1,5 +1,14 @@
 // Reads single values of a document: the few that the service itself needs. The serializer writes all others.
-import { Bson, cstringEnd, DamagedBson, documentEnd, type Element, elements, valueEnd } from './reader.js'
+import {
+  Bson,
+  type BsonDocument,
+  cstringEnd,
+  DamagedBson,
+  documentEnd,
+  type Element,
+  elements,
+  valueEnd,
+} from './reader.js'
 
 /**
  * The first element with this name, in the document that begins at `start`. It creates an object only for what it finds,
@@ -69,8 +78,22 @@ export const numberOf = (bytes: Buffer, element: Element | undefined): number | 
   return Number.isFinite(number) ? number : undefined
 }
 
-/** The texts of a value, or of the items of an array. A number is a text too. */
-export const textsOf = (bytes: Buffer, value: Element): string[] =>
-  [...(itemsOf(bytes, value) as Iterable<Element>)].flatMap(
-    (item) => stringOf(bytes, item) ?? numberOf(bytes, item)?.toString() ?? [],
-  )
+/** The text of a value, or of each item of an array. A number is a text too. Undefined is what is no text. */
+export function* textsOf(bytes: Buffer, value: Element): Generator<string | undefined, void> {
+  for (const item of itemsOf(bytes, value) as Iterable<Element>)
+    yield stringOf(bytes, item) ?? numberOf(bytes, item)?.toString()
+}
+
+const [NUMBER, STRING, OTHER] = ['1', '2', '3']
+
+/**
+ * A text that stands for the id of a row. For strings it sorts by their UTF-8 bytes, each of which is a character of it. Other
+ * ids stand before or behind all strings, as in MongoDB.
+ */
+export const sortKeyOfId = ({ bytes }: BsonDocument): string => {
+  const id = fieldOf(bytes, 0, '_id')
+  if (id === undefined) return OTHER
+  if (id.type === Bson.string) return STRING + bytes.toString('latin1', id.at + 4, id.next - 1)
+  const isNumber = id.type === Bson.double || id.type === Bson.int32 || id.type === Bson.int64
+  return (isNumber ? NUMBER : OTHER) + bytes.toString('latin1', id.at, id.next)
+}

@@ -1,11 +1,10 @@
-// The command `indexes`: creates the indexes that are missing, lists all with their sizes, adds one, and drops what an
-// earlier release had. It can be run any number of times. Only the service changes how long tombstones are kept: a command may
-// run without its settings.
+// The command `indexes`: creates the indexes that are missing, lists all with their sizes, and adds one. It can be run any
+// number of times. Only the service changes how long tombstones are kept: a command may run without its settings.
 import { InvalidArgumentError } from '@commander-js/extra-typings'
 import type { TSchema } from '@sinclair/typebox'
 import { type CollectionName, collections, recordCollections } from '../documents/collections.js'
 import { type Index, indexBy } from '../documents/indexes.js'
-import { type Store, StoreUnavailable } from '../store/store.js'
+import type { Store } from '../store/store.js'
 import { CommandError, type MakeCommand, newCommand } from './run-command.js'
 import { table } from './table.js'
 
@@ -13,34 +12,25 @@ const details = `
 How long an existing index keeps tombstones stays as it is. Every write pays for
 every index, so the service makes few: a request without an index of its own may
 take too long, and its error then names the one that would serve it. With --add
-it is made. --drop removes the indexes that an earlier release made and that
-this one does not need, and no others.`
+it is made.`
 
 export const indexesCommand: MakeCommand = ({ result, onStore }) =>
   newCommand('indexes', 'Create the missing indexes and list all', "indexes --add 'entries: form, status'", details)
     .option('--add <INDEX>', 'make an index by fields of a collection, in the order of ids', indexOf)
-    .option('--drop', 'remove the indexes that an earlier release made')
     .option('--json', 'print the indexes as JSON')
-    .action(({ add, drop = false, json = false }) =>
+    .action(({ add, json = false }) =>
       onStore(async (store) => {
-        try {
-          await store.ensureIndexes({ keepExpiry: true })
-          for (const { collection, name, isEarlier } of drop ? await indexesIn(store) : []) {
-            if (isEarlier) await store.dropIndex(collection, name)
-          }
-          if (add !== undefined) await store.addIndex(add.collection, add.fields)
-        } catch (error) {
-          if (error instanceof StoreUnavailable) throw error
-          throw new CommandError(`The indexes cannot be changed: ${(error as Error).message}`)
-        }
+        const missing = await store.ensureIndexes({ keepExpiry: true })
+        const notAdded = add === undefined ? [] : await store.addIndex(add.collection, add.fields)
         const indexes = await indexesIn(store)
-        const rows = indexes.map(({ collection, name, fields, bytes, isEarlier }) => ({
+        const rows = indexes.map(({ collection, name, fields, bytes }) => ({
           collection,
           index: fields.length > 0 ? fields.join(', ') : name,
           size: `${(bytes / 2 ** 20).toFixed(1)} MiB`,
-          about: isEarlier ? 'of an earlier release: --drop removes it' : '',
         }))
-        result(json, indexes, table(['collection', 'index', 'size'], rows, ['about']))
+        result(json, indexes, table(['collection', 'index', 'size'], rows))
+        const refused = [...missing, ...notAdded]
+        if (refused.length > 0) throw new CommandError('The database refuses to create indexes', refused)
       }),
     )
 

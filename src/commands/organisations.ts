@@ -125,7 +125,7 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, on
 
 /** Names may repeat, but `remove` asks for one, and a partner sees nothing else of an organisation. */
 const warnOfSameName = async (store: Store, id: string, name: string, tell: Session['tell']): Promise<void> => {
-  const others = (await store.dangerouslyFindAll('organisations', { name })).filter(({ _id }) => _id !== id)
-  if (others.length === 0) return
-  tell(`Warning: other organisations have this name: ${others.map(({ _id }) => _id).join(', ')}`)
+  const ids = (await store.dangerouslyFindAll('organisations', { name })).map(({ _id }) => _id)
+  const others = ids.filter((each) => each !== id).sort()
+  if (others.length > 0) tell(`Warning: other organisations have this name: ${others.join(', ')}`)
 }

@@ -8,7 +8,7 @@ import { ConfigError } from '../config/config.js'
 import { ORGANISATION_ID, type OrganisationDocument } from '../documents/collections.js'
 import { redacted } from '../keys/format.js'
 import { NotIssued } from '../keys/keys.js'
-import { QueryTimeout, type Store, StoreUnavailable } from '../store/store.js'
+import { ChunkMoved, QueryTimeout, type Store, StoreUnavailable } from '../store/store.js'
 
 export type MakeCommand = (session: Session) => CommandUnknownOpts
 
@@ -53,9 +53,9 @@ export const print = (stream: NodeJS.WritableStream, ...lines: readonly string[]
 export const printed = (stream: NodeJS.WritableStream, line: string) => written(stream, `${visible(line)}\n`)
 
 /** Writes as it is, and waits until it and all before it has been taken, for example by a disk that may be full. */
-export const written = (stream: NodeJS.WritableStream, content: string | Buffer): Promise<void> =>
+const written = (stream: NodeJS.WritableStream, text: string): Promise<void> =>
   new Promise((done, fail) => {
-    stream.write(content, (error) => (error ? fail(error) : done()))
+    stream.write(text, (error) => (error ? fail(error) : done()))
   })
 
 const ask = async ({ input, out, err }: Terminal, question: string): Promise<string> => {
@@ -179,10 +179,11 @@ const usageError = (text: string): string[] =>
 
 const linesOf = (error: Error): string[] => {
   if (error instanceof CommandError) return [error.message, ...error.more]
-  if (error instanceof NotIssued) return [error.message]
+  if (error instanceof NotIssued || error instanceof ChunkMoved) return [error.message]
   if ((error as NodeJS.ErrnoException).syscall === 'write') return [`The result cannot be written: ${error.message}`]
   if (error instanceof QueryTimeout) return [`${error.message}: QUERY_TIMEOUT_MS allows more`]
   if (error instanceof StoreUnavailable) return [`${error.message}: ${(error.cause as Error).message}`]
+  if (error.name.startsWith('Mongo')) return [`The database refuses this: ${error.message}`]
   // Any other error is a bug, so the stack is shown.
   return (error instanceof ConfigError ? error.message : String(error.stack)).split('\n')
 }

@@ -71,7 +71,7 @@ export const seedCommand: MakeCommand = ({ result, tell, audit, counting, onStor
         const added = (organisation: string) => audit('organisations add', by, { organisation })
         const organisations = await counting((count) => write(store, data(), added, count))
         // Indexes are built faster from documents that exist than with each of them.
-        await store.ensureIndexes({ keepExpiry: true })
+        tell(...(await store.ensureIndexes({ keepExpiry: true })))
         const keys = keysOf(store, () => {})
         const issued: { organisation: string; name: string; key: string }[] = []
         for (const { _id: organisation, name } of organisations) {

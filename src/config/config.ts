@@ -40,21 +40,8 @@ const settings = {
   port: integer('PORT', 3000, [0, 65_535]).about('Port to listen on. With 0 the system chooses a free port.'),
   mongo: {
     uri: text('MONGODB_URI', 'mongodb-uri').about(
-      'URI of the database to serve. Its path is the name of the database, and its options override the settings that begin with `MONGODB_`. If it is not set, the embedded store serves demo data, on loopback only.',
+      'URI of the database to serve. Its path is the name of the database, and its [options](#mongodb) are those of the driver. If it is not set, the embedded store serves demo data, on loopback only.',
     ),
-    poolSize: integer('MONGODB_POOL_SIZE', 64, [1, 10_000]).about(
-      'Largest number of connections to each MongoDB server. Half as many requests run at once.',
-    ),
-    timeoutMs: integer('MONGODB_TIMEOUT_MS', 1000, [1, 600_000]).about(
-      'How long a request waits for a MongoDB server that cannot be reached before it fails with 503, in milliseconds.',
-    ),
-    readPreference: oneOf('MONGODB_READ_PREFERENCE', 'primary', [
-      'primary',
-      'primaryPreferred',
-      'secondary',
-      'secondaryPreferred',
-      'nearest',
-    ]).about('Which members of a replica set the service reads from.'),
     queryTimeoutMs: integer('QUERY_TIMEOUT_MS', 10_000, [1, 600_000]).about(
       'How long a query may take in the database, in milliseconds.',
     ),

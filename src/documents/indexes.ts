@@ -40,59 +40,31 @@ export const indexesOf = (name: CollectionName): readonly Index[] => {
   return [...ofRecords, ...filters.map((field) => indexBy([field])), ...box]
 }
 
-/** What earlier releases had indexes for: each sort, each filter with each sort, and any two filters that are no sorts. */
-const earlier: { readonly [C in CollectionName]?: { readonly filters: Index; readonly sorts: Index } } = {
-  users: { filters: ['status'], sorts: ['createdAt', 'updatedAt'] },
-  agents: { filters: ['status'], sorts: ['createdAt', 'updatedAt'] },
-  forms: { filters: ['status', 'name'], sorts: ['createdAt', 'updatedAt', 'name'] },
-  projects: { filters: ['name'], sorts: ['createdAt', 'updatedAt'] },
-  dispatches: {
-    filters: ['dispatchType', 'status', 'form', 'project', 'recipients.agents', 'name'],
-    sorts: ['createdAt', 'name', 'dispatchType', 'updatedAt'],
-  },
-  entries: {
-    filters: ['status', 'form', 'agent', 'project', 'dispatch'],
-    sorts: ['createdAt', 'updatedAt', 'duration'],
-  },
-}
-
-/** The indexes of a collection that an earlier release declared, and this one does not. */
-export const earlierIndexesOf = (name: CollectionName): readonly Index[] => {
-  const { filters = [], sorts = [] } = earlier[name] ?? {}
-  const alone = filters.filter((filter) => !sorts.includes(filter))
-  const pairs = [
-    ...filters.flatMap((filter) => sorts.filter((sort) => sort !== filter).map((sort) => [filter, sort])),
-    ...alone.flatMap((filter, n) => alone.slice(n + 1).map((other) => [filter, other])),
-  ]
-  const all = [...sorts.map((sort) => [sort]), ...pairs].map(indexBy)
-  return all.filter((index) => !hasIndex(indexesOf(name), index))
-}
-
 export const hasIndex = (indexes: readonly Index[], index: Index): boolean =>
   indexes.some((each) => each.join() === index.join())
 
-/** What a list selects and how it is sorted, by stored fields. */
-export interface Selection {
+/** What a list needs of an index: which fields have one value, which a range of them, and by which it is sorted. */
+export interface IndexNeed {
   readonly equal: readonly string[]
   readonly ranges: readonly string[]
   readonly sort: string
 }
 
 /** The field by which a list is sorted, once some fields have one value. */
-const orderIn = ({ equal, sort }: Selection): string => (equal.includes(sort) ? '_id' : sort)
+const orderIn = ({ equal, sort }: IndexNeed): string => (equal.includes(sort) ? '_id' : sort)
 
 /** The index from which a list is read in its order; or if that is not possible, by which its records are found. */
-export const servingIndex = (selection: Selection): Index => {
-  const { equal, ranges } = selection
-  const order = orderIn(selection)
+export const servingIndex = (need: IndexNeed): Index => {
+  const { equal, ranges } = need
+  const order = orderIn(need)
   const others = ranges.filter((field) => field !== order && field !== '_id')
   return indexBy([...equal, ...(others.length > 0 ? others : [order])])
 }
 
 /** Whether one of some indexes has a list in its order, and nothing else in between: then a page costs the same at any size. */
-export const isServed = (selection: Selection, indexes: readonly Index[]): boolean => {
-  const { equal, ranges } = selection
-  const order = orderIn(selection)
+export const isServed = (need: IndexNeed, indexes: readonly Index[]): boolean => {
+  const { equal, ranges } = need
+  const order = orderIn(need)
   return (
     ranges.every((field) => field === order) &&
     indexes.some(([owner, ...fields]) => {

@@ -1,18 +1,15 @@
 // Makes the bytes of a file of a whole list, part by part.
 import type { FormatName } from '../../schemas/exports.js'
-import type { BsonDocument } from '../bson/reader.js'
 import { runInSlices } from '../limits/work.js'
-import type { Scope } from '../pipelines/stages.js'
 import { invalidParameter } from '../problems/problems.js'
-import { sliceReader } from '../reading/listing.js'
 import { withQuestions } from '../reading/questions.js'
-import { type Doing, pagesOf, wholeList } from '../reading/whole-list.js'
+import type { Reader } from '../reading/reader.js'
 import { json } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { fail, rowsWriter } from '../serializer/rows.js'
 import { Skipped, type Unreadable } from '../serializer/skipped.js'
-import { QueryTimeout, type Reading, type Store } from '../store/store.js'
-import { type Exported, type ExportListing, type FileRows, matchingQuery, rowsOf } from './index.js'
+import { QueryTimeout } from '../store/store.js'
+import { type Exported, type ExportListing, type FileRows, rowsOf } from './index.js'
 import { ParquetFile } from './parquet.js'
 import { hasQuestions, questionsOf } from './questions.js'
 import { MAX_RECORDS, XlsxFile } from './xlsx.js'
@@ -22,12 +19,9 @@ const MAX_SKIPPED_BYTES = 1024 * 1024
 /** A part ends with the record that brings it to this size. */
 const PART_BYTES = 4 * 1024 * 1024
 
-type Reads = Pick<Store, 'aggregate' | 'count' | 'knownIndexes'>
-
 export interface Wanted {
   readonly exported: Exported
   readonly format: FormatName
-  readonly scope: Scope
   readonly listing: ExportListing
 }
 
@@ -41,66 +35,57 @@ export interface FileWriter {
   close(): void
 }
 
-/** A file that is made when its parts are asked for. */
+/** A file that is made when its parts are asked for, each as a large task. */
 export interface OpenFile {
   readonly parts: AsyncGenerator<Buffer, void>
   /** The records that were left out so far. */
-  readonly skipped: readonly Unreadable[]
+  readonly left: readonly Unreadable[]
 }
 
 /**
  * Opens the file of an export.
  * @throws the problem `invalid_parameter` if there are more questions than columns, or more records than rows of a sheet
  */
-export const openFile = async (store: Reads, asked: Wanted, doing: Doing): Promise<OpenFile> => {
-  const { exported, format, scope } = asked
-  const listing = await withQuestions(store, scope, asked.listing, doing)
+export const openFile = async (reader: Reader, asked: Wanted): Promise<OpenFile> => {
+  const { exported, format } = asked
+  const listing = await withQuestions(reader, asked.listing)
   const wanted = { ...asked, listing }
   const skipped = listing.unreadable === 'skip' ? new Skipped(MAX_SKIPPED_BYTES) : undefined
-  if (format === 'xlsx') await doing(() => requireRows(store, wanted))
-  const questions = hasQuestions(exported, format, listing)
-    ? await questionsOf(store, scope, listing, doing)
-    : undefined
-  const rows = rowsOf(exported, format, scope.without, listing, questions)
-  return { parts: partsOf(store, wanted, rows, skipped, doing), skipped: skipped?.records ?? [] }
+  if (format === 'xlsx') await requireRows(reader, wanted)
+  const questions = hasQuestions(exported, format, listing) ? await questionsOf(reader, listing) : undefined
+  const rows = rowsOf(exported, format, reader.scope.without, listing, questions)
+  return { parts: partsOf(reader, wanted, rows, skipped), left: skipped?.records ?? [] }
 }
 
 async function* partsOf(
-  store: Reads,
+  reader: Reader,
   wanted: Wanted,
   rows: FileRows,
   skipped: Skipped | undefined,
-  doing: Doing,
 ): AsyncGenerator<Buffer, void> {
-  let { begin } = rows.format
+  const { exported, format, listing } = wanted
   const file = fileWriterOf(wanted, rows)
   const write = rowsWriter(rows.format, skipped?.add ?? fail)
-  const { exported, scope, listing } = wanted
-  const all = wholeList({ ...listing, ...rows.choice })
-  const nextPage = pagesOf(all, listing.limit)
-  /** The records that were read. They may become several parts. */
-  let page: Iterator<BsonDocument> | undefined
-  let isOver = false
-  const partOf = async (reading: Reading): Promise<Buffer> => {
-    const out = new Output()
-    out.text(begin)
-    begin = ''
-    if (page === undefined) {
-      const records = await nextPage(sliceReader(store, exported.resource, scope, all, reading))
-      isOver = records.length === 0
-      page = records.values()
-    }
-    if (isOver) out.text(rows.format.end + trailerOf(wanted.format, skipped))
-    else if (!(await runInSlices(write(page, out, PART_BYTES), reading.signal))) page = undefined
-    const part = out.take()
-    if (file === undefined) return part
-    const bytes = await file.write(part)
-    return isOver ? Buffer.concat([bytes, await file.end()]) : bytes
-  }
+  const nextPage = reader.pages(reader.select(exported.resource, { ...listing, ...rows.choice }), listing.limit)
   try {
-    while (!isOver) {
-      const part = await doing(partOf)
-      if (part.length > 0) yield part
+    let text = rows.format.begin
+    for (let isOver = false; !isOver; ) {
+      const records = await nextPage()
+      isOver = records.length === 0
+      const page = records.values()
+      for (let isLeft = true; isLeft; ) {
+        const out = new Output()
+        out.text(text)
+        text = ''
+        if (isOver) out.text(rows.format.end + trailerOf(format, skipped))
+        isLeft = await runInSlices(write(page, out, PART_BYTES), reader.ticket.signal)
+        const part = out.take()
+        if (file === undefined) yield part
+        else {
+          const bytes = await file.write(part)
+          yield isOver ? Buffer.concat([bytes, await file.end()]) : bytes
+        }
+      }
     }
   } finally {
     file?.close()
@@ -114,13 +99,14 @@ const fileWriterOf = ({ exported, format }: Wanted, { columns, named }: FileRows
 }
 
 /** Where counting takes too long, the sheet itself finds that its rows are too many. */
-const requireRows = async (store: Reads, { exported, scope, listing }: Wanted): Promise<void> => {
-  const matching = await store.count(matchingQuery(exported, scope, listing)).catch((error) => {
+const requireRows = async (reader: Reader, { exported, listing }: Wanted): Promise<void> => {
+  const { resource, formats } = exported
+  const matching = await reader.count({ resource, conditions: resource.conditions(listing) }).catch((error) => {
     if (error instanceof QueryTimeout) return 0
     throw error
   })
   if (Math.min(matching, listing.limit ?? matching) <= MAX_RECORDS) return
-  const message = `must be one of ${exported.formats.filter((each) => each !== 'xlsx').join(', ')}, or there must be a limit: ${matching} records match, and a sheet has at most ${MAX_RECORDS}`
+  const message = `must be one of ${formats.filter((each) => each !== 'xlsx').join(', ')}, or there must be a limit: ${matching} records match, and a sheet has at most ${MAX_RECORDS}`
   throw invalidParameter('format', message, 'path')
 }
 

@@ -5,7 +5,7 @@ import { listedSchemas } from '../../schemas/index.js'
 import type { Without } from '../../schemas/views.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
-import { type Listing, Query, type Scope } from '../pipelines/stages.js'
+import type { Listing } from '../pipelines/stages.js'
 import { type Choice, type Projection, projectionOf } from '../reading/projection.js'
 import { answersTable } from '../serializer/answers.js'
 import { type Column, type ColumnFormat, tableOf } from '../serializer/columns.js'
@@ -23,7 +23,7 @@ export type ExportListing = ExportQuery & Omit<Listing, 'sortBy' | 'page' | 'per
 export interface Exported {
   readonly name: string
   readonly operationId: string
-  readonly resource: Resource<Listing>
+  readonly resource: Resource
   readonly formats: readonly FormatName[]
   readonly query: TObject
 }
@@ -32,7 +32,7 @@ const TABLE_FORMATS = ['xlsx', 'csv', 'parquet', 'ndjson'] as const satisfies Fo
 /** The pages of a list matter to no export. */
 const NO_PAGES = { page: 1, perPage: 1, maxPerPage: 1 }
 
-const ofResource = (resource: Resource<Listing>): Exported => ({
+const ofResource = (resource: Resource): Exported => ({
   name: resource.collection,
   operationId: resource.operationIds.export,
   resource,
@@ -40,26 +40,16 @@ const ofResource = (resource: Resource<Listing>): Exported => ({
   query: exportQuery(resource.query(NO_PAGES), [], resource.item.beside === undefined ? {} : { names }),
 })
 
-/** The resources as an export sees them: it passes only those parameters that all of them take. */
-const exportable = resources as unknown as Record<keyof typeof resources, Resource<Listing>>
-
 export const allExported: readonly Exported[] = [
-  ...Object.values(exportable).map(ofResource),
+  ...Object.values(resources).map(ofResource),
   {
     name: 'answers',
     operationId: 'exportAnswers',
-    resource: exportable.entries,
+    resource: resources.entries,
     formats: TABLE_FORMATS,
     query: exportQuery(resources.entries.query(NO_PAGES), ['fields', 'expand', 'embed', 'answers'], {}),
   },
 ]
-
-/** The query of all records that match. */
-export const matchingQuery = (
-  { resource: { collection, conditions } }: Exported,
-  scope: Scope,
-  listing: ExportListing,
-): Query => Query.in(scope, collection, conditions({ ...listing, sortBy: 'id', page: 1, perPage: 1 }), [])
 
 /** The parameters that not all formats have, with those that have them. */
 const OF_FORMATS: Readonly<Partial<Record<keyof ExportListing, readonly FormatName[]>>> = {
@@ -127,7 +117,7 @@ export const rowsOf = (
 }
 
 /** What no question is called. It does not depend on which fields are shown, unless records are embedded. */
-const namesBeside = (resource: Resource<Listing>, projection: Projection): Column[] =>
+const namesBeside = (resource: Resource, projection: Projection): Column[] =>
   [projectionOf(resource, undefined, { names: 'true' }), projection].flatMap((each) => each.compiled(columnsIn))
 const columnsIn = (shown: Shown): readonly Column[] => tableOf(shown, jsonLines).columns
 

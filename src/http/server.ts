@@ -24,6 +24,8 @@ const MAX_LOOKS = 100
 const SHORT_ITERATION_MS = 2
 /** While connections come in a row of at most this many iterations, their first requests wait: Node takes over one in each. */
 const MOST_IN_A_ROW = 50
+/** When a caller is asked again whether it has gone. Before each further time it is twice as long. */
+const ASK_AGAIN_MS = 50
 
 /** What is going on on one connection. */
 interface Connection {
@@ -78,7 +80,10 @@ export const httpServer = (listener: RequestListener, { maxConnections, idleMs =
       if (requests.length === 0 && bytesRead === socket.bytesRead) socket.destroy()
     }
   }
+  // Otherwise Node closes a connection as soon as the caller has closed its half of it.
+  Object.assign(server, { httpAllowHalfOpen: true })
   server.on('connection', (socket) => {
+    socket.once('end', () => askWhetherGone(connections, socket))
     hasCome = true
     if (inARow === 0) {
       inARow = 1
@@ -116,9 +121,23 @@ const oneAtATime =
       requests.shift()
       requests[0]?.begin()
     })
-    if (isFirst) beginFirst(begin)
+    // While it waits, its caller may close its half of the connection: one that has gone is known at the second question.
+    if (isFirst) beginFirst(() => (socket.readableEnded ? setTimeout(begin, 2 * ASK_AGAIN_MS) : begin()))
     else if (requests.length === 1) begin()
   }
+
+/**
+ * Asks a caller that has closed its half of a connection whether it still reads. The system of one that has gone refuses an
+ * interim response, and then the next one fails. Others pass over them (RFC 9110, section 15.2), but HTTP/1.0 has none.
+ */
+const askWhetherGone = (connections: ReadonlyMap<Socket, Connection>, socket: Socket, againMs = ASK_AGAIN_MS): void => {
+  const response = connections.get(socket)?.requests[0]?.response
+  if (response === undefined) return
+  if (response.req.httpVersion === '1.0') return void socket.destroy()
+  // What is sent of a response asks as well.
+  if (!response.headersSent) response.writeProcessing()
+  setTimeout(askWhetherGone, againMs, connections, socket, 2 * againMs).unref()
+}
 
 /** Whether a request of a connection has no whole response yet. */
 export const isResponding = (server: Server, socket: Socket): boolean =>

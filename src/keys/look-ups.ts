@@ -1,6 +1,6 @@
 // Shares the look-ups of keys: requests with the same key have one look-up, and a flood of unknown keys waits for its turn by
 // address, so that it can neither use up all connections nor keep others from looking up theirs.
-import { type FairScheduler, NEVER, SMALL } from '../limits/scheduler.js'
+import { type FairScheduler, SMALL } from '../limits/scheduler.js'
 
 /**
  * Makes a function that looks up a key by its id, or joins a look-up that the same caller has begun. It takes the address of
@@ -12,7 +12,7 @@ export const sharedLookUp = <T>(find: (keyId: string) => Promise<T>, scheduler?:
   const shared = new Map<string, Promise<T>>()
   const findInTurn = async (keyId: string, address: string | undefined): Promise<T> => {
     if (scheduler === undefined || address === undefined) return find(keyId)
-    const ticket = await scheduler.enter(`address ${address}`, SMALL, NEVER)
+    const ticket = await scheduler.enter(`address ${address}`, SMALL)
     return find(keyId).finally(() => ticket.release())
   }
   return (keyId: string, address: string | undefined): Promise<T> => {

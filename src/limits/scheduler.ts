@@ -9,18 +9,20 @@ export const LARGE = 512 * 1024
 export const SMALL = 16 * 1024
 /** The time between two calls of tick(), in milliseconds. */
 export const TICK_MS = 50
-/** A key with this many tasks under way gets no further one while the service is late. */
+/** A key with this many tasks under way gets no further one while the service is late and another key has tasks too. */
 const MANY = 8
 /** The service is late while its ticks are late by more than this on average, or a small task has waited longer, in milliseconds. */
 const LATE_MS = 60
 const LONG_WAIT_MS = 500
 /** The weight of the newest tick in the average. */
 const NEWEST = 1 / 4
+/** So many tasks of a key may wait for something else: a hundred for changes, and as many for what is read of all matches. */
+const MOST_ASIDE = 200
 /** The number of keys that are remembered. */
 const KEYS = 10_000
 
 /** The signal of a task that several callers share, so that none of them ends it. */
-export const { signal: NEVER } = new AbortController()
+const { signal: NEVER } = new AbortController()
 
 /** The error of every limit: the task is refused now, and a later try may succeed. */
 export class Overloaded extends Error {
@@ -55,11 +57,15 @@ export interface SchedulerOptions {
 class Account {
   readonly running: Record<Size, number> = { small: 0, large: 0 }
   readonly waiting: Record<Size, number> = { small: 0, large: 0 }
+  /** How many wait for something else than their turns. */
+  aside = 0
   /** In bytes. */
   held = 0
   /** The virtual time up to which its tasks are paid for. Of all tasks, it is the latest of these times. */
   paid = 0
 }
+
+const tasksOf = ({ running, waiting }: Account): number => running.small + running.large + waiting.small + waiting.large
 
 /** A task: whether it runs, and how many bytes it holds. */
 export class Ticket {
@@ -118,6 +124,51 @@ export class Ticket {
   release(): void {
     if (this.isRunning) this.scheduler.leave(this)
   }
+
+  /** Goes on as a large task, when its turn comes. */
+  async enlarge(): Promise<void> {
+    if (this.size === 'large') return
+    this.release()
+    await this.enter(LARGE)
+  }
+
+  /**
+   * Lets other tasks run while it waits for something else. If it was running, it then waits for its turn again.
+   * @throws Overloaded if many tasks of its key wait so
+   */
+  async aside<T>(work: () => Promise<T>): Promise<T> {
+    const { isRunning, size, account } = this
+    if (account.aside >= MOST_ASIDE) throw new Overloaded()
+    this.release()
+    account.aside += 1
+    const result = await work().finally(() => {
+      account.aside -= 1
+    })
+    if (isRunning) await this.enter(size === 'small' ? SMALL : LARGE)
+    return result
+  }
+
+  /**
+   * Does a piece of the work as a large task: gives up its place, waits for a large one, works, and gives back what the work
+   * held. Between two pieces, others have their turns.
+   */
+  inTurn<T>(work: () => Promise<T>, waitMs?: number): Promise<T> {
+    return this.aside(async () => {
+      const { held } = this
+      await this.enter(LARGE, waitMs)
+      try {
+        return await work()
+      } finally {
+        this.hold(held)
+        this.release()
+      }
+    })
+  }
+
+  /** A ticket of the same key for work that several callers share. None of them ends it by leaving. */
+  shared(): Ticket {
+    return new Ticket(this.scheduler, this.key, this.account, NEVER)
+  }
 }
 
 interface Wait {
@@ -146,10 +197,10 @@ export class FairScheduler {
   /**
    * Waits for the turn of a task.
    * @param cost its least cost in bytes: SMALL or LARGE
-   * @param signal ends the wait; the promise rejects with its reason
+   * @param signal ends the wait; the promise rejects with its reason. By default nothing does, as for work that callers share
    * @throws Overloaded if it waits too long, and the error of failAll()
    */
-  async enter(key: string, cost: number, signal: AbortSignal): Promise<Ticket> {
+  async enter(key: string, cost: number, signal = NEVER): Promise<Ticket> {
     const ticket = new Ticket(this, key, this.#accounts.memo(key), signal)
     await ticket.enter(cost)
     return ticket
@@ -158,9 +209,9 @@ export class FairScheduler {
   /** Whether a key should be refused before anything is done for it. */
   refuses(key: string): boolean {
     const account = this.#accounts.memo(key)
-    const { running, waiting } = account
-    const underWay = running.small + running.large + waiting.small + waiting.large
-    return (this.#isLate && underWay >= MANY) || !this.hasRoom(account)
+    const underWay = tasksOf(account)
+    // Where a key is alone, nobody would be served sooner.
+    return (this.#isLate && underWay >= MANY && tasksOf(this.all) > underWay) || !this.hasRoom(account)
   }
 
   /** Measures how late the event loop is, and ends the waits that are over. */

@@ -1,7 +1,7 @@
 // POST /mcp: assistants ask by the Model Context Protocol (Streamable HTTP, stateless), and see no more than their key.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { baseOf } from '../plugins/address.js'
-import { MAX_BODY_BYTES, problem } from '../problems/problems.js'
+import { MAX_BODY_BYTES, problem, unsupported } from '../problems/problems.js'
 
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
@@ -18,6 +18,11 @@ export const mcpRoutes = async (app: FastifyInstance, release: { version: string
     if (origin === undefined || mayAsk(origin, request)) return next()
     const message = 'must be that of the service, or one of CORS_ORIGINS'
     next(problem('forbidden_origin', `Origin ${message}`, { errors: [{ in: 'header', name: 'Origin', message }] }))
+  })
+  app.addHook('onRequest', ({ headers }, _reply, next) => {
+    const { 'content-encoding': coding = 'identity' } = headers
+    if (coding.toLowerCase() === 'identity') next()
+    else next(unsupported('Content-Encoding', 'identity', { 'accept-encoding': 'identity' }))
   })
   // The protocol has errors of its own for a body that is no message.
   app.removeAllContentTypeParsers()

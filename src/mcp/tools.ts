@@ -6,21 +6,21 @@ import { EntryListQuery, entryFilters } from '../../schemas/entries.js'
 import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
 import { defaulted, select } from '../../schemas/kit.js'
 import { SummaryQuery } from '../../schemas/summaries.js'
-import { LARGE } from '../limits/scheduler.js'
+import { readList } from '../operations/list.js'
+import { getFormQuestions, QUESTIONS } from '../operations/questions.js'
+import { COUNTS, summarizeEntries } from '../operations/summary.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
-import type { Listing } from '../pipelines/stages.js'
 import { baseOf } from '../plugins/address.js'
 import { problem } from '../problems/problems.js'
-import { isLargeListing } from '../reading/cost.js'
 import { YEAR_1, YEAR_9999 } from '../reading/expressions.js'
-import { formQuestions } from '../reading/form-questions.js'
-import { readList, readOne, valuesOf } from '../reading/list.js'
+import { projectionOf } from '../reading/projection.js'
+import type { Reader } from '../reading/reader.js'
 import { sumOf } from '../reading/summaries.js'
-import { COUNTS, countEntries, QUESTIONS } from '../routes/summaries.js'
 import { Skipped } from '../serializer/skipped.js'
 import { firstSentence, type Given } from './arguments.js'
 import type { Found } from './fitting.js'
+import { valuesOf } from './values.js'
 
 const { entries, forms, projects } = resources
 
@@ -37,28 +37,19 @@ const [MOST_RECORDS, MOST_TWINS, MOST_CHOICES] = [100, 50, 50]
 const named = { fields: ['name'] }
 
 /** Records of a list, how many there are, which of them cannot be shown, and how many rows were asked for. */
-const listOf = async <L extends Listing>(
-  { server: { store }, scope, ticket }: FastifyRequest,
-  resource: Resource<L>,
-  asked: object,
-) => {
-  const usual = { page: 1, perPage: MOST_RECORDS, sortBy: 'id', sortOrder: 'desc', total: 'true' }
-  const listing = { ...usual, ...asked } as never as L
-  if (ticket.size === 'small' && isLargeListing(store, resource, listing)) {
-    ticket.release()
-    await ticket.enter(LARGE)
-  }
-  const { page, total, projection } = await readList(store, resource, scope, listing, ticket)
+const listOf = async (reader: Reader, resource: Resource, asked: object) => {
+  const usual = { page: 1, perPage: MOST_RECORDS, sortBy: 'id', sortOrder: 'desc', total: 'true' } as const
+  const { page, total, projection } = await readList(reader, resource, { ...usual, ...asked })
   const skipped = new Skipped()
-  const rows = await valuesOf(page.rows, projection, ticket, skipped.add)
+  const rows = await valuesOf(page.rows, projection, reader.ticket, skipped.add)
   const of = page.rows.length - skipped.records.length
   return { total: total as number, rows, unreadable: skipped.records, of }
 }
 
 /** The id of a form, which may be given by its name. */
-export const formIdOf = async (request: FastifyRequest, given: unknown): Promise<string> => {
-  const idsIn = async (resource: Resource<never>, filter: object, perPage: number): Promise<string[]> => {
-    const { rows } = await listOf(request, resource, { ...filter, perPage, fields: ['id'], total: 'false' })
+export const formIdOf = async ({ reader }: FastifyRequest, given: unknown): Promise<string> => {
+  const idsIn = async (resource: Resource, filter: object, perPage: number): Promise<string[]> => {
+    const { rows } = await listOf(reader, resource, { ...filter, perPage, fields: ['id'], total: 'false' })
     return rows.map(({ id }) => String(id))
   }
   const wrong = (message: string, allowed: string[]) =>
@@ -69,7 +60,7 @@ export const formIdOf = async (request: FastifyRequest, given: unknown): Promise
   const [id, ...others] = await idsIn(forms, { name: given }, MOST_TWINS)
   if (id !== undefined && others.length === 0) return id
   if (id !== undefined) throw wrong('is the name of several forms: allowed has their ids', [id, ...others])
-  const { rows, total } = await listOf(request, forms, named)
+  const { rows, total } = await listOf(reader, forms, named)
   const names = rows.map(({ name }) => String(name))
   const message = `is neither the id nor the name of a form: allowed has names of ${rows.length} of ${total}`
   throw wrong(message, [...new Set(names)])
@@ -93,16 +84,16 @@ export const tools: Readonly<Record<string, Tool>> = {
       'What there is, and what the key does not see: entries by status, from when to when, forms and projects. Begin here.',
     takes: {},
     gives: { organisation: object, entries: object, totals: object, forms: rows, projects: rows },
-    async call(request) {
-      const { server, scope, ticket } = request
+    async call({ reader, scope }) {
       const { organisation: id, organisationName: name, without = [] } = scope
-      const { data: status, _metadata } = await countEntries(server, { scope, ticket, query: { by: ['status'] } })
+      const counted = await summarizeEntries(reader, { query: { by: ['status'], zone: 'UTC', top: MOST_RECORDS } })
+      const status = counted.rows.map(counted.rowOf)
       const isTime = { createdSince: YEAR_1, createdBefore: YEAR_9999 }
       const ends = { ...isTime, sortBy: 'createdAt', perPage: 1, fields: ['createdAt'], total: 'false' }
-      const [first] = (await listOf(request, entries, { ...ends, sortOrder: 'asc' })).rows
-      const [last] = (await listOf(request, entries, ends)).rows
-      const { total, asOf } = _metadata
-      const [ofForms, ofProjects] = [await listOf(request, forms, named), await listOf(request, projects, named)]
+      const [first] = (await listOf(reader, entries, { ...ends, sortOrder: 'asc' })).rows
+      const [last] = (await listOf(reader, entries, ends)).rows
+      const { total, asOf } = counted.metadata
+      const [ofForms, ofProjects] = [await listOf(reader, forms, named), await listOf(reader, projects, named)]
       return {
         organisation: { id, name },
         without,
@@ -119,27 +110,26 @@ export const tools: Readonly<Record<string, Tool>> = {
     description: firstSentence(QUESTIONS),
     takes: { form },
     gives: { total, questions: rows },
-    async call({ server, scope, ticket }, { form }) {
-      await readOne(server.store, forms as never, scope, String(form), {}, ticket)
-      const { questions, entries, asOf } = await formQuestions(server.store, scope, String(form), ticket)
+    async call({ reader }, { form }) {
+      const { data: questions, _metadata } = (await getFormQuestions(reader, { params: { id: String(form) } })).value
       const shown = questions.map(({ choices, others, ...question }) => {
         const left = sumOf(choices.slice(MOST_CHOICES))
         return { ...question, choices: choices.slice(0, MOST_CHOICES), others: others + left }
       })
-      return { form, entries, asOf, total: questions.length, questions: shown }
+      return { form, ..._metadata, total: questions.length, questions: shown }
     },
   },
   count_entries: {
     description: `${firstSentence(COUNTS)} Use it for each question of how many.`,
     takes: { ...select(SummaryQuery, ['by', 'zone', 'names', 'measure', 'top']).properties, ...filters },
     gives: { total, groups: total, rows },
-    async call({ server, scope, ticket }, query, { top }) {
-      const { data, _metadata } = await countEntries(server, { scope, ticket, query })
+    async call({ reader }, query, { top }) {
+      const { rows: shown, rowOf, metadata } = await summarizeEntries(reader, { query: query as never })
       return {
-        ..._metadata,
+        ...metadata,
         zone: query.zone,
-        rows: data,
-        of: { rows: top === undefined ? _metadata.groups : data.length },
+        rows: shown.map(rowOf),
+        of: { rows: top === undefined ? metadata.groups : shown.length },
       }
     },
   },
@@ -147,9 +137,9 @@ export const tools: Readonly<Record<string, Tool>> = {
     description: `${firstSentence(entries.descriptions.list)} Newest first.`,
     takes: { ...filters, fields: list.properties.fields, limit: defaulted(few, 20) },
     gives: { total, columns: rows, rows },
-    async call(request, { limit: perPage, ...query }) {
+    async call({ reader }, { limit: perPage, ...query }) {
       const newest = { sortBy: 'createdAt', sortOrder: 'desc' }
-      const { rows, of, ...found } = await listOf(request, entries, { ...query, ...newest, perPage })
+      const { rows, of, ...found } = await listOf(reader, entries, { ...query, ...newest, perPage })
       const columns = [...new Set(rows.flatMap(Object.keys))]
       const table = rows.map((row) => columns.map((name) => row[name] ?? null))
       return { ...found, columns, rows: table, of: { rows: of } }
@@ -159,9 +149,10 @@ export const tools: Readonly<Record<string, Tool>> = {
     description: firstSentence(entries.descriptions.get),
     takes: IdParams('entry').properties,
     gives: { entry: object },
-    async call({ server, scope, ticket }, { id }) {
-      const { document, projection } = await readOne(server.store, entries, scope, String(id), {}, ticket)
-      const [entry] = await valuesOf([document], projection, ticket)
+    async call({ reader }, { id }) {
+      const projection = projectionOf(entries, reader.scope.without, {}, 'record')
+      const document = await reader.record(entries, String(id), projection)
+      const [entry] = await valuesOf([document], projection, reader.ticket)
       return { entry }
     },
   },
@@ -170,7 +161,7 @@ export const tools: Readonly<Record<string, Tool>> = {
     takes: { ...FormatParams(Object.keys(mediaTypes) as FormatName[]).properties, ...filters },
     gives: { total, url: text, curl: text },
     async call(request, query, { format, ...texts }) {
-      const { total } = await listOf(request, entries, { ...query, perPage: 1, fields: ['id'] })
+      const { total } = await listOf(request.reader, entries, { ...query, perPage: 1, fields: ['id'] })
       const all = Object.entries(texts).flatMap(([name, value]) => [value].flat().map((text) => [name, text]))
       const parameters = new URLSearchParams(all as [string, string][])
       const path = `/v1/exports/entries.${format}${parameters.size > 0 ? '?' : ''}${parameters}`

@@ -44,10 +44,6 @@ export const catalogue = {
   'db.client.connection.count': gauge('{connection}', 'Connections to MongoDB: `used` or `idle`.', [
     'db.client.connection.state',
   ]),
-  'db.client.connection.max': gauge(
-    '{connection}',
-    'The most connections to each MongoDB server: `MONGODB_POOL_SIZE`.',
-  ),
   'db.client.connection.pending_requests': gauge('{request}', 'Operations that wait for a connection to MongoDB.'),
   'field_data.read': counter(
     'By',
@@ -76,10 +72,10 @@ export const catalogue = {
     'How long tasks waited for their turn. One that did not have to wait does not count.',
     ['size'],
   ),
-  'field_data.response.memory': gauge('By', 'Memory of the responses that their callers have not read yet.'),
-  'field_data.response.memory.limit': gauge('By', 'How much of it there may be: `RESPONSE_MEMORY_MB`.'),
-  'field_data.totals.kept': gauge('{total}', 'Totals of lists that are kept.'),
-  'field_data.totals.age': gauge('s', 'Age of the oldest of them.'),
+  'field_data.response.memory': gauge(
+    '1',
+    'Which part of `RESPONSE_MEMORY_MB` is taken by responses that their callers have not read yet.',
+  ),
   'field_data.feed.lag': gauge(
     's',
     'How old the newest write was that a majority of the replica set had, by the clock of the database, when a feed was last read. It is left out five minutes later. What has settled is older by `SYNC_SETTLE_MS`.',
@@ -95,11 +91,10 @@ export const catalogue = {
     '{key}',
     'Keys that end within 14 days and were used at this instance within an hour. A key that was rotated counts until its next use.',
   ),
-  'nodejs.eventloop.delay.p50': gauge(
+  'nodejs.eventloop.delay.p99': gauge(
     's',
-    'By how much the event loop was late since the metrics were last read: the median.',
+    'By how much the event loop was late since the metrics were last read: the 99th percentile of the delays.',
   ),
-  'nodejs.eventloop.delay.p99': gauge('s', 'The same, the 99th percentile of the delays.'),
   'nodejs.eventloop.delay.max': gauge('s', 'The same, the longest delay.'),
   'nodejs.eventloop.utilization': gauge(
     '1',

@@ -41,7 +41,6 @@ export const measuredStore = (store: Store, metrics: Metrics, now = () => perfor
       [connections.used, { 'db.client.connection.state': 'used' }],
       [connections.open - connections.used, { 'db.client.connection.state': 'idle' }],
     ])
-    metrics.observe('db.client.connection.max', () => connections.max)
     metrics.observe('db.client.connection.pending_requests', () => connections.pending)
   }
   let lag = { ms: 0, readAt: Number.NEGATIVE_INFINITY }

@@ -54,11 +54,10 @@ const observeProcess = ({ observe }: Metrics): void => {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   delay.enable()
   const seconds = (ns: number) => Math.max(0, ns / NS_PER_S - RESOLUTION_MS / 1000)
-  observe('nodejs.eventloop.delay.p50', () => seconds(delay.percentile(50)))
   observe('nodejs.eventloop.delay.p99', () => seconds(delay.percentile(99)))
   observe('nodejs.eventloop.delay.max', () => {
     const longest = seconds(delay.max)
-    // It is the last of the three that is read.
+    // It is read after the other one.
     delay.reset()
     return longest
   })

@@ -18,8 +18,8 @@ const inBox = ({ west, south, east, north }: Box): Condition => ({
 const isAnswer = (answer: string): unknown =>
   String(Number(answer)) === answer ? { $in: [answer, Number(answer)] } : answer
 
-/** A list is an answer, also if it has a null. */
-const hasAnswer = { $or: [{ answer: { $ne: null } }, { answer: { $type: 'array' } }] }
+/** An answer is a text or a number, or a list with one. */
+const hasAnswer = { answer: { $type: ['string', 'double', 'int', 'long'] } }
 
 const isAnswered = ({ question, answer }: Asked): Condition => ({
   answers: { $elemMatch: { question, ...(answer === undefined ? hasAnswer : { answer: isAnswer(answer) }) } },

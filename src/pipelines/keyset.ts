@@ -11,9 +11,6 @@ export interface Position {
   readonly id: string
 }
 
-/** A condition that a sort value is missing, or that it is null. A condition `null` finds both. */
-export type NoValue = { readonly $exists: false } | { readonly $type: 'null' }
-
 export type Direction = 1 | -1
 
 /** All types that an id may have besides a string. Unlike a negated condition, this one is a range of the index everywhere. */

@@ -47,19 +47,17 @@ interface Declaration {
   readonly record: Shape
 }
 
-export interface Resource<Q extends Listing = never> extends Declaration {
+export interface Resource extends Declaration {
   readonly operationIds: Readonly<Record<'list' | 'get' | 'sync' | 'digest' | 'export', string>>
-  readonly filters: readonly string[]
-  /** The parameters of a request, if the operation has others than the list. */
-  readonly given?: readonly string[]
-  readonly conditions: (listing: Q) => Condition[]
+  /** The conditions of the filters among some checked parameters, by the names of the filters. */
+  readonly conditions: (parameters: object) => Readonly<Record<string, Condition>>
 }
 
 /** Makes a resource of its declaration and of the conditions of its own filters. Every list has the common filters too. */
 export const defineResource = <Q extends Listing>({
   filters,
   ...declaration
-}: Declaration & { readonly filters: FiltersFor<Omit<Q, keyof CommonFilters>> }): Resource<Q> => {
+}: Declaration & { readonly filters: FiltersFor<Omit<Q, keyof CommonFilters>> }): Resource => {
   const all = Object.entries<(value: never) => Condition>({ ...filters, ...commonFilterConditions })
   const { name, tag } = declaration
   return {
@@ -71,12 +69,14 @@ export const defineResource = <Q extends Listing>({
       digest: `digest${tag.name}`,
       export: `export${tag.name}`,
     },
-    filters: all.map(([name]) => name),
-    conditions: (listing) =>
-      all.flatMap(([name, condition]) => {
-        const value = listing[name as keyof Q]
-        return value === undefined ? [] : [condition(value as never)]
-      }),
+    conditions: (parameters) => {
+      const found: Record<string, Condition> = {}
+      for (const [name, condition] of all) {
+        const value = (parameters as Record<string, unknown>)[name]
+        if (value !== undefined) found[name] = condition(value as never)
+      }
+      return found
+    },
   }
 }
 

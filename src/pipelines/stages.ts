@@ -126,6 +126,7 @@ export class Query {
   }
 }
 
+/** The parameters of a list that are no filters. */
 export interface Listing {
   readonly sortBy: string
   readonly sortOrder: 'asc' | 'desc'
@@ -147,26 +148,25 @@ export interface Listing {
   readonly after?: string
 }
 
+/** By which stored field a list is sorted, and in which direction. Rows with the same value are in the order of their ids. */
+export interface Order {
+  readonly field: string
+  readonly direction: 1 | -1
+}
+
 export interface Slice {
   /** A condition that the rows meet besides the filters. */
   readonly range?: Condition | undefined
-  /** Whether the list is read from its end to its beginning. */
-  readonly isBackward: boolean
   readonly skip: number
   readonly limit: number
 }
 
-/** The stored name of the sort field, and the direction in which the list is read. */
-export const orderOf = ({ sortBy, sortOrder }: Listing, isBackward: boolean): { field: string; direction: 1 | -1 } => ({
-  field: sortBy === 'id' ? '_id' : sortBy,
-  direction: (sortOrder === 'asc') === isBackward ? -1 : 1,
-})
-
 /** Sorts by the field and the id, so that no two documents tie, and takes the slice. */
-export const sortedSlice = (listing: Listing, { isBackward, skip, limit }: Omit<Slice, 'range'>): Stage[] => {
-  const { field, direction } = orderOf(listing, isBackward)
-  return [{ $sort: { [field]: direction, _id: direction } }, ...(skip > 0 ? [{ $skip: skip }] : []), { $limit: limit }]
-}
+export const sortedSlice = ({ field, direction }: Order, { skip, limit }: Omit<Slice, 'range'>): Stage[] => [
+  { $sort: { [field]: direction, _id: direction } },
+  ...(skip > 0 ? [{ $skip: skip }] : []),
+  { $limit: limit },
+]
 
 /**
  * Keeps the stored fields that a response schema names, and does the same for joined documents. An embedded object that

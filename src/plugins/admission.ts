@@ -3,16 +3,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { callerGone, whenOver } from '../http/caller.js'
-import { FairScheduler, LARGE, Overloaded, SIZES, SMALL, TICK_MS, type Ticket } from '../limits/scheduler.js'
+import { FairScheduler, Overloaded, SIZES, SMALL, TICK_MS, type Ticket } from '../limits/scheduler.js'
+import { Reader } from '../reading/reader.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set by this plugin before the handler of a route runs. */
     ticket: Ticket
-  }
-  interface FastifyContextConfig {
-    /** Whether a request of the route is large from its beginning. */
-    isLarge?: (request: FastifyRequest) => boolean
+    /** The same, where requests need a key. */
+    reader: Reader
   }
 }
 
@@ -43,8 +42,7 @@ export const schedulerFor = (app: FastifyInstance, capacity: number): FairSchedu
       SIZES.map((size) => [scheduler.all[state][size], { size }] as const),
     )
   }
-  metrics?.observe('field_data.response.memory', () => scheduler.all.held)
-  metrics?.observe('field_data.response.memory.limit', () => config.responseMemory)
+  metrics?.observe('field_data.response.memory', () => scheduler.all.held / config.responseMemory)
   return scheduler
 }
 
@@ -57,6 +55,7 @@ interface Options {
 export const admissionPlugin = fp(
   async (app: FastifyInstance, { scheduler, keyOf }: Options) => {
     app.decorateRequest('ticket')
+    app.decorateRequest('reader')
 
     app.addHook('onRequest', (request, _reply, next) => {
       next(scheduler.refuses(keyOf(request)) ? new Overloaded() : undefined)
@@ -64,11 +63,11 @@ export const admissionPlugin = fp(
 
     // A request runs as long as its handler, also when its caller has left: its queries go on until then.
     app.addHook('onRoute', (route) => {
-      const { handler, config } = route
+      const { handler } = route
       route.handler = async function (request, reply) {
-        const cost = config?.isLarge?.(request) ? LARGE : SMALL
-        const ticket = await scheduler.enter(keyOf(request), cost, callerGone(request))
+        const ticket = await scheduler.enter(keyOf(request), SMALL, callerGone(request))
         request.ticket = ticket
+        if (request.scope !== undefined) request.reader = new Reader(app.store, request.scope, ticket)
         const handled = async () => handler.call(this, request, reply)
         return handled().finally(() => {
           ticket.release()

@@ -53,6 +53,8 @@ export const closingPlugin = fp(
     app.addHook('preClose', async () => {
       app.isLeaving = true
       closing.abort()
+      // Without a port there are no callers.
+      if (!app.server.listening) return
       // Each response now ends its connection. New callers are served until the callers that know the service have gone.
       await quiet(MAX_CHECKS)
       // Requests wait meanwhile, so that their callers open no further connections.

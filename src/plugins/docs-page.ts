@@ -1,10 +1,9 @@
 // The documentation for people: /docs, a guide with Swagger UI below it, the programs that the guide links, and /docs/errors,
 // to which problems lead.
 import { readFileSync } from 'node:fs'
-import { parse } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { noSuchPath, problems } from '../problems/problems.js'
-import { fileHashOf, fixed, leadToPage, pages, protectPages, serve, serveKept, servePage } from './page-files.js'
+import { fixed, leadToPage, pages, protectPages, serve, serveFiles, servePage } from './page-files.js'
 
 /** The pages may load only their own files, and the images that Swagger UI's style sheet embeds as data URLs. */
 const SOURCES = ["default-src 'self'", "img-src 'self' data:", "style-src 'self' 'unsafe-inline'", "object-src 'none'"]
@@ -26,17 +25,11 @@ export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
   const who = 'whoever runs this service'
   // A URL's `href` contains no quotes.
   const contact = contactUrl ? `<a href="${new URL(contactUrl).href.replaceAll('&', '&amp;')}">${who}</a>` : who
-  /** What the pages name between two %. */
-  const replacements: Record<string, string> = { problems: problemList, contact }
-  const ofSwaggerUi = ['swagger-ui-bundle.js', 'swagger-ui.css'].map((name) => new URL(name, swaggerUi))
-  const own = ['docs.js', 'colours.css', 'docs.css', 'icon.svg'].map((name) => new URL(name, pages))
-  for (const url of [...ofSwaggerUi, ...own]) {
-    const body = readFileSync(url)
-    const { name, base, ext } = parse(url.pathname)
-    const path = `docs/files/${name}.${fileHashOf(body)}${ext}`
-    replacements[base] = path
-    serveKept(app, `/${path}`, body)
-  }
+  const folder = serveFiles(app, 'docs', [
+    ...['swagger-ui-bundle.js', 'swagger-ui.css'].map((name) => new URL(name, swaggerUi)),
+    ...['docs.js', 'colours.css', 'docs.css', 'icon.svg'].map((name) => new URL(name, pages)),
+  ])
+  const replacements = { problems: problemList, contact, folder }
   servePage(app, '/docs', 'docs.html', replacements)
   servePage(app, '/docs/errors', 'errors.html', replacements)
   // The second imports the first, so their names stay as they are.

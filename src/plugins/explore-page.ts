@@ -1,10 +1,8 @@
 // The page at /explore, which shows an organisation's entries. It is a client of the public API: it gets no data but by the
-// key that is typed into it. All its files are in one folder, whose name changes with the content of any of them, so that
-// modules find each other by their plain names.
-import { readdirSync, readFileSync } from 'node:fs'
-import { basename } from 'node:path'
+// key that is typed into it.
+import { readdirSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
-import { fileHashOf, leadToPage, pages, protectPages, serveKept, servePage } from './page-files.js'
+import { leadToPage, pages, protectPages, serveFiles, servePage } from './page-files.js'
 
 /** The page may load only its own files and ask only this service. */
 const SOURCES = ["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"]
@@ -20,14 +18,11 @@ const LIBRARIES = [
 export const explorePagePlugin = async (app: FastifyInstance): Promise<void> => {
   protectPages(app, SOURCES)
   const own = new URL('explore/', pages)
-  const urls = [
+  const folder = serveFiles(app, 'explore', [
     ...LIBRARIES,
     ...['colours.css', 'icon.svg'].map((name) => new URL(name, pages)),
     ...readdirSync(own).map((name) => new URL(name, own)),
-  ]
-  const files = urls.map((url) => ({ name: basename(url.pathname), body: readFileSync(url) }))
-  const folder = `explore/files/${fileHashOf(Buffer.concat(files.map(({ body }) => body)))}`
-  for (const { name, body } of files) serveKept(app, `/${folder}/${name}`, body)
+  ])
   servePage(app, '/explore', 'explore.html', { folder })
   leadToPage(app, '/explore')
 }

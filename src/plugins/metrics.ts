@@ -1,20 +1,17 @@
-// Measures the requests, and what the store of the application keeps. It is registered only with METRICS_PORT.
+// Measures the requests and their connections. It is registered only with METRICS_PORT.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { wasSent, whenOver } from '../http/caller.js'
 import { openConnections } from '../http/server.js'
 import type { Metrics } from '../metrics/catalogue.js'
-import type { KeptTotals } from '../store/store.js'
 
 /** The methods of RFC 9110 and RFC 5789. Callers may make up others, which have one name together. */
 const METHODS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
 const NOT_MODIFIED = 304
 
 export const metricsPlugin = fp(
-  async (app: FastifyInstance, { metrics, keptTotals }: { metrics: Metrics } & KeptTotals) => {
+  async (app: FastifyInstance, { metrics }: { metrics: Metrics }) => {
     metrics.observe('http.server.active_requests', () => app.activeRequests)
-    metrics.observe('field_data.totals.kept', () => keptTotals().kept)
-    metrics.observe('field_data.totals.age', () => seconds(keptTotals().oldestMs))
     metrics.observe('field_data.connections.open', () => openConnections(app.server))
     metrics.record('field_data.connections.refused', 0)
     app.server.on('drop', () => metrics.record('field_data.connections.refused', 1))
@@ -49,5 +46,3 @@ export const measureWhenOver = (metrics: Metrics, request: FastifyRequest, reply
     metrics.record('http.server.response.body.size', Number(size), { ...route })
   })
 }
-
-const seconds = (ms: number | undefined): number | undefined => ms && ms / 1000

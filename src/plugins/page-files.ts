@@ -1,7 +1,7 @@
 // The files of pages for people, from memory. Each is compressed once.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { extname } from 'node:path'
+import { basename, extname } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { isKnown } from '../http/caller.js'
@@ -23,7 +23,7 @@ const LEVEL = 9
 /** For how many addresses of the service a file is kept: those that were asked for last. */
 const MAX_ADDRESSES = 8
 
-export const fileHashOf = (body: Buffer): string => createHash('sha256').update(body).digest('hex').slice(0, 12)
+const hashOf = (body: Buffer): string => createHash('sha256').update(body).digest('hex').slice(0, 12)
 
 /**
  * Adds the headers of a page to all responses of this instance.
@@ -40,30 +40,28 @@ export const protectPages = (app: FastifyInstance, sources: readonly string[]): 
 
 const made = async (making: Buffer | Promise<Buffer>) => {
   const body = await making
-  return { body, etag: `W/"${fileHashOf(body)}"`, compressed: new Map<Coding, Promise<Buffer>>() }
+  return { body, etag: `W/"${hashOf(body)}"`, compressed: new Map<Coding, Promise<Buffer>>() }
 }
 type SendFile = (request: FastifyRequest, reply: FastifyReply) => Promise<Buffer | FastifyReply>
 
 /**
  * Sends a file from memory, or a 304 to a caller that has it. For each of the last addresses of the service it is kept.
  * Callers can invent addresses, so beyond the first few it is compressed when somebody asks for the same address again.
- * @param addressOf the address on which the content depends, if it does; undefined for content that is never kept
+ * @param addressOf the address on which the content depends, if it does
  */
 export const fileOf = (
   make: (request: FastifyRequest) => Buffer | Promise<Buffer>,
-  addressOf: (request: FastifyRequest) => string | undefined = () => '',
+  addressOf: (request: FastifyRequest) => string = () => '',
 ): SendFile => {
   const files = new LRUCache<string, ReturnType<typeof made>>({ max: MAX_ADDRESSES })
   return async (request, reply) => {
     const address = addressOf(request)
-    const kept = address === undefined ? undefined : files.get(address)
-    const isCompressible = kept !== undefined || (address !== undefined && files.size < MAX_ADDRESSES)
+    const kept = files.get(address)
+    const isCompressible = kept !== undefined || files.size < MAX_ADDRESSES
     // All who ask at once get the same, and one that failed is made again.
     const making = kept ?? made(make(request))
-    if (address !== undefined) {
-      files.set(address, making)
-      making.catch(() => files.delete(address))
-    }
+    files.set(address, making)
+    making.catch(() => files.delete(address))
     const file = await making
     if (isKnown(request, reply, file.etag)) return reply
     const coding = isCompressible ? acceptedCoding(request) : undefined
@@ -90,9 +88,17 @@ export const serve = (
   app.get(path, { schema: { hide: true } }, (request, reply) => send(request, reply.headers({ ...usual, ...headers })))
 }
 
-/** Serves a file whose path changes with its content, so that browsers keep it. */
-export const serveKept = (app: FastifyInstance, path: string, body: Buffer): void =>
-  serve(app, path, fixed(body), { 'cache-control': 'public, max-age=31536000, immutable' })
+/**
+ * Serves the files of a page from a folder whose name changes with the content of any of them, so that browsers keep them, and
+ * they find each other by their plain names. Returns the path of the folder.
+ */
+export const serveFiles = (app: FastifyInstance, page: string, urls: readonly URL[]): string => {
+  const files = urls.map((url) => ({ name: basename(url.pathname), body: readFileSync(url) }))
+  const folder = `${page}/files/${hashOf(Buffer.concat(files.map(({ body }) => body)))}`
+  const headers = { 'cache-control': 'public, max-age=31536000, immutable' }
+  for (const { name, body } of files) serve(app, `/${folder}/${name}`, fixed(body), headers)
+  return folder
+}
 
 /**
  * Serves a page. Its address is without a slash at its end, so that the page can name its files relative to one address
@@ -106,7 +112,7 @@ export const servePage = (
   replacements: Readonly<Record<string, string>>,
 ): void => {
   const html = readFileSync(new URL(file, pages), 'utf8')
-  const page = Buffer.from(html.replace(/%([\w.-]+)%/g, (_, name) => replacements[name] as string))
+  const page = Buffer.from(html.replace(/%(\w+)%/g, (_, name) => replacements[name] as string))
   serve(app, path, fixed(page))
 }
 

@@ -13,8 +13,8 @@ import {
   RETRY_LATER,
   retryLater,
   tookTooLong,
+  unsupported,
   urlTooLong,
-  wrongMediaType,
 } from '../problems/problems.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { JSON_HEADERS } from './json-only.js'
@@ -85,7 +85,7 @@ const toProblem = (error: unknown, query: object): ProblemError => {
   if (code === 'FST_ERR_BAD_URL') return badEncoding()
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return urlTooLong()
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge()
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return wrongMediaType()
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupported('Content-Type', 'application/json')
   return problem('internal_error', 'The service failed to handle this request')
 }
 

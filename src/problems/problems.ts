@@ -44,7 +44,10 @@ export const problems = {
   },
   content_too_large: { status: 413, when: 'The body of the request is larger than 16 KiB' },
   uri_too_long: { status: 414, when: 'The URL is longer than 8000 bytes' },
-  unsupported_media_type: { status: 415, when: 'The Content-Type of the request is not a media type' },
+  unsupported_media_type: {
+    status: 415,
+    when: 'The Content-Type of the request is not a media type, or its Content-Encoding says that the body is encoded',
+  },
   rate_limited: {
     status: 429,
     when: 'The key has sent as many requests as it may in a minute; Retry-After says when to try again',
@@ -140,9 +143,9 @@ export const urlTooLong = () => problem('uri_too_long', `The URL is longer than 
 export const bodyTooLarge = () =>
   problem('content_too_large', `The body of the request is larger than ${MAX_BODY_BYTES} bytes`)
 
-export const wrongMediaType = () =>
-  problem('unsupported_media_type', 'Content-Type must be application/json', {
-    errors: [
-      { in: 'header', name: 'Content-Type', message: 'must be application/json', allowed: ['application/json'] },
-    ],
+/** What a header says of the body is not supported. */
+export const unsupported = (name: string, allowed: string, headers: Record<string, string> = {}) =>
+  problem('unsupported_media_type', `${name} must be ${allowed}`, {
+    errors: [{ in: 'header', name, message: `must be ${allowed}`, allowed: [allowed] }],
+    headers,
   })

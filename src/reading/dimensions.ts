@@ -14,8 +14,8 @@ export interface Dimension {
   readonly name: string
   /** The group of an entry. */
   readonly group: Expression
-  /** The values that a group of the database has in a response: one, or one for each of several answers. */
-  readonly valuesIn: (bytes: Buffer, group: Element | undefined) => readonly Value[]
+  /** The values that a group of the database has in a response: none, one, or several answers. What is undefined is no value. */
+  readonly valuesIn: (bytes: Buffer, group: Element | undefined) => Iterable<Value | undefined>
   /** Whether the group is made of one field of a text or a time, so that an index may have what it needs. */
   readonly isIndexed?: true
   /** The period, if it is one of time. Then groups stand in the order of their values. */
@@ -30,7 +30,8 @@ const cellOf = (degrees: Expression, step: number): Expression => ({
 /** The middle of a cell, without the noise of fractions. */
 const middleOf = (cell: number, step: number): number => Number(((cell + 0.5) * step).toFixed(3))
 
-const textIn = (bytes: Buffer, value: Element | undefined): readonly Value[] => [stringOf(bytes, value) ?? null]
+/** No parameter can ask for an empty text, so it is no value. */
+const textIn = (bytes: Buffer, value: Element | undefined) => [stringOf(bytes, value) || undefined]
 
 /** The answers of an entry to a question: each a word, or several. */
 const answersTo = (question: string): Expression => {
@@ -39,10 +40,8 @@ const answersTo = (question: string): Expression => {
   return { $map: { input: { $filter: { input: answers, cond: isAsked } }, in: '$$this.answer' } }
 }
 
-/** The different ones of such answers. */
-const wordsIn = (bytes: Buffer, answers: Element | undefined): readonly Value[] => {
-  const words = new Set([...elements(bytes, (answers as Element).at)].flatMap((answer) => textsOf(bytes, answer)))
-  return words.size === 0 ? [null] : [...words]
+function* wordsIn(bytes: Buffer, answers: Element | undefined) {
+  for (const answer of elements(bytes, (answers as Element).at)) yield* textsOf(bytes, answer)
 }
 
 /**
@@ -60,7 +59,7 @@ export const dimensionOf = async (name: string, zone: string, question?: string)
   const step = Number(detail)
   const group: Expression = { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] }
   const valuesIn = (bytes: Buffer, group: Element | undefined): Value[] => {
-    if (group?.type !== Bson.array) return [null]
+    if (group?.type !== Bson.array) return []
     const [x, y] = [...elements(bytes, group.at)].map((cell) => numberOf(bytes, cell)) as [number, number]
     return [{ longitude: middleOf(x, step), lattitude: middleOf(y, step) }]
   }

@@ -13,8 +13,15 @@ const within = (value: Expression, least: Expression, most: Expression): Express
   { $gte: [value, least] },
   { $lte: [value, most] },
 ]
+/** As everywhere, a Decimal128 is no number. */
+const isNumberWithin = (value: Expression, least: number, most: number): Expression[] => [
+  ...within(value, least, most),
+  { $ne: [{ $type: value }, { $literal: 'decimal' }] },
+]
 /** Whether an entry has a place on the map. */
-export const isPlace: Expression = { $and: [...within(LONGITUDE, -180, 180), ...within(LATITUDE, -90, 90)] }
+export const isPlace: Expression = {
+  $and: [...isNumberWithin(LONGITUDE, -180, 180), ...isNumberWithin(LATITUDE, -90, 90)],
+}
 const before = (time: Date, ms: number): Expression => ({ $literal: new Date(time.getTime() - ms) })
 /**
  * Whether a clock shows a time of the years that can be written when an entry was created.
@@ -27,5 +34,5 @@ export const isCreatedWithin = (first: number, last: number): Expression => ({
 export const created: Expression = { $cond: [isCreatedWithin(0, 0), '$createdAt', NOTHING] }
 /** How long it took, if that is a finite number, or null. */
 export const duration: Expression = {
-  $cond: [{ $and: within('$duration', -Number.MAX_VALUE, Number.MAX_VALUE) }, '$duration', NOTHING],
+  $cond: [{ $and: isNumberWithin('$duration', -Number.MAX_VALUE, Number.MAX_VALUE) }, '$duration', NOTHING],
 }

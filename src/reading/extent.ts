@@ -3,13 +3,13 @@ import { Type } from '@sinclair/typebox'
 import { EntryListItem } from '../../schemas/entries.js'
 import { viewOf } from '../../schemas/views.js'
 import { UnwritableDocument } from '../bson/reader.js'
-import { Overloaded, type Ticket } from '../limits/scheduler.js'
-import { type Expression, Query, type Scope } from '../pipelines/stages.js'
+import { Overloaded } from '../limits/scheduler.js'
+import { type Expression, Query } from '../pipelines/stages.js'
 import { Output } from '../serializer/output.js'
 import { compileDocuments } from '../serializer/writer.js'
-import { type KeptTotals, QueryTimeout, type Store } from '../store/store.js'
+import { QueryTimeout } from '../store/store.js'
 import { created, isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
-import { asLarge } from './listing.js'
+import type { Reader } from './reader.js'
 
 /** As OGC API - Features has it: west, south, east and north in degrees, and two times (RFC 3339). */
 export interface Extent {
@@ -35,15 +35,12 @@ const write = compileDocuments({ schema, named: new Map() })
  * The box around all places that a key sees, and the first and the last `createdAt`. Undefined without entries, and where it
  * takes too long to find, or is of a type that a record must not have.
  */
-export const extentOf = async (
-  store: Pick<Store & KeptTotals, 'aggregate' | 'keep' | 'isQuick'>,
-  scope: Scope,
-  ticket: Ticket,
-): Promise<Extent | undefined> => {
+export const extentOf = (reader: Reader): Promise<Extent | undefined> => {
+  const { scope } = reader
   const hasPlaces = 'location' in viewOf(scope.without).shown(EntryListItem).properties
   const query = Query.in(scope, 'entries', [], [{ $group: { ...(hasPlaces && box), ...interval } }])
-  const read = async (): Promise<Extent | undefined> => {
-    const [found] = (await store.aggregate(query)).documents
+  const read = async (shared: Reader): Promise<Extent | undefined> => {
+    const [found] = (await shared.read(query)).documents
     if (found === undefined) return undefined
     const out = new Output()
     write(found, out)
@@ -54,8 +51,7 @@ export const extentOf = async (
     }
   }
   // That it took too long is kept as well, so that the next request does not try again.
-  const kept = () => store.keep(query, () => read().catch(leftOut))
-  return asLarge(store, query, ticket, kept).catch(leftOut)
+  return reader.kept(query, (shared) => shared.inTurn(() => read(shared)).catch(leftOut)).catch(leftOut)
 }
 
 const leftOut = (error: unknown): undefined => {

@@ -2,10 +2,9 @@
 // the position after them.
 import { type BsonDocument, type BsonList, ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
 import { type Direction, OTHER_ID_TYPES, rangesAfter } from '../pipelines/keyset.js'
-import { type Condition, type Listing, orderOf, type Slice } from '../pipelines/stages.js'
+import type { Condition, Order, Slice } from '../pipelines/stages.js'
 import { idOf } from '../serializer/skipped.js'
-import { inOrderOfIds } from './empty-values.js'
-import { MAX_ID_BYTES, positionOf, type Start, sortValueOf } from './position.js'
+import { MAX_ID_BYTES, positionOf, type Start } from './position.js'
 
 /** The most bytes of BSON that a page of a walk has, unless it is a single record. As JSON, it is within the limit of a response. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
@@ -14,7 +13,14 @@ const SMALLER = 1 / 4
 /** How much of a longer id its error shows. */
 const SHOWN_LENGTH = 100
 
-export type ReadSlice = (slice: Slice) => Promise<BsonList>
+export type ReadSlice = (order: Order, slice: Slice) => Promise<BsonList>
+
+/** Which page is wanted: by its number, or with `isWalk` the next of a walk. */
+export interface Paging {
+  readonly page: number
+  readonly perPage: number
+  readonly isWalk: boolean
+}
 
 /** The page before or after a page. It begins at a position, or if there is none, it is found by its number. */
 export interface Neighbour {
@@ -27,21 +33,28 @@ export interface Page {
   readonly previous: Neighbour | undefined
 }
 
-/** Reads the page of a listing: with `cursor` the next of a walk, else a page by its number or beside another one. */
-export const readPage = async (listing: Listing, start: Start | undefined, read: ReadSlice): Promise<Page> => {
-  const { page, perPage, cursor } = listing
-  if (cursor !== undefined) {
-    const { rows, next } = await readOn(listing, start, read)
+/** Reads a page of a list: the next of a walk, or a page by its number or beside another one. */
+export const readPage = async (
+  inOrder: Order,
+  { page, perPage, isWalk }: Paging,
+  start: Start | undefined,
+  read: ReadSlice,
+): Promise<Page> => {
+  if (isWalk) {
+    const { rows, next } = await readOn(inOrder, perPage, start, read)
     return { rows, next: next && { start: next }, previous: undefined }
   }
   const isBackward = start?.isBackward ?? false
-  const order = orderOf(listing, isBackward)
-  const { field, direction } = order
+  const { field } = inOrder
+  const direction = (isBackward ? -inOrder.direction : inOrder.direction) as Direction
   const ranges = start === undefined ? [undefined] : rangesAfter(field, direction, start.position, start.isInclusive)
   const skip = start === undefined ? (page - 1) * perPage : 0
   // One row more than the page shows tells whether the list goes on.
-  const { rows: found } = await readRanges(ranges, perPage + 1, perPage + 1, (range, limit) =>
-    readInOrder(order, { range, isBackward, skip, limit }, read),
+  const { rows: found } = await readRanges(
+    ranges,
+    perPage + 1,
+    perPage + 1,
+    async (range, limit) => (await read({ field, direction }, { range, skip, limit })).documents,
   )
   const hasMore = found.length > perPage
   const rows = isBackward ? found.slice(0, perPage).reverse() : found.slice(0, perPage)
@@ -66,11 +79,11 @@ export const readPage = async (listing: Listing, start: Start | undefined, read:
  * @throws UnwritableDocument if it cannot go on after any of the records
  */
 export const readOn = async (
-  listing: Listing,
+  order: Order,
+  perPage: number,
   start: Start | undefined,
   read: ReadSlice,
 ): Promise<{ rows: readonly BsonDocument[]; next: Start | undefined }> => {
-  const order = orderOf(listing, false)
   const { field, direction } = order
   const ranges: (Condition | undefined)[] =
     start !== undefined
@@ -78,8 +91,11 @@ export const readOn = async (
       : [field === '_id' ? { _id: { $gte: '' } } : undefined]
   // A condition on the id finds texts alone. A walk must not end as if the others did not exist.
   if (field === '_id') ranges.push({ _id: { $type: OTHER_ID_TYPES } })
-  const found = await readRanges(ranges, listing.perPage + 1, 2, (range, limit) =>
-    readInOrder(order, { range, isBackward: false, skip: 0, limit }, read),
+  const found = await readRanges(
+    ranges,
+    perPage + 1,
+    2,
+    async (range, limit) => (await read(order, { range, skip: 0, limit })).documents,
   )
   return cut(found, field, (rows, following) => {
     if (following === undefined) return { next: undefined }
@@ -165,26 +181,4 @@ const unplaced = (row: BsonDocument, field: string): UnwritableDocument => {
   return positionOf(row, '_id') === undefined
     ? new UnwritableDocument(row.collection, id, '_id', noId)
     : new UnwritableDocument(row.collection, id, field, 'has a value after which nothing can be read on')
-}
-
-/** The first rows of a range of a list. Rows without a sort value are put in the order of their ids. */
-const readInOrder = async (
-  { field, direction }: { field: string; direction: Direction },
-  slice: Slice,
-  read: ReadSlice,
-): Promise<readonly BsonDocument[]> => {
-  const { documents: rows } = await read(slice)
-  const isEmpty = (row: BsonDocument | undefined) => row !== undefined && sortValueOf(row, field) === null
-  // Such rows are at one end of a list. Behind rows that were skipped, the order is that of the server.
-  if (field === '_id' || slice.skip > 0 || !(isEmpty(rows[0]) || isEmpty(rows.at(-1)))) return rows
-
-  const valued = rows.filter((row) => !isEmpty(row))
-  const isWhole = rows.length < slice.limit
-  const empty = rows.filter(isEmpty)
-  const ids = slice.range?._id as object | undefined
-  const inOrder = await inOrderOfIds(empty, { field, direction, isWhole, ids }, async (value, ids) => {
-    const range = { [field]: value, ...(ids && { _id: ids }) }
-    return (await read({ ...slice, range, limit: empty.length })).documents
-  })
-  return direction === 1 ? [...inOrder, ...valued] : [...valued, ...inOrder]
 }

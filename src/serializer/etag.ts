@@ -1,9 +1,10 @@
 // The entity tag of a response (RFC 9110, section 8.8.3). It is a hash of the bytes from the database, so that a 304 can be
 // sent without writing any JSON.
-import { hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { listedSchemas, namedSchemas } from '../../schemas/index.js'
 import type { Without } from '../../schemas/views.js'
 import type { BsonDocument } from '../bson/reader.js'
+import { slices } from '../limits/work.js'
 
 /** How many bytes are hashed before other requests go on: about half a millisecond. */
 const STEP_BYTES = 512 * 1024
@@ -22,15 +23,27 @@ const VERSION = hash('sha1', JSON.stringify([FORMAT, ...namedSchemas.values(), .
 /** Hashes in one call. Hash objects, which take the data piece by piece, are a load on the garbage collector. */
 const sha1 = (part: Buffer | string): string => hash('sha1', part, 'base64url')
 
+/** A hash of many values, for the tag of what is kept. */
+export function* hashOf(values: Iterable<unknown>): Generator<void, string> {
+  const all = createHash('sha1')
+  const isSliceOver = slices()
+  for (const value of values) {
+    const text = JSON.stringify(value)
+    all.update(text)
+    if (isSliceOver(text)) yield
+  }
+  return all.digest('base64url')
+}
+
 /**
  * The entity tag of a response. It is weak, because the same tag is used for every content coding. It yields between its
  * steps (see src/limits/work.ts).
- * @param metadata what a page contains besides its documents
+ * @param besides what the response contains besides its documents
  * @param without what the caller does not see. A caller that sees more has other tags
  */
 export function* etagOf(
   documents: readonly BsonDocument[],
-  metadata?: object,
+  besides?: unknown,
   without?: Without,
 ): Generator<void, string> {
   const parts: string[] = []
@@ -47,7 +60,7 @@ export function* etagOf(
     }
   }
   parts.push(sha1(step.subarray(0, size)))
-  if (metadata !== undefined) parts.push(JSON.stringify(metadata))
+  if (besides !== undefined) parts.push(JSON.stringify(besides))
   if (without !== undefined) parts.push(without.join())
   return `W/"${VERSION}.${parts.length === 1 ? parts[0] : sha1(parts.join())}"`
 }

@@ -4,6 +4,7 @@ import type { FastifySerializerCompiler } from 'fastify'
 import { namedSchemas } from '../../schemas/index.js'
 import type { BsonDocument } from '../bson/reader.js'
 import type { ColumnFormat } from './columns.js'
+import type { Output } from './output.js'
 import type { RowFormat } from './rows.js'
 import { json, scalars, unquoted } from './scalars.js'
 import type { DocumentWriter } from './writer.js'
@@ -12,12 +13,47 @@ const quote = 0x22
 
 export { json }
 
-export const jsonArray = <T extends BsonDocument>(write: RowFormat<T>['write']): RowFormat<T> => ({
+export const jsonArray = <T = BsonDocument>(write: RowFormat<T>['write']): RowFormat<T> => ({
   begin: '[',
   between: ',',
   end: ']',
   write,
 })
+
+/** A single record. */
+export const single = <T = BsonDocument>(write: RowFormat<T>['write']): RowFormat<T> => ({
+  begin: '',
+  between: '',
+  end: '',
+  write,
+})
+
+/** How many characters are written before other work goes on. */
+const SLICE = 64 * 1024
+
+/** Writes a value, in slices where it has lists or objects in it. */
+export function* writeValue(value: unknown, out: Output): Generator<void> {
+  let written = out.length
+  const isNested = (each: unknown) => typeof each === 'object' && each !== null
+  function* write(value: unknown): Generator<void> {
+    if (!isNested(value) || !Object.values(value as object).some(isNested)) out.text(json(value))
+    else {
+      const isList = Array.isArray(value)
+      let before = isList ? '[' : '{'
+      for (const [name, each] of Object.entries(value as object)) {
+        if (each === undefined) continue
+        out.text(isList ? before : `${before}${json(name)}:`)
+        yield* write(each)
+        before = ','
+      }
+      out.text(isList ? ']' : '}')
+    }
+    if (out.length - written < SLICE) return
+    written = out.length
+    yield
+  }
+  yield* write(value)
+}
 
 /** Newline-delimited JSON: each line is a record. */
 export const ndjson = (write: DocumentWriter): RowFormat => ({

@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer'
 import {
   Bson,
-  type BsonDocument,
+  BsonDocument,
   MAX_RESPONSE_BYTES,
   ResponseTooLarge,
   UnwritableDocument,
@@ -13,7 +13,7 @@ import { fieldOf } from '../bson/values.js'
 import type { Output } from './output.js'
 import { idOf, NO_ID } from './skipped.js'
 
-export interface RowFormat<T extends BsonDocument = BsonDocument> {
+export interface RowFormat<T = BsonDocument> {
   readonly begin: string
   /** What stands between two rows. */
   readonly between: string
@@ -44,7 +44,7 @@ export const fail: OnFailure = (_record, error) => {
  * returns whether records may be left.
  * @param onFailure for copies of records, which are found by their ids. Without it any id fits, and an error ends the work
  */
-export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat<T>, onFailure?: OnFailure<T>) => {
+export const rowsWriter = <T>({ between, write }: RowFormat<T>, onFailure?: OnFailure<T & BsonDocument>) => {
   let isFirst = true
   return function* (records: Iterator<T>, out: Output, mostBytes = Number.POSITIVE_INFINITY): Generator<void, boolean> {
     let left = SLICE_BYTES
@@ -55,17 +55,18 @@ export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat
       if (!isFirst) out.text(between)
       const begin = out.length
       try {
-        if (onFailure !== undefined) requireText(record)
+        if (onFailure !== undefined) requireText(record as T & BsonDocument)
         const slices = write(record, out)
         if (slices !== undefined) yield* slices
       } catch (error) {
         if (onFailure === undefined) throw error
         out.length = begin
-        onFailure(record, failureOf(record, error, begin), out)
+        const failed = record as T & BsonDocument
+        onFailure(failed, failureOf(failed, error, begin), out)
       }
       if (out.length > begin) isFirst = false
       else out.length = before
-      left -= record.size
+      left -= record instanceof BsonDocument ? record.size : out.length - begin
       if (left > 0) continue
       left = SLICE_BYTES
       yield
@@ -75,11 +76,11 @@ export const rowsWriter = <T extends BsonDocument>({ between, write }: RowFormat
 }
 
 /** Writes all that a format makes of some records, in slices, or what it makes of the first until there are `mostBytes`. */
-export function* writeAll<T extends BsonDocument>(
+export function* writeAll<T>(
   records: Iterable<T>,
   format: RowFormat<T>,
   out: Output,
-  onFailure?: OnFailure<T>,
+  onFailure?: OnFailure<T & BsonDocument>,
   mostBytes?: number,
 ): Generator<void> {
   out.text(format.begin)

@@ -9,9 +9,6 @@ export class Connections {
 
   #client: MongoClient | undefined
 
-  /** @param max how many there may be to each server */
-  constructor(readonly max: number) {}
-
   /** Counts those of a client that was just made. Those of the client before it, some of which never end, count no more. */
   watch(client: MongoClient): void {
     this.#client = client

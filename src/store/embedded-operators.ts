@@ -86,11 +86,15 @@ export const context = Context.init({
     $gte: ordered((order) => order >= 0),
     $lt: ordered((order) => order < 0),
     $lte: ordered((order) => order <= 0),
-    // Unlike mingo's, it knows ObjectIds.
+    // Unlike mingo's, it knows ObjectIds, and looks at the items of an array too.
     $type: (path: string, types: unknown, options: Options) => {
-      const isOfType = conditions.$type(path, types, options)
+      const isOfType = conditions.$type('value', types, options)
       const hasObjectId = [types].flat().includes('objectId')
-      return (document: Document) => isOfType(document) || (hasObjectId && resolve(document, path) instanceof ObjectId)
+      return (document: Document) => {
+        const found = resolve(document, path)
+        const values = Array.isArray(found) ? [found, ...found] : [found]
+        return values.some((value) => isOfType({ value }) || (hasObjectId && value instanceof ObjectId))
+      }
     },
   },
   // The cast is necessary because mingo's type requires each operator to be of all operator types at once.

@@ -131,11 +131,10 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
       if (found !== undefined) table(name).put([{ ...found, ...fields }])
       return found !== undefined
     },
-    async ensureIndexes() {},
+    ensureIndexes: async () => [],
     indexes: async () => [],
     knownIndexes: indexesOf,
-    async addIndex() {},
-    async dropIndex() {},
+    addIndex: async () => [],
     async ping() {},
     async close() {},
   }

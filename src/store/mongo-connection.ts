@@ -6,7 +6,6 @@ import {
   type Document,
   MongoClient,
   type MongoClientOptions,
-  type ReadPreferenceMode,
   type RunCommandOptions,
 } from 'mongodb'
 import type { CollectionName } from '../documents/collections.js'
@@ -14,22 +13,20 @@ import { Connections } from './connections.js'
 import { isWorthAgain, storeError } from './mongo-errors.js'
 import { Running, whenStuck } from './stuck.js'
 
-/** How to connect to MongoDB. Options in the URI override the settings below. */
 export interface MongoSettings {
   uri: string
   /** The maximum time of a query on the server, in milliseconds. It may wait as long for a free connection. */
   queryTimeoutMs: number
-  /** The maximum number of connections to each server. */
-  poolSize: number
-  /** How long an operation waits for a server that cannot be reached, in milliseconds. */
-  timeoutMs: number
-  readPreference: ReadPreferenceMode
   /** How long the database keeps tombstones. */
   tombstoneDays: number
   /** How long after its stamp a write may be committed, in milliseconds. */
   settleMs: number
 }
 
+/** The maximum number of connections to each server. */
+export const POOL_SIZE = 64
+/** How long an operation waits for a server that cannot be reached, in milliseconds. */
+const SELECTION_MS = 1000
 /**
  * The driver's interval between heartbeats, and its limit for a heartbeat and for a new connection, in milliseconds. After
  * both together the driver aborts all operations on a server that no longer responds.
@@ -121,7 +118,7 @@ export class MongoConnection {
   }
 
   watchConnections(): Connections {
-    const connections = new Connections(this.client.options.maxPoolSize)
+    const connections = new Connections()
     this.#onClient = (client) => connections.watch(client)
     this.#onClient(this.client)
     return connections
@@ -132,19 +129,17 @@ export class MongoConnection {
   }
 }
 
-/** The driver's options from the settings. The URI overrides some of them. */
-const clientOptions = (settings: MongoSettings): MongoClientOptions => {
-  const { uri, queryTimeoutMs, poolSize, timeoutMs, readPreference } = settings
+/** The driver's options, but for those that the URI has. */
+const clientOptions = ({ uri, queryTimeoutMs }: MongoSettings): MongoClientOptions => {
   const options: MongoClientOptions = {
     appName: 'field-data-api',
-    maxPoolSize: poolSize,
-    serverSelectionTimeoutMS: timeoutMs,
+    maxPoolSize: POOL_SIZE,
+    serverSelectionTimeoutMS: SELECTION_MS,
     connectTimeoutMS: CONNECT_MS,
-    waitQueueTimeoutMS: Math.max(timeoutMs, queryTimeoutMs),
+    waitQueueTimeoutMS: Math.max(SELECTION_MS, queryTimeoutMs),
     heartbeatFrequencyMS: HEARTBEAT_MS,
     // Otherwise, a read whose new connection failed would wait for a server once more, after it had waited for long.
     maxAdaptiveRetries: 0,
-    readPreference,
   }
   const named = new Set([...new URLSearchParams(uri.replace(/^[^?]*/, '')).keys()].map((name) => name.toLowerCase()))
   return Object.fromEntries(Object.entries(options).filter(([name]) => !named.has(name.toLowerCase())))

@@ -1,6 +1,6 @@
 // What the errors of the driver mean for the service.
 import { MongoBulkWriteError, MongoNetworkError, MongoServerError, MongoSystemError } from 'mongodb'
-import { QueryTimeout, StoreUnavailable } from './store.js'
+import { ChunkMoved, QueryTimeout, StoreUnavailable } from './store.js'
 
 const DUPLICATE_KEY = 11_000
 const AUTHENTICATION_FAILED = 18
@@ -34,6 +34,8 @@ const OUTAGES = new Set([
 const INTERNAL_ERROR = 1
 const WITHOUT_POSTGRESQL =
   /failed to connect to|the database system is|terminating connection|too many clients|unexpected EOF|conn closed|connection reset/
+/** What a router says of a statement that changes the shard of a document, unless it is sent by itself and is for one document. */
+const ALONE = /must be sent with write batch of size 1|Multi-update operations are not allowed/
 /** Errors of the driver when its pool is exhausted, or when the server, the pool or the client was closed meanwhile. */
 const POOL_ERRORS = new Set([
   'MongoWaitQueueTimeoutError',
@@ -48,6 +50,9 @@ const POOL_ERRORS = new Set([
 export const storeError = (thrown: unknown): unknown => {
   // The driver wraps the error that ended a bulk insert.
   const error = thrown instanceof MongoBulkWriteError && isOutage(thrown.errorResponse) ? thrown.errorResponse : thrown
+  if (error instanceof MongoServerError && error.code === DUPLICATE_KEY && error.message.includes('orphan')) {
+    return new ChunkMoved(error)
+  }
   if (error instanceof MongoServerError && TOO_MUCH_WORK.has(Number(error.code))) return new QueryTimeout(error)
   return isOutage(error) ? new StoreUnavailable(error) : error
 }
@@ -58,6 +63,19 @@ export const isAllTaken = (error: unknown): boolean =>
   error.code === DUPLICATE_KEY &&
   [error.writeErrors].flat().every(({ code }) => code === DUPLICATE_KEY) &&
   error.result.getWriteConcernError() === undefined
+
+/** Whether a statement fails only because it has to be for one document. */
+export const isForOne = (error: unknown): boolean => error instanceof MongoServerError && ALONE.test(error.message)
+
+/** The statements of a bulk that have to be sent by themselves. Throws the error if another one than a taken id ended the bulk. */
+export const sentAlone = <T>(error: unknown, statements: readonly T[], ordered: boolean): readonly T[] => {
+  const failed = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : []
+  const alone = failed.filter(({ errmsg }) => ALONE.test(String(errmsg)))
+  const isOther = failed.some((each) => !alone.includes(each) && each.code !== DUPLICATE_KEY)
+  if (alone[0] === undefined || isOther) throw error
+  // An ordered bulk ends with its first error.
+  return ordered ? statements.slice(alone[0].index) : alone.map(({ index }) => statements[index] as T)
+}
 
 /** Whether a second try may succeed. If no server was found in time or the login failed, it would only take longer. */
 export const isWorthAgain = (error: unknown): boolean => {

@@ -1,19 +1,13 @@
-// Creates, lists and drops indexes of MongoDB.
+// Creates and lists indexes of MongoDB. One that cannot be created keeps no other from being created.
+import { isDeepStrictEqual } from 'node:util'
 import type { IndexDescription, IndexDescriptionInfo, MongoServerError } from 'mongodb'
-import {
-  type CollectionName,
-  collections,
-  DELETED_AT,
-  isRecordCollection,
-  type RecordCollection,
-} from '../documents/collections.js'
-import { earlierIndexesOf, hasIndex, type Index, indexesOf, TOMBSTONE_INDEX } from '../documents/indexes.js'
+import { type CollectionName, collections, DELETED_AT, isRecordCollection } from '../documents/collections.js'
+import { hasIndex, type Index, indexesOf, TOMBSTONE_INDEX } from '../documents/indexes.js'
 import type { MongoConnection } from './mongo-connection.js'
-import type { Store } from './store.js'
+import { type Store, StoreUnavailable } from './store.js'
 
 /** The name of an index that an operator added begins with it. */
 const ADDED = 'added_'
-const INDEX_OPTIONS_CONFLICT = 85
 const NAMESPACE_NOT_FOUND = 26
 const SECONDS_A_DAY = 86_400
 /** Tombstones outlive the cursors that need them, so that none is deleted while a page is read. */
@@ -22,32 +16,41 @@ const SPARE_SECONDS = 3600
 const ofTombstones = { partialFilterExpression: { deletedFrom: { $exists: true } } }
 
 /** An index with one of these options lacks records, or has another order. */
-const SPECIAL = ['partialFilterExpression', 'sparse', 'collation', 'hidden']
+const SPECIAL = ['partialFilterExpression', 'sparse', 'hidden']
 
 /** The fields of an index from which any list by them can be read. A partial, descending or special one has none. */
 const fieldsOf = (index: IndexDescriptionInfo): Index => {
-  const isPlain = SPECIAL.every((name) => !(name in index))
+  // MongoDB 9 lists the simple collation with every index. It is none.
+  const isPlain = SPECIAL.every((name) => !(name in index)) && (index.collation?.locale ?? 'simple') === 'simple'
   return isPlain && Object.values(index.key).every((way) => way === 1) ? Object.keys(index.key) : []
 }
 const keyOf = (fields: Index) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 
+/** What the database says if it refuses to do something, behind what that is for. */
+const errorOf = async (what: string, work: () => Promise<unknown>): Promise<string[]> => {
+  try {
+    await work()
+    return []
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error
+    return [`${what}: ${(error as Error).message}`]
+  }
+}
+
 /** The operations of a store on indexes. */
 export const mongoIndexes = (connection: MongoConnection) => {
+  const expireAfterSeconds = connection.settings.tombstoneDays * SECONDS_A_DAY + SPARE_SECONDS
   const create = (name: CollectionName, specs: IndexDescription[]) =>
     connection.run(() => connection.collection(name).createIndexes(specs))
 
-  /** Makes the database delete old tombstones. A changed setting changes the index, unless it is to be kept. */
-  const expireTombstones = async (name: RecordCollection, keepExpiry: boolean): Promise<void> => {
-    const key = keyOf([DELETED_AT])
-    const expireAfterSeconds = connection.settings.tombstoneDays * SECONDS_A_DAY + SPARE_SECONDS
-    try {
-      await create(name, [{ key, ...ofTombstones, expireAfterSeconds }])
-    } catch (error) {
-      if ((error as MongoServerError).code !== INDEX_OPTIONS_CONFLICT) throw error
-      if (keepExpiry) return
-      const change = { collMod: name, index: { keyPattern: key, expireAfterSeconds } }
-      await connection.run(() => connection.send(change, { readPreference: 'primary' }))
-    }
+  /** Creates indexes, all at once, or each by itself if one of them fails. Returns which failed, and why. */
+  const createEach = async (name: CollectionName, specs: IndexDescription[]): Promise<string[]> => {
+    const [{ key }, ...others] = specs as [IndexDescription, ...IndexDescription[]]
+    const errors = await errorOf(`${name} by ${Object.keys(key).join(', ')}`, () => create(name, specs))
+    if (errors.length === 0 || others.length === 0) return errors
+    const each: string[] = []
+    for (const spec of specs) each.push(...(await createEach(name, [spec])))
+    return each
   }
 
   const existing = (name: CollectionName) =>
@@ -61,28 +64,35 @@ export const mongoIndexes = (connection: MongoConnection) => {
 
   return {
     async ensureIndexes(options) {
+      const errors: string[] = []
       for (const name of Object.keys(collections) as CollectionName[]) {
-        const hasTombstones = isRecordCollection(name)
-        if (hasTombstones) await expireTombstones(name, options?.keepExpiry === true)
+        const stored = await existing(name)
         // A plain one that exists under another name cannot be created, and serves as well.
-        const keys = (await existing(name)).map(fieldsOf)
-        const specs = [
-          ...indexesOf(name).flatMap((fields) => (hasIndex(keys, fields) ? [] : [{ key: keyOf(fields) }])),
-          ...(hasTombstones ? [{ key: keyOf(TOMBSTONE_INDEX), ...ofTombstones }] : []),
-        ]
-        if (specs.length > 0) await create(name, specs)
+        const keys = stored.map(fieldsOf)
+        const specs: IndexDescription[] = indexesOf(name).flatMap((fields) =>
+          hasIndex(keys, fields) ? [] : [{ key: keyOf(fields) }],
+        )
+        if (isRecordCollection(name)) {
+          const key = keyOf([DELETED_AT])
+          const expiring = stored.find((index) => isDeepStrictEqual(index.key, key))
+          if (expiring === undefined) specs.push({ key, ...ofTombstones, expireAfterSeconds })
+          else if (expiring.expireAfterSeconds !== expireAfterSeconds && options?.keepExpiry !== true) {
+            const change = { collMod: name, index: { keyPattern: key, expireAfterSeconds } }
+            const send = () => connection.run(() => connection.send(change, { readPreference: 'primary' }))
+            errors.push(...(await errorOf(`TOMBSTONE_DAYS of ${name}`, send)))
+          }
+          specs.push({ key: keyOf(TOMBSTONE_INDEX), ...ofTombstones })
+        }
+        if (specs.length > 0) errors.push(...(await createEach(name, specs)))
       }
+      return errors
     },
     async indexes(name) {
       const stored = await existing(name)
       const { indexSizes } = await connection.runRead(() => connection.send({ collStats: name }))
-      const earlier = earlierIndexesOf(name)
       const indexes = stored.map((index) => {
-        const { name: given = '', unique } = index
-        const fields = fieldsOf(index)
-        // Any other name was given by somebody, and so was a constraint.
-        const isEarlier = !unique && hasIndex(earlier, fields) && given === `${fields.join('_1_')}_1`
-        return { name: given, fields, bytes: Number(indexSizes[given] ?? 0), isEarlier }
+        const { name: given = '' } = index
+        return { name: given, fields: fieldsOf(index), bytes: Number(indexSizes[given] ?? 0) }
       })
       const found = indexes.map(({ fields }) => fields)
       if (found.length > 0) known.set(name, found)
@@ -90,11 +100,8 @@ export const mongoIndexes = (connection: MongoConnection) => {
     },
     knownIndexes: (name) => known.get(name) ?? indexesOf(name),
     async addIndex(name, fields) {
-      if (hasIndex((await existing(name)).map(fieldsOf), fields)) return
-      await create(name, [{ key: keyOf(fields), name: ADDED + fields.join('_') }])
-    },
-    async dropIndex(name, index) {
-      await connection.run(() => connection.collection(name).dropIndex(index))
+      if (hasIndex((await existing(name)).map(fieldsOf), fields)) return []
+      return createEach(name, [{ key: keyOf(fields), name: ADDED + fields.join('_') }])
     },
   } satisfies Partial<Store>
 }

@@ -3,6 +3,7 @@ import { type AggregateOptions, type Document, ReadConcern } from 'mongodb'
 import { BsonList, MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
 import type { CollectionName, Documents } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
+import { inOrderOfIds } from './empty-values.js'
 import type { MongoConnection } from './mongo-connection.js'
 import { type Reading, type Store, storedOf } from './store.js'
 
@@ -18,6 +19,7 @@ const RAW = { raw: true, documentsReturnedIn: 'firstBatch' }
 const WHOLE_PAGE = 0x7fffffff
 
 type Matching = Pick<Query, 'collection' | 'match'>
+type Staged = Pick<Query, 'collection' | 'match' | 'stages' | 'union'>
 
 /** Where a query is read, if not where the URI says. */
 interface ReadFrom {
@@ -27,7 +29,7 @@ interface ReadFrom {
 const MAJORITY: ReadFrom = { readPreference: 'primary', readConcern: new ReadConcern('majority') }
 
 /** The stages of a query after its `$match`, and those of its union. */
-const stagesOf = ({ stages, union }: Query): readonly Document[] =>
+const stagesOf = ({ stages, union }: Staged): readonly Document[] =>
   union === undefined
     ? stages
     : [...stages, { $unionWith: { coll: union.collection, pipeline: [{ $match: union.match }, ...stagesOf(union)] } }]
@@ -60,7 +62,7 @@ export const mongoReader = (connection: MongoConnection) => {
   }
 
   /** The documents of a query as parts of one reply, and whether these are all. A cursor of the driver would copy each document. */
-  const firstBatch = async (query: Query, from: ReadFrom): Promise<{ list: BsonList; isWhole: boolean }> => {
+  const firstBatch = async (query: Staged, from: ReadFrom): Promise<{ list: BsonList; isWhole: boolean }> => {
     const { readConcern, ...server } = from
     const options = { fieldsAsRaw: { firstBatch: true }, promoteLongs: false, ...server }
     const { cursor } = await connection.send(commandOf(query, stagesOf(query), from), options)
@@ -84,31 +86,41 @@ export const mongoReader = (connection: MongoConnection) => {
     }
   }
 
+  // No signal goes to the driver: it would close the connection, and not every database then stops the query, which would
+  // go on without anybody counting it.
+  const read = async (query: Staged, { signal, isMajority, charge }: Reading): Promise<BsonList> => {
+    const from = isMajority ? MAJORITY : {}
+    signal?.throwIfAborted()
+    const { list, isWhole } = await connection.runAgain(() => firstBatch(query, from))
+    // A ping would ask the same server.
+    if (!isMajority) responded = performance.now()
+    await charge?.(list.size)
+    if (isWhole) return list
+    // The driver retries a cursor once by itself. It reads the first batch again, which is charged already.
+    const all: Buffer[] = []
+    let size = 0
+    let charged = list.size
+    for await (const documents of batches(query, stagesOf(query), { ...limit, ...from })) {
+      size += documents.reduce((sum, { length }) => sum + length, 0)
+      if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
+      all.push(...documents)
+      if (size > charged) await charge?.(size - charged)
+      charged = Math.max(charged, size)
+      signal?.throwIfAborted()
+    }
+    return new BsonList(query.collection, all)
+  }
+
+  let isMongo: boolean | undefined
+  /** Whether an index may tell missing values from null. On MongoDB none does. No other server names an allocator of memory. */
+  const tellsApart = async (): Promise<boolean> => {
+    isMongo ??= 'allocator' in (await connection.runAgain(() => connection.send({ buildInfo: 1 })))
+    return !isMongo
+  }
+
   return {
     stream: batches,
-    // No signal goes to the driver: it would close the connection, and not every database then stops the query, which would
-    // go on without anybody counting it.
-    async aggregate(query, { signal, isMajority, charge }: Reading = {}) {
-      const from = isMajority ? MAJORITY : {}
-      signal?.throwIfAborted()
-      const { list, isWhole } = await connection.runAgain(() => firstBatch(query, from))
-      // A ping would ask the same server.
-      if (!isMajority) responded = performance.now()
-      await charge?.(list.size)
-      if (isWhole) return list
-      // The driver retries a cursor once by itself.
-      const all: Buffer[] = []
-      let size = 0
-      for await (const documents of batches(query, stagesOf(query), { ...limit, ...from })) {
-        const more = documents.reduce((sum, { length }) => sum + length, 0)
-        size += more
-        if (size > MAX_RESPONSE_BYTES) throw new ResponseTooLarge()
-        all.push(...documents)
-        await charge?.(more)
-        signal?.throwIfAborted()
-      }
-      return new BsonList(query.collection, all)
-    },
+    aggregate: (query, reading = {}) => inOrderOfIds(query, (query) => read(query, reading), tellsApart),
     async count({ collection, counted }) {
       return (await firstOf({ collection, match: counted }, [{ $count: 'total' }]))?.total ?? 0
     },

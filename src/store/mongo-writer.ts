@@ -10,7 +10,7 @@ import {
 } from '../documents/collections.js'
 import type { Condition } from '../pipelines/stages.js'
 import type { MongoConnection } from './mongo-connection.js'
-import { isAllTaken } from './mongo-errors.js'
+import { isAllTaken, isForOne, sentAlone } from './mongo-errors.js'
 import type { Stream } from './mongo-reader.js'
 import type { Store } from './store.js'
 
@@ -81,7 +81,14 @@ export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
     const ids = documents.map(({ _id }) => _id)
     const organisations = [...new Set(documents.map(({ organisation }) => organisation))]
     const written = { organisation: { $in: organisations } }
-    return inTime(name, ids, written, CHANGED_AT, () => connection.collection(name).bulkWrite(updates, { ordered }))
+    const send = (some: readonly (typeof updates)[number][]) => connection.collection(name).bulkWrite(some, { ordered })
+    return inTime(name, ids, written, CHANGED_AT, async () => {
+      const alone = await send(updates).then(
+        () => [],
+        (error) => sentAlone(error, updates, ordered),
+      )
+      for (const update of alone) await send([update])
+    })
   }
 
   return {
@@ -107,11 +114,20 @@ export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
       }
     },
     async remove(name, organisation, ids) {
-      const tombstone = { deletedFrom: '$organisation', deletedAt: '$$NOW' }
-      const found = { _id: { $in: [...ids] }, organisation }
-      const removed = { deletedFrom: organisation, organisation: { $exists: false } }
-      const removeAll = () => connection.collection(name).updateMany(found, [{ $project: tombstone }])
-      return (await inTime(name, ids, removed, DELETED_AT, removeAll)).modifiedCount
+      const tombstone = [{ $project: { deletedFrom: '$organisation', deletedAt: '$$NOW' } }]
+      const tombstones = { deletedFrom: organisation, organisation: { $exists: false } }
+      return inTime(name, ids, tombstones, DELETED_AT, async () => {
+        const collection = connection.collection(name)
+        try {
+          const found = { _id: { $in: [...ids] }, organisation }
+          return (await collection.updateMany(found, tombstone)).modifiedCount
+        } catch (error) {
+          if (!isForOne(error)) throw error
+        }
+        let removed = 0
+        for (const _id of ids) removed += (await collection.updateOne({ _id, organisation }, tombstone)).modifiedCount
+        return removed
+      })
     },
     async *dangerouslyErase(name, condition) {
       const erase = async (some: Condition) =>

@@ -1,5 +1,5 @@
 // The store on MongoDB, of its parts: connection, reader, writer and indexes.
-import { MongoConnection, type MongoSettings } from './mongo-connection.js'
+import { MongoConnection, type MongoSettings, POOL_SIZE } from './mongo-connection.js'
 import { mongoIndexes } from './mongo-indexes.js'
 import { mongoReader } from './mongo-reader.js'
 import { mongoWriter } from './mongo-writer.js'
@@ -14,7 +14,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
   return {
     description: `MongoDB database ${connection.db.databaseName}`,
     // The driver takes 0 for no limit.
-    capacity: connection.client.options.maxPoolSize || settings.poolSize,
+    capacity: connection.client.options.maxPoolSize || POOL_SIZE,
     ...reader,
     ...mongoWriter(connection, stream),
     ...mongoIndexes(connection),

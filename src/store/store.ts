@@ -63,14 +63,17 @@ export interface Store {
   dangerouslyErase(collection: CollectionName, condition: Condition): AsyncIterable<number>
   /** The time by the clock of the database, as it was when the call began or later. */
   now(): Promise<DatabaseTime>
-  /** Creates missing indexes, and sets how long tombstones are kept. With `keepExpiry`, a time already set stays. */
-  ensureIndexes(options?: { keepExpiry: boolean }): Promise<void>
+  /**
+   * Creates missing indexes, and sets how long tombstones are kept. With `keepExpiry`, a time already set stays.
+   * @returns what the database refused, and why
+   */
+  ensureIndexes(options?: { keepExpiry: boolean }): Promise<readonly string[]>
   /** All indexes of a collection. A store without indexes gives none. */
   indexes(collection: CollectionName): Promise<StoredIndex[]>
   /** The indexes of records as `indexes` last found them; before that, the indexes that the service makes. */
   knownIndexes(collection: RecordCollection): readonly Index[]
-  addIndex(collection: CollectionName, fields: Index): Promise<void>
-  dropIndex(collection: CollectionName, name: string): Promise<void>
+  /** Creates an index, unless there is one with these fields. Returns what the database refused, as above. */
+  addIndex(collection: CollectionName, fields: Index): Promise<readonly string[]>
   /** Begins to count the connections to the database, if there are any. To be called before the first use. */
   watchConnections?(): Connections
   /** Rejects unless the database responds, or has responded to a query within the last second. */
@@ -83,15 +86,17 @@ export interface StoredIndex {
   /** None if it is partial, descending or special, so that not every list can be read from it. */
   readonly fields: Index
   readonly bytes: number
-  /** Whether an earlier release made it, and this one does not need it. */
-  readonly isEarlier: boolean
 }
 
+/** Does work, and takes its time. */
+export type Timed = <T>(work: () => Promise<T>) => Promise<T>
+
+/** Reads what is kept. What it waits for besides its timed work does not count. */
+export type Read<T> = (timed: Timed) => Promise<T>
+
 export interface KeptTotals {
-  /** How many there are, and the age of the oldest in milliseconds, undefined without any. */
-  keptTotals(): { kept: number; oldestMs: number | undefined }
   /** What is read by a query of all its matches, or was read before and is kept as totals are. */
-  keep<T>(query: Query, read: () => Promise<T>): Promise<T>
+  keep<T>(query: Query, read: Read<T>): Promise<T>
   /** Whether the count or another result of a query is kept, or took little time when it was last read. */
   isQuick(query: Query): boolean
 }
@@ -135,6 +140,16 @@ export class StoreUnavailable extends Error {
   constructor(cause: unknown) {
     super('The database cannot be reached', { cause })
     this.name = 'StoreUnavailable'
+  }
+}
+
+/** A document cannot move to another shard, which still has an old copy of it. A later try may succeed. */
+export class ChunkMoved extends Error {
+  constructor(cause: unknown) {
+    super('A chunk was moved, and an old copy of the document is still there: try again in a quarter of an hour', {
+      cause,
+    })
+    this.name = 'ChunkMoved'
   }
 }
 

@@ -1,15 +1,21 @@
 // A cache for the totals of lists, and for what else is read of all records that match. Counting reads every match, so it
 // gets slower as the data grows. A total is kept for twenty times as long as it took to count. So counting takes at most about
-// a twentieth of the time, and small totals, which are quick to count, stay exact.
+// a twentieth of the time, and small totals, which are quick to count, stay exact. That one took too long is kept too.
 import { LRUCache } from 'lru-cache'
 import type { Query } from '../pipelines/stages.js'
-import type { KeptTotals, Store } from './store.js'
+import { type KeptTotals, QueryTimeout, type Read, type Store, type Timed } from './store.js'
 
 const AGE_PER_COST = 20
 const KEPT_TOTALS = 10_000
 /** How many bytes are kept, of results that say how large they are. */
 const KEPT_BYTES = 16 * 1024 * 1024
 type Sized = Readonly<Record<'bytes', number>>
+/** A total, or that it took too long. */
+interface Result {
+  readonly total?: unknown
+  readonly failure?: QueryTimeout
+  readonly ms: number
+}
 /** A count that takes less is quick, in milliseconds. */
 const QUICK_MS = 20
 
@@ -19,7 +25,7 @@ const QUICK_MS = 20
  * @param now a clock in milliseconds
  */
 export const keepTotals = (store: Store, maxAgeMs: number, now = () => performance.now()): Store & KeptTotals => {
-  const totals = new LRUCache<string, { total: unknown; at: number; ms: number }, () => Promise<unknown>>({
+  const totals = new LRUCache<string, Result, Read<unknown>>({
     max: KEPT_TOTALS,
     maxSize: KEPT_BYTES,
     sizeCalculation: ({ total }, key) => key.length + ((total as Sized | undefined)?.bytes ?? 0),
@@ -29,32 +35,36 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
     // A count that other totals push out while it runs still ends with its total.
     ignoreFetchAbort: true,
     fetchMethod: async (_key, _stale, { options, context: read }) => {
-      const start = now()
-      const total = await read()
-      const ms = now() - start
+      let ms = 0
+      const timed: Timed = async (work) => {
+        const start = now()
+        return work().finally(() => {
+          ms += now() - start
+        })
+      }
+      // What took too long would do so again.
+      const result = await read(timed).then(
+        (total) => ({ total }),
+        (failure: unknown) => {
+          if (failure instanceof QueryTimeout) return { failure }
+          throw failure
+        },
+      )
       options.ttl = Math.min(maxAgeMs, Math.ceil(AGE_PER_COST * ms))
-      return { total, at: start, ms }
+      return { ...result, ms }
     },
   })
   // The organisation is part of the match, so organisations never share a total.
   const keyOf = ({ collection, match, stages }: Query): string => JSON.stringify([collection, match, stages])
-  const keep = async <T>(query: Query, read: () => Promise<T>): Promise<T> => {
-    if (maxAgeMs === 0) return read()
-    const { total } = (await totals.fetch(keyOf(query), { context: read })) as { total: T }
-    return total
+  const keep = async <T>(query: Query, read: Read<T>): Promise<T> => {
+    if (maxAgeMs === 0) return read((work) => work())
+    const { total, failure } = (await totals.fetch(keyOf(query), { context: read })) as Result
+    if (failure !== undefined) throw failure
+    return total as T
   }
   const isQuick = (query: Query): boolean => {
     const key = keyOf(query)
     return totals.has(key) || (totals.peek(key, { allowStale: true })?.ms ?? QUICK_MS) < QUICK_MS
   }
-  const keptTotals = () => {
-    let kept = 0
-    let oldest: number | undefined
-    for (const { at } of totals.values()) {
-      kept += 1
-      oldest = Math.min(oldest ?? at, at)
-    }
-    return { kept, oldestMs: oldest === undefined ? undefined : now() - oldest }
-  }
-  return { ...store, count: (query) => keep(query, () => store.count(query)), keep, keptTotals, isQuick }
+  return { ...store, keep, isQuick }
 }

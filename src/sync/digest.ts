@@ -4,10 +4,10 @@ import type { RangeDigest } from '../../schemas/sync.js'
 import { Bson, type BsonDocument, type Element } from '../bson/reader.js'
 import { fieldOf, integerOf } from '../bson/values.js'
 import type { RecordCollection } from '../documents/collections.js'
-import { LARGE, type Ticket } from '../limits/scheduler.js'
-import type { Scope } from '../pipelines/stages.js'
 import { type ProblemError, problem, tookTooLong } from '../problems/problems.js'
-import { QueryTimeout, type Store } from '../store/store.js'
+import { onTimeout } from '../reading/cost.js'
+import type { Reader } from '../reading/reader.js'
+import type { Store } from '../store/store.js'
 import { digestOf, HIGH } from './queries.js'
 
 /** The ids from `from` on and before `to`. Without `from` the range has no beginning, without `to` no end. */
@@ -39,37 +39,28 @@ const invalid = (name: string, message: string): ProblemError =>
   problem('invalid_parameter', `${name} ${message}`, { errors: [{ in: 'query', name, message }] })
 
 /**
- * The digests of ranges. They are read one after the other, each with the time of a query and as a task of its own: other
- * large tasks have their turn between them.
+ * The digests of ranges. They are read one after the other, each with the time of a query and in a turn of its own.
  * @param limitMs how long all ranges together may take
  * @throws the problem `query_timeout`, which names the range that was reached, if they take too long
  */
 export const readDigests = async (
-  store: Pick<Store, 'aggregate'>,
-  scope: Scope,
+  { store, scope, ticket }: Pick<Reader, 'scope' | 'ticket'> & { readonly store: Pick<Store, 'aggregate'> },
   collection: RecordCollection,
   ranges: readonly IdRange[],
-  { ticket, limitMs }: { ticket: Ticket; limitMs: number },
+  limitMs: number,
 ): Promise<RangeDigest[]> => {
   const begun = performance.now()
   const digests: RangeDigest[] = []
   for (const range of ranges) {
     if (performance.now() - begun > limitMs) throw tooLong(digests.length, ranges.length, 'ask for fewer ranges')
-    if (digests.length > 0) {
-      ticket.release()
-      await ticket.enter(LARGE)
+    const reading = { signal: ticket.signal, isMajority: true }
+    const read = async (isInParts: boolean): Promise<Sums | undefined> => {
+      const { documents } = await store.aggregate(digestOf(scope, collection, range, isInParts), reading)
+      return sumsOf(documents[0], isInParts)
     }
-    try {
-      const reading = { signal: ticket.signal, isMajority: true }
-      const read = async (isInParts: boolean): Promise<Sums | undefined> => {
-        const { documents } = await store.aggregate(digestOf(scope, collection, range, isInParts), reading)
-        return sumsOf(documents[0], isInParts)
-      }
-      digests.push({ ...range, ...((await read(false)) ?? ((await read(true)) as Sums)) })
-    } catch (error) {
-      if (error instanceof QueryTimeout) throw tooLong(digests.length, ranges.length, 'ask for smaller ranges')
-      throw error
-    }
+    const sums = ticket.inTurn(async () => (await read(false)) ?? ((await read(true)) as Sums))
+    const tooSlow = () => tooLong(digests.length, ranges.length, 'ask for smaller ranges')
+    digests.push({ ...range, ...(await sums.catch(onTimeout(tooSlow))) })
   }
   return digests
 }

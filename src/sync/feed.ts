@@ -2,18 +2,17 @@
 // their stamps. First come the rows that are older than the horizon. No write commits before them any more, so a copy goes
 // on after them for good. Then come the younger ones, which come once more when they have settled.
 import { type BsonList, bsonDocument, withBsonErrors } from '../bson/reader.js'
-import { dateOf, fieldOf } from '../bson/values.js'
+import { dateOf, fieldOf, sortKeyOfId } from '../bson/values.js'
 import { CHECKPOINT, DELETED_AT, DELETED_FROM } from '../documents/collections.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import { problem } from '../problems/problems.js'
-import { inOrderOfIds, sortKeyOfId } from '../reading/empty-values.js'
 import { positionOf } from '../reading/position.js'
 import { cut, readRanges } from '../reading/walk.js'
 import { FeedItem } from '../serializer/feed.js'
 import type { Reading, Store } from '../store/store.js'
 import type { Clock } from './clock.js'
 import { type Cursor, type FeedPosition, START } from './cursor.js'
-import { type Feed, type FeedRange, hasNoStamps, newestIn, rowsIn, type Stamp } from './queries.js'
+import { type Feed, type FeedRange, newestIn, rowsIn, type Stamp } from './queries.js'
 import { BEFORE_ALL_STAMPS, before, freshOf, rangesOf, type Times, withinHorizon } from './ranges.js'
 
 const DAY_MS = 86_400_000
@@ -113,14 +112,8 @@ export class Feeds {
   /** The first rows of a range in their order. */
   async #rowsIn(feed: Feed, range: FeedRange, limit: number, reading?: Reading): Promise<FeedItem[]> {
     const { stamp } = this.settings
-    const read = (range: FeedRange) =>
-      this.store.aggregate(rowsIn(feed, stamp, range, limit), { ...reading, isMajority: true })
-    const list = await read(range)
-    if (!hasNoStamps(range)) return inOrder(itemsOf(list, stamp)).slice(0, limit)
-    const { collection, documents } = list
-    const order = { field: stamp, direction: 1, isWhole: documents.length < limit, ids: range.ids } as const
-    const found = await inOrderOfIds(documents, order, async (stamp, ids) => (await read({ stamp, ids })).documents)
-    return found.map(({ bytes }) => new FeedItem(collection, bytes, false, undefined))
+    const list = await this.store.aggregate(rowsIn(feed, stamp, range, limit), { ...reading, isMajority: true })
+    return inOrder(itemsOf(list, stamp)).slice(0, limit)
   }
 
   /**

@@ -1,6 +1,5 @@
 // The queries of the change feed and of the digest. They are pure functions, without I/O.
 import { DELETED_AT, DELETED_FROM, type RecordCollection } from '../documents/collections.js'
-import type { NoValue } from '../pipelines/keyset.js'
 import { type Condition, type Expression, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import type { Projection } from '../reading/projection.js'
 
@@ -11,8 +10,8 @@ export type StampBounds = { readonly [B in '$gte' | '$gt' | '$lt' | '$lte']?: Da
 
 /** A part of a feed that is one range of an index: the rows between two stamps, or rows of one stamp after an id. */
 export interface FeedRange {
-  /** The stamp of all rows, or its bounds. For rows without a stamp: null, or a condition that finds one kind. */
-  readonly stamp: Date | null | NoValue | StampBounds
+  /** The stamp of all rows, or its bounds. Null finds rows without a stamp. */
+  readonly stamp: Date | null | StampBounds
   readonly ids?: object | undefined
 }
 
@@ -38,7 +37,7 @@ export const rowsIn = (
   const changes = projection.isStored
     ? Query.in(scope, collection, conditions, first(stamp))
     : projection.query(scope, conditions, first(stamp), { [stamp]: 1 })
-  if (hasNoStamps(range)) return changes
+  if (range.stamp === null) return changes
   const deletions = Query.deletedFrom(scope, collection, exactly(DELETED_AT, range), [
     ...first(DELETED_AT),
     { $set: { deleted: { $literal: true } } },
@@ -46,9 +45,6 @@ export const rowsIn = (
   ])
   return changes.and(deletions)
 }
-
-/** Whether the rows of a range have no stamp. */
-export const hasNoStamps = ({ stamp }: FeedRange): boolean => stamp === null || '$exists' in stamp || '$type' in stamp
 
 /** The newest record and the newest tombstone of a range, each with nothing but its id and its stamp. */
 export const newestIn = ({ scope, collection }: Feed, stamp: Stamp, range: FeedRange): Query => {

@@ -1,6 +1,6 @@
 // Requests that wait for a change. All that wait for one feed share a look-up a second, and a feed for which nobody
 // waits costs nothing. A request that waits holds its connection and nothing else.
-import { NEVER, Overloaded, SMALL, type Ticket } from '../limits/scheduler.js'
+import { Overloaded, SMALL, type Ticket } from '../limits/scheduler.js'
 import type { Cursor } from './cursor.js'
 import type { FeedPage, Feeds } from './feed.js'
 import type { Feed } from './queries.js'
@@ -114,17 +114,20 @@ export class Waiting {
  */
 export const pageOrWait = async (
   feeds: Feeds,
-  feed: Feed & { readonly scope: Owner },
+  feed: Feed,
   cursor: Cursor | undefined,
   perPage: number,
   { ticket, waiting, waitMs }: { ticket: Ticket; waiting: Waiting; waitMs: number },
 ): Promise<FeedPage> => {
   const until = performance.now() + waitMs
+  const { organisation } = feed.scope
+  const owner = { keyId: ticket.key, organisation }
   const isSettledOnly = cursor?.isSettledOnly ?? false
-  const name = `${feed.scope.organisation} ${feed.collection}${isSettledOnly ? ' settled' : ''}`
+  const name = `${organisation} ${feed.collection}${isSettledOnly ? ' settled' : ''}`
   const lookUp = async () => {
-    const own = await ticket.scheduler.enter(ticket.key, SMALL, NEVER)
-    return feeds.newest(feed, isSettledOnly).finally(() => own.release())
+    const shared = ticket.shared()
+    await shared.enter(SMALL)
+    return feeds.newest(feed, isSettledOnly).finally(() => shared.release())
   }
   // What was committed after a later stamp had been shown comes when it has settled. No look-up finds it. While the majority
   // lags behind, fresh rows settle later, so the page is read no more often than a look-up.
@@ -133,11 +136,9 @@ export const pageOrWait = async (
     const page = await feeds.page(feed, cursor, perPage, ticket)
     const left = until - performance.now()
     if (page.items.length > 0 || left <= 0 || waiting.isClosed) return page
-    ticket.release()
     const ms = page.next.fresh === null ? left : Math.min(left, untilSettled)
     const wanted = { from: page.newFrom, ms, signal: ticket.signal }
-    const hasChanged = await waiting.wait(feed.scope, name, lookUp, wanted)
+    const hasChanged = await ticket.aside(() => waiting.wait(owner, name, lookUp, wanted))
     if (!hasChanged && ms === left) return page
-    await ticket.enter(SMALL)
   }
 }

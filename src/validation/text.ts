@@ -182,7 +182,8 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
     for (const [name, property] of given) {
       const { type, maximum, format, explode } = property
       if (type === 'integer') value[name] = asInteger(value[name])
-      if (annotationOf(property).capped && Number(value[name]) > maximum) value[name] = maximum
+      const number = value[name]
+      if (annotationOf(property).capped && typeof number === 'number') value[name] = Math.min(number, maximum)
       if (type === 'array') value[name] = explode ? [value[name]].flat() : asList(value[name])
       if (format === 'bbox') value[name] = asList(value[name]).join()
     }

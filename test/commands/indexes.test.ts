@@ -1,10 +1,10 @@
-// The command that creates, lists and drops indexes.
+// The command that creates and lists indexes.
 import { MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
 import { indexesCommand } from '../../src/commands/indexes.js'
 import { seedCommand } from '../../src/commands/seed.js'
 import { type CollectionName, collections, recordCollections } from '../../src/documents/collections.js'
-import { earlierIndexesOf, type Index, indexBy, indexesOf } from '../../src/documents/indexes.js'
+import { type Index, indexBy, indexesOf } from '../../src/documents/indexes.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
@@ -17,20 +17,17 @@ const uri = process.env.TEST_MONGODB_URI
 const keyOf = (fields: Index) => Object.fromEntries(fields.map((field) => [field, 1 as const]))
 
 const storeOn = (t: Test, uri: string, days = '90'): Store => {
-  const store = mongoStore(mongoSettings(uri, { TOMBSTONE_DAYS: days, MONGODB_TIMEOUT_MS: '2000' }))
+  const store = mongoStore(mongoSettings(uri, { TOMBSTONE_DAYS: days }, { timeoutMs: 2000 }))
   t.teardown(() => store.close())
   return store
 }
 
-t.test('missing indexes are created, one is added, and those of an earlier release are dropped', async (t) => {
+t.test('missing indexes are created, one is added, and those of others are kept', async (t) => {
   const database = uri === undefined ? (await WireServer.for(t)).uri : ownDatabase(t, uri)
   const store = storeOn(t, database)
   const before = async () => {
     const client = new MongoClient(database)
-    const made = earlierIndexesOf('entries')
-      .slice(0, 3)
-      .map((fields) => ({ key: keyOf(fields) }))
-    // Somebody has made one that the service declares and one that an earlier release had, with names of their own.
+    // Somebody has made one that the service declares and another one, with names of their own.
     const own = [['agent'], ['agent', 'createdAt']].map((fields) => ({
       key: keyOf(indexBy(fields)),
       name: fields.join(),
@@ -43,22 +40,20 @@ t.test('missing indexes are created, one is added, and those of an earlier relea
     await client
       .db()
       .collection('entries')
-      .createIndexes([...made, ...own, ...special])
+      .createIndexes([...own, ...special])
     await client.close()
   }
   const lines = `
     $ indexes
     collection  …
     …
-    entries     organisation, duration, _id …MiB  of an earlier release: --drop removes it
-    …
     entries     organisation, createdAt, _id …MiB
     …
     $ indexes --add 'entries: form, location.state' --json
-    […"name":"added_organisation_form_location.state__id","fields":["organisation","form","location.state","_id"],"bytes":…,"isEarlier":false}…]
-    $ indexes --drop --add 'entries: duration'
+    […"name":"added_organisation_form_location.state__id","fields":["organisation","form","location.state","_id"],"bytes":…}…]
+    $ indexes --add 'entries: duration'
     …
-    $ indexes --drop --add 'entries: duration'
+    $ indexes --add 'entries: duration'
     …`
   await runTranscript(t, { before, lines }, store)
   for (const name of Object.keys(collections) as CollectionName[]) {
@@ -76,17 +71,14 @@ t.test('missing indexes are created, one is added, and those of an earlier relea
   }
 })
 
-t.test('an index of somebody else is listed by its name, and kept', async (t) => {
-  const mine = { name: 'mine_-1', fields: [], bytes: 1_600_000, isEarlier: false }
+t.test('an index of somebody else is listed by its name', async (t) => {
+  const mine = { name: 'mine_-1', fields: [], bytes: 1_600_000 }
   const store: Store = {
     ...embeddedStore(),
     indexes: async (name) => (name === 'users' ? [mine] : []),
-    dropIndex: async (_, name) => {
-      t.fail(name)
-    },
   }
   const lines = `
-    $ indexes --drop
+    $ indexes
     collection  index    size
     users       mine_-1  1.5 MiB`
   await runTranscript(t, { lines }, store)
@@ -113,23 +105,64 @@ t.test('a wrong call says what is wrong, and a failure what failed', async (t) =
   const server = await WireServer.for(t)
   const store = storeOn(t, server.uri)
   server.errors.set('createIndexes', 13)
-  const refused = '2> The indexes cannot be changed: This error was requested'
-  t.match(await tryCommand(indexesCommand, store, []), { code: 1, lines: [refused] })
+  const refused = await tryCommand(indexesCommand, store, ['--add', 'entries: form, duration'])
+  t.equal(refused.code, 1)
+  t.match(refused.output, 'The database refuses to create indexes\nusers by organisation, _id, updatedAt: This error')
+  t.match(refused.output, 'entries by organisation, form, duration, _id: This error was requested')
+  server.errors.set('listIndexes', 13)
+  const unlisted = '2> The database refuses this: This error was requested'
+  t.same((await tryCommand(indexesCommand, store, [])).lines, [unlisted])
   server.stop()
   t.match(await tryCommand(indexesCommand, store, []), { code: 1, lines: [/^2> The database cannot be reached: /] })
 })
 
 t.test('the service sets how long tombstones are kept, and a command leaves that as it is', async (t) => {
   const server = await WireServer.for(t)
-  const daysOf = () => [...server.expiries].map(([name, seconds]) => [name, (seconds - 3600) / 86_400])
+  const daysOf = () =>
+    [...server.indexes].flatMap(([collection, indexes]) => {
+      const seconds = indexes.get('deletedAt_1')?.expireAfterSeconds
+      return seconds === undefined ? [] : [[collection, (seconds - 3600) / 86_400]]
+    })
   const all = (days: number) => recordCollections.map((name) => [name, days])
   t.match(await tryCommand(indexesCommand, storeOn(t, server.uri, '365'), []), { code: 0 })
   t.same(daysOf(), all(365), 'a command creates a missing index')
   t.match(await tryCommand(indexesCommand, storeOn(t, server.uri), []), { code: 0 })
   t.match(await tryCommand(seedCommand, storeOn(t, server.uri), ['--scenario', 'tiny']), { code: 0 })
   t.same(daysOf(), all(365))
-  await storeOn(t, server.uri, '30').ensureIndexes()
+  t.same(await storeOn(t, server.uri, '30').ensureIndexes(), [])
   t.same(daysOf(), all(30))
+})
+
+/** How many indexes of each collection the service makes. */
+const made = (Object.keys(collections) as CollectionName[]).map((name) => [
+  name,
+  indexesOf(name).length + ((recordCollections as readonly string[]).includes(name) ? 2 : 0),
+])
+const countsOf = (server: WireServer) => made.map(([name]) => [name, server.indexes.get(String(name))?.size ?? 0])
+
+t.test('one index that cannot be created keeps no other from being created', async (t) => {
+  const server = await WireServer.for(t)
+  const theirs = [
+    { name: 'agents', key: keyOf(indexBy(['agent'])) },
+    { name: 'forms', key: keyOf(indexBy(['form'])), hidden: true },
+  ]
+  server.listsCollations = true
+  server.indexes.set('entries', new Map(theirs.map((index) => [index.name, index])))
+  const refused = await storeOn(t, server.uri).ensureIndexes()
+  t.match(refused, [/^entries by organisation, form, _id: Such an index exists/], 'the other one serves as well')
+  t.equal(refused.length, 1)
+  t.same(countsOf(server), made)
+})
+
+t.test('a login that may not change an index makes those that are missing', async (t) => {
+  const server = await WireServer.for(t)
+  await storeOn(t, server.uri, '365').ensureIndexes()
+  for (const indexes of server.indexes.values()) indexes.delete('organisation_1_createdAt_1__id_1')
+  server.errors.set('collMod', 13)
+  server.errorMessage = 'not authorized'
+  const days = recordCollections.map((name) => `TOMBSTONE_DAYS of ${name}: not authorized`)
+  t.same([...(await storeOn(t, server.uri).ensureIndexes())].sort(), days.sort())
+  t.same(countsOf(server), made)
 })
 
 t.test('a server keeps one index that deletes tombstones, and no record', { skip: uri === undefined }, async (t) => {

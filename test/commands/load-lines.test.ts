@@ -8,6 +8,7 @@ import { testApp } from '../support/app.js'
 import { damagedText } from '../support/damages.js'
 import { entry, fileWith, line, organisation } from '../support/load.js'
 import { a } from '../support/tenants.js'
+import { runs } from '../support/thorough.js'
 
 const readFile = async (file: string, collection: CollectionName = 'entries'): Promise<Line[]> => {
   const lines: Line[] = []
@@ -184,7 +185,7 @@ t.test('a damaged line has an error, or a document that can be stored and served
         await store.upsert('entries', [document as never])
       }
     }),
-    { numRuns: 200 },
+    { numRuns: runs(60, 200) },
   )
   t.ok(accepted.size > 0)
   const { data } = (await get('/v1/entries?perPage=1000', organisation)).json()

@@ -2,10 +2,13 @@
 import t from 'tap'
 import { loadCommand } from '../../src/commands/load.js'
 import { collections, recordCollections } from '../../src/documents/collections.js'
+import { mongoStore } from '../../src/store/mongo.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { transcripts, tryCommand, wrongCalls } from '../support/command.js'
 import { entry, fileWith, intoEntries, line, organisation, prepareLoad } from '../support/load.js'
+import { mongoSettings } from '../support/store.js'
+import { WireServer } from '../support/wire-server.js'
 
 const into = intoEntries.join(' ')
 const now = new Date()
@@ -343,4 +346,23 @@ t.test('the help describes each collection, in an order in which --strict finds 
       t.equal(isMissing, required.split(', ').includes(field), `whether ${name} requires ${field}`)
     }
   }
+})
+
+t.test('on a sharded cluster, records that were deleted are loaded and deleted again', async (t) => {
+  const server = await WireServer.for(t)
+  const store = mongoStore(mongoSettings(server.uri))
+  t.teardown(() => store.close())
+  server.isSharded = true
+  await server.store.insert('organisations', organisations)
+  const load = (text: string, ...more: string[]) =>
+    tryCommand(loadCommand, store, [fileWith(t, text), ...intoEntries, ...more])
+  const lines = linesOf('a', 'b', 'c')
+  for (let n = 0; n < 2; n++) {
+    t.match(await load(lines), { code: 0, stdout: 'Wrote 3 to entries' })
+    t.match(await load(deletions('a', 'b', 'c'), '--delete'), { code: 0, stdout: 'Deleted 3 from entries' })
+  }
+  server.orphans.add('b')
+  const output =
+    /^Interrupted .lines written: 0 of 3.: A chunk was moved, .* try again in a quarter of an hour\nRun it/m
+  t.match(await load(lines), { code: 1, output })
 })

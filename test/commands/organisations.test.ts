@@ -2,8 +2,9 @@
 // removal does.
 import t from 'tap'
 import { organisationsCommand } from '../../src/commands/organisations.js'
-import { QueryTimeout, StoreUnavailable } from '../../src/store/store.js'
-import { transcripts, tryCommand, wrongCalls } from '../support/command.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
+import { runTranscript, transcripts, tryCommand, wrongCalls } from '../support/command.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
 
@@ -163,6 +164,21 @@ transcripts(t, {
       exit 1`,
     after: { users: [{ _id: 'shared' }], forms: [] },
   },
+})
+
+t.test('a warning names organisations in the order of their ids, whatever that of the database is', async (t) => {
+  const store = embeddedStore()
+  const backwards: Store = {
+    ...store,
+    dangerouslyFindAll: async (...search) => (await store.dangerouslyFindAll(...search)).reverse(),
+  }
+  const before = { organisations: ['a', 'b', 'c'].map((_id) => ({ _id, name: 'Water', ...dated })) }
+  const lines = `
+    $ organisations rename c --name Water
+    Renamed organisation c
+    2> Warning: other organisations have this name: a, b
+    2> {…}`
+  await runTranscript(t, { before, lines }, backwards)
 })
 
 t.test('a wrong call says what is wrong', (t) =>

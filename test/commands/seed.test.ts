@@ -2,9 +2,11 @@
 import t, { type Test } from 'tap'
 import { seedCommand } from '../../src/commands/seed.js'
 import { keysOf } from '../../src/keys/keys.js'
+import { mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
 import { transcripts, tryCommand, wrongCalls } from '../support/command.js'
-import { testStore, withoutUpdates } from '../support/store.js'
+import { mongoSettings, testStore, withoutUpdates } from '../support/store.js'
+import { WireServer } from '../support/wire-server.js'
 
 const OTHER =
   '2> The database holds other data, or this data up to another day: name another one in MONGODB_URI, or use --force to write to it'
@@ -176,3 +178,25 @@ t.test('a wrong call says what is wrong', (t) =>
     ['seed --dispatches 1', 'at least one dispatch for each organisation'],
   ]),
 )
+
+t.test('on a sharded cluster, seeding over deletions adds the records again, or says when to', async (t) => {
+  const server = await WireServer.for(t)
+  const store = mongoStore(mongoSettings(server.uri))
+  t.teardown(() => store.close())
+  server.isSharded = true
+  const seed = () => tryCommand(seedCommand, store, ['--scenario', 'tiny'])
+  t.match(await seed(), { code: 0 })
+  const ofTiny = { organisation: 'tiny' }
+  const entries = (await server.store.dangerouslyFindAll('entries', ofTiny)).map(({ _id }) => _id)
+  await store.remove('entries', 'tiny', entries)
+  t.same(await server.store.dangerouslyFindAll('entries', ofTiny), [])
+  t.match(await seed(), { code: 0 })
+  t.equal((await server.store.dangerouslyFindAll('entries', ofTiny)).length, entries.length)
+  await store.remove('entries', 'tiny', entries)
+  server.orphans.add(entries[0])
+  const { code, lines } = await seed()
+  t.same(
+    [code, lines],
+    [1, ['2> A chunk was moved, and an old copy of the document is still there: try again in a quarter of an hour']],
+  )
+})

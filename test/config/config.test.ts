@@ -5,7 +5,6 @@ import { openMongo } from '../../src/config/open-mongo.js'
 
 const url = 'an absolute http or https URL without user, query and fragment'
 const uri = 'a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database'
-const preferences = 'one of primary, primaryPreferred, secondary, secondaryPreferred, nearest'
 const origins = 'origins separated by commas, such as https://app.example.org, or *'
 
 /** Each setting: a value, and where it is then; and an invalid value, and what is allowed instead. */
@@ -15,9 +14,6 @@ const settings: readonly (readonly [name: string, value: string, read: object, i
     ['PORT', '8080', { port: 8080 }, '70000', 'an integer from 0 to 65535'],
     ['MONGODB_URI', 'mongodb://h/field', { mongo: { uri: 'mongodb://h/field' } }, 'postgres://x', uri],
     ['DEMO_SCENARIO', 'tiny', { demoScenario: 'tiny' }, 'huge', 'one of tiny, demo, survey, campaign, worst-case'],
-    ['MONGODB_POOL_SIZE', '20', { mongo: { poolSize: 20 } }, '0', 'an integer from 1 to 10000'],
-    ['MONGODB_TIMEOUT_MS', '900', { mongo: { timeoutMs: 900 } }, '1.5', 'an integer from 1 to 600000'],
-    ['MONGODB_READ_PREFERENCE', 'nearest', { mongo: { readPreference: 'nearest' } }, 'fastest', preferences],
     ['QUERY_TIMEOUT_MS', '2500', { mongo: { queryTimeoutMs: 2500 } }, 'soon', 'an integer from 1 to 600000'],
     ['ENSURE_INDEXES', 'false', { mongo: { ensureIndexes: false } }, 'no', 'one of true, false'],
     ['PUBLIC_URL', 'https://h/field//', { publicUrl: 'https://h/field' }, 'api.example.org', url],
@@ -86,14 +82,13 @@ t.test('a word may be written in any case, and with spaces around it', async (t)
   t.match(
     loadConfig({
       MONGODB_URI,
-      MONGODB_READ_PREFERENCE: 'SecondaryPREFERRED',
       ENSURE_INDEXES: 'FALSE',
       SYNC_STAMP: 'UpdatedAt',
       LOG_LEVEL: 'WARN',
       NODE_ENV: 'Test',
     }),
     {
-      mongo: { readPreference: 'secondaryPreferred', ensureIndexes: false },
+      mongo: { ensureIndexes: false },
       sync: { stamp: 'updatedAt' },
       logLevel: 'warn',
       isProduction: false,

@@ -1,14 +1,7 @@
 // The indexes of each collection, and which of them serves a list.
 import t from 'tap'
 import { type CollectionName, collections, recordCollections } from '../../src/documents/collections.js'
-import {
-  earlierIndexesOf,
-  hasIndex,
-  indexesOf,
-  isServed,
-  type Selection,
-  servingIndex,
-} from '../../src/documents/indexes.js'
+import { hasIndex, type IndexNeed, indexesOf, isServed, servingIndex } from '../../src/documents/indexes.js'
 
 const names = Object.keys(collections) as CollectionName[]
 const fieldsOf = (indexes: ReturnType<typeof indexesOf>) => indexes.map((index) => index.join())
@@ -33,27 +26,11 @@ t.test('Records have the orders of lists and of the feed, and no others have the
     }
   }
   t.same(indexesOf('apiKeys'), [['organisation', '_id']])
-  for (const name of ['organisations', 'seeds'] as const) t.same([indexesOf(name), earlierIndexesOf(name)], [[], []])
-})
-
-t.test('The indexes of earlier releases are those that this one does not declare', async (t) => {
-  const count = { users: 2, agents: 2, forms: 5, projects: 2, dispatches: 28, entries: 26 }
-  for (const name of recordCollections) {
-    const earlier = fieldsOf(earlierIndexesOf(name))
-    t.equal(earlier.length, count[name], name)
-    t.same(earlier, [...new Set(earlier)], `${name}: each once`)
-    for (const index of fieldsOf(indexesOf(name))) t.notOk(earlier.includes(index), `${name}: ${index}`)
-  }
-  const dispatches = earlierIndexesOf('dispatches')
-  t.ok(hasIndex(dispatches, ['organisation', 'status', 'dispatchType', '_id']))
-  t.notOk(
-    hasIndex(dispatches, ['organisation', 'dispatchType', 'status', '_id']),
-    'one that an operator may have added',
-  )
+  for (const name of ['organisations', 'seeds'] as const) t.same(indexesOf(name), [])
 })
 
 t.test('A list is served by an index that has its order, and nothing else in between', async (t) => {
-  const none: Selection = { equal: [], ranges: [], sort: '_id' }
+  const none: IndexNeed = { equal: [], ranges: [], sort: '_id' }
   const added = ['organisation', 'form', 'status', 'duration', '_id']
   for (const [changes, serving, served] of [
     [{}, '_id', true],

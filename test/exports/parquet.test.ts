@@ -16,6 +16,7 @@ import { Output } from '../../src/serializer/output.js'
 import { malformed, storedDocuments, wellFormed } from '../support/oracle.js'
 import { parquetOf, rowsOf } from '../support/parquet.js'
 import { listOf } from '../support/stored.js'
+import { runs } from '../support/thorough.js'
 
 /** The workers that were started. This file has a process of its own. */
 const workers: Worker[] = []
@@ -59,7 +60,7 @@ for (const [name, schema] of Object.entries({ EntryListItem, Entry, DispatchList
         t.strictSame(present(columns), present(Object.fromEntries(same)))
       }
     })
-    await fc.assert(property, { numRuns: 30 })
+    await fc.assert(property, { numRuns: runs(8, 30) })
   })
 }
 

@@ -67,6 +67,20 @@ t.test('waiting requests are dropped when their caller disconnects', async (t) =
   t.same(begun, ['/0', '/2'])
 })
 
+t.test('a caller that closes its half of the connection gets the responses to its requests', async (t) => {
+  const { port } = await serve(t, async ({ url }, response) => {
+    if (url === '/begun') response.write('first, ')
+    await setTimeout(200)
+    response.end(`${url}.`)
+  })
+  const half = (text: string) => send(port, text, { half: true })
+  const interim = '(HTTP/1.1 102 Processing\r\n\r\n)+'
+  const received = await half(getRequest('/0') + getRequest('/1'))
+  t.match(received, new RegExp(`^${interim}HTTP/1.1 200 [^]+/0\\.(${interim})?HTTP/1.1 200 [^]+/1\\.$`))
+  t.match(await half(getRequest('/begun')), /^HTTP\/1.1 200 .*\r\n7\r\nfirst, \r\n7\r\n\/begun\.\r\n0\r\n\r\n$/s)
+  t.equal(await half(getRequest('/').replace('HTTP/1.1', 'HTTP/1.0')), '', 'it cannot be asked whether it has gone')
+})
+
 t.test('a request with an Upgrade header gets its response, and the connection is closed', async (t) => {
   const { port } = await serve(t, ({ url }, response) => response.end(url))
   const upgrade = { connection: 'upgrade', upgrade: 'h2c' }

@@ -12,6 +12,7 @@ import {
   TICK_MS,
   type Ticket,
 } from '../../src/limits/scheduler.js'
+import { runs } from '../support/thorough.js'
 
 const MANY = { all: 1000, perKey: 1000 }
 const MB = 1024 * 1024
@@ -281,6 +282,21 @@ t.test('while the service is late, a key with many tasks under way gets no furth
   t.equal(refused(), '', 'one late tick is no reason')
 })
 
+t.test('while the service is late, a key that is alone gets as many tasks as before', async (t) => {
+  const { scheduler, tickets, enterAll, release, pass } = schedulerOf({ small: { all: 10, perKey: 6 } })
+  await enterAll('a1 a2 a3 a4 a5 a6 a7 a8')
+  await pass(500, 250)
+  t.notOk(scheduler.refuses('a'), 'nobody would be served sooner')
+  await enterAll('b1')
+  t.same([scheduler.refuses('a'), scheduler.refuses('b')], [true, false])
+  await release('b1')
+  t.notOk(scheduler.refuses('a'))
+  await enterAll('b2 b3', LARGE)
+  t.ok(scheduler.refuses('a'), 'tasks of any size count')
+  tickets.get('a1')?.hold(1000 * MB)
+  t.same([scheduler.refuses('a'), scheduler.refuses('b')], [true, true], 'memory is another limit')
+})
+
 /** Something that happens to a scheduler. `pick` chooses one of the tasks for which it can happen. */
 const event = fc.record({
   kind: fc.constantFrom('small', 'small', 'small', 'large', 'charge', 'hold', 'release', 'release', 'abort', 'tick'),
@@ -383,7 +399,7 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
       check([])
     }
   }
-  await fc.assert(fc.asyncProperty(fc.array(event, { minLength: 10, maxLength: 60 }), run), { numRuns: 150 })
+  await fc.assert(fc.asyncProperty(fc.array(event, { minLength: 10, maxLength: 60 }), run), { numRuns: runs(50, 150) })
 })
 
 t.test('of keys that always have tasks waiting, none reads more than another by more than one task', async () => {
@@ -408,5 +424,37 @@ t.test('of keys that always have tasks waiting, none reads more than another by 
       ticket.release()
     }
   }
-  await fc.assert(fc.asyncProperty(fc.array(costs, { minLength: 2, maxLength: 4 }), run), { numRuns: 100 })
+  await fc.assert(fc.asyncProperty(fc.array(costs, { minLength: 2, maxLength: 4 }), run), { numRuns: runs(30, 100) })
+})
+
+t.test('a task that waits for something else lets others run, and goes on as it was', async (t) => {
+  const one = { all: 1, perKey: 1 }
+  const scheduler = new FairScheduler({ small: one, large: one, memory: { all: 1e9, perKey: 1e9 }, waitMs: 10_000 })
+  for (const size of ['small', 'large'] as const) {
+    const ticket = await scheduler.enter('a', size === 'small' ? SMALL : LARGE)
+    const running = await ticket.aside(async () => ({ ...scheduler.all.running }))
+    t.same(running, { small: 0, large: 0 })
+    t.match(ticket, { isRunning: true, size })
+    await t.rejects(
+      ticket.aside(() => Promise.reject(new Error('broken'))),
+      { message: 'broken' },
+    )
+    t.equal(ticket.isRunning, false, 'what has failed waits for no turn')
+  }
+})
+
+t.test('a key has a bound on the tasks that wait for something else', async (t) => {
+  const many = { all: 1000, perKey: 1000 }
+  const scheduler = new FairScheduler({ small: many, large: many, memory: { all: 1e9, perKey: 1e9 }, waitMs: 10_000 })
+  let end = (): void => {}
+  const ended = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  const asideOf = async (key: string) => (await scheduler.enter(key, SMALL)).aside(() => ended)
+  const waiting = Array.from({ length: 200 }, () => asideOf('a'))
+  await t.rejects(asideOf('a'), Overloaded)
+  const other = asideOf('b')
+  end()
+  await Promise.all([...waiting, other])
+  t.equal(await asideOf('a'), undefined, 'it may again')
 })

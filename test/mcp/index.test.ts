@@ -111,6 +111,12 @@ t.test('a body that is no message is an error of the protocol, and one that is t
     const { statusCode, json } = await send(ping, { 'content-type': type })
     t.match([statusCode, json().code], [415, 'unsupported_media_type'], type)
   }
+  for (const coding of ['gzip', 'br', 'x', '', 'identity, gzip']) {
+    const { statusCode, headers, json } = await send(ping, { 'content-encoding': coding })
+    t.match([statusCode, headers['accept-encoding']], [415, 'identity'], coding)
+    t.match(json(), { code: 'unsupported_media_type', detail: 'Content-Encoding must be identity' })
+  }
+  t.equal((await send(ping, { 'content-encoding': 'Identity' })).statusCode, 200)
   const large = await send({ ...ping, params: { text: 'x'.repeat(16 * 1024) } })
   t.match([large.statusCode, large.json().code], [413, 'content_too_large'])
   const excluded = await send(ping, { accept: 'text/html' })

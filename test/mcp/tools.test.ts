@@ -8,8 +8,9 @@ import { testApp } from '../support/app.js'
 import { type Draw, drawing, fillCrossed, ownersIn } from '../support/crossed.js'
 import { assistant, errorOf } from '../support/mcp.js'
 import { A, a, fillTenants } from '../support/tenants.js'
+import { runs } from '../support/thorough.js'
 
-const CALLS = Number(process.env.MCP_CALLS ?? 100)
+const CALLS = Number(process.env.MCP_CALLS ?? runs(25, 100))
 
 const keyOf = (question: string) => createHash('sha256').update(question).digest('hex').slice(0, 12)
 const LESS =

@@ -11,7 +11,7 @@ t.test('a value has its unit in its name, and a histogram its own bounds', async
   metrics.record('field_data.read', 3, { 'db.collection.name': 'a"\n' })
   metrics.record('field_data.read', 4, { 'db.collection.name': 'a"\n' })
   metrics.observe('field_data.feed.lag', () => 1.5)
-  metrics.observe('field_data.totals.age', () => undefined)
+  metrics.observe('field_data.exports.running', () => undefined)
   metrics.observe('field_data.queue.running', () => [
     [1, { size: 'small' }],
     [2, { size: 'large' }],
@@ -19,7 +19,7 @@ t.test('a value has its unit in its name, and a histogram its own bounds', async
   const text = await metrics.text()
   t.same(linesOf(text, 'field_data_read'), ['field_data_read_bytes_total{db_collection_name="a\\"\\n"} 7'])
   t.same(linesOf(text, 'field_data_feed'), ['field_data_feed_lag_seconds 1.5'])
-  t.same(linesOf(text, 'field_data_totals'), [], 'there is no value yet')
+  t.same(linesOf(text, 'field_data_exports'), [], 'there is no value yet')
   t.same(linesOf(text, 'field_data_queue_running'), [
     'field_data_queue_running{size="small"} 1',
     'field_data_queue_running{size="large"} 2',
@@ -53,7 +53,6 @@ t.test('a reading tells how late the event loop was since the one before', async
   await setTimeout(50)
   const [first, second] = [await values(), await values()]
   t.ok(first('nodejs_eventloop_delay_max_seconds') >= 0.25)
-  t.ok(first('nodejs_eventloop_delay_p50_seconds') > 0)
   t.ok(first('nodejs_eventloop_delay_p99_seconds') >= 0.25)
   t.ok(first('nodejs_eventloop_utilization_ratio') > 0.5)
   t.ok(first('process_memory_usage_bytes') > 1e6)

@@ -17,7 +17,7 @@ import { A } from '../support/tenants.js'
 const MB = 1024 * 1024
 
 /**
- * An application in which the path of a request names its key, and a request of `/large/KEY` is large. `begun` has the requests
+ * An application in which the path of a request names its key, and a request of `/large/KEY` becomes large. `begun` has the requests
  * whose handlers have begun.
  */
 const served = async (
@@ -40,7 +40,10 @@ const served = async (
     return handler(request)
   }
   app.get('/:key', noted)
-  app.get('/large/:key', { config: { isLarge: ({ url }) => url !== '/large/a?small' } }, noted)
+  app.get('/large/:key', async (request) => {
+    if (request.url !== '/large/a?small') await request.ticket.enlarge()
+    return noted(request)
+  })
   // inject() starts a request only when it is awaited; `async` does that.
   return { app, begun, scheduler, get: async (path: string) => app.inject(path) }
 }

@@ -8,7 +8,7 @@ const namedIn = (text: string): string[] =>
   [...text.matchAll(/(?:(?:href|src)=|from |import )["']((?!https?:)[^"']+\.\w+)["']/g)].map(([, path = '']) => path)
 
 t.test('the page loads only files of its own, from a folder whose name changes with their content', async (t) => {
-  const { app } = await testApp(t)
+  const { app } = await testApp(t, { settings: { EXPLORE: 'true' } })
   const page = await app.inject('/explore')
   t.equal(page.statusCode, 200)
   t.match(page.headers, {
@@ -64,7 +64,7 @@ t.test('no module of the page puts text into the page as HTML, or keeps anything
 })
 
 t.test('an address with a slash at its end leads to the page', async (t) => {
-  const { app } = await testApp(t)
+  const { app } = await testApp(t, { settings: { EXPLORE: 'true' } })
   const slash = await app.inject('/explore/')
   t.equal(slash.statusCode, 301)
   t.equal(slash.headers.location, '../explore')

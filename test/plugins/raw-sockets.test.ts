@@ -10,6 +10,7 @@ import { listen, testApp, testConfig } from '../support/app.js'
 import { damagedText } from '../support/damages.js'
 import { getRequest, LAST, neverRead, receivedBy, send, statusesIn } from '../support/sockets.js'
 import { A } from '../support/tenants.js'
+import { runs } from '../support/thorough.js'
 
 t.test(
   'garbage behind a response gets its problem, and while a request is under way it closes the connection',
@@ -70,7 +71,7 @@ t.test(
         t.match(received, /^$|^HTTP\/1\.1 /)
         for (const status of statusesIn(received)) t.ok(status < 500 || status === 505, received)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(100, 300) },
     )
     t.same(statusesIn(await send(port, getRequest('/v1/projects', { ...headers, ...LAST }))), [200])
   },

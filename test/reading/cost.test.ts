@@ -1,22 +1,29 @@
 // What a list costs, and what a caller is told when the database takes too long for it.
+
 import { MongoServerError } from 'mongodb'
 import t from 'tap'
 import type { Index } from '../../src/documents/indexes.js'
 import { dispatches } from '../../src/pipelines/dispatches.js'
 import { entries } from '../../src/pipelines/entries.js'
-import { isLargeListing, onTimeout, timeoutProblem } from '../../src/reading/cost.js'
+import type { Resource } from '../../src/pipelines/resource.js'
+import { isLargePage, onTimeout, timeoutProblem } from '../../src/reading/cost.js'
+import { selectionOf } from '../../src/reading/selection.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { storeError } from '../../src/store/mongo-errors.js'
-import { listing } from '../support/resources.js'
+import { listing } from '../support/queries.js'
 
 const store = embeddedStore()
 /** A database to which an operator has added an index. */
 const added = { knownIndexes: (): Index[] => [['organisation', 'form', 'status', '_id']] }
+const selected = (parameters: object = {}, resource: Resource = entries) =>
+  selectionOf(resource, undefined, listing(parameters))
+const isLarge = (known: Parameters<typeof isLargePage>[0], parameters: object, resource?: Resource) =>
+  isLargePage(known, selected(parameters, resource), listing(parameters).perPage)
 const time = new Date(0)
 const box = { west: 1, south: 2, east: 3, north: 4 }
 
 t.test('a list is large if it shows many records, or if no index serves it', async (t) => {
-  for (const [parameters, isLarge] of [
+  for (const [parameters, expected] of [
     [{}, false],
     [{ perPage: 51 }, true],
     [{ ids: ['a'], status: 'x', sortBy: 'duration' }, false],
@@ -31,12 +38,12 @@ t.test('a list is large if it shows many records, or if no index serves it', asy
     [{ bbox: box }, true],
     [{ bbox: { ...box, west: 5 } }, true],
   ] as const) {
-    t.equal(isLargeListing(store, entries, listing(parameters)), isLarge, JSON.stringify(parameters))
+    t.equal(isLarge(store, parameters), expected, JSON.stringify(parameters))
   }
-  t.equal(isLargeListing(store, dispatches, listing({ status: 'drafts' })), false)
-  t.equal(isLargeListing(added, entries, listing({ status: 'x', form: 'y' })), false, 'an operator has added an index')
+  t.equal(isLarge(store, { status: 'drafts' }, dispatches), false)
+  t.equal(isLarge(added, { status: 'x', form: 'y' }), false, 'an operator has added an index')
   const without = { knownIndexes: () => [] }
-  t.equal(isLargeListing(without, entries, listing({ status: 'x' })), true, 'a database without indexes')
+  t.equal(isLarge(without, { status: 'x' }), true, 'a database without indexes')
 })
 
 t.test('the problem of a list that took too long names its parameters, and what would help', async (t) => {
@@ -61,7 +68,9 @@ t.test('the problem of a list that took too long names its parameters, and what 
     [{ page: 900, after: 'x' }, '', 'try again later'],
     [{ page: 900, cursor: 'x' }, '', 'try again later'],
   ] as const) {
-    t.match(timeoutProblem(store, entries, listing(parameters)), {
+    const { page, after, cursor } = listing(parameters)
+    const isFar = page > 1 && after === undefined && cursor === undefined
+    t.match(timeoutProblem(store, selected(parameters), isFar), {
       code: 'query_timeout',
       status: 503,
       message: `The database took too long${names}: ${advice}`,
@@ -71,21 +80,21 @@ t.test('the problem of a list that took too long names its parameters, and what 
 })
 
 t.test('an index that an operator has added is not advised again', async (t) => {
-  const problem = timeoutProblem(added, entries, listing({ status: 'x', form: 'y' }))
+  const problem = timeoutProblem(added, selected({ status: 'x', form: 'y' }), false)
   t.match(problem, { message: 'The database took too long for form, status: try again later' })
 })
 
 t.test('a request with parameters of its own is named by them', async (t) => {
-  const features = { ...entries, given: ['datetime', 'form'] }
-  const problem = timeoutProblem(store, features, listing({ form: 'x', createdSince: time, sortBy: 'createdAt' }))
+  const asked = selected({ form: 'x', createdSince: time, sortBy: 'createdAt' })
+  const problem = timeoutProblem(store, { ...asked, given: ['datetime', 'form'] }, false)
   t.match(problem, { message: /^The database took too long for datetime, form: / })
 })
 
 t.test('a sort that needs too much memory is the same problem, and any other error stays as it is', async (t) => {
   for (const code of [50, 292]) {
     const error = storeError(new MongoServerError({ message: 'no', code }))
-    t.throws(() => onTimeout(() => timeoutProblem(store, entries, listing()))(error), { code: 'query_timeout' })
+    t.throws(() => onTimeout(() => timeoutProblem(store, selected(), false))(error), { code: 'query_timeout' })
   }
   const other = new Error('broken')
-  t.throws(() => onTimeout(() => timeoutProblem(store, entries, listing()))(other), other)
+  t.throws(() => onTimeout(() => timeoutProblem(store, selected(), false))(other), other)
 })

@@ -2,15 +2,16 @@
 import t, { type Test } from 'tap'
 import { Overloaded } from '../../src/limits/scheduler.js'
 import { extentOf } from '../../src/reading/extent.js'
+import { Reader } from '../../src/reading/reader.js'
 import { QueryTimeout, type Store } from '../../src/store/store.js'
 import { keepTotals } from '../../src/store/totals.js'
 import { testStore } from '../support/store.js'
 import { A, a, b } from '../support/tenants.js'
-import { oneAtATime, testTicket } from '../support/tickets.js'
+import { oneAtATime, testReader, testTicket } from '../support/tickets.js'
 
 const scope = { organisation: A }
 const at = (longitude: unknown, lattitude: unknown) => ({ coordinates: { longitude, lattitude } }) as never
-const extent = async (store: Store) => extentOf(keepTotals(store, 1000), scope, await testTicket(oneAtATime()))
+const extent = async (store: Store) => extentOf(await testReader(store, scope))
 
 /** The extent of entries with these places and times. */
 const extentWith = async (t: Test, entries: readonly object[]) => {
@@ -74,9 +75,12 @@ t.test('it is left out where it takes too long, which is kept, and any other err
     throw new QueryTimeout(undefined)
   }
   const kept = keepTotals({ ...testStore(t), aggregate }, 1000, () => 50 * reads)
-  for (const scheduler of [oneAtATime(), oneAtATime()]) await extentOf(kept, scope, await testTicket(scheduler))
+  for (const scheduler of [oneAtATime(), oneAtATime()])
+    await extentOf(new Reader(kept, scope, await testTicket(scheduler)))
   t.equal(reads, 1)
-  const scheduler = { enter: () => Promise.reject(new Overloaded()) }
-  const ticket = Object.assign(await testTicket(oneAtATime()), { scheduler })
-  t.equal(await extentOf({ ...kept, isQuick: () => false }, scope, ticket), undefined, 'no turn came')
+  const ticket = await testTicket()
+  ticket.inTurn = () => Promise.reject(new Overloaded())
+  ticket.shared = () => ticket
+  const other = keepTotals({ ...testStore(t), aggregate }, 1000)
+  t.equal(await extentOf(new Reader(other, scope, ticket)), undefined, 'no turn came')
 })

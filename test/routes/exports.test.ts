@@ -141,6 +141,8 @@ t.test('CSV of a form has a column for each question, in the order of their mean
     /^\ufeff"id","status","Name\?","Age\?","=Why, ""so""\?"\r\n/,
   )
   t.match((await get('/v1/exports/entries.csv?form=f&fields=status', A)).body, /^"id","status"\r\n/)
+  const first = `"id","status","Name?","'=Why, ""so""?"\r\nentry21-a,accepted,x,"a; b"\r\n`
+  t.equal((await get(`${url}&limit=1`, A)).body, first, 'the columns are those of the records')
   await store.insert('entries', [a.entry(24, { form: 'h', answers: [{ type: 'text', answer: 'x' }] as never })])
   const { statusCode, body: problem } = await get('/v1/exports/entries.csv?form=h', A)
   t.equal(statusCode, 500)

@@ -214,6 +214,7 @@ t.test('a page has ten features by default, and at most as many as a list', asyn
     ['', 10],
     ['?limit=60', 60],
     ['?limit=10000', 60],
+    ['?limit=1000000000', 60],
   ] as const) {
     t.equal((await get(ITEMS + query, A)).json().numberReturned, shown, query)
   }
@@ -225,6 +226,9 @@ t.test('what is wrong with a parameter is said', async (t) => {
   for (const [query, name, message] of [
     ['limit=0', 'limit', 'must be an integer from 1 to 1000'],
     ['limit=ten', 'limit', 'must be an integer from 1 to 1000'],
+    ['limit=1e9', 'limit', 'must be an integer from 1 to 1000'],
+    ['limit=500.5', 'limit', 'must be an integer from 1 to 1000'],
+    ['limit=1000.5', 'limit', 'must be an integer from 1 to 1000'],
     ['bbox=1,2', 'bbox', /^has 2 numbers, but must be minLongitude/],
     ...[
       '',

@@ -1,7 +1,7 @@
 // Summaries, questions and filters by an answer are what a plain program counts from the export.
 import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import { Long, ObjectId } from 'mongodb'
+import { Decimal128, Long, ObjectId } from 'mongodb'
 import t from 'tap'
 import { steps } from '../../schemas/summaries.js'
 import { BsonList } from '../../src/bson/reader.js'
@@ -11,6 +11,7 @@ import { QueryTimeout, type Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { testStore } from '../support/store.js'
 import { A, a, B, b } from '../support/tenants.js'
+import { runs } from '../support/thorough.js'
 
 type Random = () => number
 /** Numbers from 0 to 1 that depend on a seed alone (mulberry32). */
@@ -40,7 +41,7 @@ const ANSWERS = [
   '\u{1f600}',
   '\uffff',
 ]
-const TEXTS = [undefined, 'Kano', 'kano', 'Caf\u00e9', '$form', '\u{1f600}', '\uffff']
+const TEXTS = [undefined, '', 'Kano', 'kano', 'Caf\u00e9', '$form', '\u{1f600}', '\uffff']
 const MS = Date.UTC(2024, 9, 1)
 
 const keyOf = (question: string) => createHash('sha256').update(question).digest('hex').slice(0, 12)
@@ -117,8 +118,8 @@ const valuesOf = (row: Row, by: string, zone: string): unknown[] => {
     const step = Number(detail)
     return [longitude === undefined ? null : { longitude: middleOf(x, step), lattitude: middleOf(y, step) }]
   }
-  if (field.startsWith('location.')) return [row.location?.[field.slice('location.'.length)] ?? null]
-  if (!/^[\da-f]{12}$/.test(field)) return [row[field] ?? null]
+  if (field.startsWith('location.')) return [row.location?.[field.slice('location.'.length)] || null]
+  if (!/^[\da-f]{12}$/.test(field)) return [row[field] || null]
   const answers = answersTo(row, field)
   return answers.length > 0 ? answers : [null]
 }
@@ -160,7 +161,7 @@ const PLACES = [
 const TIMES = ['day', 'week', 'month', 'year'].map((period) => `createdAt:${period}`)
 
 /** More of them take longer: `.ci/run` draws 500. */
-const RUNS = Number(process.env.MODEL_RUNS ?? 40)
+const RUNS = Number(process.env.MODEL_RUNS ?? runs(20, 40))
 
 t.test('random summaries, questions and filters are what a plain program counts', async (t) => {
   const { get, store } = await testApp(t, {
@@ -198,9 +199,7 @@ t.test('random summaries, questions and filters are what a plain program counts'
         const answer = random() < 0.6 ? pickFrom(random, ANSWERS) : undefined
         query.append('answered', answer === undefined ? key : `${key}=${answer}`)
         rows = rows.filter((row) =>
-          answer === undefined
-            ? row.answers.some((each) => keyOf(each.question) === key && each.answer !== undefined)
-            : answersTo(row, key).includes(answer),
+          answer === undefined ? answersTo(row, key).length > 0 : answersTo(row, key).includes(answer),
         )
       }
     }
@@ -274,12 +273,10 @@ t.test('random summaries, questions and filters are what a plain program counts'
       t.equal(rounded(position), rounded(places.reduce((a, b) => a + b, 0) / places.length))
       const own = ofForm.flatMap(({ answers }) => answers.filter((each) => each.question === question))
       t.same(types, [...new Set(own.map(({ type }) => type))].sort())
-      const who = ofForm.filter((row) =>
-        row.answers.some((each) => each.question === question && each.answer !== undefined),
-      )
+      const who = ofForm.filter((row) => answersTo(row, key).length > 0)
       t.equal(answered, who.length)
       const counts = new Map<string, number>()
-      for (const word of own.flatMap(({ answer = [] }) => answer)) counts.set(word, (counts.get(word) ?? 0) + 1)
+      for (const word of who.flatMap((row) => answersTo(row, key))) counts.set(word, (counts.get(word) ?? 0) + 1)
       t.same(
         Object.fromEntries(
           choices.map(({ answer, count }: { answer: string; count: number }) => [`=${answer}`, count]),
@@ -461,7 +458,7 @@ t.test('a period has the same entries, alone, beside another dimension and with 
     '2026-01-05T00:00:00Z',
   ]) {
     const times = Array.from({ length: 24 }, (_, n) => new Date(Date.parse(middle) + (n - 12) * hour))
-    const all = [...Array(15).fill(times).flat(), 'none', null]
+    const all = [...times, 'none', null]
     const { get } = await testApp(t, {
       settings: { TOTAL_MAX_AGE_MS: '0' },
       fill: (store) => store.insert('entries', all.map((createdAt, n) => ({ ...a.entry(n), createdAt })) as never),
@@ -503,12 +500,12 @@ t.test('a clock that changes twice within some days divides the days where it ch
       ),
   })
   const days = times.map((time) => dayOf(time.toISOString(), zone))
-  for (const [by, valueOf] of [
+  for (const [by, periodOf] of [
     ['createdAt:day', (day: string) => day],
     ['createdAt:week', mondayOf],
   ] as const) {
     const counts: Record<string, number> = {}
-    for (const value of days.map(valueOf)) counts[value] = (counts[value] ?? 0) + 1
+    for (const value of days.map(periodOf)) counts[value] = (counts[value] ?? 0) + 1
     const { data } = (await get(`/v1/summaries/entries?by=${by}&zone=${zone}`, A)).json()
     const found = data.map(({ count, ...row }: { count: number }) => [(row as Record<string, string>)[by], count])
     t.same(Object.fromEntries(found), counts, by)
@@ -546,6 +543,28 @@ t.test('more than 500 groups are counted without holding up others, and 10,000 r
   t.equal(whole.statusCode, 400)
   t.match(whole.json().detail, /by makes 10001 groups, and without top a file has at most 10000/)
   t.equal((await get('/v1/summaries/entries.csv?by=agent&top=10000', A)).body.split('\r\n').length, 10_002)
+})
+
+t.test('kept counts have an end', async (t) => {
+  const inner = testStore(t)
+  let counted = 0
+  const aggregate: Store['aggregate'] = (...args) => {
+    counted += 1
+    return inner.aggregate(...args)
+  }
+  const { get } = await testApp(t, {
+    store: { ...inner, aggregate },
+    fill: (store) =>
+      store.insert(
+        'entries',
+        Array.from({ length: 1000 }, (_, n) => ({ ...a.entry(n), agent: `${n}`.padEnd(2000) })),
+      ),
+  })
+  // Each count takes more than 4 MB of memory, and there are 16 MiB for all.
+  for (const [n, times] of [1, 2, 3, 4, 5, 3, 4, 5, 1].map((n, i) => [n, Math.min(i + 1, 5) + Number(i === 8)])) {
+    await get(`/v1/summaries/entries?by=agent&top=1&createdBefore=${3000 + Number(n)}-01-01T00:00:00Z`, A)
+    t.equal(counted, times)
+  }
 })
 
 t.test('a record that belongs to nobody shows no value', async (t) => {
@@ -634,7 +653,7 @@ t.test('odd answers are counted as far as they say something', async (t) => {
           others: 0,
           ...times,
         },
-        { question: 'Q2', types: ['t'], answered: 1, distinct: 0, choices: [], others: 0, ...times },
+        { question: 'Q2', types: ['t'], answered: 0, distinct: 0, choices: [], others: 0 },
       ],
       String(createdAt),
     )
@@ -721,7 +740,7 @@ t.test('what takes too long says so', async (t) => {
     },
   })
   const ofForm = `forms/${a.form._id}/questions`
-  const unknown = `entries?form=${a.form._id}&answered=${keyOf('none')}`
+  const unknown = `entries?form=${a.form._id}&answered=${keyOf('asked by nobody')}`
   const problem = async (url: string) => {
     const { statusCode, body } = await get(`/v1/${url}`, A)
     const { code, detail } = JSON.parse(body)
@@ -734,12 +753,11 @@ t.test('what takes too long says so', async (t) => {
   const byStatus = `summaries/entries?form=${a.form._id}&by=status`
   t.same(await problem(byStatus), tooLong('by, form: a narrower filter may help'))
   isLate = false
-  // A minute passes at every look at the clock.
+  // However long the walk over a form takes: here a minute passes at every look at the clock.
   const now = performance.now.bind(performance)
   let minutes = 0
   t.intercept(performance, 'now', { value: () => now() + 60_001 * ++minutes, configurable: true })
-  const all = 'to read all entries that match: a narrower filter may help'
-  t.same(await problem(ofForm), [503, 'query_timeout', `The database took too long ${all}`])
+  t.equal((await get(`/v1/${ofForm}`, A)).statusCode, 200)
 })
 
 t.test('the clock of a zone may differ from UTC by seconds', async (t) => {
@@ -810,7 +828,7 @@ t.test('the ends of time and of the earth', async (t) => {
   ])
 })
 
-t.test('a list with a null is an answer', async (t) => {
+t.test('what is answered is one thing for lists, summaries and questions', async (t) => {
   const entry = (n: number, answer: unknown) => ({
     ...{ ...a.entry(n), form: a.form._id },
     answers: [{ type: 't', question: 'Q', answer }],
@@ -818,11 +836,148 @@ t.test('a list with a null is an answer', async (t) => {
   const { get } = await testApp(t, {
     fill: async (store) => {
       await store.insert('forms', [a.form])
-      await store.insert('entries', [entry(1, ['a', null]), entry(2, ['a']), entry(3, [null]), entry(4, null)] as never)
+      const answers = [['a', null], ['a', 'a', ''], '', 5, ['b', 'b'], [], [null], null, true, { a: 1 }, undefined]
+      await store.insert('entries', answers.map((answer, n) => entry(n, answer)) as never)
     },
   })
-  const [{ answered }] = (await get(`/v1/forms/${a.form._id}/questions`, A)).json().data
-  const byKey = await get(`/v1/summaries/entries?by=status&form=${a.form._id}&answered=${keyOf('Q')}`, A)
-  t.same([answered, byKey.json()._metadata.total], [3, 3])
+  const of = `form=${a.form._id}`
+  const [{ key, answered, distinct, choices }] = (await get(`/v1/forms/${a.form._id}/questions`, A)).json().data
+  t.same((await get(`/v1/entries?${of}&answered=${key}&fields=id`, A)).json()._metadata.total, 5)
+  t.same([answered, distinct], [5, 4])
+  const expected = [
+    ['', 2],
+    ['a', 2],
+    ['5', 1],
+    ['b', 1],
+  ]
+  t.same(
+    choices.map(({ answer, count }: { answer: string; count: number }) => [answer, count]),
+    expected,
+  )
+  const { data } = (await get(`/v1/summaries/entries?${of}&by=${key}`, A)).json()
+  const rows = data.map((row: Record<string, unknown>) => [row[key], row.count])
+  t.same(rows, [[null, 6], ...expected])
+  for (const [answer, count] of expected) {
+    const { _metadata } = (await get(`/v1/entries?${of}&answered=${key}=${answer}&fields=id`, A)).json()
+    t.equal(_metadata.total, count, `answered=${answer}`)
+  }
   t.same((await get('/v1/summaries/entries?by=createdAt:year', B)).json().data, [], 'and without entries there is none')
+})
+
+t.test('a Decimal128 is no number', async (t) => {
+  const decimal = new Decimal128('10')
+  const coordinates = { longitude: decimal, lattitude: decimal }
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert('entries', [
+        { ...a.entry(1), duration: 5 },
+        { ...a.entry(2), duration: decimal, location: { coordinates } },
+      ] as never),
+  })
+  const { data } = (await get('/v1/summaries/entries?by=form&measure=duration', A)).json()
+  t.same(data[0].duration, { count: 1, min: 5, mean: 5, max: 5 })
+  const cells = (await get('/v1/summaries/entries?by=location:5', A)).json().data
+  t.same(
+    cells.map((row: Record<string, unknown>) => row['location:5']).filter((cell: unknown) => cell === null),
+    [null],
+  )
+})
+
+t.test('two questions with many answers have an end', async (t) => {
+  const words = (name: string, n: number, length = 300) =>
+    Array.from({ length }, (_, i) => `${name} ${(i + n) % length}`)
+  const { get } = await testApp(t, {
+    fill: async (store) => {
+      await store.insert('forms', [a.form])
+      const all = Array.from({ length: 60 }, (_, n) => ({
+        ...{ ...a.entry(n), form: a.form._id, status: n < 2 ? 'few' : 'many' },
+        answers: ['x', 'y'].map((question) => ({ type: 't', question, answer: words(question, n) })),
+      }))
+      const wide = ['x', 'y'].map((question) => ({ type: 't', question, answer: words(question, 0, 400) }))
+      const last = { ...a.entry(99), form: a.form._id, status: 'wide', answers: wide }
+      await store.insert('entries', [...all, last] as never)
+    },
+  })
+  const by = `form=${a.form._id}&by=${keyOf('x')},${keyOf('y')}`
+  const { data, _metadata } = (await get(`/v1/summaries/entries?${by}&status=few&top=1`, A)).json()
+  t.same([_metadata.groups, data[0].count], [90_000, 2])
+  for (const [status, fault] of [
+    ['many', 'has more than 5000000 values to count'],
+    ['wide', 'makes more than 100000 groups'],
+  ]) {
+    const { detail } = (await get(`/v1/summaries/entries?${by}&status=${status}`, A)).json()
+    t.equal(detail, `by ${fault}: a narrower filter may help`)
+  }
+})
+
+t.test('what is shown of questions is bounded', async (t) => {
+  const long = 'x'.repeat(500_000)
+  const asked: Record<string, object[]> = {
+    types: [
+      { question: 'Q', type: 'x'.repeat(100), answer: 'a' },
+      { question: 'Q', type: 'x'.repeat(101), answer: 'a' },
+    ],
+    choices: [{ question: 'Q', type: 't', answer: [...Array.from({ length: 1001 }, (_, n) => String(n)), 'a'] }],
+    texts: [
+      { question: 'P', type: 't', answer: 'a' },
+      { question: 'Q', type: 't', answer: Array.from({ length: 20 }, (_, n) => `${n} ${long}`) },
+    ],
+    questions: [{ question: 'x'.repeat(5_000_000), type: 't', answer: 'a' }],
+  }
+  const store = testStore(t)
+  let reads = 0
+  const aggregate = async (...[query, reading]: Parameters<Store['aggregate']>) => {
+    if (query.collection === 'entries') reads += 1
+    return store.aggregate(query, reading)
+  }
+  const { get } = await testApp(t, {
+    store: { ...store, aggregate },
+    fill: async () => {
+      for (const [form, answers] of Object.entries(asked)) {
+        await store.insert('forms', [{ ...a.form, _id: form }])
+        await store.insert('entries', [{ ...a.entry(1), _id: form, form, answers }] as never)
+      }
+    },
+  })
+  const questions = async (form: string) => (await get(`/v1/forms/${form}/questions`, A)).json()
+  t.same((await questions('types')).data[0].types, ['x'.repeat(100)])
+  const [choices] = (await questions('choices')).data
+  t.same([choices.distinct, choices.choices.length, choices.others], [1002, 1000, 2])
+  const [first, second] = (await questions('texts')).data
+  t.same(first.choices, [{ answer: 'a', count: 1 }])
+  t.same([second.distinct, second.choices.length, second.others], [20, 16, 4], 'as many as fit into 8 MiB')
+  reads = 0
+  await questions('texts')
+  t.equal(reads, 0, 'it is kept')
+  t.equal((await questions('questions')).detail, 'id has questions of more than 4194304 bytes')
+})
+
+t.test('a question is looked for to the end, and a wrong key not again at once', async (t) => {
+  const store = testStore(t)
+  let reads = 0
+  // Each read takes a minute.
+  t.intercept(performance, 'now', { value: () => 60_000 * reads, configurable: true })
+  const aggregate = async (...[query, reading]: Parameters<Store['aggregate']>) => {
+    if (query.collection === 'entries') reads += 1
+    return store.aggregate(query, reading)
+  }
+  const entry = (n: number, question: string) => ({
+    ...{ ...a.entry(n), form: a.form._id },
+    answers: [{ type: 't', question, answer: 'x' }],
+  })
+  const { get } = await testApp(t, {
+    store: { ...store, aggregate },
+    fill: async () => {
+      await store.insert('forms', [a.form])
+      // Texts of other questions are remembered up to a bound.
+      const others = Array.from({ length: 300 }, (_, n) => entry(n, `${n}${'x'.repeat(n === 1 ? 2_000_000 : 10)}`))
+      await store.insert('entries', [...others, entry(999, 'Asked last?')])
+    },
+  })
+  const answered = (question: string) => get(`/v1/entries?form=${a.form._id}&answered=${keyOf(question)}`, A)
+  t.equal((await answered('Asked last?')).json()._metadata.total, 1)
+  t.equal((await answered('Never asked?')).statusCode, 400)
+  const before = reads
+  t.equal((await answered('Never asked?')).statusCode, 400)
+  t.equal(reads, before)
 })

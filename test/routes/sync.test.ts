@@ -20,10 +20,18 @@ interface Feed {
 
 const ids = ({ data }: Feed) => data.map(({ id, deleted }) => (deleted === true ? `-${id}` : id))
 
-/** Waits until the clock of a store has moved, so that what was stored is before it. */
+/**
+ * Waits until what was stored has settled. A replica set tells of its last write when that was, in whole seconds, so something
+ * is written meanwhile.
+ */
 const settle = async (store: Store): Promise<void> => {
-  const now = (await store.now()).now
-  while ((await store.now()).now <= now) await setTimeout(1)
+  const { now } = await store.now()
+  for (let n = 0; ; n++) {
+    const time = await store.now()
+    if (Math.min(time.now, time.majority) > now) return
+    await store.insert('seeds', [{ _id: `${now} ${n}`, createdAt: new Date() }])
+    await setTimeout(1)
+  }
 }
 
 t.test('a copy begins at the start, goes on by cursors, and hears of changes and deletions', async (t) => {

@@ -7,10 +7,12 @@ import { flat, hideable, isHidden, joinedDocument } from '../../schemas/kit.js'
 import { type CollectionName, collections } from '../../src/documents/collections.js'
 import { resources as declared } from '../../src/pipelines/index.js'
 import { type Condition, pick, type Query, type Scope } from '../../src/pipelines/stages.js'
-import { isLargeListing } from '../../src/reading/cost.js'
+import { isLargePage } from '../../src/reading/cost.js'
 import { projectionOf } from '../../src/reading/projection.js'
+import { selectionOf } from '../../src/reading/selection.js'
 import { embeddedStore } from '../../src/store/embedded.js'
-import { eachResource, filtersOf, filterValue, listing, resources, unserved } from '../support/resources.js'
+import { listing } from '../support/queries.js'
+import { eachResource, filtersOf, filterValue, resources, unserved } from '../support/resources.js'
 
 const scope: Scope = { organisation: 'org' }
 
@@ -45,7 +47,8 @@ t.test(
     for (const [name, { query, sorts }] of eachResource.map(
       ([name, { query }]) => [name, { query, sorts: query.properties.sortBy?.enum as string[] }] as const,
     )) {
-      const isSmall = (parameters: object) => !isLargeListing(embeddedStore(), declared[name], listing(parameters))
+      const isSmall = (parameters: object) =>
+        !isLargePage(embeddedStore(), selectionOf(declared[name], undefined, listing(parameters)), 50)
       for (const [filter, schema] of filtersOf(query)) {
         const field = /^(updated|created)(Since|Before)$/.exec(filter)?.[1]
         const sortBy = field === undefined ? 'id' : `${field}At`

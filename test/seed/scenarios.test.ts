@@ -1,5 +1,6 @@
 // Every scenario fits the stored schemas, is the same at every call, and is served without an error.
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { BSON } from 'mongodb'
 import t from 'tap'
@@ -10,6 +11,7 @@ import { collections, type Documents, recordCollections } from '../../src/docume
 import { testApp } from '../support/app.js'
 import { eachResource } from '../support/resources.js'
 import { testStore } from '../support/store.js'
+import { isThorough } from '../support/thorough.js'
 
 type Data = { [C in Batch['collection']]: Documents[C][] }
 
@@ -46,10 +48,11 @@ t.test('every document fits its schema and has its own id', async (t) => {
 })
 
 t.test('a scenario is the same at every call, and the demo the same as ever', async (t) => {
-  const digests = new Map(scenarioNames.map((scenario) => [scenario, digest(batchesOf[scenario])]))
-  for (const scenario of scenarioNames) t.equal(digests.get(scenario), digest(scenarioData({ scenario })))
-  t.equal(digests.get('demo'), '52c8718c84742a6c5b989bdabe9f13f67aec51cd9ee75ec77df687d9e4ac518f')
-  t.not(digests.get('survey'), digest(scenarioData({ scenario: 'survey', seed: 7 })))
+  for (const scenario of scenarioNames) {
+    t.ok(isDeepStrictEqual([...scenarioData({ scenario })], batchesOf[scenario]), scenario)
+  }
+  t.equal(digest(batchesOf.demo), '52c8718c84742a6c5b989bdabe9f13f67aec51cd9ee75ec77df687d9e4ac518f')
+  t.notOk(isDeepStrictEqual([...scenarioData({ scenario: 'survey', seed: 7 })], batchesOf.survey))
 })
 
 t.test('data up to another day differs by its times and ids alone, and still fits together', async (t) => {
@@ -121,11 +124,14 @@ t.test('each scenario has what it is for', async (t) => {
   t.ok(worst.entries.some(({ updatedAt }) => updatedAt.toISOString() === '9999-12-31T23:59:59.999Z'))
 })
 
+/** Those that are served in whole. The large ones take longer. */
+const served = isThorough ? scenarioNames : scenarioNames.filter((name) => !['campaign', 'survey'].includes(name))
+
 /** How many records of each resource are asked for by their ids at once. The lists show all. */
 const BY_ID = 5
 
 t.test('all lists of a scenario are served to their organisation, and its records by their ids', async (t) => {
-  for (const scenario of scenarioNames) {
+  for (const scenario of served) {
     const store = testStore(t)
     const data = dataOf(scenario)
     for (const [name, documents] of Object.entries(data)) await store.insert(name as Batch['collection'], documents)

@@ -14,6 +14,7 @@ import { Output } from '../../src/serializer/output.js'
 import { readCsv } from '../support/csv.js'
 import { fileOf, hostileTexts, type Item, itemsOf, misfits } from '../support/formats.js'
 import { type Elements, listOf, plain, stored } from '../support/stored.js'
+import { runs } from '../support/thorough.js'
 
 const Answered = select(EntryListItem, ['id', 'answers'])
 const lines = answersTable(jsonLines).rows
@@ -61,7 +62,7 @@ t.test('each word has a row, and a question without one has a row too', async (t
       const list = listOf(documents, 'entries')
       assert.deepEqual(rowsOf(list), wantedOf(list))
     }),
-    { numRuns: 200 },
+    { numRuns: runs(50, 200) },
   )
   const answers = [
     { type: 'text', question: 'A?', answer: -0 },

@@ -20,8 +20,9 @@ import type { Shown } from '../../src/serializer/writer.js'
 import { readCsv } from '../support/csv.js'
 import { asColumns, fileOf, flattened, hostileTexts, type Item, itemsOf, mixedLists } from '../support/formats.js'
 import { listOf, plain, stored } from '../support/stored.js'
+import { runs } from '../support/thorough.js'
 
-const RUNS = 40
+const RUNS = runs(15, 40)
 
 /** Entries with the names of their forms beside the ids. */
 const EntryWithName = Type.Object(

@@ -7,11 +7,11 @@ import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem } from '../../schemas/entries.js'
 import { joined, listed } from '../../schemas/kit.js'
 import { Project } from '../../schemas/projects.js'
-import { Bson, BsonDocument, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
+import { Bson, BsonDocument, BsonList, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
 import { CodeGenerator } from '../../src/serializer/generator.js'
 import { compileDocuments } from '../../src/serializer/writer.js'
 import { oneLine } from '../support/oracle.js'
-import { documentOf, type Elements, int32Bytes, listOf, plain, Raw, stored, writerOf } from '../support/stored.js'
+import { documentOf, type Elements, int32Bytes, plain, Raw, stored, writerOf } from '../support/stored.js'
 
 const objectId = new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17')
 const instant = Type.String({ format: 'date-time' })
@@ -478,7 +478,8 @@ t.test('Damaged bytes are an error, wherever the damage is', async (t) => {
 
 t.test('A response beyond the limit is a ResponseTooLarge, and the next write works', async (t) => {
   const documents = writerOf(Type.Object({ a: Type.String() }))
-  const times = (count: number, text: unknown) => documents.list(listOf(Array(count).fill([['a', text]])))
+  const times = (count: number, text: unknown) =>
+    documents.list(new BsonList('things', Array(count).fill(documentOf([['a', text]]).bytes)))
   const megabyte = 1024 * 1024
   const large = 'x'.repeat(megabyte)
   t.equal(times(63, large).length, 2 + 62 + 63 * (megabyte + '{"a":""}'.length))

@@ -12,6 +12,7 @@ import { tableOf } from '../../src/serializer/columns.js'
 import { xlsxColumns } from '../../src/serializer/xlsx.js'
 import { asColumns, fileOf, flattened, hostileTexts, itemsOf, mixedLists } from '../support/formats.js'
 import { listOf, plain, stored } from '../support/stored.js'
+import { runs } from '../support/thorough.js'
 import { sheetRows } from '../support/xlsx.js'
 
 const read = (schema: TSchema, list: BsonList) => {
@@ -41,7 +42,7 @@ for (const schema of [EntryListItem, Dispatch, AnswerRow]) {
         assert.deepEqual(found.failures, failures)
         assert.deepEqual(rows, wanted)
       }),
-      { numRuns: 40 },
+      { numRuns: runs(15, 40) },
     )
     t.strictSame(
       read(schema, listOf([])).header,
@@ -86,7 +87,7 @@ t.test('any text keeps its characters, and is no formula', async (t) => {
         [wellFormed[0], ...wellFormed.map((text) => `${text}; x`)],
       ])
     }),
-    { numRuns: 200 },
+    { numRuns: runs(50, 200) },
   )
   t.pass()
 })

@@ -5,10 +5,10 @@ import t, { type Test } from 'tap'
 import { expandable } from '../../schemas/entries.js'
 import { resources } from '../../src/pipelines/index.js'
 import { Query, type Scope, type Stage } from '../../src/pipelines/stages.js'
-import { listQuery, recordQuery } from '../../src/reading/listing.js'
 import { readWithReferences } from '../../src/store/references.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
+import { listQuery, recordQuery } from '../support/queries.js'
 import {
   eachResource,
   filtersOf,

@@ -2,11 +2,12 @@
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { expandable } from '../../schemas/entries.js'
+import { pageMetadata } from '../../src/operations/page-metadata.js'
 import { resources } from '../../src/pipelines/index.js'
-import { listQuery } from '../../src/reading/listing.js'
-import { pageMetadata } from '../../src/routes/page-metadata.js'
+import { baseOf } from '../../src/plugins/address.js'
 import type { Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
+import { listQuery } from '../support/queries.js'
 import { eachResource } from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
@@ -380,10 +381,11 @@ t.test('without a Host header links begin with the address of the connection, in
     ['::1', 'http://[::1]:3000'],
   ]) {
     const socket = { localAddress, localPort: 3000 }
-    const request = { url: '/v1/entries', protocol: 'http', host: '', socket } as FastifyRequest
+    const request = { protocol: 'http', host: '', socket } as FastifyRequest
+    const asked = { url: '/v1/entries', base: () => baseOf(request, undefined) }
     const found = { rows: [], next: undefined, previous: undefined }
     const encode = () => t.fail('there is no neighbour') as never
-    const { current } = pageMetadata(request, undefined, { page: 1, perPage: 50 }, found, 0, { encode }).pageLinks
+    const { current } = pageMetadata(asked, { page: 1, perPage: 50 }, found, 0, { encode }).pageLinks
     t.equal(current, `${origin}/v1/entries?page=1&perPage=50`)
   }
 })

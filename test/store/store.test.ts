@@ -12,7 +12,6 @@ import type { CollectionName } from '../../src/documents/collections.js'
 import { resources as declared } from '../../src/pipelines/index.js'
 import type { Resource } from '../../src/pipelines/resource.js'
 import { type Condition, type Listing, Query, type Scope } from '../../src/pipelines/stages.js'
-import { listQuery, readRecord, recordQuery } from '../../src/reading/listing.js'
 import { type Projection, projectionOf } from '../../src/reading/projection.js'
 import { jsonArray } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
@@ -22,6 +21,7 @@ import { embeddedStore } from '../../src/store/embedded.js'
 import { readWithReferences } from '../../src/store/references.js'
 import type { Store } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
+import { listQuery, recordQuery } from '../support/queries.js'
 import { filtersOf, type ResourceName, resources } from '../support/resources.js'
 import { databaseOn } from '../support/store.js'
 import { A, a, B, b, fillTenants } from '../support/tenants.js'
@@ -456,7 +456,7 @@ t.test(title, async (t) => {
         const ids = objectsOf(await embedded.aggregate(every)).map(({ _id }) => _id)
         for (const id of [...ids, 'nothing']) {
           const ask = async (store: Store) => {
-            const found = await readRecord(store, recordQuery(resource, { organisation }, id), {})
+            const [found] = (await readWithReferences(store, recordQuery(resource, { organisation }, id))).documents
             return found === undefined ? 'nothing' : written([found], projection)
           }
           await compare(t, ask, `${organisation} ${id}`)

@@ -11,7 +11,7 @@ import type { Store } from '../../src/store/store.js'
 import { testStore } from './store.js'
 
 export const testConfig = (settings: Record<string, string> = {}): Config =>
-  loadConfig({ LOG_LEVEL: 'silent', ...settings })
+  loadConfig({ LOG_LEVEL: 'silent', EXPLORE: 'false', ...settings })
 
 export interface TestApp {
   app: FastifyInstance

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { Readable, Writable } from 'node:stream'
 import type { Test } from 'tap'
 import { checkCommand } from '../../src/commands/check.js'
-import { exportCommand } from '../../src/commands/export.js'
 import { indexesCommand } from '../../src/commands/indexes.js'
 import { keysCommand } from '../../src/commands/keys.js'
 import { loadCommand } from '../../src/commands/load.js'
@@ -66,7 +65,6 @@ export const tryCommand = async (
 
 const commands: Record<string, MakeCommand> = {
   check: checkCommand,
-  export: exportCommand,
   indexes: indexesCommand,
   keys: keysCommand,
   load: loadCommand,
@@ -87,7 +85,7 @@ export type Contents = {
 /** Commands that are run one after the other on a store. */
 export interface Transcript {
   readonly before?: Contents | ((store: Store) => Promise<unknown>)
-  /** Files in the folder `<dir>`, by their names. */
+  /** Files in the folder `<dir>`, by their names. Afterwards it holds the same. */
   readonly files?: Readonly<Record<string, string>>
   /**
    * `$ keys list` is a command line; `< Ana` is what is typed on its terminal. Behind them stand the lines that it writes, with
@@ -96,8 +94,6 @@ export interface Transcript {
    */
   readonly lines: string
   readonly after?: Contents
-  /** All files in the folder afterwards, each with what it holds. */
-  readonly filesAfter?: Readonly<Record<string, string | RegExp>>
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -175,7 +171,7 @@ const byId = <T extends { _id: string }>(documents: readonly T[]): T[] =>
 /** Runs a transcript. */
 export const runTranscript = async (
   t: Test,
-  { before = {}, files = {}, lines, after = {}, filesAfter = files }: Transcript,
+  { before = {}, files = {}, lines, after = {} }: Transcript,
   store = testStore(t),
 ) => {
   if (typeof before === 'function') await before(store)
@@ -200,9 +196,9 @@ export const runTranscript = async (
   const filesFound = readdirSync(dir).map((name) => [name, readFileSync(`${dir}/${name}`, 'utf8')])
   t.same(
     filesFound.map(([name]) => name),
-    Object.keys(filesAfter).sort(),
+    Object.keys(files).sort(),
   )
-  t.match(Object.fromEntries(filesFound), filesAfter)
+  t.match(Object.fromEntries(filesFound), files)
 }
 
 /** Runs transcripts, each as a test of its own, named by its title. */

@@ -5,7 +5,7 @@ import type { RecordCollection } from '../../src/documents/collections.js'
 import { resources as declared } from '../../src/pipelines/index.js'
 import type { Resource as Declared } from '../../src/pipelines/resource.js'
 import type { Query, Scope } from '../../src/pipelines/stages.js'
-import { listQuery, recordQuery } from '../../src/reading/listing.js'
+import { listQuery, recordQuery } from './queries.js'
 import type { tenant } from './tenants.js'
 
 /** A record of each resource that an organisation has. */
@@ -31,17 +31,13 @@ export interface Resource extends Omit<Declared, 'query'> {
   readonly get: (scope: Scope, id: string) => Query
 }
 
-/** The parameters of a list as the service completes them. */
-export const listing = (parameters: object = {}) =>
-  ({ sortBy: 'id', sortOrder: 'asc', page: 1, perPage: 50, ...parameters }) as never
-
 export const eachResource = (Object.keys(declared) as ResourceName[]).map((name): [ResourceName, Resource] => [
   name,
   {
     ...declared[name],
     query: declared[name].query(limits),
     idOf: idOf[name],
-    list: (scope, parameters) => listQuery(declared[name], scope, listing(parameters)),
+    list: (scope, parameters) => listQuery(declared[name], scope, parameters),
     get: (scope, id) => recordQuery(declared[name], scope, id),
   },
 ])

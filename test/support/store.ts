@@ -9,20 +9,32 @@ import type { Store } from '../../src/store/store.js'
 
 const server = process.env.TEST_MONGODB_URI
 
+/** What tests set of the driver: how long an operation waits for a server, and options of the URI. */
+export type DriverOptions = { readonly timeoutMs?: number; readonly [option: string]: number | string }
+
 /** The settings of a MongoDB store, by default those of the service, but with time for a server on a busy machine. */
-export const mongoSettings = (uri: string, settings: Record<string, string> = {}): MongoSettings =>
-  loadConfig({ MONGODB_URI: uri, MONGODB_TIMEOUT_MS: '20000', ...settings }).mongo as MongoSettings
+export const mongoSettings = (
+  uri: string,
+  settings: Record<string, string> = {},
+  { timeoutMs = 20_000, ...options }: DriverOptions = {},
+): MongoSettings => {
+  const waitQueueTimeoutMS = Math.max(timeoutMs, Number(settings.QUERY_TIMEOUT_MS ?? 10_000))
+  const all = { serverSelectionTimeoutMS: timeoutMs, waitQueueTimeoutMS, ...options }
+  const query = Object.entries(all).flatMap(([name, value]) => (uri.includes(`${name}=`) ? [] : [`${name}=${value}`]))
+  return loadConfig({ MONGODB_URI: `${uri}${uri.includes('?') ? '&' : '?'}${query.join('&')}`, ...settings })
+    .mongo as MongoSettings
+}
 
 /** The URI of a new, empty database on a server. It is dropped when the test ends. */
 export const ownDatabase = (t: Test, server: string): string => {
-  const uri = new URL(server)
-  uri.pathname = `/test-${randomBytes(6).toString('hex')}`
+  // No URL has the several hosts of a replica set.
+  const uri = server.replace(/^(\w[\w+]*:\/\/[^/?]*)[^?]*/, `$1/test-${randomBytes(6).toString('hex')}`)
   t.teardown(async () => {
-    const client = new MongoClient(uri.href)
+    const client = new MongoClient(uri)
     await client.db().dropDatabase()
     await client.close()
   })
-  return uri.href
+  return uri
 }
 
 /** An empty store. It is closed and its data are deleted when the test ends. */

@@ -1,5 +1,9 @@
-// Tickets for what runs as a task of the scheduler.
+// Tickets for what runs as a task of the scheduler, and readers that have one.
 import { FairScheduler, SMALL, type Ticket } from '../../src/limits/scheduler.js'
+import type { Scope } from '../../src/pipelines/stages.js'
+import { Reader } from '../../src/reading/reader.js'
+import type { Store } from '../../src/store/store.js'
+import { keepTotals } from '../../src/store/totals.js'
 
 /** A scheduler whose tasks begin at once, each as the only one of its size. */
 export const oneAtATime = (): FairScheduler => {
@@ -13,3 +17,7 @@ export const testTicket = (
   scheduler = oneAtATime(),
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Ticket> => scheduler.enter('key', SMALL, signal)
+
+/** A reader of a store with a running ticket. Nothing is kept from one reader to the next. */
+export const testReader = async (store: Store, scope: Scope, scheduler?: FairScheduler): Promise<Reader> =>
+  new Reader(keepTotals(store, 30_000), scope, await testTicket(scheduler))

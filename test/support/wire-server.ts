@@ -3,6 +3,7 @@
 import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { BSON, Long, ObjectId } from 'mongodb'
 import type { Test } from 'tap'
 import { CHANGED_AT, type CollectionName, type RecordCollection } from '../../src/documents/collections.js'
@@ -28,10 +29,11 @@ interface Command extends Document {
   readonly cursors: readonly number[]
   readonly documents: readonly never[]
   readonly indexes: readonly StoredIndex[]
-  readonly index: string & { readonly expireAfterSeconds: number }
+  readonly index: Required<Pick<StoredIndex, 'expireAfterSeconds'>> & { readonly keyPattern: object }
   readonly deletes: readonly { q: Condition }[]
   readonly updates: readonly {
     q: Document
+    multi?: boolean
     u:
       | { $set: Document }
       | readonly [{ $set: Document }]
@@ -43,6 +45,8 @@ interface StoredIndex {
   readonly name: string
   readonly key: object
   readonly expireAfterSeconds?: number
+  readonly partialFilterExpression?: object
+  readonly hidden?: boolean
 }
 
 /** Message types. The driver starts with OP_QUERY, to which OP_REPLY is the reply. Then both sides use OP_MSG. */
@@ -54,6 +58,8 @@ const FIRST_BATCH = 101
 /** The size of every index. */
 const MIB = 1024 * 1024
 const UNKNOWN_ERROR = 8
+const INVALID_OPTIONS = 72
+const VALIDATION_FAILURE = 121
 const INDEX_OPTIONS_CONFLICT = 85
 const DUPLICATE_KEY = 11_000
 
@@ -68,6 +74,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   readonly errors = new Map<string, number>()
   /** What they say. */
   errorMessage = 'This error was requested'
+  /** While true, it lists the simple collation with every index, as MongoDB 9 does. */
+  listsCollations = false
   /** Commands, such as `aggregate` or `aggregate entries`, that get their reply only after a promise. */
   readonly held = new Map<string, Promise<void>>()
   /** Commands whose connection is closed instead of a reply, once each. */
@@ -76,10 +84,16 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
   readonly lateReplies: number[] = []
   /** While true, it appears as the router of a sharded cluster. The driver sends its read preference only to a router. */
   isRouter = false
+  /** Whether it appears as MongoDB, and not as a compatible server. */
+  isMongo = true
+  /** While true, it is a cluster whose shard key has the organisation. All tombstones are on a shard of their own. */
+  isSharded = false
+  /** The id of a document that does not fit the rules of its collection. */
+  refused: unknown
+  /** The ids of documents of which the shard that they move to has an old copy. */
+  readonly orphans = new Set<unknown>()
   /** When the last write was made that a majority of the replica set has. */
   majorityWriteDate: Date | undefined
-  /** After how many seconds the documents of each collection expire. */
-  readonly expiries = new Map<string, number>()
   /** The indexes of each collection, by their names. */
   readonly indexes = new Map<string, Map<string, StoredIndex>>()
   /** The maximum number of documents in a first batch, even if more are requested. */
@@ -193,14 +207,13 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
       case 'createIndexes':
         return this.#createIndexes(target, command.indexes)
       case 'listIndexes':
-        return this.#open(target, [...this.#indexesOf(target).values()])
+        return this.#open(target, this.#listed(target))
       case 'collStats':
         return { ok: 1, indexSizes: Object.fromEntries([...this.#indexesOf(target).keys()].map((name) => [name, MIB])) }
-      case 'dropIndexes':
-        return { ok: this.#indexesOf(target).delete(command.index) ? 1 : 0 }
       case 'collMod':
-        this.expiries.set(target, command.index.expireAfterSeconds)
-        return { ok: 1 }
+        return this.#setExpiry(target, command.index)
+      case 'buildInfo':
+        return { ok: 1, ...(this.isMongo && { allocator: 'tcmalloc' }) }
       case 'ping':
       case 'endSessions':
         return { ok: 1 }
@@ -219,9 +232,10 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
       case 'insert':
         return this.#each(command.documents, command.ordered, (document) => this.store.insert(target, [document]))
       case 'update':
-        return this.#each(command.updates, command.ordered, (update) =>
-          this.#update(target as RecordCollection, update),
-        ).finally(() => setTimeout(this.lateReplies.shift() ?? 0))
+        return this.#each(command.updates, command.ordered, async (update) => {
+          if (this.isSharded) await this.#refuseToMove(target, update, command.updates.length)
+          return this.#update(target as RecordCollection, update)
+        }).finally(() => setTimeout(this.lateReplies.shift() ?? 0))
       case 'delete':
         return this.#each(command.deletes, command.ordered, async ({ q }) => {
           let erased = 0
@@ -250,14 +264,27 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     return indexes
   }
 
-  /** Lists the indexes, and keeps when documents expire. Like MongoDB, it refuses to change that for an index that exists. */
+  #listed(collection: string): object[] {
+    const indexes = [...this.#indexesOf(collection).values()]
+    return this.listsCollations ? indexes.map((index) => ({ ...index, collation: { locale: 'simple' } })) : indexes
+  }
+
+  /** Creates all indexes or none. Like MongoDB, it refuses one that exists under another name or with another option. */
   #createIndexes(collection: string, indexes: Command['indexes']): Document {
-    for (const index of indexes) this.#indexesOf(collection).set(index.name, index)
-    const expiry = indexes.find(({ expireAfterSeconds }) => expireAfterSeconds !== undefined)?.expireAfterSeconds
-    if (expiry === undefined) return { ok: 1 }
-    const existing = this.expiries.get(collection) ?? expiry
-    if (existing !== expiry) return { ok: 0, code: INDEX_OPTIONS_CONFLICT, errmsg: 'The index has other options' }
-    this.expiries.set(collection, expiry)
+    const existing = this.#indexesOf(collection)
+    const same = ({ key, partialFilterExpression }: StoredIndex) => [Object.keys(key), partialFilterExpression]
+    const isOther = (one: StoredIndex, other: StoredIndex) =>
+      isDeepStrictEqual(same(one), same(other)) && !isDeepStrictEqual(one, other)
+    if (indexes.some((index) => [...existing.values()].some((other) => isOther(index, other))))
+      return { ok: 0, code: INDEX_OPTIONS_CONFLICT, errmsg: 'Such an index exists with another name or option' }
+    for (const index of indexes) existing.set(index.name, index)
+    return { ok: 1 }
+  }
+
+  #setExpiry(collection: string, { keyPattern, expireAfterSeconds }: Command['index']): Document {
+    const indexes = this.#indexesOf(collection)
+    const found = [...indexes.values()].find(({ key }) => isDeepStrictEqual(key, keyPattern)) as StoredIndex
+    indexes.set(found.name, { ...found, expireAfterSeconds })
     return { ok: 1 }
   }
 
@@ -270,10 +297,27 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
       try {
         n += Number((await write(one)) ?? 1)
       } catch (error) {
-        writeErrors.push({ index, code: DUPLICATE_KEY, errmsg: String(error) })
+        const { code = DUPLICATE_KEY, message } = error as { code?: number; message: string }
+        writeErrors.push({ index, code, errmsg: message })
       }
     }
     return { ok: 1, n, nModified: n, ...(writeErrors.length > 0 && { writeErrors }) }
+  }
+
+  /** As a router refuses a statement that moves a document: for several, beside others, or where an old copy is left. */
+  async #refuseToMove(collection: CollectionName, { q, u, multi }: Command['updates'][number], count: number) {
+    const isRemoval = Array.isArray(u) && u.length === 1 && '$project' in u[0]
+    const { _id } = q
+    const found = await this.store.dangerouslyFindAll(collection, { _id })
+    const isMoved = isRemoval || found.some((document) => 'deletedFrom' in document)
+    const refuse = (code: number, message: string) => Object.assign(new Error(message), { code })
+    if (_id === this.refused) throw refuse(VALIDATION_FAILURE, 'Document failed validation')
+    if (!isMoved) return
+    if (multi)
+      throw refuse(INVALID_OPTIONS, 'Multi-update operations are not allowed when updating the shard key field.')
+    if (count > 1)
+      throw refuse(INVALID_OPTIONS, 'Document shard key value updates … must be sent with write batch of size 1')
+    if (this.orphans.has(_id)) throw refuse(DUPLICATE_KEY, 'There is either an orphan for this document or …')
   }
 
   /** Knows the updates that the store sends. Returns how many documents there were. */
@@ -290,8 +334,8 @@ export class WireServer extends EventEmitter<{ ignored: [] }> {
     }
     const [, written] = u
     if (written === undefined) {
-      const { _id, organisation } = q as { _id: { $in: string[] }; organisation: string }
-      return this.store.remove(collection, organisation, _id.$in)
+      const { _id, organisation } = q as { _id: string | { $in: string[] }; organisation: string }
+      return this.store.remove(collection, organisation, typeof _id === 'string' ? [_id] : _id.$in)
     }
     const { [CHANGED_AT]: stamp, ...literals } = written.$set
     const fields = Object.entries(literals).map(([name, { $literal }]) => [name, $literal])

@@ -14,9 +14,10 @@ import { type FeedPage, type FeedSettings, Feeds } from '../../src/sync/feed.js'
 import type { Feed } from '../../src/sync/queries.js'
 import { databaseOn } from '../support/store.js'
 import { tenant } from '../support/tenants.js'
+import { runs } from '../support/thorough.js'
 
 const server = process.env.TEST_MONGODB_URI
-const HISTORIES = Number(process.env.FEED_HISTORIES) || (server === undefined ? 200 : 20)
+const HISTORIES = Number(process.env.FEED_HISTORIES) || (server === undefined ? runs(50, 200) : 20)
 
 const feedOf = (organisation: string): Feed => ({
   scope: { organisation },

@@ -1,9 +1,9 @@
-// The tokens of a list: a cursor, by which a walk goes on, and the position of a page, to which its neighbours link.
+// The tokens of a list's pages: a cursor, by which a walk goes on, and the position of a page, to which its neighbours link.
 import type { Listing, Scope } from '../pipelines/stages.js'
 import { fromPayload, type Start, toPayload } from './position.js'
 import { decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from './token.js'
 
-export interface ListTokens {
+export interface PageTokens {
   /** Where the request begins, by its token. */
   readonly start: Start | undefined
   encode(parameter: 'cursor' | 'after', start: Start): string
@@ -13,8 +13,12 @@ export interface ListTokens {
  * The tokens of a list. Each is bound to the organisation, the operation, all filters and the order, and what the key sees.
  * @throws the problem `invalid_cursor` if the request has a token that is not of this list
  */
-export const tokensOf = ({ organisation, without = [] }: Scope, operationId: string, listing: Listing): ListTokens => {
-  const { page, perPage, total, fields, expand, embed, answers, unreadable, cursor, after, ...list } = listing
+export const tokensOf = (
+  { organisation, without = [] }: Scope,
+  operationId: string,
+  parameters: Partial<Listing>,
+): PageTokens => {
+  const { page, perPage, total, fields, expand, embed, answers, unreadable, cursor, after, ...list } = parameters
   const binding = (parameter: string) => [organisation, operationId, parameter, Object.entries(list).sort(), ...without]
   const [parameter, token] =
     after === undefined ? ['cursor', cursor === FIRST_CURSOR ? undefined : cursor] : ['after', after]

@@ -1,7 +1,12 @@
 // The total of a list where the count and the page disagree. The links are tested through the lists.
 import t from 'tap'
 import type { BsonDocument } from '../../src/bson/reader.js'
-import { totalOf } from '../../src/reading/list.js'
+import { readList, totalOf } from '../../src/operations/list.js'
+import { entries } from '../../src/pipelines/entries.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { QueryTimeout } from '../../src/store/store.js'
+import { listing } from '../support/queries.js'
+import { testReader } from '../support/tickets.js'
 
 const rowsOf = (count: number) => Array<BsonDocument>(count)
 const more = { next: { start: undefined }, previous: undefined }
@@ -43,5 +48,16 @@ t.test('a page from a position only shows that the list has its own records', as
     ] as const) {
       t.equal(totalOf(place, found, counted), total, `${found.rows.length} shown, ${counted} counted`)
     }
+  }
+})
+
+t.test('a count that takes too long is a problem that says how to do without it', async (t) => {
+  for (const [error, found] of [
+    [new QueryTimeout(undefined), { code: 'query_timeout', message: /to count the records: total=false leaves/ }],
+    [new Error('broken'), { message: 'broken' }],
+  ] as const) {
+    const reader = await testReader({ ...embeddedStore(), count: () => Promise.reject(error) }, { organisation: 'a' })
+    await t.rejects(readList(reader, entries, listing()), found)
+    t.equal(reader.ticket.scheduler.all.running.large, 0)
   }
 })

@@ -1,24 +1,22 @@
 // Where a page stands in its list, with links to its neighbours that repeat every parameter of the request.
-import type { FastifyRequest } from 'fastify'
 import { MAX_PAGE } from '../../schemas/common.js'
 import type { PageMetadata } from '../../schemas/envelope.js'
 import type { Listing } from '../pipelines/stages.js'
-import { baseOf } from '../plugins/address.js'
-import type { ListTokens } from '../reading/list-tokens.js'
+import type { PageTokens } from '../reading/page-tokens.js'
 import type { Neighbour, Page } from '../reading/walk.js'
+import type { Asked } from './answer.js'
 
 type Paging = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
 
 /** Where the page stands, and the links to its neighbours. The total is there if the caller wants to know it. */
 export const pageMetadata = (
-  request: FastifyRequest,
-  publicUrl: string | undefined,
+  asked: Pick<Asked, 'url' | 'base'>,
   { page, perPage, cursor, after }: Paging,
   { rows, next, previous }: Page,
   total: number | undefined,
-  { encode }: Pick<ListTokens, 'encode'>,
+  { encode }: Pick<PageTokens, 'encode'>,
 ): PageMetadata => {
-  const link = linker(request, baseOf(request, publicUrl))
+  const link = linker(asked)
   const nextCursor = next?.start && encode('cursor', next.start)
   const pageCount = total === undefined || cursor !== undefined ? undefined : Math.ceil(total / perPage)
   const beside = (number: number, { start }: Neighbour) =>
@@ -53,12 +51,12 @@ export const linkHeader = ({ pageLinks: { next, previous } }: PageMetadata): str
 }
 
 /** Makes links that repeat the parameters of the request. Only the parameters that place the page differ. */
-export const linker = ({ url }: FastifyRequest, base: string) => {
+export const linker = ({ url, base }: Pick<Asked, 'url' | 'base'>) => {
   const { pathname, searchParams } = new URL(url, 'http://localhost')
   const repeated = [...searchParams].filter(([name]) => !['page', 'perPage', 'cursor', 'after'].includes(name))
   return (own: Readonly<Record<string, string | number | undefined>>): string => {
     const given = Object.entries(own).filter(([, value]) => value !== undefined)
     const parameters = [...repeated, ...given].map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
-    return [`${base}${pathname}`, ...(parameters.length > 0 ? [parameters.join('&')] : [])].join('?')
+    return [`${base()}${pathname}`, ...(parameters.length > 0 ? [parameters.join('&')] : [])].join('?')
   }
 }

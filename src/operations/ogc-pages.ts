@@ -1,6 +1,5 @@
 // The pages of OGC API - Features: what its one collection is, has and can be asked. They show no entry.
 import type { TProperties, TSchema } from '@sinclair/typebox'
-import type { FastifyRequest } from 'fastify'
 import {
   Collection,
   Collections,
@@ -13,6 +12,7 @@ import {
 } from '../../schemas/ogc.js'
 import { viewOf } from '../../schemas/views.js'
 import { extentOf } from '../reading/extent.js'
+import type { Reader } from '../reading/reader.js'
 
 export const JSON_TYPE = 'application/json'
 export const GEOJSON = 'application/geo+json'
@@ -40,14 +40,14 @@ const conformsTo = [
 
 export const linkTo = (href: string, rel: string, type: string, title?: string) => ({ href, rel, type, title })
 
-const collection = async (root: string, { server: { store }, scope, ticket }: FastifyRequest) => {
+const collection = async (root: string, reader: Reader) => {
   const self = root + COLLECTION
   return {
     id: 'entries',
     title: 'Entries',
     description: DESCRIPTION,
     itemType: 'feature',
-    extent: await extentOf(store, scope, ticket),
+    extent: await extentOf(reader),
     crs: [CRS84],
     links: [
       linkTo(self, 'self', JSON_TYPE, 'This collection'),
@@ -72,7 +72,7 @@ const jsonSchema = (address: string, properties: object, more?: object) => ({
 })
 
 /** The geometry and the fields of features in their order, as far as a key sees them. */
-const partsOf = ({ scope: { without } }: FastifyRequest): TProperties => {
+const partsOf = ({ scope: { without } }: Reader): TProperties => {
   // Without the id, which GDAL has of the feature already: it would add a second column.
   const { id, ...parts } = viewOf(without).shown(FeatureParts).properties
   const inOrder = Object.entries(parts).map(([name, part], i) => [name, { ...part, 'x-ogc-propertySeq': i + 1 }])
@@ -89,10 +89,8 @@ export interface Page {
   readonly response: TSchema
   /** Undefined for JSON. */
   readonly mediaType?: string
-  /** Whether it depends on the key. */
-  readonly isOfKey?: true
   /** @param root the address of the landing page */
-  readonly body: (root: string, request: FastifyRequest) => object | Promise<object>
+  readonly body: (root: string, reader: Reader) => object | Promise<object>
 }
 
 export const pages: readonly Page[] = [
@@ -124,19 +122,17 @@ export const pages: readonly Page[] = [
   {
     path: '/collections',
     operationId: 'getOgcCollections',
-    isOfKey: true,
     summary: 'Get the collections of features',
     description: 'There is one collection: entries.',
     response: Collections,
-    body: async (root, request) => ({
+    body: async (root, reader) => ({
       links: [linkTo(`${root}/collections`, 'self', JSON_TYPE, 'This page')],
-      collections: [await collection(root, request)],
+      collections: [await collection(root, reader)],
     }),
   },
   {
     path: COLLECTION,
     operationId: 'getOgcCollection',
-    isOfKey: true,
     summary: 'Get the collection of entries',
     description: 'What the collection has, and where its items are.',
     response: Collection,
@@ -154,23 +150,21 @@ export const pages: readonly Page[] = [
   {
     path: `${COLLECTION}/schema`,
     operationId: 'getOgcSchema',
-    isOfKey: true,
     summary: 'Get the fields of features',
     description: 'The geometry and the fields that the key sees, as JSON Schema of OGC API - Features, part 5.',
     response: FeatureSchema,
     mediaType: JSON_SCHEMA,
-    body: (root, request) => jsonSchema(`${root}${COLLECTION}/schema`, partsOf(request)),
+    body: (root, reader) => jsonSchema(`${root}${COLLECTION}/schema`, partsOf(reader)),
   },
   {
     path: `${COLLECTION}/schema/geojson`,
     operationId: 'getOgcGeoJsonSchema',
-    isOfKey: true,
     summary: 'Get the schema of a feature',
     description: 'A feature as GeoJSON has it, as JSON Schema. GDAL and R make the columns of a layer by it.',
     response: FeatureSchema,
     mediaType: JSON_SCHEMA,
-    body(root, request) {
-      const { geometry, ...properties } = partsOf(request)
+    body(root, reader) {
+      const { geometry, ...properties } = partsOf(reader)
       const feature = { type: { const: 'Feature' }, geometry, properties: { type: 'object', properties } }
       return jsonSchema(`${root}${COLLECTION}/schema/geojson`, feature)
     },

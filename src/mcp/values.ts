@@ -1,0 +1,34 @@
+// Records become values, for what a tool makes of them.
+import type { BsonDocument } from '../bson/reader.js'
+import type { Ticket } from '../limits/scheduler.js'
+import { runInSlices } from '../limits/work.js'
+import { problem } from '../problems/problems.js'
+import type { Projection } from '../reading/projection.js'
+import { jsonArray } from '../serializer/json.js'
+import { Output } from '../serializer/output.js'
+import { type OnFailure, writeAll } from '../serializer/rows.js'
+import { compileDocuments } from '../serializer/writer.js'
+
+/** Records become values until there are this many bytes of JSON. */
+const ENOUGH_BYTES = 48 * 1024
+/** More bytes of JSON are not parsed, because that would hold up other requests. */
+const MOST_BYTES = 4 * 1024 * 1024
+
+/**
+ * The first of some records as values.
+ * @throws the problem `response_too_large` for a record that is too large
+ */
+export const valuesOf = async (
+  records: readonly BsonDocument[],
+  projection: Projection,
+  { signal }: Ticket,
+  onFailure?: OnFailure,
+): Promise<Readonly<Record<string, unknown>>[]> => {
+  const format = jsonArray(projection.compiled(compileDocuments))
+  const out = new Output()
+  await runInSlices(writeAll(records, format, out, onFailure, ENOUGH_BYTES), signal)
+  if (out.length <= MOST_BYTES) return JSON.parse(String(out.take()))
+  const message = 'must leave out what is long'
+  const detail = `A record has more than ${MOST_BYTES} bytes: fields ${message}`
+  throw problem('response_too_large', detail, { errors: [{ in: 'query', name: 'fields', message }] })
+}

@@ -1,0 +1,37 @@
+// What has changed in the records of a resource.
+import type { FeedQuery } from '../../schemas/sync.js'
+import type { Resource } from '../pipelines/resource.js'
+import { projectionOf } from '../reading/projection.js'
+import type { Reader } from '../reading/reader.js'
+import { FIRST_CURSOR } from '../reading/token.js'
+import { type FeedItem, feedItems, writeUnreadable } from '../serializer/feed.js'
+import { compileDocuments } from '../serializer/writer.js'
+import { decodeCursor, encodeCursor } from '../sync/cursor.js'
+import type { Feeds } from '../sync/feed.js'
+import { pageOrWait, type Waiting } from '../sync/waiting.js'
+import { type Asked, pageAnswer, type RowsAnswer } from './answer.js'
+
+/** @throws the problems `invalid_cursor`, `cursor_expired` and `records_without_stamp` */
+export const getChanges = async (
+  { scope, ticket }: Reader,
+  resource: Resource,
+  { query }: Asked<FeedQuery>,
+  feeds: Feeds,
+  waiting: Waiting,
+): Promise<RowsAnswer<FeedItem>> => {
+  const { cursor: text, changedSince, perPage, wait, answers, unreadable } = query
+  const { collection, operationIds } = resource
+  // A copy by a key that sees otherwise would lack fields, or keep them.
+  const binding = [scope.organisation, operationIds.sync, feeds.settings.stamp, ...(scope.without ?? [])]
+  const projection = projectionOf(resource, scope.without, { embed: 'false', ...(answers && { answers }) })
+  const feed = { scope, collection, projection }
+  const cursorOf = async () => {
+    if (text !== undefined) return text === FIRST_CURSOR ? undefined : decodeCursor(binding, text)
+    return changedSince && feeds.beginAt(feed, changedSince, ticket)
+  }
+  const patience = { ticket, waiting, waitMs: wait * 1000 }
+  const page = await pageOrWait(feeds, feed, await cursorOf(), perPage, patience)
+  const metadata = { perPage, hasMore: page.hasMore, nextCursor: encodeCursor(binding, page.next) }
+  const items = feedItems(projection.compiled(compileDocuments))
+  return { ...pageAnswer(page.items, items, metadata, unreadable), onFailure: writeUnreadable }
+}

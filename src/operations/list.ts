@@ -1,0 +1,58 @@
+// A page of the list of a resource.
+import type { Resource } from '../pipelines/resource.js'
+import type { Listing } from '../pipelines/stages.js'
+import { tookTooLong } from '../problems/problems.js'
+import { onTimeout } from '../reading/cost.js'
+import { tokensOf } from '../reading/page-tokens.js'
+import { withQuestions } from '../reading/questions.js'
+import { pagingOf, type Reader } from '../reading/reader.js'
+import { FIRST_CURSOR } from '../reading/token.js'
+import type { Page } from '../reading/walk.js'
+import { jsonArray } from '../serializer/json.js'
+import { compileDocuments } from '../serializer/writer.js'
+import { type Asked, pageAnswer, type RowsAnswer } from './answer.js'
+import { linkHeader, pageMetadata } from './page-metadata.js'
+
+/** @throws the problems `invalid_cursor` and `query_timeout`, and `invalid_parameter` for a question that the form does not have */
+export const listRecords = async (reader: Reader, resource: Resource, asked: Asked<Listing>): Promise<RowsAnswer> => {
+  const { query } = asked
+  const { page, total, projection, tokens } = await readList(reader, resource, query)
+  const metadata = pageMetadata(asked, query, page, total, tokens)
+  return {
+    ...pageAnswer(page.rows, jsonArray(projection.compiled(compileDocuments)), metadata, query.unreadable),
+    tag: { documents: page.rows, besides: metadata },
+    link: linkHeader(metadata),
+  }
+}
+
+/** The page that a list asks for, and its total, which is undefined where it does not ask for one. */
+export const readList = async (reader: Reader, resource: Resource, parameters: Listing) => {
+  const filters = await withQuestions(reader, parameters)
+  const tokens = tokensOf(reader.scope, resource.operationIds.list, filters)
+  const selection = reader.select(resource, filters)
+  const page = await reader.page(selection, pagingOf(parameters), tokens.start)
+  const isCounted = (parameters.total ?? (parameters.cursor === undefined ? 'true' : 'false')) === 'true'
+  const tooLong = () => tookTooLong(' to count the records: total=false leaves the total out')
+  const counted = isCounted ? await reader.count(selection).catch(onTimeout(tooLong)) : undefined
+  const total = counted === undefined ? undefined : totalOf(parameters, page, counted)
+  return { page, total, projection: selection.projection, tokens }
+}
+
+/**
+ * The total of a list. The count may be older than the page, and where they disagree the page is right. A page with a number
+ * shows where the list ends: before an empty page, with a page that has no next one, and behind any other page. The first
+ * page of a cursor is page 1. For a page that begins at a position, the number of records before it is not known, so it
+ * shows only that the list has at least the records of the page.
+ * @param counted how many records match, as of some time ago
+ */
+export const totalOf = (
+  { page, perPage, cursor, after }: Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>,
+  { rows, next }: Page,
+  counted: number,
+): number => {
+  const isNumbered = after === undefined && (cursor === undefined || cursor === FIRST_CURSOR)
+  const before = isNumbered ? (page - 1) * perPage : 0
+  if (isNumbered && rows.length === 0) return Math.min(counted, before)
+  if (isNumbered && next === undefined) return before + rows.length
+  return Math.max(counted, before + rows.length + (next === undefined ? 0 : 1))
+}

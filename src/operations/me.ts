@@ -1,0 +1,21 @@
+// The organisation of the caller's key, and its limits.
+import type { Me } from '../../schemas/me.js'
+import type { KeyScope } from '../keys/keys.js'
+import type { ValueAnswer } from './answer.js'
+
+export const getMe = (
+  { organisation, organisationName, keyId, keyName, expiresAt, without }: KeyScope,
+  limits: Me['limits'],
+): ValueAnswer => {
+  const data: Me = {
+    organisation: { id: organisation, name: organisationName },
+    key: {
+      id: keyId,
+      name: keyName,
+      ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
+      ...(without && { without: [...without] }),
+    },
+    limits,
+  }
+  return { value: { success: true, data } }
+}

@@ -1,0 +1,21 @@
+// The questions of a form, as the entries of the form answer them.
+import { forms } from '../pipelines/forms.js'
+import { formQuestions } from '../reading/form-questions.js'
+import { projectionOf } from '../reading/projection.js'
+import type { Reader } from '../reading/reader.js'
+import type { Asked, ValueAnswer } from './answer.js'
+
+export const QUESTIONS =
+  'The questions that the entries of the form have, with their answers and how often these were given. It is what was observed: no form definitions are stored, so a choice that nobody took is not there.'
+
+/** @throws the problems `not_found`, and `invalid_parameter` if the questions are too many */
+export const getFormQuestions = async (reader: Reader, { params }: Pick<Asked, 'params'>) => {
+  const id = params.id as string
+  await reader.record(forms, id, projectionOf(forms, reader.scope.without, {}, 'record'))
+  const { questions, entries, asOf, bytes, hash } = await formQuestions(reader, id)
+  return {
+    value: { success: true, data: questions, _metadata: { entries, asOf: asOf.toISOString() } },
+    tag: { besides: [hash, entries] },
+    size: bytes,
+  } satisfies ValueAnswer
+}

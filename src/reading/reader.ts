@@ -1,0 +1,138 @@
+// Reads for one request: what its key may see, in the turns of its ticket.
+import type { BsonDocument, BsonList } from '../bson/reader.js'
+import type { Ticket } from '../limits/scheduler.js'
+import type { Resource } from '../pipelines/resource.js'
+import { type Listing, Query, type Scope } from '../pipelines/stages.js'
+import { problem } from '../problems/problems.js'
+import { readWithReferences } from '../store/references.js'
+import type { KeptTotals, Store, Timed } from '../store/store.js'
+import { isLargePage, onTimeout, timeoutProblem } from './cost.js'
+import { pagesOf } from './pages.js'
+import type { Start } from './position.js'
+import type { Projection } from './projection.js'
+import { type Parameters, rowsQuery, type Selection, selectionOf } from './selection.js'
+import { type Page, type Paging, type ReadSlice, readPage } from './walk.js'
+
+/** What a reader needs of a store. */
+export type Reads = Pick<Store & KeptTotals, 'aggregate' | 'count' | 'knownIndexes' | 'keep' | 'isQuick'>
+
+/** How long work that has begun waits for its next turn, in milliseconds. */
+export const WAIT_BETWEEN_MS = 60_000
+
+export class Reader {
+  /**
+   * @param isQuick whether what it reads is known to be quick, so that no other task has to wait for it
+   * @param timed takes the time of each turn
+   */
+  constructor(
+    readonly store: Reads,
+    readonly scope: Scope,
+    readonly ticket: Ticket,
+    readonly isQuick = false,
+    readonly timed: Timed = (work) => work(),
+  ) {}
+
+  select<P extends Parameters>(resource: Resource, parameters: P): Selection {
+    return selectionOf(resource, this.scope.without, parameters)
+  }
+
+  /** The documents of a query, with the records that they refer to. */
+  read(query: Query): Promise<BsonList> {
+    return readWithReferences(this.store, query, this.ticket)
+  }
+
+  /**
+   * A page of a list: by its number, or from a position. If it is large, the request goes on as a large task.
+   * @throws the problem `query_timeout`, which says what would help
+   */
+  async page(selection: Selection, paging: Paging, start?: Start): Promise<Page> {
+    if (isLargePage(this.store, selection, paging.perPage)) await this.ticket.enlarge()
+    const isFar = paging.page > 1 && !paging.isWalk && start === undefined
+    return readPage(selection.order, paging, start, this.#slicesOf(selection, isFar))
+  }
+
+  /** A function that reads the next page of a whole list: few records at first, and then as many as fit. The last page is empty. */
+  pages(selection: Selection, limit?: number): () => Promise<readonly BsonDocument[]> {
+    return pagesOf(selection.order, this.#slicesOf(selection), limit)
+  }
+
+  /**
+   * Uses all records of a list, page by page, each page in a turn of its own. What has begun waits longer for its turns.
+   * @param use returns whether it wants no more
+   * @param kept how many bytes are kept of what was used. They are held until the ticket holds something else
+   */
+  each(
+    selection: Selection,
+    use: (rows: readonly BsonDocument[]) => Promise<boolean>,
+    { limit, kept = () => 0 }: { limit?: number | undefined; kept?: () => number } = {},
+  ): Promise<void> {
+    const next = this.pages(selection, limit)
+    const { ticket } = this
+    const { held } = ticket
+    const page = async () => {
+      const rows = await next()
+      return rows.length === 0 || use(rows)
+    }
+    return ticket.aside(async () => {
+      for (let isOver = await this.inTurn(page); !isOver; isOver = await this.inTurn(page, WAIT_BETWEEN_MS))
+        ticket.hold(held + kept())
+    })
+  }
+
+  /**
+   * A record by its id. One of another organisation is not found either.
+   * @throws the problem `not_found`
+   */
+  async record({ name }: Resource, id: string, { query }: Projection): Promise<BsonDocument> {
+    const [document] = (await this.read(query(this.scope, [{ _id: id }], []))).documents
+    if (document === undefined) throw problem('not_found', `No ${name} has this id`)
+    return document
+  }
+
+  /** How many records there are, which is kept as long as it took to count allows. */
+  count({ resource: { collection }, conditions }: Pick<Selection, 'resource' | 'conditions'>): Promise<number> {
+    const query = Query.in(this.scope, collection, Object.values(conditions), [])
+    return this.kept(query, (shared) => shared.inTurn(() => this.store.count(query)))
+  }
+
+  /**
+   * What is read of all matches of a query, or was read before and is kept. All who ask for it at once share one read, which
+   * goes on when they leave. Meanwhile they let other tasks run.
+   */
+  kept<T>(query: Query, read: (shared: Reader) => Promise<T>): Promise<T> {
+    const { store, scope, ticket } = this
+    const isQuick = store.isQuick(query)
+    const kept = () =>
+      store.keep(query, (timed) => {
+        const own = ticket.shared()
+        return read(new Reader(store, scope, own, isQuick, timed)).finally(() => own.hold(0))
+      })
+    return isQuick ? kept() : ticket.aside(kept)
+  }
+
+  /** Does a piece of work as a large task, unless it is known to be quick. */
+  async inTurn<T>(work: () => Promise<T>, waitMs?: number): Promise<T> {
+    const { ticket } = this
+    const turn = () => this.timed(work)
+    if (!this.isQuick) return ticket.inTurn(turn, waitMs)
+    try {
+      return await turn()
+    } finally {
+      ticket.release()
+    }
+  }
+
+  #slicesOf(selection: Selection, isFar = false): ReadSlice {
+    return (order, slice) =>
+      this.read(rowsQuery(this.scope, selection, order, slice)).catch(
+        onTimeout(() => timeoutProblem(this.store, selection, isFar)),
+      )
+  }
+}
+
+/** The parameters of a page that say which one it is. */
+export const pagingOf = ({ page, perPage, cursor }: Pick<Listing, 'page' | 'perPage' | 'cursor'>): Paging => ({
+  page,
+  perPage,
+  isWalk: cursor !== undefined,
+})

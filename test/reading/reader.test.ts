@@ -1,0 +1,164 @@
+// What is read for a request: which fields, in which turns, and what is shared with others.
+import t from 'tap'
+import { FairScheduler } from '../../src/limits/scheduler.js'
+import { entries } from '../../src/pipelines/entries.js'
+import { Query } from '../../src/pipelines/stages.js'
+import { projectionOf } from '../../src/reading/projection.js'
+import { withQuestions } from '../../src/reading/questions.js'
+import { Reader } from '../../src/reading/reader.js'
+import { embeddedStore } from '../../src/store/embedded.js'
+import { QueryTimeout } from '../../src/store/store.js'
+import { keepTotals } from '../../src/store/totals.js'
+import { listQuery } from '../support/queries.js'
+import { testStore } from '../support/store.js'
+import { a } from '../support/tenants.js'
+import { oneAtATime, testReader, testTicket } from '../support/tickets.js'
+
+const scope = { organisation: 'org-a' }
+const onePage = { page: 1, perPage: 1, isWalk: false }
+
+t.test('the database sends the chosen fields, the id and the field of the sort', async (t) => {
+  for (const [parameters, sent] of [
+    [{ fields: ['updatedAt'] }, ['_id', 'updatedAt']],
+    [{ fields: ['id', 'form'], sortBy: 'duration' }, ['_id', 'duration', 'form']],
+  ] as const) {
+    const { $project = {} } = listQuery(entries, scope, parameters).stages.at(-1) ?? {}
+    t.same(Object.keys($project).sort(), sent)
+  }
+})
+
+t.test('a page is found by its number, or as a slice in a range', async (t) => {
+  const pageOf = (...slice: object[]) => listQuery(entries, scope, { page: 3, perPage: 20 }, ...(slice as never[]))
+  t.match(pageOf().stages, [{ $sort: { _id: 1 } }, { $skip: 40 }, { $limit: 20 }])
+  const range = { _id: { $lt: 'x' } }
+  const { match, stages } = pageOf({ range, isBackward: true, skip: 0, limit: 21 })
+  t.match(stages, [{ $sort: { _id: -1 } }, { $limit: 21 }])
+  t.match(match, { $and: [range] })
+})
+
+t.test('a page that takes too long is a problem that says what would help, and any other error stays', async (t) => {
+  for (const [error, found] of [
+    [new QueryTimeout(undefined), { code: 'query_timeout', message: /for status, sortBy: the index/ }],
+    [new Error('broken'), { message: 'broken' }],
+  ] as const) {
+    const reader = await testReader({ ...embeddedStore(), aggregate: () => Promise.reject(error) }, scope)
+    const selection = reader.select(entries, { status: 'x', sortBy: 'createdAt' })
+    await t.rejects(reader.page(selection, onePage), found)
+  }
+})
+
+t.test('a large page is read as a large task, which the request stays', async (t) => {
+  const scheduler = oneAtATime()
+  for (const [perPage, size] of [
+    [50, 'small'],
+    [51, 'large'],
+  ] as const) {
+    const reader = await testReader(testStore(t), scope, scheduler)
+    await reader.page(reader.select(entries, {}), { page: 1, perPage, isWalk: false })
+    t.match(reader.ticket, { size, isRunning: true })
+    reader.ticket.release()
+  }
+})
+
+t.test('a record is found by its id, and one of another organisation is not', async (t) => {
+  const store = testStore(t)
+  await store.insert('entries', [a.entry(1)])
+  const read = async (organisation: string, id: string) =>
+    (await testReader(store, { organisation })).record(entries, id, projectionOf(entries, undefined, {}, 'record'))
+  t.equal((await read('org-a', 'entry1-a')).collection, 'entries')
+  const notFound = { code: 'not_found', message: 'No entry has this id' }
+  await t.rejects(read('org-a', 'x'), notFound)
+  await t.rejects(read('org-b', 'entry1-a'), notFound)
+})
+
+t.test('counting is a large task, unless it is quick, and the request runs nothing meanwhile', async (t) => {
+  const runningDuring = async (isQuick: boolean) => {
+    const scheduler = oneAtATime()
+    const ticket = await testTicket(scheduler)
+    const count = async () => scheduler.all.running.large * 10 + scheduler.all.running.small
+    const store = { ...keepTotals({ ...embeddedStore(), count }, 1000), isQuick: () => isQuick }
+    const running = await new Reader(store, scope, ticket).count({ resource: entries, conditions: {} })
+    t.same(scheduler.all.running, { large: 0, small: 1 }, 'it has ended, and the request goes on')
+    return running
+  }
+  t.equal(await runningDuring(false), 10)
+  t.equal(await runningDuring(true), 1)
+})
+
+t.test('a page of a walk through a list is a large task that holds only its own bytes', async (t) => {
+  const store = testStore(t)
+  const answers = [{ type: 't', question: 'Q', answer: 'x'.repeat(20_000) }]
+  await store.insert(
+    'entries',
+    Array.from({ length: 120 }, (_, n) => ({ ...a.entry(n), form: 'f', answers })),
+  )
+  for (const [size, key] of [
+    ['small', '0123456789ab'],
+    ['large', 'ba9876543210'],
+  ] as const) {
+    const scheduler = oneAtATime()
+    const begun: [large: number, small: number, held: number][] = []
+    const aggregate: typeof store.aggregate = (...query) => {
+      const { running, held } = scheduler.all
+      begun.push([running.large, running.small, held])
+      return store.aggregate(...query)
+    }
+    const reader = await testReader({ ...store, aggregate }, scope, scheduler)
+    if (size === 'large') await reader.ticket.enlarge()
+    const asked = { form: 'f', answered: [{ key }] }
+    await t.rejects(withQuestions(reader, asked), { code: 'invalid_parameter' })
+    t.ok(begun.length > 2, 'several pages were read')
+    t.ok(
+      begun.every(([large, small]) => large === 1 && small === 0),
+      'each as the only task of the request',
+    )
+    t.match(reader.ticket, { size, isRunning: true }, 'which goes on as it was')
+    t.equal(scheduler.all.held, 0, 'and holds nothing')
+    t.ok(Math.max(...begun.map(([, , held]) => held)) < 3 * 2 ** 20, 'no page was held while the next ones were read')
+  }
+})
+
+t.test('other large tasks have their turns between two pages of a walk', async (t) => {
+  const store = testStore(t)
+  await store.insert(
+    'entries',
+    Array.from({ length: 600 }, (_, n) => a.entry(n)),
+  )
+  const reader = await testReader(store, scope)
+  const other = reader.ticket.shared()
+  const order: string[] = []
+  let turn: Promise<unknown> | undefined
+  await reader.each(reader.select(entries, {}), async (rows) => {
+    order.push(`page of ${rows.length}`)
+    turn ??= other.inTurn(async () => order.push('other'))
+    return false
+  })
+  await turn
+  t.same(order, ['page of 50', 'other', 'page of 200', 'page of 350'])
+})
+
+t.test('what several callers share goes on when the first of them leaves', async (t) => {
+  const scheduler = oneAtATime()
+  const leaving = new AbortController()
+  const store = keepTotals(testStore(t), 30_000)
+  const query = Query.in(scope, 'entries', [], [])
+  let go = (): void => {}
+  const gone = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  const read = (shared: Reader) =>
+    shared.inTurn(async () => {
+      await gone
+      shared.ticket.signal.throwIfAborted()
+      return 'read'
+    })
+  const first = new Reader(store, scope, await testTicket(scheduler, leaving.signal))
+  const second = new Reader(store, scope, await testTicket(new FairScheduler(scheduler.options)))
+  const results = [first, second].map((reader) => reader.kept(query, read))
+  leaving.abort(new Error('left'))
+  const left = t.rejects(results[0] as Promise<string>, { message: 'left' })
+  go()
+  await left
+  t.equal(await results[1], 'read')
+  t.equal(scheduler.all.running.large, 0)
+})

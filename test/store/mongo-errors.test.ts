@@ -1,0 +1,20 @@
+// Which statements of a bulk are sent again by themselves. The other errors are tested through the store.
+import { MongoBulkWriteError } from 'mongodb'
+import t from 'tap'
+import { sentAlone } from '../../src/store/mongo-errors.js'
+
+const MOVES =
+  'Document shard key value updates that cause the doc to move shards must be sent with write batch of size 1'
+
+t.test('only what the router wants by itself is sent again, unless another error ended the bulk', (t) => {
+  const bulkError = (...errors: [index: number, code: number, errmsg: string][]) =>
+    Object.assign(Object.create(MongoBulkWriteError.prototype), {
+      writeErrors: errors.map(([index, code, errmsg]) => ({ index, code, errmsg })),
+    })
+  const statements = ['a', 'b', 'c']
+  t.same(sentAlone(bulkError([1, 1, MOVES], [2, 11000, 'taken']), statements, false), ['b'])
+  t.same(sentAlone(bulkError([1, 1, MOVES]), statements, true), ['b', 'c'])
+  for (const error of [bulkError([1, 1, MOVES], [2, 121, 'invalid']), bulkError([0, 11000, 'taken']), new Error('odd')])
+    t.throws(() => sentAlone(error, statements, false))
+  t.end()
+})
