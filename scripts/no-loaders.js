@@ -3,7 +3,7 @@
 //   TypeScript that is not compiled, replaced modules, and `tap --changed`. Coverage does not need them.
 // - Asynchronous hooks would be called for every promise, which takes an eighth of all time. They are for an error that is
 //   thrown where nobody waits for it. Now it ends the process: Node prints it, and tap names the test that is unfinished.
-// - V8 would optimise code that soon has run for the last time. It waits longer here, which saves a sixth of all time.
+// V8 would optimise code that soon has run for the last time. That of Node 20 can wait longer, which saves a tenth of all time.
 import async_hooks from 'node:async_hooks'
 import module, { syncBuiltinESMExports } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
@@ -11,4 +11,4 @@ import { setFlagsFromString } from 'node:v8'
 module.register = () => {}
 async_hooks.createHook = () => ({ enable() {}, disable() {} })
 syncBuiltinESMExports()
-setFlagsFromString('--interrupt-budget=2000000')
+if (process.version.startsWith('v20.')) setFlagsFromString('--interrupt-budget=500000')

@@ -1,6 +1,5 @@
 // Every scenario fits the stored schemas, is the same at every call, and is served without an error.
 import { createHash } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { BSON } from 'mongodb'
 import t from 'tap'
@@ -48,11 +47,10 @@ t.test('every document fits its schema and has its own id', async (t) => {
 })
 
 t.test('a scenario is the same at every call, and the demo the same as ever', async (t) => {
-  for (const scenario of scenarioNames) {
-    t.ok(isDeepStrictEqual([...scenarioData({ scenario })], batchesOf[scenario]), scenario)
-  }
-  t.equal(digest(batchesOf.demo), '52c8718c84742a6c5b989bdabe9f13f67aec51cd9ee75ec77df687d9e4ac518f')
-  t.notOk(isDeepStrictEqual([...scenarioData({ scenario: 'survey', seed: 7 })], batchesOf.survey))
+  const digests = new Map(scenarioNames.map((scenario) => [scenario, digest(batchesOf[scenario])]))
+  for (const scenario of scenarioNames) t.equal(digests.get(scenario), digest(scenarioData({ scenario })))
+  t.equal(digests.get('demo'), '52c8718c84742a6c5b989bdabe9f13f67aec51cd9ee75ec77df687d9e4ac518f')
+  t.not(digests.get('survey'), digest(scenarioData({ scenario: 'survey', seed: 7 })))
 })
 
 t.test('data up to another day differs by its times and ids alone, and still fits together', async (t) => {

@@ -13,9 +13,6 @@ export interface Started extends ChildProcess {
 /** The compiled JavaScript of a source file; other arguments stay as they are. */
 const compiled = (file: string): string => file.replace(/^(.*)\.ts$/, 'dist/$1.js')
 
-/** Most of the time goes by in starting. V8 does not optimise code that runs only then. */
-const UNHURRIED = '--interrupt-budget=2000000'
-
 /** Starts a program, named by its source file, and kills it at the end of the test. */
 export const startProgram = (
   t: Test,
@@ -40,7 +37,7 @@ export const startProgram = (
   },
 ): Started => {
   const { MONGODB_URI, NODE_ENV, HOST, ...env } = process.env
-  const command = [process.execPath, UNHURRIED, ...nodeOptions, compiled(file), ...argv]
+  const command = [process.execPath, ...nodeOptions, compiled(file), ...argv]
   // Tap adds its own code to NODE_OPTIONS of every process that a test starts, whatever `env` says.
   if (!covered) command.unshift('env', '-u', 'NODE_OPTIONS')
   if (openFiles !== undefined) command.unshift('sh', '-c', `ulimit -n ${openFiles} && exec "$@"`, 'sh')
