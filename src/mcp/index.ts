@@ -1,7 +1,8 @@
 // POST /mcp: assistants ask by the Model Context Protocol (Streamable HTTP, stateless), and see no more than their key.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { MAX_BODY_BYTES } from '../../schemas/common.js'
 import { baseOf } from '../plugins/address.js'
-import { MAX_BODY_BYTES, problem, unsupported } from '../problems/problems.js'
+import { problem, unsupported } from '../problems/problems.js'
 
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 

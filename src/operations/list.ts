@@ -1,10 +1,11 @@
 // A page of the list of a resource.
+
+import type { Listing } from '../../schemas/common.js'
 import type { Resource } from '../pipelines/resource.js'
-import type { Listing } from '../pipelines/stages.js'
 import { tookTooLong } from '../problems/problems.js'
 import { onTimeout } from '../reading/cost.js'
 import { tokensOf } from '../reading/page-tokens.js'
-import { withQuestions } from '../reading/questions.js'
+import { withQuestions } from '../reading/question-keys.js'
 import { pagingOf, type Reader } from '../reading/reader.js'
 import { FIRST_CURSOR } from '../reading/token.js'
 import type { Page } from '../reading/walk.js'

@@ -5,9 +5,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { namedSchemas } from '../../schemas/index.js'
 import { annotationOf } from '../../schemas/kit.js'
+import { fileOf, serve } from '../pages/files.js'
 import { baseOf } from './address.js'
 import { withComponents } from './openapi-components.js'
-import { fileOf, serve } from './page-files.js'
 
 /** The numbers of a box. The service reads them as one text, which is how they are sent. */
 const BOX = { type: 'array', items: { type: 'number' }, minItems: 4, maxItems: 6 }

@@ -6,7 +6,7 @@ import { fieldOf, stringOf, textsOf } from '../bson/values.js'
 import { runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import { invalidParameter } from '../problems/problems.js'
-import { questionKey } from '../serializer/questions.js'
+import { questionKey } from '../serializer/question-columns.js'
 import type { Reader } from './reader.js'
 
 /** The most questions that are asked for together. Spreadsheets have 16,384 columns. */
