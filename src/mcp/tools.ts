@@ -38,9 +38,9 @@ const named = { fields: ['name'] }
 /** Records of a list, how many there are, which of them cannot be shown, and how many rows were asked for. */
 const listOf = async (reader: Reader, resource: Resource, asked: object) => {
   const usual = { page: 1, perPage: MOST_RECORDS, sortBy: 'id', sortOrder: 'desc', total: 'true' } as const
-  const { page, total, projection } = await readList(reader, resource, { ...usual, ...asked })
+  const { page, total, selection } = await readList(reader, resource, { ...usual, ...asked })
   const skipped = new Skipped()
-  const rows = await valuesOf(page.rows, projection, reader.ticket, skipped.add)
+  const rows = await valuesOf(page.rows, selection.projection, reader.ticket, skipped.add)
   const of = page.rows.length - skipped.records.length
   return { total: total as number, rows, unreadable: skipped.records, of }
 }
