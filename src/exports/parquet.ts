@@ -6,7 +6,7 @@ import type { TSchema } from '@sinclair/typebox'
 import type { Column } from '../serializer/columns.js'
 import type { FileWriter } from './file.js'
 import { shapesOf } from './parquet-columns.js'
-import type { Opening, Reply, Task } from './parquet-worker.js'
+import type { Opening, Reply, Task } from './parquet-encoder.js'
 
 interface Thread {
   readonly worker: Worker
@@ -15,7 +15,7 @@ interface Thread {
 }
 
 const startThread = (): Thread => {
-  const worker = new Worker(new URL('./parquet-worker.js', import.meta.url), {
+  const worker = new Worker(new URL('./parquet-encoder.js', import.meta.url), {
     // There is room for a whole part, whose values are all gone once it is written: so few of them have to be moved.
     resourceLimits: { maxYoungGenerationSizeMb: 64 },
   })
