@@ -2,6 +2,7 @@
 import type { FormatName } from '../../schemas/exports.js'
 import { runInSlices } from '../limits/work.js'
 import { invalidParameter } from '../problems/problems.js'
+import { observe } from '../reading/form-questions.js'
 import { withQuestions } from '../reading/questions.js'
 import type { Reader } from '../reading/reader.js'
 import { json } from '../serializer/json.js'
@@ -9,9 +10,8 @@ import { Output } from '../serializer/output.js'
 import { fail, rowsWriter } from '../serializer/rows.js'
 import { Skipped, type Unreadable } from '../serializer/skipped.js'
 import { QueryTimeout } from '../store/store.js'
-import { type Exported, type ExportListing, type FileRows, rowsOf } from './index.js'
+import { type Exported, type ExportListing, rowsOf } from './index.js'
 import { ParquetFile } from './parquet.js'
-import { hasQuestions, questionsOf } from './questions.js'
 import { MAX_RECORDS, XlsxFile } from './xlsx.js'
 
 /** The most bytes of JSON that tell of records that are left out. */
@@ -35,40 +35,38 @@ export interface FileWriter {
   close(): void
 }
 
-/** A file that is made when its parts are asked for, each as a large task. */
-export interface OpenFile {
-  readonly parts: AsyncGenerator<Buffer, void>
-  /** The records that were left out so far. */
-  readonly left: readonly Unreadable[]
-}
-
 /**
- * Opens the file of an export.
+ * Opens the file of an export: its parts, each of which is made as a large task when it is asked for, and the records that
+ * were left out so far.
  * @throws the problem `invalid_parameter` if there are more questions than columns, or more records than rows of a sheet
  */
-export const openFile = async (reader: Reader, asked: Wanted): Promise<OpenFile> => {
+export const openFile = async (
+  reader: Reader,
+  asked: Wanted,
+): Promise<{ parts: AsyncGenerator<Buffer, void>; left: readonly Unreadable[] }> => {
   const { exported, format } = asked
   const listing = await withQuestions(reader, asked.listing)
   const wanted = { ...asked, listing }
   const skipped = listing.unreadable === 'skip' ? new Skipped(MAX_SKIPPED_BYTES) : undefined
   if (format === 'xlsx') await requireRows(reader, wanted)
-  const questions = hasQuestions(exported, format, listing) ? await questionsOf(reader, listing) : undefined
+  const questions = hasQuestions(wanted) ? await questionsOf(reader, listing) : undefined
   const rows = rowsOf(exported, format, reader.scope.without, listing, questions)
   return { parts: partsOf(reader, wanted, rows, skipped), left: skipped?.records ?? [] }
 }
 
 async function* partsOf(
   reader: Reader,
-  wanted: Wanted,
-  rows: FileRows,
+  { exported, format, listing }: Wanted,
+  { format: rows, choice, columns, named }: ReturnType<typeof rowsOf>,
   skipped: Skipped | undefined,
 ): AsyncGenerator<Buffer, void> {
-  const { exported, format, listing } = wanted
-  const file = fileWriterOf(wanted, rows)
-  const write = rowsWriter(rows.format, skipped?.add ?? fail)
-  const nextPage = reader.pages(reader.select(exported.resource, { ...listing, ...rows.choice }), listing.limit)
+  let file: FileWriter | undefined
+  if (format === 'parquet') file = new ParquetFile(columns, named)
+  if (format === 'xlsx') file = new XlsxFile(exported.name, columns.length)
+  const write = rowsWriter(rows, skipped?.add ?? fail)
+  const nextPage = reader.pages(reader.select(exported.resource, { ...listing, ...choice }), listing.limit)
   try {
-    let text = rows.format.begin
+    let text = rows.begin
     for (let isOver = false; !isOver; ) {
       const records = await nextPage()
       isOver = records.length === 0
@@ -77,7 +75,7 @@ async function* partsOf(
         const out = new Output()
         out.text(text)
         text = ''
-        if (isOver) out.text(rows.format.end + trailerOf(format, skipped))
+        if (isOver) out.text(rows.end + trailerOf(format, skipped))
         isLeft = await runInSlices(write(page, out, PART_BYTES), reader.ticket.signal)
         const part = out.take()
         if (file === undefined) yield part
@@ -92,10 +90,15 @@ async function* partsOf(
   }
 }
 
-/** What makes a file of rows, if it is more than its rows. */
-const fileWriterOf = ({ exported, format }: Wanted, { columns, named }: FileRows): FileWriter | undefined => {
-  if (format === 'parquet') return new ParquetFile(columns, named)
-  return format === 'xlsx' ? new XlsxFile(exported.name, columns.length) : undefined
+/** Whether each question gets a column: in a table or a layer of the entries of one form. */
+const hasQuestions = ({ exported: { name }, format, listing: { form, fields } }: Wanted): boolean =>
+  name === 'entries' && format !== 'ndjson' && form !== undefined && (fields?.includes('answers') ?? true)
+
+/** The texts of all questions of the entries that a listing matches, in the order of their mean place in the entries. */
+const questionsOf = async (reader: Reader, listing: ExportListing): Promise<string[]> => {
+  const observed = await observe(reader, listing, false, listing.limit)
+  if (typeof observed !== 'string') return observed.questions.map(({ question }) => question)
+  throw invalidParameter('form', `has entries with ${observed}, too many for a column each; export the answers instead`)
 }
 
 /** Where counting takes too long, the sheet itself finds that its rows are too many. */
