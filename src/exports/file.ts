@@ -66,7 +66,7 @@ async function* partsOf(
   const write = rowsWriter(rows, skipped?.add ?? fail)
   const nextPage = reader.pages(reader.select(exported.resource, { ...listing, ...choice }), listing.limit)
   try {
-    let text = rows.begin
+    let text = rows.begin ?? ''
     for (let isOver = false; !isOver; ) {
       const records = await nextPage()
       isOver = records.length === 0
@@ -75,7 +75,7 @@ async function* partsOf(
         const out = new Output()
         out.text(text)
         text = ''
-        if (isOver) out.text(rows.end + trailerOf(format, skipped))
+        if (isOver) out.text((rows.end ?? '') + trailerOf(format, skipped))
         isLeft = await runInSlices(write(page, out, PART_BYTES), reader.ticket.signal)
         const part = out.take()
         if (file === undefined) yield part

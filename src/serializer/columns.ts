@@ -108,8 +108,6 @@ export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, question
   const write = documentWriter(runnable(generator, writer, functions), labelBytes)
   const rows: RowFormat = {
     begin: format.header(columns.map(({ name }) => name)),
-    between: '',
-    end: '',
     write(document, out) {
       write(document, out)
       out.text(format.end)

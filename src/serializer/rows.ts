@@ -14,10 +14,10 @@ import type { Output } from './output.js'
 import { idOf, NO_ID } from './skipped.js'
 
 export interface RowFormat<T = BsonDocument> {
-  readonly begin: string
+  readonly begin?: string
   /** What stands between two rows. */
-  readonly between: string
-  readonly end: string
+  readonly between?: string
+  readonly end?: string
   /** Writes the row of a record, or several or none. Where one record may become much, it yields between its slices. */
   readonly write: (record: T, out: Output) => Generator<void> | void
 }
@@ -44,7 +44,7 @@ export const fail: OnFailure = (_record, error) => {
  * returns whether records may be left.
  * @param onFailure for copies of records, which are found by their ids. Without it any id fits, and an error ends the work
  */
-export const rowsWriter = <T>({ between, write }: RowFormat<T>, onFailure?: OnFailure<T & BsonDocument>) => {
+export const rowsWriter = <T>({ between = '', write }: RowFormat<T>, onFailure?: OnFailure<T & BsonDocument>) => {
   let isFirst = true
   return function* (records: Iterator<T>, out: Output, mostBytes = Number.POSITIVE_INFINITY): Generator<void, boolean> {
     let left = SLICE_BYTES
@@ -83,9 +83,9 @@ export function* writeAll<T>(
   onFailure?: OnFailure<T & BsonDocument>,
   mostBytes?: number,
 ): Generator<void> {
-  out.text(format.begin)
+  out.text(format.begin ?? '')
   yield* rowsWriter(format, onFailure)(records[Symbol.iterator](), out, mostBytes)
-  out.text(format.end)
+  out.text(format.end ?? '')
 }
 
 /**
