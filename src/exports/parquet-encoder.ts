@@ -163,7 +163,9 @@ const wholeOf = (value: unknown): bigint => {
 }
 
 const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const
-const scalars: Readonly<Record<string, Omit<SchemaElement, 'name'> & Pick<Encoding, 'convert'>>> = {
+const scalars: Readonly<
+  Record<Exclude<Shape['kind'], 'list' | 'object'>, Omit<SchemaElement, 'name'> & Pick<Encoding, 'convert'>>
+> = {
   text,
   json: { ...text, convert: JSON.stringify },
   number: { type: 'DOUBLE' },
