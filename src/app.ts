@@ -2,6 +2,7 @@
 import { hostname } from 'node:os'
 import accepts from '@fastify/accepts'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
+import { MAX_URL_BYTES } from '../schemas/common.js'
 import type { Config } from './config/config.js'
 import { httpServer } from './http/server.js'
 import { keysOf } from './keys/keys.js'
@@ -9,25 +10,25 @@ import type { LogStream } from './log.js'
 import { mcpRoutes } from './mcp/index.js'
 import type { Metrics } from './metrics/catalogue.js'
 import { measuredStore } from './metrics/measured-store.js'
+import { docsPage } from './pages/docs.js'
+import { explorePage } from './pages/explore.js'
+import { openapiRoutes } from './pages/openapi-files.js'
 import { resources } from './pipelines/index.js'
 import { admissionPlugin, schedulerFor } from './plugins/admission.js'
 import { closingPlugin } from './plugins/closing.js'
 import { compressionPlugin } from './plugins/compression.js'
 import { corsPlugin } from './plugins/cors.js'
-import { docsPagePlugin } from './plugins/docs-page.js'
-import { explorePagePlugin } from './plugins/explore-page.js'
+import { errorsPlugin, frameworkErrors } from './plugins/errors.js'
 import { hiddenParametersPlugin } from './plugins/hidden-parameters.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { keyAuthPlugin } from './plugins/key-auth.js'
-import { metricsPlugin } from './plugins/metrics.js'
-import { openapiPlugin, openapiRoutes } from './plugins/openapi.js'
-import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
+import { openapiPlugin } from './plugins/openapi.js'
 import { rateLimitPlugin } from './plugins/rate-limit.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
 import { requestChecksPlugin } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
+import { requestMetricsPlugin } from './plugins/request-metrics.js'
 import { slowReadersPlugin } from './plugins/slow-readers.js'
-import { MAX_URL_BYTES } from './problems/problems.js'
 import { version } from './release.js'
 import { healthRoutes } from './routes/health.js'
 import { resourceRoutes } from './routes/index.js'
@@ -88,11 +89,11 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(accepts)
   await app.register(requestLogPlugin)
   await app.register(closingPlugin)
-  if (metrics !== undefined) await app.register(metricsPlugin, { metrics })
+  if (metrics !== undefined) await app.register(requestMetricsPlugin, { metrics })
   // Before the checks, so that a page can read the problems that they give too.
   if (config.corsOrigins !== undefined) await app.register(corsPlugin, { origins: config.corsOrigins })
   await app.register(requestChecksPlugin)
-  await app.register(problemsPlugin)
+  await app.register(errorsPlugin)
   await app.register(rawSocketsPlugin)
   await app.register(slowReadersPlugin)
   await app.register(openapiPlugin, { resources: Object.values(resources) })
@@ -100,8 +101,8 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     // All who need no key have one share together.
     await pages.register(admissionPlugin, { scheduler, keyOf: () => '' })
     openapiRoutes(pages)
-    await pages.register(docsPagePlugin)
-    if (config.explore) await pages.register(explorePagePlugin)
+    await pages.register(docsPage)
+    if (config.explore) await pages.register(explorePage)
   })
   await app.register(async (json) => {
     await json.register(jsonOnlyPlugin)
@@ -126,4 +127,4 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
 
 /** The SDK of OpenTelemetry is imported only when needed. */
 const metricsOf = async ({ metrics: { port } }: Config): Promise<Metrics | undefined> =>
-  port === undefined ? undefined : (await import('./metrics/metrics.js')).openMetrics(version)
+  port === undefined ? undefined : (await import('./metrics/exporter.js')).openMetrics(version)

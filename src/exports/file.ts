@@ -3,16 +3,16 @@ import type { FormatName } from '../../schemas/exports.js'
 import { runInSlices } from '../limits/work.js'
 import { invalidParameter } from '../problems/problems.js'
 import { observe } from '../reading/form-questions.js'
-import { withQuestions } from '../reading/questions.js'
+import { withQuestions } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
 import { json } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { fail, rowsWriter } from '../serializer/rows.js'
-import { Skipped, type Unreadable } from '../serializer/skipped.js'
+import { Skipped, type Unreadable } from '../serializer/unreadable.js'
 import { QueryTimeout } from '../store/store.js'
-import { type Exported, type ExportListing, rowsOf } from './index.js'
+import { type Exported, type ExportListing, type FileWriter, rowsOf } from './index.js'
 import { ParquetFile } from './parquet.js'
-import { MAX_RECORDS, XlsxFile } from './xlsx.js'
+import { MAX_RECORDS, XlsxFile } from './workbook.js'
 
 /** The most bytes of JSON that tell of records that are left out. */
 const MAX_SKIPPED_BYTES = 1024 * 1024
@@ -23,16 +23,6 @@ export interface Wanted {
   readonly exported: Exported
   readonly format: FormatName
   readonly listing: ExportListing
-}
-
-/** Makes a file of its parts as they are written. After an error it is closed. */
-export interface FileWriter {
-  /** Returns the bytes that can be sent, which may be none. */
-  write(part: Buffer): Promise<Buffer>
-  /** Returns the rest of the file. */
-  end(): Promise<Buffer>
-  /** Drops what is held of the file. It may be called at any time, and twice. */
-  close(): void
 }
 
 /**

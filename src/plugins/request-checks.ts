@@ -2,9 +2,9 @@
 // others.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { MAX_URL_BYTES } from '../../schemas/common.js'
 import {
   badEncoding,
-  MAX_URL_BYTES,
   noSuchPath,
   type ProblemCode,
   type ProblemError,

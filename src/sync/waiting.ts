@@ -2,8 +2,8 @@
 // waits costs nothing. A request that waits holds its connection and nothing else.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Overloaded, SMALL, type Ticket } from '../limits/scheduler.js'
+import type { FeedPage, Feeds } from './changes.js'
 import type { Cursor } from './cursor.js'
-import type { FeedPage, Feeds } from './feed.js'
 import type { Feed } from './queries.js'
 
 export interface Owner {

@@ -203,3 +203,17 @@ t.test('$sortArray sorts strings by their UTF-8 bytes', async (t) => {
     ['', 'b', '\uff5e', '🙏'],
   )
 })
+
+t.test('$type looks at a value and, if that is an array, at its items', async (t) => {
+  const store = embeddedStore()
+  const values = { text: 'one', id: new BSON.ObjectId(), texts: ['one'], ids: [new BSON.ObjectId()], numbers: [1] }
+  for (const [id, status] of Object.entries(values))
+    await store.insert('users', [{ ...a.user, _id: id, status } as never])
+  for (const [type, expected] of [
+    ['string', ['text', 'texts']],
+    ['objectId', ['id', 'ids']],
+    ['array', ['ids', 'numbers', 'texts']],
+  ] as const) {
+    t.same(idsOf(await find(store, 'users', [{ status: { $type: type } }], byId)), expected, type)
+  }
+})

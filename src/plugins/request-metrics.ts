@@ -9,7 +9,7 @@ import type { Metrics } from '../metrics/catalogue.js'
 const METHODS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
 const NOT_MODIFIED = 304
 
-export const metricsPlugin = fp(
+export const requestMetricsPlugin = fp(
   async (app: FastifyInstance, { metrics }: { metrics: Metrics }) => {
     metrics.observe('http.server.active_requests', () => app.activeRequests)
     metrics.observe('field_data.connections.open', () => openConnections(app.server))
