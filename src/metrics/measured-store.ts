@@ -17,21 +17,19 @@ export const measuredStore = (store: Store, metrics: Metrics, now = () => perfor
     waitedMs = () => 0,
   ): Promise<T> => {
     const began = now()
-    const end = (error?: Error): void => {
-      const isFailed = error !== undefined && !NOT_THE_DATABASE.has(error.name)
+    let failed: string | undefined
+    try {
+      return await run()
+    } catch (error) {
+      const { name } = error as Error
+      if (!NOT_THE_DATABASE.has(name)) failed = name
+      throw error
+    } finally {
       metrics.record('db.client.operation.duration', (now() - began - waitedMs()) / 1000, {
         'db.operation.name': operation,
         ...(collection && { 'db.collection.name': collection }),
-        ...(isFailed && { 'error.type': error.name }),
+        ...(failed && { 'error.type': failed }),
       })
-    }
-    try {
-      const result = await run()
-      end()
-      return result
-    } catch (error) {
-      end(error as Error)
-      throw error
     }
   }
 

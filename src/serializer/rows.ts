@@ -60,7 +60,7 @@ export const rowsWriter = <T>({ between = '', write }: RowFormat<T>, onFailure?:
       }
       if (out.length > begin) isFirst = false
       else out.length = before
-      left -= record instanceof BsonDocument ? record.size : out.length - begin
+      left -= record instanceof BsonDocument ? record.bytes.length : out.length - begin
       if (left > 0) continue
       left = SLICE_BYTES
       yield
