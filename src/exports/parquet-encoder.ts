@@ -3,7 +3,7 @@
 import { type MessagePort, parentPort } from 'node:worker_threads'
 import type { SchemaElement } from 'hyparquet'
 import { ByteWriter, geojsonToWkb, ParquetWriter } from 'hyparquet-writer'
-import type { Field, Shape } from './parquet-columns.js'
+import type { Field, Shape } from './parquet.js'
 
 /** A group of rows is held in memory until it is written. It ends at whichever comes first: rows, or bytes of JSON. */
 const GROUP_ROWS = 2000

@@ -223,14 +223,16 @@ const goOn = (
   }
   const lastSettled = items.findLast(hasSettled)
   const since = Math.max(cursor.since, times.horizon)
-  const settled = lastSettled === undefined ? behind(cursor.settled) : behindAll(lastSettled.stamp ?? null)
-  const fresh = last === undefined || hasSettled(last) ? (freshOf(cursor, times) ?? null) : freshAt(last)
+  const settled = lastSettled === undefined ? behind(cursor.settled) : behindAll(lastSettled.stamp)
+  // If the id of a fresh row cannot be in a cursor, others with its stamp come when they have settled.
+  const isFresh = last !== undefined && !hasSettled(last)
+  const fresh = isFresh ? (positionAt(last) ?? behindAll(last.stamp)) : (freshOf(cursor, times) ?? null)
   return { next: { ...cursor, since, settled, fresh } }
 }
 
-/** The position behind all rows with a stamp, or behind all rows without a stamp if it is null. */
-const behindAll = (stamp: number | null): FeedPosition =>
-  stamp === null ? BEFORE_ALL_STAMPS : { stamp: stamp + 1, id: null }
+/** The position behind all rows with a stamp, or behind all rows without one. */
+const behindAll = (stamp: number | null | undefined): FeedPosition =>
+  typeof stamp === 'number' ? { stamp: stamp + 1, id: null } : BEFORE_ALL_STAMPS
 
 /** The position from which a copy goes on when no settled row follows its own: behind all rows of that stamp. */
 const behind = (position: FeedPosition): FeedPosition =>
@@ -238,19 +240,15 @@ const behind = (position: FeedPosition): FeedPosition =>
 
 /** A position between two rows. If their stamps differ, it has no id, so that one range follows it instead of three. */
 const positionBetween = (last: FeedItem, next: FeedItem): FeedPosition | undefined => {
-  const stamp = last.stamp ?? null
-  if (next.stamp !== last.stamp) return behindAll(stamp)
-  const id = idOf(last)
-  if (id !== undefined) return { stamp, id }
-  const nextId = idOf(next)
-  return nextId === undefined ? undefined : { stamp, id: nextId, isBefore: true }
+  if (next.stamp !== last.stamp) return behindAll(last.stamp)
+  const before = positionAt(next)
+  return positionAt(last) ?? (before && { ...before, isBefore: true })
 }
 
-/** The position of a row that has not settled. If its id cannot be in a cursor, others with its stamp come when they have. */
-const freshAt = (row: FeedItem): FeedPosition => {
-  const stamp = row.stamp as number
-  const id = idOf(row)
-  return id === undefined ? behindAll(stamp) : { stamp, id }
+/** The position of a row, or undefined if no cursor can hold its id. */
+const positionAt = (row: FeedItem): FeedPosition | undefined => {
+  const id = positionOf(row, '_id')?.id
+  return id === undefined ? undefined : { stamp: row.stamp ?? null, id }
 }
 
 /** The first stamp that can be new to a copy, once a page has shown all before it. */
@@ -258,9 +256,6 @@ const newFrom = ({ settled, fresh }: Cursor): number => {
   const { stamp, id } = fresh ?? settled
   return (stamp ?? FIRST_TIME.getTime()) + Number(id !== null)
 }
-
-/** The id of a row, or undefined if no cursor can hold it. */
-const idOf = (row: FeedItem): string | undefined => positionOf(row, '_id')?.id
 
 const itemsOf = ({ collection, documents }: BsonList, field: Stamp): FeedItem[] =>
   withBsonErrors(collection, () =>
