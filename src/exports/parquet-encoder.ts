@@ -188,7 +188,7 @@ export interface Opening {
 export type Task = ArrayBuffer | 'end' | 'close'
 
 /** The bytes that can be sent, or what went wrong. */
-export type Reply = { readonly bytes: ArrayBuffer } | { readonly error: unknown }
+export type Reply = ArrayBuffer | Error
 
 parentPort?.on('message', ({ columns, port }: Opening) => {
   const encoder = new ParquetEncoder(columns)
@@ -196,9 +196,9 @@ parentPort?.on('message', ({ columns, port }: Opening) => {
     if (task === 'close') return port.close()
     try {
       const bytes = task === 'end' ? encoder.end() : encoder.write(Buffer.from(task))
-      port.postMessage({ bytes } satisfies Reply, [bytes])
+      port.postMessage(bytes satisfies Reply, [bytes])
     } catch (error) {
-      port.postMessage({ error } satisfies Reply)
+      port.postMessage(error as Reply)
     }
   })
 })

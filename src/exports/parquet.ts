@@ -14,7 +14,11 @@ interface Thread {
   readonly ended: AbortSignal
 }
 
-const startThread = (): Thread => {
+let current: Thread | undefined
+
+/** The thread of all files, which starts with the first. After its death another one starts. */
+const thread = (): Thread => {
+  if (current?.ended.aborted === false) return current
   const worker = new Worker(new URL('./parquet-encoder.js', import.meta.url), {
     // There is room for a whole part, whose values are all gone once it is written: so few of them have to be moved.
     resourceLimits: { maxYoungGenerationSizeMb: 64 },
@@ -25,14 +29,7 @@ const startThread = (): Thread => {
   worker.on('exit', () => end())
   // The ports of files keep the process alive while they wait for a reply.
   worker.unref()
-  return { worker, ended: ended.signal }
-}
-
-let current: Thread | undefined
-
-/** The thread of all files, which starts with the first. After its death another one starts. */
-const thread = (): Thread => {
-  if (current === undefined || current.ended.aborted) current = startThread()
+  current = { worker, ended: ended.signal }
   return current
 }
 
@@ -75,9 +72,9 @@ export class ParquetFile implements FileWriter {
     })
     this.#port.postMessage(task, transferred)
     const [reply] = (await replied) as [Reply]
-    if ('bytes' in reply) return Buffer.from(reply.bytes)
+    if (reply instanceof ArrayBuffer) return Buffer.from(reply)
     this.close()
-    throw reply.error
+    throw reply
   }
 }
 

@@ -105,6 +105,8 @@ const ascii = (json: string, { bytes }: Bytes, begin: number): number => {
   return to
 }
 
+const hexOf = ({ bytes }: Bytes, at: number): string => bytes.toString('hex', at, at + 12)
+
 /** The largest number with a given number of digits. */
 const MOST = [0, 9, 99, 999, 9999, 99_999, 999_999, 9_999_999, 99_999_999]
 
@@ -207,7 +209,7 @@ const string: ScalarWriter = {
   write: (input, type, at, output, to) =>
     type === Bson.string
       ? text(input, at + 4, at + 3 + input.view.getInt32(at, true), output, to)
-      : ascii(`"${input.bytes.toString('hex', at, at + 12)}"`, output, to),
+      : ascii(`"${hexOf(input, at)}"`, output, to),
 }
 
 const instant: ScalarWriter = {
@@ -281,11 +283,9 @@ export const unquoted =
     return end - 2
   }
 
-const writeObjectId = unquoted(string.write)
-
 /** Writes the bare text of a string, an ObjectId or a number. */
 export const bare: Write = (input, type, at, output, to) => {
-  if (type === Bson.objectId) return writeObjectId(input, type, at, output, to)
+  if (type === Bson.objectId) return ascii(hexOf(input, at), output, to)
   if (type !== Bson.string) return number.write(input, type, at, output, to)
   return to + input.bytes.copy(output.bytes, to, at + 4, at + 3 + input.view.getInt32(at, true))
 }
