@@ -10,7 +10,7 @@ const NOT_THE_DATABASE = new Set(['Overloaded', 'AbortError'])
 /** @param now a clock in milliseconds */
 export const measuredStore = (store: Store, metrics: Metrics, now = () => performance.now()): Store => {
   /** Runs an operation. What it waits for besides the database is not part of its time. */
-  const timed = async <T>(
+  const timed = <T>(
     operation: string,
     collection: string | undefined,
     run: () => Promise<T>,
@@ -18,19 +18,18 @@ export const measuredStore = (store: Store, metrics: Metrics, now = () => perfor
   ): Promise<T> => {
     const began = now()
     let failed: string | undefined
-    try {
-      return await run()
-    } catch (error) {
-      const { name } = error as Error
-      if (!NOT_THE_DATABASE.has(name)) failed = name
-      throw error
-    } finally {
-      metrics.record('db.client.operation.duration', (now() - began - waitedMs()) / 1000, {
-        'db.operation.name': operation,
-        ...(collection && { 'db.collection.name': collection }),
-        ...(failed && { 'error.type': failed }),
+    return run()
+      .catch((error: Error) => {
+        if (!NOT_THE_DATABASE.has(error.name)) failed = error.name
+        throw error
       })
-    }
+      .finally(() =>
+        metrics.record('db.client.operation.duration', (now() - began - waitedMs()) / 1000, {
+          'db.operation.name': operation,
+          ...(collection && { 'db.collection.name': collection }),
+          ...(failed && { 'error.type': failed }),
+        }),
+      )
   }
 
   const connections = store.watchConnections?.()
