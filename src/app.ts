@@ -86,35 +86,35 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   // The order of the plugins is the order of their hooks. Each block is an instance of its own: what it registers
   // applies to the routes in it alone.
   await app.register(accepts)
-  await app.register(requestLogPlugin)
-  await app.register(closingPlugin)
-  if (metrics !== undefined) await app.register(metricsPlugin, { metrics })
+  requestLogPlugin(app)
+  closingPlugin(app)
+  if (metrics !== undefined) metricsPlugin(app, metrics)
   // Before the checks, so that a page can read the problems that they give too.
-  if (config.corsOrigins !== undefined) await app.register(corsPlugin, { origins: config.corsOrigins })
-  await app.register(requestChecksPlugin)
-  await app.register(problemsPlugin)
-  await app.register(rawSocketsPlugin)
-  await app.register(slowReadersPlugin)
-  await app.register(openapiPlugin, { resources: Object.values(resources) })
+  if (config.corsOrigins !== undefined) await corsPlugin(app, config.corsOrigins)
+  requestChecksPlugin(app)
+  problemsPlugin(app)
+  rawSocketsPlugin(app)
+  slowReadersPlugin(app)
+  await openapiPlugin(app, Object.values(resources))
   await app.register(async (pages) => {
     // All who need no key have one share together.
-    await pages.register(admissionPlugin, { scheduler, keyOf: () => '' })
+    admissionPlugin(pages, scheduler, () => '')
     openapiRoutes(pages)
     await pages.register(docsPagePlugin)
     if (config.explore) await pages.register(explorePagePlugin)
   })
   await app.register(async (json) => {
-    await json.register(jsonOnlyPlugin)
-    await json.register(compressionPlugin)
+    jsonOnlyPlugin(json)
+    compressionPlugin(json)
     healthRoutes(json)
     await json.register(async (keyed) => {
-      await keyed.register(keyAuthPlugin, { keys })
-      if (config.rateLimit !== undefined) await keyed.register(rateLimitPlugin, { quota: config.rateLimit })
-      await keyed.register(admissionPlugin, { scheduler, keyOf: ({ scope }) => scope.keyId })
+      keyAuthPlugin(keyed, keys)
+      if (config.rateLimit !== undefined) rateLimitPlugin(keyed, config.rateLimit)
+      admissionPlugin(keyed, scheduler, ({ scope }) => scope.keyId)
       if (config.mcp) await keyed.register(mcpRoutes, { version })
       await keyed.register(
         async (v1) => {
-          await v1.register(hiddenParametersPlugin)
+          hiddenParametersPlugin(v1)
           resourceRoutes(v1)
         },
         { prefix: '/v1' },

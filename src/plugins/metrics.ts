@@ -1,6 +1,5 @@
 // Measures the requests and their connections. It is registered only with METRICS_PORT.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import fp from 'fastify-plugin'
 import { wasSent, whenOver } from '../http/caller.js'
 import { openConnections } from '../http/server.js'
 import type { Metrics } from '../metrics/catalogue.js'
@@ -9,20 +8,17 @@ import type { Metrics } from '../metrics/catalogue.js'
 const METHODS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
 const NOT_MODIFIED = 304
 
-export const metricsPlugin = fp(
-  async (app: FastifyInstance, { metrics }: { metrics: Metrics }) => {
-    metrics.observe('http.server.active_requests', () => app.activeRequests)
-    metrics.observe('field_data.connections.open', () => openConnections(app.server))
-    metrics.record('field_data.connections.refused', 0)
-    app.server.on('drop', () => metrics.record('field_data.connections.refused', 1))
+export const metricsPlugin = (app: FastifyInstance, metrics: Metrics): void => {
+  metrics.observe('http.server.active_requests', () => app.activeRequests)
+  metrics.observe('field_data.connections.open', () => openConnections(app.server))
+  metrics.record('field_data.connections.refused', 0)
+  app.server.on('drop', () => metrics.record('field_data.connections.refused', 1))
 
-    app.addHook('onRequest', (request, reply, next) => {
-      measureWhenOver(metrics, request, reply)
-      next()
-    })
-  },
-  { name: 'metrics', fastify: '5.x', dependencies: ['closing'] },
-)
+  app.addHook('onRequest', (request, reply, next) => {
+    measureWhenOver(metrics, request, reply)
+    next()
+  })
+}
 
 /** Measures a request when it has ended. */
 export const measureWhenOver = (metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void => {

@@ -1,6 +1,5 @@
 // Turns every error that a route, a hook or Fastify throws into a problem of the catalogue.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import fp from 'fastify-plugin'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnfitForFormat, UnwritableDocument } from '../bson/reader.js'
 import { callerGone } from '../http/caller.js'
 import { Overloaded } from '../limits/scheduler.js'
@@ -24,16 +23,13 @@ import { logWhenOver } from './request-log.js'
 /** The headers that are true only of the body that failed. Fastify removes its type and its length. */
 const DESCRIBE_A_BODY = ['content-disposition', 'content-encoding', 'etag', 'link']
 
-export const problemsPlugin = fp(
-  async (app: FastifyInstance) => {
-    app.setErrorHandler((error, request, reply) => {
-      // The caller has gone, perhaps before all of its request was here, so nobody reads this error.
-      if ([callerGone(request).reason, request.raw.errored].includes(error)) reply.hijack()
-      else sendProblem(error, request, reply)
-    })
-  },
-  { name: 'problems', fastify: '5.x' },
-)
+export const problemsPlugin = (app: FastifyInstance): void => {
+  app.setErrorHandler((error, request, reply) => {
+    // The caller has gone, perhaps before all of its request was here, so nobody reads this error.
+    if ([callerGone(request).reason, request.raw.errored].includes(error)) reply.hijack()
+    else sendProblem(error, request, reply)
+  })
+}
 
 /** Handles errors that Fastify meets before it finds a route, such as a URL that is not encoded correctly. No hook runs then. */
 export const frameworkErrors = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {

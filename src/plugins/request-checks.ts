@@ -1,7 +1,6 @@
 // The checks that are the same for every request: its URL, its HTTP version and its headers. They run before all
 // others.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import fp from 'fastify-plugin'
 import {
   badEncoding,
   MAX_URL_BYTES,
@@ -32,19 +31,16 @@ export const MAX_HEADER_LENGTHS = {
 } as const
 const maxLengths = Object.entries(MAX_HEADER_LENGTHS)
 
-export const requestChecksPlugin = fp(
-  async (app: FastifyInstance) => {
-    const routes: Route[] = []
-    app.addHook('onRoute', ({ url, method }) => {
-      routes.push({ parts: url.split('/'), methods: [method].flat() })
-    })
-    // In onRequest, because a wrong path or method is reported before an invalid body.
-    app.addHook('onRequest', (request, _reply, next) => {
-      next(urlProblem(request, routes) ?? headerProblem(request))
-    })
-  },
-  { name: 'request-checks', fastify: '5.x' },
-)
+export const requestChecksPlugin = (app: FastifyInstance): void => {
+  const routes: Route[] = []
+  app.addHook('onRoute', ({ url, method }) => {
+    routes.push({ parts: url.split('/'), methods: [method].flat() })
+  })
+  // In onRequest, because a wrong path or method is reported before an invalid body.
+  app.addHook('onRequest', (request, _reply, next) => {
+    next(urlProblem(request, routes) ?? headerProblem(request))
+  })
+}
 
 interface Route {
   readonly parts: readonly string[]

@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import fp from 'fastify-plugin'
 import { wasSent, whenOver } from '../http/caller.js'
 import { redacted } from '../keys/format.js'
 import type { ProblemError } from '../problems/problems.js'
@@ -39,21 +38,18 @@ export const requestId = ({ headers }: IncomingMessage): string => {
   return typeof given === 'string' && REQUEST_ID.test(given) && !KEY.test(given) ? given : randomUUID()
 }
 
-export const requestLogPlugin = fp(
-  async (app: FastifyInstance) => {
-    app.addHook('onRequest', (request, reply, next) => {
-      reply.header('x-request-id', request.id)
-      logWhenOver(request, reply)
-      next()
-    })
-    // Fastify checks the parameters before this hook.
-    app.addHook('preHandler', (request, _reply, next) => {
-      request.isChecked = true
-      next()
-    })
-  },
-  { name: 'request-log', fastify: '5.x' },
-)
+export const requestLogPlugin = (app: FastifyInstance): void => {
+  app.addHook('onRequest', (request, reply, next) => {
+    reply.header('x-request-id', request.id)
+    logWhenOver(request, reply)
+    next()
+  })
+  // Fastify checks the parameters before this hook.
+  app.addHook('preHandler', (request, _reply, next) => {
+    request.isChecked = true
+    next()
+  })
+}
 
 /** Logs a request when it has ended. Fastify's onResponse hook would miss a caller that disconnected first. */
 export const logWhenOver = (request: FastifyRequest, reply: FastifyReply): void => {
