@@ -80,7 +80,7 @@ const MAX_LISTED = 100
 /** The longest text about each, in characters: an id can be as long as a line. */
 const MAX_TEXT_LENGTH = 500
 
-export const loadCommand: MakeCommand = ({ result, tell, onStore, stopped }) =>
+export const loadCommand: MakeCommand = ({ result, tell, open, stopped }) =>
   newCommand(
     'load',
     'Load your own records, changes of them and deletions',
@@ -93,58 +93,53 @@ export const loadCommand: MakeCommand = ({ result, tell, onStore, stopped }) =>
     .addOption(new Option('--upsert', 'replace records that exist').conflicts('delete'))
     .option('--delete', 'delete the records whose ids the lines have')
     .option('--strict', 'write nothing if a reference, or with --delete an id, finds no record')
-    .option('--json', 'print the result as JSON')
-    .action((file, { collection, organisation, upsert, delete: remove, strict: isStrict, json = false }) =>
-      onStore(async (store) => {
-        const target = { mode: upsert ? 'upsert' : remove ? 'delete' : 'insert', collection, organisation } as const
-        const { removingSince } = await requireOrganisation(store, organisation)
-        if (removingSince) throw new CommandError(`Organisation ${organisation} is being removed`)
-        const { schema } = collections[collection]
-        const { _id, organisation: owner } = schema.properties
-        const stop = stopped()
-        const lines = () =>
-          batches(readLines(file, remove ? strict({ _id, organisation: owner }) : schema, organisation))
-        const failUnreadable = (error: NodeJS.ErrnoException): never => {
-          if (stop.aborted) throw new CommandError('Interrupted: nothing was written')
-          if (error.syscall === undefined) throw error
-          throw new CommandError(`${file} cannot be read: ${error.message}`)
-        }
-        // The file is read twice, which a pipe does not allow.
-        if (!(await stat(file).catch(failUnreadable)).isFile())
-          throw new CommandError(`${file} is not a regular file: it is read twice`)
-        const checked = await check(store, target, lines(), stop).catch(failUnreadable)
-        const { count, done, unstamped, errors, missing } = checked
-        if (count === 0) throw new CommandError(`${file} has no lines`)
-        tell(...(errors.count > 0 ? errors : missing).listed)
-        if (errors.count > 0) throw new CommandError(`Nothing was written. Invalid lines: ${errors.count} of ${count}`)
-        const missingText = remove
-          ? `Ids that ${organisation} never had: ${missing.count}`
-          : `References to records that ${organisation} does not have: ${missing.count}`
-        if (isStrict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
-        if (missing.count > 0) tell(missingText)
+    .action(async (file, { collection, organisation, upsert, delete: remove, strict: isStrict }) => {
+      const store = open()
+      const target = { mode: upsert ? 'upsert' : remove ? 'delete' : 'insert', collection, organisation } as const
+      const { removingSince } = await requireOrganisation(store, organisation)
+      if (removingSince) throw new CommandError(`Organisation ${organisation} is being removed`)
+      const { schema } = collections[collection]
+      const { _id, organisation: owner } = schema.properties
+      const stop = stopped()
+      const lines = () => batches(readLines(file, remove ? strict({ _id, organisation: owner }) : schema, organisation))
+      const failUnreadable = (error: NodeJS.ErrnoException): never => {
+        if (stop.aborted) throw new CommandError('Interrupted: nothing was written')
+        if (error.syscall === undefined) throw error
+        throw new CommandError(`${file} cannot be read: ${error.message}`)
+      }
+      // The file is read twice, which a pipe does not allow.
+      if (!(await stat(file).catch(failUnreadable)).isFile())
+        throw new CommandError(`${file} is not a regular file: it is read twice`)
+      const checked = await check(store, target, lines(), stop).catch(failUnreadable)
+      const { count, done, unstamped, errors, missing } = checked
+      if (count === 0) throw new CommandError(`${file} has no lines`)
+      tell(...(errors.count > 0 ? errors : missing).listed)
+      if (errors.count > 0) throw new CommandError(`Nothing was written. Invalid lines: ${errors.count} of ${count}`)
+      const missingText = remove
+        ? `Ids that ${organisation} never had: ${missing.count}`
+        : `References to records that ${organisation} does not have: ${missing.count}`
+      if (isStrict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
+      if (missing.count > 0) tell(missingText)
 
-        let written = 0
-        const interrupted = (cause: string): never => {
-          throw new CommandError(`Interrupted (lines written: ${written} of ${count}): ${cause}`, [
-            'Run it again to continue: lines that are already done are skipped',
-          ])
-        }
-        for await (const batch of lines()) {
-          if (stop.aborted) interrupted('it was told to stop')
-          const left = batch.filter(({ number }) => !done.has(number))
-          await write(store, target, left, unstamped).catch(({ message }) => interrupted(message))
-          written += left.length
-        }
-        const counts = remove
-          ? { deleted: written, unknown: missing.count, alreadyDeleted: done.size - missing.count }
-          : { written, present: done.size, missingReferences: missing.count }
-        const alreadyThere = done.size === 0 ? '' : `; ${done.size} already there`
-        const line = remove
-          ? `Deleted ${written} from ${collection}`
-          : `Wrote ${written} to ${collection}${alreadyThere}`
-        result(json, { collection, organisation, ...counts }, [line])
-      }),
-    )
+      let written = 0
+      const interrupted = (cause: string): never => {
+        throw new CommandError(`Interrupted (lines written: ${written} of ${count}): ${cause}`, [
+          'Run it again to continue: lines that are already done are skipped',
+        ])
+      }
+      for await (const batch of lines()) {
+        if (stop.aborted) interrupted('it was told to stop')
+        const left = batch.filter(({ number }) => !done.has(number))
+        await write(store, target, left, unstamped).catch(({ message }) => interrupted(message))
+        written += left.length
+      }
+      const counts = remove
+        ? { deleted: written, unknown: missing.count, alreadyDeleted: done.size - missing.count }
+        : { written, present: done.size, missingReferences: missing.count }
+      const alreadyThere = done.size === 0 ? '' : `; ${done.size} already there`
+      const line = remove ? `Deleted ${written} from ${collection}` : `Wrote ${written} to ${collection}${alreadyThere}`
+      result({ collection, organisation, ...counts }, [line])
+    })
 
 interface Target {
   readonly mode: 'insert' | 'upsert' | 'delete'
