@@ -1,4 +1,5 @@
 // The application: all its plugins in their order, and its routes.
+import { maxHeaderSize } from 'node:http'
 import { hostname } from 'node:os'
 import accepts from '@fastify/accepts'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
@@ -21,13 +22,12 @@ import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { keyAuthPlugin } from './plugins/key-auth.js'
 import { metricsPlugin } from './plugins/metrics.js'
 import { openapiPlugin, openapiRoutes } from './plugins/openapi.js'
-import { frameworkErrors, problemsPlugin } from './plugins/problems.js'
+import { problemsPlugin } from './plugins/problems.js'
 import { rateLimitPlugin } from './plugins/rate-limit.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
-import { requestChecksPlugin } from './plugins/request-checks.js'
+import { requestChecksPlugin, routedUrl } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
 import { slowReadersPlugin } from './plugins/slow-readers.js'
-import { MAX_URL_BYTES } from './problems/problems.js'
 import { version } from './release.js'
 import { healthRoutes } from './routes/health.js'
 import { resourceRoutes } from './routes/index.js'
@@ -60,12 +60,13 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     },
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
+    rewriteUrl: routedUrl,
     trustProxy: config.trustProxy,
     serverFactory: (listener) => httpServer(listener, { maxConnections: config.maxConnections }),
     // While the service closes, it still serves requests that arrive, and then closes their connections.
     return503OnClosing: false,
-    routerOptions: { maxParamLength: MAX_URL_BYTES },
-    frameworkErrors,
+    // The checks refuse a URL that is too long. No part of it is longer than all headers may be.
+    routerOptions: { maxParamLength: maxHeaderSize },
     clientErrorHandler,
   })
 

@@ -1,5 +1,5 @@
 // Measures the requests and their connections. It is registered only with METRICS_PORT.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { wasSent, whenOver } from '../http/caller.js'
 import { openConnections } from '../http/server.js'
 import type { Metrics } from '../metrics/catalogue.js'
@@ -15,30 +15,25 @@ export const metricsPlugin = (app: FastifyInstance, metrics: Metrics): void => {
   app.server.on('drop', () => metrics.record('field_data.connections.refused', 1))
 
   app.addHook('onRequest', (request, reply, next) => {
-    measureWhenOver(metrics, request, reply)
-    next()
-  })
-}
-
-/** Measures a request when it has ended. */
-export const measureWhenOver = (metrics: Metrics, request: FastifyRequest, reply: FastifyReply): void => {
-  const { method, socket } = request
-  const before = socket.bytesWritten
-  const began = performance.now()
-  whenOver(reply, () => {
-    const { url } = request.routeOptions
-    const route = url !== undefined && { 'http.route': url }
-    const isSent = wasSent(reply)
-    const error = isSent ? reply.problem?.code : 'aborted'
-    metrics.record('http.server.request.duration', (performance.now() - began) / 1000, {
-      'http.request.method': METHODS.has(method) ? method : '_OTHER',
-      ...route,
-      ...(request.called && { 'gen_ai.tool.name': request.called.tool }),
-      ...(isSent && { 'http.response.status_code': reply.statusCode }),
-      ...(error !== undefined && { 'error.type': error }),
+    const { method, socket } = request
+    const before = socket.bytesWritten
+    const began = performance.now()
+    whenOver(reply, () => {
+      const { url } = request.routeOptions
+      const route = url !== undefined && { 'http.route': url }
+      const isSent = wasSent(reply)
+      const error = isSent ? reply.problem?.code : 'aborted'
+      metrics.record('http.server.request.duration', (performance.now() - began) / 1000, {
+        'http.request.method': METHODS.has(method) ? method : '_OTHER',
+        ...route,
+        ...(request.called && { 'gen_ai.tool.name': request.called.tool }),
+        ...(isSent && { 'http.response.status_code': reply.statusCode }),
+        ...(error !== undefined && { 'error.type': error }),
+      })
+      if (!isSent || method === 'HEAD' || reply.statusCode === NOT_MODIFIED) return
+      const size = reply.getHeader('content-length') ?? socket.bytesWritten - before
+      metrics.record('http.server.response.body.size', Number(size), { ...route })
     })
-    if (!isSent || method === 'HEAD' || reply.statusCode === NOT_MODIFIED) return
-    const size = reply.getHeader('content-length') ?? socket.bytesWritten - before
-    metrics.record('http.server.response.body.size', Number(size), { ...route })
+    next()
   })
 }

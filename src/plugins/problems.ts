@@ -4,7 +4,6 @@ import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnfitForFormat, UnwritableDocumen
 import { callerGone } from '../http/caller.js'
 import { Overloaded } from '../limits/scheduler.js'
 import {
-  badEncoding,
   bodyTooLarge,
   PROBLEM_TYPE,
   ProblemError,
@@ -13,12 +12,9 @@ import {
   retryLater,
   tookTooLong,
   unsupported,
-  urlTooLong,
 } from '../problems/problems.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { JSON_HEADERS } from './json-only.js'
-import { measureWhenOver } from './metrics.js'
-import { logWhenOver } from './request-log.js'
 
 /** The headers that are true only of the body that failed. Fastify removes its type and its length. */
 const DESCRIBE_A_BODY = ['content-disposition', 'content-encoding', 'etag', 'link']
@@ -29,14 +25,6 @@ export const problemsPlugin = (app: FastifyInstance): void => {
     if ([callerGone(request).reason, request.raw.errored].includes(error)) reply.hijack()
     else sendProblem(error, request, reply)
   })
-}
-
-/** Handles errors that Fastify meets before it finds a route, such as a URL that is not encoded correctly. No hook runs then. */
-export const frameworkErrors = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-  const { metrics } = request.server
-  logWhenOver(request, reply)
-  if (metrics !== undefined) measureWhenOver(metrics, request, reply)
-  sendProblem(error, request, reply)
 }
 
 /**
@@ -78,8 +66,6 @@ const toProblem = (error: unknown, query: object): ProblemError => {
     return problem('invalid_parameter', `format ${message}`, { errors: [{ in: 'path', name: 'format', message }] })
   }
   const { code } = error as FastifyError
-  if (code === 'FST_ERR_BAD_URL') return badEncoding()
-  if (code === 'FST_ERR_MAX_PARAM_LENGTH') return urlTooLong()
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge()
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupported('Content-Type', 'application/json')
   return problem('internal_error', 'The service failed to handle this request')
