@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seedData } from '../seed/index.js'
 import type { AgentDocument, DispatchDocument, EntryDocument, FormDocument } from '../src/documents/collections.js'
-import { questionKey } from '../src/serializer/questions.js'
+import { questionKey } from '../src/serializer/question-columns.js'
 import { type NeighbourLoad, UNKNOWN_KEYS } from './callers.js'
 import { addressOf, issueKey, open, withDatabase } from './databases.js'
 import { startService } from './peers.js'
@@ -39,6 +39,8 @@ const SETTLE_MS = usually(11_000, 100)
 const LONGER = 5
 const LOOK_MS = 20
 const AFTER_MS = usually(3000, 100)
+/** How often each is asked beside the slowest work of others. */
+const REPEATED = usually(30, 2)
 
 export interface Attacks {
   /** Times in milliseconds; `failed` turns have none. */
@@ -265,6 +267,35 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
       `${name}: ${pages} responses, ${refusals} refused; ${more(most)} more memory, ${more((await service.usage()).rss)} afterwards`,
     )
   }
+  const [walkers, counters] = [startCallers(), startCallers()]
+  // Each asks for another question or time, so that nothing is kept of it.
+  const walks = Array.from(
+    { length: 1000 },
+    (_, n) => `/v1/entries?form=many&answered=${n.toString(16).padStart(12, '0')}`,
+  )
+  const since = (n: number) => `/v1/entries?perPage=1&createdSince=${new Date(n).toISOString()}`
+  const totals = Array.from({ length: 10_000 }, (_, n) => since(n))
+  const { port } = service
+  await walkers.begin({ ...counting, port, keys: keys.slice(0, 2), callers: 2, paths: walks })
+  await counters.begin({ ...all, port, keys: keys.slice(2, 4), callers: 16, paths: totals })
+  await sleep(BEFORE_MS)
+  const asked: [name: string, pathOf: (n: number) => string][] = [
+    ['an entry by id', () => `/v1/entries/${data[0]?.id}`],
+    ['a total', (n) => since(-1 - n)],
+    ['an export', (n) => `/v1/exports/entries.csv?createdSince=${new Date(-1 - n).toISOString()}`],
+  ]
+  for (const [name, pathOf] of asked) {
+    const times: number[] = []
+    for (let n = 0; n < REPEATED; n++) {
+      const start = performance.now()
+      const response = await fetch(service.url + pathOf(n), { headers: { authorization: `Bearer ${key}` } })
+      times.push(response.status === 200 ? performance.now() - start : Number.POSITIVE_INFINITY)
+      await response.body?.cancel()
+    }
+    add(`${name} begins, beside two keys that walk a form and two with 16 totals`, times)
+  }
+  await walkers.end()
+  await counters.end()
   add('a page of 20 MB, alone', [await timed(widePage), await timed(widePage)])
 
   const feed = '/v1/sync/forms?wait=60&cursor='

@@ -40,6 +40,11 @@ export interface PageLimits {
   maxPerPage: number
 }
 
+/** The longest URL that the service accepts, in bytes. RFC 9110, section 4.1, recommends at least 8000. */
+export const MAX_URL_BYTES = 8000
+/** The largest body of a request, in bytes. */
+export const MAX_BODY_BYTES = 16 * 1024
+
 /** The highest page number. No list is long enough to reach it. */
 export const MAX_PAGE = 2_147_483_647
 
@@ -225,6 +230,28 @@ export const listQuery = <
     },
     { explode: false },
   )
+
+/** The parameters of a list that are no filters. */
+export interface Listing {
+  readonly sortBy: string
+  readonly sortOrder: 'asc' | 'desc'
+  readonly page: number
+  readonly perPage: number
+  readonly fields?: readonly string[]
+  /** The fields in which records take the place of ids. */
+  readonly expand?: readonly string[]
+  /** Whether an item has other records in it, or only their ids. */
+  readonly embed?: 'true' | 'false'
+  /** Whether the names of other records stand beside their ids. */
+  readonly names?: 'true' | 'false'
+  /** How the answers of entries are shown, if not as they are stored. */
+  readonly answers?: 'list'
+  /** Whether the page leaves out the records that do not fit. By default one of them fails it. */
+  readonly unreadable?: 'skip'
+  readonly total?: 'true' | 'false'
+  readonly cursor?: string
+  readonly after?: string
+}
 
 /** The path parameter of every by-id operation. */
 export const IdParams = (resource: string) =>

@@ -10,23 +10,24 @@ import type { LogStream } from './log.js'
 import { mcpRoutes } from './mcp/index.js'
 import type { Metrics } from './metrics/catalogue.js'
 import { measuredStore } from './metrics/measured-store.js'
+import { docsPage } from './pages/docs.js'
+import { explorePage } from './pages/explore.js'
+import { openapiRoutes } from './pages/openapi-files.js'
 import { resources } from './pipelines/index.js'
 import { admissionPlugin, schedulerFor } from './plugins/admission.js'
 import { closingPlugin } from './plugins/closing.js'
 import { compressionPlugin } from './plugins/compression.js'
 import { corsPlugin } from './plugins/cors.js'
-import { docsPagePlugin } from './plugins/docs-page.js'
-import { explorePagePlugin } from './plugins/explore-page.js'
+import { errorsPlugin } from './plugins/errors.js'
 import { hiddenParametersPlugin } from './plugins/hidden-parameters.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { keyAuthPlugin } from './plugins/key-auth.js'
-import { metricsPlugin } from './plugins/metrics.js'
-import { openapiPlugin, openapiRoutes } from './plugins/openapi.js'
-import { problemsPlugin } from './plugins/problems.js'
+import { openapiPlugin } from './plugins/openapi.js'
 import { rateLimitPlugin } from './plugins/rate-limit.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
 import { requestChecksPlugin, routedUrl } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
+import { requestMetricsPlugin } from './plugins/request-metrics.js'
 import { slowReadersPlugin } from './plugins/slow-readers.js'
 import { version } from './release.js'
 import { healthRoutes } from './routes/health.js'
@@ -89,11 +90,11 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   await app.register(accepts)
   requestLogPlugin(app)
   closingPlugin(app)
-  if (metrics !== undefined) metricsPlugin(app, metrics)
+  if (metrics !== undefined) requestMetricsPlugin(app, metrics)
   // Before the checks, so that a page can read the problems that they give too.
   if (config.corsOrigins !== undefined) await corsPlugin(app, config.corsOrigins)
   requestChecksPlugin(app)
-  problemsPlugin(app)
+  errorsPlugin(app)
   rawSocketsPlugin(app)
   slowReadersPlugin(app)
   await openapiPlugin(app, Object.values(resources))
@@ -101,8 +102,8 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     // All who need no key have one share together.
     admissionPlugin(pages, scheduler, () => '')
     openapiRoutes(pages)
-    await pages.register(docsPagePlugin)
-    if (config.explore) await pages.register(explorePagePlugin)
+    await pages.register(docsPage)
+    if (config.explore) await pages.register(explorePage)
   })
   await app.register(async (json) => {
     jsonOnlyPlugin(json)
@@ -127,4 +128,4 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
 
 /** The SDK of OpenTelemetry is imported only when needed. */
 const metricsOf = async ({ metrics: { port } }: Config): Promise<Metrics | undefined> =>
-  port === undefined ? undefined : (await import('./metrics/metrics.js')).openMetrics(version)
+  port === undefined ? undefined : (await import('./metrics/exporter.js')).openMetrics(version)

@@ -2,17 +2,17 @@
 import type { FormatName } from '../../schemas/exports.js'
 import { runInSlices } from '../limits/work.js'
 import { invalidParameter } from '../problems/problems.js'
-import { withQuestions } from '../reading/questions.js'
+import { observe } from '../reading/form-questions.js'
+import { withQuestions } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
 import { json } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { fail, rowsWriter } from '../serializer/rows.js'
-import { Skipped, type Unreadable } from '../serializer/skipped.js'
+import { Skipped, type Unreadable } from '../serializer/unreadable.js'
 import { QueryTimeout } from '../store/store.js'
-import { type Exported, type ExportListing, type FileRows, rowsOf } from './index.js'
+import { type Exported, type ExportListing, type FileRows, type FileWriter, rowsOf } from './index.js'
 import { ParquetFile } from './parquet.js'
-import { hasQuestions, questionsOf } from './questions.js'
-import { MAX_RECORDS, XlsxFile } from './xlsx.js'
+import { MAX_RECORDS, XlsxFile } from './workbook.js'
 
 /** The most bytes of JSON that tell of records that are left out. */
 const MAX_SKIPPED_BYTES = 1024 * 1024
@@ -23,16 +23,6 @@ export interface Wanted {
   readonly exported: Exported
   readonly format: FormatName
   readonly listing: ExportListing
-}
-
-/** Makes a file of its parts as they are written. After an error it is closed. */
-export interface FileWriter {
-  /** Returns the bytes that can be sent, which may be none. */
-  write(part: Buffer): Promise<Buffer>
-  /** Returns the rest of the file. */
-  end(): Promise<Buffer>
-  /** Drops what is held of the file. It may be called at any time, and twice. */
-  close(): void
 }
 
 /** A file that is made when its parts are asked for, each as a large task. */
@@ -115,3 +105,17 @@ const trailerOf = (format: FormatName, skipped: Skipped | undefined): string =>
   format === 'ndjson' && skipped !== undefined && skipped.records.length > 0
     ? `${json({ unreadable: skipped.records })}\n`
     : ''
+
+/** Whether each question gets a column: in a table or a layer of the entries of one form. */
+const hasQuestions = ({ name }: Exported, format: FormatName, { form, fields }: ExportListing): boolean =>
+  name === 'entries' && format !== 'ndjson' && form !== undefined && (fields?.includes('answers') ?? true)
+
+/**
+ * The texts of all questions of the entries that a listing matches, in the order of their mean place in the entries.
+ * @throws the problem `invalid_parameter` if they are too many
+ */
+const questionsOf = async (reader: Reader, listing: ExportListing): Promise<string[]> => {
+  const observed = await observe(reader, listing, false, listing.limit)
+  if (typeof observed !== 'string') return observed.questions.map(({ question }) => question)
+  throw invalidParameter('form', `has entries with ${observed}, too many for a column each; export the answers instead`)
+}

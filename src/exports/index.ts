@@ -1,18 +1,18 @@
 // What can be exported: the records of each resource, and the answers of entries. Each becomes a file in a format.
 import { type TObject, Type } from '@sinclair/typebox'
+import type { Listing } from '../../schemas/common.js'
 import { type ExportQuery, exportQuery, type FormatName, names } from '../../schemas/exports.js'
 import { listedSchemas } from '../../schemas/index.js'
 import type { Without } from '../../schemas/views.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
-import type { Listing } from '../pipelines/stages.js'
 import { type Choice, type Projection, projectionOf } from '../reading/projection.js'
 import { answersTable } from '../serializer/answers.js'
 import { type Column, type ColumnFormat, tableOf } from '../serializer/columns.js'
 import { csvColumns } from '../serializer/csv.js'
 import { geojson } from '../serializer/geojson.js'
 import { jsonLines, ndjson } from '../serializer/json.js'
-import { questionColumns } from '../serializer/questions.js'
+import { questionColumns } from '../serializer/question-columns.js'
 import type { RowFormat } from '../serializer/rows.js'
 import { compileDocuments, type Shown } from '../serializer/writer.js'
 import { xlsxColumns } from '../serializer/xlsx.js'
@@ -75,6 +75,16 @@ export interface FileRows {
   readonly columns: readonly Column[]
   readonly named: Shown['named']
   readonly format: RowFormat
+}
+
+/** Makes a file of its parts as they are written. After an error it is closed. */
+export interface FileWriter {
+  /** Returns the bytes that can be sent, which may be none. */
+  write(part: Buffer): Promise<Buffer>
+  /** Returns the rest of the file. */
+  end(): Promise<Buffer>
+  /** Drops what is held of the file. It may be called at any time, and twice. */
+  close(): void
 }
 
 /** The rows of formats with columns. Parquet is made of lines of JSON. */

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { TSchema } from '@sinclair/typebox'
 import type { Column } from '../serializer/columns.js'
-import type { FileWriter } from './file.js'
+import type { FileWriter } from './index.js'
 import { shapesOf } from './parquet-columns.js'
 import type { Opening, Reply, Task } from './parquet-worker.js'
 

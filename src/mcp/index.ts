@@ -1,7 +1,8 @@
 // POST /mcp: assistants ask by the Model Context Protocol (Streamable HTTP, stateless), and see no more than their key.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { MAX_BODY_BYTES } from '../../schemas/common.js'
 import { baseOf } from '../plugins/address.js'
-import { MAX_BODY_BYTES, problem, unsupported } from '../problems/problems.js'
+import { problem, unsupported } from '../problems/problems.js'
 
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
@@ -28,10 +29,11 @@ export const mcpRoutes = async (app: FastifyInstance, release: { version: string
   app.removeAllContentTypeParsers()
   const options = { parseAs: 'string', bodyLimit: MAX_BODY_BYTES } as const
   app.addContentTypeParser('*', options, (_request, body, done) => done(null, body))
-  app.post('/mcp', { schema: { hide: true } }, async (_request, reply) => {
+  app.post('/mcp', { schema: { hide: true } }, async (request, reply) => {
     // Loading the package takes a tenth of a second. The start of the service does not wait for it.
     const { respond } = await import('./server.js')
     const response = await respond(reply, release)
+    await app.requireKey(request, reply)
     reply.code(response.status).type(response.headers.get('content-type') ?? 'text/plain')
     return reply.send(await response.text())
   })

@@ -1,7 +1,7 @@
 // What an operation finds, as data. A door sends it in its own way: src/routes as responses, src/mcp as results of tools.
 import type { BsonDocument } from '../bson/reader.js'
 import type { OnFailure, RowFormat } from '../serializer/rows.js'
-import { Skipped, type Unreadable } from '../serializer/skipped.js'
+import { Skipped, type Unreadable } from '../serializer/unreadable.js'
 
 /** What a caller asks: its parameters, checked, and the address that it asked at. */
 export interface Asked<Q = object> {

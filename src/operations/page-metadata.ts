@@ -1,7 +1,6 @@
 // Where a page stands in its list, with links to its neighbours that repeat every parameter of the request.
-import { MAX_PAGE } from '../../schemas/common.js'
+import { type Listing, MAX_PAGE } from '../../schemas/common.js'
 import type { PageMetadata } from '../../schemas/envelope.js'
-import type { Listing } from '../pipelines/stages.js'
 import type { PageTokens } from '../reading/page-tokens.js'
 import type { Neighbour, Page } from '../reading/walk.js'
 import type { Asked } from './answer.js'

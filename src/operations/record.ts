@@ -1,6 +1,7 @@
 // A record by its id.
+
+import type { Listing } from '../../schemas/common.js'
 import type { Resource } from '../pipelines/resource.js'
-import type { Listing } from '../pipelines/stages.js'
 import { projectionOf } from '../reading/projection.js'
 import type { Reader } from '../reading/reader.js'
 import { single } from '../serializer/json.js'

@@ -1,10 +1,10 @@
 // What a resource is. Each declares itself once, in the file of its name; index.ts lists them all. Paths, the OpenAPI
 // document, the change feed and the tests go through that list.
 import type { TObject, TProperties } from '@sinclair/typebox'
-import type { CommonFilters, PageLimits } from '../../schemas/common.js'
+import type { CommonFilters, Listing, PageLimits } from '../../schemas/common.js'
 import type { RecordCollection } from '../documents/collections.js'
 import type { ReferencesTo } from './joins.js'
-import type { Condition, Listing, Scope, Stage } from './stages.js'
+import type { Condition, Scope, Stage } from './stages.js'
 
 /** A function for each filter of a list, which turns its value into a condition. A missing filter is a type error. */
 type FiltersFor<Q> = {

@@ -126,28 +126,6 @@ export class Query {
   }
 }
 
-/** The parameters of a list that are no filters. */
-export interface Listing {
-  readonly sortBy: string
-  readonly sortOrder: 'asc' | 'desc'
-  readonly page: number
-  readonly perPage: number
-  readonly fields?: readonly string[]
-  /** The fields in which records take the place of ids. */
-  readonly expand?: readonly string[]
-  /** Whether an item has other records in it, or only their ids. */
-  readonly embed?: 'true' | 'false'
-  /** Whether the names of other records stand beside their ids. */
-  readonly names?: 'true' | 'false'
-  /** How the answers of entries are shown, if not as they are stored. */
-  readonly answers?: 'list'
-  /** Whether the page leaves out the records that do not fit. By default one of them fails it. */
-  readonly unreadable?: 'skip'
-  readonly total?: 'true' | 'false'
-  readonly cursor?: string
-  readonly after?: string
-}
-
 /** By which stored field a list is sorted, and in which direction. Rows with the same value are in the order of their ids. */
 export interface Order {
   readonly field: string

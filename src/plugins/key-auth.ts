@@ -8,7 +8,7 @@ import { problem } from '../problems/problems.js'
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Checks the key of a request that has waited or been read for long, because it may have ended meanwhile.
+     * Checks the key of a request again if it has taken long, because the key may have ended meanwhile.
      * @throws the problem `unauthorized` if it is refused
      */
     requireKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
@@ -19,6 +19,8 @@ declare module 'fastify' {
   }
 }
 
+/** A request that takes longer takes long, in milliseconds. */
+const LONG_MS = 200
 /** How long before its end the responses to a key say when it ends, and the metrics count it, in milliseconds. */
 const WARNING_MS = 14 * 86_400_000
 /** How often a refused key is logged, in milliseconds, and for how many keys this is remembered. */
@@ -63,7 +65,9 @@ export const keyAuthPlugin = (app: FastifyInstance, keys: Keys): void => {
     }
     request.scope = found
   }
-  app.decorate('requireKey', requireKey)
+  app.decorate('requireKey', async (request, reply) => {
+    if (reply.elapsedTime > LONG_MS) await requireKey(request, reply)
+  })
   app.addHook('onRequest', requireKey)
 }
 

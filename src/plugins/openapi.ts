@@ -1,12 +1,10 @@
-// The OpenAPI 3.1 document, generated from the schemas of the routes, at /openapi.json and /openapi.yaml.
+// The OpenAPI 3.1 document, generated from the schemas of the routes.
 import swagger from '@fastify/swagger'
 import type { TObject, TSchema } from '@sinclair/typebox'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { namedSchemas } from '../../schemas/index.js'
 import { annotationOf } from '../../schemas/kit.js'
-import { baseOf } from './address.js'
 import { withComponents } from './openapi-components.js'
-import { fileOf, serve } from './page-files.js'
 
 /** The numbers of a box. The service reads them as one text, which is how they are sent. */
 const BOX = { type: 'array', items: { type: 'number' }, minItems: 4, maxItems: 6 }
@@ -26,8 +24,6 @@ const shownQuery = (query: TObject): TObject => {
   }
   return { ...query, properties }
 }
-
-const HEADERS = { vary: 'accept-encoding, origin', 'x-content-type-options': 'nosniff' }
 
 /** A resource, with its part of the document. */
 interface Described {
@@ -78,24 +74,4 @@ export const openapiPlugin = async (app: FastifyInstance, resources: readonly De
     convertConstToEnum: false,
     refResolver: { buildLocalReference: ({ $id }) => $id as string },
   })
-}
-
-/** Where the texts of the document have the address of the service, if there is no public URL. */
-const SERVER = /(?<=\burl"?: ?"?)\/(?=["\n])/
-
-/** The document at its paths. Its server has an absolute URL, because not every program takes a relative one. */
-export const openapiRoutes = (app: FastifyInstance): void => {
-  const { publicUrl } = app.config
-  const texts = { json: () => JSON.stringify(app.swagger()), yaml: () => app.swagger({ yaml: true }) }
-  for (const [format, text] of Object.entries(texts)) {
-    const addressOf = (request: FastifyRequest) => baseOf(request, publicUrl)
-    let relative: string | undefined
-    const send = fileOf((request) => {
-      relative ??= text()
-      return Buffer.from(relative.replace(SERVER, () => addressOf(request)))
-    }, addressOf)
-    const headers = { ...HEADERS, 'content-type': `application/${format}; charset=utf-8` }
-    // /docs/json and /docs/yaml are the addresses of earlier releases.
-    for (const path of [`/openapi.${format}`, `/docs/${format}`]) serve(app, path, send, headers)
-  }
 }

@@ -1,7 +1,7 @@
 // Limits how many requests a minute one API key may send to this instance, and says in each response how many are left, by
 // the header fields of the IETF (draft-ietf-httpapi-ratelimit-headers-11).
 import type { FastifyInstance } from 'fastify'
-import { RateLimit, WINDOW_S } from '../limits/rate-limit.js'
+import { Quota, WINDOW_S } from '../limits/quota.js'
 import { problem } from '../problems/problems.js'
 
 /** What a request costs. A part of it is given back if the caller had the response already. */
@@ -9,12 +9,12 @@ const COST = 1
 const BACK_FOR_304 = 0.75
 
 export const rateLimitPlugin = (app: FastifyInstance, quota: number): void => {
-  const limit = new RateLimit(quota)
+  const quotas = new Quota(quota)
   const policy = `"default";q=${quota};w=${WINDOW_S}`
 
   app.addHook('onRequest', ({ scope }, _reply, next) => {
-    if (limit.use(scope.keyId, COST)) return next()
-    const { seconds } = limit.state(scope.keyId)
+    if (quotas.use(scope.keyId, COST)) return next()
+    const { seconds } = quotas.state(scope.keyId)
     next(
       problem('rate_limited', `The rate limit of a key is ${quota} in ${WINDOW_S} s`, {
         headers: { 'retry-after': String(seconds) },
@@ -25,8 +25,8 @@ export const rateLimitPlugin = (app: FastifyInstance, quota: number): void => {
   app.addHook('onSend', ({ scope }, reply, payload, next) => {
     // A request without a valid key has no scope.
     if (scope !== undefined) {
-      if (reply.statusCode === 304) limit.use(scope.keyId, -BACK_FOR_304)
-      const { left, seconds } = limit.state(scope.keyId)
+      if (reply.statusCode === 304) quotas.use(scope.keyId, -BACK_FOR_304)
+      const { left, seconds } = quotas.state(scope.keyId)
       reply.headers({ 'ratelimit-policy': policy, ratelimit: `"default";r=${left};t=${seconds}` })
     }
     next(null, payload)

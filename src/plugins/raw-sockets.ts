@@ -3,15 +3,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyInstance } from 'fastify'
+import { MAX_URL_BYTES } from '../../schemas/common.js'
 import { isResponding } from '../http/server.js'
-import {
-  MAX_URL_BYTES,
-  PROBLEM_TYPE,
-  type ProblemError,
-  problem,
-  urlTooLong,
-  wrongVersion,
-} from '../problems/problems.js'
+import { PROBLEM_TYPE, type ProblemError, problem, urlTooLong, wrongVersion } from '../problems/problems.js'
 import { JSON_HEADERS } from './json-only.js'
 
 /** How long a caller has to close a connection after its last response. */

@@ -2,9 +2,9 @@
 // others.
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { MAX_URL_BYTES } from '../../schemas/common.js'
 import {
   badEncoding,
-  MAX_URL_BYTES,
   noSuchPath,
   type ProblemCode,
   type ProblemError,

@@ -1,6 +1,7 @@
 // The error catalogue: every error that a caller can get, as a problem (RFC 9457). A test holds the documentation equal
 // to it.
 import { STATUS_CODES } from 'node:http'
+import { MAX_BODY_BYTES, MAX_URL_BYTES } from '../../schemas/common.js'
 import type { Problem } from '../../schemas/envelope.js'
 
 /** The code of each problem, its HTTP status, and when it occurs. */
@@ -123,11 +124,6 @@ export const invalidParameter = (name: string, message: string, place: 'query' |
 
 export const tookTooLong = (detail: string): ProblemError =>
   problem('query_timeout', `The database took too long${detail}`, { headers: RETRY_LATER })
-
-/** The longest URL that the service accepts, in bytes. RFC 9110, section 4.1, recommends at least 8000. */
-export const MAX_URL_BYTES = 8000
-/** The largest body of a request, in bytes. */
-export const MAX_BODY_BYTES = 16 * 1024
 
 export const noSuchPath = () => problem('route_not_found', 'This path does not exist; /docs describes those that do')
 

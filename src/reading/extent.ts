@@ -2,9 +2,9 @@
 import { Type } from '@sinclair/typebox'
 import { EntryListItem } from '../../schemas/entries.js'
 import { viewOf } from '../../schemas/views.js'
-import { UnwritableDocument } from '../bson/reader.js'
 import { Overloaded } from '../limits/scheduler.js'
 import { type Expression, Query } from '../pipelines/stages.js'
+import { UnreadableDocument } from '../serializer/errors.js'
 import { Output } from '../serializer/output.js'
 import { compileDocuments } from '../serializer/writer.js'
 import { QueryTimeout } from '../store/store.js'
@@ -55,5 +55,5 @@ export const extentOf = (reader: Reader): Promise<Extent | undefined> => {
 }
 
 const leftOut = (error: unknown): undefined => {
-  if (![QueryTimeout, Overloaded, UnwritableDocument].some((known) => error instanceof known)) throw error
+  if (![QueryTimeout, Overloaded, UnreadableDocument].some((known) => error instanceof known)) throw error
 }

@@ -7,8 +7,8 @@ import { entries as resource } from '../pipelines/entries.js'
 import { Query } from '../pipelines/stages.js'
 import { invalidParameter } from '../problems/problems.js'
 import { hashOf } from '../serializer/etag.js'
-import { questionKey } from '../serializer/questions.js'
-import { answersOf, MAX_QUESTIONS, typeOf, wordsOf } from './questions.js'
+import { questionKey } from '../serializer/question-columns.js'
+import { answersOf, MAX_QUESTIONS, typeOf, wordsOf } from './question-keys.js'
 import type { Reader } from './reader.js'
 
 /** How many answers a question shows. */

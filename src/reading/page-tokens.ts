@@ -1,5 +1,7 @@
 // The tokens of a list's pages: a cursor, by which a walk goes on, and the position of a page, to which its neighbours link.
-import type { Listing, Scope } from '../pipelines/stages.js'
+
+import type { Listing } from '../../schemas/common.js'
+import type { Scope } from '../pipelines/stages.js'
 import { fromPayload, type Start, toPayload } from './position.js'
 import { decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from './token.js'
 

@@ -2,13 +2,13 @@
 // another part leaves out. Projections are pure, and the same choice has the same projection.
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { LRUCache } from 'lru-cache'
+import type { Listing } from '../../schemas/common.js'
 import { BESIDE, flat, isJoined, joined } from '../../schemas/kit.js'
 import { viewOf, type Without } from '../../schemas/views.js'
 import type { ReferencesTo } from '../pipelines/joins.js'
 import type { Resource, Shape } from '../pipelines/resource.js'
 import {
   type Condition,
-  type Listing,
   type Paths,
   pick,
   Query,

@@ -1,13 +1,15 @@
 // Reads for one request: what its key may see, in the turns of its ticket.
+
+import type { Listing } from '../../schemas/common.js'
 import type { BsonDocument, BsonList } from '../bson/reader.js'
 import type { Ticket } from '../limits/scheduler.js'
 import type { Resource } from '../pipelines/resource.js'
-import { type Listing, Query, type Scope } from '../pipelines/stages.js'
+import { Query, type Scope } from '../pipelines/stages.js'
 import { problem } from '../problems/problems.js'
 import { readWithReferences } from '../store/references.js'
 import type { KeptTotals, Store, Timed } from '../store/store.js'
+import { pagesOf } from './all-pages.js'
 import { isLargePage, onTimeout, timeoutProblem } from './cost.js'
-import { pagesOf } from './pages.js'
 import type { Start } from './position.js'
 import type { Projection } from './projection.js'
 import { type Parameters, rowsQuery, type Selection, selectionOf } from './selection.js'

@@ -1,15 +1,9 @@
 // What a request selects of a resource: which records, in which order, and what it sees of each.
+
+import type { Listing } from '../../schemas/common.js'
 import type { Without } from '../../schemas/views.js'
 import type { Resource } from '../pipelines/resource.js'
-import {
-  type Condition,
-  type Listing,
-  type Order,
-  type Query,
-  type Scope,
-  type Slice,
-  sortedSlice,
-} from '../pipelines/stages.js'
+import { type Condition, type Order, type Query, type Scope, type Slice, sortedSlice } from '../pipelines/stages.js'
 import { type Choice, type Projection, projectionOf } from './projection.js'
 
 export interface Selection {

@@ -13,7 +13,7 @@ import { hashOf } from '../serializer/etag.js'
 import { onTimeout } from './cost.js'
 import { type Dimension, dimensionOf, type Value } from './dimensions.js'
 import { duration, NOTHING } from './expressions.js'
-import { isKey, questionOf, withQuestions } from './questions.js'
+import { isKey, questionOf, withQuestions } from './question-keys.js'
 import type { Reader } from './reader.js'
 
 type Parameters = Omit<SummaryQuery, 'top'> & { readonly top?: number | undefined }

@@ -1,9 +1,10 @@
 // Reads on in a sorted list, for lists, map features, exports and feeds: the rows that follow a position, as many as fit, and
 // the position after them.
-import { type BsonDocument, type BsonList, ResponseTooLarge, UnwritableDocument } from '../bson/reader.js'
+import type { BsonDocument, BsonList } from '../bson/reader.js'
 import { type Direction, OTHER_ID_TYPES, rangesAfter } from '../pipelines/keyset.js'
 import type { Condition, Order, Slice } from '../pipelines/stages.js'
-import { idOf } from '../serializer/skipped.js'
+import { ResponseTooLarge, UnreadableDocument } from '../serializer/errors.js'
+import { idOf } from '../serializer/unreadable.js'
 import { MAX_ID_BYTES, positionOf, type Start } from './position.js'
 
 /** The most bytes of BSON that a page of a walk has, unless it is a single record. As JSON, it is within the limit of a response. */
@@ -76,7 +77,7 @@ export const readPage = async (
 /**
  * Reads the next page of a walk. It may be shorter than `perPage`, so that it fits, or where no walk could go on after more.
  * @returns the rows, and where the walk goes on; undefined at its end
- * @throws UnwritableDocument if it cannot go on after any of the records
+ * @throws UnreadableDocument if it cannot go on after any of the records
  */
 export const readOn = async (
   order: Order,
@@ -175,10 +176,10 @@ const fitting = (rows: readonly BsonDocument[], most: number): number => {
 }
 
 /** The error for a record after which no walk can go on. */
-const unplaced = (row: BsonDocument, field: string): UnwritableDocument => {
+const unplaced = (row: BsonDocument, field: string): UnreadableDocument => {
   const id = idOf(row.bytes).slice(0, SHOWN_LENGTH)
   const noId = `is not a string of valid UTF-8 with at most ${MAX_ID_BYTES} bytes, so nothing can be read on after it`
   return positionOf(row, '_id') === undefined
-    ? new UnwritableDocument(row.collection, id, '_id', noId)
-    : new UnwritableDocument(row.collection, id, field, 'has a value after which nothing can be read on')
+    ? new UnreadableDocument(row.collection, id, '_id', noId)
+    : new UnreadableDocument(row.collection, id, field, 'has a value after which nothing can be read on')
 }

@@ -11,8 +11,6 @@ import { writeAll } from '../serializer/rows.js'
 import { sendFile } from './send-file.js'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-/** The key of a request that took longer is checked again, because it may have ended meanwhile. In milliseconds. */
-const CHECKED_MS = 200
 
 /** A function that sends what an operation has found. */
 export type Send = (request: FastifyRequest, reply: FastifyReply, answer: Answer) => Promise<FastifyReply>
@@ -23,7 +21,7 @@ export const sender = (app: FastifyInstance): Send => {
   return async (request, reply, answer) => {
     const { ticket, scope, method } = request
     const { mediaType = JSON_TYPE, fileName, tag } = answer
-    if (reply.elapsedTime > CHECKED_MS) await app.requireKey(request, reply)
+    await app.requireKey(request, reply)
     // Requests that waited for a change end when the service closes, and so do their connections.
     if (app.closing.aborted) reply.header('connection', 'close')
     reply.type(mediaType)

@@ -3,7 +3,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { storedBranches } from '../../schemas/kit.js'
 import type { ColumnFormat, Kind } from './columns.js'
 import type { CodeGenerator } from './generator.js'
-import { joinWords } from './questions.js'
+import { joinWords } from './question-columns.js'
 import { bare, scalars, type Write, type Writer } from './scalars.js'
 
 /** A format whose rows have cells. Where it has no function for numbers or booleans, these are as in JSON. */

@@ -1,7 +1,8 @@
 // The buffer that a response is written into. Large responses are sent from this buffer, and it is reused when the response
 // is done, because garbage collection of a response costs as much time as writing it.
 import { isUtf8 } from 'node:buffer'
-import { Bytes, MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
+import { Bytes } from '../bson/reader.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge } from './errors.js'
 
 const FIRST_SIZE = 256 * 1024
 /** Smaller responses are copied, which is cheaper than lending the buffer. */

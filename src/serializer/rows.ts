@@ -1,17 +1,11 @@
 // What all formats have in common: they write rows between a beginning and an end, and this loop writes all of them. A row
 // that does not fit its schema leaves nothing behind.
 import { isUtf8 } from 'node:buffer'
-import {
-  Bson,
-  BsonDocument,
-  MAX_RESPONSE_BYTES,
-  ResponseTooLarge,
-  UnwritableDocument,
-  withBsonErrors,
-} from '../bson/reader.js'
+import { Bson, BsonDocument } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnreadableDocument, withBsonErrors } from './errors.js'
 import type { Output } from './output.js'
-import { idOf, NO_ID } from './skipped.js'
+import { idOf, NO_ID } from './unreadable.js'
 
 export interface RowFormat<T = BsonDocument> {
   readonly begin: string
@@ -30,7 +24,7 @@ const MAX_RECORD_BYTES = MAX_RESPONSE_BYTES / 2
 /** Is called for a record that does not fit its schema, or is too large. It may write another row in its place, or throw. */
 export type OnFailure<T extends BsonDocument = BsonDocument> = (
   record: T,
-  error: UnwritableDocument,
+  error: UnreadableDocument,
   out: Output,
 ) => void
 
@@ -93,10 +87,10 @@ export function* writeAll<T>(
  * @param begin how many bytes stand before it
  * @throws an error that is not the record's
  */
-const failureOf = ({ collection, bytes }: BsonDocument, error: unknown, begin: number): UnwritableDocument => {
-  if (error instanceof UnwritableDocument) return error
+const failureOf = ({ collection, bytes }: BsonDocument, error: unknown, begin: number): UnreadableDocument => {
+  if (error instanceof UnreadableDocument) return error
   if (!(error instanceof ResponseTooLarge) || begin > MAX_RECORD_BYTES) throw error
-  return new UnwritableDocument(collection, idOf(bytes), '', `becomes more than ${MAX_RECORD_BYTES} bytes`)
+  return new UnreadableDocument(collection, idOf(bytes), '', `becomes more than ${MAX_RECORD_BYTES} bytes`)
 }
 
 /** A copy finds a record by its id, in all operations. They take texts alone. */
@@ -104,5 +98,5 @@ const requireText = ({ collection, bytes }: BsonDocument): void => {
   const id = withBsonErrors(collection, () => fieldOf(bytes, 0, '_id'))
   // Without an id it does not fit its schema.
   if (id === undefined || (id.type === Bson.string && isUtf8(bytes.subarray(id.at + 4, id.next - 1)))) return
-  throw new UnwritableDocument(collection, NO_ID, '_id', 'is not a string of valid UTF-8')
+  throw new UnreadableDocument(collection, NO_ID, '_id', 'is not a string of valid UTF-8')
 }

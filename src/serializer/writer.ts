@@ -11,17 +11,15 @@ import {
   documentEnd,
   type Element,
   elements,
-  UnfitForFormat,
-  UnwritableDocument,
   valueEnd,
-  withBsonErrors,
 } from '../bson/reader.js'
 import { type CollectionName, references } from '../documents/collections.js'
 import { any, wrong } from './any.js'
+import { UnfitForFormat, UnreadableDocument, withBsonErrors } from './errors.js'
 import { CodeGenerator } from './generator.js'
 import type { Output } from './output.js'
 import { OVERHANG, ROOM, scalars, type Write, type Writer, WrongForFormat, WrongValue } from './scalars.js'
-import { idOf, NO_ID } from './skipped.js'
+import { idOf, NO_ID } from './unreadable.js'
 
 /** Writes a document. Nothing counts as written if it does not fit its schema. */
 export type DocumentWriter = (document: BsonDocument, out: Output) => void
@@ -111,7 +109,7 @@ const located = (error: WrongValue, collection: string, bytes: Buffer): Error =>
     }
   }
   if (error.missing !== undefined) names.push(error.missing)
-  const found = new UnwritableDocument(record.collection, idOf(bytes, record.at), names.join('.'), error.message)
+  const found = new UnreadableDocument(record.collection, idOf(bytes, record.at), names.join('.'), error.message)
   return error instanceof WrongForFormat ? new UnfitForFormat(found.message) : found
 }
 

@@ -2,22 +2,13 @@
 // Source: MongoDB manual, "Comparison/Sort Order".
 import { Long } from 'mongodb'
 
+const RANKS: Readonly<Record<string, number>> = { undefined: 0, number: 2, bigint: 2, string: 3, object: 4, boolean: 5 }
+
 /** The rank of a value's type. A missing value ranks as null does, and NaN before all other numbers. */
 const rank = (value: unknown): number => {
-  switch (typeof value) {
-    case 'undefined':
-      return 0
-    case 'bigint':
-      return 2
-    case 'number':
-      return Number.isNaN(value) ? 1 : 2
-    case 'string':
-      return 3
-    case 'boolean':
-      return 5
-    default:
-      return value === null ? 0 : value instanceof Date ? 6 : 4
-  }
+  if (value === null) return 0
+  if (value instanceof Date) return 6
+  return Number.isNaN(value) ? 1 : (RANKS[typeof value] as number)
 }
 
 /** Negative if `a` sorts before `b`, positive if after, 0 if they are equal. All objects are equal here. */

@@ -1,8 +1,9 @@
 // Reads from MongoDB. The driver gives documents as the bytes that the server sent.
 import { type AggregateOptions, type Document, ReadConcern } from 'mongodb'
-import { BsonList, MAX_RESPONSE_BYTES, ResponseTooLarge } from '../bson/reader.js'
+import { BsonList } from '../bson/reader.js'
 import type { CollectionName, Documents } from '../documents/collections.js'
 import type { Condition, Query } from '../pipelines/stages.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../serializer/errors.js'
 import { inOrderOfIds } from './empty-values.js'
 import type { MongoConnection } from './mongo-connection.js'
 import { type Reading, type Store, storedOf } from './store.js'

@@ -2,20 +2,11 @@
 // it. An id without a document is removed, as a $lookup would. What is neither an id nor null becomes `false`, which the
 // serializer refuses: an object in place of an id must not pass as the document.
 import { ObjectId } from 'mongodb'
-import {
-  Bson,
-  BsonList,
-  bsonDocument,
-  type Element,
-  elements,
-  MAX_RESPONSE_BYTES,
-  ResponseTooLarge,
-  unreadable,
-  withBsonErrors,
-} from '../bson/reader.js'
+import { Bson, BsonList, bsonDocument, type Element, elements } from '../bson/reader.js'
 import { fieldOf } from '../bson/values.js'
 import { allEnded, runInSlices } from '../limits/work.js'
 import type { Query, References } from '../pipelines/stages.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge, unreadable, withBsonErrors } from '../serializer/errors.js'
 import type { Reading, Store } from './store.js'
 
 /** How many documents are fetched in one query. A record may refer to many thousands. */

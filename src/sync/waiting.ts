@@ -1,8 +1,8 @@
 // Requests that wait for a change. All that wait for one feed share a look-up a second, and a feed for which nobody
 // waits costs nothing. A request that waits holds its connection and nothing else.
 import { Overloaded, SMALL, type Ticket } from '../limits/scheduler.js'
+import type { FeedPage, Feeds } from './changes.js'
 import type { Cursor } from './cursor.js'
-import type { FeedPage, Feeds } from './feed.js'
 import type { Feed } from './queries.js'
 
 export interface Owner {

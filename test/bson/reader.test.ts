@@ -1,7 +1,7 @@
 // Reading BSON bytes, apart from writing them as JSON.
 import { BSON } from 'mongodb'
 import t from 'tap'
-import { BsonDocument, BsonList, bsonDocument, elements, withBsonErrors } from '../../src/bson/reader.js'
+import { BsonDocument, BsonList, bsonDocument, elements } from '../../src/bson/reader.js'
 
 const stored = { text: 'ọ', list: [1, { a: null }], at: new Date(0), code: new BSON.Code('f()', { a: 1 }) }
 const bytes = Buffer.from(BSON.serialize(stored))
@@ -21,19 +21,4 @@ t.test('a list has documents of its collection, and their size', async (t) => {
   const list = new BsonList('things', [bytes, bsonDocument([])])
   t.same(list.documents, [new BsonDocument('things', bytes), new BsonDocument('things', bsonDocument([]))])
   t.equal(list.size, bytes.length + 5)
-})
-
-t.test('damaged bytes are an error that names their collection, and any other error stays', async (t) => {
-  const read = () => withBsonErrors('things', () => [...elements(bytes.subarray(0, -1), 0)])
-  t.throws(read, {
-    name: 'UnwritableDocument',
-    collection: 'things',
-    id: '?',
-    detail: /^the document cannot be read: /,
-  })
-  const error = new Error('other')
-  const failing = () => {
-    throw error
-  }
-  t.throws(() => withBsonErrors('things', failing), error)
 })

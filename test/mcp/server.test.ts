@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { keysOf } from '../../src/keys/keys.js'
 import { COUNTS } from '../../src/operations/summary.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { listen, testApp } from '../support/app.js'
@@ -260,4 +261,18 @@ t.test('a flood of calls by one key leaves room for others, as that of any opera
   isHeld = false
   go.emit('end')
   for (const { statusCode, body } of await Promise.all(flood)) t.ok(statusCode === 200 || /overloaded/.test(body))
+})
+
+t.test('a key that ends while a tool works gets no result', async (t) => {
+  const end = Date.now() + 1500
+  const { app } = await prepare(t, ({ aggregate }) => ({
+    aggregate: async (...query) => {
+      if (query[0].collection === 'entries') while (Date.now() <= end) await setTimeout(20)
+      return aggregate(...query)
+    },
+  }))
+  const issued = { organisation: A, name: 'Short', expiresAt: new Date(end) }
+  const authorization = `Bearer ${await keysOf(app.store, () => {}).issue(issued)}`
+  const { statusCode, json } = await post(app, callOf('find_entries'), { authorization })
+  t.match([statusCode, json()], [401, { code: 'unauthorized' }])
 })

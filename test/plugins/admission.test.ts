@@ -7,7 +7,7 @@ import Fastify, { type FastifyRequest } from 'fastify'
 import t, { type Test } from 'tap'
 import { FairScheduler, type SchedulerOptions } from '../../src/limits/scheduler.js'
 import { admissionPlugin, schedulerFor } from '../../src/plugins/admission.js'
-import { problemsPlugin } from '../../src/plugins/problems.js'
+import { errorsPlugin } from '../../src/plugins/errors.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { StoreUnavailable } from '../../src/store/store.js'
 import { listen, testApp, testConfig } from '../support/app.js'
@@ -32,7 +32,7 @@ const served = async (
   app.decorate('metrics', undefined)
   const usual = schedulerFor(app, capacity)
   const scheduler = Object.keys(options).length === 0 ? usual : new FairScheduler({ ...usual.options, ...options })
-  problemsPlugin(app)
+  errorsPlugin(app)
   admissionPlugin(app, scheduler, ({ params }) => (params as { key: string }).key)
   const begun: string[] = []
   const noted = async (request: FastifyRequest) => {

@@ -1,10 +1,11 @@
 // What is read for a request: which fields, in which turns, and what is shared with others.
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { FairScheduler } from '../../src/limits/scheduler.js'
+import { FairScheduler, SMALL } from '../../src/limits/scheduler.js'
 import { entries } from '../../src/pipelines/entries.js'
 import { Query } from '../../src/pipelines/stages.js'
 import { projectionOf } from '../../src/reading/projection.js'
-import { withQuestions } from '../../src/reading/questions.js'
+import { withQuestions } from '../../src/reading/question-keys.js'
 import { Reader } from '../../src/reading/reader.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout } from '../../src/store/store.js'
@@ -161,4 +162,62 @@ t.test('what several callers share goes on when the first of them leaves', async
   await left
   t.equal(await results[1], 'read')
   t.equal(scheduler.all.running.large, 0)
+})
+
+t.test('beside two keys that walk and two that count, a third key is next with all that it asks', async (t) => {
+  const stored = testStore(t)
+  await stored.insert(
+    'entries',
+    Array.from({ length: 600 }, (_, n) => a.entry(n)),
+  )
+  const large = { all: 2, perKey: 1 }
+  const scheduler = new FairScheduler({ ...oneAtATime().options, small: { all: 16, perKey: 8 }, large })
+  /** Whose turns have begun, in their order. */
+  const turns: string[] = []
+  const readerOf = async (key: string) => {
+    const note = async <T>(work: Promise<T>): Promise<T> => {
+      turns.push(key)
+      return work
+    }
+    const store = keepTotals(
+      {
+        ...stored,
+        aggregate: (...query) => note(stored.aggregate(...query)),
+        count: (...query) => note(stored.count(...query)),
+      },
+      30_000,
+    )
+    return new Reader(store, scope, await scheduler.enter(key, SMALL))
+  }
+  let isOver = false
+  const walk = async (key: string) => {
+    const reader = await readerOf(key)
+    while (!isOver) await reader.each(reader.select(entries, {}), async () => isOver)
+  }
+  const count = async (key: string, n: number) => {
+    const reader = await readerOf(key)
+    for (let ms = 0; !isOver; ms++)
+      await reader.count(reader.select(entries, { createdSince: new Date(1e6 * n + ms), sortBy: 'id' }))
+    reader.ticket.release()
+  }
+  const counters = ['count-1', 'count-2'].flatMap((key) => Array.from({ length: 8 }, (_, n) => count(key, n)))
+  const others = Promise.all([...['walk-1', 'walk-2'].map(walk), ...counters])
+  while (turns.length < 50) await setImmediate()
+
+  const asks: Record<string, (reader: Reader) => Promise<unknown>> = {
+    'a record': (reader) => reader.record(entries, 'entry1-a', projectionOf(entries, undefined, {}, 'record')),
+    'a total': (reader) => reader.count(reader.select(entries, { status: 'x', sortBy: 'id' })),
+    'a file': (reader) => reader.each(reader.select(entries, {}), async () => true),
+  }
+  for (const [name, ask] of Object.entries(asks)) {
+    const before = turns.length
+    const reader = await readerOf('third')
+    await ask(reader)
+    reader.ticket.release()
+    const waited = turns.indexOf('third', before) - before
+    t.ok(waited >= 0 && waited <= large.all, `${name} begins after ${waited} turns of others`)
+  }
+  isOver = true
+  await others
+  t.same(new Set(turns).size, 5, 'all had turns')
 })

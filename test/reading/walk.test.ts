@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { BSON, ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'
 import type { EntryListQuery } from '../../schemas/entries.js'
-import { BsonList, ResponseTooLarge } from '../../src/bson/reader.js'
+import { BsonList } from '../../src/bson/reader.js'
 import type { Documents } from '../../src/documents/collections.js'
 import { entries } from '../../src/pipelines/entries.js'
 import { tokensOf } from '../../src/reading/page-tokens.js'
@@ -13,6 +13,7 @@ import type { Start } from '../../src/reading/position.js'
 import { pagingOf } from '../../src/reading/reader.js'
 import { rowsQuery, selectionOf } from '../../src/reading/selection.js'
 import { cut, readPage, readRanges } from '../../src/reading/walk.js'
+import { ResponseTooLarge } from '../../src/serializer/errors.js'
 import type { Store } from '../../src/store/store.js'
 import { testStore } from '../support/store.js'
 import { documentOf } from '../support/stored.js'
@@ -157,7 +158,7 @@ t.test(
     const store = await storeOf(t, ['s', {}, {}, false])
     const read = pageReader(store, 'org', listing)
     const objects = await read((await read('*', 'cursor')).next, 'cursor').catch((error: unknown) => error)
-    t.match(objects, { name: 'UnwritableDocument', collection: 'entries', id: 'e1', field: 'duration' })
+    t.match(objects, { name: 'UnreadableDocument', collection: 'entries', id: 'e1', field: 'duration' })
     t.match(await read((await read()).next), { ids: ['e1'], next: undefined })
   },
 )
@@ -254,7 +255,7 @@ t.test('a record after which nothing can be read on is named, with what is wrong
     [1, '?', '_id', /^_id is not a string/],
   ] as const) {
     const { documents: rows } = entriesOf(id, id)
-    const error = { name: 'UnwritableDocument', collection: 'entries', id: name, field, detail }
+    const error = { name: 'UnreadableDocument', collection: 'entries', id: name, field, detail }
     t.throws(() => cut({ rows, limit: 2 }, 'x', () => undefined), error)
   }
 })
@@ -271,7 +272,7 @@ t.test(
     const read = pageReader(store, 'org', { sortBy: 'id', sortOrder: 'asc', perPage: 3 })
     const first = await read('*', 'cursor')
     t.same(first.ids, ['a', 'b'])
-    const error = { name: 'UnwritableDocument', id: '0'.repeat(24), field: '_id' }
+    const error = { name: 'UnreadableDocument', id: '0'.repeat(24), field: '_id' }
     await t.rejects(
       pageReader(store, 'org', { sortBy: 'id', sortOrder: 'asc', perPage: 2 })(first.next, 'cursor'),
       error,

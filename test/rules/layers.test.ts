@@ -44,10 +44,10 @@ const restricted: { name: RegExp; rooms: RegExp }[] = [
   { name: /^src\/serializer\/(generator|scalars)/, rooms: /^src\/serializer$/ },
   { name: /^hyparquet/, rooms: /^src\/exports$/ },
   { name: /^@opentelemetry/, rooms: /^src\/metrics$/ },
-  { name: /^@?fastify/, rooms: /^src(\/(http|mcp|plugins|routes|serializer|validation))?$/ },
+  { name: /^@?fastify/, rooms: /^src(\/(http|mcp|pages|plugins|routes|serializer|validation))?$/ },
   { name: /^@modelcontextprotocol/, rooms: /^src\/mcp$/ },
   { name: /^node:(net|http)/, rooms: /^src(\/(http|plugins|problems|store|commands|validation|config))?$/ },
-  { name: /^node:fs/, rooms: /^src(\/(http|plugins|problems|store|commands|validation|config|exports))?$/ },
+  { name: /^node:fs/, rooms: /^src(\/(http|pages|plugins|problems|store|commands|validation|config|exports))?$/ },
 ]
 
 t.test('few rooms import the database driver, the framework, the system and the inner files of others', async (t) => {

@@ -132,7 +132,7 @@ t.test('damaged bytes are an error of the record', async (t) => {
       const out = new Output()
       t.throws(
         () => write(new BsonDocument('things', damaged), out),
-        { name: 'UnwritableDocument', collection: 'things', id: '?', field: '' },
+        { name: 'UnreadableDocument', collection: 'things', id: '?', field: '' },
         name,
       )
     }

@@ -1,6 +1,6 @@
 // The buffers that responses are written into: how they grow, and how they are lent and given back.
 import t from 'tap'
-import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../../src/bson/reader.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../../src/serializer/errors.js'
 import { giveBack, Output } from '../../src/serializer/output.js'
 
 const full = new ResponseTooLarge()

@@ -1,9 +1,10 @@
 // Rows one behind the other, where some records do not fit, some have no row and some are written in slices.
 import t from 'tap'
-import { BsonDocument, MAX_RESPONSE_BYTES, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
+import { BsonDocument } from '../../src/bson/reader.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnreadableDocument } from '../../src/serializer/errors.js'
 import { Output } from '../../src/serializer/output.js'
 import { fail, type RowFormat, rowsWriter, writeAll } from '../../src/serializer/rows.js'
-import { idOf } from '../../src/serializer/skipped.js'
+import { idOf } from '../../src/serializer/unreadable.js'
 import { fileOf } from '../support/formats.js'
 import { type Elements, listOf, plain, stored } from '../support/stored.js'
 
@@ -14,7 +15,7 @@ const format: RowFormat = {
     const id = idOf(bytes)
     if (id === 'none') return
     out.text(id)
-    if (id === 'bad') throw new UnwritableDocument('things', id, 'name', 'is missing')
+    if (id === 'bad') throw new UnreadableDocument('things', id, 'name', 'is missing')
     if (id === 'large') return slices(out)
   },
 }
@@ -109,8 +110,8 @@ t.test('an error ends the work if nothing is to be left out, and any other error
   }
   const run = (format: RowFormat, onFailure?: typeof fail) => () =>
     writeAll(listWith('bad').documents, format, new Output(), onFailure).next()
-  t.throws(run(format), { name: 'UnwritableDocument', id: 'bad' })
-  t.throws(run(format, fail), { name: 'UnwritableDocument', id: 'bad' })
+  t.throws(run(format), { name: 'UnreadableDocument', id: 'bad' })
+  t.throws(run(format, fail), { name: 'UnreadableDocument', id: 'bad' })
   t.throws(run(broken), error)
   t.throws(
     run(broken, () => {}),

@@ -1,4 +1,4 @@
-// Damaged bytes: for any stored bytes the writer returns valid JSON or throws an UnwritableDocument. It reads only these
+// Damaged bytes: for any stored bytes the writer returns valid JSON or throws an UnreadableDocument. It reads only these
 // bytes, and the next write works.
 import { type TSchema, Type } from '@sinclair/typebox'
 import fc from 'fast-check'
@@ -8,7 +8,8 @@ import { Dispatch } from '../../schemas/dispatches.js'
 import { EntryListItem } from '../../schemas/entries.js'
 import { listed } from '../../schemas/kit.js'
 import { demoOptions, seedData } from '../../seed/index.js'
-import { BsonDocument, UnwritableDocument } from '../../src/bson/reader.js'
+import { BsonDocument } from '../../src/bson/reader.js'
+import { UnreadableDocument } from '../../src/serializer/errors.js'
 import { damages } from '../support/damages.js'
 import { documentOf, type Elements, plain, stored, writerOf } from '../support/stored.js'
 import { runs } from '../support/thorough.js'
@@ -78,13 +79,13 @@ const entries = [...seedData({ ...demoOptions, organisations: 1, dispatches: 3, 
 )
 const samples = [...small, sample(EntryListItem, entries.map(plain))]
 
-/** The text that is written, or the message of an UnwritableDocument. Any other error fails the test. */
+/** The text that is written, or the message of an UnreadableDocument. Any other error fails the test. */
 const outcome = (write: () => Buffer): string => {
   let text: string
   try {
     text = write().toString()
   } catch (error) {
-    if (!(error instanceof UnwritableDocument)) throw error
+    if (!(error instanceof UnreadableDocument)) throw error
     return error.message
   }
   JSON.parse(text)
@@ -127,7 +128,7 @@ t.test('The samples are valid before they are damaged', async (t) => {
   for (const one of samples) for (const bytes of one.documents) t.match(resultOf(one, bytes), /^\{/)
 })
 
-t.test('Any damage to the bytes gives valid JSON or an UnwritableDocument', async (t) => {
+t.test('Any damage to the bytes gives valid JSON or an UnreadableDocument', async (t) => {
   let count = 0
   fc.assert(
     fc.property(
@@ -153,7 +154,7 @@ t.test('Any damage to the bytes gives valid JSON or an UnwritableDocument', asyn
   t.equal(count, RUNS)
 })
 
-t.test('A change of any single byte gives valid JSON or an UnwritableDocument', async (t) => {
+t.test('A change of any single byte gives valid JSON or an UnreadableDocument', async (t) => {
   let count = 0
   for (const one of small) {
     for (const bytes of one.documents) {
@@ -170,7 +171,7 @@ t.test('A change of any single byte gives valid JSON or an UnwritableDocument', 
   t.ok(count > 10_000, `${count} mutations`)
 })
 
-t.test('A cut at any byte, or the loss of any byte, gives valid JSON or an UnwritableDocument', async (t) => {
+t.test('A cut at any byte, or the loss of any byte, gives valid JSON or an UnreadableDocument', async (t) => {
   for (const one of small) {
     for (const bytes of one.documents) {
       for (let at = 0; at < bytes.length; at++) {
@@ -184,7 +185,7 @@ t.test('A cut at any byte, or the loss of any byte, gives valid JSON or an Unwri
   t.pass()
 })
 
-t.test('Random bytes give valid JSON or an UnwritableDocument', async (t) => {
+t.test('Random bytes give valid JSON or an UnreadableDocument', async (t) => {
   fc.assert(
     fc.property(fc.nat(samples.length - 1), fc.uint8Array({ maxLength: 60 }), fc.boolean(), (number, noise, framed) => {
       const bytes = Buffer.from(noise)

@@ -7,7 +7,8 @@ import { Dispatch, DispatchListItem } from '../../schemas/dispatches.js'
 import { Entry, EntryListItem } from '../../schemas/entries.js'
 import { joined, listed } from '../../schemas/kit.js'
 import { Project } from '../../schemas/projects.js'
-import { Bson, BsonDocument, BsonList, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
+import { Bson, BsonDocument, BsonList } from '../../src/bson/reader.js'
+import { ResponseTooLarge, UnreadableDocument } from '../../src/serializer/errors.js'
 import { CodeGenerator } from '../../src/serializer/generator.js'
 import { compileDocuments } from '../../src/serializer/writer.js'
 import { oneLine } from '../support/oracle.js'
@@ -24,7 +25,7 @@ const write = (schema: TSchema, elements: Elements): string =>
 const writeValue = (schema: TSchema, value: unknown): string =>
   write(Type.Object({ value: schema }), [['value', value]]).slice('{"value":'.length, -1)
 
-/** Checks that an attempt throws an UnwritableDocument and that the next write works. */
+/** Checks that an attempt throws an UnreadableDocument and that the next write works. */
 const fails = (
   t: Test,
   attempt: () => unknown,
@@ -32,7 +33,7 @@ const fails = (
   name = `${wanted.message ?? wanted.field}`,
 ) => {
   const error = failure(attempt)
-  if (!(error instanceof UnwritableDocument)) throw new Error(`${name}: no UnwritableDocument`, { cause: error })
+  if (!(error instanceof UnreadableDocument)) throw new Error(`${name}: no UnreadableDocument`, { cause: error })
   const { message = '', ...strings } = wanted
   t.hasStrict(error, strings, name)
   if (typeof message !== 'string') t.match(error.message, message)

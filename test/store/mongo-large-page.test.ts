@@ -1,7 +1,7 @@
 // A page that is too large. It has a process of its own, because it keeps the stand-in server busy.
 import t from 'tap'
-import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../../src/bson/reader.js'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge } from '../../src/serializer/errors.js'
 import { mongoStore } from '../../src/store/mongo.js'
 import { listQuery } from '../support/queries.js'
 import { mongoSettings } from '../support/store.js'

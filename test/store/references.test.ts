@@ -2,9 +2,10 @@
 import { setImmediate } from 'node:timers/promises'
 import { BSON, ObjectId } from 'mongodb'
 import t from 'tap'
-import { BsonList, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
+import { BsonList } from '../../src/bson/reader.js'
 import { projects as projectResource } from '../../src/pipelines/projects.js'
 import { Query, type References } from '../../src/pipelines/stages.js'
+import { ResponseTooLarge, UnreadableDocument } from '../../src/serializer/errors.js'
 import { readWithReferences } from '../../src/store/references.js'
 import type { Reading } from '../../src/store/store.js'
 import { objectsOf } from '../support/bson.js'
@@ -106,11 +107,11 @@ t.test('An array of ids becomes an array of documents in the same order, also in
 
 t.test('An error of a damaged document names its collection, and a result that is too large fails', async (t) => {
   const damaged = new BsonList('projects', [Buffer.from([8, 0, 0, 0, 2, 0x30, 0, 0])])
-  await t.rejects(filled(damaged, references, read), UnwritableDocument)
+  await t.rejects(filled(damaged, references, read), UnreadableDocument)
   const inner = Buffer.from(BSON.serialize({ _id: 'x', sent: { cc: ['u1'] } }))
   inner.writeInt32LE(99, inner.indexOf('cc\0') + 3)
   const within = new BsonList('projects', [inner])
-  await t.rejects(filled(within, references, read), { name: 'UnwritableDocument', collection: 'projects' })
+  await t.rejects(filled(within, references, read), { name: 'UnreadableDocument', collection: 'projects' })
   const large = { _id: 'u1', name: 'x'.repeat(1024 * 1024) }
   const rows = Array.from({ length: 64 }, (_, n) => ({ _id: String(n), by: 'u1' }))
   const readLarge = async () => listOf([large])

@@ -4,14 +4,14 @@ import { setTimeout } from 'node:timers/promises'
 import type { TSchema } from '@sinclair/typebox'
 import { BSON, Long, ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'
-import { MAX_PAGE } from '../../schemas/common.js'
+import { type Listing, MAX_PAGE } from '../../schemas/common.js'
 import { dispatchTypes } from '../../schemas/dispatches.js'
 import { expandable } from '../../schemas/entries.js'
 import type { BsonDocument } from '../../src/bson/reader.js'
 import type { CollectionName } from '../../src/documents/collections.js'
 import { resources as declared } from '../../src/pipelines/index.js'
 import type { Resource } from '../../src/pipelines/resource.js'
-import { type Condition, type Listing, Query, type Scope } from '../../src/pipelines/stages.js'
+import { type Condition, Query, type Scope } from '../../src/pipelines/stages.js'
 import { type Projection, projectionOf } from '../../src/reading/projection.js'
 import { jsonArray } from '../../src/serializer/json.js'
 import { Output } from '../../src/serializer/output.js'
@@ -477,4 +477,4 @@ const REFUSED = 'refused'
 
 /** The result, or the error: its message if a document does not fit, else only that the store refused the query. */
 const told = (result: Promise<string>): Promise<string> =>
-  result.catch((error) => (error.name === 'UnwritableDocument' ? error.message : REFUSED))
+  result.catch((error) => (error.name === 'UnreadableDocument' ? error.message : REFUSED))

@@ -1,6 +1,8 @@
 // Queries of the service as its operations make them: of some rows of a list, and of a record by its id.
+
+import type { Listing } from '../../schemas/common.js'
 import type { Resource } from '../../src/pipelines/resource.js'
-import type { Listing, Query, Scope, Slice } from '../../src/pipelines/stages.js'
+import type { Query, Scope, Slice } from '../../src/pipelines/stages.js'
 import { projectionOf } from '../../src/reading/projection.js'
 import { rowsQuery, selectionOf } from '../../src/reading/selection.js'
 

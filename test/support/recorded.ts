@@ -1,11 +1,12 @@
 // The responses that the OpenAPI document shows as examples, as the service sends them with the demo data.
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../../src/app.js'
-import { BsonList, bsonDocument, ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
+import { BsonList, bsonDocument } from '../../src/bson/reader.js'
 import { loadDemo } from '../../src/demo.js'
 import { recordCollections } from '../../src/documents/collections.js'
 import { Overloaded } from '../../src/limits/scheduler.js'
 import { resources } from '../../src/pipelines/index.js'
+import { ResponseTooLarge, UnreadableDocument } from '../../src/serializer/errors.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { encodeCursor, START } from '../../src/sync/cursor.js'
@@ -74,7 +75,7 @@ export const recordExamples = async (): Promise<Recorded> => {
       ),
       response_too_large: await failing(new ResponseTooLarge()),
       internal_error: await failing(
-        new UnwritableDocument('entries', '65850cb40000050000000000', 'answers', 'is BSON string, not an array'),
+        new UnreadableDocument('entries', '65850cb40000050000000000', 'answers', 'is BSON string, not an array'),
       ),
       overloaded: await failing(new Overloaded()),
       service_unavailable: await failing(new StoreUnavailable(new Error('down'))),

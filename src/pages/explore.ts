@@ -2,7 +2,7 @@
 // key that is typed into it.
 import { readdirSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
-import { leadToPage, pages, protectPages, serveFiles, servePage } from './page-files.js'
+import { leadToPage, pages, protectPages, serveFiles, servePage } from './files.js'
 
 /** The page may load only its own files and ask only this service. */
 const SOURCES = ["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"]
@@ -15,7 +15,7 @@ const LIBRARIES = [
   library('world-atlas/countries-110m.json'),
 ]
 
-export const explorePagePlugin = async (app: FastifyInstance): Promise<void> => {
+export const explorePage = async (app: FastifyInstance): Promise<void> => {
   protectPages(app, SOURCES)
   const own = new URL('explore/', pages)
   const folder = serveFiles(app, 'explore', [

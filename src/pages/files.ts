@@ -5,7 +5,7 @@ import { basename, extname } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { isKnown } from '../http/caller.js'
-import { acceptedCoding, type Coding, compress } from './compression.js'
+import { acceptedCoding, type Coding, compress } from '../plugins/compression.js'
 
 export const pages = new URL('../../../pages/', import.meta.url)
 

@@ -1,6 +1,6 @@
 // Whole XLSX files: their parts, and the sheet that is made of rows.
 import t from 'tap'
-import { XlsxFile } from '../../src/exports/xlsx.js'
+import { XlsxFile } from '../../src/exports/workbook.js'
 import { sheetRows, unzip } from '../support/xlsx.js'
 
 const text = (value: string) => `<c t="inlineStr"><is><t xml:space="preserve">${value}</t></is></c>`

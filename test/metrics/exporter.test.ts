@@ -1,7 +1,7 @@
 // What OpenTelemetry makes of values: names and lines of Prometheus. test/rules/metrics.test.ts goes through all metrics.
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { openMetrics } from '../../src/metrics/metrics.js'
+import { openMetrics } from '../../src/metrics/exporter.js'
 
 const linesOf = (text: string, name: string): string[] => text.split('\n').filter((line) => line.startsWith(name))
 

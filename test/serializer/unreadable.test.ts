@@ -1,12 +1,12 @@
 // What is said of records that do not fit their schema.
 import { BSON } from 'mongodb'
 import t from 'tap'
-import { ResponseTooLarge, UnwritableDocument } from '../../src/bson/reader.js'
-import { describe, Skipped } from '../../src/serializer/skipped.js'
+import { ResponseTooLarge, UnreadableDocument } from '../../src/serializer/errors.js'
+import { describe, Skipped } from '../../src/serializer/unreadable.js'
 import { documentOf, plain, stored } from '../support/stored.js'
 
-const failing = (collection: string, id: string) => new UnwritableDocument(collection, id, 'name', 'is missing')
-const described = (fields: object, error: UnwritableDocument) => describe(documentOf(plain(fields), 'entries'), error)
+const failing = (collection: string, id: string) => new UnreadableDocument(collection, id, 'name', 'is missing')
+const described = (fields: object, error: UnreadableDocument) => describe(documentOf(plain(fields), 'entries'), error)
 
 t.test('what is said of a record names it, and an embedded record if that one does not fit', async (t) => {
   const objectId = new BSON.ObjectId('665f1c2ab8d4e0a1c3f20b17')

@@ -5,8 +5,9 @@ import { Bson, type BsonDocument, elements } from '../bson/reader.js'
 import { fieldOf, stringOf, textsOf } from '../bson/values.js'
 import { runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
+import { Query } from '../pipelines/stages.js'
 import { invalidParameter } from '../problems/problems.js'
-import { questionKey } from '../serializer/questions.js'
+import { questionKey } from '../serializer/question-columns.js'
 import type { Reader } from './reader.js'
 
 /** The most questions that are asked for together. Spreadsheets have 16,384 columns. */
@@ -43,11 +44,6 @@ const known = new LRUCache<string, string>({
   sizeCalculation: (text, place) => text.length + place.length,
 })
 
-/** Keys that no question had, for twenty times as long as they were looked for, and a minute at most. */
-const unknown = new LRUCache<string, true>({ max: 10_000, ttl: 1 })
-const UNKNOWN_PER_COST = 20
-const MAX_UNKNOWN_MS = 60_000
-
 /**
  * Finds the text of a question by its key.
  * @throws the problem `invalid_parameter` if there is no such question
@@ -60,13 +56,9 @@ export const questionOf = async (
 ): Promise<string> => {
   if (form === undefined) throw invalidParameter(parameter, 'has the key of a question, so it must be given with form')
   const place = JSON.stringify([reader.scope.organisation, form, key])
-  let text = known.get(place)
-  if (text === undefined && !unknown.has(place)) {
-    const start = performance.now()
-    text = await findQuestion(reader, form, key)
-    const ttl = Math.min(MAX_UNKNOWN_MS, Math.ceil(UNKNOWN_PER_COST * (performance.now() - start)))
-    if (text === undefined) unknown.set(place, true, { ttl })
-  }
+  // That no question has the key is kept too, as a total is.
+  const query = Query.in(reader.scope, 'entries', [{ form }, { question: key }], [])
+  const text = known.get(place) ?? (await reader.kept(query, (shared) => findQuestion(shared, form, key)))
   if (text === undefined)
     throw invalidParameter(
       parameter,

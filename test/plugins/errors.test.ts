@@ -1,8 +1,8 @@
 // Errors of every kind, by inject() and over a socket: always a problem, never HTML, a stack trace or an empty body.
 import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.js'
-import { ResponseTooLarge } from '../../src/bson/reader.js'
 import { problems, retryLater } from '../../src/problems/problems.js'
+import { ResponseTooLarge } from '../../src/serializer/errors.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { listen, testApp, testConfig } from '../support/app.js'

@@ -8,7 +8,7 @@ import type { Metrics } from '../metrics/catalogue.js'
 const METHODS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'])
 const NOT_MODIFIED = 304
 
-export const metricsPlugin = (app: FastifyInstance, metrics: Metrics): void => {
+export const requestMetricsPlugin = (app: FastifyInstance, metrics: Metrics): void => {
   metrics.observe('http.server.active_requests', () => app.activeRequests)
   metrics.observe('field_data.connections.open', () => openConnections(app.server))
   metrics.record('field_data.connections.refused', 0)

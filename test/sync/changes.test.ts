@@ -8,8 +8,8 @@ import { entries } from '../../src/pipelines/entries.js'
 import { projectionOf } from '../../src/reading/projection.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { Store } from '../../src/store/store.js'
+import { type FeedPage, type FeedSettings, Feeds } from '../../src/sync/changes.js'
 import type { Cursor } from '../../src/sync/cursor.js'
-import { type FeedPage, type FeedSettings, Feeds } from '../../src/sync/feed.js'
 import type { Feed } from '../../src/sync/queries.js'
 import { testStore } from '../support/store.js'
 import { A, a, B, b } from '../support/tenants.js'
@@ -374,7 +374,7 @@ t.test('an id that makes a cursor too long for a URL stops a feed only where a c
     'entries',
     ids.map((id) => entry(id, new Date(5000))),
   )
-  await t.rejects(walk(feeds, 1), { name: 'UnwritableDocument', id: 'z'.repeat(100), field: '_id' })
+  await t.rejects(walk(feeds, 1), { name: 'UnreadableDocument', id: 'z'.repeat(100), field: '_id' })
   for (const perPage of [2, 5]) t.same((await walk(feeds, perPage)).ids.sort(), [...ids].sort())
 })
 
@@ -387,7 +387,7 @@ t.test('ids that are not strings stop a feed only where no cursor can go on afte
   )
   await store.insert('entries', [entry('c', new Date(6000))])
   const all = ['a', 'b', 'undefined', 'undefined', 'c']
-  await t.rejects(walk(feeds, 1), { name: 'UnwritableDocument', id: String(first), field: '_id' })
+  await t.rejects(walk(feeds, 1), { name: 'UnreadableDocument', id: String(first), field: '_id' })
   for (const perPage of [2, 4, 5]) t.same((await walk(feeds, perPage)).ids, all, `${perPage} a page`)
   const pages = [await feeds.page(feed, undefined, 3)]
   while (pages.at(-1)?.hasMore) pages.push(await feeds.page(feed, pages.at(-1)?.next, 3))

@@ -1,14 +1,15 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of
 // their stamps. First come the rows that are older than the horizon. No write commits before them any more, so a copy goes
 // on after them for good. Then come the younger ones, which come once more when they have settled.
-import { type BsonList, bsonDocument, withBsonErrors } from '../bson/reader.js'
+import { type BsonList, bsonDocument } from '../bson/reader.js'
 import { dateOf, fieldOf, sortKeyOfId } from '../bson/values.js'
 import { CHECKPOINT, DELETED_AT, DELETED_FROM } from '../documents/collections.js'
 import { FIRST_TIME } from '../pipelines/keyset.js'
 import { problem } from '../problems/problems.js'
 import { positionOf } from '../reading/position.js'
 import { cut, readRanges } from '../reading/walk.js'
-import { FeedItem } from '../serializer/feed.js'
+import { withBsonErrors } from '../serializer/errors.js'
+import { FeedItem } from '../serializer/feed-items.js'
 import type { Reading, Store } from '../store/store.js'
 import type { Clock } from './clock.js'
 import { type Cursor, type FeedPosition, START } from './cursor.js'

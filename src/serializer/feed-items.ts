@@ -6,7 +6,7 @@ import { json, jsonArray } from './json.js'
 import type { Output } from './output.js'
 import type { OnFailure, RowFormat } from './rows.js'
 import { isInstant, TIME_BYTES, writeTime } from './scalars.js'
-import { describe } from './skipped.js'
+import { describe } from './unreadable.js'
 import { compileDocuments, type DocumentWriter } from './writer.js'
 
 /** A record in the shape of its list, or a tombstone. */

@@ -1,12 +1,7 @@
 // What is said of records that do not fit their schema.
-import {
-  Bson,
-  type BsonDocument,
-  MAX_RESPONSE_BYTES,
-  ResponseTooLarge,
-  type UnwritableDocument,
-} from '../bson/reader.js'
+import { Bson, type BsonDocument } from '../bson/reader.js'
 import { fieldOf, stringOf } from '../bson/values.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge, type UnreadableDocument } from './errors.js'
 import { json } from './json.js'
 import type { OnFailure } from './rows.js'
 
@@ -43,7 +38,7 @@ export const idOf = (bytes: Buffer, start = 0): string => {
 }
 
 /** What is said of a document that cannot be written. */
-export const describe = ({ collection, bytes }: BsonDocument, error: UnwritableDocument): Unreadable => {
+export const describe = ({ collection, bytes }: BsonDocument, error: UnreadableDocument): Unreadable => {
   const id = idOf(bytes)
   // The value may be in a record that is embedded in this one.
   const isOwn = error.collection === collection && [id, NO_ID].includes(error.id)

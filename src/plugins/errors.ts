@@ -1,6 +1,5 @@
 // Turns every error that a route, a hook or Fastify throws into a problem of the catalogue.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnfitForFormat, UnwritableDocument } from '../bson/reader.js'
 import { callerGone } from '../http/caller.js'
 import { Overloaded } from '../limits/scheduler.js'
 import {
@@ -13,13 +12,14 @@ import {
   tookTooLong,
   unsupported,
 } from '../problems/problems.js'
+import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnfitForFormat, UnreadableDocument } from '../serializer/errors.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { JSON_HEADERS } from './json-only.js'
 
 /** The headers that are true only of the body that failed. Fastify removes its type and its length. */
 const DESCRIBE_A_BODY = ['content-disposition', 'content-encoding', 'etag', 'link']
 
-export const problemsPlugin = (app: FastifyInstance): void => {
+export const errorsPlugin = (app: FastifyInstance): void => {
   app.setErrorHandler((error, request, reply) => {
     // The caller has gone, perhaps before all of its request was here, so nobody reads this error.
     if ([callerGone(request).reason, request.raw.errored].includes(error)) reply.hijack()
@@ -56,7 +56,7 @@ const toProblem = (error: unknown, query: object): ProblemError => {
     return problem('response_too_large', `The page ${detail}`, { errors })
   }
   // A response contains only records of the caller's organisation, so the caller may know which of them is wrong.
-  if (error instanceof UnwritableDocument) {
+  if (error instanceof UnreadableDocument) {
     return problem('internal_error', 'A stored record cannot be shown, because it does not fit its schema', {
       errors: [{ in: 'record', name: `${error.collection}/${error.id}`, message: error.detail }],
     })

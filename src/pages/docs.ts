@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import { noSuchPath, problems } from '../problems/problems.js'
-import { fixed, leadToPage, pages, protectPages, serve, serveFiles, servePage } from './page-files.js'
+import { fixed, leadToPage, pages, protectPages, serve, serveFiles, servePage } from './files.js'
 
 /** The pages may load only their own files, and the images that Swagger UI's style sheet embeds as data URLs. */
 const SOURCES = ["default-src 'self'", "img-src 'self' data:", "style-src 'self' 'unsafe-inline'", "object-src 'none'"]
@@ -19,7 +19,7 @@ const problemList = Object.entries(problems)
   })
   .join('\n')
 
-export const docsPagePlugin = async (app: FastifyInstance): Promise<void> => {
+export const docsPage = async (app: FastifyInstance): Promise<void> => {
   const { contactUrl } = app.config
   protectPages(app, SOURCES)
   const who = 'whoever runs this service'

@@ -2,10 +2,10 @@
 import { Type } from '@sinclair/typebox'
 import { BSON } from 'mongodb'
 import t from 'tap'
-import { FeedItem, feedItems, writeUnreadable } from '../../src/serializer/feed.js'
+import { FeedItem, feedItems, writeUnreadable } from '../../src/serializer/feed-items.js'
 import { Output } from '../../src/serializer/output.js'
 import { writeAll } from '../../src/serializer/rows.js'
-import { Skipped } from '../../src/serializer/skipped.js'
+import { Skipped } from '../../src/serializer/unreadable.js'
 import { compileDocuments } from '../../src/serializer/writer.js'
 import { documentOf, plain, stored } from '../support/stored.js'
 

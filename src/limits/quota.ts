@@ -6,16 +6,16 @@ export const WINDOW_S = 60
 /** The number of keys that are remembered. With more keys at a time, some begin a new window early. */
 const KEYS = 10_000
 
-export class RateLimit {
+export class Quota {
   /** What is left to each key in its window. */
   readonly #left: LRUCache<string, number>
 
   /**
-   * @param quota how much a key may use in each window
+   * @param most how much a key may use in each window
    * @param now a clock that nobody can set, in milliseconds
    */
   constructor(
-    readonly quota: number,
+    readonly most: number,
     now = () => performance.now(),
   ) {
     this.#left = new LRUCache({ max: KEYS, ttl: WINDOW_S * 1000, ttlResolution: 0, noUpdateTTL: true, perf: { now } })
@@ -23,16 +23,16 @@ export class RateLimit {
 
   /** Uses some of the quota of a key, or gives some back if it is negative. Returns whether there was enough. */
   use(key: string, amount: number): boolean {
-    const left = this.#left.get(key) ?? this.quota
+    const left = this.#left.get(key) ?? this.most
     if (left < amount) return false
-    this.#left.set(key, Math.min(left - amount, this.quota))
+    this.#left.set(key, Math.min(left - amount, this.most))
     return true
   }
 
   /** How many whole requests a key has left, and the seconds until it has all of them again. */
   state(key: string): { left: number; seconds: number } {
     const left = this.#left.get(key)
-    if (left === undefined) return { left: this.quota, seconds: WINDOW_S }
+    if (left === undefined) return { left: this.most, seconds: WINDOW_S }
     return { left: Math.floor(left), seconds: Math.ceil(this.#left.getRemainingTTL(key) / 1000) }
   }
 }
