@@ -25,7 +25,7 @@ const LONG_MS = 200
 const WARNING_MS = 14 * 86_400_000
 /** How often a refused key is logged, in milliseconds, and for how many keys this is remembered. */
 const REFUSAL_MS = 60_000
-const REFUSED_KEYS = 10_000
+const REFUSED_KEYS = 1000
 
 const BEARER = /^Bearer +(\S+)$/i
 const BASIC = /^Basic +([A-Za-z\d+/]+={0,2})$/i
