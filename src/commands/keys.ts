@@ -9,6 +9,7 @@ import {
   BY,
   CommandError,
   type MakeCommand,
+  matching,
   nameOf,
   newCommand,
   newGroup,
@@ -130,12 +131,11 @@ const rotatable = async (store: Store, keyId: string, stored: StoredKey | undefi
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Reads a duration, in milliseconds. */
-const durationOf = (duration: string): number => {
-  const [, count, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(duration) ?? []
-  if (unit === undefined)
-    throw new InvalidArgumentError('it must be a duration from 1m to 999999d, such as 30m, 12h or 90d')
-  return Number(count) * units[unit as keyof typeof units]
-}
+const durationOf = matching(
+  /^[1-9]\d{0,5}[mhd]$/,
+  'it must be a duration from 1m to 999999d, such as 30m, 12h or 90d',
+  (text) => Number.parseInt(text, 10) * units[text.at(-1) as keyof typeof units],
+)
 
 /** Reads --without. */
 const hiddenOf = (text: string): Hidden[] => {

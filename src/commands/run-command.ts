@@ -203,23 +203,27 @@ const linesOf = (error: Error): string[] => {
 }
 
 /** Gives a function that reads an option or argument whose whole text matches. */
-const matching = (pattern: RegExp, message: string) => (text: string) => {
-  if (pattern.test(text)) return text
-  throw new InvalidArgumentError(message)
-}
+export const matching =
+  <T>(pattern: RegExp, message: string, read: (text: string) => T) =>
+  (text: string): T => {
+    if (pattern.test(text)) return read(text)
+    throw new InvalidArgumentError(message)
+  }
 
 /** A text is empty where a script has a variable without a value. */
-export const notEmpty = matching(/./s, 'it must not be empty')
+export const notEmpty = matching(/./s, 'it must not be empty', String)
 
 export const organisationId = matching(
   ORGANISATION_ID,
   'it must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit',
+  String,
 )
 
 /** A dash at the beginning is that of an option, whose name was left out before it. */
 export const nameOf = matching(
   /^(?!-)(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u,
   'it must be 1 to 100 characters without control characters, not only spaces and no dash at the beginning',
+  String,
 )
 
 export const BY = ['--by <NAME>', 'who does it, for the audit line', nameOf] as const

@@ -11,7 +11,7 @@ import { keysOf } from '../keys/keys.js'
 import { allEnded } from '../limits/work.js'
 import type { Store } from '../store/store.js'
 import { isDay } from '../validation/instant.js'
-import { BY, CommandError, type MakeCommand, newCommand, type Session } from './run-command.js'
+import { BY, CommandError, type MakeCommand, matching, newCommand, type Session } from './run-command.js'
 
 /** How many batches are written at the same time. */
 const WRITERS = 3
@@ -83,12 +83,8 @@ export const seedCommand: MakeCommand = ({ result, tell, audit, counting, open, 
       if (live !== undefined) await grow(store, data(), { seed: options.seed, perSecond: live }, tell, stopped())
     })
 
-const integer =
-  (least: number) =>
-  (text: string): number => {
-    if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text)
-    throw new InvalidArgumentError(`it must be an integer from ${least} to 999999999`)
-  }
+const integer = (least: 0 | 1) =>
+  matching(least === 0 ? /^\d{1,9}$/ : /^[1-9]\d{0,8}$/, `it must be an integer from ${least} to 999999999`, Number)
 
 /** Reads --until. The ids of the data can only tell seconds of these years. */
 const day = (text: string): Date => {
@@ -98,11 +94,7 @@ const day = (text: string): Date => {
 }
 
 /** Reads --live. */
-const perSecond = (text: string): number => {
-  const [, count] = /^([1-9]\d{0,2}|1000)\/s$/.exec(text) ?? []
-  if (count !== undefined) return Number(count)
-  throw new InvalidArgumentError('it must be a rate from 1/s to 1000/s')
-}
+const perSecond = matching(/^([1-9]\d{0,2}|1000)\/s$/, 'it must be a rate from 1/s to 1000/s', Number.parseInt)
 
 /** The scenarios whose data are the same with every seed. */
 const UNSEEDED = new Set<string>(['tiny', 'worst-case'])

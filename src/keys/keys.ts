@@ -62,12 +62,6 @@ export interface StoredKey {
   readonly error: string | undefined
 }
 
-/** An issued key, which is shown once, and what is stored of it. */
-interface Issued {
-  readonly key: string
-  readonly document: ApiKeyDocument
-}
-
 interface NewKey {
   readonly organisation: string
   readonly name: string
@@ -150,14 +144,14 @@ export const keysOf = (
   }
 
   /**
-   * Issues a key. A key that was tried before it was issued is accepted after UNKNOWN_MS.
+   * Issues a key, which is shown once, and returns it with what is stored of it. A key that was tried before it was issued is accepted after UNKNOWN_MS.
    * @param randomInteger only for the demo, whose keys are always the same
    * @throws NotIssued if the organisation does not exist or is being removed
    */
   const issueStored = async (
     { organisation, name, expiresAt, issuedBy, without }: NewKey,
     randomInteger?: RandomInteger,
-  ): Promise<Issued> => {
+  ) => {
     const key = makeKey(randomInteger)
     const document: ApiKeyDocument = {
       _id: keyIdOf(key) as string,
@@ -216,7 +210,7 @@ export const keysOf = (
         lifetimeMs = expiresAt ? expiresAt.getTime() - createdAt.getTime() : undefined,
         issuedBy,
       }: { overlapMs: number; lifetimeMs?: number | undefined; issuedBy?: string | undefined },
-    ): Promise<Issued & { end: Date }> {
+    ) {
       const newEnd = lifetimeMs === undefined ? undefined : new Date(now() + lifetimeMs)
       const end = new Date(Math.min(now() + overlapMs, expiresAt?.getTime() ?? Infinity))
       if (newEnd && newEnd < end) {
