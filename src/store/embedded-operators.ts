@@ -1,6 +1,6 @@
 // The operators of mingo, and those of the embedded store in place of them where mingo differs from MongoDB.
 import { Context, evalExpr } from 'mingo/core'
-import { $max, $min, $sum } from 'mingo/operators/accumulator'
+import { $max, $min, $push, $sum } from 'mingo/operators/accumulator'
 import * as expressions from 'mingo/operators/expression'
 import { $group, $limit, $project, $set, $sort } from 'mingo/operators/pipeline'
 import * as conditions from 'mingo/operators/query'
@@ -34,7 +34,7 @@ const compared =
 
 /** The operators that mingo may use. */
 export const context = Context.init({
-  accumulator: { $max, $min, $sum },
+  accumulator: { $max, $min, $push, $sum },
   pipeline: {
     $group,
     $limit,
