@@ -116,7 +116,12 @@ t.test('docs/contract.md lists the path of every operation', async (t) => {
       return path.includes('<resource>') ? eachResource.map(([name]) => path.replace('<resource>', name)) : path
     }),
   )
-  t.same(listed.sort(), Object.keys(paths).map((path) => path.replace('{id}', ':id')).sort())
+  t.same(
+    listed.sort(),
+    Object.keys(paths)
+      .map((path) => path.replace('{id}', ':id'))
+      .sort(),
+  )
 })
 
 t.test('docs/contract.md lists the filters and sorts of every resource', async (t) => {
