@@ -48,6 +48,13 @@ export const PageMetadata = Type.Object(
       }),
     ),
     unreadable,
+    unmatched: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'The filters by a status or an id whose value no record has at all, such as a misspelt one. Only on an empty first page.',
+        examples: [['status']],
+      }),
+    ),
     pageLinks: Type.Object(
       {
         current: pageLink('Absolute URL of this page.'),
