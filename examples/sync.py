@@ -68,7 +68,8 @@ def store(db, items, copy):
 
 
 def sync(db):
-    more, most = True, get("me")["data"]["limits"]["perPage"]
+    """Brings the copy up to date, and returns how many items of the feed it has stored."""
+    stored, more, most = 0, True, get("me")["data"]["limits"]["perPage"]
     while more:
         cursor, copy = db.execute("SELECT cursor, copy FROM state").fetchone()
         page = get("sync/entries", cursor=cursor, perPage=most)
@@ -77,9 +78,11 @@ def sync(db):
                 db.execute("UPDATE state SET cursor = '*', copy = copy + 1")
                 continue
             store(db, page["data"], copy)
+            stored += len(page["data"])
             more = page["_metadata"]["hasMore"]
             db.execute("UPDATE state SET cursor = ?", (page["_metadata"]["nextCursor"],))
     drop_gone(db, copy, most)
+    return stored
 
 
 def drop_gone(db, copy, most):
@@ -96,4 +99,6 @@ def drop_gone(db, copy, most):
 if __name__ == "__main__":
     database = sqlite3.connect(sys.argv[1])
     database.executescript(TABLES)
-    sync(database)
+    changes = sync(database)
+    (entries,) = database.execute("SELECT count(*) FROM entries").fetchone()
+    print(f"{changes} changes were fetched; the copy has {entries} entries")
