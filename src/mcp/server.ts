@@ -19,14 +19,18 @@ const instructions =
 /** A request is one piece of work: a batch is refused, and so is a subscription, which never ends. */
 export const respond = async (reply: FastifyReply, release: { version: string }): Promise<Response> => {
   const { headers } = reply.request
-  const body = String(reply.request.body ?? '')
+  const given = parsed(String(reply.request.body ?? ''))
   // The package would refuse it too, but read all of it before.
-  if (/^\s*\[/.test(body)) {
+  if (Array.isArray(given.value)) {
     const error = { code: -32600, message: 'Invalid Request: a request has one message, not a batch' }
     return Response.json({ jsonrpc: '2.0', error, id: null }, { status: 400 })
   }
   // It has no signal: a request keeps its place until its work has ended, also when its caller has left.
-  const request = new Request('http://localhost', { method: 'POST', headers: headers as Record<string, string>, body })
+  const request = new Request('http://localhost', {
+    method: 'POST',
+    headers: headers as Record<string, string>,
+    body: given.text,
+  })
   if (!(await mcp.isLegacyRequest(request))) {
     return mcp
       .createMcpHandler(() => serverOf(reply, release), { legacy: 'reject', maxSubscriptions: 0 })
@@ -39,6 +43,20 @@ export const respond = async (reply: FastifyReply, release: { version: string })
   return transport.handleRequest(request).finally(() => server.close())
 }
 
+/** A message as a value and as the text that the package reads, in which arguments that are null count as left out. */
+const parsed = (text: string): { value?: unknown; text: string } => {
+  try {
+    const value = JSON.parse(text)
+    if (value?.params?.arguments !== null) return { value, text }
+    delete value.params.arguments
+    return { value, text: JSON.stringify(value) }
+  } catch {
+    return { text }
+  }
+}
+
+/** The tools stay as they are while the service runs. */
+const capabilities = { tools: { listChanged: false } }
 /** A tool checks its arguments itself, so that what is wrong with them is an error of the tool. */
 const unchecked = { getValidator: () => (data: unknown) => ({ valid: true, data }) } as never
 const registered = Object.entries(tools).map(([name, { description, takes, gives, ...tool }]) => {
@@ -50,7 +68,7 @@ const registered = Object.entries(tools).map(([name, { description, takes, gives
 })
 
 const serverOf = (reply: FastifyReply, { version }: { version: string }): mcp.McpServer => {
-  const server = new mcp.McpServer({ name: 'field-data-api', version }, { instructions })
+  const server = new mcp.McpServer({ name: 'field-data-api', version }, { instructions, capabilities })
   for (const tool of registered)
     server.registerTool(tool.name, tool.about, (given: unknown) => called(reply, tool, given as object))
   return server

@@ -47,15 +47,13 @@ const listOf = async (reader: Reader, resource: Resource, asked: object) => {
 
 const list = EntryListQuery({ page: 1, perPage: 1, maxPerPage: MOST_RECORDS })
 const times = Object.keys(commonFilters).filter((name) => /Since|Before/.test(name))
-const form = Type.String({ minLength: 1, description: 'Id or exact name of the form.' })
-const filters = {
-  ...select(list, [...Object.keys(entryFilters), 'answered', ...times]).properties,
-  form: Type.Optional(form),
-}
+const form = Type.String({ minLength: 1, description: 'Id or name.' })
+const byId = Object.fromEntries(['form', 'project', 'dispatch', 'agent'].map((name) => [name, Type.Optional(form)]))
+const filters = { ...select(list, [...Object.keys(entryFilters), 'answered', ...times]).properties, ...byId }
 const few = Type.Integer({ minimum: 1, maximum: MOST_RECORDS, description: `How many, at most ${MOST_RECORDS}.` })
 
 const [total, object] = [Type.Integer(), Type.Unsafe({ type: 'object' })]
-const [text, rows] = [Type.String(), Type.Unsafe({ type: 'array' })]
+const [text, rows] = [Type.String(), Type.Array(object)]
 
 export const tools: Readonly<Record<string, Tool>> = {
   describe: {
@@ -100,7 +98,7 @@ export const tools: Readonly<Record<string, Tool>> = {
   },
   count_entries: {
     description: `${firstSentence(COUNTS)} Use it for each question of how many.`,
-    takes: { ...select(SummaryQuery, ['by', 'zone', 'names', 'measure', 'top']).properties, ...filters },
+    takes: { ...select(SummaryQuery, ['by', 'zone', 'names', 'measure', 'none', 'top']).properties, ...filters },
     gives: { total, groups: total, rows },
     async call({ reader }, query, { top }) {
       const { rows: shown, rowOf, metadata } = await summarizeEntries(reader, { query: query as never })
@@ -115,7 +113,7 @@ export const tools: Readonly<Record<string, Tool>> = {
   find_entries: {
     description: `${firstSentence(entries.descriptions.list)} Newest first.`,
     takes: { ...filters, fields: list.properties.fields, limit: defaulted(few, 20) },
-    gives: { total, columns: rows, rows },
+    gives: { total, columns: Type.Array(text), rows: Type.Array(Type.Array(Type.Unknown())) },
     async call({ reader }, { limit: perPage, ...query }) {
       const newest = { sortBy: 'createdAt', sortOrder: 'desc' }
       const { rows, of, ...found } = await listOf(reader, entries, { ...query, ...newest, perPage })

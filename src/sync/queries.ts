@@ -89,7 +89,7 @@ export const digestOf = (
   isInParts = false,
 ): Query => {
   const ids = { ...(from !== undefined && { $gte: from }), ...(to !== undefined && { $lt: to }) }
-  return Query.in(scope, collection, from === undefined && to === undefined ? [] : [{ _id: ids }], [
+  return Query.covered(scope, collection, from === undefined && to === undefined ? [] : [{ _id: ids }], [
     { $group: { _id: null, count: { $sum: 1 }, ...(isInParts ? inParts : whole) } },
   ])
 }
