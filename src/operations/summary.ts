@@ -53,7 +53,7 @@ export const summarizeEntriesAsCsv = async (
     ...answer,
     mediaType: `${mediaTypes.csv}; charset=utf-8`,
     fileName: fileNameOf('summary', 'csv'),
-    format: { begin, between: '', end: '', write },
+    format: { begin, write },
   }
 }
 
