@@ -53,4 +53,4 @@ if __name__ == "__main__":
     database = sqlite3.connect(sys.argv[1])
     database.executescript(TABLES)
     sync(database)
-    print(f"The copy was compared with the service: {check(database)} entries were brought up to date")
+    print(check(database), "entries were brought up to date")
