@@ -83,7 +83,8 @@ t.test('Who somebody is and where something is are marked as such, wherever a re
     const shown = Object.entries<TSchema>(namedSchemas.get(name)?.properties).filter(
       ([, each]) => !isHidden(each, hideable),
     )
-    for (const [field] of shown) t.ok(others.includes(field), `${name}.${field}`)
+    for (const [field] of shown)
+      t.ok(others.includes(field), `${name}.${field} is marked, or one of others in this test`)
   }
   const seen = viewOf(['places', 'personal'])
   t.equal(seen, viewOf(['personal', 'places']), 'all keys without the same share a view')
