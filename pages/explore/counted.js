@@ -1,9 +1,12 @@
 // Beyond the most entries that the page loads, the service counts all of them. What it counted takes the place of the
 // entries: the cells of the map are rows with weights, and so are the days of the time line.
+import { without } from './active-filters.js'
 import { Refused, request } from './api.js'
 import { say } from './dom.js'
 import { dimensions, isPlace } from './entries.js'
 import { parametersOf } from './filters.js'
+import { measured } from './selection.js'
+import { toneOf } from './statuses.js'
 import { binsOf } from './timeline.js'
 
 /** @typedef {import('./entries.js').Entries} Entries */
@@ -20,9 +23,13 @@ const TRIES = 10
 /** How long the filters stay the same before the service counts by them, in milliseconds. */
 const QUIET_MS = 200
 
-/** The counts of groups by one dimension. @param {string} by @param {Filters} filters */
-const summaryOf = async (by, filters) => {
+/** What the service calls a dimension. @param {import('./entries.js').Dimension} name */
+const byOf = (name) => (isPlace(name) ? `location.${name}` : name)
+
+/** The counts of groups by one dimension. @param {string} by @param {Filters} filters @param {string} [measure] */
+const summaryOf = async (by, filters, measure) => {
   const parameters = parametersOf(filters)
+  if (measure !== undefined) parameters.set('measure', measure)
   parameters.set('by', by)
   parameters.set('top', MOST)
   for (let tries = 1; ; tries++) {
@@ -49,13 +56,13 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
   const seesPlaces = !hidden.includes('places')
   const shown = dimensions.filter((name) => seesPlaces || !isPlace(name))
   let bins = binsOf(entries)
+  /** @type {import('./selection.js').Selection} */
   const selection = {
-    ...{ fails: new Uint16Array(0), size: 0, placed: 0 },
-    counts: /** @type {import('./selection.js').Selection['counts']} */ (
-      Object.fromEntries(dimensions.map((name) => [name, new Uint32Array(1)]))
-    ),
-    ...{ bins: new Uint32Array(0), selectedBins: new Uint32Array(0) },
+    ...{ fails: new Uint16Array(0), size: 0, placed: 0, counts: {}, means: {} },
+    ...{ bins: new Uint32Array(0), selectedBins: new Uint32Array(0), tonedBins: [] },
   }
+  /** What is not counted yet by the filters that apply. */
+  const missing = { size: true, cells: true, any: true }
   /** The width of cells that is wanted, and the least of which there are not too many. */
   let step = STEPS[0]
   let least = 0
@@ -63,6 +70,17 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
   let wanted
   let isFirst = true
   let timer = 0
+
+  /** A number of each value. @param {import('./entries.js').Dimension} name @param {Row[]} rows @param {(row: Row) => number} numberOf @param {number} otherwise */
+  const numbersOf = (name, rows, numberOf, otherwise) => {
+    const column = entries.columns[name]
+    const numbers = column.values.map(() => otherwise)
+    for (const row of rows) {
+      const code = column.codeOf(row[byOf(name)] ?? '')
+      if (code !== undefined) numbers[code] = numberOf(row)
+    }
+    return numbers
+  }
 
   /** @param {Row[]} rows of days */
   const binned = (rows) => {
@@ -74,7 +92,7 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
     return counts
   }
 
-  /** @param {Filters} filters @returns {Generator<[by: string, filters: Filters, use: (found: { rows: Row[], total: number, others: { groups: number } }) => void]>} */
+  /** @param {Filters} filters @returns {Generator<[by: string, filters: Filters, use: (found: { rows: Row[], total: number, others: { groups: number } }) => void, measure?: string]>} */
   function* questions(filters) {
     const days = 'createdAt:day'
     const noTime = { ...filters, createdSince: undefined, createdBefore: undefined }
@@ -95,39 +113,41 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
       filters,
       ({ rows, total }) => {
         selection.selectedBins = binned(rows)
+        selection.tonedBins = []
+        selection.tonedBins[toneOf(filters.status ?? '')] = selection.selectedBins
         selection.size = total
+        missing.size = false
       },
     ]
     yield [days, noTime, ({ rows }) => Object.assign(selection, { bins: binned(rows) })]
     for (const name of isFirst ? shown : []) {
-      const by = isPlace(name) ? `location.${name}` : name
       yield [
-        by,
+        byOf(name),
         {},
         ({ rows }) => {
-          entries.columns[name].fill(rows.map((row) => [row[by], row.count]))
-          selection.counts[name] = Uint32Array.from(entries.columns[name].totals)
+          entries.columns[name].fill(rows.map((row) => [row[byOf(name)], row.count]))
+          if (parametersOf(filters).size === 0) selection.counts[name] = entries.columns[name].totals
         },
       ]
     }
     isFirst = false
     for (const name of shown) {
-      const by = isPlace(name) ? `location.${name}` : name
-      yield [
-        by,
-        { ...filters, [name]: undefined, ...(name === 'form' && { answered: undefined }) },
-        ({ rows }) => {
-          const { columns } = entries
-          const counts = new Uint32Array(columns[name].values.length)
-          for (const row of rows) {
-            const code = columns[name].codeOf(row[by] ?? '')
-            if (code !== undefined) counts[code] = row.count
-          }
-          selection.counts[name] = counts
-        },
-      ]
+      /** @param {{ rows: Row[] }} found */
+      const use = ({ rows }) => {
+        selection.counts[name] = numbersOf(name, rows, ({ count }) => count, 0)
+        delete selection.means[name]
+      }
+      yield [byOf(name), { ...filters, ...without(name) }, use]
     }
     if (seesPlaces) yield* cells(filters)
+    // The durations are in no index, so they come last.
+    for (const name of measured) {
+      /** @param {{ rows: Row[] }} found */
+      const use = ({ rows }) => {
+        selection.means[name] = numbersOf(name, rows, ({ duration }) => duration.mean ?? Number.NaN, Number.NaN)
+      }
+      yield [name, { ...filters, ...without(name) }, use, 'duration']
+    }
   }
 
   /** @param {Filters} filters @returns {ReturnType<typeof questions>} */
@@ -156,6 +176,7 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
         all.map(({ [by]: cell, count }) => ({ ...cell, count, selected: counts.get(JSON.stringify(cell)) ?? 0 })),
       )
       selection.fails = new Uint16Array(all.length)
+      missing.cells = false
       selection.placed = d3.sum(chosen, ({ [by]: cell, count }) => (cell === null ? 0 : count))
     }
     if (filters.bbox === undefined) use(all)
@@ -164,8 +185,8 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
 
   /** Asks one question after the other, because a key has one large request at a time. @param {ReturnType<typeof questions>} asked @param {() => boolean} isWanted */
   const ask = async (asked, isWanted) => {
-    for (const [by, filters, use] of asked) {
-      const found = await summaryOf(by, filters)
+    for (const [by, filters, use, measure] of asked) {
+      const found = await summaryOf(by, filters, measure)
       if (!isWanted()) return
       use(found)
       onChange()
@@ -175,18 +196,25 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
 
   return {
     selection,
+    missing,
     get bins() {
       return bins
     },
     /** Counts by filters, as soon as they stay the same. @param {Filters} filters */
     count(filters) {
       wanted = filters
+      Object.assign(missing, { size: true, cells: true, any: true })
       clearTimeout(timer)
       timer = setTimeout(() => {
         say('')
         const isWanted = () => wanted === filters
         Promise.all([ask(questions(filters), isWanted), showPage()])
-          .then(() => isWanted() && performance.mark('explore:counted'))
+          .then(() => {
+            if (!isWanted()) return
+            missing.any = false
+            onChange()
+            performance.mark('explore:counted')
+          })
           .catch(onError)
       }, QUIET_MS)
     },

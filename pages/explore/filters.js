@@ -69,12 +69,18 @@ export const areAll = (filters, search) => {
   return [...new URLSearchParams(search)].every(([name, value], index, all) => {
     const isFirst = all.findIndex((other) => other[0] === name) === index
     if (name === 'answered') return known.has(name, value)
-    return isFirst && (known.has(name) || value === '')
+    return isFirst && (known.has(name) || name === 'entry' || value === '')
   })
 }
 
-/** @param {Filters} filters */
-export const writeAddress = (filters) => {
+/** The entry that an address opens. @param {string} search */
+export const entryIn = (search) => new URLSearchParams(search).get('entry') || undefined
+
+/** @param {Filters} filters @param {string | undefined} entry @param {boolean} isStep whether *Back* leads to the address before */
+export const writeAddress = (filters, entry, isStep) => {
   const parameters = parametersOf(filters)
-  history.replaceState(null, '', `${location.pathname}${parameters.size > 0 ? `?${parameters}` : ''}`)
+  if (entry !== undefined) parameters.set('entry', entry)
+  const address = `${location.pathname}${parameters.size > 0 ? `?${parameters}` : ''}`
+  if (address === `${location.pathname}${location.search}`) return
+  history[isStep ? 'pushState' : 'replaceState'](null, '', address)
 }

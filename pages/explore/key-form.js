@@ -24,6 +24,7 @@ export const keyForm = (onKey) => {
       byId('key-form').hidden = true
       byId('explorer').hidden = false
       byId('count').focus()
+      say('')
       onKey(without)
     } catch (error) {
       say(/** @type {Error} */ (error).message)
@@ -40,9 +41,10 @@ export const keyForm = (onKey) => {
   /** The key of an address is removed from it at once. */
   const beginWithAddress = () => {
     const key = new URLSearchParams(location.hash.slice(1)).get('key')
-    if (key === null) return
+    if (key === null) return false
     history.replaceState(null, '', `${location.pathname}${location.search}`)
     begin(key)
+    return true
   }
 
   byId('key-form').addEventListener('submit', (event) => {
@@ -53,5 +55,8 @@ export const keyForm = (onKey) => {
     begin(key)
   })
   addEventListener('hashchange', beginWithAddress)
-  beginWithAddress()
+  if (beginWithAddress()) return
+  say('')
+  byId('key-form').hidden = false
+  inputById('key').focus()
 }
