@@ -7,23 +7,9 @@ const MANY = 200
 /** Where the mark of all that is expected stands in a bar, as in the style sheet. */
 const FULL = 0.66
 
-/**
- * @typedef {object} Bar
- * @property {string} value
- * @property {string} label
- * @property {number} count
- * @property {number} [of] how many are expected
- * @property {number} [mean] duration
- * @property {string} [status] that it has the colour of
- */
+/** @typedef {{ value: string, label: string, count: number, of?: number, mean?: number, status?: string }} Bar of how many are expected, with the mean duration and in the colour of a status */
 
-/**
- * @param {string} title
- * @param {string} name of the list in ids
- * @param {(value: string) => void} onPick
- * @param {number} few how many bars are shown before somebody asks for more
- * @param {string} [legend] of what stands beside the counts
- */
+/** @param {string} title @param {string} name of the list in ids @param {(value: string) => void} onPick @param {number} few how many bars are shown before somebody asks for more @param {string} [legend] of what stands beside the counts */
 export const barList = (title, name, onPick, few, legend = '') => {
   const heading = element('h3', { id: `${name}-title`, textContent: title, dir: 'auto' })
   const list = element('div', { id: `${name}-bars`, className: 'list', role: 'toolbar' })
@@ -38,18 +24,18 @@ export const barList = (title, name, onPick, few, legend = '') => {
   section.setAttribute('aria-labelledby', heading.id)
   const keepStop = oneStop(list)
   let isLong = false
-  /** @type {{ bar: Bar, button: HTMLElement, label: HTMLElement, count: HTMLElement, mean: HTMLElement, fill: HTMLElement, full: HTMLElement }[]} */
+  /** @type {{ bar: Bar, button: HTMLElement, label: HTMLElement, count: HTMLElement, mean: HTMLElement, track: HTMLElement, full: HTMLElement }[]} */
   const rows = []
   /** @type {Parameters<typeof draw> | undefined} */
   let last
 
   const addRow = () => {
     const label = element('span', { className: 'label', dir: 'auto' })
-    const spans = ['count', 'mean', 'fill', 'full'].map((className) => element('span', { className }))
-    const [count, mean, fill, full] = spans
-    const track = element('span', { className: 'track' }, fill, full)
+    const spans = ['count', 'mean', 'track', 'full'].map((className) => element('span', { className }))
+    const [count, mean, track, full] = spans
+    track.append(full)
     const button = element('button', { type: 'button', className: 'bar' }, label, ' ', count, ' ', mean, track)
-    const row = { bar: { value: '', label: '', count: 0 }, button, label, count, mean, fill, full }
+    const row = { bar: { value: '', label: '', count: 0 }, button, label, count, mean, track, full }
     button.addEventListener('click', () => row.bar.value !== '' && onPick(row.bar.value))
     list.append(button)
     rows.push(row)
@@ -60,11 +46,7 @@ export const barList = (title, name, onPick, few, legend = '') => {
     if (last) draw(...last)
   })
 
-  /**
-   * @param {readonly Bar[]} bars in their order
-   * @param {string | undefined} chosen the value that is selected
-   * @param {string} text of all
-   */
+  /** @param {readonly Bar[]} bars in their order @param {string | undefined} chosen the value that is selected @param {string} text of all */
   const draw = (bars, chosen, text) => {
     last = [bars, chosen, text]
     const shown = bars.slice(0, isLong ? MANY : few)
@@ -82,7 +64,7 @@ export const barList = (title, name, onPick, few, legend = '') => {
       setText(row.mean, Number.isFinite(bar.mean) ? `ø ${digits(Math.round(bar.mean ?? 0))}` : '')
       row.full.hidden = bar.of === undefined
       const part = bar.of === undefined ? bar.count / most : (FULL * bar.count) / bar.of
-      row.fill.style.width = `${100 * Math.min(1, part)}%`
+      row.track.style.setProperty('--part', `${100 * Math.min(1, part)}%`)
       row.button.setAttribute('aria-pressed', String(bar.value === chosen))
       row.button.setAttribute('aria-disabled', String(bar.value === ''))
     }
@@ -99,7 +81,7 @@ export const barList = (title, name, onPick, few, legend = '') => {
   const wait = () => {
     section.classList.add('waiting')
     more.hidden = true
-    setText(words, 'Loading…')
+    setText(words, '')
   }
   return { section, draw, wait }
 }

@@ -21,12 +21,12 @@ const APART = 0.85
  */
 
 /**
+ * The clusters, the largest first, and how many entries are in view that pass all filters but the box.
  * @param {import('./entries.js').Entries} entries
  * @param {Uint16Array} fails
  * @param {{ k: number, x: number, y: number }} transform from the place on the map to pixels
  * @param {number} width in pixels
  * @param {number} height in pixels
- * @returns {{ clusters: Cluster[], inView: number }} the largest first, and how many entries are in view that pass all filters but the box
  */
 export const clustersIn = ({ size, xs, ys, weights, selectedWeights, columns }, fails, transform, width, height) => {
   // A cell keeps its place on the map, however the map is moved.
@@ -44,9 +44,8 @@ export const clustersIn = ({ size, xs, ys, weights, selectedWeights, columns }, 
     const x = xs[row]
     const y = ys[row]
     if ((failed & ~bits.box) !== 0 || !(x >= left && x <= right && y >= top && y <= bottom)) continue
-    const [toX, toY] = [x * transform.k + transform.x, y * transform.k + transform.y]
     const weight = weights?.[row] ?? 1
-    if (toX >= 0 && toX <= width && toY >= 0 && toY <= height) inView += weight
+    if (x >= left + cell && x <= right - cell && y >= top + cell && y <= bottom - cell) inView += weight
     const place = (Math.floor(x / cell) - column) * STRIDE + Math.floor(y / cell) - line
     let cluster = found.get(place)
     if (cluster === undefined) {

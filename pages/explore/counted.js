@@ -26,12 +26,10 @@ const QUIET_MS = 200
 /** What the service calls a dimension. @param {import('./entries.js').Dimension} name */
 const byOf = (name) => (isPlace(name) ? `location.${name}` : name)
 
-/** The counts of groups by one dimension. @param {string} by @param {Filters} filters @param {string} [measure] */
-const summaryOf = async (by, filters, measure) => {
+/** The counts of groups by one dimension. @param {Record<string, string>} by with other parameters @param {Filters} filters */
+const summaryOf = async (by, filters) => {
   const parameters = parametersOf(filters)
-  if (measure !== undefined) parameters.set('measure', measure)
-  parameters.set('by', by)
-  parameters.set('top', MOST)
+  for (const [name, value] of Object.entries({ ...by, top: MOST })) parameters.set(name, value)
   for (let tries = 1; ; tries++) {
     try {
       const { data, _metadata } = await (await request('summaries/entries', parameters)).json()
@@ -43,14 +41,11 @@ const summaryOf = async (by, filters, measure) => {
   }
 }
 
-/**
- * @param {Entries} entries without any, but with names
- * @param {object} handlers
- * @param {readonly string[]} handlers.hidden what the key does not see
- * @param {() => void} handlers.onChange more was counted
- * @param {(error: unknown) => void} handlers.onError
- * @param {() => Promise<void>} handlers.showPage shows the first of the selected entries
- */
+/** @typedef {{ rows: Row[], total: number, others: { groups: number } }} Found */
+/** What is asked, and what is done with what was found. @param {Record<string, string>} by @param {Filters} filters @param {(found: Found) => void} use */
+const question = (by, filters, use) => ({ by, filters, use })
+
+/** @param {Entries} entries without any, but with names @param {{ hidden: readonly string[], onChange: () => void, onError: (error: unknown) => void, showPage: () => Promise<void> }} handlers with what the key does not see */
 export const countedEntries = (entries, { hidden, onChange, onError, showPage }) => {
   entries.setCells([])
   const seesPlaces = !hidden.includes('places')
@@ -92,61 +87,45 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
     return counts
   }
 
-  /** @param {Filters} filters @returns {Generator<[by: string, filters: Filters, use: (found: { rows: Row[], total: number, others: { groups: number } }) => void, measure?: string]>} */
+  /** @param {Filters} filters @returns {Generator<ReturnType<typeof question>>} */
   function* questions(filters) {
     const days = 'createdAt:day'
     const noTime = { ...filters, createdSince: undefined, createdBefore: undefined }
+    const isWhole = parametersOf(filters).size === 0
     if (isFirst) {
-      yield [
-        days,
-        {},
-        ({ rows, total }) => {
-          const times = Float64Array.from(rows, (row) => Date.parse(row[days]))
-          bins = binsOf({ times, size: times.length })
-          selection.bins = binned(rows)
-          entries.total = total
-        },
-      ]
+      yield question({ by: days }, {}, ({ rows, total }) => {
+        const times = Float64Array.from(rows, (row) => Date.parse(row[days]))
+        bins = binsOf({ times, size: times.length })
+        entries.total = total
+      })
     }
-    yield [
-      days,
-      filters,
-      ({ rows, total }) => {
-        selection.selectedBins = binned(rows)
-        selection.tonedBins = []
-        selection.tonedBins[toneOf(filters.status ?? '')] = selection.selectedBins
-        selection.size = total
-        missing.size = false
-      },
-    ]
-    yield [days, noTime, ({ rows }) => Object.assign(selection, { bins: binned(rows) })]
+    yield question({ by: days }, filters, ({ rows, total }) => {
+      selection.selectedBins = binned(rows)
+      selection.tonedBins = []
+      selection.tonedBins[toneOf(filters.status ?? '')] = selection.selectedBins
+      selection.size = total
+      missing.size = false
+    })
+    yield question({ by: days }, noTime, ({ rows }) => Object.assign(selection, { bins: binned(rows) }))
     for (const name of isFirst ? shown : []) {
-      yield [
-        byOf(name),
-        {},
-        ({ rows }) => {
-          entries.columns[name].fill(rows.map((row) => [row[byOf(name)], row.count]))
-          if (parametersOf(filters).size === 0) selection.counts[name] = entries.columns[name].totals
-        },
-      ]
+      yield question({ by: byOf(name) }, {}, ({ rows }) => {
+        entries.columns[name].fill(rows.map((row) => [row[byOf(name)], row.count]))
+        if (isWhole) selection.counts[name] = entries.columns[name].totals
+      })
     }
     isFirst = false
     for (const name of shown) {
-      /** @param {{ rows: Row[] }} found */
-      const use = ({ rows }) => {
+      yield question({ by: byOf(name) }, { ...filters, ...without(name) }, ({ rows }) => {
         selection.counts[name] = numbersOf(name, rows, ({ count }) => count, 0)
         delete selection.means[name]
-      }
-      yield [byOf(name), { ...filters, ...without(name) }, use]
+      })
     }
     if (seesPlaces) yield* cells(filters)
     // The durations are in no index, so they come last.
     for (const name of measured) {
-      /** @param {{ rows: Row[] }} found */
-      const use = ({ rows }) => {
+      yield question({ by: name, measure: 'duration' }, { ...filters, ...without(name) }, ({ rows }) => {
         selection.means[name] = numbersOf(name, rows, ({ duration }) => duration.mean ?? Number.NaN, Number.NaN)
-      }
-      yield [name, { ...filters, ...without(name) }, use, 'duration']
+      })
     }
   }
 
@@ -157,14 +136,10 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
     /** @type {Row[]} */
     let all = []
     let isTooMany = false
-    yield [
-      by,
-      { ...filters, bbox: undefined },
-      ({ rows, others }) => {
-        all = rows.filter((row) => row[by] !== null)
-        isTooMany = others.groups > 0 && width < STEPS[0]
-      },
-    ]
+    yield question({ by }, { ...filters, bbox: undefined }, ({ rows, others }) => {
+      all = rows.filter((row) => row[by] !== null)
+      isTooMany = others.groups > 0 && width < STEPS[0]
+    })
     if (isTooMany) {
       least = STEPS[STEPS.indexOf(width) - 1]
       return yield* cells(filters)
@@ -180,13 +155,13 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
       selection.placed = d3.sum(chosen, ({ [by]: cell, count }) => (cell === null ? 0 : count))
     }
     if (filters.bbox === undefined) use(all)
-    else yield [by, filters, ({ rows }) => use(rows)]
+    else yield question({ by }, filters, ({ rows }) => use(rows))
   }
 
   /** Asks one question after the other, because a key has one large request at a time. @param {ReturnType<typeof questions>} asked @param {() => boolean} isWanted */
   const ask = async (asked, isWanted) => {
-    for (const [by, filters, use, measure] of asked) {
-      const found = await summaryOf(by, filters, measure)
+    for (const { by, filters, use } of asked) {
+      const found = await summaryOf(by, filters)
       if (!isWanted()) return
       use(found)
       onChange()

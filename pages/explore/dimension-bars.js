@@ -7,22 +7,17 @@ import { dimensions } from './entries.js'
 
 const FEW = 4
 const DURATION = 'ø mean duration'
-/** @type {Record<import('./entries.js').Dimension, [title: string, legend?: string]>} */
 const titles = {
-  status: ['Status'],
-  form: ['Form', DURATION],
-  project: ['Project'],
-  dispatch: ['Dispatch', '| all that is expected'],
-  agent: ['Agent', DURATION],
-  state: ['State'],
-  lga: ['Local government area'],
+  ...{ status: 'Status', form: 'Form', project: 'Project', dispatch: 'Dispatch', agent: 'Agent', state: 'State' },
+  lga: 'Local government area',
 }
+/** What stands beside the counts. @type {{ [D in import('./entries.js').Dimension]?: string }} */
+const legends = { form: DURATION, agent: DURATION, dispatch: '| all that is expected' }
 
 /** @param {(dimension: import('./entries.js').Dimension, value: string) => void} onPick */
 export const dimensionBars = (onPick) => {
   const lists = dimensions.map((dimension) => {
-    const [title, legend] = titles[dimension]
-    const list = barList(title, dimension, (value) => onPick(dimension, value), FEW, legend)
+    const list = barList(titles[dimension], dimension, (value) => onPick(dimension, value), FEW, legends[dimension])
     byId(dimension === 'status' ? 'statuses' : 'bars').append(list.section)
     return { dimension, list }
   })
@@ -57,8 +52,8 @@ export const dimensionBars = (onPick) => {
         // An address may name what no entry has.
         if (chosen !== undefined && !bars.some(({ value }) => value === chosen)) bars.unshift(bar(chosen, 0))
         const left = real.filter(({ count }) => count > 0).length
-        const words = isLoading ? 'Loading…' : `${digits(left)} of ${digits(real.length)} have entries.`
-        list.draw(bars, chosen, dimension === 'status' ? '' : words)
+        const isSaid = !isLoading && dimension !== 'status'
+        list.draw(bars, chosen, isSaid ? `${digits(left)} of ${digits(real.length)} have entries.` : '')
       }
     },
   }

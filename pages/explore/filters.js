@@ -69,18 +69,18 @@ export const areAll = (filters, search) => {
   return [...new URLSearchParams(search)].every(([name, value], index, all) => {
     const isFirst = all.findIndex((other) => other[0] === name) === index
     if (name === 'answered') return known.has(name, value)
-    return isFirst && (known.has(name) || name === 'entry' || value === '')
+    return isFirst && (known.has(name) || value === '')
   })
 }
 
-/** The entry that an address opens. @param {string} search */
-export const entryIn = (search) => new URLSearchParams(search).get('entry') || undefined
+/** The entry that an address opens, which is no filter. @param {string} hash */
+export const entryIn = (hash) => new URLSearchParams(hash.slice(1)).get('entry') || undefined
 
 /** @param {Filters} filters @param {string | undefined} entry @param {boolean} isStep whether *Back* leads to the address before */
 export const writeAddress = (filters, entry, isStep) => {
   const parameters = parametersOf(filters)
-  if (entry !== undefined) parameters.set('entry', entry)
-  const address = `${location.pathname}${parameters.size > 0 ? `?${parameters}` : ''}`
-  if (address === `${location.pathname}${location.search}`) return
+  const hash = entry === undefined ? '' : `#${new URLSearchParams({ entry })}`
+  const address = `${location.pathname}${parameters.size > 0 ? `?${parameters}` : ''}${hash}`
+  if (address === `${location.pathname}${location.search}${location.hash}`) return
   history[isStep ? 'pushState' : 'replaceState'](null, '', address)
 }

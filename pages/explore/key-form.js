@@ -40,9 +40,15 @@ export const keyForm = (onKey) => {
 
   /** The key of an address is removed from it at once. */
   const beginWithAddress = () => {
-    const key = new URLSearchParams(location.hash.slice(1)).get('key')
+    const parameters = new URLSearchParams(location.hash.slice(1))
+    const key = parameters.get('key')
     if (key === null) return false
-    history.replaceState(null, '', `${location.pathname}${location.search}`)
+    parameters.delete('key')
+    history.replaceState(
+      null,
+      '',
+      `${location.pathname}${location.search}${parameters.size > 0 ? `#${parameters}` : ''}`,
+    )
     begin(key)
     return true
   }

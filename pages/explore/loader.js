@@ -28,12 +28,7 @@ export const readKey = async () => {
   }
 }
 
-/**
- * Names are a convenience: without them there are ids.
- * @param {Entries} entries
- * @param {readonly string[]} without what the key does not see
- * @param {() => void} onMore
- */
+/** Names are a convenience: without them there are ids. @param {Entries} entries @param {readonly string[]} without what the key does not see @param {() => void} onMore */
 export const loadNames = (entries, without, onMore) =>
   Promise.allSettled(
     NAMED.map(async ([list, dimension, named]) => {

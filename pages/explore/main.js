@@ -114,7 +114,7 @@ const redraw = () => {
   if (counted !== undefined) bins = counted.bins
   else if (bins.of.length !== entries.size) bins = binsOf(entries)
   const selection = counted?.selection ?? select(entries, filters, bins, fails, answers.rowsWith)
-  const isPartial = isLoading || !answers.knows(filters)
+  const isPartial = (counted === undefined && !isComplete) || !answers.knows(filters)
   if (!hidden.includes('places')) map.draw(entries, selection, filters.bbox, missing?.cells ?? isPartial)
   counted?.zoomTo(map.clusterWidth)
   time.draw(bins, selection, filters, missing?.size ?? isPartial)
@@ -125,8 +125,9 @@ const redraw = () => {
     ...(isCut() && { idFrom: entries.ids[LIMIT - 1] }),
     ...((entries.unreadable > 0 || counted !== undefined) && { unreadable: 'skip' }),
   })
-  const found = `${digits(selection.size)} of ${digits(entries.total || entries.size)} entries`
-  setText(byId('count'), missing?.size ? 'Counting entries…' : isPartial ? `${found} so far` : found)
+  const all = (isPartial && total) || entries.total || entries.size
+  const words = `${digits(selection.size)} of ${digits(all)} entries${isPartial ? ' so far' : ''}`
+  setText(byId('count'), missing?.size ? 'Counting entries…' : words)
   isOther = false
   performance.measure('explore:redraw', { start })
 }
@@ -136,7 +137,6 @@ const isCut = () => !isLoading && entries.size === LIMIT && (total ?? Infinity) 
 
 const notes = () =>
   [
-    isLoading && total !== undefined && `Loading ${digits(Math.min(total, LIMIT))} entries…`,
     replaced,
     counted !== undefined && 'These are too many to load: the service counts all of them.',
     isCut() && `These are the newest ${digits(LIMIT)}${total === undefined ? '' : ` of ${digits(total)}`} entries.`,
@@ -155,7 +155,7 @@ const onMore = () => {
   if (!isFirst && performance.now() - drawnAt < DRAW_MS) return
   if (entries.size === 0) return
   drawnAt = performance.now()
-  if (isFirst) map.fitUnlessMoved(entries)
+  map.fitUnlessMoved(entries)
   redraw()
   if (isFirst) performance.mark('explore:first-drawing')
 }
@@ -217,7 +217,7 @@ const begin = async (without) => {
   isComplete = false
   isLoading = true
   redraw()
-  openEntry(entryIn(location.search))
+  openEntry(entryIn(location.hash))
   total = await totalOfEntries().catch(() => undefined)
   const names = loadNames(entries, hidden, () => schedule())
   if (total !== undefined && total > LIMIT) {
@@ -237,7 +237,7 @@ addEventListener('popstate', () => {
   if (byId('explorer').hidden) return
   replaced = ''
   apply(filtersIn(location.search))
-  openEntry(entryIn(location.search))
+  openEntry(entryIn(location.hash))
 })
 /** Small screens have room for the filters only when somebody opens them. */
 const isWide = matchMedia('(min-width: 700px)')

@@ -73,6 +73,9 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
     },
     onMove,
   )
+  const isTouched = matchMedia('(pointer: coarse)').matches
+  const byMouse = 'Arrow keys move the map, + and − zoom. Drag with Shift draws a box.'
+  setText(byId('map-keys'), isTouched ? 'Two fingers move and zoom the map.' : byMouse)
   selected.call(/** @type {any} */ (zoom)).on('dblclick.zoom', null)
 
   /** @param {number} factor */
@@ -176,10 +179,7 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
       byId('box-clear').hidden = bbox === undefined
       // Where the service has counted, the middles of cells are in view, and not entries.
       const inView = isLoading || entries.weights !== undefined ? undefined : found.inView
-      setText(
-        byId('box-view'),
-        inView === undefined ? 'Select what is in view' : `Select the ${digits(inView)} in view`,
-      )
+      setText(byId('box-view'), `Select ${inView === undefined ? 'what is' : `the ${digits(inView)}`} in view`)
       setText(byId('map-words'), isLoading ? 'Loading…' : wordsOf(selection))
     },
   }

@@ -14,6 +14,7 @@ export const bits = { status: 1, form: 2, project: 4, dispatch: 8, agent: 16, st
 export const measured = /** @type {const} */ (['form', 'agent'])
 /** The bit of each answer that is asked for. @param {number} index */
 export const answerBit = (index) => 512 << index
+const answerBits = 0xfe00
 
 /**
  * @typedef {object} Selection
@@ -68,7 +69,8 @@ export const select = (entries, filters, bins, fails, rowsWith) => {
   const { counts, means } = { counts: {}, means: {} }
   for (const name of dimensions) {
     const { codes, values } = columns[name]
-    const others = ~bits[name]
+    // Another form has no such answers.
+    const others = name === 'form' ? ~(bits.form | answerBits) : ~bits[name]
     const isMeasured = measured.some((each) => each === name)
     const count = new Uint32Array(values.length)
     const [sums, timed] = [new Float64Array(values.length), new Uint32Array(values.length)]

@@ -9,6 +9,6 @@ export const toneOf = (status) => Math.max(0, tones.indexOf(/** @type {any} */ (
 
 /** Shows the colour of a status, and its sign before the word. @param {HTMLElement} node @param {string} status */
 export const setTone = (node, status, word = node) => {
-  node.dataset.tone = tones[toneOf(status)]
+  node.style.setProperty('--tone', `var(--${tones[toneOf(status)]})`)
   word.dataset.sign = signs[toneOf(status)]
 }

@@ -37,12 +37,7 @@ export const entryTable = (onEntry) => {
   const keepStop = oneStop(body)
 
   return {
-    /**
-     * @param {readonly Line[]} rows
-     * @param {string} words which rows they are
-     * @param {(() => void) | undefined} previous what leads to the page before, if there is one
-     * @param {(() => void) | undefined} next
-     */
+    /** @param {readonly Line[]} rows @param {string} words which rows they are @param {(() => void)} [previous] what leads to the page before, if there is one @param {(() => void)} [next] */
     show(rows, words, previous, next) {
       for (const [index, line] of lines.entries()) {
         const row = rows[index]

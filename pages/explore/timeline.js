@@ -73,7 +73,7 @@ export const timeline = (onChange) => {
   const to = inputById('time-to')
   const svg = d3.select(view).append('svg').attr('aria-hidden', 'true')
   const all = svg.append('path').attr('class', 'all')
-  const chosen = tones.map((tone) => svg.append('path').attr('class', 'chosen').attr('data-tone', tone))
+  const chosen = tones.map((tone) => svg.append('path').style('fill', `var(--${tone})`))
   const cuts = svg.append('g').attr('class', 'cuts')
   const xAxis = svg.append('g').attr('class', 'axis')
   const yAxis = svg.append('g').attr('class', 'axis')
