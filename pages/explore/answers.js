@@ -68,10 +68,8 @@ export const formAnswers = (onChange, onPick) => {
     try {
       const { data } = await (await request(`forms/${encodeURIComponent(wanted)}/questions`)).json()
       if (form !== wanted || questions !== target) return
-      for (const { key, question } of data) {
-        texts.set(key, question)
-        keys.set(question, key)
-      }
+      texts = new Map(data.map((/** @type {any} */ { key, question }) => [key, question]))
+      keys = new Map([...texts].map(([key, question]) => [question, key]))
       if (entries.weights !== undefined) {
         counted = data
         isComplete = true

@@ -79,9 +79,8 @@ export const barList = (title, name, onPick, few, legend = '') => {
   }
   /** Says that nothing is known yet. */
   const wait = () => {
+    draw([], undefined, '')
     section.classList.add('waiting')
-    more.hidden = true
-    setText(words, '')
   }
   return { section, draw, wait }
 }

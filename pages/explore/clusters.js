@@ -20,14 +20,7 @@ const APART = 0.85
  * @property {number} row of one of them
  */
 
-/**
- * The clusters, the largest first, and how many entries are in view that pass all filters but the box.
- * @param {import('./entries.js').Entries} entries
- * @param {Uint16Array} fails
- * @param {{ k: number, x: number, y: number }} transform from the place on the map to pixels
- * @param {number} width in pixels
- * @param {number} height in pixels
- */
+/** The clusters, the largest first, and how many entries are in view that pass all filters but the box. @param {import('./entries.js').Entries} entries @param {Uint16Array} fails @param {{ k: number, x: number, y: number }} transform from the place on the map to pixels @param {number} width in pixels @param {number} height in pixels */
 export const clustersIn = ({ size, xs, ys, weights, selectedWeights, columns }, fails, transform, width, height) => {
   // A cell keeps its place on the map, however the map is moved.
   const cell = CELL / 2 ** Math.ceil(Math.log2(transform.k))

@@ -6,13 +6,12 @@ import { dimensions } from './entries.js'
 /** @typedef {import('./entries.js').Entries} Entries */
 
 const FEW = 4
-const DURATION = 'ø mean duration'
 const titles = {
   ...{ status: 'Status', form: 'Form', project: 'Project', dispatch: 'Dispatch', agent: 'Agent', state: 'State' },
   lga: 'Local government area',
 }
 /** What stands beside the counts. @type {{ [D in import('./entries.js').Dimension]?: string }} */
-const legends = { form: DURATION, agent: DURATION, dispatch: '| all that is expected' }
+const legends = { form: 'ø mean duration', agent: 'ø mean duration', dispatch: '| expected' }
 
 /** @param {(dimension: import('./entries.js').Dimension, value: string) => void} onPick */
 export const dimensionBars = (onPick) => {
@@ -21,6 +20,7 @@ export const dimensionBars = (onPick) => {
     byId(dimension === 'status' ? 'statuses' : 'bars').append(list.section)
     return { dimension, list }
   })
+  byId('choose').tabIndex = 0 // so that it scrolls by keys
   return {
     wait: () => {
       for (const { list } of lists) list.wait()

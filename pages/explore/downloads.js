@@ -89,10 +89,9 @@ export const downloads = () => {
   for (const button of buttons)
     button.addEventListener('click', () => download(/** @type {string} */ (button.dataset.format)))
 
-  const opener = byId('download')
   const menu = byId('formats')
   menu.addEventListener('beforetoggle', () => {
-    const { bottom, right } = opener.getBoundingClientRect()
+    const { bottom, right } = byId('download').getBoundingClientRect()
     menu.style.setProperty('--top', `${bottom + 6}px`)
     menu.style.setProperty('--right', `${document.documentElement.clientWidth - right}px`)
   })

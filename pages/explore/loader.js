@@ -53,13 +53,7 @@ export const loadNames = (entries, without, onMore) =>
     }),
   )
 
-/**
- * Loads what is missing. A stream that broke is gone on with: ids in their order go down, and `idTo` excludes its own.
- * @param {Entries} entries
- * @param {readonly string[]} without what the key does not see
- * @param {() => void} onMore
- * @throws {Error} with words for people
- */
+/** Loads what is missing. A stream that broke is gone on with: ids in their order go down, and `idTo` excludes its own. @param {Entries} entries @param {readonly string[]} without what the key does not see @param {() => void} onMore @throws {Error} with words for people */
 export const loadEntries = async (entries, without, onMore) => {
   const fields = without.includes('places') ? FIELDS : `${FIELDS},location`
   const parameters = new URLSearchParams({ fields, sortOrder: 'desc', unreadable: 'skip' })

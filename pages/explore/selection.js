@@ -28,14 +28,7 @@ const answerBits = 0xfe00
  * @property {Uint32Array[]} tonedBins of each bin, by all filters and the colour of the status
  */
 
-/**
- * @param {Entries} entries
- * @param {Filters} filters
- * @param {Bins} bins
- * @param {Uint16Array} fails is written
- * @param {(answer: string) => ReadonlySet<number>} rowsWith the rows that have an answer
- * @returns {Selection}
- */
+/** @param {Entries} entries @param {Filters} filters @param {Bins} bins @param {Uint16Array} fails is written @param {(answer: string) => ReadonlySet<number>} rowsWith the rows that have an answer @returns {Selection} */
 export const select = (entries, filters, bins, fails, rowsWith) => {
   const { size, times, longitudes, latitudes, columns, durations } = entries
   fails.fill(0, 0, size)

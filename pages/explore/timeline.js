@@ -83,8 +83,7 @@ export const timeline = (onChange) => {
   let bottom = 0
   /** @type {Bins | undefined} */
   let shown
-  let width = 0
-  let height = 0
+  let [width, height] = [0, 0]
   /** @type {[since: number | undefined, before: number | undefined]} */
   let current = [undefined, undefined]
   const isFiltered = () => current.some((time) => time !== undefined)
