@@ -14,7 +14,7 @@ import type { Store } from '../src/store/store.js'
 import { listen, testApp } from '../test/support/app.js'
 import { freePort, printed, startProgram } from '../test/support/process.js'
 import { mongoSettings, ownDatabase } from '../test/support/store.js'
-import { A, a, fillTenants } from '../test/support/tenants.js'
+import { A, a, B, fillTenants } from '../test/support/tenants.js'
 
 const server = process.env.TEST_MONGODB_URI
 const python = ['python3', 'python'].find((name) => {
@@ -261,5 +261,11 @@ t.test(
     appendFileSync(files.node, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
     t.same(await sync(), ids)
     t.same(await inSqlite('SELECT DISTINCT copy FROM entries'), [[2]])
+
+    const other = { env: { ...env, API_KEY: await keyOf(B) } }
+    const refused = { code: 1, stderr: /is of organisation org-a, and the key of org-b: name another file/ }
+    await t.rejects(run(String(python), ['examples/sync.py', files.python], other), refused)
+    await t.rejects(run(process.execPath, ['dist/examples/sync.js', files.node], other), refused)
+    t.same(await sync(), ids, 'the copy is as it was')
   },
 )

@@ -411,6 +411,11 @@ t.test('the tools of partners keep exact copies by the examples', { skip, timeou
     const age = Date.now() - Date.parse(String(seen.since.get(`/v1/sync/${RESTING}`)))
     t.ok(age < DAY_MS, `the state of ${name} goes on while a resource rests`)
   }
+  await store.insert('organisations', [{ _id: 'other', name: 'Other', createdAt: new Date(), updatedAt: new Date() }])
+  const foreign = await keysOf(store, () => {}).issue({ organisation: 'other', name: 'Other' })
+  const run = program(join(directory, 'dlt'), url, foreign)
+  const refused = new RegExp(`is of organisation ${organisation}, and the key of other: use another folder`)
+  await t.rejects(run('dlt', 'python', resolve('examples/dlt_pipeline.py')), refused)
 })
 
 const ALL = ['csv', 'geojson', 'ndjson', 'parquet', 'xlsx']

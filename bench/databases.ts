@@ -5,7 +5,7 @@ import { MongoClient } from 'mongodb'
 import { type SeedOptions, seedData } from '../seed/index.js'
 import { loadConfig } from '../src/config/config.js'
 import { openMongo } from '../src/config/open-mongo.js'
-import type { EntryDocument, SeedDocument } from '../src/documents/collections.js'
+import type { Documents, EntryDocument } from '../src/documents/collections.js'
 import { keysOf } from '../src/keys/keys.js'
 import type { Store } from '../src/store/store.js'
 import { databaseName } from './trial.js'
@@ -130,7 +130,7 @@ const seed = async (uri: string, options: SeedOptions, report: (written: number)
   const client = new MongoClient(uri)
   const db = client.db()
   await db.dropDatabase()
-  await db.collection<SeedDocument>('seeds').insertOne({ _id: BEGUN, createdAt: new Date() })
+  await db.collection<Documents['seeds']>('seeds').insertOne({ _id: BEGUN, createdAt: new Date() })
   const underway = new Set<Promise<void>>()
   let written = 0
   let reported = Date.now()

@@ -1,9 +1,19 @@
 # dlt keeps a copy of all records in DuckDB: each run fetches what has changed since the last one and drops what was deleted.
 #   pip install 'dlt[duckdb]'
 #   API_URL=https://… API_KEY=fda_… python dlt_pipeline.py
-# The copy is field_data.duckdb, with a table for each resource in the schema `records`.
+# The copy is field_data.duckdb, with a table for each resource in the schema `records`. What dlt remembers stands beside it.
+from pathlib import Path
+
 import dlt
+from dlt.sources.helpers import requests
 from dlt.sources.rest_api import rest_api_source
+
+me = requests.get(dlt.config["api_url"] + "/v1/me", headers={"Authorization": "Bearer " + dlt.secrets["api_key"]})
+organisation = me.json()["data"]["organisation"]["id"]
+owner = Path("field_data.organisation")
+if owner.exists() and owner.read_text() != organisation:
+    raise SystemExit(f"The copy in this folder is of organisation {owner.read_text()}, and the key of {organisation}: use another folder")
+owner.write_text(organisation)
 
 source = rest_api_source({
     "client": {
@@ -43,5 +53,6 @@ pipeline = dlt.pipeline(
     "field_data",
     destination="duckdb",  # or "postgres", whose address is in DESTINATION__POSTGRES__CREDENTIALS
     dataset_name="records",
+    pipelines_dir="field_data.state",
 )
 print(pipeline.run(source))

@@ -17,6 +17,7 @@ from urllib.request import Request, urlopen
 TABLES = """
     CREATE TABLE IF NOT EXISTS entries (id TEXT PRIMARY KEY, updated INTEGER, entry TEXT, copy INTEGER);
     CREATE TABLE IF NOT EXISTS state (cursor TEXT, copy INTEGER);
+    CREATE TABLE IF NOT EXISTS owner (organisation TEXT);
     INSERT INTO state SELECT '*', 1 WHERE NOT EXISTS (SELECT * FROM state);
 """
 
@@ -68,7 +69,9 @@ def store(db, items, copy):
 
 
 def sync(db):
-    more, most = True, get("me")["data"]["limits"]["perPage"]
+    me = get("me")["data"]
+    require_owner(db, me["organisation"]["id"])
+    more, most = True, me["limits"]["perPage"]
     while more:
         cursor, copy = db.execute("SELECT cursor, copy FROM state").fetchone()
         page = get("sync/entries", cursor=cursor, perPage=most)
@@ -80,6 +83,16 @@ def sync(db):
             more = page["_metadata"]["hasMore"]
             db.execute("UPDATE state SET cursor = ?", (page["_metadata"]["nextCursor"],))
     drop_gone(db, copy, most)
+
+
+def require_owner(db, organisation):
+    """A copy stays that of one organisation."""
+    (owner,) = db.execute("SELECT organisation FROM owner").fetchone() or (None,)
+    if owner is None:
+        with db:
+            db.execute("INSERT INTO owner VALUES (?)", (organisation,))
+    elif owner != organisation:
+        sys.exit(f"The copy is of organisation {owner}, and the key of {organisation}: name another file")
 
 
 def drop_gone(db, copy, most):

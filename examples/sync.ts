@@ -9,15 +9,15 @@ import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } f
 import { setTimeout } from 'node:timers/promises'
 
 type Item = { id: string; deleted?: true; unreadable?: true; message?: string }
-type Me = { data: { limits: { perPage: number } } }
+type Me = { data: { organisation: { id: string }; limits: { perPage: number } } }
 type Page = { data: Item[]; _metadata: { nextCursor?: string; hasMore: boolean } }
-/** A line of the file: an item, in the copy with this number, or the cursor after all lines before it. */
-type Line = { item: Item; copy: number } | { cursor: string; copy: number }
+/** A line of the file: an item, in the copy with this number, or the cursor after all lines before it, and whose they are. */
+type Line = { item: Item; copy: number } | { cursor: string; copy: number; organisation?: string }
 
 const { API_URL, API_KEY } = process.env
 const file = process.argv[2] as string
 const entries = new Map<string, { item: Item; copy: number }>()
-let state = { cursor: '*', copy: 1 }
+let state: { cursor: string; copy: number; organisation?: string } = { cursor: '*', copy: 1 }
 
 /** A response, or undefined if its cursor is no longer valid. Tries again while the service is away or busy. */
 const get = async <T>(path: string): Promise<T | undefined> => {
@@ -57,13 +57,19 @@ for (const line of complete) apply(JSON.parse(line))
 writeFileSync(`${file}.new`, linesOf([...entries.values(), state]))
 renameSync(`${file}.new`, file)
 
-const perPage = String((await get<Me>('me'))?.data.limits.perPage)
+const me = await get<Me>('me')
+const perPage = String(me?.data.limits.perPage)
+const organisation = me?.data.organisation.id as string
+if (state.organisation !== undefined && state.organisation !== organisation) {
+  console.error(`The copy is of organisation ${state.organisation}, and the key of ${organisation}: name another file`)
+  process.exit(1)
+}
 for (let hasMore = true; hasMore; ) {
   const page = await get<Page>(`sync/entries?${new URLSearchParams({ cursor: state.cursor, perPage })}`)
   // Without a page, deletions may be missing: copy everything again, and look for what does not come again.
   const copy = page === undefined ? state.copy + 1 : state.copy
   const cursor = page?._metadata.nextCursor ?? '*'
-  const lines: Line[] = [...(page?.data.map((item) => ({ item, copy })) ?? []), { cursor, copy }]
+  const lines: Line[] = [...(page?.data.map((item) => ({ item, copy })) ?? []), { cursor, copy, organisation }]
   appendFileSync(file, linesOf(lines))
   for (const line of lines) apply(line)
   hasMore = page?._metadata.hasMore ?? true

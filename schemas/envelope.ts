@@ -4,7 +4,6 @@ import { exampleIds, Id } from './common.js'
 import { refTo, word } from './kit.js'
 
 export const success = Type.Boolean({
-  const: true,
   description: 'True in every successful response.',
   examples: [true],
 })
@@ -48,6 +47,13 @@ export const PageMetadata = Type.Object(
       }),
     ),
     unreadable,
+    unmatched: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'The filters by a status or an id whose value no record has at all, such as a misspelt one. Only on an empty first page.',
+        examples: [['status']],
+      }),
+    ),
     pageLinks: Type.Object(
       {
         current: pageLink('Absolute URL of this page.'),
@@ -96,7 +102,7 @@ export const page = <T extends TSchema>(item: T) =>
 export type Problem = Static<typeof Problem>
 export const Problem = Type.Object(
   {
-    success: Type.Boolean({ const: false, description: 'False in every error.', examples: [false] }),
+    success: Type.Boolean({ description: 'False in every error.', examples: [false] }),
     type: Type.String({
       description: 'Where the kind of problem is described: a URL, or the path of one.',
       examples: ['/docs/errors#not_found'],

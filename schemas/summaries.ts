@@ -18,7 +18,8 @@ export const periods = {
   month: '2025-03',
   year: '2025',
 } as const
-export type Period = keyof typeof periods
+/** The same, and what a clock shows of a time, as a number. */
+export type Period = keyof typeof periods | 'weekday' | 'hour'
 
 /** The widths of cells in degrees. */
 export const steps = [5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01] as const
@@ -48,6 +49,8 @@ const dimensions = Type.Object({
       text(`The ${period} in which the entries were created${period === 'week' ? ': its Monday' : ''}.`, example),
     ]),
   ),
+  'createdAt:weekday': orNull(Type.Integer(), 'The day of the week, from 1 for Monday to 7.', 5),
+  'createdAt:hour': orNull(Type.Integer(), 'The hour of the day, from 0 to 23.', 9),
   ...Object.fromEntries(
     steps.map((step) => [
       `location:${step}`,
@@ -60,6 +63,25 @@ const names = Object.keys(dimensions.properties)
 const escaped = (name: string) => name.replaceAll('.', '\\.')
 
 const name = (of: string, example: string) => text(`Name of the ${of}. Only with \`names=true\`.`, example)
+
+const measured = Type.Optional(
+  Type.Object(
+    {
+      count: Type.Integer({ description: 'How many of the entries have such a number.', examples: [40] }),
+      min: orNull(Type.Number(), 'The least one.', 61),
+      mean: orNull(Type.Number(), 'Their mean.', 305.5),
+      max: orNull(Type.Number(), 'The greatest one.', 900),
+      median: orNull(Type.Number(), 'A half of them is not greater, within 1 %.', 290),
+      p10: orNull(Type.Number(), 'A tenth of them is not greater, within 1 %.', 120),
+      p90: orNull(Type.Number(), 'Nine tenths of them are not greater, within 1 %.', 610),
+    },
+    {
+      title: 'SummaryMeasure',
+      description:
+        'The numbers of the entries: only with `measure`, `duration` their durations, or `answer` what was answered to a question.',
+    },
+  ),
+)
 
 export const SummaryRow = Type.Object(
   {
@@ -74,17 +96,8 @@ export const SummaryRow = Type.Object(
       120,
     ),
     count: Type.Integer({ description: 'Number of entries.', examples: [41] }),
-    duration: Type.Optional(
-      Type.Object(
-        {
-          count: Type.Integer({ description: 'How many of the entries have a duration.', examples: [40] }),
-          min: orNull(Type.Number(), 'The shortest one.', 61),
-          mean: orNull(Type.Number(), 'Their mean.', 305.5),
-          max: orNull(Type.Number(), 'The longest one.', 900),
-        },
-        { title: 'SummaryMeasure', description: 'The durations of the entries. Only with `measure=duration`.' },
-      ),
-    ),
+    duration: measured,
+    answer: measured,
   },
   {
     title: 'SummaryRow',
@@ -100,7 +113,7 @@ export const Summary = Type.Object(
     success,
     data: Type.Array(SummaryRow, {
       description:
-        'The groups, largest first; with a time among `by`, in the order of time. Equal ones are in the order of their values, and null is last.',
+        'The groups, largest first, and with `measure` those with the greatest mean first; with a time among `by`, in the order of time. Equal ones are in the order of their values, and null is last.',
     }),
     _metadata: Type.Object(
       {
@@ -129,6 +142,8 @@ export const Summary = Type.Object(
 /** How many groups a response has at most. */
 export const MAX_TOP = 10_000
 
+/** The key of a question. */
+const KEY = '[\\da-f]{12}'
 const BY = `one or two of ${names.join(', ')}, and with form the key of a question`
 
 const parameters = {
@@ -138,7 +153,7 @@ const parameters = {
       dimensions,
       Type.Unsafe<string[]>({
         type: 'array',
-        items: { type: 'string', pattern: `^(${names.map(escaped).join('|')}|[\\da-f]{12})$` },
+        items: { type: 'string', pattern: `^(${names.map(escaped).join('|')}|${KEY})$` },
         minItems: 1,
         maxItems: 2,
         uniqueItems: true,
@@ -162,14 +177,28 @@ const parameters = {
     }),
   ),
   measure: filter(
-    literals(['duration'], { title: 'Measure', description: 'With `duration`, groups have their durations too.' }),
+    inWords(
+      'duration, or with form the key of a question',
+      Type.String({
+        pattern: `^(duration|${KEY})$`,
+        description:
+          'Adds `duration`, or with the key of a question `answer`: the least and greatest number, mean, median, p10 and p90. Groups with the greatest mean are then first.',
+      }),
+    ),
+  ),
+  none: filter(
+    literals(['true', 'false'], {
+      title: 'TrueOrFalse',
+      description:
+        'With `true`, records without entries are groups with a `count` of 0. Only if `by` is `form`, `project`, `dispatch` or `agent`.',
+    }),
   ),
 }
 
 const top = Type.Integer({
   minimum: 1,
   maximum: MAX_TOP,
-  description: 'How many groups there are at most: the largest ones. `_metadata` says what is left out.',
+  description: 'How many groups there are at most: the first ones. `_metadata` says what is left out.',
 })
 
 export type SummaryQuery = Static<typeof SummaryQuery>
@@ -183,7 +212,7 @@ export const SummaryFileQuery = strict(
     ...parameters,
     top: filter({
       ...top,
-      description: `How many rows the file has at most: those of the largest groups. Without it, more than ${MAX_TOP} groups are an error.`,
+      description: `How many rows the file has at most: the first ones. Without it, more than ${MAX_TOP} groups are an error.`,
     }),
     ...entryFilters,
     answered,

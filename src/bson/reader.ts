@@ -48,10 +48,6 @@ export class BsonDocument {
     readonly collection: string,
     readonly bytes: Buffer,
   ) {}
-
-  get size(): number {
-    return this.bytes.length
-  }
 }
 
 /** The documents of a collection that a query returned. */

@@ -3,7 +3,7 @@
 //
 // Records also have a change stamp, and a deleted record leaves a tombstone in its place. The store writes both, by the
 // clock of the database, so they are in no schema. docs/data.md tells other writers how to write them.
-import { type Static, type TObject, Type } from '@sinclair/typebox'
+import { type Static, type TProperties, Type } from '@sinclair/typebox'
 import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
 import { hideable, strict } from '../../schemas/kit.js'
 
@@ -47,15 +47,6 @@ const optionalText = Type.Optional(Type.String())
 const optionalInstant = Type.Optional(instant)
 const dateOrNone = Type.Optional(Type.Union([Type.Date(), Type.Null()]))
 
-export type OrganisationDocument = Static<typeof OrganisationDocument>
-const OrganisationDocument = strict({
-  _id: organisationId,
-  name: Type.String(),
-  ...dated,
-  /** When its removal was last begun. It gets no keys while it has this. */
-  removingSince: Type.Optional(Type.Date()),
-})
-
 const person = {
   ...owned,
   status: Type.String(),
@@ -66,126 +57,110 @@ const person = {
   lastLogin: optionalInstant,
 }
 
-export type UserDocument = Static<typeof UserDocument>
-const UserDocument = strict({ ...person, role: Type.Optional(strict({ name: Type.String() })) })
-
-export type AgentDocument = Static<typeof AgentDocument>
-const AgentDocument = strict({
-  ...person,
-  phone: optionalText,
-  location: Type.Array(strict({ country: optionalText, zone: optionalText, state: optionalText, city: optionalText })),
+/**
+ * The schema of the documents of a collection.
+ * @param filters the fields by which a list is filtered, each of which has an index
+ */
+const collection = <P extends TProperties>(filters: readonly string[], properties: P) => ({
+  filters,
+  schema: strict(properties),
 })
-
-export type FormDocument = Static<typeof FormDocument>
-const FormDocument = strict({
-  ...owned,
-  dispatched: Type.Boolean(),
-  status: Type.String(),
-  name: sortedName,
-  sector: optionalText,
-  reason: optionalText,
-  ...dated,
-})
-
-export type ProjectDocument = Static<typeof ProjectDocument>
-const ProjectDocument = strict({
-  ...owned,
-  name: sortedName,
-  createdBy: Type.Optional(id),
-  modifiedBy: Type.Optional(id),
-  ...dated,
-})
-
-export type DispatchDocument = Static<typeof DispatchDocument>
-const DispatchDocument = strict({
-  ...owned,
-  instructions: Type.Optional(strict({ instructions: optionalText, attachments: Type.Array(Type.Unknown()) })),
-  recipients: strict({ agents: Type.Array(id), agentGroups: Type.Array(id) }),
-  dispatchType: oneOf(dispatchTypes),
-  status: oneOf(dispatchStatuses),
-  name: sortedName,
-  startDate: optionalInstant,
-  dueDate: optionalInstant,
-  form: Type.Optional(id),
-  project: Type.Optional(id),
-  totalExpectedEntries: Type.Optional(Type.Number()),
-  createdBy: Type.Optional(id),
-  modifiedBy: Type.Optional(id),
-  ...dated,
-})
-
-export type EntryDocument = Static<typeof EntryDocument>
-const EntryDocument = strict({
-  ...owned,
-  status: Type.String(),
-  dispatch: Type.Optional(id),
-  form: Type.Optional(id),
-  project: Type.Optional(id),
-  agent: Type.Optional(id),
-  location: Type.Optional(
-    strict({
-      address: optionalText,
-      country: optionalText,
-      state: optionalText,
-      lga: optionalText,
-      city: optionalText,
-      coordinates: Type.Optional(strict({ longitude: Type.Number(), lattitude: Type.Number() })),
-    }),
-  ),
-  answers: Type.Array(
-    strict({
-      type: Type.String(),
-      question: Type.String(),
-      answer: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
-    }),
-  ),
-  duration: Type.Optional(Type.Number()),
-  ...dated,
-})
-
-export type ApiKeyDocument = Static<typeof ApiKeyDocument>
-/** An API key. `_id` is the id of the key and `hash` is its SHA-256 in hexadecimal. The key itself is not stored. */
-const ApiKeyDocument = strict({
-  ...owned,
-  name: Type.String(),
-  hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-  createdAt: Type.Date(),
-  expiresAt: dateOrNone,
-  revokedAt: dateOrNone,
-  lastUsedAt: dateOrNone,
-  without: Type.Optional(Type.Array(oneOf(hideable), { minItems: 1, uniqueItems: true })),
-  /** Who issued and who revoked it, as the command was told. */
-  issuedBy: optionalText,
-  revokedBy: optionalText,
-  successor: optionalText,
-})
-
-export type SeedDocument = Static<typeof SeedDocument>
-/** Says that demo data was written. `_id` names its options. */
-const SeedDocument = strict({ _id: id, createdAt: Type.Date() })
-
-export const CHANGED_AT = 'changedAt'
-
-export interface Collection {
-  readonly schema: TObject
-  /** The fields by which a list is filtered, each of which has an index. */
-  readonly filters?: readonly string[]
-}
 
 export const collections = {
-  organisations: { schema: OrganisationDocument },
-  users: { schema: UserDocument, filters: ['status'] },
-  agents: { schema: AgentDocument, filters: ['status'] },
-  forms: { schema: FormDocument, filters: ['status', 'name'] },
-  projects: { schema: ProjectDocument, filters: ['name'] },
-  dispatches: {
-    schema: DispatchDocument,
-    filters: ['dispatchType', 'status', 'form', 'project', 'recipients.agents', 'name'],
-  },
-  entries: { schema: EntryDocument, filters: ['status', 'form', 'agent', 'project', 'dispatch', 'location.state'] },
-  apiKeys: { schema: ApiKeyDocument },
-  seeds: { schema: SeedDocument },
-} as const satisfies Record<string, Collection>
+  organisations: collection([], {
+    _id: organisationId,
+    name: Type.String(),
+    ...dated,
+    /** When its removal was last begun. It gets no keys while it has this. */
+    removingSince: Type.Optional(Type.Date()),
+  }),
+  users: collection(['status'], { ...person, role: Type.Optional(strict({ name: Type.String() })) }),
+  agents: collection(['status'], {
+    ...person,
+    phone: optionalText,
+    location: Type.Array(
+      strict({ country: optionalText, zone: optionalText, state: optionalText, city: optionalText }),
+    ),
+  }),
+  forms: collection(['status', 'name'], {
+    ...owned,
+    dispatched: Type.Boolean(),
+    status: Type.String(),
+    name: sortedName,
+    sector: optionalText,
+    reason: optionalText,
+    ...dated,
+  }),
+  projects: collection(['name'], {
+    ...owned,
+    name: sortedName,
+    createdBy: Type.Optional(id),
+    modifiedBy: Type.Optional(id),
+    ...dated,
+  }),
+  dispatches: collection(['dispatchType', 'status', 'form', 'project', 'recipients.agents', 'name'], {
+    ...owned,
+    instructions: Type.Optional(strict({ instructions: optionalText, attachments: Type.Array(Type.Unknown()) })),
+    recipients: strict({ agents: Type.Array(id), agentGroups: Type.Array(id) }),
+    dispatchType: oneOf(dispatchTypes),
+    status: oneOf(dispatchStatuses),
+    name: sortedName,
+    startDate: optionalInstant,
+    dueDate: optionalInstant,
+    form: Type.Optional(id),
+    project: Type.Optional(id),
+    totalExpectedEntries: Type.Optional(Type.Number()),
+    createdBy: Type.Optional(id),
+    modifiedBy: Type.Optional(id),
+    ...dated,
+  }),
+  entries: collection(['status', 'form', 'agent', 'project', 'dispatch', 'location.state'], {
+    ...owned,
+    status: Type.String(),
+    dispatch: Type.Optional(id),
+    form: Type.Optional(id),
+    project: Type.Optional(id),
+    agent: Type.Optional(id),
+    location: Type.Optional(
+      strict({
+        address: optionalText,
+        country: optionalText,
+        state: optionalText,
+        lga: optionalText,
+        city: optionalText,
+        coordinates: Type.Optional(strict({ longitude: Type.Number(), lattitude: Type.Number() })),
+      }),
+    ),
+    answers: Type.Array(
+      strict({
+        type: Type.String(),
+        question: Type.String(),
+        answer: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+      }),
+    ),
+    duration: Type.Optional(Type.Number()),
+    ...dated,
+  }),
+  /** An API key. `_id` is the id of the key and `hash` is its SHA-256 in hexadecimal. The key itself is not stored. */
+  apiKeys: collection([], {
+    ...owned,
+    name: Type.String(),
+    hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    createdAt: Type.Date(),
+    expiresAt: dateOrNone,
+    revokedAt: dateOrNone,
+    lastUsedAt: dateOrNone,
+    without: Type.Optional(Type.Array(oneOf(hideable), { minItems: 1, uniqueItems: true })),
+    /** Who issued and who revoked it, as the command was told. */
+    issuedBy: optionalText,
+    revokedBy: optionalText,
+    successor: optionalText,
+  }),
+  /** Says that demo data was written. `_id` names its options. */
+  seeds: collection([], { _id: id, createdAt: Type.Date() }),
+}
+
+export const CHANGED_AT = 'changedAt'
 
 export type CollectionName = keyof typeof collections
 
@@ -224,3 +199,11 @@ export const references: { readonly [C in CollectionName]?: Readonly<Record<stri
 }
 
 export type Documents = { [C in CollectionName]: Static<(typeof collections)[C]['schema']> }
+export type OrganisationDocument = Documents['organisations']
+export type UserDocument = Documents['users']
+export type AgentDocument = Documents['agents']
+export type FormDocument = Documents['forms']
+export type ProjectDocument = Documents['projects']
+export type DispatchDocument = Documents['dispatches']
+export type EntryDocument = Documents['entries']
+export type ApiKeyDocument = Documents['apiKeys']

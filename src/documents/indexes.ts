@@ -2,7 +2,6 @@
 // docs/decisions/0004-indexes.md has the reasons.
 import {
   CHANGED_AT,
-  type Collection,
   type CollectionName,
   collections,
   DELETED_AT,
@@ -34,7 +33,7 @@ const ofRecords: readonly Index[] = [
 /** The indexes of a collection, without the two indexes of tombstones. */
 export const indexesOf = (name: CollectionName): readonly Index[] => {
   if (name === 'apiKeys') return [indexBy([])]
-  const { filters = [] }: Collection = collections[name]
+  const { filters } = collections[name]
   if (!isRecordCollection(name)) return []
   const box = name === 'entries' ? [indexBy([LONGITUDE, LATITUDE])] : []
   return [...ofRecords, ...filters.map((field) => indexBy([field])), ...box]

@@ -10,7 +10,7 @@ import { Output } from '../serializer/output.js'
 import { fail, rowsWriter } from '../serializer/rows.js'
 import { Skipped, type Unreadable } from '../serializer/unreadable.js'
 import { QueryTimeout } from '../store/store.js'
-import { type Exported, type ExportListing, type FileRows, type FileWriter, rowsOf } from './index.js'
+import { type Exported, type ExportListing, type FileWriter, rowsOf } from './index.js'
 import { ParquetFile } from './parquet.js'
 import { MAX_RECORDS, XlsxFile } from './workbook.js'
 
@@ -25,40 +25,38 @@ export interface Wanted {
   readonly listing: ExportListing
 }
 
-/** A file that is made when its parts are asked for, each as a large task. */
-export interface OpenFile {
-  readonly parts: AsyncGenerator<Buffer, void>
-  /** The records that were left out so far. */
-  readonly left: readonly Unreadable[]
-}
-
 /**
- * Opens the file of an export.
+ * Opens the file of an export: its parts, each of which is made as a large task when it is asked for, and the records that
+ * were left out so far.
  * @throws the problem `invalid_parameter` if there are more questions than columns, or more records than rows of a sheet
  */
-export const openFile = async (reader: Reader, asked: Wanted): Promise<OpenFile> => {
+export const openFile = async (
+  reader: Reader,
+  asked: Wanted,
+): Promise<{ parts: AsyncGenerator<Buffer, void>; left: readonly Unreadable[] }> => {
   const { exported, format } = asked
   const listing = await withQuestions(reader, asked.listing)
   const wanted = { ...asked, listing }
   const skipped = listing.unreadable === 'skip' ? new Skipped(MAX_SKIPPED_BYTES) : undefined
   if (format === 'xlsx') await requireRows(reader, wanted)
-  const questions = hasQuestions(exported, format, listing) ? await questionsOf(reader, listing) : undefined
+  const questions = hasQuestions(wanted) ? await questionsOf(reader, listing) : undefined
   const rows = rowsOf(exported, format, reader.scope.without, listing, questions)
   return { parts: partsOf(reader, wanted, rows, skipped), left: skipped?.records ?? [] }
 }
 
 async function* partsOf(
   reader: Reader,
-  wanted: Wanted,
-  rows: FileRows,
+  { exported, format, listing }: Wanted,
+  { format: rows, choice, columns, named }: ReturnType<typeof rowsOf>,
   skipped: Skipped | undefined,
 ): AsyncGenerator<Buffer, void> {
-  const { exported, format, listing } = wanted
-  const file = fileWriterOf(wanted, rows)
-  const write = rowsWriter(rows.format, skipped?.add ?? fail)
-  const nextPage = reader.pages(reader.select(exported.resource, { ...listing, ...rows.choice }), listing.limit)
+  let file: FileWriter | undefined
+  if (format === 'parquet') file = new ParquetFile(columns, named)
+  if (format === 'xlsx') file = new XlsxFile(exported.name, columns.length)
+  const write = rowsWriter(rows, skipped?.add ?? fail)
+  const nextPage = reader.pages(reader.select(exported.resource, { ...listing, ...choice }), listing.limit)
   try {
-    let text = rows.format.begin
+    let text = rows.begin ?? ''
     for (let isOver = false; !isOver; ) {
       const records = await nextPage()
       isOver = records.length === 0
@@ -67,7 +65,7 @@ async function* partsOf(
         const out = new Output()
         out.text(text)
         text = ''
-        if (isOver) out.text(rows.format.end + trailerOf(format, skipped))
+        if (isOver) out.text((rows.end ?? '') + trailerOf(format, skipped))
         isLeft = await runInSlices(write(page, out, PART_BYTES), reader.ticket.signal)
         const part = out.take()
         if (file === undefined) yield part
@@ -82,10 +80,15 @@ async function* partsOf(
   }
 }
 
-/** What makes a file of rows, if it is more than its rows. */
-const fileWriterOf = ({ exported, format }: Wanted, { columns, named }: FileRows): FileWriter | undefined => {
-  if (format === 'parquet') return new ParquetFile(columns, named)
-  return format === 'xlsx' ? new XlsxFile(exported.name, columns.length) : undefined
+/** Whether each question gets a column: in a table or a layer of the entries of one form. */
+const hasQuestions = ({ exported: { name }, format, listing: { form, fields } }: Wanted): boolean =>
+  name === 'entries' && format !== 'ndjson' && form !== undefined && (fields?.includes('answers') ?? true)
+
+/** The texts of all questions of the entries that a listing matches, in the order of their mean place in the entries. */
+const questionsOf = async (reader: Reader, listing: ExportListing): Promise<string[]> => {
+  const observed = await observe(reader, listing, false, listing.limit)
+  if (typeof observed !== 'string') return observed.questions.map(({ question }) => question)
+  throw invalidParameter('form', `has entries with ${observed}, too many for a column each; export the answers instead`)
 }
 
 /** Where counting takes too long, the sheet itself finds that its rows are too many. */
@@ -105,17 +108,3 @@ const trailerOf = (format: FormatName, skipped: Skipped | undefined): string =>
   format === 'ndjson' && skipped !== undefined && skipped.records.length > 0
     ? `${json({ unreadable: skipped.records })}\n`
     : ''
-
-/** Whether each question gets a column: in a table or a layer of the entries of one form. */
-const hasQuestions = ({ name }: Exported, format: FormatName, { form, fields }: ExportListing): boolean =>
-  name === 'entries' && format !== 'ndjson' && form !== undefined && (fields?.includes('answers') ?? true)
-
-/**
- * The texts of all questions of the entries that a listing matches, in the order of their mean place in the entries.
- * @throws the problem `invalid_parameter` if they are too many
- */
-const questionsOf = async (reader: Reader, listing: ExportListing): Promise<string[]> => {
-  const observed = await observe(reader, listing, false, listing.limit)
-  if (typeof observed !== 'string') return observed.questions.map(({ question }) => question)
-  throw invalidParameter('form', `has entries with ${observed}, too many for a column each; export the answers instead`)
-}

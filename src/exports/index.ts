@@ -68,7 +68,7 @@ export const wrongFor = (format: FormatName, listing: ExportListing): { name: st
     })
 
 /** What a file shows of each record, and how. */
-export interface FileRows {
+interface FileRows {
   /** What is read. It may be more than what is shown. */
   readonly choice: Choice
   /** The columns of a format that has some, with the schemas to which theirs refer. */

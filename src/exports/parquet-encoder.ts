@@ -1,36 +1,46 @@
-// Writes a Parquet file of lines of JSON. This takes 50 to 250 ms for each group of rows, so it belongs in a worker.
+// The thread that writes the Parquet files of all exports, of lines of JSON. A group of rows takes it 50 to 250 ms. Each file
+// has a port of its own, and each task but `close` a reply.
+import { type MessagePort, parentPort } from 'node:worker_threads'
 import type { SchemaElement } from 'hyparquet'
-import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
-import type { Field, Shape } from './parquet-columns.js'
-import { GEOMETRY, Points } from './parquet-geometry.js'
+import { ByteWriter, geojsonToWkb, ParquetWriter } from 'hyparquet-writer'
+import type { Field, Shape } from './parquet.js'
 
 /** A group of rows is held in memory until it is written. It ends at whichever comes first: rows, or bytes of JSON. */
 const GROUP_ROWS = 2000
 const GROUP_BYTES = 8 * 1024 * 1024
 const NEWLINE = 0x0a
 
-/** A column, with the values of the rows that were added. A missing one is undefined. */
-export interface FilledColumn extends Field {
-  readonly convert: Convert | undefined
-  values: unknown[]
-}
+const GEOMETRY = 'geometry'
+/** The columns of a place, as the contract spells them. */
+const PLACE = ['location.coordinates.longitude', 'location.coordinates.lattitude'] as const
 
 type Row = Readonly<Record<string, unknown>>
 
+/** A column, with the values of the rows that were added. A missing one is undefined. */
+interface Column {
+  readonly name: string
+  readonly elements: readonly SchemaElement[]
+  /** Whether a group tells the least and the largest value. */
+  readonly statistics: boolean
+  readonly valueIn: (row: Row) => unknown
+  data: unknown[]
+}
+
 export class ParquetEncoder {
-  readonly #columns: readonly FilledColumn[]
-  readonly #points: Points | undefined
+  readonly #columns: readonly Column[]
+  /** West, south, east and north of all points so far. */
+  #bounds: [number, number, number, number] | undefined
   readonly #output = new ByteWriter()
   readonly #writer: ParquetWriter
   #rows = 0
 
-  constructor(columns: readonly Field[]) {
-    this.#columns = columns.map((column) => ({ ...column, convert: converterOf(column.shape), values: [] }))
-    this.#points = Points.of(this.#columns)
-    const elements = this.#columns.flatMap(({ name, shape }) => elementsOf(name, shape))
-    if (this.#points) elements.push({ name: GEOMETRY, type: 'BYTE_ARRAY', repetition_type: 'OPTIONAL' })
-    const root = { name: 'root', num_children: this.#columns.length + (this.#points ? 1 : 0) }
-    this.#writer = new ParquetWriter({ writer: this.#output, schema: [root, ...elements] })
+  constructor(fields: readonly Field[]) {
+    const columns = fields.map(columnOf)
+    const hasPlaces = PLACE.every((place) => fields.some(({ name }) => name === place))
+    this.#columns = hasPlaces ? [...columns, this.#geometry()] : columns
+    const elements = this.#columns.flatMap(({ elements }) => elements)
+    const schema = [{ name: 'root', num_children: this.#columns.length }, ...elements]
+    this.#writer = new ParquetWriter({ writer: this.#output, schema })
   }
 
   /** Adds rows. Returns the bytes of the file that are ready. Nothing of the rows is held any more. */
@@ -39,11 +49,7 @@ export class ParquetEncoder {
     for (let start = 0; start < lines.length; ) {
       const end = lines.indexOf(NEWLINE, start)
       const row: Row = JSON.parse(lines.toString('utf8', start, end))
-      for (const { name, convert, values } of this.#columns) {
-        // A question may be called like a member of every object.
-        const value = Object.hasOwn(row, name) ? row[name] : undefined
-        values.push(value === undefined || convert === undefined ? value : convert(value))
-      }
+      for (const { valueIn, data } of this.#columns) data.push(valueIn(row))
       this.#rows += 1
       start = end + 1
       if (this.#rows < GROUP_ROWS && start - group < GROUP_BYTES) continue
@@ -54,24 +60,36 @@ export class ParquetEncoder {
     return this.#take()
   }
 
-  /** Returns the rest of the file. */
+  /** Returns the rest of the file. A file with places is a map layer by the metadata of GeoParquet 1.1. */
   end(): ArrayBuffer {
-    if (this.#points !== undefined) this.#writer.kvMetadata = [this.#points.metadata()]
+    if (this.#columns.at(-1)?.name === GEOMETRY) {
+      // Without a coordinate system it is longitude and latitude, CRS84.
+      const column = { encoding: 'WKB', geometry_types: ['Point'], bbox: this.#bounds }
+      const value = { version: '1.1.0', primary_column: GEOMETRY, columns: { [GEOMETRY]: column } }
+      this.#writer.kvMetadata = [{ key: 'geo', value: JSON.stringify(value) }]
+    }
     this.#writer.finish()
     return this.#take()
   }
 
+  /** The column of points: one for each row that has a place. */
+  #geometry(): Column {
+    const valueIn = (row: Row): Uint8Array | undefined => {
+      const [x, y] = PLACE.map((place) => row[place])
+      if (typeof x !== 'number' || typeof y !== 'number') return undefined
+      const [west, south, east, north] = this.#bounds ?? [x, y, x, y]
+      this.#bounds = [Math.min(west, x), Math.min(south, y), Math.max(east, x), Math.max(north, y)]
+      return geojsonToWkb({ type: 'Point', coordinates: [x, y] })
+    }
+    const element = { name: GEOMETRY, type: 'BYTE_ARRAY', repetition_type: 'OPTIONAL' } as const
+    return { name: GEOMETRY, elements: [element], statistics: false, valueIn, data: [] }
+  }
+
   #writeGroup(): void {
     if (this.#rows === 0) return
-    // The least and largest values let a reader skip groups. Those of texts hardly do, and are held until the end.
-    const columnData = this.#columns.map(({ name, shape, values }) => ({
-      name,
-      data: values,
-      statistics: ['number', 'integer', 'time'].includes(shape.kind),
-    }))
-    if (this.#points !== undefined) columnData.push({ name: GEOMETRY, data: this.#points.take(), statistics: false })
+    const columnData = this.#columns.map(({ name, data, statistics }) => ({ name, data, statistics }))
     this.#writer.write({ columnData, rowGroupSize: this.#rows })
-    for (const column of this.#columns) column.values = []
+    for (const column of this.#columns) column.data = []
     this.#rows = 0
   }
 
@@ -82,71 +100,105 @@ export class ParquetEncoder {
   }
 }
 
-type Convert = (value: unknown) => unknown
-
-/** Turns what JSON has for a value into what the Parquet writer takes, in place; undefined if these are the same. */
-const converterOf = (shape: Shape): Convert | undefined => {
-  switch (shape.kind) {
-    case 'time':
-      return (value) => BigInt(Date.parse(value as string))
-    case 'integer':
-      return (value) => {
-        if (!Number.isSafeInteger(value))
-          throw new Error(`${value} is no whole number up to 2^53, as a column wants it`)
-        return BigInt(value as number)
-      }
-    case 'json':
-      return JSON.stringify
-    case 'list': {
-      const convert = converterOf(shape.item)
-      return (value) => {
-        const items = Array.isArray(value) ? value : [value]
-        if (convert !== undefined) for (let i = 0; i < items.length; i++) items[i] = convert(items[i])
-        return items
-      }
-    }
-    case 'object': {
-      const converted = shape.fields.flatMap(({ name, shape }) => {
-        const convert = converterOf(shape)
-        return convert === undefined ? [] : [{ name, convert }]
-      })
-      return (value) => {
-        const object = value as Record<string, unknown>
-        for (const { name, convert } of converted) if (object[name] !== undefined) object[name] = convert(object[name])
-        return object
-      }
-    }
-    default:
-      return undefined
+const columnOf = ({ name, shape }: Field): Column => {
+  const { elements, convert } = encodingOf(name, shape)
+  return {
+    name,
+    elements,
+    // They let a reader skip groups. Those of texts hardly do, and are held until the end.
+    statistics: ['number', 'integer', 'time'].includes(shape.kind),
+    valueIn(row) {
+      // A question may be called like a member of every object.
+      const value = Object.hasOwn(row, name) ? row[name] : undefined
+      return value === undefined || convert === undefined ? value : convert(value)
+    },
+    data: [],
   }
 }
 
-const scalars = {
-  text: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
-  json: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
+/** How Parquet has a value. */
+interface Encoding {
+  /** The element of the value itself, and then the elements of the values in it. */
+  readonly elements: readonly SchemaElement[]
+  /** Turns what JSON has for the value into what the Parquet writer takes, in place; undefined if these are the same. */
+  readonly convert?: ((value: unknown) => unknown) | undefined
+}
+
+const encodingOf = (name: string, shape: Shape): Encoding => {
+  const element = { name, repetition_type: 'OPTIONAL' } as const
+  if (shape.kind === 'list') {
+    const { elements, convert } = encodingOf('element', shape.item)
+    return {
+      elements: [
+        { ...element, converted_type: 'LIST', logical_type: { type: 'LIST' }, num_children: 1 },
+        { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+        ...elements,
+      ],
+      convert(value) {
+        const items = Array.isArray(value) ? value : [value]
+        if (convert !== undefined) for (let i = 0; i < items.length; i++) items[i] = convert(items[i])
+        return items
+      },
+    }
+  }
+  if (shape.kind === 'object') {
+    const members = shape.fields.map((field) => ({ name: field.name, ...encodingOf(field.name, field.shape) }))
+    return {
+      elements: [{ ...element, num_children: members.length }, ...members.flatMap(({ elements }) => elements)],
+      convert(value) {
+        const object = value as Record<string, unknown>
+        for (const { name, convert } of members)
+          if (convert !== undefined && object[name] !== undefined) object[name] = convert(object[name])
+        return object
+      },
+    }
+  }
+  const { convert, ...scalar } = scalars[shape.kind]
+  return { elements: [{ ...element, ...scalar }], convert }
+}
+
+const wholeOf = (value: unknown): bigint => {
+  if (Number.isSafeInteger(value)) return BigInt(value as number)
+  throw new Error(`${value} is no whole number up to 2^53, as a column wants it`)
+}
+
+const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const
+const scalars: Readonly<
+  Record<Exclude<Shape['kind'], 'list' | 'object'>, Omit<SchemaElement, 'name'> & Pick<Encoding, 'convert'>>
+> = {
+  text,
+  json: { ...text, convert: JSON.stringify },
   number: { type: 'DOUBLE' },
-  integer: { type: 'INT64' },
+  integer: { type: 'INT64', convert: wholeOf },
   boolean: { type: 'BOOLEAN' },
   time: {
     type: 'INT64',
     converted_type: 'TIMESTAMP_MILLIS',
     logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
+    convert: (value) => Date.parse(value as string),
   },
-} as const satisfies Record<string, Partial<SchemaElement>>
-
-/** How Parquet describes a value: the element of the value itself, then the elements of the values in it. */
-const elementsOf = (name: string, shape: Shape): SchemaElement[] => {
-  const element = { name, repetition_type: 'OPTIONAL' } as const
-  if (shape.kind === 'list') {
-    return [
-      { ...element, converted_type: 'LIST', logical_type: { type: 'LIST' }, num_children: 1 },
-      { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
-      ...elementsOf('element', shape.item),
-    ]
-  }
-  if (shape.kind === 'object') {
-    const children = shape.fields.flatMap((field) => elementsOf(field.name, field.shape))
-    return [{ ...element, num_children: shape.fields.length }, ...children]
-  }
-  return [{ ...element, ...scalars[shape.kind] }]
 }
+
+export interface Opening {
+  readonly columns: readonly Field[]
+  readonly port: MessagePort
+}
+
+/** Lines of JSON to write, or what comes behind them. */
+export type Task = ArrayBuffer | 'end' | 'close'
+
+/** The bytes that can be sent, or what went wrong. */
+export type Reply = ArrayBuffer | Error
+
+parentPort?.on('message', ({ columns, port }: Opening) => {
+  const encoder = new ParquetEncoder(columns)
+  port.on('message', (task: Task) => {
+    if (task === 'close') return port.close()
+    try {
+      const bytes = task === 'end' ? encoder.end() : encoder.write(Buffer.from(task))
+      port.postMessage(bytes satisfies Reply, [bytes])
+    } catch (error) {
+      port.postMessage(error as Reply)
+    }
+  })
+})

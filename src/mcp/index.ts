@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { MAX_BODY_BYTES } from '../../schemas/common.js'
 import { baseOf } from '../plugins/address.js'
-import { problem, unsupported } from '../problems/problems.js'
+import { problem, unsupported, wrongMethod } from '../problems/problems.js'
 
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
@@ -29,6 +29,10 @@ export const mcpRoutes = async (app: FastifyInstance, release: { version: string
   app.removeAllContentTypeParsers()
   const options = { parseAs: 'string', bodyLimit: MAX_BODY_BYTES } as const
   app.addContentTypeParser('*', options, (_request, body, done) => done(null, body))
+  // A program that first asks for a stream learns here whether its key is valid.
+  app.get('/mcp', { config: { isRefused: true }, schema: { hide: true } }, () => {
+    throw wrongMethod(['POST'])
+  })
   app.post('/mcp', { schema: { hide: true } }, async (request, reply) => {
     // Loading the package takes a tenth of a second. The start of the service does not wait for it.
     const { respond } = await import('./server.js')

@@ -12,7 +12,6 @@ import { COUNTS, summarizeEntries } from '../operations/summary.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
 import { baseOf } from '../plugins/address.js'
-import { problem } from '../problems/problems.js'
 import { YEAR_1, YEAR_9999 } from '../reading/expressions.js'
 import { projectionOf } from '../reading/projection.js'
 import type { Reader } from '../reading/reader.js'
@@ -32,51 +31,29 @@ export interface Tool {
   readonly call: (request: FastifyRequest, query: Given, texts: Given) => Promise<Found>
 }
 
-/** The most records of a list, the most forms of one name, and the most choices of a question. */
-const [MOST_RECORDS, MOST_TWINS, MOST_CHOICES] = [100, 50, 50]
+/** The most records of a list, and the most choices of a question. */
+const [MOST_RECORDS, MOST_CHOICES] = [100, 50]
 const named = { fields: ['name'] }
 
 /** Records of a list, how many there are, which of them cannot be shown, and how many rows were asked for. */
 const listOf = async (reader: Reader, resource: Resource, asked: object) => {
   const usual = { page: 1, perPage: MOST_RECORDS, sortBy: 'id', sortOrder: 'desc', total: 'true' } as const
-  const { page, total, projection } = await readList(reader, resource, { ...usual, ...asked })
+  const { page, total, selection } = await readList(reader, resource, { ...usual, ...asked })
   const skipped = new Skipped()
-  const rows = await valuesOf(page.rows, projection, reader.ticket, skipped.add)
+  const rows = await valuesOf(page.rows, selection.projection, reader.ticket, skipped.add)
   const of = page.rows.length - skipped.records.length
   return { total: total as number, rows, unreadable: skipped.records, of }
 }
 
-/** The id of a form, which may be given by its name. */
-export const formIdOf = async ({ reader }: FastifyRequest, given: unknown): Promise<string> => {
-  const idsIn = async (resource: Resource, filter: object, perPage: number): Promise<string[]> => {
-    const { rows } = await listOf(reader, resource, { ...filter, perPage, fields: ['id'], total: 'false' })
-    return rows.map(({ id }) => String(id))
-  }
-  const wrong = (message: string, allowed: string[]) =>
-    problem('invalid_parameter', `form ${message}`, { errors: [{ in: 'query', name: 'form', message, allowed }] })
-  if ((await idsIn(forms, { ids: [given] }, 1)).length > 0) return String(given)
-  // Entries may have a form whose record is gone.
-  if ((await idsIn(entries, { form: given }, 1)).length > 0) return String(given)
-  const [id, ...others] = await idsIn(forms, { name: given }, MOST_TWINS)
-  if (id !== undefined && others.length === 0) return id
-  if (id !== undefined) throw wrong('is the name of several forms: allowed has their ids', [id, ...others])
-  const { rows, total } = await listOf(reader, forms, named)
-  const names = rows.map(({ name }) => String(name))
-  const message = `is neither the id nor the name of a form: allowed has names of ${rows.length} of ${total}`
-  throw wrong(message, [...new Set(names)])
-}
-
 const list = EntryListQuery({ page: 1, perPage: 1, maxPerPage: MOST_RECORDS })
 const times = Object.keys(commonFilters).filter((name) => /Since|Before/.test(name))
-const form = Type.String({ minLength: 1, description: 'Id or exact name of the form.' })
-const filters = {
-  ...select(list, [...Object.keys(entryFilters), 'answered', ...times]).properties,
-  form: Type.Optional(form),
-}
+const form = Type.String({ minLength: 1, description: 'Id or name.' })
+const byId = Object.fromEntries(['form', 'project', 'dispatch', 'agent'].map((name) => [name, Type.Optional(form)]))
+const filters = { ...select(list, [...Object.keys(entryFilters), 'answered', ...times]).properties, ...byId }
 const few = Type.Integer({ minimum: 1, maximum: MOST_RECORDS, description: `How many, at most ${MOST_RECORDS}.` })
 
 const [total, object] = [Type.Integer(), Type.Unsafe({ type: 'object' })]
-const [text, rows] = [Type.String(), Type.Unsafe({ type: 'array' })]
+const [text, rows] = [Type.String(), Type.Array(object)]
 
 export const tools: Readonly<Record<string, Tool>> = {
   describe: {
@@ -121,7 +98,7 @@ export const tools: Readonly<Record<string, Tool>> = {
   },
   count_entries: {
     description: `${firstSentence(COUNTS)} Use it for each question of how many.`,
-    takes: { ...select(SummaryQuery, ['by', 'zone', 'names', 'measure', 'top']).properties, ...filters },
+    takes: { ...select(SummaryQuery, ['by', 'zone', 'names', 'measure', 'none', 'top']).properties, ...filters },
     gives: { total, groups: total, rows },
     async call({ reader }, query, { top }) {
       const { rows: shown, rowOf, metadata } = await summarizeEntries(reader, { query: query as never })
@@ -136,7 +113,7 @@ export const tools: Readonly<Record<string, Tool>> = {
   find_entries: {
     description: `${firstSentence(entries.descriptions.list)} Newest first.`,
     takes: { ...filters, fields: list.properties.fields, limit: defaulted(few, 20) },
-    gives: { total, columns: rows, rows },
+    gives: { total, columns: Type.Array(text), rows: Type.Array(Type.Array(Type.Unknown())) },
     async call({ reader }, { limit: perPage, ...query }) {
       const newest = { sortBy: 'createdAt', sortOrder: 'desc' }
       const { rows, of, ...found } = await listOf(reader, entries, { ...query, ...newest, perPage })

@@ -104,11 +104,9 @@ export const catalogue = {
   'field_data.build.info': gauge('{build}', '1, with the versions of the service and of Node.', ['version', 'node']),
 } as const satisfies Record<string, Metric>
 
-export type MetricName = keyof typeof catalogue
-
 type NameOf<K extends Metric['kind']> = {
-  [N in MetricName]: (typeof catalogue)[N]['kind'] extends K ? N : never
-}[MetricName]
+  [N in keyof typeof catalogue]: (typeof catalogue)[N]['kind'] extends K ? N : never
+}[keyof typeof catalogue]
 
 export type Labels = Readonly<Record<string, string | number>>
 

@@ -10,29 +10,26 @@ const NOT_THE_DATABASE = new Set(['Overloaded', 'AbortError'])
 /** @param now a clock in milliseconds */
 export const measuredStore = (store: Store, metrics: Metrics, now = () => performance.now()): Store => {
   /** Runs an operation. What it waits for besides the database is not part of its time. */
-  const timed = async <T>(
+  const timed = <T>(
     operation: string,
     collection: string | undefined,
     run: () => Promise<T>,
     waitedMs = () => 0,
   ): Promise<T> => {
     const began = now()
-    const end = (error?: Error): void => {
-      const isFailed = error !== undefined && !NOT_THE_DATABASE.has(error.name)
-      metrics.record('db.client.operation.duration', (now() - began - waitedMs()) / 1000, {
-        'db.operation.name': operation,
-        ...(collection && { 'db.collection.name': collection }),
-        ...(isFailed && { 'error.type': error.name }),
+    let failed: string | undefined
+    return run()
+      .catch((error: Error) => {
+        if (!NOT_THE_DATABASE.has(error.name)) failed = error.name
+        throw error
       })
-    }
-    try {
-      const result = await run()
-      end()
-      return result
-    } catch (error) {
-      end(error as Error)
-      throw error
-    }
+      .finally(() =>
+        metrics.record('db.client.operation.duration', (now() - began - waitedMs()) / 1000, {
+          'db.operation.name': operation,
+          ...(collection && { 'db.collection.name': collection }),
+          ...(failed && { 'error.type': failed }),
+        }),
+      )
   }
 
   const connections = store.watchConnections?.()

@@ -6,7 +6,8 @@ import { tokensOf } from '../reading/page-tokens.js'
 import type { Reader } from '../reading/reader.js'
 import { FIRST_CURSOR } from '../reading/token.js'
 import { mapFeatureWriter } from '../serializer/geojson.js'
-import { jsonArray, single } from '../serializer/json.js'
+import { jsonArray } from '../serializer/json.js'
+import type { RowFormat } from '../serializer/rows.js'
 import type { Asked, RowsAnswer } from './answer.js'
 import { COLLECTION, GEOJSON, JSON_TYPE, linkTo } from './ogc-pages.js'
 import { linker } from './page-metadata.js'
@@ -78,10 +79,12 @@ export const getFeature = async (reader: Reader, { params }: Asked, root: string
     linkTo(`${collection}/items/${encodeURIComponent(params.id as string)}`, 'self', GEOJSON, 'This entry'),
     linkTo(collection, 'collection', JSON_TYPE),
   ]
-  const format = single((entry, out) => {
-    write(entry, out)
-    out.length -= '}'.length
-    out.text(`,${JSON.stringify({ links }).slice('{'.length)}`)
-  })
+  const format: RowFormat = {
+    write(entry, out) {
+      write(entry, out)
+      out.length -= '}'.length
+      out.text(`,${JSON.stringify({ links }).slice('{'.length)}`)
+    },
+  }
   return { mediaType: GEOJSON, rows: [document], format }
 }

@@ -2,11 +2,12 @@
 
 import type { Listing } from '../../schemas/common.js'
 import type { Resource } from '../pipelines/resource.js'
-import { tookTooLong } from '../problems/problems.js'
+import { ProblemError, tookTooLong } from '../problems/problems.js'
 import { onTimeout } from '../reading/cost.js'
 import { tokensOf } from '../reading/page-tokens.js'
 import { withQuestions } from '../reading/question-keys.js'
 import { pagingOf, type Reader } from '../reading/reader.js'
+import type { Selection } from '../reading/selection.js'
 import { FIRST_CURSOR } from '../reading/token.js'
 import type { Page } from '../reading/walk.js'
 import { jsonArray } from '../serializer/json.js'
@@ -17,8 +18,14 @@ import { linkHeader, pageMetadata } from './page-metadata.js'
 /** @throws the problems `invalid_cursor` and `query_timeout`, and `invalid_parameter` for a question that the form does not have */
 export const listRecords = async (reader: Reader, resource: Resource, asked: Asked<Listing>): Promise<RowsAnswer> => {
   const { query } = asked
-  const { page, total, projection, tokens } = await readList(reader, resource, query)
-  const metadata = pageMetadata(asked, query, page, total, tokens)
+  const { page, total, selection, tokens } = await readList(reader, resource, query)
+  const { projection } = selection
+  const isEmpty = page.rows.length === 0 && page.previous === undefined && tokens.start === undefined
+  const unmatched = isEmpty ? await unmatchedIn(reader, selection) : []
+  const metadata = {
+    ...pageMetadata(asked, query, page, total, tokens),
+    ...(unmatched.length > 0 && { unmatched }),
+  }
   return {
     ...pageAnswer(page.rows, jsonArray(projection.compiled(compileDocuments)), metadata, query.unreadable),
     tag: { documents: page.rows, besides: metadata },
@@ -36,7 +43,25 @@ export const readList = async (reader: Reader, resource: Resource, parameters: L
   const tooLong = () => tookTooLong(' to count the records: total=false leaves the total out')
   const counted = isCounted ? await reader.count(selection).catch(onTimeout(tooLong)) : undefined
   const total = counted === undefined ? undefined : totalOf(parameters, page, counted)
-  return { page, total, projection: selection.projection, tokens }
+  return { page, total, selection, tokens }
+}
+
+/** The filters whose value may be a mistake: no record at all may have it. */
+const CHECKED = ['status', 'dispatch', 'form', 'project', 'agent']
+
+/** The names of the filters that match no record, whatever else is asked for. One that takes too long is not among them. */
+const unmatchedIn = async (reader: Reader, { resource, conditions }: Selection): Promise<string[]> => {
+  const unmatched: string[] = []
+  for (const name of CHECKED) {
+    const condition = conditions[name]
+    if (condition === undefined) continue
+    const any = { ...reader.select(resource, { fields: ['id'] }), conditions: { [name]: condition } }
+    const found = await reader.page(any, { page: 1, perPage: 1, isWalk: false }).catch((error) => {
+      if (!(error instanceof ProblemError)) throw error
+    })
+    if (found?.rows.length === 0) unmatched.push(name)
+  }
+  return unmatched
 }
 
 /**

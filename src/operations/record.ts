@@ -4,7 +4,6 @@ import type { Listing } from '../../schemas/common.js'
 import type { Resource } from '../pipelines/resource.js'
 import { projectionOf } from '../reading/projection.js'
 import type { Reader } from '../reading/reader.js'
-import { single } from '../serializer/json.js'
 import { compileDocuments } from '../serializer/writer.js'
 import type { Asked, RowsAnswer } from './answer.js'
 
@@ -18,7 +17,7 @@ export const getRecord = async (
   const document = await reader.record(resource, params.id as string, projection)
   return {
     rows: [document],
-    format: single(projection.compiled(compileDocuments)),
+    format: { write: projection.compiled(compileDocuments) },
     envelope: { before: { success: true }, name: 'data', after: () => ({}) },
     tag: { documents: [document], besides: Object.keys(query).length > 0 ? query : undefined },
   }

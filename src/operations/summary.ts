@@ -53,7 +53,7 @@ export const summarizeEntriesAsCsv = async (
     ...answer,
     mediaType: `${mediaTypes.csv}; charset=utf-8`,
     fileName: fileNameOf('summary', 'csv'),
-    format: { begin, between: '', end: '', write },
+    format: { begin, write },
   }
 }
 
@@ -94,8 +94,12 @@ const columnsOf = async (
     if (name === 'dispatch') columns.push({ name: 'totalExpectedEntries', valueIn: expected })
   }
   columns.push({ name: 'count', valueIn: ({ count }) => count })
-  const durations = ({ measured: count, sum, min, max }: Group) =>
-    count > 0 ? { count, min, mean: sum / count, max } : { count, min: null, mean: null, max: null }
-  if (measure) columns.push({ name: 'duration', valueIn: durations, inner: ['count', 'min', 'mean', 'max'] })
+  const inner = ['count', 'min', 'mean', 'max', 'median', 'p10', 'p90']
+  const measured = ({ measured: count, sum, min, max, percentiles }: Group) => ({
+    ...Object.fromEntries(inner.map((name) => [name, null])),
+    count,
+    ...(count > 0 && { min, mean: sum / count, max, ...percentiles }),
+  })
+  if (measure) columns.push({ name: measure === 'duration' ? measure : 'answer', valueIn: measured, inner })
   return columns
 }

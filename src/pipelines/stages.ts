@@ -93,8 +93,7 @@ export class Query {
   ): Query {
     const counted = { $and: [...conditions, { organisation }] }
     const match = { $and: [...conditions, notInArray('organisation'), { organisation }] }
-    const isDigest = stages.some(({ $group }) => $group?._id === null)
-    return new Query(collection, isDigest ? counted : match, counted, stages, references)
+    return new Query(collection, match, counted, stages, references)
   }
 
   /** The same for what only reads the fields of an index: it also finds records that belong to nobody. */

@@ -32,11 +32,18 @@ export const MAX_HEADER_LENGTHS = {
 } as const
 const maxLengths = Object.entries(MAX_HEADER_LENGTHS)
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether a method only refuses requests, so that it is not allowed. */
+    isRefused?: true
+  }
+}
+
 export const requestChecksPlugin = fp(
   async (app: FastifyInstance) => {
     const routes: Route[] = []
-    app.addHook('onRoute', ({ url, method }) => {
-      routes.push({ parts: url.split('/'), methods: [method].flat() })
+    app.addHook('onRoute', ({ url, method, config }) => {
+      if (!config?.isRefused) routes.push({ parts: url.split('/'), methods: [method].flat() })
     })
     // In onRequest, because a wrong path or method is reported before an invalid body.
     app.addHook('onRequest', (request, _reply, next) => {

@@ -3,11 +3,11 @@ import type { Period } from '../../schemas/summaries.js'
 import { Bson, type Element, elements } from '../bson/reader.js'
 import { numberOf, stringOf, textsOf } from '../bson/values.js'
 import type { Expression } from '../pipelines/stages.js'
-import { isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
+import { duration, isNumber, isPlace, LATITUDE, LONGITUDE, NOTHING } from './expressions.js'
 import { periodOf } from './local-time.js'
 
 /** What a group has of a dimension. */
-export type Value = string | { readonly longitude: number; readonly lattitude: number } | null
+export type Value = string | number | { readonly longitude: number; readonly lattitude: number } | null
 
 export interface Dimension {
   /** As `by` has it. */
@@ -33,6 +33,9 @@ const middleOf = (cell: number, step: number): number => Number(((cell + 0.5) * 
 /** No parameter can ask for an empty text, so it is no value. */
 const textIn = (bytes: Buffer, value: Element | undefined) => [stringOf(bytes, value) || undefined]
 
+const numberTextIn = (bytes: Buffer, value: Element | undefined) =>
+  textIn(bytes, value).map((text) => text && Number(text))
+
 /** The answers of an entry to a question: each a word, or several. */
 const answersTo = (question: string): Expression => {
   const answers: Expression = { $cond: [{ $isArray: '$answers' }, '$answers', []] }
@@ -45,6 +48,16 @@ function* wordsIn(bytes: Buffer, answers: Element | undefined) {
 }
 
 /**
+ * The number that is measured of an entry, or null.
+ * @param question the text of the question whose answers are measured. Without it, durations are
+ */
+export const measured = (question?: string): Expression => {
+  if (question === undefined) return duration
+  const numbers: Expression = { $filter: { input: answersTo(question), cond: isNumber('$$this') } }
+  return { $ifNull: [{ $first: numbers }, NOTHING] }
+}
+
+/**
  * What `by` names.
  * @param question the text of the question, if it names one
  */
@@ -54,7 +67,9 @@ export const dimensionOf = async (name: string, zone: string, question?: string)
   if (detail === undefined) return { name, group: `$${field}`, isIndexed: true, valuesIn: textIn }
   if (field === 'createdAt') {
     const period = detail as Period
-    return { name, group: await periodOf(period, zone), isIndexed: true, period, valuesIn: textIn }
+    const isShown = period === 'weekday' || period === 'hour'
+    const valuesIn = isShown ? numberTextIn : textIn
+    return { name, group: await periodOf(period, zone), isIndexed: true, period, valuesIn }
   }
   const step = Number(detail)
   const group: Expression = { $cond: [isPlace, [cellOf(LONGITUDE, step), cellOf(LATITUDE, step)], NOTHING] }

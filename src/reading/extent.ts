@@ -24,8 +24,7 @@ const box = {
   east: { $max: place(LONGITUDE) },
   north: { $max: place(LATITUDE) },
 }
-/** An `_id` of null would make it a digest, whose match has records that belong to nobody. */
-const interval = { _id: { $literal: 0 }, first: { $min: created }, last: { $max: created } }
+const interval = { _id: null, first: { $min: created }, last: { $max: created } }
 
 const [number, instant] = [Type.Optional(Type.Number()), Type.Optional(Type.String({ format: 'date-time' }))]
 const schema = Type.Object({ west: number, south: number, east: number, north: number, first: instant, last: instant })

@@ -52,7 +52,8 @@ const kept = new LRUCache<string, readonly Change[]>({
   fetchMethod: (zone) => runInSlices(changesOf(zone)),
 })
 
-const formats: Readonly<Record<Period, string>> = { day: '%Y-%m-%d', week: '%Y-%m-%d', month: '%Y-%m', year: '%Y' }
+const dates = { day: '%Y-%m-%d', week: '%Y-%m-%d', month: '%Y-%m', year: '%Y' }
+const formats: Readonly<Record<Period, string>> = { ...dates, weekday: '%u', hour: '%H' }
 const WEEK = 7 * DAY
 const MONDAY: Expression = { $literal: new Date('1970-01-05T00:00:00Z') }
 

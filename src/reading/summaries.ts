@@ -3,16 +3,16 @@ import { DispatchListItem } from '../../schemas/dispatches.js'
 import { BESIDE, select } from '../../schemas/kit.js'
 import { MAX_TOP, type SummaryQuery } from '../../schemas/summaries.js'
 import { viewOf } from '../../schemas/views.js'
-import { Bson, type BsonDocument, type Element } from '../bson/reader.js'
+import { Bson, type BsonDocument, type Element, elements } from '../bson/reader.js'
 import { fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
-import { type Condition, pick, Query, type Stage } from '../pipelines/stages.js'
+import { type Condition, type Expression, pick, Query, type Stage } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { hashOf } from '../serializer/etag.js'
 import { onTimeout } from './cost.js'
-import { type Dimension, dimensionOf, type Value } from './dimensions.js'
-import { duration, NOTHING } from './expressions.js'
+import { type Dimension, dimensionOf, measured, type Value } from './dimensions.js'
+import { NOTHING } from './expressions.js'
 import { isKey, questionOf, withQuestions } from './question-keys.js'
 import type { Reader } from './reader.js'
 
@@ -22,45 +22,90 @@ type Parameters = Omit<SummaryQuery, 'top'> & { readonly top?: number | undefine
 const MAX_GROUPS = 100_000
 const MAX_CHARACTERS = 16 * 1024 * 1024
 const MAX_VALUES = 5_000_000
+/** As how many values a bucket of a group counts. */
+const BUCKET_VALUES = 5
 /** About how much memory a group takes besides its values, and a character, in bytes. */
 const GROUP_BYTES = 300
 const CHARACTER_BYTES = 2
 
-/** How many entries there are, how many of them have a duration, and what is known of these. */
+/** How many entries there are, and what is known of the numbers that are measured of them. */
 interface Counts {
   count: number
   measured: number
   sum: number
   min: number
   max: number
+  /** How many of the numbers are in each bucket, by its number. */
+  buckets: Map<number, number>
 }
-const measures = {
-  measured: { $sum: { $cond: [{ $eq: [duration, NOTHING] }, 0, 1] } },
-  sum: { $sum: duration },
-  min: { $min: duration },
-  max: { $max: duration },
-} as const
+
+interface Percentiles {
+  readonly median: number
+  readonly p10: number
+  readonly p90: number
+}
+
+/** The numbers of a bucket differ by less than 2 % from each other, so that its middle is right within 1 %. */
+const WIDTH = Math.log(1.02)
+/** Behind the bucket of 0 and those of all negative numbers. */
+const FIRST_POSITIVE = 40_000
+
+/** The bucket of a number: buckets are in the order of their numbers. */
+const bucketOf = (number: Expression): Expression => {
+  const place: Expression = { $floor: { $divide: [{ $ln: { $abs: number } }, WIDTH] } }
+  const sign: Expression = { $cond: [{ $gt: [number, 0] }, 1, -1] }
+  return { $cond: [{ $eq: [number, 0] }, 0, { $multiply: [sign, { $add: [place, FIRST_POSITIVE] }] }] }
+}
+const middleOf = (bucket: number): number =>
+  Math.sign(bucket) * Math.exp((Math.abs(bucket) - FIRST_POSITIVE + 0.5) * WIDTH)
+
+const percentilesOf = ({ buckets, measured, min, max }: Counts): Percentiles => {
+  const inOrder = [...buckets].sort(([a], [b]) => a - b)
+  const at = (part: number): number => {
+    let left = Math.ceil(part * measured)
+    const [bucket] = inOrder.find(([, count]) => {
+      left -= count
+      return left <= 0
+    }) ?? [0]
+    return Math.min(max, Math.max(min, middleOf(bucket)))
+  }
+  return { median: at(0.5), p10: at(0.1), p90: at(0.9) }
+}
+
+/** How many numbers are in each bucket of a group of the database, which has pairs of them. None has null. */
+function* bucketsIn(bytes: Buffer, pairs: Element): Generator<[number, number], void> {
+  for (const pair of elements(bytes, pairs.at)) {
+    const [bucket, count] = [...elements(bytes, pair.at)].map((each) => numberOf(bytes, each))
+    if (bucket !== undefined) yield [bucket, count as number]
+  }
+}
+
 /** The counts of a group of the database, or none. */
 const countsOf = (bytes?: Buffer): Counts => {
   const numberIn = (name: keyof Counts) => bytes && numberOf(bytes, fieldOf(bytes, 0, name))
+  const pairs = bytes && fieldOf(bytes, 0, 'buckets')
   return {
     count: numberIn('count') ?? 0,
     measured: numberIn('measured') ?? 0,
     sum: numberIn('sum') ?? 0,
     min: numberIn('min') ?? Number.POSITIVE_INFINITY,
     max: numberIn('max') ?? Number.NEGATIVE_INFINITY,
+    buckets: new Map(bytes && pairs && bucketsIn(bytes, pairs)),
   }
 }
-const addCounts = (to: Counts, { count, measured, sum, min, max }: Counts): void => {
+const addCounts = (to: Counts, { count, measured, sum, min, max, buckets }: Counts): void => {
   to.count += count
   to.measured += measured
   to.sum += sum
   to.min = Math.min(to.min, min)
   to.max = Math.max(to.max, max)
+  for (const [bucket, count] of buckets) to.buckets.set(bucket, (to.buckets.get(bucket) ?? 0) + count)
 }
 
 /** A group, with a value for each dimension. */
 export interface Group extends Counts {
+  /** If something is measured. */
+  percentiles?: Percentiles
   readonly values: readonly Value[]
   readonly characters: number
 }
@@ -99,7 +144,8 @@ export interface Summary extends Kept {
 interface Counting {
   readonly conditions: readonly Condition[]
   readonly dimensions: readonly Dimension[]
-  readonly measure: SummaryQuery['measure']
+  /** The number that is measured of an entry. */
+  readonly number: Expression | undefined
 }
 
 /**
@@ -107,20 +153,23 @@ interface Counting {
  * @throws the problem `invalid_parameter` for a question that the form does not have, and too many groups
  */
 export const summaryOf = async (reader: Reader, parameters: Parameters): Promise<Summary> => {
-  const { by, form, zone, measure, top } = parameters
+  const { by, form, zone, measure, none, top } = parameters
   const filters = await withQuestions(reader, parameters)
   const dimensions: Dimension[] = []
   for (const name of by) {
     const question = isKey(name) ? await questionOf(reader, form, name, 'by') : undefined
     dimensions.push(await dimensionOf(name, zone, question))
   }
+  const question = measure && isKey(measure) ? await questionOf(reader, form, measure, 'measure') : undefined
   const conditions = entries.conditions(filters)
-  const counting: Counting = { conditions: Object.values(conditions), dimensions, measure }
+  const number = measure === undefined ? undefined : measured(question)
+  const counting: Counting = { conditions: Object.values(conditions), dimensions, number }
   const query = Query.in(reader.scope, 'entries', counting.conditions, stagesOf(counting))
   const count = async (shared: Reader): Promise<Kept> => {
     const asOf = new Date()
     const { groups, total } = await countedIn(shared, counting)
-    const largest = await runInSlices(firstOf(groups, bySize, MAX_TOP))
+    const largest = await runInSlices(firstOf(groups, number === undefined ? bySize : byMean, MAX_TOP))
+    if (number !== undefined) await runInSlices(withPercentiles(largest))
     const bytes = largest.reduce((sum, { characters }) => sum + GROUP_BYTES + CHARACTER_BYTES * characters, 0)
     const hash = await runInSlices(hashOf(largest))
     return { largest, groups: groups.length, sum: sumOf(groups), total, asOf, bytes, hash }
@@ -129,25 +178,65 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
   const tooLong = () => tookTooLong(` for ${names}: a narrower filter may help`)
   const counted = reader.kept(query, (shared) => shared.inTurn(() => count(shared)))
   const kept = await counted.catch(onTimeout(tooLong))
-  const largest = kept.largest.slice(0, top)
+  const absent = none === 'true' ? await absentIn(reader, by, kept) : []
+  const largest = [...kept.largest, ...absent].slice(0, top)
   const time = dimensions.findIndex(({ period }) => period)
   const byTime = (a: Group, b: Group) => order(a.values[time], b.values[time]) || bySize(a, b)
   const shown = time === -1 ? largest : await runInSlices(firstOf(largest, byTime, MAX_TOP))
-  return { ...kept, dimensions, shown }
+  const hash = absent.length === 0 ? kept.hash : kept.hash + (await runInSlices(hashOf(absent)))
+  return { ...kept, groups: kept.groups + absent.length, hash, dimensions, shown }
 }
 
-const stagesOf = ({ dimensions, measure }: Counting, more = {}): Stage[] => {
+/**
+ * The records that no counted entry names, as groups.
+ * @throws the problem `invalid_parameter` if `by` is not an id alone, or there are too many
+ */
+const absentIn = async (reader: Reader, [name, ...others]: readonly string[], { groups, largest }: Kept) => {
+  const from = entries.item.beside?.find(({ fields }) => fields[0] === `${name}${BESIDE}`)?.from
+  if (from === undefined || others.length > 0)
+    throw invalidParameter('none', 'must be left out, or by must be one of form, project, dispatch, agent')
+  const query = Query.in(reader.scope, from, [], [{ $limit: MAX_TOP + 1 }, { $project: { _id: 1 } }])
+  const { documents } = await reader.read(query)
+  if (Math.max(groups, documents.length) > MAX_TOP)
+    throw invalidParameter('none', `must be left out: there are more than ${MAX_TOP} ${from}`)
+  const named = new Set(largest.map(({ values }) => values[0]))
+  const ids = documents.flatMap(({ bytes }) => stringOf(bytes, fieldOf(bytes, 0, '_id')) ?? [])
+  return ids
+    .filter((id) => !named.has(id))
+    .sort()
+    .map((id): Group => ({ ...countsOf(), values: [id], characters: id.length }))
+}
+
+const stagesOf = ({ dimensions, number }: Counting, more = {}): Stage[] => {
   // An array would be no key of an index.
-  const _id = Object.fromEntries(dimensions.map(({ group }, i) => [`by${i}`, group]))
-  return [{ $group: { _id, count: { $sum: 1 }, ...(measure && measures), ...more } }, { $limit: MAX_GROUPS + 1 }]
+  const by = Object.fromEntries(dimensions.map(({ group }, i) => [`by${i}`, group]))
+  const limit = { $limit: MAX_GROUPS + 1 }
+  if (number === undefined) return [{ $group: { _id: by, count: { $sum: 1 }, ...more } }, limit]
+  const bucket: Expression = { $cond: [{ $eq: ['$number', NOTHING] }, NOTHING, bucketOf('$number')] }
+  const isMeasured: Expression = { $cond: [{ $eq: ['$number', NOTHING] }, 0, 1] }
+  const sums = { measured: { $sum: isMeasured }, sum: { $sum: '$number' } } as const
+  const inBuckets = { count: { $sum: 1 }, ...sums, min: { $min: '$number' }, max: { $max: '$number' } } as const
+  const again = Object.fromEntries(
+    Object.entries(inBuckets).map(([name, sum]) => [
+      name,
+      { [Object.keys(sum)[0] as string]: `$${name}` } as Expression,
+    ]),
+  )
+  const _id = Object.fromEntries(Object.keys(by).map((name): [string, Expression] => [name, `$_id.${name}`]))
+  return [
+    { $set: { number } },
+    { $group: { _id: { ...by, bucket }, ...inBuckets } },
+    { $group: { _id, ...again, buckets: { $push: ['$_id.bucket', '$count'] } } },
+    limit,
+  ]
 }
 
 /** Counts in one aggregation of the database. */
 const countedIn = async (reader: Reader, counting: Counting): Promise<Counted> => {
   const { scope } = reader
-  const { conditions, dimensions, measure } = counting
+  const { conditions, dimensions, number } = counting
   const read = async (query: Query) => runInSlices(groupsIn((await reader.read(query)).documents, dimensions))
-  if (measure === undefined && dimensions.every(({ isIndexed }) => isIndexed)) {
+  if (number === undefined && dimensions.every(({ isIndexed }) => isIndexed)) {
     // An index may have all that is read. The greatest owner of a group is an array if one of its records belongs to nobody.
     const stages = stagesOf(counting, { owner: { $max: '$organisation' } })
     const counted = await read(Query.covered(scope, 'entries', conditions, stages))
@@ -207,7 +296,7 @@ function* groupsIn(
       if (found.size === 0) found.add(knownOf(known[i] as Map<unknown, Known>, null))
     }
     const [ones, others] = each as [Set<Known>, Set<Known>?]
-    values += ones.size * (others?.size ?? 1)
+    values += ones.size * (others?.size ?? 1) * (1 + BUCKET_VALUES * counts.buckets.size)
     if (values > MAX_VALUES) throw tooManyGroups(`has more than ${MAX_VALUES} values to count`)
     for (const one of ones) {
       for (const other of others ?? [undefined]) {
@@ -240,11 +329,24 @@ export const tooManyGroups = (fault: string) => invalidParameter('by', `${fault}
 /** The order of two values. Null is last. */
 const order = (a: Value = null, b: Value = null): number => {
   if (a === null || b === null) return Number(a === null) - Number(b === null)
-  if (typeof a === 'string' || typeof b === 'string') return a < b ? -1 : Number(a > b)
+  if (typeof a !== 'object' || typeof b !== 'object') return a < b ? -1 : Number(a > b)
   return a.longitude - b.longitude || a.lattitude - b.lattitude
 }
 const bySize = (a: Group, b: Group): number =>
   b.count - a.count || order(a.values[0], b.values[0]) || order(a.values[1], b.values[1])
+const meanOf = ({ sum, measured }: Counts): number => (measured > 0 ? sum / measured : Number.NEGATIVE_INFINITY)
+/** Those without a mean are last. */
+const byMean = (a: Group, b: Group): number => (meanOf(a) === meanOf(b) ? bySize(a, b) : meanOf(b) - meanOf(a))
+
+/** Makes percentiles of the buckets, which are dropped. */
+function* withPercentiles(groups: readonly Group[]): Generator<void, void> {
+  const isSliceOver = slices()
+  for (const group of groups) {
+    for (const _ of group.buckets) if (isSliceOver()) yield
+    group.percentiles = percentilesOf(group)
+    group.buckets.clear()
+  }
+}
 
 /** What stands beside an id. */
 export interface Named {

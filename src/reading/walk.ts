@@ -168,7 +168,7 @@ export const cut = <T extends BsonDocument, N extends object>(
 const fitting = (rows: readonly BsonDocument[], most: number): number => {
   let [count, size] = [0, 0]
   for (const row of rows.slice(0, most)) {
-    size += row.size
+    size += row.bytes.length
     if (count > 0 && size > MAX_PAGE_BYTES) break
     count += 1
   }

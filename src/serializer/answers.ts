@@ -43,7 +43,10 @@ export const answersTable = (format: ColumnFormat) => {
       out.text(`${label('position', 'number')}${format.number(position)}`)
       for (const name of ['type', 'question']) put(name, lastFieldOf(bytes, answer.at, name))
       const end = out.length
-      for (const word of wordsOf(bytes, answer.at)) {
+      // Without a word there is one row, so that no question is lost.
+      const value = present(lastFieldOf(bytes, answer.at, 'answer'))
+      const words = value === undefined ? [] : [...itemsOf(bytes, value)]
+      for (const word of words.length > 0 ? words : [undefined]) {
         if (out.length > end) out.repeat(begin, end)
         put('answer', word)
         out.text(format.end)
@@ -53,17 +56,6 @@ export const answersTable = (format: ColumnFormat) => {
       }
     }
   }
-  const rows: RowFormat = { begin: format.header(columns.map(({ name }) => name)), between: '', end: '', write }
+  const rows: RowFormat = { begin: format.header(columns.map(({ name }) => name)), write }
   return { columns, rows }
-}
-
-/** The words of the answer that begins at a place. Without a word there is one row, so that no question is lost. */
-function* wordsOf(bytes: Buffer, at: number): Generator<Element | undefined> {
-  const value = present(lastFieldOf(bytes, at, 'answer'))
-  let hasWords = false
-  for (const word of value === undefined ? [] : itemsOf(bytes, value)) {
-    hasWords = true
-    yield word
-  }
-  if (!hasWords) yield undefined
 }

@@ -5,11 +5,11 @@ import { json, type ScalarWriter, scalars, WrongValue } from './scalars.js'
 /** How deep values of Type.Unknown may nest. MongoDB stores at most 100 levels. */
 const MAX_DEPTH = 100
 
-const comma = 0x2c
-const openObject = 0x7b
-const closeObject = 0x7d
-const openArray = 0x5b
-const closeArray = 0x5d
+export const comma = 0x2c
+export const openObject = 0x7b
+export const closeObject = 0x7d
+export const openArray = 0x5b
+export const closeArray = 0x5d
 
 const typeNames = new Map<number, string>(Object.entries(Bson).map(([name, type]) => [type, name]))
 

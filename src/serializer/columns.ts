@@ -7,7 +7,7 @@ import { CodeGenerator, type Field, ifPresent, writeText } from './generator.js'
 import { type QuestionColumn, writeQuestions } from './question-columns.js'
 import type { RowFormat } from './rows.js'
 import { OVERHANG, type Write, type Writer } from './scalars.js'
-import { type DocumentWriter, documentWriter, runnable, type Shown } from './writer.js'
+import { documentWriter, runnable, type Shown } from './writer.js'
 
 export interface Column {
   readonly name: string
@@ -51,8 +51,6 @@ const TEXT = Type.String()
 /** The rows of a schema in a format. */
 export interface Table {
   readonly columns: readonly Column[]
-  /** Writes a row without its end. */
-  readonly write: DocumentWriter
   readonly rows: RowFormat
 }
 
@@ -108,12 +106,10 @@ export const tableOf = ({ schema, named }: Shown, format: ColumnFormat, question
   const write = documentWriter(runnable(generator, writer, functions), labelBytes)
   const rows: RowFormat = {
     begin: format.header(columns.map(({ name }) => name)),
-    between: '',
-    end: '',
     write(document, out) {
       write(document, out)
       out.text(format.end)
     },
   }
-  return { columns, write, rows }
+  return { columns, rows }
 }

@@ -3,14 +3,8 @@
 import type { TSchema } from '@sinclair/typebox'
 import { annotationOf, isJoined, joined, storedBranches } from '../../schemas/kit.js'
 import { Bson } from '../bson/reader.js'
-import { any } from './any.js'
+import { any, closeArray, closeObject, comma, openArray, openObject } from './any.js'
 import { json, scalars, type Writer } from './scalars.js'
-
-const comma = 0x2c
-const openObject = 0x7b
-const closeObject = 0x7d
-const openArray = 0x5b
-const closeArray = 0x5d
 
 /** The first line of each generated function. */
 const DESTRUCTURE_BUFFERS = 'const { bytes } = input, { bytes: json, view } = output'

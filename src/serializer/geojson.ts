@@ -36,7 +36,7 @@ const mapColumns: ColumnFormat = {
 }
 
 const featuresOf = (shown: Shown, columns: ColumnFormat, questions?: readonly QuestionColumn[]): DocumentWriter => {
-  const { write } = tableOf(shown, columns, questions)
+  const { write } = tableOf(shown, columns, questions).rows
   return (document, out) => {
     // The properties come first, because writing them finds what does not fit.
     out.text('{"type":"Feature","properties":')
@@ -62,7 +62,7 @@ const writePlace = (bytes: Buffer, out: Output): void => {
     if (!bsonTypes.includes(value.type)) wrong(value.type, value.at, expected)
     writeValue(write, input, value, out)
   }
-  out.text(`${jsonColumns.end},"id":`)
+  out.text(',"id":')
   write(scalars.string, lastFieldOf(bytes, 0, '_id') as Element)
   const [longitude, lattitude] = coordinatesOf(bytes)
   if (longitude === undefined || lattitude === undefined) out.text(',"geometry":null}')

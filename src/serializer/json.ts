@@ -20,14 +20,6 @@ export const jsonArray = <T = BsonDocument>(write: RowFormat<T>['write']): RowFo
   write,
 })
 
-/** A single record. */
-export const single = <T = BsonDocument>(write: RowFormat<T>['write']): RowFormat<T> => ({
-  begin: '',
-  between: '',
-  end: '',
-  write,
-})
-
 /** How many characters are written before other work goes on. */
 const SLICE = 64 * 1024
 
@@ -57,9 +49,6 @@ export function* writeValue(value: unknown, out: Output): Generator<void> {
 
 /** Newline-delimited JSON: each line is a record. */
 export const ndjson = (write: DocumentWriter): RowFormat => ({
-  begin: '',
-  between: '',
-  end: '',
   write(record, out) {
     write(record, out)
     out.text('\n')

@@ -12,14 +12,11 @@ const MOST_KEPT_BYTES = 16 * FIRST_SIZE
 const MOST_KEPT = 16
 
 const kept: Bytes[] = []
-const lent = new WeakMap<ArrayBufferLike, Bytes>()
+const lent = new WeakSet<ArrayBufferLike>()
 
 /** Returns the buffer of a response that was sent, so that it can be reused. Other buffers are ignored. */
 export const giveBack = ({ buffer }: Buffer): void => {
-  const bytes = lent.get(buffer)
-  if (bytes === undefined) return
-  lent.delete(buffer)
-  keep(bytes)
+  if (lent.delete(buffer)) keep(new Bytes(Buffer.from(buffer)))
 }
 
 const keep = (bytes: Bytes): void => {
@@ -81,7 +78,7 @@ export class Output {
     const written = this.target.bytes.subarray(0, this.#length)
     const isValid = isUtf8(written)
     if (isValid && written.length >= LEAST_LENT) {
-      lent.set(written.buffer, this.target)
+      lent.add(written.buffer)
       return written
     }
     keep(this.target)

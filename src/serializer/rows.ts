@@ -8,10 +8,10 @@ import type { Output } from './output.js'
 import { idOf, NO_ID } from './unreadable.js'
 
 export interface RowFormat<T = BsonDocument> {
-  readonly begin: string
+  readonly begin?: string
   /** What stands between two rows. */
-  readonly between: string
-  readonly end: string
+  readonly between?: string
+  readonly end?: string
   /** Writes the row of a record, or several or none. Where one record may become much, it yields between its slices. */
   readonly write: (record: T, out: Output) => Generator<void> | void
 }
@@ -38,7 +38,7 @@ export const fail: OnFailure = (_record, error) => {
  * returns whether records may be left.
  * @param onFailure for copies of records, which are found by their ids. Without it any id fits, and an error ends the work
  */
-export const rowsWriter = <T>({ between, write }: RowFormat<T>, onFailure?: OnFailure<T & BsonDocument>) => {
+export const rowsWriter = <T>({ between = '', write }: RowFormat<T>, onFailure?: OnFailure<T & BsonDocument>) => {
   let isFirst = true
   return function* (records: Iterator<T>, out: Output, mostBytes = Number.POSITIVE_INFINITY): Generator<void, boolean> {
     let left = SLICE_BYTES
@@ -60,7 +60,7 @@ export const rowsWriter = <T>({ between, write }: RowFormat<T>, onFailure?: OnFa
       }
       if (out.length > begin) isFirst = false
       else out.length = before
-      left -= record instanceof BsonDocument ? record.size : out.length - begin
+      left -= record instanceof BsonDocument ? record.bytes.length : out.length - begin
       if (left > 0) continue
       left = SLICE_BYTES
       yield
@@ -77,9 +77,9 @@ export function* writeAll<T>(
   onFailure?: OnFailure<T & BsonDocument>,
   mostBytes?: number,
 ): Generator<void> {
-  out.text(format.begin)
+  out.text(format.begin ?? '')
   yield* rowsWriter(format, onFailure)(records[Symbol.iterator](), out, mostBytes)
-  out.text(format.end)
+  out.text(format.end ?? '')
 }
 
 /**

@@ -35,10 +35,11 @@ const DAY = 86_400_000
 const MIN_TIME = -62_135_596_800_000
 const MAX_TIME = 253_402_300_799_999
 
-/** The JSON escape of each ASCII character that needs one, and the others as they are. */
-const escapes = Array.from({ length: 0x80 }, (_, byte) =>
-  Buffer.from(JSON.stringify(String.fromCharCode(byte)).slice(1, -1)),
-)
+/** The JSON escape of each byte that is a character and needs one. */
+const escapes = Array.from({ length: 256 }, (_, byte) => {
+  const escaped = Buffer.from(JSON.stringify(String.fromCharCode(byte)).slice(1, -1))
+  return byte < 0x80 && escaped.length > 1 ? escaped : undefined
+})
 
 /** Characters that JSON allows in a string, but at which many programs that read lines end one. */
 const LINE_ENDS = /[\u0085\u2028\u2029]/g
@@ -47,28 +48,18 @@ const escapedLineEnd = (character: string): string => `\\u${character.charCodeAt
 /** A value as JSON in which no program finds the end of a line. */
 export const json = (value: unknown): string => JSON.stringify(value).replace(LINE_ENDS, escapedLineEnd)
 
-/** Sets the highest bit of each of the four bytes of a word that is a control character, a quote or a backslash. */
-const escapedIn = (word: number): number => {
+/**
+ * Whether none of the four bytes of a word is a control character, a quote, a backslash, or 0xc2 or 0xe2, with which the line
+ * ends begin. The highest bit of a byte is set if it is one of them.
+ */
+const isPlain = (word: number): boolean => {
   const quotes = word ^ 0x2222_2222
   const backslashes = word ^ 0x5c5c_5c5c
-  return (
-    ((word - 0x2020_2020) & ~word) | ((quotes - 0x0101_0101) & ~quotes) | ((backslashes - 0x0101_0101) & ~backslashes)
-  )
-}
-
-/** Whether the four bytes of a word are ASCII of which JSON escapes nothing. */
-const isPlainAscii = (word: number): boolean => ((escapedIn(word) | word) & 0x8080_8080) === 0
-
-/** The same for any UTF-8: none of the bytes is 0xc2 or 0xe2 either, with which the line ends begin. */
-const isPlain = (word: number): boolean => {
   const begins = (word & 0xdfdf_dfdf) ^ 0xc2c2_c2c2
-  return ((escapedIn(word) | ((begins - 0x0101_0101) & ~begins)) & 0x8080_8080) === 0
+  const ascii =
+    ((word - 0x2020_2020) & ~word) | ((quotes - 0x0101_0101) & ~quotes) | ((backslashes - 0x0101_0101) & ~backslashes)
+  return ((ascii | ((begins - 0x0101_0101) & ~begins)) & 0x8080_8080) === 0
 }
-
-/** Bytes that may begin what is escaped. */
-const mayBeEscaped = Uint8Array.from({ length: 256 }, (_, byte) =>
-  Number(byte < 0x20 || byte === quote || byte === 0x5c || (byte & 0xdf) === 0xc2),
-)
 
 /** Whether a line end begins at a byte that is 0xc2 or 0xe2. */
 const isLineEnd = (source: Buffer, at: number): boolean =>
@@ -86,7 +77,7 @@ const text = (input: Bytes, start: number, end: number, output: Bytes, begin: nu
   while (at < end) {
     if (at + 4 <= end) {
       const word = view.getInt32(at, true)
-      if (isPlainAscii(word) || isPlain(word)) {
+      if (isPlain(word)) {
         targetView.setInt32(to, word, true)
         at += 4
         to += 4
@@ -94,9 +85,9 @@ const text = (input: Bytes, start: number, end: number, output: Bytes, begin: nu
       }
     }
     const byte = source[at++] as number
-    if (mayBeEscaped[byte] === 0) target[to++] = byte
-    else if (byte < 0x80) for (const escaped of escapes[byte] as Buffer) target[to++] = escaped
-    else if (!isLineEnd(source, at - 1)) target[to++] = byte
+    const escaped = escapes[byte]
+    if (escaped !== undefined) for (const each of escaped) target[to++] = each
+    else if ((byte & 0xdf) !== 0xc2 || !isLineEnd(source, at - 1)) target[to++] = byte
     else {
       const next = at + (byte === 0xc2 ? 1 : 2)
       to += target.write(escapedLineEnd(source.toString('utf8', at - 1, next)), to)
@@ -114,19 +105,7 @@ const ascii = (json: string, { bytes }: Bytes, begin: number): number => {
   return to
 }
 
-const hex = Buffer.from('0123456789abcdef')
-
-const objectId = (input: Bytes, at: number, { bytes }: Bytes, begin: number): number => {
-  let to = begin
-  bytes[to++] = quote
-  for (let i = 0; i < 12; i++) {
-    const byte = input.bytes[at + i] as number
-    bytes[to++] = hex[byte >> 4] as number
-    bytes[to++] = hex[byte & 15] as number
-  }
-  bytes[to++] = quote
-  return to
-}
+const hexOf = ({ bytes }: Bytes, at: number): string => bytes.toString('hex', at, at + 12)
 
 /** The largest number with a given number of digits. */
 const MOST = [0, 9, 99, 999, 9999, 99_999, 999_999, 9_999_999, 99_999_999]
@@ -169,13 +148,6 @@ const double = (value: number, at: number, output: Bytes, begin: number): number
   for (; fraction % 10 === 0; fraction /= 10) places -= 1
   output.bytes[to++] = point
   return decimals(fraction, places, output, to)
-}
-
-const int32 = (value: number, output: Bytes, to: number): number => {
-  if (value >= 0) return decimals(value, 1, output, to)
-  if (value === -0x8000_0000) return ascii(String(value), output, to)
-  output.bytes[to] = minus
-  return decimals(-value, 1, output, to + 1)
 }
 
 /** A cache of `"YYYY-MM-DDT` for days that were written before. The slot of a day is its number modulo DAYS. */
@@ -237,7 +209,7 @@ const string: ScalarWriter = {
   write: (input, type, at, output, to) =>
     type === Bson.string
       ? text(input, at + 4, at + 3 + input.view.getInt32(at, true), output, to)
-      : objectId(input, at, output, to),
+      : ascii(`"${hexOf(input, at)}"`, output, to),
 }
 
 const instant: ScalarWriter = {
@@ -258,8 +230,8 @@ const number: ScalarWriter = {
   bsonTypes: [Bson.double, Bson.int32, Bson.int64],
   write: ({ view }, type, at, output, to) => {
     if (type === Bson.double) return double(view.getFloat64(at, true), at, output, to)
-    if (type === Bson.int32) return int32(view.getInt32(at, true), output, to)
-    return ascii(String(view.getBigInt64(at, true)), output, to)
+    const value = type === Bson.int32 ? view.getInt32(at, true) : view.getBigInt64(at, true)
+    return value >= 0 && value < 2 ** 31 ? decimals(Number(value), 1, output, to) : ascii(String(value), output, to)
   },
 }
 
@@ -311,11 +283,9 @@ export const unquoted =
     return end - 2
   }
 
-const writeObjectId = unquoted(string.write)
-
 /** Writes the bare text of a string, an ObjectId or a number. */
 export const bare: Write = (input, type, at, output, to) => {
-  if (type === Bson.objectId) return writeObjectId(input, type, at, output, to)
+  if (type === Bson.objectId) return ascii(hexOf(input, at), output, to)
   if (type !== Bson.string) return number.write(input, type, at, output, to)
   return to + input.bytes.copy(output.bytes, to, at + 4, at + 3 + input.view.getInt32(at, true))
 }

@@ -1,7 +1,7 @@
 // The operators of mingo, and those of the embedded store in place of them where mingo differs from MongoDB.
 import { Context, evalExpr } from 'mingo/core'
 import type { Iterator as LazyList } from 'mingo/lazy'
-import { $max, $min, $sum } from 'mingo/operators/accumulator'
+import { $max, $min, $push, $sum } from 'mingo/operators/accumulator'
 import * as expressions from 'mingo/operators/expression'
 import { $group, $limit, $project, $sort } from 'mingo/operators/pipeline'
 import * as conditions from 'mingo/operators/query'
@@ -47,7 +47,7 @@ const put = (document: Document, [name, ...rest]: readonly [string, ...string[]]
 
 /** The operators that mingo may use. */
 export const context = Context.init({
-  accumulator: { $max, $min, $sum },
+  accumulator: { $max, $min, $push, $sum },
   pipeline: {
     $group,
     $limit,

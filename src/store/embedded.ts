@@ -7,7 +7,6 @@ import { BSON } from 'mongodb'
 import { BsonList } from '../bson/reader.js'
 import {
   CHANGED_AT,
-  type Collection,
   type CollectionName,
   collections,
   type Documents,
@@ -161,7 +160,7 @@ const fieldValue = (row: Row, field: string): unknown => {
 }
 
 /** The filters by a field of an object, on whose way there are no arrays. */
-const NESTED = new Set(Object.values<Collection>(collections).flatMap(({ filters = [] }) => filters))
+const NESTED = new Set(Object.values(collections).flatMap(({ filters }) => filters))
 
 /** The rows of a collection and its indexes, which are built on demand and dropped at every write. */
 class Table {

@@ -4,7 +4,7 @@
 import { type BsonList, bsonDocument } from '../bson/reader.js'
 import { dateOf, fieldOf, sortKeyOfId } from '../bson/values.js'
 import { CHECKPOINT, DELETED_AT, DELETED_FROM } from '../documents/collections.js'
-import { FIRST_TIME } from '../pipelines/keyset.js'
+import { FIRST_TIME, OTHER_ID_TYPES } from '../pipelines/keyset.js'
 import { problem } from '../problems/problems.js'
 import { positionOf } from '../reading/position.js'
 import { cut, readRanges } from '../reading/walk.js'
@@ -13,12 +13,25 @@ import { FeedItem } from '../serializer/feed-items.js'
 import type { Reading, Store } from '../store/store.js'
 import type { Clock } from './clock.js'
 import { type Cursor, type FeedPosition, START } from './cursor.js'
-import { type Feed, type FeedRange, newestIn, rowsIn, type Stamp } from './queries.js'
-import { BEFORE_ALL_STAMPS, before, freshOf, rangesOf, type Times, withinHorizon } from './ranges.js'
+import { type Feed, type FeedRange, newestIn, rowsIn, type Stamp, type StampBounds } from './queries.js'
 
 const DAY_MS = 86_400_000
 /** The `changedSince` that begins a walk at the beginning. */
 const BEGINNING = '1970-01-01T00:00:00Z'
+
+/** How far ahead of the clock a stamp may be that is read, in milliseconds: longer than a page takes to be read. */
+const MAX_AHEAD_MS = 60_000
+
+/** The times that divide a feed, in milliseconds: rows before the horizon have settled, and now is when the read begins. */
+interface Times {
+  readonly horizon: number
+  readonly now: number
+}
+
+const BEFORE_ALL_STAMPS: FeedPosition = { stamp: FIRST_TIME.getTime(), id: null }
+
+const before = ({ horizon }: Times): StampBounds => ({ $lt: new Date(horizon) })
+const upTo = ({ now }: Times): StampBounds => ({ $lte: new Date(now + MAX_AHEAD_MS) })
 
 export interface FeedSettings {
   readonly settleMs: number
@@ -142,6 +155,41 @@ export class Feeds {
   }
 }
 
+/**
+ * A cursor whose settled rows are before the horizon. Its own may be beyond it when the clock has gone back, or was ahead once.
+ * They count as fresh then: what is stored meanwhile with an earlier stamp comes when it has settled.
+ */
+const withinHorizon = (cursor: Cursor, { horizon }: Times): Cursor => {
+  const { settled, fresh, isSettledOnly } = cursor
+  if (settled.stamp === null || settled.stamp < horizon) return cursor
+  return { ...cursor, settled: { stamp: horizon, id: null }, fresh: isSettledOnly ? null : (fresh ?? settled) }
+}
+
+/** The last fresh row of a cursor, unless it has settled. After the clock has gone back, it counts for nothing. */
+const freshOf = ({ fresh }: Cursor, { horizon, now }: Times): FeedPosition | undefined =>
+  fresh !== null && fresh.stamp !== null && fresh.stamp >= horizon && fresh.stamp <= now ? fresh : undefined
+
+/** The ranges of the feed after a cursor, in order. A range is read only if the ranges before it do not fill the page. */
+export const rangesOf = (cursor: Cursor, times: Times): FeedRange[] => {
+  const { settled, isSettledOnly } = cursor
+  const fresh = freshOf(cursor, times)
+  // Without a fresh row to go on from, settled and fresh rows are one range.
+  if (fresh === undefined && !isSettledOnly) return rangesBehind(settled, upTo(times))
+  const settledRanges = rangesBehind(settled, before(times))
+  return fresh === undefined ? settledRanges : [...settledRanges, ...rangesBehind(fresh, upTo(times))]
+}
+
+const rangesBehind = ({ stamp, id, isBefore }: FeedPosition, bounds: StampBounds): FeedRange[] => {
+  const at = stamp === null ? null : new Date(stamp)
+  const later: FeedRange = { stamp: at === null ? { $gte: FIRST_TIME, ...bounds } : { $gt: at, ...bounds } }
+  if (id !== null) {
+    // A condition on the id finds texts alone. The others follow them.
+    const ids = [{ [isBefore ? '$gte' : '$gt']: id }, { $type: OTHER_ID_TYPES }]
+    return [...ids.map((ids) => ({ stamp: at, ids })), later]
+  }
+  return at === null ? [{ stamp: null }, later] : [{ stamp: { $gte: at, ...bounds } }]
+}
+
 /** A checkpoint, as the database gives deletions. */
 const checkpointAt = (collection: string, time: number): FeedItem => {
   const length = String.fromCharCode(CHECKPOINT.length + 1)
@@ -175,14 +223,16 @@ const goOn = (
   }
   const lastSettled = items.findLast(hasSettled)
   const since = Math.max(cursor.since, times.horizon)
-  const settled = lastSettled === undefined ? behind(cursor.settled) : behindAll(lastSettled.stamp ?? null)
-  const fresh = last === undefined || hasSettled(last) ? (freshOf(cursor, times) ?? null) : freshAt(last)
+  const settled = lastSettled === undefined ? behind(cursor.settled) : behindAll(lastSettled.stamp)
+  // If the id of a fresh row cannot be in a cursor, others with its stamp come when they have settled.
+  const isFresh = last !== undefined && !hasSettled(last)
+  const fresh = isFresh ? (positionAt(last) ?? behindAll(last.stamp)) : (freshOf(cursor, times) ?? null)
   return { next: { ...cursor, since, settled, fresh } }
 }
 
-/** The position behind all rows with a stamp, or behind all rows without a stamp if it is null. */
-const behindAll = (stamp: number | null): FeedPosition =>
-  stamp === null ? BEFORE_ALL_STAMPS : { stamp: stamp + 1, id: null }
+/** The position behind all rows with a stamp, or behind all rows without one. */
+const behindAll = (stamp: number | null | undefined): FeedPosition =>
+  typeof stamp === 'number' ? { stamp: stamp + 1, id: null } : BEFORE_ALL_STAMPS
 
 /** The position from which a copy goes on when no settled row follows its own: behind all rows of that stamp. */
 const behind = (position: FeedPosition): FeedPosition =>
@@ -190,19 +240,15 @@ const behind = (position: FeedPosition): FeedPosition =>
 
 /** A position between two rows. If their stamps differ, it has no id, so that one range follows it instead of three. */
 const positionBetween = (last: FeedItem, next: FeedItem): FeedPosition | undefined => {
-  const stamp = last.stamp ?? null
-  if (next.stamp !== last.stamp) return behindAll(stamp)
-  const id = idOf(last)
-  if (id !== undefined) return { stamp, id }
-  const nextId = idOf(next)
-  return nextId === undefined ? undefined : { stamp, id: nextId, isBefore: true }
+  if (next.stamp !== last.stamp) return behindAll(last.stamp)
+  const before = positionAt(next)
+  return positionAt(last) ?? (before && { ...before, isBefore: true })
 }
 
-/** The position of a row that has not settled. If its id cannot be in a cursor, others with its stamp come when they have. */
-const freshAt = (row: FeedItem): FeedPosition => {
-  const stamp = row.stamp as number
-  const id = idOf(row)
-  return id === undefined ? behindAll(stamp) : { stamp, id }
+/** The position of a row, or undefined if no cursor can hold its id. */
+const positionAt = (row: FeedItem): FeedPosition | undefined => {
+  const id = positionOf(row, '_id')?.id
+  return id === undefined ? undefined : { stamp: row.stamp ?? null, id }
 }
 
 /** The first stamp that can be new to a copy, once a page has shown all before it. */
@@ -210,9 +256,6 @@ const newFrom = ({ settled, fresh }: Cursor): number => {
   const { stamp, id } = fresh ?? settled
   return (stamp ?? FIRST_TIME.getTime()) + Number(id !== null)
 }
-
-/** The id of a row, or undefined if no cursor can hold it. */
-const idOf = (row: FeedItem): string | undefined => positionOf(row, '_id')?.id
 
 const itemsOf = ({ collection, documents }: BsonList, field: Stamp): FeedItem[] =>
   withBsonErrors(collection, () =>

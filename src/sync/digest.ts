@@ -4,11 +4,11 @@ import type { RangeDigest } from '../../schemas/sync.js'
 import { Bson, type BsonDocument, type Element } from '../bson/reader.js'
 import { fieldOf, integerOf } from '../bson/values.js'
 import type { RecordCollection } from '../documents/collections.js'
-import { type ProblemError, problem, tookTooLong } from '../problems/problems.js'
+import { type Expression, Query, type Scope } from '../pipelines/stages.js'
+import { invalidParameter, type ProblemError, tookTooLong } from '../problems/problems.js'
 import { onTimeout } from '../reading/cost.js'
 import type { Reader } from '../reading/reader.js'
 import type { Store } from '../store/store.js'
-import { digestOf, HIGH } from './queries.js'
 
 /** The ids from `from` on and before `to`. Without `from` the range has no beginning, without `to` no end. */
 export type IdRange = Pick<RangeDigest, 'from' | 'to'>
@@ -23,10 +23,9 @@ export const rangesOf = ({ from, to, bounds }: IdRange & { readonly bounds?: str
   const ends = [from, ...inner, to]
   const ids = ends.filter((id) => id !== undefined)
   const isOrdered = ids.every((id, i) => i === 0 || isBefore(ids[i - 1] as string, id))
-  if (!isOrdered && inner.length === 0) throw invalid('to', 'must be greater than from')
-  if (!isOrdered) {
-    throw invalid('bounds', 'must be ids in ascending order of their UTF-8 bytes, greater than from and less than to')
-  }
+  if (!isOrdered && inner.length === 0) throw invalidParameter('to', 'must be greater than from')
+  const order = 'must be ids in ascending order of their UTF-8 bytes, greater than from and less than to'
+  if (!isOrdered) throw invalidParameter('bounds', order)
   return ends.slice(1).map((to, i) => {
     const from = ends[i]
     return { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
@@ -35,8 +34,34 @@ export const rangesOf = ({ from, to, bounds }: IdRange & { readonly bounds?: str
 
 const isBefore = (a: string, b: string): boolean => Buffer.from(a).compare(Buffer.from(b)) < 0
 
-const invalid = (name: string, message: string): ProblemError =>
-  problem('invalid_parameter', `${name} ${message}`, { errors: [{ in: 'query', name, message }] })
+/** A sum that is too large to be exact is taken in two parts: millions of milliseconds, and the rest. */
+const HIGH = 1_000_000
+
+const updatedAt: Expression = {
+  $cond: [{ $eq: [{ $type: '$updatedAt' }, { $literal: 'date' }] }, { $toLong: '$updatedAt' }, 0],
+}
+
+const whole = { sum: { $sum: updatedAt } }
+const inParts = {
+  high: { $sum: { $toLong: { $divide: [updatedAt, HIGH] } } },
+  low: { $sum: { $mod: [updatedAt, HIGH] } },
+}
+
+/**
+ * Counts the records in a range of ids and sums their `updatedAt`. A value that is not a date counts as 0.
+ * @param isInParts whether the sum is taken in two parts, which takes half as long again
+ */
+export const digestOf = (
+  scope: Scope,
+  collection: RecordCollection,
+  { from, to }: IdRange,
+  isInParts = false,
+): Query => {
+  const ids = { ...(from !== undefined && { $gte: from }), ...(to !== undefined && { $lt: to }) }
+  return Query.covered(scope, collection, from === undefined && to === undefined ? [] : [{ _id: ids }], [
+    { $group: { _id: null, count: { $sum: 1 }, ...(isInParts ? inParts : whole) } },
+  ])
+}
 
 /**
  * The digests of ranges. They are read one after the other, each with the time of a query and in a turn of its own.

@@ -1,6 +1,6 @@
-// The queries of the change feed and of the digest. They are pure functions, without I/O.
+// The queries of the change feed. They are pure functions, without I/O.
 import { DELETED_AT, DELETED_FROM, type RecordCollection } from '../documents/collections.js'
-import { type Condition, type Expression, Query, type Scope, type Stage } from '../pipelines/stages.js'
+import { type Condition, Query, type Scope, type Stage } from '../pipelines/stages.js'
 import type { Projection } from '../reading/projection.js'
 
 /** The field that orders the records of a feed. Tombstones are ordered by `deletedAt`. */
@@ -64,32 +64,3 @@ const exactly = (field: string, { stamp, ids }: FeedRange): Condition[] => [
   ...(ids === undefined ? [] : [{ _id: ids }]),
   { [field]: { $not: { $type: 'array' } } },
 ]
-
-/** A sum that is too large to be exact is taken in two parts: millions of milliseconds, and the rest. */
-export const HIGH = 1_000_000
-
-const updatedAt: Expression = {
-  $cond: [{ $eq: [{ $type: '$updatedAt' }, { $literal: 'date' }] }, { $toLong: '$updatedAt' }, 0],
-}
-
-const whole = { sum: { $sum: updatedAt } }
-const inParts = {
-  high: { $sum: { $toLong: { $divide: [updatedAt, HIGH] } } },
-  low: { $sum: { $mod: [updatedAt, HIGH] } },
-}
-
-/**
- * Counts the records in a range of ids and sums their `updatedAt`. A value that is not a date counts as 0.
- * @param isInParts whether the sum is taken in two parts, which takes half as long again
- */
-export const digestOf = (
-  scope: Scope,
-  collection: RecordCollection,
-  { from, to }: { readonly from?: string | undefined; readonly to?: string | undefined },
-  isInParts = false,
-): Query => {
-  const ids = { ...(from !== undefined && { $gte: from }), ...(to !== undefined && { $lt: to }) }
-  return Query.in(scope, collection, from === undefined && to === undefined ? [] : [{ _id: ids }], [
-    { $group: { _id: null, count: { $sum: 1 }, ...(isInParts ? inParts : whole) } },
-  ])
-}

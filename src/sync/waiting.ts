@@ -1,5 +1,6 @@
 // Requests that wait for a change. All that wait for one feed share a look-up a second, and a feed for which nobody
 // waits costs nothing. A request that waits holds its connection and nothing else.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Overloaded, SMALL, type Ticket } from '../limits/scheduler.js'
 import type { FeedPage, Feeds } from './changes.js'
 import type { Cursor } from './cursor.js'
@@ -22,10 +23,9 @@ export interface WaitingLimits {
 
 export class Waiting {
   /** Whose requests wait. */
-  readonly #waits = new Set<Owner>()
+  readonly #waits = new Set<Owner & { readonly end: () => void }>()
   /** The newest look-up of each feed, and the round that it belongs to. */
   readonly #lookUps = new Map<string, { round: number; newest: Promise<number | undefined> }>()
-  readonly #ends = new Set<() => void>()
   /** Whether the service closes. Then nobody waits any more. */
   isClosed = false
 
@@ -57,21 +57,26 @@ export class Waiting {
     // So the organisations that wait already leave room for one that comes later, however many keys they have.
     if (ofOrganisation >= max - this.size || ofKey >= maxPerKey)
       throw new Overloaded('Too many requests are waiting for changes: of this key, of its organisation or in all')
-    const wait = { ...owner }
+    const ending = new AbortController()
+    const wait = { ...owner, end: () => ending.abort() }
     this.#waits.add(wait)
+    signal.addEventListener('abort', wait.end)
+    if (signal.aborted || this.isClosed) wait.end()
     try {
       const until = performance.now() + ms
       for (;;) {
         // All wake up at the same time, at the beginning of a round.
         const now = performance.now()
         const round = Math.floor(now / intervalMs) + 1
-        await this.#pause(Math.min(until, round * intervalMs) - now, signal)
+        const pauseMs = Math.ceil(Math.min(until, round * intervalMs) - now)
+        await sleep(pauseMs, undefined, { signal: ending.signal }).catch(() => {})
         signal.throwIfAborted()
         if (this.isClosed || until <= round * intervalMs) return false
         const newest = await this.#newest(feed, lookUp, round)
         if (newest !== undefined && newest >= from) return true
       }
     } finally {
+      signal.removeEventListener('abort', wait.end)
       this.#waits.delete(wait)
       if (this.size === 0) this.#lookUps.clear()
     }
@@ -80,22 +85,7 @@ export class Waiting {
   /** Ends all waits. A later wait ends at once. */
   close(): void {
     this.isClosed = true
-    for (const end of this.#ends) end()
-  }
-
-  #pause(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', end)
-        this.#ends.delete(end)
-        resolve()
-      }
-      const timer = setTimeout(end, Math.ceil(ms))
-      signal.addEventListener('abort', end)
-      this.#ends.add(end)
-      if (signal.aborted || this.isClosed) end()
-    })
+    for (const { end } of this.#waits) end()
   }
 
   /** The look-up of a round. */

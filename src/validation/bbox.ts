@@ -3,25 +3,21 @@ import type { Box } from '../../schemas/entries.js'
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 
-export interface NoBox {
-  readonly fault: string
-}
-
 /**
  * The box that a text names: its first corner and its second one, each with its longitude, its latitude and, if it likes, a
  * height. Heights are ignored, because no record has one. A box whose first longitude is greater than its second crosses the
- * antimeridian.
+ * antimeridian. If it names none, the result is what is wrong with it.
  */
-export const boxOf = (text: string): Box | NoBox => {
+export const boxOf = (text: string): Box | string => {
   const parts = text.split(',')
   const bad = parts.find((part) => !NUMBER.test(part))
-  if (bad !== undefined) return { fault: 'has a value that is not a number' }
-  if (parts.length !== 4 && parts.length !== 6) return { fault: `has ${parts.length} numbers` }
+  if (bad !== undefined) return 'has a value that is not a number'
+  if (parts.length !== 4 && parts.length !== 6) return `has ${parts.length} numbers`
   const numbers = parts.map(Number)
   const [west, south] = numbers as [number, number]
   const [east, north] = numbers.slice(parts.length / 2) as [number, number]
-  if (Math.abs(west) > 180 || Math.abs(east) > 180) return { fault: 'has a longitude beyond 180 degrees' }
-  if (Math.abs(south) > 90 || Math.abs(north) > 90) return { fault: 'has a latitude beyond 90 degrees' }
-  if (south > north) return { fault: 'has a first latitude that is greater than its second' }
+  if (Math.abs(west) > 180 || Math.abs(east) > 180) return 'has a longitude beyond 180 degrees'
+  if (Math.abs(south) > 90 || Math.abs(north) > 90) return 'has a latitude beyond 90 degrees'
+  if (south > north) return 'has a first latitude that is greater than its second'
   return { west, south, east, north }
 }

@@ -33,59 +33,59 @@ const zoneOf = (name: string): string | undefined => {
   }
 }
 
-/** The formats that a schema may name, each with the description that an error gives of it. */
-const formats = {
+/** What an error says that a text must be, and whether it is so. */
+interface Format {
+  readonly description: string
+  readonly validate: (text: string) => boolean
+  /** The value that it stands for, if that is of another type. */
+  readonly read?: (text: string) => unknown
+}
+
+/** A format whose texts stand for values. */
+const standsFor = (read: (text: string) => unknown, description: string): Format => ({
+  description,
+  validate: (text) => read(text) !== undefined,
+  read,
+})
+
+/** The formats that a schema may name. */
+const formats: Readonly<Record<string, Format>> = {
   'mongodb-uri': {
     description:
       'a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database',
-    validate: (text: string) => /^mongodb(\+srv)?:\/\/[^/]+\/[^/?]{1,63}(\?.*)?$/.test(text),
+    validate: (text) => /^mongodb(\+srv)?:\/\/[^/]+\/[^/?]{1,63}(\?.*)?$/.test(text),
   },
   'base-url': {
     description: 'an absolute http or https URL without user, query and fragment',
-    validate: (text: string) =>
-      /^https?:\/\/[^?#@\s]+$/.test(text) && !/%(?![\da-f]{2})/i.test(text) && URL.canParse(text),
+    validate: (text) => /^https?:\/\/[^?#@\s]+$/.test(text) && !/%(?![\da-f]{2})/i.test(text) && URL.canParse(text),
   },
-  'date-time': {
-    description:
-      'a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53.589Z or 2025-03-14T10:26:53+01:00; in a URL, + is written as %2B',
-    validate: (text: string) => instantOf(text) !== undefined,
-  },
+  'date-time': standsFor(
+    instantOf,
+    'a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53.589Z or 2025-03-14T10:26:53+01:00; in a URL, + is written as %2B',
+  ),
   bbox: {
     description:
       'minLongitude,minLatitude,maxLongitude,maxLatitude in degrees (WGS 84), such as 2.6,4.2,14.7,13.9; across the antimeridian the first longitude is the greater one',
-    validate: (text: string) => !('fault' in boxOf(text)),
+    validate: (text) => typeof boxOf(text) !== 'string',
+    read: boxOf,
   },
-  interval: {
-    description:
-      'a time with a time zone (RFC 3339) or a day, or two of them with / between them, of which one may be .. or nothing, such as 2025-03-14T09:26:53Z, 2025-03-01/2025-03-31 or 2025-03-01T00:00:00Z/..; in a URL, + is written as %2B',
-    validate: (text: string) => intervalOf(text) !== undefined,
-  },
-  answered: {
-    description:
-      'the key of a question, 12 hexadecimal digits such as 3f9a0c11d2e4, or such a key with = and an answer behind it',
-    validate: (text: string) => askedOf(text) !== undefined,
-  },
-  'time-zone': {
-    description: 'the name of a time zone (IANA), such as Africa/Lagos or UTC',
-    validate: (text: string) => zoneOf(text) !== undefined,
-  },
+  interval: standsFor(
+    intervalOf,
+    'a time with a time zone (RFC 3339) or a day, or two of them with / between them, of which one may be .. or nothing, such as 2025-03-14T09:26:53Z, 2025-03-01/2025-03-31 or 2025-03-01T00:00:00Z/..; in a URL, + is written as %2B',
+  ),
+  answered: standsFor(
+    askedOf,
+    'the key of a question, 12 hexadecimal digits such as 3f9a0c11d2e4, or such a key with = and an answer behind it',
+  ),
+  'time-zone': standsFor(zoneOf, 'the name of a time zone (IANA), such as Africa/Lagos or UTC'),
   'origin-list': {
     description: 'origins separated by commas, such as https://app.example.org, or *',
-    validate: (text: string) => text === '*' || text.split(/\s*,\s*/).every(isOrigin),
+    validate: (text) => text === '*' || text.split(/\s*,\s*/).every(isOrigin),
   },
   'address-list': {
     description: 'a list of IP addresses or CIDR ranges, separated by commas',
-    validate: (text: string) => text.split(/\s*,\s*/).every(isAddressOrRange),
+    validate: (text) => text.split(/\s*,\s*/).every(isAddressOrRange),
   },
-}
-
-/** The formats whose texts become values of another type. */
-const readers: Readonly<Record<string, (text: string) => unknown>> = {
-  'date-time': instantOf,
-  bbox: boxOf,
-  interval: intervalOf,
-  answered: askedOf,
-  'time-zone': zoneOf,
 }
 
 // The schemas are our own, so they need no check against the one for schemas. That and the tidying of the generated code
@@ -121,53 +121,47 @@ export interface InputError {
   allowed?: string[]
 }
 
-/** Undefined for what Ajv says. */
-type Message = (schema: TSchema, value: unknown) => Omit<InputError, 'name'> | undefined
+/**
+ * Undefined for what Ajv says.
+ * @param has what is wrong with the value, where that is told: a part of the sentence
+ */
+type Message = (schema: TSchema, has: string) => Omit<InputError, 'name'> | undefined
 
 const integer: Message = ({ minimum, maximum }) => ({ message: `must be an integer from ${minimum} to ${maximum}` })
 
-/** The error for each keyword of the schema of a value. For any other, the error is Ajv's. */
+/** The error for each keyword of the schema of a value or of a list. For any other, the error is Ajv's. */
 const messages: Readonly<Record<string, Message>> = {
   type: integer,
   minimum: integer,
   maximum: integer,
-  enum: ({ enum: allowed }) => ({ message: `must be one of ${allowed.join(', ')}`, allowed }),
-  format: ({ format }, value) => {
-    const box = format === 'bbox' ? boxOf(value as string) : {}
-    const fault = 'fault' in box ? `${box.fault}, but ` : ''
-    return { message: `${fault}must be ${formats[format as keyof typeof formats].description}` }
+  enum: ({ items, enum: allowed = items?.enum }, has) => {
+    const words = allowed.join(', ')
+    const which = items === undefined ? `one of ${words}` : `one or more of ${words}, separated by commas`
+    return { message: `${has}must be ${which}`, allowed }
   },
-  pattern: (schema) => {
+  format: ({ items, format = items?.format }, has) => ({ message: `${has}must be ${formats[format]?.description}` }),
+  pattern: (schema, has) => {
     const { words } = annotationOf(schema)
-    return words === undefined ? undefined : { message: `must be ${words}` }
+    return words === undefined ? undefined : { message: `${has}must be ${words}` }
   },
-  minLength: ({ minLength }) => ({
-    message: minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`,
+  minLength({ items, minLength }) {
+    if (items !== undefined) return { message: 'must be values separated by commas, none of them empty' }
+    return { message: minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters` }
+  },
+  maxItems: ({ maxItems, explode }) => ({
+    message: `must ${explode ? `be given at most ${maxItems} times` : `have at most ${maxItems} values, separated by commas`}`,
   }),
+  uniqueItems: () => ({ message: 'must not have the same value twice' }),
 }
 
 /** A value of a list as an error shows it: cut, because it comes from the caller and is in the response twice. */
 const shown = (value: string): string =>
   value === '' ? 'an empty value' : JSON.stringify(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value)
 
-/** The errors of a parameter that takes several values. */
-const listMessages: Readonly<Record<string, Message>> = {
-  maxItems: ({ maxItems, explode }) => ({
-    message: `must ${explode ? `be given at most ${maxItems} times` : `have at most ${maxItems} values, separated by commas`}`,
-  }),
-  pattern: (schema, value) => {
-    const { words } = annotationOf(schema)
-    return words === undefined ? undefined : { message: `has ${shown(value as string)}, but must be ${words}` }
-  },
-  uniqueItems: () => ({ message: 'must not have the same value twice' }),
-  format: ({ items: { format } }, value) => ({
-    message: `has ${shown(value as string)}, but must be ${formats[format as keyof typeof formats].description}`,
-  }),
-  minLength: () => ({ message: 'must be values separated by commas, none of them empty' }),
-  enum: ({ items: { enum: allowed } }, value) => ({
-    message: `has ${shown(value as string)}, but must be one or more of ${allowed.join(', ')}, separated by commas`,
-    allowed,
-  }),
+/** What is wrong with a value, before what it must be. */
+const faultOf = ({ type, format }: TSchema, value: unknown): string => {
+  if (type === 'array') return `has ${shown(String(value))}, but `
+  return format === 'bbox' ? `${boxOf(value as string)}, but ` : ''
 }
 
 export type Checked = { value: unknown } | { errors: readonly InputError[] }
@@ -194,8 +188,8 @@ export const textChecker = (schema: TObject): ((input: Readonly<Record<string, u
     }
     if (errors.length > 0) return { errors }
     for (const [name, { format, items }] of given) {
-      if (format in readers) value[name] = readers[format]?.(value[name] as string)
-      if (items?.format in readers) value[name] = (value[name] as string[]).map(readers[items.format] as never)
+      const { read } = formats[format ?? items?.format] ?? {}
+      if (read !== undefined) value[name] = items ? (value[name] as string[]).map(read) : read(value[name] as string)
     }
     return { value }
   }
@@ -235,7 +229,6 @@ const toInputError = ({ keyword, params, instancePath, data, message }: ErrorObj
   }
   const [name] = instancePath.slice(1).split('/') as [string, string?]
   const property = schema.properties[name] as TSchema
-  const isList = property.type === 'array'
-  if (Array.isArray(data) && !isList) return { name, message: 'must be given only once' }
-  return { name, ...((isList ? listMessages : messages)[keyword]?.(property, data) ?? { message: message as string }) }
+  if (Array.isArray(data) && property.type !== 'array') return { name, message: 'must be given only once' }
+  return { name, ...(messages[keyword]?.(property, faultOf(property, data)) ?? { message: message as string }) }
 }

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { Agent } from '../../schemas/agents.js'
 import { joined, listed, refTo, whole } from '../../schemas/kit.js'
-import { shapesOf } from '../../src/exports/parquet-columns.js'
+import { shapesOf } from '../../src/exports/parquet.js'
 
 const shapeOf = (schema: Parameters<typeof joined>[0]) =>
   shapesOf([{ name: 'value', schema }], new Map([['Agent', Agent]]))[0]?.shape

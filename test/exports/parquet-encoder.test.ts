@@ -5,7 +5,7 @@ import t from 'tap'
 import { EntryListItem } from '../../schemas/entries.js'
 import { namedSchemas } from '../../schemas/index.js'
 import { listed } from '../../schemas/kit.js'
-import { shapesOf } from '../../src/exports/parquet-columns.js'
+import { shapesOf } from '../../src/exports/parquet.js'
 import { ParquetEncoder } from '../../src/exports/parquet-encoder.js'
 import { tableOf } from '../../src/serializer/columns.js'
 import { jsonLines } from '../../src/serializer/json.js'
@@ -102,17 +102,45 @@ t.test('a whole number that is none, or has more digits than a number keeps, end
     })
 })
 
-t.test('a file with places is a map layer', async (t) => {
-  const { file } = encoded(EntryListItem, [place], [{}, { 'location.coordinates.longitude': 1 }])
-  const { key_value_metadata = [] } = parquetMetadata(file)
-  t.equal(key_value_metadata[0]?.key, 'geo')
-  t.match(JSON.parse(key_value_metadata[0]?.value as string), {
-    primary_column: 'geometry',
-    columns: { geometry: { bbox: [8.5387, 11.9805, 8.5387, 11.9805] } },
-  })
+const placeAt = (longitude: unknown, latitude: unknown) => ({
+  'location.coordinates.longitude': longitude,
+  'location.coordinates.lattitude': latitude,
+})
+const geo = (bounds: object) => ({
+  version: '1.1.0',
+  primary_column: 'geometry',
+  columns: { geometry: { encoding: 'WKB', geometry_types: ['Point'], ...bounds } },
+})
+
+t.test('a file with places is a map layer, with the bounds of all points', async (t) => {
+  const { file } = encoded(EntryListItem, [place, {}], [placeAt(-3, 12), { 'location.coordinates.longitude': 1 }])
+  const { key_value_metadata } = parquetMetadata(file)
+  t.strictSame(key_value_metadata, [{ key: 'geo', value: JSON.stringify(geo({ bbox: [-3, 11.9805, 8.5387, 12] })) }])
   t.strictSame(await parquetReadObjects({ file, columns: ['geometry'] }), [
     { geometry: { type: 'Point', coordinates: [8.5387, 11.9805] } },
     { geometry: null },
+    { geometry: { type: 'Point', coordinates: [-3, 12] } },
     { geometry: null },
   ])
+  const [point] = (await parquetReadObjects({ file, columns: ['geometry'], geoparquet: false, utf8: false })) as {
+    geometry: Uint8Array
+  }[]
+  const wkb = Buffer.from('0101000000', 'hex')
+  t.ok(
+    Buffer.from(point?.geometry ?? [])
+      .subarray(0, 5)
+      .equals(wkb),
+    'WKB: little endian, a point',
+  )
+  t.equal(point?.geometry.length, 21)
+})
+
+t.test('a file in which no record has a place is a map layer without bounds', async (t) => {
+  const { key_value_metadata } = parquetMetadata(encoded(EntryListItem, [placeAt(null, 1), placeAt(1, null)]).file)
+  t.strictSame(key_value_metadata, [{ key: 'geo', value: JSON.stringify(geo({})) }])
+})
+
+t.test('a file without both coordinates is no map layer', async (t) => {
+  const { file } = encoded(Type.Object({ 'location.coordinates.longitude': Type.Number() }), [placeAt(1, 1)])
+  t.notOk(parquetMetadata(file).key_value_metadata?.length)
 })

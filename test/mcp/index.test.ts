@@ -26,6 +26,11 @@ t.test('the path takes POST alone, and does not exist with MCP=false', async (t)
     t.match([statusCode, headers.allow], [405, 'POST'], method)
     if (method !== 'HEAD') t.match(JSON.parse(body), { code: 'method_not_allowed', detail: 'This path allows POST' })
   }
+  t.equal(
+    (await app.inject('/mcp')).statusCode,
+    401,
+    'a program that first asks for a stream learns that its key is wrong',
+  )
   const other = await app.inject({ method: 'POST', url: '/v1/entries' })
   t.match([other.statusCode, other.headers.allow], [405, 'GET, HEAD'])
   const off = await prepare(t, { MCP: 'false' })
@@ -94,7 +99,7 @@ t.test('a body that is no message is an error of the protocol, and one that is t
     [{ ...ping, jsonrpc: '1.0' }, {}, 400, -32600],
     [{ ...ping, id: { a: 1 } }, {}, 400, -32600],
     [[ping, ping], {}, 400, -32600],
-    [` \n[${'['.repeat(15_000)}`, {}, 400, -32600],
+    [` \n[${'['.repeat(15_000)}`, {}, 400, -32700],
     [`{"a":${'['.repeat(8000)}${']'.repeat(8000)}}`, {}, 400, -32600],
     [ping, { 'content-type': 'text/plain' }, 415, -32000],
     [ping, { 'content-type': 'application/x-www-form-urlencoded' }, 415, -32000],

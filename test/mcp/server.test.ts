@@ -31,12 +31,16 @@ for (const revision of ['modern', 'legacy'] as const) {
     t.ok(JSON.stringify(tools).length <= 8192, 'they take few words')
     for (const { name, annotations, outputSchema, inputSchema, description } of tools) {
       t.match([annotations?.readOnlyHint, outputSchema?.type], [true, 'object'], name)
+      t.notMatch(JSON.stringify(inputSchema), /additionalProperties/, 'some clients do not know it')
+      for (const property of Object.values((outputSchema?.properties ?? {}) as Record<string, Record<string, unknown>>))
+        t.ok(property.type !== 'array' || property.items, `${name} ${JSON.stringify(property)}`)
       for (const [argument, { type, description }] of Object.entries(inputSchema.properties ?? {}) as [string, never][])
         t.ok(type && String(description).endsWith('.'), `${name} ${argument}: ${description}`)
       t.match(description, /\.$/)
     }
     t.ok(COUNTS.startsWith(String(tools[2]?.description).slice(0, 40)), 'descriptions are those of the operations')
     t.match(await ask('describe'), { organisation: { id: A }, entries: { total: 4 } })
+    t.same(client.getServerCapabilities()?.tools, { listChanged: false })
   })
 }
 
@@ -124,7 +128,10 @@ t.test('a wrong argument is an error of the tool that names it', async (t) => {
 })
 
 t.test('what is not given may be null, and a list may be a text', async (t) => {
-  const { ask } = await prepare(t)
+  const { app, key, ask } = await prepare(t)
+  const nothing = messageOf('tools/call', { name: 'describe', arguments: null })
+  const { statusCode, json } = await post(app, nothing, { authorization: `Bearer ${key}` })
+  t.match([statusCode, json()], [200, { result: { structuredContent: { organisation: { id: A } } } }])
   const counted = await ask('count_entries', { by: 'status', form: null, top: '1', names: true })
   t.match(counted, { total: 4, groups: 2, others: { groups: 1, count: 1 }, rows: [{ status: 'accepted', count: 3 }] })
   t.match(await ask('find_entries', { bbox: [8, 11, 9, 12], limit: '2', fields: 'id' }), {

@@ -53,7 +53,17 @@ const entriesOf = (random: Random) =>
     const answers = QUESTIONS.filter(() => random() < 0.4).flatMap((question) =>
       Array.from({ length: random() < 0.1 ? 2 : 1 }, () => {
         const several = Array.from({ length: Math.floor(random() * 4) }, () => pickFrom(random, ANSWERS))
-        const answer = pickFrom<unknown>(random, [pickFrom(random, ANSWERS), several, several, null, undefined, 5])
+        const answer = pickFrom<unknown>(random, [
+          pickFrom(random, ANSWERS),
+          several,
+          several,
+          null,
+          undefined,
+          5,
+          -0.5,
+          1234.5,
+          0,
+        ])
         return { type: Array.isArray(answer) ? 'multiChoice' : 'singleChoice', question, answer }
       }),
     )
@@ -110,7 +120,12 @@ const valuesOf = (row: Row, by: string, zone: string): unknown[] => {
   const [field, detail] = by.split(':') as [string, string?]
   if (field === 'createdAt') {
     const day = dayOf(row.createdAt, zone)
-    return [{ day, week: mondayOf(day), month: day.slice(0, 7), year: day.slice(0, 4) }[detail as 'day']]
+    const weekday = (new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7
+    const [hour] = new Intl.DateTimeFormat('en-GB', { timeZone: zone, hour: '2-digit', minute: '2-digit' })
+      .format(new Date(row.createdAt))
+      .split(':')
+    const shown = { day, week: mondayOf(day), month: day.slice(0, 7), year: day.slice(0, 4) }
+    return [{ ...shown, weekday: weekday + 1, hour: Number(hour) }[detail as 'day']]
   }
   if (field === 'location') {
     const { longitude, lattitude } = row.location?.coordinates ?? {}
@@ -125,17 +140,23 @@ const valuesOf = (row: Row, by: string, zone: string): unknown[] => {
 }
 
 /** The groups, as text that does not depend on their order among equal counts. */
-const countedBy = (rows: readonly Row[], by: readonly string[], zone: string) => {
-  const groups = new Map<string, { count: number; durations: number[] }>()
+const countedBy = (
+  rows: readonly Row[],
+  by: readonly string[],
+  zone: string,
+  numberOf: (row: Row) => number | undefined,
+) => {
+  const groups = new Map<string, { count: number; numbers: number[] }>()
   for (const row of rows) {
     const [first, second] = by.map((name) => valuesOf(row, name, zone))
     for (const x of first as unknown[]) {
       for (const y of second ?? [undefined]) {
         const key = JSON.stringify(second === undefined ? [x] : [x, y])
-        const group = groups.get(key) ?? { count: 0, durations: [] }
+        const group = groups.get(key) ?? { count: 0, numbers: [] }
         groups.set(key, group)
         group.count += 1
-        if (row.duration !== undefined) group.durations.push(row.duration)
+        const number = numberOf(row)
+        if (number !== undefined) group.numbers.push(number)
       }
     }
   }
@@ -143,12 +164,15 @@ const countedBy = (rows: readonly Row[], by: readonly string[], zone: string) =>
 }
 
 const rounded = (number: number | null) => (number === null ? null : Math.round(number * 1e6) / 1e6)
-const measureOf = (durations: readonly number[]) => ({
-  count: durations.length,
-  min: durations.length > 0 ? Math.min(...durations) : null,
-  mean: rounded(durations.length > 0 ? durations.reduce((a, b) => a + b, 0) / durations.length : null),
-  max: durations.length > 0 ? Math.max(...durations) : null,
+const measureOf = (numbers: readonly number[]) => ({
+  count: numbers.length,
+  min: numbers.length > 0 ? Math.min(...numbers) : null,
+  mean: rounded(numbers.length > 0 ? numbers.reduce((a, b) => a + b, 0) / numbers.length : null),
+  max: numbers.length > 0 ? Math.max(...numbers) : null,
 })
+/** The least number that a part of some numbers does not exceed. */
+const percentileOf = (numbers: readonly number[], part: number) =>
+  numbers.toSorted((a, b) => a - b)[Math.ceil(part * numbers.length) - 1] ?? null
 
 const SIMPLE = ['status', 'form', 'project', 'dispatch', 'agent']
 const PLACES = [
@@ -158,7 +182,7 @@ const PLACES = [
   'location.city',
   ...steps.map((step) => `location:${step}`),
 ]
-const TIMES = ['day', 'week', 'month', 'year'].map((period) => `createdAt:${period}`)
+const TIMES = ['day', 'week', 'month', 'year', 'weekday', 'hour'].map((period) => `createdAt:${period}`)
 
 /** More of them take longer: `.ci/run` draws 500. */
 const RUNS = Number(process.env.MODEL_RUNS ?? runs(20, 40))
@@ -179,7 +203,9 @@ t.test('random summaries, questions and filters are what a plain program counts'
       A,
       old.map(({ id }: Row) => id),
     )
-    await store.upsert('entries', entriesOf(random) as Documents['entries'][])
+    const drawn = entriesOf(random) as Documents['entries'][]
+    await store.upsert('entries', drawn)
+    const stored = new Map(drawn.map((entry) => [entry._id, entry]))
     const all: Row[] = (await get('/v1/exports/entries.ndjson?answers=list', A)).body
       .split('\n')
       .filter(Boolean)
@@ -224,14 +250,24 @@ t.test('random summaries, questions and filters are what a plain program counts'
     const zone = pickFrom(random, ZONES)
     query.set('by', by.join())
     query.set('zone', zone)
-    const isMeasured = random() < 0.3
-    if (isMeasured) query.set('measure', 'duration')
+    const measure =
+      random() < 0.5
+        ? undefined
+        : query.has('form') && observed.length > 0
+          ? keyOf(pickFrom(random, observed))
+          : 'duration'
+    if (measure !== undefined) query.set('measure', measure)
+    const numberOf = (row: Row) => {
+      if (measure === 'duration') return row.duration
+      const asked = stored.get(row.id)?.answers.filter(({ question }) => keyOf(question) === measure) ?? []
+      return asked.map(({ answer }) => answer).find((answer) => typeof answer === 'number') as number | undefined
+    }
     const top = random() < 0.3 ? 2 : 1000
     query.set('top', String(top))
     const response = await get(`/v1/summaries/entries?${query}`, A)
     t.equal(response.statusCode, 200, `${seed}: ${query} ${response.statusCode === 200 ? '' : response.body}`)
     const { data, _metadata } = response.json()
-    const groups = countedBy(rows, by, zone)
+    const groups = countedBy(rows, by, zone, numberOf)
     t.equal(_metadata.total, rows.length)
     t.equal(_metadata.groups, groups.size)
     t.equal(data.length, Math.min(top, groups.size))
@@ -239,14 +275,37 @@ t.test('random summaries, questions and filters are what a plain program counts'
     t.equal(data.reduce((sum: number, { count }: { count: number }) => sum + count, 0) + _metadata.others.count, sum)
     t.equal(_metadata.multiple, sum === rows.length ? undefined : true)
     t.equal(_metadata.others.groups, groups.size - data.length)
-    for (const { count, duration, ...values } of data) {
+    for (const { count, duration, answer, ...values } of data) {
       const found = groups.get(JSON.stringify(by.map((name) => values[name])))
       t.equal(found?.count, count, `${seed}: ${query} ${JSON.stringify(values)}`)
-      if (isMeasured) t.same({ ...duration, mean: rounded(duration.mean) }, measureOf(found?.durations ?? []))
+      if (measure === undefined) continue
+      const numbers = found?.numbers ?? []
+      const { p10, median, p90, ...others } = measure === 'duration' ? duration : answer
+      t.same({ ...others, mean: rounded(others.mean) }, measureOf(numbers))
+      for (const [part, found] of [
+        [0.1, p10],
+        [0.5, median],
+        [0.9, p90],
+      ] as const) {
+        const right = percentileOf(numbers, part)
+        t.ok(
+          right === null ? found === null : Math.abs(found - right) <= 0.01 * Math.abs(right),
+          `${found} is ${right}`,
+        )
+      }
     }
-    const least = Math.min(...data.map(({ count }: { count: number }) => count))
-    const larger = [...groups.values()].filter(({ count }) => count > least)
-    t.ok(larger.length <= data.length, 'the largest are shown')
+    const rank = ({ count, numbers }: { count: number; numbers: number[] }) =>
+      measure === undefined ? count : (measureOf(numbers).mean ?? Number.NEGATIVE_INFINITY)
+    const ranks = data.map((values: object) =>
+      rank(groups.get(JSON.stringify(by.map((name) => values[name as never]))) as never),
+    )
+    const before = [...groups.values()].filter((group) => rank(group) > Math.min(...ranks))
+    t.ok(before.length <= data.length, 'the first are shown')
+    if (!by.some((name) => name.startsWith('createdAt')))
+      t.same(
+        ranks,
+        ranks.toSorted((a: number, b: number) => b - a),
+      )
 
     // The questions of the form
     const asked = await get(`/v1/forms/${form}/questions`, A)
@@ -307,7 +366,11 @@ t.test('a wrong request names the parameter and what is allowed', async (t) => {
     ['summaries/entries', 'by', /is required/],
     ['summaries/entries?by=', 'by', /must be/],
     ['summaries/entries?by=colour', 'by', /has "colour", but must be one or two of status, form, .*createdAt:day/],
-    ['summaries/entries?by=createdAt:hour', 'by', /has "createdAt:hour", but must be one or two of .*createdAt:day/],
+    [
+      'summaries/entries?by=createdAt:minute',
+      'by',
+      /has "createdAt:minute", but must be one or two of .*createdAt:day/,
+    ],
     ['summaries/entries?by=location:0.03', 'by', /has "location:0.03", but must be one or two of .*location:0.02/],
     ['summaries/entries?by=status,status', 'by', /must not have the same value twice/],
     ['summaries/entries?by=status,form,agent', 'by', /must have at most 2 values/],
@@ -315,7 +378,7 @@ t.test('a wrong request names the parameter and what is allowed', async (t) => {
     [`summaries/entries?${form}&by=0123456789ab`, 'by', /has 0123456789ab, .* GET \/v1\/forms\/\{id\}\/questions/],
     ['summaries/entries?by=status&top=0', 'top', /must be an integer from 1 to 10000/],
     ['summaries/entries?by=status&zone=Africa/Atlantis', 'zone', /must be the name of a time zone/],
-    ['summaries/entries?by=status&measure=size', 'measure', /must be one of duration/],
+    ['summaries/entries?by=status&measure=size', 'measure', /must be duration, or with form the key of a question/],
     [`entries?answered=${key}`, 'answered', /must be given with form/],
     [`entries?${form}&answered=0123456789ab`, 'answered', /has 0123456789ab, .* GET \/v1\/forms\/\{id\}\/questions/],
     [`entries?${form}&answered=${key}0`, 'answered', /must be the key of a question, 12 hexadecimal digits/],
@@ -388,12 +451,90 @@ t.test('a table has the same rows', async (t) => {
   const table = async (query: string) => (await get(`/v1/summaries/entries.csv?${query}`, A)).body
   t.equal(
     await table('by=location.state,location:0.5&measure=duration'),
-    '"location.state","location:0.5.longitude","location:0.5.lattitude","count","duration.count","duration.min","duration.mean","duration.max"\r\n' +
-      ',,,2,1,5,5,5\r\n' +
-      '"\'=1+1",8.75,-0.25,1,1,3,3,3\r\n',
+    '"location.state","location:0.5.longitude","location:0.5.lattitude","count","duration.count","duration.min","duration.mean","duration.max","duration.median","duration.p10","duration.p90"\r\n' +
+      ',,,2,1,5,5,5,5,5,5\r\n' +
+      '"\'=1+1",8.75,-0.25,1,1,3,3,3,3,3,3\r\n',
   )
   t.equal(await table('by=status&status=none&bom=true'), '\ufeff"status","count"\r\n')
   t.equal(await table('by=location.state&formulas=keep&top=1'), '"location.state","count"\r\n,2\r\n')
+})
+
+t.test('records without entries are groups too, where that is asked for', async (t) => {
+  const { get, store } = await testApp(t, {
+    settings: { TOTAL_MAX_AGE_MS: '0' },
+    fill: async (store) => {
+      await store.insert('agents', [a.agent(1), a.agent(2), { ...a.agent(3), _id: 'agent0-a' }, b.agent(1)])
+      await store.insert('entries', [a.entry(1), { ...a.entry(2), agent: undefined } as never])
+    },
+  })
+  const ask = (query: string, headers = {}) => get(`/v1/summaries/entries?${query}`, A, { headers })
+  const { data, _metadata } = (await ask('by=agent&none=true&measure=duration')).json()
+  t.same(
+    data.map(({ agent, count, duration }: Row) => [agent, count, (duration as never as { mean: number | null }).mean]),
+    [
+      [null, 1, 102],
+      ['agent1-a', 1, 101],
+      ['agent0-a', 0, null],
+      ['agent2-a', 0, null],
+    ],
+  )
+  t.match(_metadata, { total: 2, groups: 4, others: { groups: 0, count: 0 } })
+  t.match((await ask('by=agent&none=true&top=3')).json()._metadata, { groups: 4, others: { groups: 1, count: 0 } })
+  t.match((await ask('by=agent')).json()._metadata, { groups: 2 })
+  const { etag } = (await ask('by=agent&none=true')).headers
+  t.equal((await ask('by=agent&none=true', { 'if-none-match': etag })).statusCode, 304)
+  await store.remove('agents', A, ['agent0-a'])
+  await store.insert('agents', [{ ...a.agent(3), _id: 'agent3-a' }])
+  t.equal((await ask('by=agent&none=true', { 'if-none-match': etag })).statusCode, 200, 'others have no entries')
+  for (const by of ['status', 'agent,form', 'createdAt:day']) {
+    const { errors } = (await ask(`by=${by}&none=true`)).json()
+    t.match(errors, [
+      { name: 'none', message: /must be left out, or by must be one of form, project, dispatch, agent/ },
+    ])
+  }
+  await store.insert(
+    'agents',
+    Array.from({ length: 10_000 }, (_, n) => ({ ...a.agent(1), _id: `many-${n}` })),
+  )
+  t.match((await ask('by=agent&none=true')).json().errors, [{ name: 'none', message: /more than 10000 agents/ }])
+})
+
+t.test('percentiles are right within 1 %', async (t) => {
+  const numbers = [...Array.from({ length: 999 }, (_, n) => -1e9 * 1.5 ** -n), 0, 5e-324, 1e-9, 1, 3, 1e300]
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert(
+        'entries',
+        numbers.map((duration, n) => ({ ...a.entry(n), _id: `n${n}`, duration })),
+      ),
+  })
+  const [{ duration }] = (await get('/v1/summaries/entries?by=status&measure=duration', A)).json().data
+  const inOrder = numbers.toSorted((a, b) => a - b)
+  for (const [name, part] of [
+    ['p10', 0.1],
+    ['median', 0.5],
+    ['p90', 0.9],
+  ] as const) {
+    const right = inOrder[Math.ceil(part * inOrder.length) - 1] as number
+    t.ok(Math.abs(duration[name] - right) <= 0.01 * Math.abs(right), `${name}: ${duration[name]} is ${right}`)
+  }
+})
+
+t.test('what is counted for percentiles has a bound', async (t) => {
+  const choices = (count: number) => Array.from({ length: count }, (_, n) => `${n}`)
+  const answers = [300, 30].map((count, n) => ({ type: 't', question: `${n}?`, answer: choices(count) }))
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert(
+        'entries',
+        Array.from({ length: 150 }, (_, n) => ({ ...a.entry(n), duration: 1.1 ** n, answers })),
+      ),
+  })
+  const query = `form=${a.form._id}&by=${keyOf('0?')},${keyOf('1?')}`
+  t.equal((await get(`/v1/summaries/entries?${query}`, A)).json()._metadata.groups, 9000)
+  t.match((await get(`/v1/summaries/entries?${query}&measure=duration`, A)).json().errors, [
+    { name: 'by', message: /has more than 5000000 values to count/ },
+  ])
 })
 
 t.test('what did not change is a 304, whenever it was counted', async (t) => {
@@ -609,7 +750,9 @@ t.test('values of all types are text, or nothing', async (t) => {
   })
   const counted = async (query: string) => (await get(`/v1/summaries/entries?${query}`, A)).json()
   const { data, _metadata } = await counted('by=status&measure=duration')
-  t.strictSame(data, [{ status: null, count: 8, duration: { count: 2, min: 5, mean: 5, max: 5 } }])
+  t.strictSame(data, [
+    { status: null, count: 8, duration: { count: 2, min: 5, mean: 5, max: 5, median: 5, p10: 5, p90: 5 } },
+  ])
   t.equal(_metadata.total, 8)
   t.strictSame((await counted('by=createdAt:month')).data, [
     { 'createdAt:month': '1970-01', count: 1 },
@@ -875,7 +1018,7 @@ t.test('a Decimal128 is no number', async (t) => {
       ] as never),
   })
   const { data } = (await get('/v1/summaries/entries?by=form&measure=duration', A)).json()
-  t.same(data[0].duration, { count: 1, min: 5, mean: 5, max: 5 })
+  t.same(data[0].duration, { count: 1, min: 5, mean: 5, max: 5, median: 5, p10: 5, p90: 5 })
   const cells = (await get('/v1/summaries/entries?by=location:5', A)).json().data
   t.same(
     cells.map((row: Record<string, unknown>) => row['location:5']).filter((cell: unknown) => cell === null),

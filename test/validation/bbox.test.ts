@@ -29,7 +29,7 @@ t.test('any other text says what is wrong with it', (t) => {
     ['1,2,3,90.5', 'has a latitude beyond 90 degrees'],
     ['1,5,3,4', 'has a first latitude that is greater than its second'],
   ] as const) {
-    t.same(boxOf(text), { fault }, text)
+    t.same(boxOf(text), fault, text)
   }
   t.end()
 })

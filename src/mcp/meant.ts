@@ -1,0 +1,110 @@
+// What an assistant means: a record by its name, and a value in another case. What no entry has is an error that says what there is.
+import { BESIDE } from '../../schemas/kit.js'
+import { viewOf } from '../../schemas/views.js'
+import { readList } from '../operations/list.js'
+import { resources } from '../pipelines/index.js'
+import type { Resource } from '../pipelines/resource.js'
+import { ProblemError, problem } from '../problems/problems.js'
+import type { Reader } from '../reading/reader.js'
+import type { Selection } from '../reading/selection.js'
+import { summaryOf } from '../reading/summaries.js'
+import type { Given } from './arguments.js'
+import { valuesOf } from './values.js'
+
+const { entries } = resources
+/** The most records whose names are compared, the most values that an error lists, and the most records of one name. */
+const [MOST_NAMES, MOST_ALLOWED, MOST_TWINS] = [1000, 100, 50]
+const usual = { page: 1, sortBy: 'id', sortOrder: 'desc', total: 'false' } as const
+
+/** What the filters by an id find, and the parts of its name. */
+const named = Object.fromEntries(
+  (entries.item.beside ?? []).map(({ from, fields, shown }) => [
+    (fields[0] as string).slice(0, -BESIDE.length),
+    { resource: resources[from as keyof typeof resources], shown },
+  ]),
+)
+/** By what entries are counted to find the values of a filter. */
+const counted: Readonly<Record<string, string>> = {
+  status: 'status',
+  ...Object.fromEntries(['country', 'state', 'lga', 'city'].map((name) => [name, `location.${name}`])),
+}
+
+const wrong = (name: string, message: string, allowed: readonly string[]) =>
+  problem('invalid_parameter', `${name} ${message}`, {
+    errors: [{ in: 'query', name, message, allowed: [...allowed] }],
+  })
+
+/** Those that have a text in them come first. */
+const nearestTo = (text: string, all: readonly string[]): string[] => {
+  const has = (each: string) => each.toLowerCase().includes(text.toLowerCase())
+  return [...new Set(all)].sort((a, b) => Number(has(b)) - Number(has(a))).slice(0, MOST_ALLOWED)
+}
+const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
+
+const hasAny = async (reader: Reader, resource: Resource, filter: object): Promise<boolean> =>
+  (await readList(reader, resource, { ...usual, ...filter, perPage: 1, fields: ['id'] })).page.rows.length > 0
+
+/** @throws the problem `invalid_parameter` if there is no such record, or several have the name */
+const idMeant = async (reader: Reader, name: string, given: string): Promise<string> => {
+  const { resource, shown } = named[name] as (typeof named)[string]
+  const { collection, article } = resource
+  // Entries may have the id of a record that is gone.
+  if (await hasAny(reader, resource, { ids: [given] })) return given
+  if (await hasAny(reader, entries, { [name]: given })) return given
+  const parts = Object.keys(viewOf(reader.scope.without).shown(shown).properties)
+  if (parts.length === 0)
+    throw wrong(name, `is not the id of ${article} ${resource.name}, and the key sees no names`, [])
+  const namesBy = async (conditions: Selection['conditions'], perPage: number) => {
+    const selection = { ...reader.select(resource, { fields: parts, sortOrder: 'desc' }), conditions }
+    const { rows } = await reader.page(selection, { page: 1, perPage, isWalk: false })
+    const values = await valuesOf(rows, selection.projection, reader.ticket, () => {})
+    return values.map((value) => ({ id: String(value.id), name: parts.map((part) => value[part]).join(' ') }))
+  }
+  const spaces = [...given.matchAll(/ /g)].map(({ index }) => [given.slice(0, index), given.slice(index + 1)])
+  const exact = (parts.length === 1 ? [[given]] : spaces).map((texts) =>
+    Object.fromEntries(parts.map((part, i) => [part, texts[i]])),
+  )
+  let found = exact.length === 0 ? [] : await namesBy({ [name]: { $or: exact } }, MOST_TWINS)
+  if (found.length === 0) {
+    const all = await namesBy({}, MOST_NAMES)
+    found = all.filter((each) => isSame(each.name, given))
+    const allowed = nearestTo(
+      given,
+      all.map((each) => each.name),
+    )
+    const message = `is neither the id nor the name of ${article} ${resource.name}: allowed has names`
+    if (found.length === 0) throw wrong(name, message, allowed)
+  }
+  const [{ id }, ...others] = found as [(typeof found)[number], ...typeof found]
+  if (others.length === 0) return id
+  throw wrong(
+    name,
+    `is the name of several ${collection}: allowed has their ids`,
+    found.map((each) => each.id),
+  )
+}
+
+/** @throws the problem `invalid_parameter` if no entry has the value, though entries have others */
+const valueMeant = async (reader: Reader, name: string, given: string): Promise<string> => {
+  if (await hasAny(reader, entries, { [name]: given })) return given
+  const by = [counted[name] as string]
+  const { largest } = await summaryOf(reader, { by, zone: 'UTC' }).catch((error) => {
+    // There are too many values, or to count them takes too long.
+    if (error instanceof ProblemError) return { largest: [] }
+    throw error
+  })
+  const values = largest.flatMap(({ values: [value] }) => (typeof value === 'string' ? [value] : []))
+  const same = values.filter((value) => isSame(value, given))
+  if (same.length === 1 || values.length === 0) return same[0] ?? given
+  throw wrong(name, 'is a value that no entry has: allowed has values of entries', nearestTo(given, values))
+}
+
+/** The arguments that are not what they mean, as they mean it. */
+export const meantBy = async (reader: Reader, given: Given): Promise<Given> => {
+  const meant: Record<string, string> = {}
+  for (const [name, value] of Object.entries(given)) {
+    if (name in named) meant[name] = await idMeant(reader, name, String(value))
+    if (name in counted) meant[name] = await valueMeant(reader, name, String(value))
+  }
+  return meant
+}
