@@ -41,7 +41,7 @@ for (const { name, ...options } of screens) {
 const isDone = () => performance.getEntriesByName('explore:complete').length > 0
 /** What is done to get to the states of /explore that have pictures. @type {Record<string, (page: any) => Promise<unknown>>} */
 const states = {
-  all: async () => {},
+  usual: async () => {},
   loading: (page) => page.route('**/v1/exports/entries**', () => {}),
   form: async (page) => {
     await page.locator('#form button.bar').nth(1).dispatchEvent('click')
@@ -55,9 +55,11 @@ const states = {
     await page.locator('#time-from').blur()
   },
 }
-for (const { name, ...options } of screens) {
+for (const { viewport, colorScheme } of screens) {
   for (const [state, work] of Object.entries(states)) {
-    const page = await browser.newPage(options)
+    const name = [...(state === 'usual' ? [] : [state]), viewport.width, ...(colorScheme === 'dark' ? ['dark'] : [])]
+    const isMobile = viewport.width < 700
+    const page = await browser.newPage({ viewport, colorScheme, isMobile, hasTouch: isMobile })
     await showUsualAddress(page)
     if (state === 'loading') await work(page)
     await page.goto(`${ADDRESS}/explore#key=${demo.key}`)
@@ -68,7 +70,7 @@ for (const { name, ...options } of screens) {
       await work(page)
     }
     await page.waitForTimeout(300)
-    await page.screenshot({ path: `docs/images/explore-${state}-${name}.png` })
+    await page.screenshot({ path: `docs/images/explore-${name.join('-')}.png` })
     await page.close()
   }
 }

@@ -59,6 +59,8 @@ const change = (changes) => {
   const name = choices.find((name) => filters[name] !== undefined && changes[name] !== undefined)
   const [before, now] = [filters, changes].map((of) => name && entries.labelOf(name, of[name] ?? ''))
   replaced = name === undefined ? '' : `${now} took the place of ${before}: one ${name} is selected at a time.`
+  if (changes.answered !== undefined && changes.answered.length === filters.answered?.length)
+    replaced = 'This answer took the place of another: one to each of up to four questions is selected.'
   apply({ ...filters, ...changes })
   writeAddress(filters, opened, isStep)
 }
