@@ -3,8 +3,7 @@
 // data, so that a page of 50 entries is 110 KB.
 import { MongoClient } from 'mongodb'
 import { type SeedOptions, seedData } from '../seed/index.js'
-import { loadConfig } from '../src/config/config.js'
-import { openMongo } from '../src/config/open-mongo.js'
+import { loadConfig, openMongo } from '../src/config/config.js'
 import type { Documents, EntryDocument } from '../src/documents/collections.js'
 import { keysOf } from '../src/keys/keys.js'
 import type { Store } from '../src/store/store.js'

@@ -1,8 +1,8 @@
 // The application: all its plugins in their order, and its routes.
+import { maxHeaderSize } from 'node:http'
 import { hostname } from 'node:os'
 import accepts from '@fastify/accepts'
 import Fastify, { type FastifyInstance, LogController } from 'fastify'
-import { MAX_URL_BYTES } from '../schemas/common.js'
 import type { Config } from './config/config.js'
 import { httpServer } from './http/server.js'
 import { keysOf } from './keys/keys.js'
@@ -18,14 +18,14 @@ import { admissionPlugin, schedulerFor } from './plugins/admission.js'
 import { closingPlugin } from './plugins/closing.js'
 import { compressionPlugin } from './plugins/compression.js'
 import { corsPlugin } from './plugins/cors.js'
-import { errorsPlugin, frameworkErrors } from './plugins/errors.js'
+import { errorsPlugin } from './plugins/errors.js'
 import { hiddenParametersPlugin } from './plugins/hidden-parameters.js'
 import { jsonOnlyPlugin } from './plugins/json-only.js'
 import { keyAuthPlugin } from './plugins/key-auth.js'
 import { openapiPlugin } from './plugins/openapi.js'
 import { rateLimitPlugin } from './plugins/rate-limit.js'
 import { clientErrorHandler, rawSocketsPlugin } from './plugins/raw-sockets.js'
-import { requestChecksPlugin } from './plugins/request-checks.js'
+import { requestChecksPlugin, routedUrl } from './plugins/request-checks.js'
 import { requestId, requestLogPlugin } from './plugins/request-log.js'
 import { requestMetricsPlugin } from './plugins/request-metrics.js'
 import { slowReadersPlugin } from './plugins/slow-readers.js'
@@ -61,12 +61,13 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
     },
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
+    rewriteUrl: routedUrl,
     trustProxy: config.trustProxy,
     serverFactory: (listener) => httpServer(listener, { maxConnections: config.maxConnections }),
     // While the service closes, it still serves requests that arrive, and then closes their connections.
     return503OnClosing: false,
-    routerOptions: { maxParamLength: MAX_URL_BYTES },
-    frameworkErrors,
+    // The checks refuse a URL that is too long. No part of it is longer than all headers may be.
+    routerOptions: { maxParamLength: maxHeaderSize },
     clientErrorHandler,
   })
 
@@ -87,35 +88,35 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   // The order of the plugins is the order of their hooks. Each block is an instance of its own: what it registers
   // applies to the routes in it alone.
   await app.register(accepts)
-  await app.register(requestLogPlugin)
-  await app.register(closingPlugin)
-  if (metrics !== undefined) await app.register(requestMetricsPlugin, { metrics })
+  requestLogPlugin(app)
+  closingPlugin(app)
+  if (metrics !== undefined) requestMetricsPlugin(app, metrics)
   // Before the checks, so that a page can read the problems that they give too.
-  if (config.corsOrigins !== undefined) await app.register(corsPlugin, { origins: config.corsOrigins })
-  await app.register(requestChecksPlugin)
-  await app.register(errorsPlugin)
-  await app.register(rawSocketsPlugin)
-  await app.register(slowReadersPlugin)
-  await app.register(openapiPlugin, { resources: Object.values(resources) })
+  if (config.corsOrigins !== undefined) await corsPlugin(app, config.corsOrigins)
+  requestChecksPlugin(app)
+  errorsPlugin(app)
+  rawSocketsPlugin(app)
+  slowReadersPlugin(app)
+  await openapiPlugin(app, Object.values(resources))
   await app.register(async (pages) => {
     // All who need no key have one share together.
-    await pages.register(admissionPlugin, { scheduler, keyOf: () => '' })
+    admissionPlugin(pages, scheduler, () => '')
     openapiRoutes(pages)
     await pages.register(docsPage)
     if (config.explore) await pages.register(explorePage)
   })
   await app.register(async (json) => {
-    await json.register(jsonOnlyPlugin)
-    await json.register(compressionPlugin)
+    jsonOnlyPlugin(json)
+    compressionPlugin(json)
     healthRoutes(json)
     await json.register(async (keyed) => {
-      await keyed.register(keyAuthPlugin, { keys })
-      if (config.rateLimit !== undefined) await keyed.register(rateLimitPlugin, { quota: config.rateLimit })
-      await keyed.register(admissionPlugin, { scheduler, keyOf: ({ scope }) => scope.keyId })
+      keyAuthPlugin(keyed, keys)
+      if (config.rateLimit !== undefined) rateLimitPlugin(keyed, config.rateLimit)
+      admissionPlugin(keyed, scheduler, ({ scope }) => scope.keyId)
       if (config.mcp) await keyed.register(mcpRoutes, { version })
       await keyed.register(
         async (v1) => {
-          await v1.register(hiddenParametersPlugin)
+          hiddenParametersPlugin(v1)
           resourceRoutes(v1)
         },
         { prefix: '/v1' },

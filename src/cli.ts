@@ -4,26 +4,30 @@ import { checkCommand } from './commands/check.js'
 import { indexesCommand } from './commands/indexes.js'
 import { keysCommand } from './commands/keys.js'
 import { loadCommand } from './commands/load.js'
-import { type Describe, openapiCommand } from './commands/openapi.js'
 import { organisationsCommand } from './commands/organisations.js'
-import { type MakeCommand, newCommand, PROGRAM, runCommand } from './commands/run-command.js'
+import { type MakeCommand, newCommand, newGroup, PROGRAM, runCommand } from './commands/run-command.js'
 import { seedCommand } from './commands/seed.js'
 import { stampCommand } from './commands/stamp.js'
-import { ConfigError, loadConfig } from './config/config.js'
-import { openMongo } from './config/open-mongo.js'
+import { ConfigError, loadConfig, openMongo } from './config/config.js'
 import { description, version } from './release.js'
 
 // Commands that need much code import it when they run, so that the others start fast.
-const describe: Describe = async (format) => {
-  const { buildApp } = await import('./app.js')
-  const { embeddedStore } = await import('./store/embedded.js')
-  const app = await buildApp({ ...loadConfig(), logLevel: 'silent' }, embeddedStore())
-  await app.ready()
-  return format === 'yaml' ? app.swagger({ yaml: true }) : JSON.stringify(app.swagger(), null, 2)
-}
+const openapiCommand: MakeCommand = ({ result }) =>
+  newCommand(
+    'openapi',
+    'Print the OpenAPI document of the service',
+    'openapi >openapi.yaml',
+    'It needs no database. The settings of the environment count, such as MAX_PER_PAGE.',
+  ).action(async () => {
+    const { buildApp } = await import('./app.js')
+    const { embeddedStore } = await import('./store/embedded.js')
+    const app = await buildApp({ ...loadConfig(), logLevel: 'silent' }, embeddedStore())
+    await app.ready()
+    result(app.swagger(), app.swagger({ yaml: true }).trimEnd().split('\n'))
+  })
 
 const serveCommand: MakeCommand = () =>
-  newCommand(
+  newGroup(
     'serve',
     'Serve the database, or demo data without one',
     'serve',
@@ -39,7 +43,7 @@ Exit codes:
   2  it was called wrongly`
 
 const program: MakeCommand = (session) => {
-  const root = newCommand(PROGRAM, description, 'serve', exitCodes).version(version)
+  const root = newGroup(PROGRAM, description, 'serve', exitCodes).version(version)
   for (const make of [
     serveCommand,
     seedCommand,
@@ -49,7 +53,7 @@ const program: MakeCommand = (session) => {
     indexesCommand,
     checkCommand,
     stampCommand,
-    openapiCommand(describe),
+    openapiCommand,
   ]) {
     root.addCommand(make(session))
   }

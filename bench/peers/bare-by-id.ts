@@ -1,8 +1,7 @@
 // A limit rather than a peer: the entry by id with this service's pipeline, store and serializer on a bare Fastify. It has
 // no API key, no log, no plugins and no validation.
 import Fastify from 'fastify'
-import { loadConfig } from '../../src/config/config.js'
-import { openMongo } from '../../src/config/open-mongo.js'
+import { loadConfig, openMongo } from '../../src/config/config.js'
 import { entries } from '../../src/pipelines/entries.js'
 import { projectionOf } from '../../src/reading/projection.js'
 import { Output } from '../../src/serializer/output.js'

@@ -48,7 +48,7 @@ const nameOf = (stored: Stored): object => {
   return { id: String(_id), ...(owner !== undefined && { organisation: String(owner) }) }
 }
 
-export const checkCommand: MakeCommand = ({ out, tell, onStore }) =>
+export const checkCommand: MakeCommand = ({ out, tell, open }) =>
   newCommand(
     'check',
     'List the stored documents that do not fit, one JSON object a line',
@@ -56,53 +56,51 @@ export const checkCommand: MakeCommand = ({ out, tell, onStore }) =>
     details,
   )
     .option('--no-stamps', 'leave out the check of change stamps')
-    .option('--json', 'change nothing: the result is JSON anyway')
-    .action(({ stamps }) =>
-      onStore(async (store) => {
-        let count = 0
-        let unfit = 0
-        let clock = 0
-        const organisations = organisationsIn(store)
-        /** Whether a time has not come yet by the database's clock. The clock is read again only if it may matter. */
-        const isAhead = async (time: unknown): Promise<boolean> => {
-          if (Number(time) > clock) clock = (await store.now()).now
-          return Number(time) > clock
-        }
-        for (const name of Object.keys(collections) as CollectionName[]) {
-          const isRecord = isRecordCollection(name)
-          const withStamp = isRecord && stamps
-          const { properties } = collections[name].schema
-          const schema = strict({ ...properties, ...(withStamp && { [CHANGED_AT]: Type.Date() }) })
-          // A key with null where its schema does not allow it is refused.
-          const checkRecord = checkOf(schema, name === 'apiKeys' ? isUnknown : isLikeMissing)
-          const errorsOf = async (stored: Stored): Promise<string[]> => {
-            if ('error' in stored) return [`cannot be read: ${stored.error}`]
-            const { document } = stored
-            const isMarked = isRecord && 'deletedFrom' in document
-            const owner = document.organisation ?? document.deletedFrom
-            // The revoked keys of an organisation that was removed are kept.
-            const isOwned = isRecord || (name === 'apiKeys' && !document.revokedAt)
-            const errors = stored.isIdBroken ? ['id: is not valid UTF-8'] : []
-            if (isOwned && typeof owner === 'string' && !(await organisations.fetch(owner))) errors.push(ORPHAN)
-            if (isMarked && !('organisation' in document)) return [...errors, ...checkTombstone(document)]
-            if (isMarked) errors.push('deletedFrom: must not be in a record')
-            errors.push(...checkRecord(document))
-            if (withStamp && (await isAhead(document[CHANGED_AT]))) {
-              errors.push(`${CHANGED_AT}: is ahead of the database’s clock, and no feed shows the record until then`)
-            }
-            return errors
+    .action(async ({ stamps }) => {
+      const store = open()
+      let count = 0
+      let unfit = 0
+      let clock = 0
+      const organisations = organisationsIn(store)
+      /** Whether a time has not come yet by the database's clock. The clock is read again only if it may matter. */
+      const isAhead = async (time: unknown): Promise<boolean> => {
+        if (Number(time) > clock) clock = (await store.now()).now
+        return Number(time) > clock
+      }
+      for (const name of Object.keys(collections) as CollectionName[]) {
+        const isRecord = isRecordCollection(name)
+        const withStamp = isRecord && stamps
+        const { properties } = collections[name].schema
+        const schema = strict({ ...properties, ...(withStamp && { [CHANGED_AT]: Type.Date() }) })
+        // A key with null where its schema does not allow it is refused.
+        const checkRecord = checkOf(schema, name === 'apiKeys' ? isUnknown : isLikeMissing)
+        const errorsOf = async (stored: Stored): Promise<string[]> => {
+          if ('error' in stored) return [`cannot be read: ${stored.error}`]
+          const { document } = stored
+          const isMarked = isRecord && 'deletedFrom' in document
+          const owner = document.organisation ?? document.deletedFrom
+          // The revoked keys of an organisation that was removed are kept.
+          const isOwned = isRecord || (name === 'apiKeys' && !document.revokedAt)
+          const errors = stored.isIdBroken ? ['id: is not valid UTF-8'] : []
+          if (isOwned && typeof owner === 'string' && !(await organisations.fetch(owner))) errors.push(ORPHAN)
+          if (isMarked && !('organisation' in document)) return [...errors, ...checkTombstone(document)]
+          if (isMarked) errors.push('deletedFrom: must not be in a record')
+          errors.push(...checkRecord(document))
+          if (withStamp && (await isAhead(document[CHANGED_AT]))) {
+            errors.push(`${CHANGED_AT}: is ahead of the database’s clock, and no feed shows the record until then`)
           }
-          for await (const batch of store.dangerouslyReadAll(name)) {
-            count += batch.length
-            for (const stored of batch) {
-              const errors = await errorsOf(stored)
-              if (errors.length === 0) continue
-              unfit += 1
-              await printed(out, JSON.stringify({ collection: name, ...nameOf(stored), errors }))
-            }
+          return errors
+        }
+        for await (const batch of store.dangerouslyReadAll(name)) {
+          count += batch.length
+          for (const stored of batch) {
+            const errors = await errorsOf(stored)
+            if (errors.length === 0) continue
+            unfit += 1
+            await printed(out, JSON.stringify({ collection: name, ...nameOf(stored), errors }))
           }
         }
-        if (unfit > 0) throw new CommandError(`Documents that do not fit: ${unfit} of ${count}`)
-        tell(`All documents fit: ${count}`)
-      }),
-    )
+      }
+      if (unfit > 0) throw new CommandError(`Documents that do not fit: ${unfit} of ${count}`)
+      tell(`All documents fit: ${count}`)
+    })

@@ -14,25 +14,23 @@ every index, so the service makes few: a request without an index of its own may
 take too long, and its error then names the one that would serve it. With --add
 it is made.`
 
-export const indexesCommand: MakeCommand = ({ result, onStore }) =>
+export const indexesCommand: MakeCommand = ({ result, open }) =>
   newCommand('indexes', 'Create the missing indexes and list all', "indexes --add 'entries: form, status'", details)
     .option('--add <INDEX>', 'make an index by fields of a collection, in the order of ids', indexOf)
-    .option('--json', 'print the indexes as JSON')
-    .action(({ add, json = false }) =>
-      onStore(async (store) => {
-        const missing = await store.ensureIndexes({ keepExpiry: true })
-        const notAdded = add === undefined ? [] : await store.addIndex(add.collection, add.fields)
-        const indexes = await indexesIn(store)
-        const rows = indexes.map(({ collection, name, fields, bytes }) => ({
-          collection,
-          index: fields.length > 0 ? fields.join(', ') : name,
-          size: `${(bytes / 2 ** 20).toFixed(1)} MiB`,
-        }))
-        result(json, indexes, table(['collection', 'index', 'size'], rows))
-        const refused = [...missing, ...notAdded]
-        if (refused.length > 0) throw new CommandError('The database refuses to create indexes', refused)
-      }),
-    )
+    .action(async ({ add }) => {
+      const store = open()
+      const missing = await store.ensureIndexes({ keepExpiry: true })
+      const notAdded = add === undefined ? [] : await store.addIndex(add.collection, add.fields)
+      const indexes = await indexesIn(store)
+      const rows = indexes.map(({ collection, name, fields, bytes }) => ({
+        collection,
+        index: fields.length > 0 ? fields.join(', ') : name,
+        size: `${(bytes / 2 ** 20).toFixed(1)} MiB`,
+      }))
+      result(indexes, table(['collection', 'index', 'size'], rows))
+      const refused = [...missing, ...notAdded]
+      if (refused.length > 0) throw new CommandError('The database refuses to create indexes', refused)
+    })
 
 /** Reads --add. */
 const indexOf = (text: string): { collection: CollectionName; fields: Index } => {

@@ -9,8 +9,10 @@ import {
   BY,
   CommandError,
   type MakeCommand,
+  matching,
   nameOf,
   newCommand,
+  newGroup,
   notEmpty,
   organisationId,
   PROGRAM,
@@ -22,8 +24,8 @@ const keyIdForms = 'as list shows it, with or without fda_ before it, or the who
 
 const issueExample = "keys issue --organisation savannah --name 'Dashboard'"
 
-export const keysCommand: MakeCommand = ({ result, tell, audit, onStore }) =>
-  newCommand('keys', 'Issue, list, rotate and revoke API keys', issueExample)
+export const keysCommand: MakeCommand = ({ result, tell, audit, open }) =>
+  newGroup('keys', 'Issue, list, rotate and revoke API keys', issueExample)
     .addCommand(
       newCommand('issue', 'Issue a key and show it, once', issueExample)
         .requiredOption('--organisation <ID>', 'an organisation that exists', organisationId)
@@ -31,31 +33,26 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, onStore }) =>
         .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', durationOf)
         .option('--without <WHAT>', 'what the key does not see: personal, places, or both with a comma', hiddenOf)
         .option(...BY)
-        .option('--json', 'print the key as JSON')
-        .action(({ organisation, name, expiresIn, without, by, json = false }) =>
-          onStore(async (store) => {
-            await requireOrganisation(store, organisation)
-            const keys = keysOf(store, () => {})
-            const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + expiresIn)
-            const { key, document } = await keys.issueStored({ organisation, name, expiresAt, without, issuedBy: by })
-            result(json, { ...rowOf({ document }), key }, [key])
-            if (!json) tell(...aboutNew(document))
-            audit('keys issue', by, { keyId: document._id, organisation })
-          }),
-        ),
+        .action(async ({ organisation, name, expiresIn, without, by }) => {
+          const store = open()
+          await requireOrganisation(store, organisation)
+          const keys = keysOf(store, () => {})
+          const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + expiresIn)
+          const { key, document } = await keys.issueStored({ organisation, name, expiresAt, without, issuedBy: by })
+          result({ ...rowOf({ document }), key }, [key], aboutNew(document))
+          audit('keys issue', by, { keyId: document._id, organisation })
+        }),
     )
     .addCommand(
       newCommand('list', 'List the keys without their secrets', 'keys list --organisation savannah')
         .option('--organisation <ID>', 'only the keys of this organisation', organisationId)
-        .option('--json', 'print the keys as JSON')
-        .action(({ organisation, json = false }) =>
-          onStore(async (store) => {
-            const rows = (await keysOf(store, () => {}).list(organisation)).map(rowOf)
-            // The keys of an organisation that was removed are kept.
-            if (organisation !== undefined && rows.length === 0) await requireOrganisation(store, organisation)
-            result(json, rows, table(columns, rows, rareColumns))
-          }),
-        ),
+        .action(async ({ organisation }) => {
+          const store = open()
+          const rows = (await keysOf(store, () => {}).list(organisation)).map(rowOf)
+          // The keys of an organisation that was removed are kept.
+          if (organisation !== undefined && rows.length === 0) await requireOrganisation(store, organisation)
+          result(rows, table(columns, rows, rareColumns))
+        }),
     )
     .addCommand(
       newCommand('rotate', 'Issue a key in the place of another and show it, once', 'keys rotate bRqfAWGcrTFs')
@@ -67,45 +64,42 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, onStore }) =>
         )
         .option('--expires-in <TIME>', 'of the new key; by default it lives as long as the old one', durationOf)
         .option(...BY)
-        .option('--json', 'print the new key as JSON')
-        .action((keyIdOfOld, { overlap: overlapMs, expiresIn: lifetimeMs, by, json = false }) =>
-          onStore(async (store) => {
-            const keys = keysOf(store, () => {})
-            const oldId = idIn(keyIdOfOld)
-            const old = await rotatable(store, oldId, await keys.find(oldId))
-            const { key, document, end } = await keys.rotate(old, { overlapMs, lifetimeMs, issuedBy: by })
-            const { _id: keyId, organisation } = document
-            result(json, { ...rowOf({ document }), key, rotated: { keyId: oldId, expiresAt: end } }, [key])
-            if (!json) tell(...aboutNew(document), `The old key ${oldId} works until ${end.toISOString()}.`)
-            audit('keys rotate', by, { keyId, organisation, rotated: oldId })
-          }),
-        ),
+        .action(async (keyIdOfOld, { overlap: overlapMs, expiresIn: lifetimeMs, by }) => {
+          const store = open()
+          const keys = keysOf(store, () => {})
+          const oldId = idIn(keyIdOfOld)
+          const old = await rotatable(store, oldId, await keys.find(oldId))
+          const { key, document, end } = await keys.rotate(old, { overlapMs, lifetimeMs, issuedBy: by })
+          const { _id: keyId, organisation } = document
+          const rotated = { keyId: oldId, expiresAt: end }
+          const about = [...aboutNew(document), `The old key ${oldId} works until ${end.toISOString()}.`]
+          result({ ...rowOf({ document }), key, rotated }, [key], about)
+          audit('keys rotate', by, { keyId, organisation, rotated: oldId })
+        }),
     )
     .addCommand(
       newCommand('revoke', 'Revoke a key', 'keys revoke bRqfAWGcrTFs')
         .argument('<KEYID>', `of the key, ${keyIdForms}`, notEmpty)
         .option(...BY)
-        .option('--json', 'print the result as JSON')
-        .action((key, { by, json = false }) =>
-          onStore(async (store) => {
-            const keyId = idIn(key)
-            const revoked = await keysOf(store, () => {}).revoke(keyId, by)
-            if (revoked === undefined) throw new CommandError(`Key ${keyId} does not exist`)
-            const { organisation, revokedAt, revokedBy, successor } = revoked.stored.document as ApiKeyDocument
-            if (!revoked.isFirst) {
-              const who = revokedBy ? `, by ${revokedBy}` : ''
-              throw new CommandError(`Key ${keyId} is revoked already, since ${revokedAt?.toISOString()}${who}`)
-            }
-            result(json, { keyId, revoked: true }, [`Revoked ${keyId}: within 30 seconds every instance refuses it`])
-            if (successor) tell(`Its successor ${successor} was not revoked with it`)
-            audit('keys revoke', by, { keyId, organisation })
-            // The revocation was told already, if the database is lost now.
-            const replaced = { successor: keyId, revokedAt: null }
-            const [old] = await store.dangerouslyFindAll('apiKeys', replaced, 1).catch(() => [])
-            const end = new Date(Number(old?.expiresAt))
-            if (end > new Date()) tell(`Key ${old?._id}, which it replaced, works until ${end.toISOString()}`)
-          }),
-        ),
+        .action(async (key, { by }) => {
+          const store = open()
+          const keyId = idIn(key)
+          const revoked = await keysOf(store, () => {}).revoke(keyId, by)
+          if (revoked === undefined) throw new CommandError(`Key ${keyId} does not exist`)
+          const { organisation, revokedAt, revokedBy, successor } = revoked.stored.document as ApiKeyDocument
+          if (!revoked.isFirst) {
+            const who = revokedBy ? `, by ${revokedBy}` : ''
+            throw new CommandError(`Key ${keyId} is revoked already, since ${revokedAt?.toISOString()}${who}`)
+          }
+          result({ keyId, revoked: true }, [`Revoked ${keyId}: within 30 seconds every instance refuses it`])
+          if (successor) tell(`Its successor ${successor} was not revoked with it`)
+          audit('keys revoke', by, { keyId, organisation })
+          // The revocation was told already, if the database is lost now.
+          const replaced = { successor: keyId, revokedAt: null }
+          const [old] = await store.dangerouslyFindAll('apiKeys', replaced, 1).catch(() => [])
+          const end = new Date(Number(old?.expiresAt))
+          if (end > new Date()) tell(`Key ${old?._id}, which it replaced, works until ${end.toISOString()}`)
+        }),
     )
 
 /** What to know of a key that is shown. Not on stdout, so that a script can take the key from there. */
@@ -137,12 +131,11 @@ const rotatable = async (store: Store, keyId: string, stored: StoredKey | undefi
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Reads a duration, in milliseconds. */
-const durationOf = (duration: string): number => {
-  const [, count, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(duration) ?? []
-  if (unit === undefined)
-    throw new InvalidArgumentError('it must be a duration from 1m to 999999d, such as 30m, 12h or 90d')
-  return Number(count) * units[unit as keyof typeof units]
-}
+const durationOf = matching(
+  /^[1-9]\d{0,5}[mhd]$/,
+  'it must be a duration from 1m to 999999d, such as 30m, 12h or 90d',
+  (text) => Number.parseInt(text, 10) * units[text.at(-1) as keyof typeof units],
+)
 
 /** Reads --without. */
 const hiddenOf = (text: string): Hidden[] => {

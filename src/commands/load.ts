@@ -4,8 +4,7 @@
 import { stat } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { Option } from '@commander-js/extra-typings'
-import { type TObject, Type } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
+import type { TObject } from '@sinclair/typebox'
 import { strict } from '../../schemas/kit.js'
 import { tinyData } from '../../seed/tiny.js'
 import {
@@ -56,8 +55,7 @@ out.
 If any line is invalid, nothing is written and the invalid lines are listed.
 References to records that the organisation does not have are listed too; with
 --strict, nothing is written then either. If a load is interrupted, run it again
-to continue: records that are already stored are skipped. A stored record
-without a change stamp is written again.
+to continue: records that are already stored are skipped.
 
 Without an option every record must be new or the same as the stored one. With
 --upsert a line replaces the whole record that has its id; a record that is the
@@ -80,7 +78,7 @@ const MAX_LISTED = 100
 /** The longest text about each, in characters: an id can be as long as a line. */
 const MAX_TEXT_LENGTH = 500
 
-export const loadCommand: MakeCommand = ({ result, tell, onStore, stopped }) =>
+export const loadCommand: MakeCommand = ({ result, tell, open, stopped }) =>
   newCommand(
     'load',
     'Load your own records, changes of them and deletions',
@@ -93,58 +91,54 @@ export const loadCommand: MakeCommand = ({ result, tell, onStore, stopped }) =>
     .addOption(new Option('--upsert', 'replace records that exist').conflicts('delete'))
     .option('--delete', 'delete the records whose ids the lines have')
     .option('--strict', 'write nothing if a reference, or with --delete an id, finds no record')
-    .option('--json', 'print the result as JSON')
-    .action((file, { collection, organisation, upsert, delete: remove, strict: isStrict, json = false }) =>
-      onStore(async (store) => {
-        const target = { mode: upsert ? 'upsert' : remove ? 'delete' : 'insert', collection, organisation } as const
-        const { removingSince } = await requireOrganisation(store, organisation)
-        if (removingSince) throw new CommandError(`Organisation ${organisation} is being removed`)
-        const { schema } = collections[collection]
-        const { _id, organisation: owner } = schema.properties
-        const stop = stopped()
-        const lines = () =>
-          batches(readLines(file, remove ? strict({ _id, organisation: owner }) : schema, organisation))
-        const failUnreadable = (error: NodeJS.ErrnoException): never => {
-          if (stop.aborted) throw new CommandError('Interrupted: nothing was written')
-          if (error.syscall === undefined) throw error
-          throw new CommandError(`${file} cannot be read: ${error.message}`)
-        }
-        // The file is read twice, which a pipe does not allow.
-        if (!(await stat(file).catch(failUnreadable)).isFile())
-          throw new CommandError(`${file} is not a regular file: it is read twice`)
-        const checked = await check(store, target, lines(), stop).catch(failUnreadable)
-        const { count, done, unstamped, errors, missing } = checked
-        if (count === 0) throw new CommandError(`${file} has no lines`)
-        tell(...(errors.count > 0 ? errors : missing).listed)
-        if (errors.count > 0) throw new CommandError(`Nothing was written. Invalid lines: ${errors.count} of ${count}`)
-        const missingText = remove
-          ? `Ids that ${organisation} never had: ${missing.count}`
-          : `References to records that ${organisation} does not have: ${missing.count}`
-        if (isStrict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
-        if (missing.count > 0) tell(missingText)
+    .action(async (file, { collection, organisation, upsert, delete: remove, strict: isStrict }) => {
+      const store = open()
+      const target = { mode: upsert ? 'upsert' : remove ? 'delete' : 'insert', collection, organisation } as const
+      const { removingSince } = await requireOrganisation(store, organisation)
+      if (removingSince) throw new CommandError(`Organisation ${organisation} is being removed`)
+      const { schema } = collections[collection]
+      const { _id, organisation: owner } = schema.properties
+      const stop = stopped()
+      const lines = () => batches(readLines(file, remove ? strict({ _id, organisation: owner }) : schema, organisation))
+      const failUnreadable = (error: NodeJS.ErrnoException): never => {
+        if (stop.aborted) throw new CommandError('Interrupted: nothing was written')
+        if (error.syscall === undefined) throw error
+        throw new CommandError(`${file} cannot be read: ${error.message}`)
+      }
+      // The file is read twice, which a pipe does not allow.
+      if (!(await stat(file).catch(failUnreadable)).isFile())
+        throw new CommandError(`${file} is not a regular file: it is read twice`)
+      const checked = await check(store, target, lines(), stop).catch(failUnreadable)
+      const { count, done, errors, missing } = checked
+      if (count === 0) throw new CommandError(`${file} has no lines`)
+      tell(...(errors.count > 0 ? errors : missing).listed)
+      if (errors.count > 0) throw new CommandError(`Nothing was written. Invalid lines: ${errors.count} of ${count}`)
+      const missingText = remove
+        ? `Ids that ${organisation} never had: ${missing.count}`
+        : `References to records that ${organisation} does not have: ${missing.count}`
+      if (isStrict && missing.count > 0) throw new CommandError(`Nothing was written. ${missingText}`)
+      if (missing.count > 0) tell(missingText)
 
-        let written = 0
-        const interrupted = (cause: string): never => {
-          throw new CommandError(`Interrupted (lines written: ${written} of ${count}): ${cause}`, [
-            'Run it again to continue: lines that are already done are skipped',
-          ])
-        }
-        for await (const batch of lines()) {
-          if (stop.aborted) interrupted('it was told to stop')
-          const left = batch.filter(({ number }) => !done.has(number))
-          await write(store, target, left, unstamped).catch(({ message }) => interrupted(message))
-          written += left.length
-        }
-        const counts = remove
-          ? { deleted: written, unknown: missing.count, alreadyDeleted: done.size - missing.count }
-          : { written, present: done.size, missingReferences: missing.count }
-        const alreadyThere = done.size === 0 ? '' : `; ${done.size} already there`
-        const line = remove
-          ? `Deleted ${written} from ${collection}`
-          : `Wrote ${written} to ${collection}${alreadyThere}`
-        result(json, { collection, organisation, ...counts }, [line])
-      }),
-    )
+      let written = 0
+      const interrupted = (cause: string): never => {
+        throw new CommandError(`Interrupted (lines written: ${written} of ${count}): ${cause}`, [
+          'Run it again to continue: lines that are already done are skipped',
+        ])
+      }
+      for await (const batch of lines()) {
+        if (stop.aborted) interrupted('it was told to stop')
+        const left = batch.filter(({ number }) => !done.has(number))
+        if (left.length === 0) continue
+        await write(store, target, left).catch(({ message }) => interrupted(message))
+        written += left.length
+      }
+      const counts = remove
+        ? { deleted: written, unknown: missing.count, alreadyDeleted: done.size - missing.count }
+        : { written, present: done.size, missingReferences: missing.count }
+      const alreadyThere = done.size === 0 ? '' : `; ${done.size} already there`
+      const line = remove ? `Deleted ${written} from ${collection}` : `Wrote ${written} to ${collection}${alreadyThere}`
+      result({ collection, organisation, ...counts }, [line])
+    })
 
 interface Target {
   readonly mode: 'insert' | 'upsert' | 'delete'
@@ -152,24 +146,12 @@ interface Target {
   readonly organisation: string
 }
 
-const write = async (
-  store: Store,
-  { mode, collection, organisation }: Target,
-  lines: readonly Line[],
-  unstamped: ReadonlySet<number>,
-): Promise<void> => {
-  if (mode === 'delete') {
-    const ids = lines.map(({ document }) => document?._id as string)
-    await store.remove(collection, organisation, ids)
-    return
-  }
-  const documentsOf = (replaced: boolean) =>
-    lines
-      .filter(({ number }) => (mode === 'upsert' || unstamped.has(number)) === replaced)
-      .map(({ document }) => document as never)
-  const [added, replaced] = [documentsOf(false), documentsOf(true)]
-  if (replaced.length > 0) await store.upsert(collection, replaced)
-  if (added.length > 0) await store.insert(collection, added)
+const write = (store: Store, { mode, collection, organisation }: Target, lines: readonly Line[]): Promise<unknown> => {
+  const documents = lines.map(({ document }) => document as never)
+  if (mode === 'insert') return store.insert(collection, documents)
+  if (mode === 'upsert') return store.upsert(collection, documents)
+  const ids = documents.map(({ _id }) => _id)
+  return store.remove(collection, organisation, ids)
 }
 
 /** Counts what was found, and keeps the text about the first of it. */
@@ -183,15 +165,11 @@ class Findings {
   }
 }
 
-/**
- * Counts the lines. Finds the lines that are already done, the lines whose record lacks only a change stamp, the invalid lines,
- * and references or ids without a record.
- */
+/** Counts the lines. Finds the lines that are already done, the invalid lines, and references or ids without a record. */
 const check = async (store: Store, target: Target, batches: AsyncIterable<readonly Line[]>, stop: AbortSignal) => {
   const { mode, collection, organisation } = target
   const seen = new Map<unknown, number>()
   const done = new Set<number>()
-  const unstamped = new Set<number>()
   const errors = new Findings()
   const missing = new Findings()
   let count = 0
@@ -214,10 +192,9 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
         if (!isOwn) done.add(number)
         if (!isOwn && !isDeleted) missing.add(`line ${number}: id: ${organisation} has no ${id} in ${collection}`)
       } else if (stored !== undefined && !isDeleted) {
-        const { [CHANGED_AT]: stamp, ...record } = stored
-        const isSame = isDeepStrictEqual(record, document)
+        const { [CHANGED_AT]: _, ...record } = stored
         if (!isOwn) invalid(`id: ${id} belongs to another organisation`)
-        else if (isSame) (Value.Check(Type.Date(), stamp) ? done : unstamped).add(number)
+        else if (isDeepStrictEqual(record, document)) done.add(number)
         else if (mode === 'insert') {
           invalid(`id: ${id} already exists in ${collection} as another record; use --upsert to replace it`)
         }
@@ -229,7 +206,7 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
       missing.add(`line ${number}: ${text}`)
     }
   }
-  return { count, done, unstamped, errors, missing }
+  return { count, done, errors, missing }
 }
 
 type StoredDocument = Readonly<Record<string, unknown>>

@@ -13,13 +13,13 @@ import { ChunkMoved, QueryTimeout, type Store, StoreUnavailable } from '../store
 export type MakeCommand = (session: Session) => CommandUnknownOpts
 
 export interface Session extends Terminal {
-  /** Opens the store, works on it and closes it. */
-  onStore(work: (store: Store) => Promise<void>): Promise<void>
+  /** Opens the store, which is closed when the command ends. */
+  open(): Store
   /** Gives a signal that aborts when the process is told to stop. It then does not end by itself. */
   stopped(): AbortSignal
   pause(ms: number): Promise<unknown>
-  /** Writes a result: as indented JSON if --json was given, otherwise as lines. */
-  result(json: boolean, value: unknown, lines: readonly string[]): void
+  /** Writes a result: as indented JSON if --json was given, otherwise as lines, with others about it beside the result. */
+  result(value: unknown, lines: readonly string[], about?: readonly string[]): void
   /** Writes lines about the work, beside the result. */
   tell(...lines: readonly string[]): void
   /** Writes an audit line in the form of the service's log: who did what, after it was done. */
@@ -79,12 +79,16 @@ export class CommandError extends Error {
   }
 }
 
-/** A command or a group of commands. Its help ends with an example and the details. */
-export const newCommand = (name: string, description: string, example: string, details = ''): Command =>
+/** A group of commands. Its help ends with an example and the details. */
+export const newGroup = (name: string, description: string, example: string, details = ''): Command =>
   new Command(name)
     .description(description)
     .addHelpText('after', `\nExample:\n  $ npx ${PROGRAM} ${example}`)
     .addHelpText('after', details && `\n${details.trim()}`)
+
+/** A command with a result. */
+export const newCommand = (...about: Parameters<typeof newGroup>) =>
+  newGroup(...about).option('--json', 'print the result as JSON')
 
 /** The name under which the command line is installed. */
 export const PROGRAM = 'field-data-api'
@@ -112,11 +116,16 @@ export const runCommand = async (
   outputFailed.catch(() => {})
   const { out, err } = terminal
   const tell: Session['tell'] = (...lines) => print(err, ...lines)
+  let store: Store | undefined
+  let isJson = false
   const command = make({
     ...terminal,
     stopped,
     pause,
-    result: (json, value, lines) => print(out, ...(json ? JSON.stringify(value, null, 2).split('\n') : lines)),
+    result(value, lines, about = []) {
+      print(out, ...(isJson ? JSON.stringify(value, null, 2).split('\n') : lines))
+      if (!isJson) tell(...about)
+    },
     tell,
     ask: (question) => ask(terminal, question),
     async counting(work) {
@@ -128,10 +137,12 @@ export const runCommand = async (
     },
     audit: (action, by, details) =>
       tell(JSON.stringify({ level: 30, time: Date.now(), msg: 'audit', action, by, ...details })),
-    async onStore(work) {
-      const store = open()
-      await work(store).finally(() => store.close())
+    open() {
+      store = open()
+      return store
     },
+  }).hook('preAction', (_command, called) => {
+    isJson = called.opts().json === true
   })
   for (const each of commandsIn(command)) {
     const help = each.createHelp()
@@ -149,10 +160,13 @@ export const runCommand = async (
       .showHelpAfterError(`\nUsage: ${usage}\nHelp:  ${usage.split(' [')[0]} --help`)
   }
   try {
-    const done = command.parseAsync(argv, { from: 'user' }).catch((error) => {
-      // Help was shown.
-      if (!(error instanceof CommanderError && error.exitCode === 0)) throw error
-    })
+    const done = command
+      .parseAsync(argv, { from: 'user' })
+      .finally(() => store?.close())
+      .catch((error) => {
+        // Help was shown.
+        if (!(error instanceof CommanderError && error.exitCode === 0)) throw error
+      })
     await Promise.race([outputFailed, done.then(() => written(terminal.out, ''))])
     return 0
   } catch (error) {
@@ -189,23 +203,27 @@ const linesOf = (error: Error): string[] => {
 }
 
 /** Gives a function that reads an option or argument whose whole text matches. */
-const matching = (pattern: RegExp, message: string) => (text: string) => {
-  if (pattern.test(text)) return text
-  throw new InvalidArgumentError(message)
-}
+export const matching =
+  <T>(pattern: RegExp, message: string, read: (text: string) => T) =>
+  (text: string): T => {
+    if (pattern.test(text)) return read(text)
+    throw new InvalidArgumentError(message)
+  }
 
 /** A text is empty where a script has a variable without a value. */
-export const notEmpty = matching(/./s, 'it must not be empty')
+export const notEmpty = matching(/./s, 'it must not be empty', String)
 
 export const organisationId = matching(
   ORGANISATION_ID,
   'it must be 1 to 100 letters, digits, dots, underscores, colons and dashes, starting with a letter or digit',
+  String,
 )
 
 /** A dash at the beginning is that of an option, whose name was left out before it. */
 export const nameOf = matching(
   /^(?!-)(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u,
   'it must be 1 to 100 characters without control characters, not only spaces and no dash at the beginning',
+  String,
 )
 
 export const BY = ['--by <NAME>', 'who does it, for the audit line', nameOf] as const

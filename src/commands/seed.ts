@@ -11,7 +11,7 @@ import { keysOf } from '../keys/keys.js'
 import { allEnded } from '../limits/work.js'
 import type { Store } from '../store/store.js'
 import { isDay } from '../validation/instant.js'
-import { BY, CommandError, type MakeCommand, newCommand, type Session } from './run-command.js'
+import { BY, CommandError, type MakeCommand, matching, newCommand, type Session } from './run-command.js'
 
 /** How many batches are written at the same time. */
 const WRITERS = 3
@@ -29,7 +29,7 @@ The same options give the same data, and running it again adds what is missing.
 try a copy of the data against. Each run does the same in the same order: first
 it adds again what is missing, then it begins anew.`
 
-export const seedCommand: MakeCommand = ({ result, tell, audit, counting, onStore, stopped }) =>
+export const seedCommand: MakeCommand = ({ result, tell, audit, counting, open, stopped }) =>
   newCommand(
     'seed',
     'Write demo data and print a key for each organisation',
@@ -49,8 +49,7 @@ export const seedCommand: MakeCommand = ({ result, tell, audit, counting, onStor
     .option('--live <RATE>', 'go on with so many operations a second, such as 5/s', perSecond)
     .option('--force', 'write even if the database holds other data')
     .option(...BY)
-    .option('--json', 'print the keys as JSON')
-    .action(({ live, force = false, by, json = false, ...given }, command) => {
+    .action(async ({ live, force = false, by, ...given }, command) => {
       const options = { ...demoOptions, ...given }
       const sizes = (['organisations', 'dispatches', 'entries'] as const).filter((name) => given[name] !== undefined)
       if (options.scenario !== 'demo' && sizes[0] !== undefined) {
@@ -62,35 +61,30 @@ export const seedCommand: MakeCommand = ({ result, tell, audit, counting, onStor
       if (options.entries > 0 && options.dispatches < options.organisations) {
         command.error('error: --entries needs at least one dispatch for each organisation')
       }
-      return onStore(async (store) => {
-        // The data takes long to load, and only this command needs it.
-        const { scenarioData } = await import('../../seed/scenarios.js')
-        const now = new Date()
-        const data = () => scenarioData({ ...options, now })
-        await claim(store, options, force)
-        const added = (organisation: string) => audit('organisations add', by, { organisation })
-        const organisations = await counting((count) => write(store, data(), added, count))
-        // Indexes are built faster from documents that exist than with each of them.
-        tell(...(await store.ensureIndexes({ keepExpiry: true })))
-        const keys = keysOf(store, () => {})
-        const issued: { organisation: string; name: string; key: string }[] = []
-        for (const { _id: organisation, name } of organisations) {
-          const key = await keys.issue({ organisation, name: 'Seed', issuedBy: by })
-          issued.push({ organisation, name, key })
-          audit('keys issue', by, { keyId: keyIdOf(key), organisation })
-        }
-        const lines = issued.map(({ organisation, name, key }) => `${key}  ${organisation}  ${name}`)
-        result(json, issued, lines)
-        if (live !== undefined) await grow(store, data(), { seed: options.seed, perSecond: live }, tell, stopped())
-      })
+      const store = open()
+      // The data takes long to load, and only this command needs it.
+      const { scenarioData } = await import('../../seed/scenarios.js')
+      const now = new Date()
+      const data = () => scenarioData({ ...options, now })
+      await claim(store, options, force)
+      const added = (organisation: string) => audit('organisations add', by, { organisation })
+      const organisations = await counting((count) => write(store, data(), added, count))
+      // Indexes are built faster from documents that exist than with each of them.
+      tell(...(await store.ensureIndexes({ keepExpiry: true })))
+      const keys = keysOf(store, () => {})
+      const issued: { organisation: string; name: string; key: string }[] = []
+      for (const { _id: organisation, name } of organisations) {
+        const key = await keys.issue({ organisation, name: 'Seed', issuedBy: by })
+        issued.push({ organisation, name, key })
+        audit('keys issue', by, { keyId: keyIdOf(key), organisation })
+      }
+      const lines = issued.map(({ organisation, name, key }) => `${key}  ${organisation}  ${name}`)
+      result(issued, lines)
+      if (live !== undefined) await grow(store, data(), { seed: options.seed, perSecond: live }, tell, stopped())
     })
 
-const integer =
-  (least: number) =>
-  (text: string): number => {
-    if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text)
-    throw new InvalidArgumentError(`it must be an integer from ${least} to 999999999`)
-  }
+const integer = (least: 0 | 1) =>
+  matching(least === 0 ? /^\d{1,9}$/ : /^[1-9]\d{0,8}$/, `it must be an integer from ${least} to 999999999`, Number)
 
 /** Reads --until. The ids of the data can only tell seconds of these years. */
 const day = (text: string): Date => {
@@ -100,11 +94,7 @@ const day = (text: string): Date => {
 }
 
 /** Reads --live. */
-const perSecond = (text: string): number => {
-  const [, count] = /^([1-9]\d{0,2}|1000)\/s$/.exec(text) ?? []
-  if (count !== undefined) return Number(count)
-  throw new InvalidArgumentError('it must be a rate from 1/s to 1000/s')
-}
+const perSecond = matching(/^([1-9]\d{0,2}|1000)\/s$/, 'it must be a rate from 1/s to 1000/s', Number.parseInt)
 
 /** The scenarios whose data are the same with every seed. */
 const UNSEEDED = new Set<string>(['tiny', 'worst-case'])

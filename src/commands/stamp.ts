@@ -7,18 +7,15 @@ Records have no change stamp if they are from before there were stamps, or of a
 writer that sets none. The change feed then delivers them as changed now. If it
 is interrupted, run it again.`
 
-export const stampCommand: MakeCommand = ({ result, onStore }) =>
-  newCommand('stamp', 'Give a change stamp to every record without one', 'stamp', details)
-    .option('--json', 'print how many records of each collection were stamped as JSON')
-    .action(({ json = false }) =>
-      onStore(async (store) => {
-        const stamped: Record<string, number> = {}
-        for (const name of recordCollections) {
-          let count = 0
-          for await (const more of store.stamp(name)) count += more
-          stamped[name] = count
-        }
-        const lines = Object.entries(stamped).map(([name, count]) => `Stamped ${count} in ${name}`)
-        result(json, stamped, lines)
-      }),
-    )
+export const stampCommand: MakeCommand = ({ result, open }) =>
+  newCommand('stamp', 'Give a change stamp to every record without one', 'stamp', details).action(async () => {
+    const store = open()
+    const stamped: Record<string, number> = {}
+    for (const name of recordCollections) {
+      let count = 0
+      for await (const more of store.stamp(name)) count += more
+      stamped[name] = count
+    }
+    const lines = Object.entries(stamped).map(([name, count]) => `Stamped ${count} in ${name}`)
+    result(stamped, lines)
+  })

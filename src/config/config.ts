@@ -3,6 +3,8 @@ import { isIPv4 } from 'node:net'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { defaulted } from '../../schemas/kit.js'
 import { scenarioNames } from '../../seed/options.js'
+import { mongoStore } from '../store/mongo.js'
+import type { Store } from '../store/store.js'
 import { textChecker } from '../validation/text.js'
 
 /** A setting: the environment variable that it is read from, and the schema of that. */
@@ -196,3 +198,12 @@ const demoErrors = (host: string, isProduction: boolean): string[] => [
     ? []
     : [`HOST ${host} is not loopback: without MONGODB_URI the service serves demo data, to this machine only`]),
 ]
+
+/** Opens the store on MongoDB. A URI that the driver rejects is an invalid setting. */
+export const openMongo = (settings: NonNullable<Config['mongo']>): Store => {
+  try {
+    return mongoStore(settings)
+  } catch (error) {
+    throw new ConfigError([`MONGODB_URI cannot be used: ${(error as Error).message}`])
+  }
+}

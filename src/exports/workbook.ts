@@ -10,7 +10,7 @@ const MAX_ROWS = 1_048_576
 export const MAX_RECORDS = MAX_ROWS - 1
 /** The most bytes of a sheet: archives of more need an extension that not every program reads. */
 const MAX_BYTES = 0xffff_ffff
-/** How many bytes are compressed at once. */
+/** About how many bytes of rows get their places and are compressed at once. */
 const CHUNK_BYTES = 256 * 1024
 /** The time of each part, so that equal rows are equal files. */
 const MTIME = new Date(2000, 0)
@@ -21,7 +21,10 @@ const WIDTHS = [8, 60] as const
 /** As many characters as a time has. */
 const TIME_WIDTH = 20
 
-const [ROW, ROW_END] = ['<row', '</row>']
+const [ROW, ROW_END, CELL] = ['<row', '</row>', '<c']
+const PRESERVED = '<t>'
+/** What gets its place: rows, cells, also empty ones, and texts with white space at an end, which is kept if they say so. */
+const PLACED = /<row|<c(\/>)?|<t>(?=[ \t\r\n]|[^<]*[ \t\r\n]<)/g
 
 /** The parts of a workbook, by their names. What differs from file to file stands between signs of percent. */
 const folder = new URL('../../../pages/workbook/', import.meta.url)
@@ -34,7 +37,7 @@ const [BEGIN = '', END = ''] = sheet.xml.split('%rows%')
 const columnsOf = (rows: string): string => {
   const widths: number[] = []
   for (const row of rows.split(ROW_END)) {
-    for (const [column, cell] of row.split('<c').slice(1).entries()) {
+    for (const [column, cell] of row.split(CELL).slice(1).entries()) {
       const width = cell.startsWith(' s="1"') ? TIME_WIDTH : cell.replace(/^[^>]*>|<[^>]*>/g, '').length
       widths[column] = Math.max(widths[column] ?? 0, width)
     }
@@ -55,15 +58,15 @@ const lettersOf = (column: number): string =>
 export class XlsxFile implements FileWriter {
   readonly #zip = new ZipFile()
   readonly #sheet = new PassThrough()
+  /** Of the columns, from 1. */
+  readonly #letters: readonly string[]
   #ready: Buffer[] = []
   #rows = 0
   #bytes = 0
 
   /** @param columns how many columns a row has */
-  constructor(
-    name: string,
-    readonly columns: number,
-  ) {
+  constructor(name: string, columns: number) {
+    this.#letters = Array.from({ length: columns + 1 }, (_, column) => lettersOf(column))
     for (const part of parts)
       this.#zip.addBuffer(Buffer.from(part.xml.replace('%name%', name)), part.name, { mtime: MTIME })
     this.#zip.addReadStream(this.#sheet, sheet.name, { mtime: MTIME, compressionLevel: COMPRESSION })
@@ -74,13 +77,13 @@ export class XlsxFile implements FileWriter {
   /** @throws Error if the rows are more than a sheet has */
   async write(rows: Buffer): Promise<Buffer> {
     if (this.#bytes === 0) await this.#add(Buffer.from(BEGIN.replace('%columns%', columnsOf(rows.toString()))))
-    await this.#add(this.#numbered(rows))
+    await this.#addRows(rows)
     if (this.#rows > MAX_ROWS) throw new Error(`A sheet of XLSX has at most ${MAX_ROWS} rows, with the row of names`)
     return this.#take()
   }
 
   async end(): Promise<Buffer> {
-    const range = `A1:${lettersOf(this.columns)}${this.#rows}`
+    const range = `A1:${this.#letters.at(-1)}${this.#rows}`
     this.#sheet.end(END.replaceAll('%range%', range))
     await once(this.#zip.outputStream, 'end')
     return this.#take()
@@ -90,25 +93,33 @@ export class XlsxFile implements FileWriter {
     this.#sheet.destroy()
   }
 
-  /** Gives each row its number, without which GDAL 3.6 warns of it. */
-  #numbered(rows: Buffer): Buffer {
-    const pieces: Buffer[] = []
-    let from = 0
-    for (let at = rows.indexOf(ROW); at !== -1; at = rows.indexOf(ROW, from)) {
-      this.#rows += 1
-      pieces.push(rows.subarray(from, at), Buffer.from(`${ROW} r="${this.#rows}"`))
-      from = at + ROW.length
+  /** Adds rows, some at a time. Each row and cell gets its place, which half of all programs need, and empty cells go. */
+  async #addRows(rows: Buffer): Promise<void> {
+    let column = 0
+    const placed = (tag: string, empty?: string): string => {
+      if (tag === PRESERVED) return '<t xml:space="preserve">'
+      if (tag === ROW) {
+        this.#rows += 1
+        column = 0
+        return `${ROW} r="${this.#rows}"`
+      }
+      column += 1
+      return empty === undefined ? `${CELL} r="${this.#letters[column]}${this.#rows}"` : ''
     }
-    return Buffer.concat([...pieces, rows.subarray(from)])
+    for (let at = 0; at < rows.length; ) {
+      const next = rows.indexOf(CELL, at + CHUNK_BYTES)
+      const end = next === -1 ? rows.length : next
+      // As Latin-1, bytes stay what they are, whatever they encode.
+      await this.#add(Buffer.from(rows.toString('latin1', at, end).replace(PLACED, placed), 'latin1'))
+      at = end
+    }
   }
 
   /** Adds bytes to the sheet, and waits until they are on their way. */
   async #add(bytes: Buffer): Promise<void> {
     this.#bytes += bytes.length
     if (this.#bytes > MAX_BYTES) throw new Error(`A sheet of XLSX has at most ${MAX_BYTES} bytes`)
-    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
-      await new Promise((resolve) => this.#sheet.write(bytes.subarray(at, at + CHUNK_BYTES), resolve))
-    }
+    await new Promise((resolve) => this.#sheet.write(bytes, resolve))
   }
 
   #take(): Buffer {

@@ -32,7 +32,7 @@ export const measuredStore = (store: Store, metrics: Metrics, now = () => perfor
       )
   }
 
-  const connections = store.watchConnections?.()
+  const { connections } = store
   if (connections !== undefined) {
     metrics.observe('db.client.connection.count', () => [
       [connections.used, { 'db.client.connection.state': 'used' }],

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import { noSuchPath, problems } from '../problems/problems.js'
-import { fixed, leadToPage, pages, protectPages, serve, serveFiles, servePage } from './files.js'
+import { fileOf, folderOf, leadToPage, pages, protectPages, serve, serveFiles, servePage } from './files.js'
 
 /** The pages may load only their own files, and the images that Swagger UI's style sheet embeds as data URLs. */
 const SOURCES = ["default-src 'self'", "img-src 'self' data:", "style-src 'self' 'unsafe-inline'", "object-src 'none'"]
@@ -11,6 +11,10 @@ const SOURCES = ["default-src 'self'", "img-src 'self' data:", "style-src 'self'
 const examples = new URL('../../../examples/', import.meta.url)
 // This package only carries Swagger UI's files; that of Swagger UI itself reports each installation to a third party.
 const swaggerUi = new URL('.', import.meta.resolve('@fastify/swagger-ui/static/swagger-ui.css'))
+const files = folderOf('docs', [
+  ...['swagger-ui-bundle.js', 'swagger-ui.css'].map((name) => new URL(name, swaggerUi)),
+  ...['docs.js', 'colours.css', 'docs.css', 'icon.svg'].map((name) => new URL(name, pages)),
+])
 
 const problemList = Object.entries(problems)
   .map(([code, { status, when }]) => {
@@ -25,16 +29,13 @@ export const docsPage = async (app: FastifyInstance): Promise<void> => {
   const who = 'whoever runs this service'
   // A URL's `href` contains no quotes.
   const contact = contactUrl ? `<a href="${new URL(contactUrl).href.replaceAll('&', '&amp;')}">${who}</a>` : who
-  const folder = serveFiles(app, 'docs', [
-    ...['swagger-ui-bundle.js', 'swagger-ui.css'].map((name) => new URL(name, swaggerUi)),
-    ...['docs.js', 'colours.css', 'docs.css', 'icon.svg'].map((name) => new URL(name, pages)),
-  ])
+  const folder = serveFiles(app, files)
   const replacements = { problems: problemList, contact, folder }
   servePage(app, '/docs', 'docs.html', replacements)
   servePage(app, '/docs/errors', 'errors.html', replacements)
   // The second imports the first, so their names stay as they are.
   for (const name of ['sync.py', 'check.py']) {
-    serve(app, `/docs/${name}`, fixed(readFileSync(new URL(name, examples))))
+    serve(app, `/docs/${name}`, fileOf(readFileSync(new URL(name, examples))))
   }
   leadToPage(app, '/docs')
   // People who open the address of the service want the documentation; programs get the same as from any unknown path.

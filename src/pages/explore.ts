@@ -2,27 +2,25 @@
 // key that is typed into it.
 import { readdirSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
-import { leadToPage, pages, protectPages, serveFiles, servePage } from './files.js'
+import { folderOf, leadToPage, pages, protectPages, serveFiles, servePage } from './files.js'
 
 /** The page may load only its own files and ask only this service. */
 const SOURCES = ["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"]
 
 /** A file of a package, by a path that the package exports, and the file beside that. */
 const library = (path: string, file = ''): URL => new URL(file, import.meta.resolve(path))
-const LIBRARIES = [
+const own = new URL('explore/', pages)
+const files = folderOf('explore', [
   library('d3', 'd3.min.js'),
   library('topojson-client/dist/topojson-client.min.js'),
   library('world-atlas/countries-110m.json'),
-]
+  ...['colours.css', 'icon.svg'].map((name) => new URL(name, pages)),
+  ...readdirSync(own).map((name) => new URL(name, own)),
+])
 
 export const explorePage = async (app: FastifyInstance): Promise<void> => {
   protectPages(app, SOURCES)
-  const own = new URL('explore/', pages)
-  const folder = serveFiles(app, 'explore', [
-    ...LIBRARIES,
-    ...['colours.css', 'icon.svg'].map((name) => new URL(name, pages)),
-    ...readdirSync(own).map((name) => new URL(name, own)),
-  ])
+  const folder = serveFiles(app, files)
   servePage(app, '/explore', 'explore.html', { folder })
   leadToPage(app, '/explore')
 }

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { LRUCache } from 'lru-cache'
 import { isKnown } from '../http/caller.js'
 import { acceptedCoding, type Coding, compress } from '../plugins/compression.js'
 
@@ -20,8 +19,6 @@ const TYPES: Record<string, string> = {
 }
 /** Quality 9 takes 0.6 s for the files of /docs; the best one makes them a tenth smaller and takes ten times as long. */
 const LEVEL = 9
-/** For how many addresses of the service a file is kept: those that were asked for last. */
-const MAX_ADDRESSES = 8
 
 const hashOf = (body: Buffer): string => createHash('sha256').update(body).digest('hex').slice(0, 12)
 
@@ -38,44 +35,23 @@ export const protectPages = (app: FastifyInstance, sources: readonly string[]): 
   })
 }
 
-const made = async (making: Buffer | Promise<Buffer>) => {
-  const body = await making
-  return { body, etag: `W/"${hashOf(body)}"`, compressed: new Map<Coding, Promise<Buffer>>() }
-}
 type SendFile = (request: FastifyRequest, reply: FastifyReply) => Promise<Buffer | FastifyReply>
 
-/**
- * Sends a file from memory, or a 304 to a caller that has it. For each of the last addresses of the service it is kept.
- * Callers can invent addresses, so beyond the first few it is compressed when somebody asks for the same address again.
- * @param addressOf the address on which the content depends, if it does
- */
-export const fileOf = (
-  make: (request: FastifyRequest) => Buffer | Promise<Buffer>,
-  addressOf: (request: FastifyRequest) => string = () => '',
-): SendFile => {
-  const files = new LRUCache<string, ReturnType<typeof made>>({ max: MAX_ADDRESSES })
+/** Sends a file from memory, or a 304 to a caller that has it. It is compressed once for each coding. */
+export const fileOf = (body: Buffer, level = LEVEL): SendFile => {
+  const etag = `W/"${hashOf(body)}"`
+  const compressed = new Map<Coding, Promise<Buffer>>()
   return async (request, reply) => {
-    const address = addressOf(request)
-    const kept = files.get(address)
-    const isCompressible = kept !== undefined || files.size < MAX_ADDRESSES
-    // All who ask at once get the same, and one that failed is made again.
-    const making = kept ?? made(make(request))
-    files.set(address, making)
-    making.catch(() => files.delete(address))
-    const file = await making
-    if (isKnown(request, reply, file.etag)) return reply
-    const coding = isCompressible ? acceptedCoding(request) : undefined
-    if (coding === undefined) return file.body
+    if (isKnown(request, reply, etag)) return reply
+    const coding = acceptedCoding(request)
+    if (coding === undefined) return body
     reply.header('content-encoding', coding)
-    const compressed = file.compressed.get(coding) ?? compress(file.body, coding, LEVEL)
-    file.compressed.set(coding, compressed)
-    compressed.catch(() => file.compressed.delete(coding))
-    return compressed
+    // All who ask at once get the same.
+    const compressing = compressed.get(coding) ?? compress(body, coding, level)
+    compressed.set(coding, compressing)
+    return compressing
   }
 }
-
-/** The same for a file that never changes. */
-export const fixed = (body: Buffer): SendFile => fileOf(() => body)
 
 /** Serves a file at a path. */
 export const serve = (
@@ -89,14 +65,19 @@ export const serve = (
 }
 
 /**
- * Serves the files of a page from a folder whose name changes with the content of any of them, so that browsers keep them, and
- * they find each other by their plain names. Returns the path of the folder.
+ * The files of a page, in a folder whose name changes with the content of any of them, so that browsers keep them, and they
+ * find each other by their plain names.
  */
-export const serveFiles = (app: FastifyInstance, page: string, urls: readonly URL[]): string => {
-  const files = urls.map((url) => ({ name: basename(url.pathname), body: readFileSync(url) }))
-  const folder = `${page}/files/${hashOf(Buffer.concat(files.map(({ body }) => body)))}`
+export const folderOf = (page: string, urls: readonly URL[]) => {
+  const bodies = urls.map((url) => readFileSync(url))
+  const folder = `${page}/files/${hashOf(Buffer.concat(bodies))}`
+  return { folder, files: urls.map(({ pathname }, n) => [basename(pathname), fileOf(bodies[n] as Buffer)] as const) }
+}
+
+/** Serves the files of a page. Returns the path of their folder. */
+export const serveFiles = (app: FastifyInstance, { folder, files }: ReturnType<typeof folderOf>): string => {
   const headers = { 'cache-control': 'public, max-age=31536000, immutable' }
-  for (const { name, body } of files) serve(app, `/${folder}/${name}`, fixed(body), headers)
+  for (const [name, send] of files) serve(app, `/${folder}/${name}`, send, headers)
   return folder
 }
 
@@ -113,7 +94,7 @@ export const servePage = (
 ): void => {
   const html = readFileSync(new URL(file, pages), 'utf8')
   const page = Buffer.from(html.replace(/%(\w+)%/g, (_, name) => replacements[name] as string))
-  serve(app, path, fixed(page))
+  serve(app, path, fileOf(page))
 }
 
 /** Leads from an address with a slash at its end to that of the page. */

@@ -1,9 +1,15 @@
 // The OpenAPI document as the files /openapi.json and /openapi.yaml.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { baseOf } from '../plugins/address.js'
 import { fileOf, serve } from './files.js'
 
 const HEADERS = { vary: 'accept-encoding, origin', 'x-content-type-options': 'nosniff' }
+
+/** For how many addresses of the service the document is kept: those that were asked for last. */
+const MAX_ADDRESSES = 8
+/** Callers can invent addresses, so compressing for one takes only some milliseconds. */
+const LEVEL = 4
 
 /** Where the texts of the document have the address of the service, if there is no public URL. */
 const SERVER = /(?<=\burl"?: ?"?)\/(?=["\n])/
@@ -13,12 +19,15 @@ export const openapiRoutes = (app: FastifyInstance): void => {
   const { publicUrl } = app.config
   const texts = { json: () => JSON.stringify(app.swagger()), yaml: () => app.swagger({ yaml: true }) }
   for (const [format, text] of Object.entries(texts)) {
-    const addressOf = (request: FastifyRequest) => baseOf(request, publicUrl)
     let relative: string | undefined
-    const send = fileOf((request) => {
-      relative ??= text()
-      return Buffer.from(relative.replace(SERVER, () => addressOf(request)))
-    }, addressOf)
+    const files = new LRUCache<string, ReturnType<typeof fileOf>>({
+      max: MAX_ADDRESSES,
+      memoMethod(address) {
+        relative ??= text()
+        return fileOf(Buffer.from(relative.replace(SERVER, () => address)), LEVEL)
+      },
+    })
+    const send: ReturnType<typeof fileOf> = (request, reply) => files.memo(baseOf(request, publicUrl))(request, reply)
     const headers = { ...HEADERS, 'content-type': `application/${format}; charset=utf-8` }
     // /docs/json and /docs/yaml are the addresses of earlier releases.
     for (const path of [`/openapi.${format}`, `/docs/${format}`]) serve(app, path, send, headers)

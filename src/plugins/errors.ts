@@ -1,10 +1,8 @@
 // Turns every error that a route, a hook or Fastify throws into a problem of the catalogue.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import fp from 'fastify-plugin'
 import { callerGone } from '../http/caller.js'
 import { Overloaded } from '../limits/scheduler.js'
 import {
-  badEncoding,
   bodyTooLarge,
   PROBLEM_TYPE,
   ProblemError,
@@ -13,34 +11,20 @@ import {
   retryLater,
   tookTooLong,
   unsupported,
-  urlTooLong,
 } from '../problems/problems.js'
 import { MAX_RESPONSE_BYTES, ResponseTooLarge, UnfitForFormat, UnreadableDocument } from '../serializer/errors.js'
 import { QueryTimeout, StoreUnavailable } from '../store/store.js'
 import { JSON_HEADERS } from './json-only.js'
-import { logWhenOver } from './request-log.js'
-import { measureWhenOver } from './request-metrics.js'
 
 /** The headers that are true only of the body that failed. Fastify removes its type and its length. */
 const DESCRIBE_A_BODY = ['content-disposition', 'content-encoding', 'etag', 'link']
 
-export const errorsPlugin = fp(
-  async (app: FastifyInstance) => {
-    app.setErrorHandler((error, request, reply) => {
-      // The caller has gone, perhaps before all of its request was here, so nobody reads this error.
-      if ([callerGone(request).reason, request.raw.errored].includes(error)) reply.hijack()
-      else sendProblem(error, request, reply)
-    })
-  },
-  { name: 'problems', fastify: '5.x' },
-)
-
-/** Handles errors that Fastify meets before it finds a route, such as a URL that is not encoded correctly. No hook runs then. */
-export const frameworkErrors = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-  const { metrics } = request.server
-  logWhenOver(request, reply)
-  if (metrics !== undefined) measureWhenOver(metrics, request, reply)
-  sendProblem(error, request, reply)
+export const errorsPlugin = (app: FastifyInstance): void => {
+  app.setErrorHandler((error, request, reply) => {
+    // The caller has gone, perhaps before all of its request was here, so nobody reads this error.
+    if ([callerGone(request).reason, request.raw.errored].includes(error)) reply.hijack()
+    else sendProblem(error, request, reply)
+  })
 }
 
 /**
@@ -82,8 +66,6 @@ const toProblem = (error: unknown, query: object): ProblemError => {
     return problem('invalid_parameter', `format ${message}`, { errors: [{ in: 'path', name: 'format', message }] })
   }
   const { code } = error as FastifyError
-  if (code === 'FST_ERR_BAD_URL') return badEncoding()
-  if (code === 'FST_ERR_MAX_PARAM_LENGTH') return urlTooLong()
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge()
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupported('Content-Type', 'application/json')
   return problem('internal_error', 'The service failed to handle this request')

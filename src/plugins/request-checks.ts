@@ -1,7 +1,7 @@
 // The checks that are the same for every request: its URL, its HTTP version and its headers. They run before all
 // others.
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import fp from 'fastify-plugin'
 import { MAX_URL_BYTES } from '../../schemas/common.js'
 import {
   badEncoding,
@@ -39,28 +39,28 @@ declare module 'fastify' {
   }
 }
 
-export const requestChecksPlugin = fp(
-  async (app: FastifyInstance) => {
-    const routes: Route[] = []
-    app.addHook('onRoute', ({ url, method, config }) => {
-      if (!config?.isRefused) routes.push({ parts: url.split('/'), methods: [method].flat() })
-    })
-    // In onRequest, because a wrong path or method is reported before an invalid body.
-    app.addHook('onRequest', (request, _reply, next) => {
-      next(urlProblem(request, routes) ?? headerProblem(request))
-    })
-  },
-  { name: 'request-checks', fastify: '5.x' },
-)
+export const requestChecksPlugin = (app: FastifyInstance): void => {
+  const routes: Route[] = []
+  app.addHook('onRoute', ({ url, method, config }) => {
+    if (!config?.isRefused) routes.push({ parts: url.split('/'), methods: [method].flat() })
+  })
+  // In onRequest, because a wrong path or method is reported before an invalid body.
+  app.addHook('onRequest', (request, _reply, next) => {
+    next(urlProblem(request, routes) ?? headerProblem(request))
+  })
+}
 
 interface Route {
   readonly parts: readonly string[]
   readonly methods: readonly string[]
 }
 
-const urlProblem = ({ url, is404 }: FastifyRequest, routes: readonly Route[]): ProblemError | undefined => {
-  if (Buffer.byteLength(url) > MAX_URL_BYTES) return urlTooLong()
-  if (url.includes('%') && !isEncoded(url)) return badEncoding()
+const urlProblem = (
+  { originalUrl, url, is404 }: FastifyRequest,
+  routes: readonly Route[],
+): ProblemError | undefined => {
+  if (Buffer.byteLength(originalUrl) > MAX_URL_BYTES) return urlTooLong()
+  if (originalUrl !== url) return badEncoding()
   if (!is404) return undefined
   const methods = routes.filter(leadsTo(url)).flatMap((route) => route.methods)
   return methods.length === 0 ? noSuchPath() : wrongMethod([...new Set(methods)].sort())
@@ -74,12 +74,13 @@ const leadsTo = (url: string) => {
     parts.length === path.length && parts.every((part, n) => part.startsWith(':') || part === path[n])
 }
 
-const isEncoded = (text: string): boolean => {
+/** The URL that the router gets: it takes none that is not encoded correctly, so such a one becomes one that leads nowhere. */
+export const routedUrl = ({ url = '' }: IncomingMessage): string => {
   try {
-    decodeURIComponent(text)
-    return true
+    if (url.includes('%')) decodeURIComponent(url)
+    return url
   } catch {
-    return false
+    return '//'
   }
 }
 

@@ -15,13 +15,13 @@ const FIRST_DAY = 61
 const DAY_PARTS = 1e8
 
 const BEGIN: Readonly<Record<Kind, string>> = {
-  text: '<c t="inlineStr"><is><t xml:space="preserve">',
+  text: '<c t="inlineStr"><is><t>',
   number: '<c><v>',
   boolean: '<c t="b"><v>',
   /** Its writer writes the whole cell. */
   time: '',
 }
-const BEGIN_TIME_TEXT = Buffer.from('<c t="inlineStr"><is><t>')
+const BEGIN_TIME_TEXT = Buffer.from(BEGIN.text)
 const END_TEXT = Buffer.from('</t></is></c>')
 const END_VALUE = Buffer.from('</v></c>')
 
@@ -74,7 +74,8 @@ const writeBit: Write = (input, _type, at, { bytes }, to) => {
 }
 
 export const xlsxColumns: ColumnFormat = cellColumns({
-  header: (names) => `<row>${names.map((name) => `${BEGIN.text}${escaped(name)}${END_TEXT}`).join('')}</row>`,
+  header: (names) =>
+    `<row>${names.map((name) => `<c s="2" t="inlineStr"><is><t>${escaped(name)}${END_TEXT}`).join('')}</row>`,
   label: (_name, isFirst, kind) => `${isFirst ? '<row>' : ''}${BEGIN[kind]}`,
   missing: '<c/>',
   cells: { number: endingValue(scalars.number.write), boolean: endingValue(writeBit), time: timeCell },

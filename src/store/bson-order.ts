@@ -2,22 +2,13 @@
 // Source: MongoDB manual, "Comparison/Sort Order".
 import { Long } from 'mongodb'
 
+const RANKS: Readonly<Record<string, number>> = { undefined: 0, number: 2, bigint: 2, string: 3, object: 4, boolean: 5 }
+
 /** The rank of a value's type. A missing value ranks as null does, and NaN before all other numbers. */
 const rank = (value: unknown): number => {
-  switch (typeof value) {
-    case 'undefined':
-      return 0
-    case 'bigint':
-      return 2
-    case 'number':
-      return Number.isNaN(value) ? 1 : 2
-    case 'string':
-      return 3
-    case 'boolean':
-      return 5
-    default:
-      return value === null ? 0 : value instanceof Date ? 6 : 4
-  }
+  if (value === null) return 0
+  if (value instanceof Date) return 6
+  return Number.isNaN(value) ? 1 : (RANKS[typeof value] as number)
 }
 
 /** Negative if `a` sorts before `b`, positive if after, 0 if they are equal. All objects are equal here. */
@@ -25,7 +16,7 @@ export const compareValues = (one: unknown, other: unknown): number => {
   const [a, b] = [exact(one), exact(other)]
   const type = rank(a)
   if (type !== rank(b)) return type - rank(b)
-  if (type === 3) return compareStrings(a as string, b as string)
+  if (type === 3) return Buffer.compare(Buffer.from(a as string), Buffer.from(b as string))
   if (type < 2 || type === 4) return 0
   return (a as number) < (b as number) ? -1 : Number((a as number) > (b as number))
 }
@@ -35,16 +26,3 @@ export const isSameType = (a: unknown, b: unknown): boolean => rank(exact(a)) ==
 
 /** An integer that no number holds exactly is a Long when it is read from BSON. JavaScript compares a bigint with numbers. */
 const exact = (value: unknown): unknown => (Long.isLong(value) ? value.toBigInt() : value)
-
-/** The place of a UTF-16 code unit in the order of UTF-8 bytes, which is that of code points: surrogates come last. */
-const placeOf = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit)
-
-const compareStrings = (a: string, b: string): number => {
-  const length = Math.min(a.length, b.length)
-  for (let i = 0; i < length; i++) {
-    const x = a.charCodeAt(i)
-    const y = b.charCodeAt(i)
-    if (x !== y) return placeOf(x) - placeOf(y)
-  }
-  return a.length - b.length
-}

@@ -27,12 +27,6 @@ interface Row {
   readonly values: Map<string, unknown>
 }
 
-/** A condition that an index serves: the field is equal to the value, or is an array that contains it. */
-interface Equality {
-  readonly field: string
-  readonly value: unknown
-}
-
 /** Its operations run one after the other. With this number the limits are those before a database with the default pool. */
 const CAPACITY = 64
 
@@ -54,12 +48,14 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   const join = (documents: Document[], { from, localField, foreignField, pipeline, as }: Lookup): void => {
     const joined = table(from)
     const [{ $match }, ...rest] = pipeline ?? [{ $match: {} }]
-    const isWanted = joined.plan($match).matches
+    const isWanted = matches($match)
     for (const document of documents) {
-      const local = at(document, localField)
-      const values = Array.isArray(local) ? local : [local]
-      const rows = new Set(values.flatMap((value) => joined.equal({ field: foreignField, value })))
-      document[as] = run([...rows].filter(isWanted), rest)
+      const values = new Set(valuesIn(at(document, localField)))
+      const isJoined = (row: Row) => valuesIn(fieldValue(row, foreignField)).some((value) => values.has(value))
+      document[as] = run(
+        joined.rows.filter((row) => isJoined(row) && isWanted(row)),
+        rest,
+      )
     }
   }
 
@@ -159,14 +155,25 @@ const fieldValue = (row: Row, field: string): unknown => {
   return values.get(field)
 }
 
-/** The filters by a field of an object, on whose way there are no arrays. */
-const NESTED = new Set(Object.values(collections).flatMap(({ filters }) => filters))
+/** A value, or the items of an array. A missing value counts as null. */
+const valuesIn = (value: unknown): unknown[] => [value ?? null].flat()
 
-/** The rows of a collection and its indexes, which are built on demand and dropped at every write. */
+/** Makes a function that checks whether a row matches a condition. A text is looked for without mingo, which is quicker. */
+const matches = ({ $and = [], ...own }: Condition): ((row: Row) => boolean) => {
+  const tests = [own, ...($and as Condition[])].flatMap(Object.entries).map(([field, value]) => {
+    const isPlain = !/[.$]/.test(field)
+    if (isPlain && typeof value === 'string') return (row: Row) => valuesIn(fieldValue(row, field)).includes(value)
+    // mingo takes no bigint. In BSON it becomes what the documents have.
+    const criteria = new Criteria(BSON.deserialize(BSON.serialize({ [field]: value })), { context })
+    return (row: Row) => criteria.test(isPlain ? { [field]: fieldValue(row, field) } : decode(row))
+  })
+  return (row) => tests.every((test) => test(row))
+}
+
+/** The rows of a collection, and their orders, which are built on demand and dropped at every write. */
 class Table {
   readonly #rows = new Map<string, Row>()
   readonly #orders = new Map<string, readonly Row[]>()
-  readonly #equals = new Map<string, ReadonlyMap<unknown, readonly Row[]>>()
 
   /** Writes documents that may be written, all or none of them. */
   put(documents: readonly Document[], mayWrite: (document: Document) => boolean = () => true): void {
@@ -180,7 +187,7 @@ class Table {
       const id = document._id as string
       this.#rows.set(id, { id, bytes: encode(document), values: new Map() })
     }
-    this.#dropIndexes()
+    this.#orders.clear()
   }
 
   /** Whether nothing has the id of a document, except perhaps a tombstone of the same organisation. */
@@ -192,17 +199,12 @@ class Table {
   /** The document with an id, if it meets a condition. */
   find(id: string, condition: Condition = {}): Document | undefined {
     const row = this.#rows.get(id)
-    return row && this.plan(condition).matches(row) ? decode(row) : undefined
+    return row && matches(condition)(row) ? decode(row) : undefined
   }
 
   erase(rows: readonly Row[]): void {
     for (const { id } of rows) this.#rows.delete(id)
-    this.#dropIndexes()
-  }
-
-  #dropIndexes(): void {
     this.#orders.clear()
-    this.#equals.clear()
   }
 
   /** The rows of a query's page, in its order, and the stages that are left to run. */
@@ -218,53 +220,13 @@ class Table {
   /** The rows that match a condition, sorted by a field and then by the id, both in the same direction. */
   matching(match: Condition, sort: Record<string, 1 | -1> = { _id: 1 }): readonly Row[] {
     const [[field, direction]] = Object.entries(sort) as [[string, 1 | -1]]
-    const { equalities, matches } = this.plan(match)
-    const lists = equalities.map((equality) => this.equal(equality))
-    // Index lists are in the order of the ids, so a sort by the id starts from the shortest. Other sorts read all rows.
-    const shortest = lists.reduce((a, b) => (b.length < a.length ? b : a), this.#order('_id'))
-    const candidates = field === '_id' ? shortest : this.#order(field)
-    const rows = candidates.filter(matches)
+    const rows = this.#order(field).filter(matches(match))
     return direction === 1 ? rows : rows.reverse()
   }
 
-  /** The part of a condition that indexes serve, and a function that checks whether a row matches the whole. */
-  plan(match: Condition): { equalities: Equality[]; matches: (row: Row) => boolean } {
-    const equalities: Equality[] = []
-    const others: ((row: Row) => boolean)[] = []
-    const { $and = [], ...own } = match
-    for (const condition of [own, ...($and as Condition[])]) {
-      for (const [field, value] of Object.entries(condition)) {
-        const isPlain = !field.includes('.') && !field.startsWith('$')
-        if (typeof value === 'string' && (isPlain || NESTED.has(field))) equalities.push({ field, value })
-        else {
-          // mingo takes no bigint. In BSON it becomes what the documents have.
-          const criteria = new Criteria(BSON.deserialize(BSON.serialize({ [field]: value })), { context })
-          others.push((row) => criteria.test(isPlain ? { [field]: fieldValue(row, field) } : decode(row)))
-        }
-      }
-    }
-    const matches = (row: Row) =>
-      equalities.every((equality) => equals(row, equality)) && others.every((test) => test(row))
-    return { equalities, matches }
-  }
-
-  /** The rows whose field is the value or contains it, in the order of the ids. A missing field counts as null. */
-  equal({ field, value }: Equality): readonly Row[] {
-    let lists = this.#equals.get(field)
-    if (lists === undefined) {
-      const made = new Map<unknown, Row[]>()
-      for (const row of this.#order('_id')) {
-        const key = fieldValue(row, field)
-        for (const each of new Set(Array.isArray(key) ? key : [key])) {
-          const list = made.get(each ?? null)
-          if (list === undefined) made.set(each ?? null, [row])
-          else list.push(row)
-        }
-      }
-      this.#equals.set(field, made)
-      lists = made
-    }
-    return lists.get(value ?? null) ?? []
+  /** All rows, in the order of their ids. */
+  get rows(): readonly Row[] {
+    return this.#order('_id')
   }
 
   #order(field: string): readonly Row[] {
@@ -277,9 +239,4 @@ class Table {
     }
     return rows
   }
-}
-
-const equals = (row: Row, { field, value }: Equality): boolean => {
-  const key = fieldValue(row, field)
-  return key === value || (Array.isArray(key) && key.includes(value))
 }

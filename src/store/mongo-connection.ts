@@ -45,7 +45,7 @@ export class MongoConnection {
   /** A read may wait for a server, for a connection of the pool, for a new connection, and for the reply. */
   readonly #longestReadMs: number
   readonly #running = new Running()
-  #onClient = (_client: MongoClient): void => {}
+  readonly connections = new Connections()
 
   constructor(readonly settings: MongoSettings) {
     this.client = new MongoClient(settings.uri, clientOptions(settings))
@@ -63,12 +63,12 @@ export class MongoConnection {
 
   /** Takes a new client if this one is stuck. Nothing waits for the old one to close, because that may hang as well. */
   #watch(): void {
+    this.connections.watch(this.client)
     whenStuck(this.client, this.#running, () => {
       this.client.close().catch(() => {})
       this.client = new MongoClient(this.settings.uri, clientOptions(this.settings))
       this.db = this.client.db()
       this.#connected = undefined
-      this.#onClient(this.client)
       this.#watch()
     })
   }
@@ -115,13 +115,6 @@ export class MongoConnection {
 
   collection(name: CollectionName): Collection<{ _id: string }> {
     return this.db.collection<{ _id: string }>(name)
-  }
-
-  watchConnections(): Connections {
-    const connections = new Connections()
-    this.#onClient = (client) => connections.watch(client)
-    this.#onClient(this.client)
-    return connections
   }
 
   close(): Promise<void> {

@@ -18,7 +18,7 @@ export const mongoStore = (settings: MongoSettings): Store => {
     ...reader,
     ...mongoWriter(connection, stream),
     ...mongoIndexes(connection),
-    watchConnections: () => connection.watchConnections(),
+    connections: connection.connections,
     close: () => connection.close(),
   }
 }

@@ -74,8 +74,8 @@ export interface Store {
   knownIndexes(collection: RecordCollection): readonly Index[]
   /** Creates an index, unless there is one with these fields. Returns what the database refused, as above. */
   addIndex(collection: CollectionName, fields: Index): Promise<readonly string[]>
-  /** Begins to count the connections to the database, if there are any. To be called before the first use. */
-  watchConnections?(): Connections
+  /** The connections to the database, if there are any. */
+  readonly connections?: Connections
   /** Rejects unless the database responds, or has responded to a query within the last second. */
   ping(): Promise<void>
   close(): Promise<void>

@@ -6,9 +6,9 @@ import type { Query } from '../pipelines/stages.js'
 import { type KeptTotals, QueryTimeout, type Read, type Store, type Timed } from './store.js'
 
 const AGE_PER_COST = 20
-const KEPT_TOTALS = 10_000
-/** How many bytes are kept, of results that say how large they are. */
+/** How many bytes are kept, of results that say how large they are, and what each result takes besides. */
 const KEPT_BYTES = 16 * 1024 * 1024
+const BYTES_BESIDES = 1024
 type Sized = Readonly<Record<'bytes', number>>
 /** A total, or that it took too long. */
 interface Result {
@@ -26,9 +26,8 @@ const QUICK_MS = 20
  */
 export const keepTotals = (store: Store, maxAgeMs: number, now = () => performance.now()): Store & KeptTotals => {
   const totals = new LRUCache<string, Result, Read<unknown>>({
-    max: KEPT_TOTALS,
     maxSize: KEPT_BYTES,
-    sizeCalculation: ({ total }, key) => key.length + ((total as Sized | undefined)?.bytes ?? 0),
+    sizeCalculation: ({ total }, key) => BYTES_BESIDES + key.length + ((total as Sized | undefined)?.bytes ?? 0),
     ttl: 1,
     ttlResolution: 0,
     perf: { now },

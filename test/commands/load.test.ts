@@ -224,27 +224,6 @@ t.test('an error of the database is not taken for an error of the file', async (
   t.match(await tryCommand(loadCommand, odd, [file, ...intoEntries]), { code: 1, output: /^Error: Unexpected\n +at / })
 })
 
-t.test('a record without a change stamp is written again, even if its line is the same', async (t) => {
-  for (const mode of [[], ['--upsert']]) {
-    const { load, store } = await prepareLoad(t)
-    const stamps = async () =>
-      Object.fromEntries(
-        (await store.dangerouslyFindAll('entries', {})).map((found) => [
-          found._id,
-          (found as { changedAt?: Date }).changedAt,
-        ]),
-      )
-    await load(linesOf('array', 'stamped', 'unstamped'), ...intoEntries)
-    const { stamped } = await stamps()
-    await store.update('entries', 'unstamped', { changedAt: null } as never)
-    await store.update('entries', 'array', { changedAt: [new Date()] } as never)
-    const text = linesOf('array', 'stamped', 'unstamped', 'new')
-    t.match(await load(text, ...intoEntries, ...mode), { code: 0, stdout: 'Wrote 3 to entries; 1 already there' })
-    t.match(await stamps(), { array: Date, unstamped: Date, new: Date, stamped })
-    t.match(await load(text, ...intoEntries, ...mode), { stdout: 'Wrote 0 to entries; 4 already there' })
-  }
-})
-
 t.test('what is interrupted says how far it came, and continues when it is run again', async (t) => {
   const { store } = await prepareLoad(t)
   const ids = Array.from({ length: 2500 }, (_, i) => `e${i}`)

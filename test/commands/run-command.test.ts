@@ -33,7 +33,10 @@ const escapeOf = (character: string) => `\\u${character.charCodeAt(0).toString(1
 const commandOf =
   (run: (session: Session) => Promise<void>): MakeCommand =>
   (session) =>
-    newCommand('say', 'Say it', 'say').action(() => session.onStore(() => run(session)))
+    newCommand('say', 'Say it', 'say').action(async () => {
+      session.open()
+      await run(session)
+    })
 
 t.test('a control character is written as its escape, and every other character as it is', async (t) => {
   const store = testStore(t)

@@ -1,7 +1,6 @@
 // The settings: where each is read from, and that invalid ones are refused with a message that names each.
 import t from 'tap'
-import { ConfigError, loadConfig } from '../../src/config/config.js'
-import { openMongo } from '../../src/config/open-mongo.js'
+import { ConfigError, loadConfig, openMongo } from '../../src/config/config.js'
 
 const url = 'an absolute http or https URL without user, query and fragment'
 const uri = 'a URI that begins with mongodb:// or mongodb+srv:// and names a database, as in mongodb://host/database'

@@ -3,7 +3,7 @@ import t from 'tap'
 import { XlsxFile } from '../../src/exports/workbook.js'
 import { sheetRows, unzip } from '../support/xlsx.js'
 
-const text = (value: string) => `<c t="inlineStr"><is><t xml:space="preserve">${value}</t></is></c>`
+const text = (value: string) => `<c t="inlineStr"><is><t>${value}</t></is></c>`
 const row = (...cells: string[]) => `<row>${cells.join('')}</row>`
 
 const SHEET = 'xl/worksheets/sheet1.xml'
@@ -40,6 +40,18 @@ t.test('columns are as wide as their first texts, up to a limit, and have letter
   t.match(sheet, '<autoFilter ref="A1:ADU1"/>')
 })
 
+t.test('cells have their places, also behind empty ones and in rows that are handled in pieces', async (t) => {
+  const long = 'x'.repeat(300_000)
+  const sheet = unzip(await fileOf(28, row(text('a'), '<c/>', text(' b'), text(long), text('c\n'), text('d e')))).get(
+    SHEET,
+  )
+  t.match(
+    sheet,
+    '<row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c><c r="C1" t="inlineStr"><is><t xml:space="preserve"> b<',
+  )
+  t.match(sheet, /<c r="E1" t="inlineStr"><is><t xml:space="preserve">c\n<.*<c r="F1" t="inlineStr"><is><t>d e</)
+})
+
 t.test('a file whose rows or bytes are more than a sheet has fails, and so does one that was closed', async (t) => {
   const file = new XlsxFile('entries', 1)
   await file.write(Buffer.from('<row></row>'.repeat(1_048_576)))
@@ -48,8 +60,11 @@ t.test('a file whose rows or bytes are more than a sheet has fails, and so does 
   file.close()
   const wide = new XlsxFile('entries', 1)
   await wide.write(Buffer.from('<row></row>'))
-  const concat = t.intercept(Buffer, 'concat', { value: () => ({ length: 2 ** 32 }) })
+  const { from: original } = Buffer
+  const from = t.intercept(Buffer, 'from', {
+    value: (...given: unknown[]) => (given[1] === 'latin1' ? { length: 2 ** 32 } : original(...(given as [string]))),
+  })
   await t.rejects(wide.write(Buffer.alloc(1)), { message: /at most 4294967295 bytes/ })
-  concat.restore()
+  from.restore()
   wide.close()
 })

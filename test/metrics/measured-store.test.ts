@@ -84,7 +84,7 @@ t.test('the lag of the feeds is that of the majority, for as long as they are re
 
 t.test('connections are used or idle, and a store without any has no metrics of them', async (t) => {
   const connections = Object.assign(new Connections(), { open: 4, used: 3, pending: 2 })
-  const { gauge } = prepare(() => ({ watchConnections: () => connections }))
+  const { gauge } = prepare(() => ({ connections }))
   t.same(gauge('db.client.connection.count'), [
     [3, { 'db.client.connection.state': 'used' }],
     [1, { 'db.client.connection.state': 'idle' }],

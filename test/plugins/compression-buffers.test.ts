@@ -21,7 +21,7 @@ const start = async (t: Test) => {
     return payload
   })
   await app.register(accepts)
-  await app.register(compressionPlugin)
+  compressionPlugin(app)
   app.get<{ Params: { letter: string } }>('/:letter', async (request, reply) => {
     const out = new Output()
     out.text(bodyOf(request.params.letter))

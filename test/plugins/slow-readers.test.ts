@@ -17,7 +17,7 @@ const AT_ONCE = { readingMs: 0, minBytesPerMs: LARGE, lookMs: 5 }
 const served = async (t: Test, options: Parameters<typeof slowReadersPlugin>[1]) => {
   const app = Fastify({ forceCloseConnections: true })
   t.teardown(() => app.close())
-  await app.register(slowReadersPlugin, options)
+  slowReadersPlugin(app, options)
   app.get('/page', async () => Buffer.alloc(LARGE))
   app.get('/text', async () => 'x'.repeat(LARGE))
   app.get('/file', async (_request, reply: FastifyReply) => {

@@ -14,11 +14,11 @@ import { xlsxColumns } from '../../src/serializer/xlsx.js'
 import { asColumns, fileOf, flattened, hostileTexts, itemsOf, mixedLists } from '../support/formats.js'
 import { listOf, plain, stored } from '../support/stored.js'
 import { runs } from '../support/thorough.js'
-import { sheetRows } from '../support/xlsx.js'
+import { writtenRows } from '../support/xlsx.js'
 
 const read = (schema: TSchema, list: BsonList) => {
   const { text, failures } = fileOf(tableOf({ schema, named: namedSchemas }, xlsxColumns).rows, list)
-  const [header, ...rows] = sheetRows(text)
+  const [header, ...rows] = writtenRows(text)
   return { header, rows, failures }
 }
 
@@ -83,7 +83,7 @@ t.test('any text keeps its characters, and is no formula', async (t) => {
       const { text } = fileOf(format, listOf([plain({ _id: texts[0], answers })]))
       const wellFormed = texts.map((text) => Buffer.from(text).toString())
       assert.doesNotMatch(text, /<f>/)
-      assert.deepEqual(sheetRows(text), [
+      assert.deepEqual(writtenRows(text), [
         ['id', ...columns.map(({ name }) => name)],
         [wellFormed[0], ...wellFormed.map((text) => `${text}; x`)],
       ])

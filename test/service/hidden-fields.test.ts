@@ -120,6 +120,7 @@ const values: Record<string, readonly string[]> = {
   ...{ page: ['1'], perPage: ['1'], limit: ['1'], wait: ['0'], cursor: ['*'], bbox: ['-180,-90,180,90'] },
   ...{ country: ['Nigeria'], state: ['Kano'], lga: ['Tarauni'], city: ['Kano'], top: ['1'], zone: ['UTC'] },
   answered: [QUESTION, `${QUESTION}=Borehole`],
+  measure: ['duration'],
   by: ['status', 'agent', 'createdAt:day', 'location.state', 'status,location:1'],
 }
 const valuesOf = ({ name, schema }: Parameter): readonly string[] => {
@@ -130,7 +131,7 @@ const valuesOf = ({ name, schema }: Parameter): readonly string[] => {
 
 /** What a parameter of an operation must stand beside. */
 const besides = (path: string, name: string): string =>
-  (path.includes('/summaries/') && name !== 'by' ? 'by=status&' : '') +
+  (path.includes('/summaries/') && name !== 'by' ? `by=${name === 'none' ? 'agent' : 'status'}&` : '') +
   (name === 'answered' ? `form=${a.form._id}&` : '')
 
 /** The words of `fields` that a key does not see, by what it was issued without. */

@@ -141,7 +141,7 @@ t.test('A read tells how many bytes it has read before it reads more', async (t)
 
 t.test('An operation that gets no free connection in time fails, and the connections are counted', async (t) => {
   const { server, store } = await start(t, { QUERY_TIMEOUT_MS: '1500' }, { timeoutMs: 1500, maxPoolSize: 1 })
-  const connections = store.watchConnections?.() as Connections
+  const connections = store.connections as Connections
   const state = () => [connections.open, connections.used, connections.pending]
   t.same(state(), [0, 0, 0])
   await store.ping()
@@ -502,7 +502,7 @@ t.test('An operation that the driver would wait for forever fails, and a new cli
     MongoClient.prototype.close = close
     return store.close()
   })
-  const connections = store.watchConnections?.() as Connections
+  const connections = store.connections as Connections
   await succeeds(() => store.ping())
   let lost = 0
   const restore = loseWrites(t, (port, text) => {

@@ -37,21 +37,43 @@ const textOf = (xml: string): string => {
 /** The value of a cell: a text, a number, a boolean, a time, or nothing. */
 export type Cell = string | number | boolean | Date | undefined
 
-const cellOf = (xml: string): Cell => {
-  const [, attributes, value] = /^<c([^>]*)>(?:<is><t[^>]*>|<v>)(.*)<\/(?:t><\/is|v)><\/c>$/s.exec(xml) ?? []
-  if (value === undefined) {
-    assert.equal(xml, '<c/>')
-    return undefined
+const cellOf = (xml: string, isInFile = true): Cell => {
+  const [, attributes, preserved, text, value] =
+    /^<c([^>]*)>(?:<is><t( xml:space="preserve")?>(.*)<\/t><\/is>|<v>(.*)<\/v>)<\/c>$/s.exec(xml) ?? []
+  if (text !== undefined) {
+    assert.match(String(attributes), /^( s="2")? t="inlineStr"$/)
+    // Else Excel takes it away.
+    assert.equal(preserved !== undefined, isInFile && /^[ \t\r\n]|[ \t\r\n]$/.test(text), xml)
+    return textOf(text)
   }
-  if (attributes === ' t="inlineStr"') return textOf(value)
   if (attributes === ' t="b"') return value === '1'
   if (attributes === ' s="1"') return new Date(Math.round((Number(value) - 25_569) * 86_400_000))
-  assert.equal(attributes, '')
+  if (!isInFile && xml === '<c/>') return undefined
+  assert.equal(attributes, '', xml)
   return Number(value)
 }
 
-/** The rows of a sheet. */
+/** The number of a column from 0, by its letters. */
+const columnOf = (letters: string): number =>
+  [...letters].reduce((number, letter) => 26 * number + letter.charCodeAt(0) - 64, 0) - 1
+
+/** The rows of a sheet, whose rows and cells say where they are. */
 export const sheetRows = (xml: string): Cell[][] =>
-  [...xml.matchAll(/<row(?: r="\d+")?>(.*?)<\/row>/gs)].map(([, row = '']) =>
-    [...row.matchAll(/<c\/>|<c[ >].*?<\/c>/gs)].map(([cell]) => cellOf(cell)),
+  [...xml.matchAll(/<row r="(\d+)">(.*?)<\/row>/gs)].map(([, number, row = ''], i) => {
+    assert.equal(Number(number), i + 1)
+    const cells: Cell[] = []
+    for (const [, letters = '', at, cell] of row.matchAll(/<c r="([A-Z]+)(\d+)"(.*?<\/c>)/gs)) {
+      assert.equal(at, number)
+      const column = columnOf(letters)
+      assert(column >= cells.length)
+      while (cells.length < column) cells.push(undefined)
+      cells.push(cellOf(`<c${cell}`))
+    }
+    return cells
+  })
+
+/** Rows before they are in a file: they and their cells have no places. */
+export const writtenRows = (xml: string): Cell[][] =>
+  [...xml.matchAll(/<row>(.*?)<\/row>/gs)].map(([, row = '']) =>
+    [...row.matchAll(/<c\/>|<c[ >].*?<\/c>/gs)].map(([cell]) => cellOf(cell, false)),
   )
