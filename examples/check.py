@@ -53,4 +53,4 @@ if __name__ == "__main__":
     database = sqlite3.connect(sys.argv[1])
     database.executescript(TABLES)
     sync(database)
-    print(check(database), "entries were fetched again or dropped")
+    print(check(database), "entries were brought up to date")

@@ -69,9 +69,10 @@ def store(db, items, copy):
 
 
 def sync(db):
+    """Brings the copy up to date, and returns how many items of the feed it has stored."""
     me = get("me")["data"]
     require_owner(db, me["organisation"]["id"])
-    more, most = True, me["limits"]["perPage"]
+    stored, more, most = 0, True, me["limits"]["perPage"]
     while more:
         cursor, copy = db.execute("SELECT cursor, copy FROM state").fetchone()
         page = get("sync/entries", cursor=cursor, perPage=most)
@@ -80,9 +81,11 @@ def sync(db):
                 db.execute("UPDATE state SET cursor = '*', copy = copy + 1")
                 continue
             store(db, page["data"], copy)
+            stored += len(page["data"])
             more = page["_metadata"]["hasMore"]
             db.execute("UPDATE state SET cursor = ?", (page["_metadata"]["nextCursor"],))
     drop_gone(db, copy, most)
+    return stored
 
 
 def require_owner(db, organisation):
@@ -109,4 +112,6 @@ def drop_gone(db, copy, most):
 if __name__ == "__main__":
     database = sqlite3.connect(sys.argv[1])
     database.executescript(TABLES)
-    sync(database)
+    changes = sync(database)
+    (entries,) = database.execute("SELECT count(*) FROM entries").fetchone()
+    print(f"{changes} changes were fetched; the copy has {entries} entries")

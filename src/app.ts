@@ -88,35 +88,35 @@ export const buildApp = async (config: Config, store: Store, log?: LogStream): P
   // The order of the plugins is the order of their hooks. Each block is an instance of its own: what it registers
   // applies to the routes in it alone.
   await app.register(accepts)
-  requestLogPlugin(app)
-  closingPlugin(app)
-  if (metrics !== undefined) requestMetricsPlugin(app, metrics)
+  await app.register(requestLogPlugin)
+  await app.register(closingPlugin)
+  if (metrics !== undefined) await app.register(requestMetricsPlugin, { metrics })
   // Before the checks, so that a page can read the problems that they give too.
-  if (config.corsOrigins !== undefined) await corsPlugin(app, config.corsOrigins)
-  requestChecksPlugin(app)
-  errorsPlugin(app)
-  rawSocketsPlugin(app)
-  slowReadersPlugin(app)
-  await openapiPlugin(app, Object.values(resources))
+  if (config.corsOrigins !== undefined) await app.register(corsPlugin, { origins: config.corsOrigins })
+  await app.register(requestChecksPlugin)
+  await app.register(errorsPlugin)
+  await app.register(rawSocketsPlugin)
+  await app.register(slowReadersPlugin)
+  await app.register(openapiPlugin, { resources: Object.values(resources) })
   await app.register(async (pages) => {
     // All who need no key have one share together.
-    admissionPlugin(pages, scheduler, () => '')
+    await pages.register(admissionPlugin, { scheduler, keyOf: () => '' })
     openapiRoutes(pages)
     await pages.register(docsPage)
     if (config.explore) await pages.register(explorePage)
   })
   await app.register(async (json) => {
-    jsonOnlyPlugin(json)
-    compressionPlugin(json)
+    await json.register(jsonOnlyPlugin)
+    await json.register(compressionPlugin)
     healthRoutes(json)
     await json.register(async (keyed) => {
-      keyAuthPlugin(keyed, keys)
-      if (config.rateLimit !== undefined) rateLimitPlugin(keyed, config.rateLimit)
-      admissionPlugin(keyed, scheduler, ({ scope }) => scope.keyId)
+      await keyed.register(keyAuthPlugin, { keys })
+      if (config.rateLimit !== undefined) await keyed.register(rateLimitPlugin, { quota: config.rateLimit })
+      await keyed.register(admissionPlugin, { scheduler, keyOf: ({ scope }) => scope.keyId })
       if (config.mcp) await keyed.register(mcpRoutes, { version })
       await keyed.register(
         async (v1) => {
-          hiddenParametersPlugin(v1)
+          await v1.register(hiddenParametersPlugin)
           resourceRoutes(v1)
         },
         { prefix: '/v1' },

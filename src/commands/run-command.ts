@@ -22,7 +22,7 @@ export interface Session extends Terminal {
   result(value: unknown, lines: readonly string[], about?: readonly string[]): void
   /** Writes lines about the work, beside the result. */
   tell(...lines: readonly string[]): void
-  /** Writes an audit line in the form of the service's log: who did what, after it was done. */
+  /** Writes an audit line in the form of the service's log: who did what, after it was done. On a terminal it stands apart. */
   audit(action: string, by: string | undefined, details: object): void
   /** Asks for a line on the terminal, also if `err` is kept elsewhere. Fails if there is none, or if no line comes. */
   ask(question: string): Promise<string>
@@ -136,7 +136,10 @@ export const runCommand = async (
       return work((more) => bar.increment(more)).finally(() => bar.stop())
     },
     audit: (action, by, details) =>
-      tell(JSON.stringify({ level: 30, time: Date.now(), msg: 'audit', action, by, ...details })),
+      tell(
+        ...(err.isTTY ? [''] : []),
+        JSON.stringify({ level: 30, time: Date.now(), msg: 'audit', action, by, ...details }),
+      ),
     open() {
       store = open()
       return store

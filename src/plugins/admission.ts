@@ -1,6 +1,7 @@
 // Lets the handler of a request begin when the scheduler says so, and refuses a request too many before anything is done for
 // it. docs/decisions/0008-shares-of-a-key.md has the reasons.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 import { callerGone, whenOver } from '../http/caller.js'
 import { FairScheduler, Overloaded, SIZES, SMALL, TICK_MS, type Ticket } from '../limits/scheduler.js'
 import { Reader } from '../reading/reader.js'
@@ -45,38 +46,42 @@ export const schedulerFor = (app: FastifyInstance, capacity: number): FairSchedu
   return scheduler
 }
 
-/** @param keyOf says whose share a request uses */
-export const admissionPlugin = (
-  app: FastifyInstance,
-  scheduler: FairScheduler,
-  keyOf: (request: FastifyRequest) => string,
-): void => {
-  app.decorateRequest('ticket')
-  app.decorateRequest('reader')
-
-  app.addHook('onRequest', (request, _reply, next) => {
-    next(scheduler.refuses(keyOf(request)) ? new Overloaded() : undefined)
-  })
-
-  // A request runs as long as its handler, also when its caller has left: its queries go on until then.
-  app.addHook('onRoute', (route) => {
-    const { handler } = route
-    route.handler = async function (request, reply) {
-      const ticket = await scheduler.enter(keyOf(request), SMALL, callerGone(request))
-      request.ticket = ticket
-      if (request.scope !== undefined) request.reader = new Reader(app.store, request.scope, ticket)
-      const handled = async () => handler.call(this, request, reply)
-      return handled().finally(() => {
-        ticket.release()
-        whenOver(reply, () => ticket.hold(0))
-      })
-    }
-  })
-
-  app.addHook('onSend', ({ ticket }, { raw }, payload, next) => {
-    const isWhole = typeof payload === 'string' || payload instanceof Buffer
-    // The parts of a stream are held as they are made. A request whose key or parameters are invalid has no ticket.
-    if (isWhole && !raw.closed) ticket?.hold(payload.length)
-    next(null, payload)
-  })
+interface Options {
+  scheduler: FairScheduler
+  /** Whose share a request uses. */
+  keyOf: (request: FastifyRequest) => string
 }
+
+export const admissionPlugin = fp(
+  async (app: FastifyInstance, { scheduler, keyOf }: Options) => {
+    app.decorateRequest('ticket')
+    app.decorateRequest('reader')
+
+    app.addHook('onRequest', (request, _reply, next) => {
+      next(scheduler.refuses(keyOf(request)) ? new Overloaded() : undefined)
+    })
+
+    // A request runs as long as its handler, also when its caller has left: its queries go on until then.
+    app.addHook('onRoute', (route) => {
+      const { handler } = route
+      route.handler = async function (request, reply) {
+        const ticket = await scheduler.enter(keyOf(request), SMALL, callerGone(request))
+        request.ticket = ticket
+        if (request.scope !== undefined) request.reader = new Reader(app.store, request.scope, ticket)
+        const handled = async () => handler.call(this, request, reply)
+        return handled().finally(() => {
+          ticket.release()
+          whenOver(reply, () => ticket.hold(0))
+        })
+      }
+    })
+
+    app.addHook('onSend', ({ ticket }, { raw }, payload, next) => {
+      const isWhole = typeof payload === 'string' || payload instanceof Buffer
+      // The parts of a stream are held as they are made. A request whose key or parameters are invalid has no ticket.
+      if (isWhole && !raw.closed) ticket?.hold(payload.length)
+      next(null, payload)
+    })
+  },
+  { name: 'admission', fastify: '5.x' },
+)

@@ -1,6 +1,7 @@
 // Lets pages of other origins call the service from a browser (the CORS protocol of the Fetch standard).
 import cors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 
 /** How long a browser may remember the result of a preflight, in seconds. No browser remembers it longer. */
 const PREFLIGHT_MAX_AGE_S = 86_400
@@ -27,19 +28,22 @@ const MCP_HEADERS = [
   'Last-Event-ID',
 ]
 
-export const corsPlugin = async (app: FastifyInstance, origins: string[] | '*'): Promise<void> => {
-  const options = {
-    origin: origins,
-    methods: ['GET', 'HEAD'],
-    allowedHeaders: ['Authorization', 'If-None-Match', 'X-Request-Id'],
-    exposedHeaders: EXPOSED_HEADERS,
-    maxAge: PREFLIGHT_MAX_AGE_S,
-    // An OPTIONS request that is not a preflight gets the same response. The plugin's error would not be in the
-    // catalogue.
-    strictPreflight: false,
-  }
-  const forAssistants = { ...options, methods: ['POST'], allowedHeaders: [...options.allowedHeaders, ...MCP_HEADERS] }
-  await app.register(cors, {
-    delegator: ({ url }, callback) => callback(null, /^\/mcp(\?|$)/.test(url) ? forAssistants : options),
-  })
-}
+export const corsPlugin = fp(
+  async (app: FastifyInstance, { origins }: { origins: string[] | '*' }) => {
+    const options = {
+      origin: origins,
+      methods: ['GET', 'HEAD'],
+      allowedHeaders: ['Authorization', 'If-None-Match', 'X-Request-Id'],
+      exposedHeaders: EXPOSED_HEADERS,
+      maxAge: PREFLIGHT_MAX_AGE_S,
+      // An OPTIONS request that is not a preflight gets the same response. The plugin's error would not be in the
+      // catalogue.
+      strictPreflight: false,
+    }
+    const forAssistants = { ...options, methods: ['POST'], allowedHeaders: [...options.allowedHeaders, ...MCP_HEADERS] }
+    await app.register(cors, {
+      delegator: ({ url }, callback) => callback(null, /^\/mcp(\?|$)/.test(url) ? forAssistants : options),
+    })
+  },
+  { name: 'cors', fastify: '5.x' },
+)

@@ -1,5 +1,6 @@
 // Turns every error that a route, a hook or Fastify throws into a problem of the catalogue.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 import { callerGone } from '../http/caller.js'
 import { Overloaded } from '../limits/scheduler.js'
 import {
@@ -19,13 +20,16 @@ import { JSON_HEADERS } from './json-only.js'
 /** The headers that are true only of the body that failed. Fastify removes its type and its length. */
 const DESCRIBE_A_BODY = ['content-disposition', 'content-encoding', 'etag', 'link']
 
-export const errorsPlugin = (app: FastifyInstance): void => {
-  app.setErrorHandler((error, request, reply) => {
-    // The caller has gone, perhaps before all of its request was here, so nobody reads this error.
-    if ([callerGone(request).reason, request.raw.errored].includes(error)) reply.hijack()
-    else sendProblem(error, request, reply)
-  })
-}
+export const errorsPlugin = fp(
+  async (app: FastifyInstance) => {
+    app.setErrorHandler((error, request, reply) => {
+      // The caller has gone, perhaps before all of its request was here, so nobody reads this error.
+      if ([callerGone(request).reason, request.raw.errored].includes(error)) reply.hijack()
+      else sendProblem(error, request, reply)
+    })
+  },
+  { name: 'errors', fastify: '5.x' },
+)
 
 /**
  * The problem that an error is to the caller. An error that nobody expects is logged.

@@ -2,19 +2,23 @@
 // hidden field, or the name of one. Otherwise its values could be guessed, one request after the other.
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import { annotationOf, type Hidden, hideable, isHidden } from '../../schemas/kit.js'
 import type { Without } from '../../schemas/views.js'
 import { type ProblemError, problem } from '../problems/problems.js'
 
-export const hiddenParametersPlugin = (app: FastifyInstance): void => {
-  app.addHook('onRoute', (route) => {
-    const { querystring } = route.schema as { querystring: TObject }
-    if (!Object.values(querystring.properties).some(canTell)) return
-    route.preHandler = ({ scope: { without }, query }, _reply, next) => {
-      next(hiddenProblem(querystring, query as Values, without))
-    }
-  })
-}
+export const hiddenParametersPlugin = fp(
+  async (app: FastifyInstance) => {
+    app.addHook('onRoute', (route) => {
+      const { querystring } = route.schema as { querystring: TObject }
+      if (!Object.values(querystring.properties).some(canTell)) return
+      route.preHandler = ({ scope: { without }, query }, _reply, next) => {
+        next(hiddenProblem(querystring, query as Values, without))
+      }
+    })
+  },
+  { name: 'hidden-parameters', fastify: '5.x', dependencies: ['key-auth'] },
+)
 
 type Values = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,7 @@
 // Finds the organisation of a request by its API key, and by nothing else. The key is a bearer token (RFC 6750, section
 // 2.1), or the password of HTTP Basic (RFC 7617), for programs that have a safe place for a password alone.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import { type KeyScope, type Keys, REFUSALS, type RefusedKey } from '../keys/keys.js'
 import { problem } from '../problems/problems.js'
@@ -33,43 +34,46 @@ const BASIC_CHALLENGE = 'Basic realm="field-data-api", charset="UTF-8"'
 /** RFC 7617, section 2, forbids them in both parts. */
 const CONTROL = /\p{Cc}/u
 
-export const keyAuthPlugin = (app: FastifyInstance, keys: Keys): void => {
-  app.decorateRequest('scope')
-  const logged = new LRUCache<string, true>({ max: REFUSED_KEYS, ttl: REFUSAL_MS })
+export const keyAuthPlugin = fp(
+  async (app: FastifyInstance, { keys }: { keys: Keys }) => {
+    app.decorateRequest('scope')
+    const logged = new LRUCache<string, true>({ max: REFUSED_KEYS, ttl: REFUSAL_MS })
 
-  /** Logs a key that was valid once, so that an operator sees which program still uses it. */
-  const logRefused = ({ log }: FastifyRequest, { refused, keyId, organisation }: RefusedKey): void => {
-    if (keyId === undefined || logged.has(keyId)) return
-    logged.set(keyId, true)
-    log.warn({ refused, keyId, organisation }, 'a key was refused')
-  }
+    /** Logs a key that was valid once, so that an operator sees which program still uses it. */
+    const logRefused = ({ log }: FastifyRequest, { refused, keyId, organisation }: RefusedKey): void => {
+      if (keyId === undefined || logged.has(keyId)) return
+      logged.set(keyId, true)
+      log.warn({ refused, keyId, organisation }, 'a key was refused')
+    }
 
-  for (const reason of REFUSALS) app.metrics?.record('field_data.keys.refused', 0, { reason })
-  app.metrics?.observe('field_data.keys.ending', () => keys.ending(WARNING_MS))
-  const requireKey = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const found = await keys.verify(keyIn(request.headers.authorization ?? ''), request.ip)
-    // The response is the same whatever is wrong, so that it reveals nothing about a key.
-    if ('refused' in found) {
-      logRefused(request, found)
-      app.metrics?.record('field_data.keys.refused', 1, { reason: found.refused })
-      reply.header('www-authenticate', challenges(request))
-      throw problem(
-        'unauthorized',
-        'A valid API key is needed: Authorization: Bearer <API_KEY>, or HTTP Basic with the key as the password',
-      )
+    for (const reason of REFUSALS) app.metrics?.record('field_data.keys.refused', 0, { reason })
+    app.metrics?.observe('field_data.keys.ending', () => keys.ending(WARNING_MS))
+    const requireKey = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      const found = await keys.verify(keyIn(request.headers.authorization ?? ''), request.ip)
+      // The response is the same whatever is wrong, so that it reveals nothing about a key.
+      if ('refused' in found) {
+        logRefused(request, found)
+        app.metrics?.record('field_data.keys.refused', 1, { reason: found.refused })
+        reply.header('www-authenticate', challenges(request))
+        throw problem(
+          'unauthorized',
+          'A valid API key is needed: Authorization: Bearer <API_KEY>, or HTTP Basic with the key as the password',
+        )
+      }
+      const ends = found.expiresAt?.getTime()
+      // A date of structured fields (RFC 9651), as in Deprecation.
+      if (ends !== undefined && ends - Date.now() < WARNING_MS) {
+        reply.header('api-key-expires', `@${Math.floor(ends / 1000)}`)
+      }
+      request.scope = found
     }
-    const ends = found.expiresAt?.getTime()
-    // A date of structured fields (RFC 9651), as in Deprecation.
-    if (ends !== undefined && ends - Date.now() < WARNING_MS) {
-      reply.header('api-key-expires', `@${Math.floor(ends / 1000)}`)
-    }
-    request.scope = found
-  }
-  app.decorate('requireKey', async (request, reply) => {
-    if (reply.elapsedTime > LONG_MS) await requireKey(request, reply)
-  })
-  app.addHook('onRequest', requireKey)
-}
+    app.decorate('requireKey', async (request, reply) => {
+      if (reply.elapsedTime > LONG_MS) await requireKey(request, reply)
+    })
+    app.addHook('onRequest', requireKey)
+  },
+  { name: 'key-auth', fastify: '5.x' },
+)
 
 /** What is given as a key; empty if there is nothing. */
 const keyIn = (authorization: string): string => {

@@ -1,6 +1,7 @@
 // Limits how many requests a minute one API key may send to this instance, and says in each response how many are left, by
 // the header fields of the IETF (draft-ietf-httpapi-ratelimit-headers-11).
 import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import { Quota, WINDOW_S } from '../limits/quota.js'
 import { problem } from '../problems/problems.js'
 
@@ -8,27 +9,30 @@ import { problem } from '../problems/problems.js'
 const COST = 1
 const BACK_FOR_304 = 0.75
 
-export const rateLimitPlugin = (app: FastifyInstance, quota: number): void => {
-  const quotas = new Quota(quota)
-  const policy = `"default";q=${quota};w=${WINDOW_S}`
+export const rateLimitPlugin = fp(
+  async (app: FastifyInstance, { quota }: { quota: number }) => {
+    const quotas = new Quota(quota)
+    const policy = `"default";q=${quota};w=${WINDOW_S}`
 
-  app.addHook('onRequest', ({ scope }, _reply, next) => {
-    if (quotas.use(scope.keyId, COST)) return next()
-    const { seconds } = quotas.state(scope.keyId)
-    next(
-      problem('rate_limited', `The rate limit of a key is ${quota} in ${WINDOW_S} s`, {
-        headers: { 'retry-after': String(seconds) },
-      }),
-    )
-  })
+    app.addHook('onRequest', ({ scope }, _reply, next) => {
+      if (quotas.use(scope.keyId, COST)) return next()
+      const { seconds } = quotas.state(scope.keyId)
+      next(
+        problem('rate_limited', `The rate limit of a key is ${quota} in ${WINDOW_S} s`, {
+          headers: { 'retry-after': String(seconds) },
+        }),
+      )
+    })
 
-  app.addHook('onSend', ({ scope }, reply, payload, next) => {
-    // A request without a valid key has no scope.
-    if (scope !== undefined) {
-      if (reply.statusCode === 304) quotas.use(scope.keyId, -BACK_FOR_304)
-      const { left, seconds } = quotas.state(scope.keyId)
-      reply.headers({ 'ratelimit-policy': policy, ratelimit: `"default";r=${left};t=${seconds}` })
-    }
-    next(null, payload)
-  })
-}
+    app.addHook('onSend', ({ scope }, reply, payload, next) => {
+      // A request without a valid key has no scope.
+      if (scope !== undefined) {
+        if (reply.statusCode === 304) quotas.use(scope.keyId, -BACK_FOR_304)
+        const { left, seconds } = quotas.state(scope.keyId)
+        reply.headers({ 'ratelimit-policy': policy, ratelimit: `"default";r=${left};t=${seconds}` })
+      }
+      next(null, payload)
+    })
+  },
+  { name: 'rate-limit', fastify: '5.x', dependencies: ['key-auth'] },
+)

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import { MAX_URL_BYTES } from '../../schemas/common.js'
 import { isResponding } from '../http/server.js'
 import { PROBLEM_TYPE, type ProblemError, problem, urlTooLong, wrongVersion } from '../problems/problems.js'
@@ -13,15 +14,18 @@ const LINGER_MS = 1000
 /** Refused connections are logged at most this often. */
 const REFUSED_INTERVAL_MS = 10_000
 
-export const rawSocketsPlugin = (app: FastifyInstance): void => {
-  let logged = Number.NEGATIVE_INFINITY
-  app.server.on('drop', () => {
-    const now = performance.now()
-    if (now - logged < REFUSED_INTERVAL_MS) return
-    logged = now
-    app.log.warn({ connections: app.server.maxConnections }, 'connections are refused: the limit is reached')
-  })
-}
+export const rawSocketsPlugin = fp(
+  async (app: FastifyInstance) => {
+    let logged = Number.NEGATIVE_INFINITY
+    app.server.on('drop', () => {
+      const now = performance.now()
+      if (now - logged < REFUSED_INTERVAL_MS) return
+      logged = now
+      app.log.warn({ connections: app.server.maxConnections }, 'connections are refused: the limit is reached')
+    })
+  },
+  { name: 'raw-sockets', fastify: '5.x' },
+)
 
 export function clientErrorHandler(this: FastifyInstance, error: ConnectionError, socket: Socket): void {
   // What is written here would be taken for the response to an earlier request.

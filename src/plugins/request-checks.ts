@@ -2,6 +2,7 @@
 // others.
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 import { MAX_URL_BYTES } from '../../schemas/common.js'
 import {
   badEncoding,
@@ -39,16 +40,19 @@ declare module 'fastify' {
   }
 }
 
-export const requestChecksPlugin = (app: FastifyInstance): void => {
-  const routes: Route[] = []
-  app.addHook('onRoute', ({ url, method, config }) => {
-    if (!config?.isRefused) routes.push({ parts: url.split('/'), methods: [method].flat() })
-  })
-  // In onRequest, because a wrong path or method is reported before an invalid body.
-  app.addHook('onRequest', (request, _reply, next) => {
-    next(urlProblem(request, routes) ?? headerProblem(request))
-  })
-}
+export const requestChecksPlugin = fp(
+  async (app: FastifyInstance) => {
+    const routes: Route[] = []
+    app.addHook('onRoute', ({ url, method, config }) => {
+      if (!config?.isRefused) routes.push({ parts: url.split('/'), methods: [method].flat() })
+    })
+    // In onRequest, because a wrong path or method is reported before an invalid body.
+    app.addHook('onRequest', (request, _reply, next) => {
+      next(urlProblem(request, routes) ?? headerProblem(request))
+    })
+  },
+  { name: 'request-checks', fastify: '5.x' },
+)
 
 interface Route {
   readonly parts: readonly string[]

@@ -2,6 +2,7 @@
 // like. One that reads nothing at all is closed before by the server (src/http/server.ts).
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import fp from 'fastify-plugin'
 import { cutOff, whenOver } from '../http/caller.js'
 
 declare module 'fastify' {
@@ -24,25 +25,28 @@ interface Options {
   lookMs?: number
 }
 
-export const slowReadersPlugin = (
-  app: FastifyInstance,
-  { readingMs = READING_MS, minBytesPerMs = MIN_BYTES_PER_MS, lookMs = LOOK_MS }: Options = {},
-) => {
-  const until = new Map<ServerResponse, number>()
-  const timer = setInterval(() => {
-    const now = performance.now()
-    for (const [response, time] of until) if (now > time && response.writableLength > 0) cutOff(response)
-  }, lookMs)
-  timer.unref()
-  app.addHook('onClose', async () => clearInterval(timer))
+export const slowReadersPlugin = fp(
+  async (
+    app: FastifyInstance,
+    { readingMs = READING_MS, minBytesPerMs = MIN_BYTES_PER_MS, lookMs = LOOK_MS }: Options = {},
+  ) => {
+    const until = new Map<ServerResponse, number>()
+    const timer = setInterval(() => {
+      const now = performance.now()
+      for (const [response, time] of until) if (now > time && response.writableLength > 0) cutOff(response)
+    }, lookMs)
+    timer.unref()
+    app.addHook('onClose', async () => clearInterval(timer))
 
-  app.decorate('expectReading', (reply: FastifyReply, bytes: number): void => {
-    if (bytes < LEAST_BYTES) return
-    if (!until.has(reply.raw)) whenOver(reply, () => until.delete(reply.raw))
-    until.set(reply.raw, performance.now() + readingMs + bytes / minBytesPerMs)
-  })
-  app.addHook('onSend', (_request, reply, payload, next) => {
-    if (typeof payload === 'string' || payload instanceof Buffer) app.expectReading(reply, payload.length)
-    next(null, payload)
-  })
-}
+    app.decorate('expectReading', (reply: FastifyReply, bytes: number): void => {
+      if (bytes < LEAST_BYTES) return
+      if (!until.has(reply.raw)) whenOver(reply, () => until.delete(reply.raw))
+      until.set(reply.raw, performance.now() + readingMs + bytes / minBytesPerMs)
+    })
+    app.addHook('onSend', (_request, reply, payload, next) => {
+      if (typeof payload === 'string' || payload instanceof Buffer) app.expectReading(reply, payload.length)
+      next(null, payload)
+    })
+  },
+  { name: 'slow-readers', fastify: '5.x' },
+)

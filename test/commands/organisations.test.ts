@@ -107,7 +107,9 @@ transcripts(t, {
       …
       2>   keys: 1
       2> Type Organisation A to remove all of it:
+      2>
       2> {<audit>"action":"organisations remove begins","by":"Ana","organisation":"${A}"}
+      2>
       2> {<audit>"action":"keys revoke","by":"Ana","keyId":"<keyId A>","organisation":"${A}"}
       2> Waiting 30 seconds, until every instance refuses its keys
       Revoked 1 keys
@@ -115,6 +117,7 @@ transcripts(t, {
       …
       Deleted 1 records and tombstones from users
       Removed organisation ${A}
+      2>
       2> {<audit>"action":"organisations remove","by":"Ana","organisation":"${A}","deleted":{"entries":4,…}}
       $ organisations remove ${A} --yes
       2> Organisation ${A} does not exist, and nothing is left of it
@@ -153,6 +156,7 @@ transcripts(t, {
       …
       2>   forms: 1
       2> Type w to remove all of it:
+      2>
       2> {…}
       Revoked 0 keys
       …

@@ -32,8 +32,8 @@ const served = async (
   app.decorate('metrics', undefined)
   const usual = schedulerFor(app, capacity)
   const scheduler = Object.keys(options).length === 0 ? usual : new FairScheduler({ ...usual.options, ...options })
-  errorsPlugin(app)
-  admissionPlugin(app, scheduler, ({ params }) => (params as { key: string }).key)
+  await app.register(errorsPlugin)
+  await app.register(admissionPlugin, { scheduler, keyOf: ({ params }) => (params as { key: string }).key })
   const begun: string[] = []
   const noted = async (request: FastifyRequest) => {
     begun.push(request.url)

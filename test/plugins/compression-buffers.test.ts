@@ -21,7 +21,7 @@ const start = async (t: Test) => {
     return payload
   })
   await app.register(accepts)
-  compressionPlugin(app)
+  await app.register(compressionPlugin)
   app.get<{ Params: { letter: string } }>('/:letter', async (request, reply) => {
     const out = new Output()
     out.text(bodyOf(request.params.letter))

@@ -14,10 +14,10 @@ const LARGE = 20 * 1024 * 1024
 /** A caller has no time at all. */
 const AT_ONCE = { readingMs: 0, minBytesPerMs: LARGE, lookMs: 5 }
 
-const served = async (t: Test, options: Parameters<typeof slowReadersPlugin>[1]) => {
+const served = async (t: Test, options: Parameters<typeof slowReadersPlugin>[1] = {}) => {
   const app = Fastify({ forceCloseConnections: true })
   t.teardown(() => app.close())
-  slowReadersPlugin(app, options)
+  await app.register(slowReadersPlugin, options)
   app.get('/page', async () => Buffer.alloc(LARGE))
   app.get('/text', async () => 'x'.repeat(LARGE))
   app.get('/file', async (_request, reply: FastifyReply) => {
