@@ -46,9 +46,10 @@ export const fileOf = (body: Buffer, level = LEVEL): SendFile => {
     const coding = acceptedCoding(request)
     if (coding === undefined) return body
     reply.header('content-encoding', coding)
-    // All who ask at once get the same.
+    // All who ask at once get the same, and what failed is done again.
     const compressing = compressed.get(coding) ?? compress(body, coding, level)
     compressed.set(coding, compressing)
+    compressing.catch(() => compressed.delete(coding))
     return compressing
   }
 }
