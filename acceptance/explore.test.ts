@@ -109,10 +109,22 @@ const isAccessibleInBoth = async (t: Test, page: Page, state: string): Promise<v
   }
 }
 
+/** Presses a button of the menu of downloads. */
+const pressDownload = async (page: Page, format: string): Promise<void> => {
+  await page.locator('#download').click()
+  await page.locator(`#download-${format}`).click()
+}
+
+/** On a small screen, most filters are behind a line that opens them. */
+const openFilters = async (page: Page): Promise<void> => {
+  const line = page.locator('#more-filters summary')
+  if (await line.isVisible()) await line.click()
+}
+
 /** Presses a button that downloads, and returns the file. */
 const download = async (page: Page, format: string): Promise<Buffer> => {
   const downloaded = page.waitForEvent('download')
-  await page.locator(`#download-${format}`).click()
+  await pressDownload(page, format)
   return readFileSync(await (await downloaded).path())
 }
 
@@ -197,7 +209,7 @@ const fillHostile = async (store: Store): Promise<string> => {
 }
 
 // A browser that shares the processors with other tests is slow.
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { skip: isWithoutBrowser }, async (t) => {
   const store = embeddedStore()
@@ -328,17 +340,21 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       t.ok(geojson.equals((await bodyOf(`/v1/exports/entries.geojson?${filters}`)).rawPayload), 'and the GeoJSON')
       t.equal((await download(page, 'parquet')).toString('latin1', 0, 4), 'PAR1')
       t.match(
-        await page.locator('#curl').innerText(),
+        (await page.locator('#curl').textContent()) ?? '',
         `${origin}/v1/exports/entries.csv?${filters}&bom=true&names=true'`,
       )
 
       await press(page.locator('#clear'))
       await press(page.locator('#zoom-in'))
+      await page.evaluate('new Promise(requestAnimationFrame)')
+      const inView = Number((await page.locator('#box-view').innerText()).replace(/\D/g, ''))
       await press(page.locator('#box-view'))
       await shows(page, '#filters', 'box:')
       const [inBox = 0] = await counts(page)
       t.ok(inBox > 0 && inBox < 1500)
+      t.equal(inBox, inView, 'the map says how many are in view')
       t.equal(inBox, await total(addressOf(page)), 'so it is with a box')
+      await openFilters(page)
       for (const dimension of ['form', 'project', 'state', 'lga', 'agent', 'dispatch']) {
         await press(page.locator(`#${dimension} button.bar`).first())
         await shows(page, '#filters', `${dimension}:`)
@@ -385,6 +401,121 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     opened.requested.splice(0, 1)
     await page.locator('#key').waitFor()
     await keepsKey(t, opened)
+  })
+
+  for (const viewport of [WIDE, PHONE]) {
+    await t.test(`nothing is said before it is known, and nothing moves: ${viewport.width} pixels wide`, async (t) => {
+      const { page } = await open(t, browser, `${origin}/explore`, { viewport })
+      let release = () => {}
+      const released = new Promise<void>((resolve) => {
+        release = resolve
+      })
+      await page.route(/\/v1\/(entries|exports)/, async (route) => {
+        await released
+        await route.continue()
+      })
+      await typeKey(page, key)
+      await shows(page, '#count', 'Loading entries…')
+      t.notMatch(await page.locator('#explorer').innerText(), /\d|No entries/, 'no number, no date')
+      await isAccessibleInBoth(t, page, 'loading')
+      const places = () =>
+        page.evaluate(`['#map', '#time', '#entries', '#table tr:last-child'].map((part) =>
+          Math.round(document.querySelector(part).getBoundingClientRect().top + scrollY))`)
+      const before = await places()
+      release()
+      await complete(page)
+      await shows(page, '#time-words', 'Bars with ↑ are cut.')
+      t.same(await places(), before)
+      await openFilters(page)
+      for (const [list, dimension] of Object.entries({
+        forms: 'form',
+        projects: 'project',
+        dispatches: 'dispatch',
+        agents: 'agent',
+      })) {
+        const { total } = (await bodyOf(`/v1/${list}?perPage=1`)).json()._metadata
+        const { data } = (await bodyOf(`/v1/summaries/entries?by=${dimension}`)).json()
+        const found = data.filter((row: Record<string, string | null>) => row[dimension] !== null).length
+        await shows(page, `#${dimension} .foot`, `${found} of ${total} have entries.`)
+      }
+      const { data } = (await bodyOf('/v1/summaries/entries?by=form&measure=duration&names=true')).json()
+      const most = Math.max(...data.map(({ count }: { count: number }) => count))
+      const { formName, count, duration } = data.find((row: { count: number }) => row.count === most)
+      const bar = await page.locator('#form .bar').first().innerText()
+      t.equal(
+        bar.replace(/\s+/g, ' '),
+        `${formName} ${count} ø ${Math.round(duration.mean).toLocaleString('en')}`,
+        'with the mean of its durations',
+      )
+    })
+  }
+
+  await t.test('Back goes through what was selected, and an entry has an address', async (t) => {
+    const { page } = await open(t, browser, `${origin}/explore#key=${key}`, { viewport: WIDE })
+    await complete(page)
+    t.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'none', 'no frame')
+    const form = (index: number) => page.locator('#form button.bar').nth(index)
+    await form(0).click()
+    await shows(page, '#count', /^387 /)
+    await page.locator('#status button.bar').first().click()
+    await shows(page, '#filters', 'status: accepted')
+    const steps = [await counts(page)]
+    await form(1).click()
+    await shows(page, '#notes', 'Childhood immunisation coverage took the place of Small business survey')
+    steps.push(await counts(page))
+    t.notSame(steps[0], steps[1])
+    await page.locator('#table .open').first().click()
+    await shows(page, '#entry-view', 'Answers')
+    const shown = await page.locator('#entry-view').innerText()
+    t.ok(shown.includes(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('entry') as string))
+    await page.goBack()
+    await page.locator('#entry').waitFor({ state: 'hidden' })
+    t.same(await counts(page), steps[1])
+    await page.goBack()
+    await shows(page, '#filters', 'form: Small business survey')
+    t.same(await counts(page), steps[0])
+    for (const expected of [/^387 of/, /^1,500 of/]) {
+      await page.goBack()
+      await shows(page, '#count', expected)
+    }
+    for (let step = 0; step < 4; step++) await page.goForward()
+    await page.locator('#entry').waitFor()
+    await page.reload()
+    t.equal(await page.evaluate('document.activeElement.id'), 'key', 'a reload asks for the key')
+    await typeKey(page, key)
+    await shows(page, '#entry-view', 'Answers')
+    t.equal(await page.locator('#entry-view').innerText(), shown)
+  })
+
+  await t.test('a group is one stop of the Tab key, and days are typed', async (t) => {
+    const { page } = await open(t, browser, `${origin}/explore`, { viewport: WIDE })
+    await typeKey(page, key)
+    await complete(page)
+    await page.keyboard.press('Tab')
+    t.ok(await page.evaluate(`document.activeElement.matches('.skip')`), 'first, a link skips what is before the table')
+    await tabTo(page, '#agent button')
+    const focused = () => page.evaluate<string>('document.activeElement.innerText')
+    const names = await page.locator('#agent .bar').allInnerTexts()
+    for (const [key, index] of [
+      ['ArrowDown', 1],
+      ['End', 3],
+      ['ArrowUp', 2],
+      ['Home', 0],
+    ] as const) {
+      await page.keyboard.press(key)
+      t.equal(await focused(), names[index], key)
+    }
+    await page.keyboard.press('Tab')
+    t.match(await focused(), / more$/)
+    await page.locator('#time-from').fill('2025-06-20')
+    await page.locator('#time-to').fill('2025-06-31')
+    await page.locator('#time-to').blur()
+    await page.locator('#time-to').fill('2025-06-30')
+    await page.locator('#time-to').blur()
+    await shows(page, '#filters', 'created from 2025-06-20 to 2025-06-30')
+    t.equal((await counts(page))[0], await total(addressOf(page)))
+    for (const tick of await page.locator('#time-view .axis text').allTextContents())
+      t.match(tick, /^(\d+|\d{4}-\d\d(-\d\d)?)$/, 'whole counts, and days as the others')
   })
 
   await t.test('a wrong key, a busy service and no entries have words of their own', async (t) => {
@@ -460,6 +591,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       await shows(page, '#notes', 'the service counts all of them')
       t.same(await counts(page), [1500, 1500])
       await shows(page, '#map-words', /^1,494 entries on the map/)
+      await openFilters(page)
       await shows(page, '#dispatch', ' of ')
       for (const dimension of ['status', 'form', 'state', 'lga']) {
         await whenCounted(() => first(`#${dimension}`).click())
@@ -512,11 +644,11 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     await isAccessibleInBoth(t, page, 'broken stream')
     const saved = page.waitForEvent('download', { timeout: 0 }).then(() => t.fail('a part of a file was saved'))
     saved.catch(() => {})
-    await page.locator('#download-csv').click()
+    await pressDownload(page, 'csv')
     await shows(page, '#download-status', 'so far')
     way.break()
     await shows(page, '#download-status', 'broke after')
-    await page.locator('#download-csv').click()
+    await pressDownload(page, 'csv')
     await shows(page, '#download-status', 'so far')
     await page.locator('#download-cancel').click()
     await shows(page, '#download-status', 'cancelled')
@@ -542,9 +674,10 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       t.same(await counts(page), [8 + PLAIN, 8 + PLAIN])
       await shows(page, '#notes', '2 more cannot be shown')
       await shows(page, '#map-words', `${5 + PLAIN} entries on the map`)
-      await shows(page, '#time-words', 'by day, from 2025-01-01 to 2025-02-09 (UTC)')
+      await shows(page, '#time-words', 'by day, from 2025-01-01 to 2025-02-09')
       await shows(page, '#time-words', '2 entries far before or after')
       await page.locator('#zoom-fit').click()
+      await openFilters(page)
       await page.locator('#form button.bar').first().click()
       await shows(page, '#answers-words', 'Press one to select it')
       // The words come before the picture.

@@ -38,14 +38,41 @@ for (const { name, ...options } of screens) {
   await page.screenshot({ path: `docs/images/operation-${name}.png` })
   await page.close()
 }
-for (const { viewport, colorScheme } of screens.filter(({ colorScheme }) => colorScheme === 'light')) {
-  const page = await browser.newPage({ viewport, colorScheme })
-  await showUsualAddress(page)
-  await page.goto(`${ADDRESS}/explore?status=accepted#key=${demo.key}`)
-  await page.waitForFunction(() => performance.getEntriesByName('explore:complete').length > 0)
-  await page.waitForLoadState('networkidle')
-  await page.screenshot({ path: `docs/images/explore-${viewport.width}.png` })
-  await page.close()
+const isDone = () => performance.getEntriesByName('explore:complete').length > 0
+/** What is done to get to the states of /explore that have pictures. @type {Record<string, (page: any) => Promise<unknown>>} */
+const states = {
+  usual: async () => {},
+  loading: (page) => page.route('**/v1/exports/entries**', () => {}),
+  form: async (page) => {
+    await page.locator('#form button.bar').nth(1).dispatchEvent('click')
+    await page.locator('#answers-words', { hasText: 'Press one' }).waitFor()
+    if (page.viewportSize().width < 700) await page.locator('#to-answers').click()
+  },
+  selection: async (page) => {
+    await page.locator('#status button.bar').first().click()
+    await page.locator('#state button.bar').first().dispatchEvent('click')
+    await page.locator('#time-from').fill('2024-10-01')
+    await page.locator('#time-from').blur()
+  },
+}
+for (const { viewport, colorScheme } of screens) {
+  for (const [state, work] of Object.entries(states)) {
+    const name = [...(state === 'usual' ? [] : [state]), viewport.width, ...(colorScheme === 'dark' ? ['dark'] : [])]
+    const isMobile = viewport.width < 700
+    const page = await browser.newPage({ viewport, colorScheme, isMobile, hasTouch: isMobile })
+    await showUsualAddress(page)
+    if (state === 'loading') await work(page)
+    await page.goto(`${ADDRESS}/explore#key=${demo.key}`)
+    if (state === 'loading') await page.locator('#count', { hasText: 'Loading entries' }).waitFor()
+    else {
+      await page.waitForFunction(isDone)
+      await page.waitForLoadState('networkidle')
+      await work(page)
+    }
+    await page.waitForTimeout(300)
+    await page.screenshot({ path: `docs/images/explore-${name.join('-')}.png` })
+    await page.close()
+  }
 }
 await browser.close()
 await app.close()

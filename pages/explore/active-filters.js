@@ -1,6 +1,7 @@
 // The filters that apply, each with a button that takes it away.
 import { byId, dayOf, element, short } from './dom.js'
 import { choices } from './filters.js'
+import { setTone } from './statuses.js'
 
 /** @typedef {import('./filters.js').Filters} Filters */
 
@@ -20,11 +21,12 @@ export const activeFilters = (change) => {
   return {
     /** @param {import('./entries.js').Entries} entries @param {Filters} filters @param {(filter: string) => string} questionIn */
     draw(entries, filters, questionIn) {
-      /** @type {[text: string, changes: Filters][]} */
+      /** @type {[text: string, changes: Filters, status?: string][]} */
       const active = choices.flatMap((name) => {
         const value = filters[name]
         if (value === undefined) return []
-        return [[`${name}: ${short(entries.labelOf(name, value))}`, without(name)]]
+        const status = name === 'status' ? value : undefined
+        return [[`${name}: ${short(entries.labelOf(name, value))}`, without(name), status]]
       })
       const { createdSince, createdBefore, bbox } = filters
       if (createdSince !== undefined || createdBefore !== undefined) {
@@ -47,14 +49,16 @@ export const activeFilters = (change) => {
       shown = now
       clear.hidden = active.length === 0
       list.replaceChildren(
-        ...active.map(([text, changes]) => {
+        ...active.map(([text, changes, status]) => {
           const button = element('button', { type: 'button', textContent: '×' })
           button.setAttribute('aria-label', `Remove the filter ${text}`)
           button.addEventListener('click', () => {
             change(changes)
             byId('count').focus()
           })
-          return element('li', {}, element('span', { textContent: text, dir: 'auto' }), button)
+          const words = element('span', { textContent: text, dir: 'auto' })
+          if (status !== undefined) setTone(words, status)
+          return element('li', {}, words, button)
         }),
       )
     },

@@ -10,6 +10,8 @@ import { answerBit } from './selection.js'
 /** @typedef {import('./entries.js').Entries} Entries */
 /** @typedef {import('./filters.js').Filters} Filters */
 
+/** How many bars of a question are shown at first. */
+const FEW = 6
 const NO_TEXT = '(a question without a text)'
 /** How many digits the key of a question has. */
 const KEY = 12
@@ -18,6 +20,9 @@ const NONE = new Set()
 
 /** The question and the answer that a filter names. @param {string} filter */
 const partsOf = (filter) => [filter.slice(0, KEY), filter.slice(KEY + 1)]
+
+/** @param {string} value @param {string} answer @param {number} count */
+const barOf = (value, answer, count) => ({ value, label: answer || '(empty)', count })
 
 /** @param {() => void} onChange more answers are there @param {(toggled: string) => void} onPick */
 export const formAnswers = (onChange, onPick) => {
@@ -33,6 +38,7 @@ export const formAnswers = (onChange, onPick) => {
   let form
   /** How many entries there were when the answers were asked for. */
   let size = 0
+  let isComplete = false
   /** @type {ReturnType<typeof barList>[]} */
   let lists = []
   /** What the service counted of all entries of the form, where they are not here. @type {readonly { key: string, question: string, choices: { answer: string, count: number }[], answered: number }[]} */
@@ -44,14 +50,8 @@ export const formAnswers = (onChange, onPick) => {
     const code = entries.columns.form.codeOf(wanted)
     const rowOf = new Map()
     for (let row = 0; row < entries.size; row++) if (codes[row] === code) rowOf.set(entries.ids[row], row)
-    const parameters = new URLSearchParams({
-      form: wanted,
-      fields: 'answers',
-      answers: 'list',
-      sortOrder: 'desc',
-      limit: String(LIMIT),
-      unreadable: 'skip',
-    })
+    const order = { sortOrder: 'desc', limit: String(LIMIT), unreadable: 'skip' }
+    const parameters = new URLSearchParams({ form: wanted, fields: 'answers', answers: 'list', ...order })
     const oldest = entries.ids.at(-1)
     if (oldest !== undefined) parameters.set('idFrom', oldest)
     const target = new Questions()
@@ -62,16 +62,17 @@ export const formAnswers = (onChange, onPick) => {
     counted = []
     byId('questions').replaceChildren()
     again.hidden = true
+    words.textContent = 'Loading the answers…'
+    isComplete = false
     let count = 0
     try {
       const { data } = await (await request(`forms/${encodeURIComponent(wanted)}/questions`)).json()
       if (form !== wanted || questions !== target) return
-      for (const { key, question } of data) {
-        texts.set(key, question)
-        keys.set(question, key)
-      }
+      texts = new Map(data.map((/** @type {any} */ { key, question }) => [key, question]))
+      keys = new Map([...texts].map(([key, question]) => [question, key]))
       if (entries.weights !== undefined) {
         counted = data
+        isComplete = true
         words.textContent = 'The answers of all entries to this form. Press one to select it.'
         return onChange()
       }
@@ -86,6 +87,7 @@ export const formAnswers = (onChange, onPick) => {
         words.textContent = `Loading the answers: ${digits(count)} of ${entriesIn(rowOf.size)}.`
         onChange()
       }
+      isComplete = true
       const left = target.left > 0 ? ' More questions than these are not shown.' : ''
       words.textContent = `The answers of the selected entries to this form. Press one to select it.${left}`
     } catch (error) {
@@ -101,7 +103,14 @@ export const formAnswers = (onChange, onPick) => {
     onChange()
   })
 
+  byId('to-answers').addEventListener('click', () => {
+    byId('answers').scrollIntoView()
+    byId('answers-title').focus({ preventScroll: true })
+  })
+
   return {
+    /** Whether all that filters ask for is known. @param {Filters} filters */
+    knows: ({ form: chosen, answered }) => answered === undefined || (isComplete && chosen === form),
     /** The rows with an answer, as far as they are known. @param {string} filter */
     rowsWith(filter) {
       const [key, answer] = partsOf(filter)
@@ -115,6 +124,7 @@ export const formAnswers = (onChange, onPick) => {
     /** @param {Entries} entries @param {import('./selection.js').Selection} selection @param {Filters} filters @param {boolean} isLoaded whether all entries are there */
     draw(entries, selection, { form: chosen, answered = [] }, isLoaded) {
       byId('answers').hidden = chosen === undefined
+      byId('to-answers').hidden = chosen === undefined
       const isOther = chosen !== form || (entries.weights === undefined && size !== entries.size)
       if (isOther && (isLoaded || chosen === undefined)) {
         form = chosen
@@ -125,17 +135,13 @@ export const formAnswers = (onChange, onPick) => {
       if (chosen === undefined || chosen !== form) return byId('questions').replaceChildren()
       /** @param {number} index @param {string} text */
       const listOf = (index, text) => {
-        const list = lists[index] ?? barList(text.slice(0, 300) || NO_TEXT, `question-${index + 1}`, onPick)
+        const list = lists[index] ?? barList(text.slice(0, 300) || NO_TEXT, `question-${index + 1}`, onPick, FEW)
         if (lists[index] === undefined) byId('questions').append(list.section)
         lists[index] = list
         return list
       }
       for (const [index, { key, question, choices, answered: size }] of counted.entries()) {
-        const bars = choices.map(({ answer, count }) => ({
-          value: `${key}=${answer}`,
-          label: answer || '(empty)',
-          count,
-        }))
+        const bars = choices.map(({ answer, count }) => barOf(`${key}=${answer}`, answer, count))
         const own = answered.find((filter) => filter.startsWith(`${key}=`))
         listOf(index, question).draw(bars, own, `${entriesIn(size)} with an answer.`)
       }
@@ -147,11 +153,10 @@ export const formAnswers = (onChange, onPick) => {
         const counts = question.count(selection.fails, own)
         const codes = d3.range(counts.length).filter((code) => question.totals[code] > 0)
         codes.sort((a, b) => counts[b] - counts[a] || question.totals[b] - question.totals[a])
-        const bars = codes.map((code) => ({
-          value: key !== undefined && question.isWhole(code) ? `${key}=${question.values[code]}` : '',
-          label: question.values[code] || '(empty)',
-          count: counts[code],
-        }))
+        const bars = codes.map((code) => {
+          const value = key !== undefined && question.isWhole(code) ? `${key}=${question.values[code]}` : ''
+          return barOf(value, question.values[code], counts[code])
+        })
         listOf(index, question.text).draw(bars, answered.find(isOwn), `${digits(d3.sum(counts))} answers.`)
       }
     },

@@ -1,48 +1,43 @@
-// Bars with their words: each is a row of a list, with a button if it can be selected.
-import { digits, element, setText, short } from './dom.js'
+// Bars with their words: each is a button that selects.
+import { digits, element, oneStop, setText, short } from './dom.js'
+import { setTone } from './statuses.js'
 
-/** How many bars are shown before somebody asks for more, and then. */
-const FEW = 8
+/** How many bars are shown after somebody asks for more. */
 const MANY = 200
+/** Where the mark of all that is expected stands in a bar, as in the style sheet. */
+const FULL = 0.66
 
-/**
- * @typedef {object} Bar
- * @property {string} value
- * @property {string} label
- * @property {number} count
- * @property {number} [of] how many are expected
- */
+/** @typedef {{ value: string, label: string, count: number, of?: number, mean?: number, status?: string }} Bar of how many are expected, with the mean duration and in the colour of a status */
 
-/**
- * @param {string} title
- * @param {string} name of the list in ids
- * @param {((value: string) => void) | undefined} onPick if the bars can be selected
- */
-export const barList = (title, name, onPick) => {
+/** @param {string} title @param {string} name of the list in ids @param {(value: string) => void} onPick @param {number} few how many bars are shown before somebody asks for more @param {string} [legend] of what stands beside the counts */
+export const barList = (title, name, onPick, few, legend = '') => {
   const heading = element('h3', { id: `${name}-title`, textContent: title, dir: 'auto' })
-  const list = element('ul', { id: `${name}-bars` })
+  const list = element('div', { id: `${name}-bars`, className: 'list', role: 'toolbar' })
   list.setAttribute('aria-labelledby', heading.id)
+  list.setAttribute('aria-orientation', 'vertical')
   const words = element('p', { className: 'words' })
-  const more = element('button', { type: 'button', className: 'more' })
-  const section = element('section', { className: 'bars', id: name }, heading, list, words, more)
+  const more = element('button', { type: 'button', className: 'more', hidden: true })
+  const beside = element('span', { className: 'words', textContent: legend })
+  const head = element('div', { className: 'head' }, heading, beside)
+  const foot = element('div', { className: 'foot' }, words, more)
+  const section = element('section', { className: 'bars', id: name }, head, list, foot)
   section.setAttribute('aria-labelledby', heading.id)
+  const keepStop = oneStop(list)
   let isLong = false
-  /** @type {{ bar: Bar, item: HTMLElement, button: HTMLElement, label: HTMLElement, count: HTMLElement, fill: HTMLElement }[]} */
+  /** @type {{ bar: Bar, button: HTMLElement, label: HTMLElement, count: HTMLElement, mean: HTMLElement, track: HTMLElement, full: HTMLElement }[]} */
   const rows = []
   /** @type {Parameters<typeof draw> | undefined} */
   let last
 
   const addRow = () => {
     const label = element('span', { className: 'label', dir: 'auto' })
-    const count = element('span', { className: 'count' })
-    const fill = element('span', { className: 'fill' })
-    const button = onPick ? element('button', { type: 'button' }) : element('div')
-    button.append(label, ' ', count, fill)
-    button.className = 'bar'
-    const item = element('li', {}, button)
-    const row = { bar: { value: '', label: '', count: 0 }, item, button, label, count, fill }
-    if (onPick) button.addEventListener('click', () => row.bar.value !== '' && onPick(row.bar.value))
-    list.append(item)
+    const spans = ['count', 'mean', 'track', 'full'].map((className) => element('span', { className }))
+    const [count, mean, track, full] = spans
+    track.append(full)
+    const button = element('button', { type: 'button', className: 'bar' }, label, ' ', count, ' ', mean, track)
+    const row = { bar: { value: '', label: '', count: 0 }, button, label, count, mean, track, full }
+    button.addEventListener('click', () => row.bar.value !== '' && onPick(row.bar.value))
+    list.append(button)
     rows.push(row)
     return row
   }
@@ -51,34 +46,41 @@ export const barList = (title, name, onPick) => {
     if (last) draw(...last)
   })
 
-  /**
-   * @param {readonly Bar[]} bars in their order
-   * @param {string | undefined} chosen the value that is selected
-   * @param {string} text what a screen reader says of all
-   */
+  /** @param {readonly Bar[]} bars in their order @param {string | undefined} chosen the value that is selected @param {string} text of all */
   const draw = (bars, chosen, text) => {
     last = [bars, chosen, text]
-    const shown = bars.slice(0, isLong ? MANY : FEW)
+    const shown = bars.slice(0, isLong ? MANY : few)
     const hidden = chosen === undefined ? undefined : bars.slice(shown.length).find(({ value }) => value === chosen)
     if (hidden) shown.push(hidden)
     const most = Math.max(1, ...shown.map(({ count }) => count))
     for (const [index, bar] of shown.entries()) {
       const row = rows[index] ?? addRow()
       row.bar = bar
-      row.item.hidden = false
+      row.button.hidden = false
+      row.button.title = bar.label.slice(0, 500)
       setText(row.label, short(bar.label))
+      if (bar.status !== undefined) setTone(row.button, bar.status, row.label)
       setText(row.count, bar.of === undefined ? digits(bar.count) : `${digits(bar.count)} of ${digits(bar.of)}`)
-      row.fill.style.width = `${Math.min(100, (100 * bar.count) / (bar.of ?? most))}%`
-      if (!onPick) continue
+      setText(row.mean, Number.isFinite(bar.mean) ? `ø ${digits(Math.round(bar.mean ?? 0))}` : '')
+      row.full.hidden = bar.of === undefined
+      const part = bar.of === undefined ? bar.count / most : (FULL * bar.count) / bar.of
+      row.track.style.setProperty('--part', `${100 * Math.min(1, part)}%`)
       row.button.setAttribute('aria-pressed', String(bar.value === chosen))
-      if (bar.value === '') row.button.setAttribute('aria-disabled', 'true')
-      else row.button.removeAttribute('aria-disabled')
+      row.button.setAttribute('aria-disabled', String(bar.value === ''))
     }
-    for (const row of rows.slice(shown.length)) row.item.hidden = true
-    const rest = bars.length - Math.min(bars.length, isLong ? MANY : FEW)
-    more.hidden = bars.length <= FEW
-    setText(more, isLong ? 'Show fewer' : `Show ${digits(Math.min(rest, MANY - FEW))} more`)
+    for (const row of rows.slice(shown.length)) row.button.hidden = true
+    keepStop()
+    section.classList.remove('waiting')
+    section.classList.toggle('has-chosen', chosen !== undefined)
+    const rest = bars.length - Math.min(bars.length, isLong ? MANY : few)
+    more.hidden = bars.length <= few
+    setText(more, isLong ? 'Fewer' : `${digits(Math.min(rest, MANY - few))} more`)
     setText(words, isLong && rest > 0 ? `${text} ${digits(rest)} more are not shown.` : text)
   }
-  return { section, draw }
+  /** Says that nothing is known yet. */
+  const wait = () => {
+    draw([], undefined, '')
+    section.classList.add('waiting')
+  }
+  return { section, draw, wait }
 }

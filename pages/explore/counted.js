@@ -1,9 +1,12 @@
 // Beyond the most entries that the page loads, the service counts all of them. What it counted takes the place of the
 // entries: the cells of the map are rows with weights, and so are the days of the time line.
+import { without } from './active-filters.js'
 import { Refused, request } from './api.js'
 import { say } from './dom.js'
 import { dimensions, isPlace } from './entries.js'
 import { parametersOf } from './filters.js'
+import { measured } from './selection.js'
+import { toneOf } from './statuses.js'
 import { binsOf } from './timeline.js'
 
 /** @typedef {import('./entries.js').Entries} Entries */
@@ -20,11 +23,13 @@ const TRIES = 10
 /** How long the filters stay the same before the service counts by them, in milliseconds. */
 const QUIET_MS = 200
 
-/** The counts of groups by one dimension. @param {string} by @param {Filters} filters */
+/** What the service calls a dimension. @param {import('./entries.js').Dimension} name */
+const byOf = (name) => (isPlace(name) ? `location.${name}` : name)
+
+/** The counts of groups by one dimension. @param {Record<string, string>} by with other parameters @param {Filters} filters */
 const summaryOf = async (by, filters) => {
   const parameters = parametersOf(filters)
-  parameters.set('by', by)
-  parameters.set('top', MOST)
+  for (const [name, value] of Object.entries({ ...by, top: MOST })) parameters.set(name, value)
   for (let tries = 1; ; tries++) {
     try {
       const { data, _metadata } = await (await request('summaries/entries', parameters)).json()
@@ -36,26 +41,23 @@ const summaryOf = async (by, filters) => {
   }
 }
 
-/**
- * @param {Entries} entries without any, but with names
- * @param {object} handlers
- * @param {readonly string[]} handlers.hidden what the key does not see
- * @param {() => void} handlers.onChange more was counted
- * @param {(error: unknown) => void} handlers.onError
- * @param {() => Promise<void>} handlers.showPage shows the first of the selected entries
- */
+/** @typedef {{ rows: Row[], total: number, others: { groups: number } }} Found */
+/** What is asked, and what is done with what was found. @param {Record<string, string>} by @param {Filters} filters @param {(found: Found) => void} use */
+const question = (by, filters, use) => ({ by, filters, use })
+
+/** @param {Entries} entries without any, but with names @param {{ hidden: readonly string[], onChange: () => void, onError: (error: unknown) => void, showPage: () => Promise<void> }} handlers with what the key does not see */
 export const countedEntries = (entries, { hidden, onChange, onError, showPage }) => {
   entries.setCells([])
   const seesPlaces = !hidden.includes('places')
   const shown = dimensions.filter((name) => seesPlaces || !isPlace(name))
   let bins = binsOf(entries)
+  /** @type {import('./selection.js').Selection} */
   const selection = {
-    ...{ fails: new Uint16Array(0), size: 0, placed: 0 },
-    counts: /** @type {import('./selection.js').Selection['counts']} */ (
-      Object.fromEntries(dimensions.map((name) => [name, new Uint32Array(1)]))
-    ),
-    ...{ bins: new Uint32Array(0), selectedBins: new Uint32Array(0) },
+    ...{ fails: new Uint16Array(0), size: 0, placed: 0, counts: {}, means: {} },
+    ...{ bins: new Uint32Array(0), selectedBins: new Uint32Array(0), tonedBins: [] },
   }
+  /** What is not counted yet by the filters that apply. */
+  const missing = { size: true, cells: true, any: true }
   /** The width of cells that is wanted, and the least of which there are not too many. */
   let step = STEPS[0]
   let least = 0
@@ -63,6 +65,17 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
   let wanted
   let isFirst = true
   let timer = 0
+
+  /** A number of each value. @param {import('./entries.js').Dimension} name @param {Row[]} rows @param {(row: Row) => number} numberOf @param {number} otherwise */
+  const numbersOf = (name, rows, numberOf, otherwise) => {
+    const column = entries.columns[name]
+    const numbers = column.values.map(() => otherwise)
+    for (const row of rows) {
+      const code = column.codeOf(row[byOf(name)] ?? '')
+      if (code !== undefined) numbers[code] = numberOf(row)
+    }
+    return numbers
+  }
 
   /** @param {Row[]} rows of days */
   const binned = (rows) => {
@@ -74,60 +87,46 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
     return counts
   }
 
-  /** @param {Filters} filters @returns {Generator<[by: string, filters: Filters, use: (found: { rows: Row[], total: number, others: { groups: number } }) => void]>} */
+  /** @param {Filters} filters @returns {Generator<ReturnType<typeof question>>} */
   function* questions(filters) {
     const days = 'createdAt:day'
     const noTime = { ...filters, createdSince: undefined, createdBefore: undefined }
+    const isWhole = parametersOf(filters).size === 0
     if (isFirst) {
-      yield [
-        days,
-        {},
-        ({ rows, total }) => {
-          const times = Float64Array.from(rows, (row) => Date.parse(row[days]))
-          bins = binsOf({ times, size: times.length })
-          selection.bins = binned(rows)
-          entries.total = total
-        },
-      ]
+      yield question({ by: days }, {}, ({ rows, total }) => {
+        const times = Float64Array.from(rows, (row) => Date.parse(row[days]))
+        bins = binsOf({ times, size: times.length })
+        entries.total = total
+      })
     }
-    yield [
-      days,
-      filters,
-      ({ rows, total }) => {
-        selection.selectedBins = binned(rows)
-        selection.size = total
-      },
-    ]
-    yield [days, noTime, ({ rows }) => Object.assign(selection, { bins: binned(rows) })]
+    yield question({ by: days }, filters, ({ rows, total }) => {
+      selection.selectedBins = binned(rows)
+      selection.tonedBins = []
+      selection.tonedBins[toneOf(filters.status ?? '')] = selection.selectedBins
+      selection.size = total
+      missing.size = false
+    })
+    yield question({ by: days }, noTime, ({ rows }) => Object.assign(selection, { bins: binned(rows) }))
     for (const name of isFirst ? shown : []) {
-      const by = isPlace(name) ? `location.${name}` : name
-      yield [
-        by,
-        {},
-        ({ rows }) => {
-          entries.columns[name].fill(rows.map((row) => [row[by], row.count]))
-          selection.counts[name] = Uint32Array.from(entries.columns[name].totals)
-        },
-      ]
+      yield question({ by: byOf(name) }, {}, ({ rows }) => {
+        entries.columns[name].fill(rows.map((row) => [row[byOf(name)], row.count]))
+        if (isWhole) selection.counts[name] = entries.columns[name].totals
+      })
     }
     isFirst = false
     for (const name of shown) {
-      const by = isPlace(name) ? `location.${name}` : name
-      yield [
-        by,
-        { ...filters, [name]: undefined, ...(name === 'form' && { answered: undefined }) },
-        ({ rows }) => {
-          const { columns } = entries
-          const counts = new Uint32Array(columns[name].values.length)
-          for (const row of rows) {
-            const code = columns[name].codeOf(row[by] ?? '')
-            if (code !== undefined) counts[code] = row.count
-          }
-          selection.counts[name] = counts
-        },
-      ]
+      yield question({ by: byOf(name) }, { ...filters, ...without(name) }, ({ rows }) => {
+        selection.counts[name] = numbersOf(name, rows, ({ count }) => count, 0)
+        delete selection.means[name]
+      })
     }
     if (seesPlaces) yield* cells(filters)
+    // The durations are in no index, so they come last.
+    for (const name of measured) {
+      yield question({ by: name, measure: 'duration' }, { ...filters, ...without(name) }, ({ rows }) => {
+        selection.means[name] = numbersOf(name, rows, ({ duration }) => duration.mean ?? Number.NaN, Number.NaN)
+      })
+    }
   }
 
   /** @param {Filters} filters @returns {ReturnType<typeof questions>} */
@@ -137,14 +136,10 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
     /** @type {Row[]} */
     let all = []
     let isTooMany = false
-    yield [
-      by,
-      { ...filters, bbox: undefined },
-      ({ rows, others }) => {
-        all = rows.filter((row) => row[by] !== null)
-        isTooMany = others.groups > 0 && width < STEPS[0]
-      },
-    ]
+    yield question({ by }, { ...filters, bbox: undefined }, ({ rows, others }) => {
+      all = rows.filter((row) => row[by] !== null)
+      isTooMany = others.groups > 0 && width < STEPS[0]
+    })
     if (isTooMany) {
       least = STEPS[STEPS.indexOf(width) - 1]
       return yield* cells(filters)
@@ -156,15 +151,16 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
         all.map(({ [by]: cell, count }) => ({ ...cell, count, selected: counts.get(JSON.stringify(cell)) ?? 0 })),
       )
       selection.fails = new Uint16Array(all.length)
+      missing.cells = false
       selection.placed = d3.sum(chosen, ({ [by]: cell, count }) => (cell === null ? 0 : count))
     }
     if (filters.bbox === undefined) use(all)
-    else yield [by, filters, ({ rows }) => use(rows)]
+    else yield question({ by }, filters, ({ rows }) => use(rows))
   }
 
   /** Asks one question after the other, because a key has one large request at a time. @param {ReturnType<typeof questions>} asked @param {() => boolean} isWanted */
   const ask = async (asked, isWanted) => {
-    for (const [by, filters, use] of asked) {
+    for (const { by, filters, use } of asked) {
       const found = await summaryOf(by, filters)
       if (!isWanted()) return
       use(found)
@@ -175,18 +171,25 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
 
   return {
     selection,
+    missing,
     get bins() {
       return bins
     },
     /** Counts by filters, as soon as they stay the same. @param {Filters} filters */
     count(filters) {
       wanted = filters
+      Object.assign(missing, { size: true, cells: true, any: true })
       clearTimeout(timer)
       timer = setTimeout(() => {
         say('')
         const isWanted = () => wanted === filters
         Promise.all([ask(questions(filters), isWanted), showPage()])
-          .then(() => isWanted() && performance.mark('explore:counted'))
+          .then(() => {
+            if (!isWanted()) return
+            missing.any = false
+            onChange()
+            performance.mark('explore:counted')
+          })
           .catch(onError)
       }, QUIET_MS)
     },

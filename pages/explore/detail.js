@@ -9,33 +9,17 @@ const terms = (pairs) =>
     {},
     ...pairs
       .filter(([, text]) => text !== undefined && text !== '')
-      .map(([term, text]) =>
-        element(
-          'div',
-          {},
-          element('dt', { textContent: term, dir: 'auto' }),
-          element('dd', { textContent: String(text), dir: 'auto' }),
-        ),
-      ),
+      .flatMap(([term, text]) => [
+        element('dt', { textContent: term, dir: 'auto' }),
+        element('dd', { textContent: String(text), dir: 'auto' }),
+      ]),
   )
 
 /** @param {(string | undefined)[]} parts */
 const joined = (...parts) => parts.filter(Boolean).join(', ')
 
 /** @param {any} entry by its id */
-const contentOf = ({
-  id,
-  status,
-  form,
-  project,
-  dispatch,
-  agent,
-  location = {},
-  answers,
-  duration,
-  createdAt,
-  updatedAt,
-}) => {
+const contentOf = ({ id, status, form, project, dispatch, agent, location = {}, answers, duration, ...times }) => {
   const { address, city, lga, state, country, coordinates } = location
   return [
     terms([
@@ -47,8 +31,8 @@ const contentOf = ({
       ['Place', joined(address, city, lga, state, country)],
       ['Coordinates', coordinates && `${coordinates.lattitude}, ${coordinates.longitude}`],
       ['Duration', duration === undefined ? undefined : digits(duration)],
-      ['Created (UTC)', utc(createdAt)],
-      ['Changed (UTC)', utc(updatedAt)],
+      ['Created', utc(times.createdAt)],
+      ['Changed', utc(times.updatedAt)],
       ['Id', id],
     ]),
     element('h4', { textContent: 'Answers' }),
@@ -63,7 +47,8 @@ const contentOf = ({
   ]
 }
 
-export const entryDetail = () => {
+/** @param {(id: string | undefined) => void} onChange is told which entry is open */
+export const entryDetail = (onChange) => {
   const section = byId('entry')
   const view = byId('entry-view')
   /** @type {string | undefined} */
@@ -71,15 +56,17 @@ export const entryDetail = () => {
   /** @type {Element | null} */
   let opener = null
   byId('entry-close').addEventListener('click', () => {
-    wanted = undefined
-    section.hidden = true
+    open(undefined)
     if (opener instanceof HTMLElement) opener.focus()
   })
-  /** @param {string} id */
-  return async (id) => {
+  /** Opens an entry, or closes it. @param {string | undefined} id */
+  const open = async (id) => {
+    if (id === wanted) return
     wanted = id
+    section.hidden = id === undefined
+    onChange(id)
+    if (id === undefined) return
     opener = document.activeElement
-    section.hidden = false
     view.replaceChildren(element('p', { textContent: 'Loading…' }))
     byId('entry-title').focus()
     let content
@@ -92,4 +79,5 @@ export const entryDetail = () => {
     // Somebody may have opened another one meanwhile.
     if (wanted === id) view.replaceChildren(...content)
   }
+  return open
 }

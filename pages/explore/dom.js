@@ -37,6 +37,25 @@ export const say = (text, action) => {
   message.append(' ', button)
 }
 
+/** Makes all buttons of a group one stop of the Tab key, and arrow keys go through them. @param {HTMLElement} group @returns {() => void} to be called after buttons were added or hidden */
+export const oneStop = (group) => {
+  const shown = () => [...group.querySelectorAll('button')].filter((button) => button.closest('[hidden]') === null)
+  const keepStop = (stop = shown().find(({ tabIndex }) => tabIndex === 0) ?? shown()[0]) => {
+    for (const button of group.querySelectorAll('button')) button.tabIndex = button === stop ? 0 : -1
+  }
+  group.addEventListener('keydown', (event) => {
+    const buttons = shown()
+    const at = buttons.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement))
+    const steps = { ArrowUp: at - 1, ArrowLeft: at - 1, ArrowDown: at + 1, ArrowRight: at + 1, Home: 0, End: -1 }
+    const to = buttons.at(steps[/** @type {keyof typeof steps} */ (event.key)] % buttons.length)
+    if (at === -1 || !(event.key in steps)) return
+    event.preventDefault()
+    keepStop(to)
+    to?.focus()
+  })
+  return keepStop
+}
+
 /** @param {number} number */
 export const digits = (number) => number.toLocaleString('en')
 
@@ -55,5 +74,5 @@ export const utc = (time) => {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString().slice(0, 16).replace('T', ' ')
 }
 
-/** @param {number} time milliseconds */
+/** @param {number | Date} time or milliseconds */
 export const dayOf = (time) => new Date(time).toISOString().slice(0, 10)

@@ -53,6 +53,7 @@ export const downloads = () => {
 
   /** @param {string} format */
   const download = async (format) => {
+    menu.hidePopover()
     for (const button of buttons) button.disabled = true
     cancel.hidden = false
     aborter = new AbortController()
@@ -88,6 +89,12 @@ export const downloads = () => {
   for (const button of buttons)
     button.addEventListener('click', () => download(/** @type {string} */ (button.dataset.format)))
 
+  const menu = byId('formats')
+  menu.addEventListener('beforetoggle', () => {
+    const { bottom, right } = byId('download').getBoundingClientRect()
+    menu.style.setProperty('--top', `${bottom + 6}px`)
+    menu.style.setProperty('--right', `${document.documentElement.clientWidth - right}px`)
+  })
   const [link, curl] = [byId('copy-link'), byId('copy-curl')]
   // Browsers have a clipboard only on https and on the machine itself.
   for (const button of [link, curl]) button.hidden = navigator.clipboard === undefined

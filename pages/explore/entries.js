@@ -79,6 +79,8 @@ export class Entries {
   latitudes = new Float64Array(LIMIT)
   xs = new Float64Array(LIMIT)
   ys = new Float64Array(LIMIT)
+  /** The durations as they were recorded, or NaN. */
+  durations = new Float64Array(LIMIT)
   /** How many entries each row stands for, and how many of these are selected, if it does not stand for one. @type {Uint32Array | undefined} */
   weights
   /** @type {Uint32Array | undefined} */
@@ -88,6 +90,10 @@ export class Entries {
   placed = 0
   /** How many records the service could not show. */
   unreadable = 0
+  /** The ids of the records that there are, also without entries, as far as they are known. @type {{ [D in Dimension]?: Set<string> }} */
+  listed = {}
+  /** The dimensions whose names may still come. @type {Set<Dimension>} */
+  unnamed = new Set(['form', 'project', 'dispatch', 'agent'])
   /** How many entries each dispatch expects, as far as it says. @type {Map<string, number>} */
   expected = new Map()
   /** The names of records by their ids, which may be the same in two lists. */
@@ -108,6 +114,7 @@ export class Entries {
     const { coordinates, ...location } = record.location ?? {}
     for (const name of dimensions) this.columns[name].set(row, isPlace(name) ? location[name] : record[name])
     this.times[row] = Date.parse(record.createdAt)
+    this.durations[row] = record.duration ?? Number.NaN
     const { longitude, lattitude } = coordinates ?? {}
     const isPlaced = Math.abs(longitude) <= 180 && Math.abs(lattitude) <= 90
     this.longitudes[row] = isPlaced ? longitude : Number.NaN
@@ -126,16 +133,27 @@ export class Entries {
     this.selectedWeights = Uint32Array.from(cells, ({ selected }) => selected)
   }
 
+  /** Whether its values have the names that people call them by. @param {Dimension} dimension */
+  isNamed(dimension) {
+    return !this.unnamed.has(dimension)
+  }
+
   /** A value as people call it. @param {Dimension} dimension @param {string} value */
   labelOf(dimension, value) {
     if (value === '') return '(none)'
+    if (!this.isNamed(dimension)) return '…'
     const label = this.names[dimension].get(value) ?? value
     return label.trim() === '' ? `“${label}”` : label
   }
 
   /** @param {Dimension} dimension @param {number} row */
-  labelAt(dimension, row) {
+  valueAt(dimension, row) {
     const { codes, values } = this.columns[dimension]
-    return this.labelOf(dimension, values[codes[row]])
+    return values[codes[row]]
+  }
+
+  /** @param {Dimension} dimension @param {number} row */
+  labelAt(dimension, row) {
+    return this.labelOf(dimension, this.valueAt(dimension, row))
   }
 }

@@ -73,8 +73,14 @@ export const areAll = (filters, search) => {
   })
 }
 
-/** @param {Filters} filters */
-export const writeAddress = (filters) => {
+/** The entry that an address opens, which is no filter. @param {string} hash */
+export const entryIn = (hash) => new URLSearchParams(hash.slice(1)).get('entry') || undefined
+
+/** @param {Filters} filters @param {string | undefined} entry @param {boolean} isStep whether *Back* leads to the address before */
+export const writeAddress = (filters, entry, isStep) => {
   const parameters = parametersOf(filters)
-  history.replaceState(null, '', `${location.pathname}${parameters.size > 0 ? `?${parameters}` : ''}`)
+  const hash = entry === undefined ? '' : `#${new URLSearchParams({ entry })}`
+  const address = `${location.pathname}${parameters.size > 0 ? `?${parameters}` : ''}${hash}`
+  if (address === `${location.pathname}${location.search}${location.hash}`) return
+  history[isStep ? 'pushState' : 'replaceState'](null, '', address)
 }

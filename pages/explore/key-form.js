@@ -24,6 +24,7 @@ export const keyForm = (onKey) => {
       byId('key-form').hidden = true
       byId('explorer').hidden = false
       byId('count').focus()
+      say('')
       onKey(without)
     } catch (error) {
       say(/** @type {Error} */ (error).message)
@@ -39,10 +40,17 @@ export const keyForm = (onKey) => {
 
   /** The key of an address is removed from it at once. */
   const beginWithAddress = () => {
-    const key = new URLSearchParams(location.hash.slice(1)).get('key')
-    if (key === null) return
-    history.replaceState(null, '', `${location.pathname}${location.search}`)
+    const parameters = new URLSearchParams(location.hash.slice(1))
+    const key = parameters.get('key')
+    if (key === null) return false
+    parameters.delete('key')
+    history.replaceState(
+      null,
+      '',
+      `${location.pathname}${location.search}${parameters.size > 0 ? `#${parameters}` : ''}`,
+    )
     begin(key)
+    return true
   }
 
   byId('key-form').addEventListener('submit', (event) => {
@@ -53,5 +61,8 @@ export const keyForm = (onKey) => {
     begin(key)
   })
   addEventListener('hashchange', beginWithAddress)
-  beginWithAddress()
+  if (beginWithAddress()) return
+  say('')
+  byId('key-form').hidden = false
+  inputById('key').focus()
 }

@@ -4,7 +4,7 @@ import { LIMIT } from './entries.js'
 
 /** @typedef {import('./entries.js').Entries} Entries */
 
-const FIELDS = 'status,form,project,dispatch,agent,createdAt'
+const FIELDS = 'status,form,project,dispatch,agent,createdAt,duration'
 /** The lists whose records have names, with what entries call them and the fields that make the name. */
 const NAMED = /** @type {const} */ ([
   ['forms', 'form', 'name'],
@@ -28,30 +28,32 @@ export const readKey = async () => {
   }
 }
 
-/** Names are a convenience: without them there are ids. @param {Entries} entries @param {readonly string[]} without what the key does not see */
-export const loadNames = (entries, without) =>
+/** Names are a convenience: without them there are ids. @param {Entries} entries @param {readonly string[]} without what the key does not see @param {() => void} onMore */
+export const loadNames = (entries, without, onMore) =>
   Promise.allSettled(
-    NAMED.filter(([list]) => list !== 'agents' || !without.includes('personal')).map(
-      async ([list, dimension, fields]) => {
-        const parameters = new URLSearchParams({ fields, sortOrder: 'desc', limit: String(LIMIT), unreadable: 'skip' })
+    NAMED.map(async ([list, dimension, named]) => {
+      const fields = list === 'agents' && without.includes('personal') ? 'id' : named
+      const parameters = new URLSearchParams({ fields, sortOrder: 'desc', limit: String(LIMIT), unreadable: 'skip' })
+      const ids = new Set()
+      try {
         for await (const some of records(list, parameters)) {
           for (const { id, name, firstName = '', lastName = '', totalExpectedEntries } of some) {
+            if (id === undefined) continue
+            ids.add(id)
             const label = name ?? `${firstName} ${lastName}`.trim()
             if (label) entries.names[dimension].set(id, label)
             if (totalExpectedEntries > 0) entries.expected.set(id, totalExpectedEntries)
           }
         }
-      },
-    ),
+        entries.listed[dimension] = ids
+      } finally {
+        entries.unnamed.delete(dimension)
+        onMore()
+      }
+    }),
   )
 
-/**
- * Loads what is missing. A stream that broke is gone on with: ids in their order go down, and `idTo` excludes its own.
- * @param {Entries} entries
- * @param {readonly string[]} without what the key does not see
- * @param {() => void} onMore
- * @throws {Error} with words for people
- */
+/** Loads what is missing. A stream that broke is gone on with: ids in their order go down, and `idTo` excludes its own. @param {Entries} entries @param {readonly string[]} without what the key does not see @param {() => void} onMore @throws {Error} with words for people */
 export const loadEntries = async (entries, without, onMore) => {
   const fields = without.includes('places') ? FIELDS : `${FIELDS},location`
   const parameters = new URLSearchParams({ fields, sortOrder: 'desc', unreadable: 'skip' })

@@ -8,7 +8,7 @@ import { dimensionBars } from './dimension-bars.js'
 import { byId, digits, say, setText } from './dom.js'
 import { downloads } from './downloads.js'
 import { Entries, LIMIT } from './entries.js'
-import { areAll, filtersIn, rounded, writeAddress } from './filters.js'
+import { areAll, choices, entryIn, filtersIn, rounded, writeAddress } from './filters.js'
 import { keyForm } from './key-form.js'
 import { loadEntries, loadNames, totalOfEntries } from './loader.js'
 import { entryMap } from './map.js'
@@ -18,6 +18,8 @@ import { binsOf, timeline } from './timeline.js'
 
 /** How often the views are drawn while entries arrive, in milliseconds. */
 const DRAW_MS = 400
+/** Changes of the same filter that follow each other so soon are one step of *Back*, as those of a brush are, in milliseconds. */
+const STEP_MS = 1000
 
 let entries = new Entries()
 /** What the service counts, if these are too many to load. @type {ReturnType<typeof countedEntries> | undefined} */
@@ -28,22 +30,45 @@ let filters = filtersIn(location.search)
 const fails = new Uint16Array(LIMIT)
 let bins = binsOf(entries)
 let isLoading = false
+let isComplete = false
 /** How many entries there are, once that is known. @type {number | undefined} */
 let total
 let isOther = true
 let isScheduled = false
 let drawnAt = 0
+/** The entry that is open. @type {string | undefined} */
+let opened
+/** What the last change changed, and when. */
+let last = { names: '', at: 0 }
+/** Which value took the place of another one. */
+let replaced = ''
 
-/** @param {import('./filters.js').Filters} changes */
-const change = (changes) => {
-  filters = { ...filters, ...changes }
-  writeAddress(filters)
+/** @param {import('./filters.js').Filters} wanted */
+const apply = (wanted) => {
+  filters = wanted
   isOther = true
   schedule()
   counted?.count(filters)
 }
 
-const openEntry = entryDetail()
+/** @param {import('./filters.js').Filters} changes */
+const change = (changes) => {
+  const names = Object.keys(changes).join()
+  const isStep = names !== last.names || performance.now() - last.at > STEP_MS
+  last = { names, at: performance.now() }
+  const name = choices.find((name) => filters[name] !== undefined && changes[name] !== undefined)
+  const [before, now] = [filters, changes].map((of) => name && entries.labelOf(name, of[name] ?? ''))
+  replaced = name === undefined ? '' : `${now} took the place of ${before}: one ${name} is selected at a time.`
+  if (changes.answered !== undefined && changes.answered.length === filters.answered?.length)
+    replaced = 'This answer took the place of another: one to each of up to four questions is selected.'
+  apply({ ...filters, ...changes })
+  writeAddress(filters, opened, isStep)
+}
+
+const openEntry = entryDetail((id) => {
+  opened = id
+  writeAddress(filters, opened, true)
+})
 /** @param {number} row */
 const onEntry = (row) => {
   const id = entries.ids[row]
@@ -77,35 +102,52 @@ const schedule = () => {
 const redraw = () => {
   if (byId('explorer').hidden) return
   const start = performance.now()
+  const missing = counted?.missing
+  const isEmpty = !isComplete && drawnAt === 0 && counted === undefined
+  byId('explorer').classList.toggle('waiting', isEmpty)
+  byId('explorer').classList.toggle('counting', missing?.any === true)
+  chips.draw(entries, filters, answers.questionIn)
+  setText(byId('notes'), notes())
+  if (isEmpty) {
+    setText(byId('count'), isLoading ? 'Loading entries…' : 'No entries are here')
+    for (const words of document.querySelectorAll('[data-loads]')) setText(words, 'Loading…')
+    return bars.wait()
+  }
   if (counted !== undefined) bins = counted.bins
   else if (bins.of.length !== entries.size) bins = binsOf(entries)
   const selection = counted?.selection ?? select(entries, filters, bins, fails, answers.rowsWith)
-  if (!hidden.includes('places')) map.draw(entries, selection, filters.bbox)
+  const isPartial = (counted === undefined && !isComplete) || !answers.knows(filters)
+  if (!hidden.includes('places')) map.draw(entries, selection, filters.bbox, missing?.cells ?? isPartial)
   counted?.zoomTo(map.clusterWidth)
-  time.draw(bins, selection, filters)
-  bars.draw(entries, selection, filters)
+  time.draw(bins, selection, filters, missing?.size ?? isPartial)
+  bars.draw(entries, selection, filters, missing?.any ?? isPartial)
   answers.draw(entries, selection, filters, !isLoading)
   if (counted === undefined) local.draw(entries, selection, isOther)
-  chips.draw(entries, filters, answers.questionIn)
-  const isCut = !isLoading && entries.size === LIMIT && (total ?? Infinity) > LIMIT
   files.draw(filters, {
-    ...(isCut && { idFrom: entries.ids[LIMIT - 1] }),
+    ...(isCut() && { idFrom: entries.ids[LIMIT - 1] }),
     ...((entries.unreadable > 0 || counted !== undefined) && { unreadable: 'skip' }),
   })
-  setText(byId('count'), `${digits(selection.size)} of ${digits(entries.total || entries.size)} entries`)
-  byId('notes').textContent = [
-    isLoading && total !== undefined && `Loading ${digits(Math.min(total, LIMIT))} entries…`,
+  const all = (isPartial && total) || entries.total || entries.size
+  const words = `${digits(selection.size)} of ${digits(all)} entries${isPartial ? ' so far' : ''}`
+  setText(byId('count'), missing?.size ? 'Counting entries…' : words)
+  isOther = false
+  performance.measure('explore:redraw', { start })
+}
+
+/** Whether there are more entries than these. */
+const isCut = () => !isLoading && entries.size === LIMIT && (total ?? Infinity) > LIMIT
+
+const notes = () =>
+  [
+    replaced,
     counted !== undefined && 'These are too many to load: the service counts all of them.',
-    isCut && `These are the newest ${digits(LIMIT)}${total === undefined ? '' : ` of ${digits(total)}`} entries.`,
+    isCut() && `These are the newest ${digits(LIMIT)}${total === undefined ? '' : ` of ${digits(total)}`} entries.`,
     !areAll(filters, location.search) && 'A part of the address is no filter that the page knows, and does not select.',
     entries.unreadable > 0 &&
       `${digits(entries.unreadable)} more cannot be shown, because they do not fit the contract.`,
   ]
     .filter(Boolean)
     .join(' ')
-  isOther = false
-  performance.measure('explore:redraw', { start })
-}
 
 const progress = /** @type {HTMLProgressElement} */ (byId('progress'))
 
@@ -127,6 +169,7 @@ const load = async () => {
   try {
     await loadEntries(entries, hidden, onMore)
     isLoading = false
+    isComplete = true
     say(entries.size === 0 ? 'This organisation has no entries yet.' : '')
     byId('explorer').hidden = entries.size === 0
     byId('key-form').hidden = entries.size > 0
@@ -137,10 +180,8 @@ const load = async () => {
     byId('key-form').hidden = !(error instanceof Refused && error.status === 401)
     const missing =
       total === undefined ? 'entries are here, and more are missing' : `of ${digits(total)} entries are here`
-    say(`${/** @type {Error} */ (error).message} ${digits(entries.size)} ${missing}.`, {
-      label: 'Go on',
-      onPress: load,
-    })
+    const words = `${/** @type {Error} */ (error).message} ${digits(entries.size)} ${missing}.`
+    say(words, { label: 'Go on', onPress: load })
     schedule()
   } finally {
     isLoading = false
@@ -157,6 +198,7 @@ const onError = (error) =>
 
 /** Lets the service count the entries. */
 const count = () => {
+  isLoading = false
   const onChange = () => {
     if (drawnAt === 0 && entries.size > 0) map.fitUnlessMoved(entries)
     if (entries.size > 0) drawnAt = performance.now()
@@ -174,8 +216,12 @@ const begin = async (without) => {
   entries = new Entries()
   counted = undefined
   drawnAt = 0
+  isComplete = false
+  isLoading = true
+  redraw()
+  openEntry(entryIn(location.hash))
   total = await totalOfEntries().catch(() => undefined)
-  const names = loadNames(entries, hidden)
+  const names = loadNames(entries, hidden, () => schedule())
   if (total !== undefined && total > LIMIT) {
     await names
     return count()
@@ -189,4 +235,15 @@ const begin = async (without) => {
 byId('zoom-fit').addEventListener('click', () => map.fitAll(entries))
 new ResizeObserver(() => schedule()).observe(byId('explorer'))
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => schedule())
+addEventListener('popstate', () => {
+  if (byId('explorer').hidden) return
+  replaced = ''
+  apply(filtersIn(location.search))
+  openEntry(entryIn(location.hash))
+})
+/** Small screens have room for the filters only when somebody opens them. */
+const isWide = matchMedia('(min-width: 700px)')
+const openFilters = () => byId('more-filters').toggleAttribute('open', isWide.matches)
+isWide.addEventListener('change', openFilters)
+openFilters()
 keyForm(begin)

@@ -1,5 +1,9 @@
 // Draws the map: outlines, clusters with their numbers, and boxes. Its colours are those of the style sheet.
 import { radiusOf } from './clusters.js'
+import { tones } from './statuses.js'
+
+/** How wide the ring of a cluster is, whose parts have the colours of the statuses, in pixels. */
+const RING = 4
 
 /**
  * @param {HTMLCanvasElement} canvas
@@ -35,17 +39,29 @@ export const drawPicture = (canvas, { outlines, clusters, transform, ratio, boxe
   context.textBaseline = 'middle'
   const most = d3.max(clusters, ({ all }) => all) ?? 1
   for (const cluster of clusters) {
-    const { all, selected } = cluster
+    const { all, selected, toned } = cluster
     const radius = radiusOf(cluster, most)
-    context.beginPath()
-    context.arc(cluster.x, cluster.y, radius, 0, 2 * Math.PI)
-    context.fillStyle = colour(selected > 0 ? 'mark' : 'faded')
-    context.globalAlpha = 0.82
-    context.fill()
-    context.globalAlpha = 1
     const count = selected || all
+    /** @param {number} radius @param {number} [from] @param {number} [to] parts of the circle */
+    const arc = (radius, from = 0, to = 1) => {
+      context.beginPath()
+      context.arc(cluster.x, cluster.y, radius, (from - 0.25) * 2 * Math.PI, (to - 0.25) * 2 * Math.PI)
+    }
+    arc(radius)
+    context.fillStyle =
+      selected === 0 ? colour('faded') : colour(count === 1 ? tones[d3.maxIndex(toned)] : 'background')
+    context.fill()
     if (count === 1) continue
-    context.fillStyle = colour(selected > 0 ? 'on-mark' : 'text')
+    context.lineWidth = RING
+    let from = 0
+    for (const [tone, part] of toned.entries()) {
+      if (part === 0) continue
+      arc(radius - RING / 2, from, from + part / selected)
+      context.strokeStyle = colour(tones[tone])
+      context.stroke()
+      from += part / selected
+    }
+    context.fillStyle = colour('text')
     context.fillText(count < 1000 ? String(count) : d3.format('.2~s')(count), cluster.x, cluster.y)
   }
 

@@ -1,6 +1,6 @@
 // The map: outlines, clusters of entries, zoom, pan, and a box that selects.
 import { CELL, clustersIn } from './clusters.js'
-import { byId, entriesIn, setText } from './dom.js'
+import { byId, digits, entriesIn, setText } from './dom.js'
 import { toLatitude, toX, toY } from './entries.js'
 import { mapBox } from './map-box.js'
 import { drawPicture } from './map-picture.js'
@@ -27,12 +27,12 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
   const selected = d3.select(canvas)
   /** @type {Awaited<ReturnType<typeof loadOutlines>> | undefined} */
   let outlines
-  let isLoading = false
+  let isLoadingOutlines = false
   /** Loads the outlines. After a failure the next picture tries again. */
   const load = async () => {
-    isLoading = true
+    isLoadingOutlines = true
     outlines = await loadOutlines().catch(() => undefined)
-    isLoading = false
+    isLoadingOutlines = false
     if (outlines !== undefined) onMove()
   }
   let transform = d3.zoomIdentity
@@ -73,6 +73,9 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
     },
     onMove,
   )
+  const isTouched = matchMedia('(pointer: coarse)').matches
+  const byMouse = 'Arrow keys move the map, + and − zoom. Drag with Shift draws a box.'
+  setText(byId('map-keys'), isTouched ? 'Two fingers move and zoom the map.' : byMouse)
   selected.call(/** @type {any} */ (zoom)).on('dblclick.zoom', null)
 
   /** @param {number} factor */
@@ -159,10 +162,10 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
     },
     /** @param {Entries} entries */
     fitAll: (entries) => fit(entries, 0),
-    /** @param {Entries} entries @param {Selection} selection @param {Box | undefined} bbox */
-    draw(entries, selection, bbox) {
+    /** @param {Entries} entries @param {Selection} selection @param {Box | undefined} bbox @param {boolean} isLoading */
+    draw(entries, selection, bbox, isLoading) {
       const ratio = window.devicePixelRatio
-      if (outlines === undefined && !isLoading) load()
+      if (outlines === undefined && !isLoadingOutlines) load()
       const { clientWidth: width, clientHeight: height } = view
       if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
         canvas.width = Math.round(width * ratio)
@@ -170,10 +173,14 @@ export const entryMap = ({ onBox, onEntry, onMove }) => {
         zoom.scaleExtent([Math.min(width, height), MAX_SCALE])
         if (!hasMoved) fit(entries, OUTLIERS)
       }
-      clusters = clustersIn(entries, selection.fails, transform, width, height)
+      const found = clustersIn(entries, selection.fails, transform, width, height)
+      clusters = found.clusters
       drawPicture(canvas, { outlines, clusters, transform, ratio, boxes: boxes(bbox) })
       byId('box-clear').hidden = bbox === undefined
-      setText(byId('map-words'), wordsOf(selection))
+      // Where the service has counted, the middles of cells are in view, and not entries.
+      const inView = isLoading || entries.weights !== undefined ? undefined : found.inView
+      setText(byId('box-view'), `Select ${inView === undefined ? 'what is' : `the ${digits(inView)}`} in view`)
+      setText(byId('map-words'), isLoading ? 'Loading…' : wordsOf(selection))
     },
   }
 }

@@ -1,13 +1,14 @@
 // The table of selected entries, a page at a time, the newest first.
 import { request } from './api.js'
-import { byId, digits, element, setText, short, utc } from './dom.js'
+import { byId, digits, element, oneStop, setText, short, utc } from './dom.js'
 import { isPlace } from './entries.js'
 import { parametersOf } from './filters.js'
 import { rowsOf } from './selection.js'
+import { setTone } from './statuses.js'
 
 /** @typedef {import('./entries.js').Entries} Entries */
 /** @typedef {import('./selection.js').Selection} Selection */
-/** @typedef {{ id: string, time: number | string, texts: string[] }} Line */
+/** @typedef {{ id: string, time: number | string, status: string, texts: string[] }} Line */
 
 const PAGE = 25
 const columns = /** @type {const} */ (['status', 'form', 'project', 'agent', 'state'])
@@ -15,7 +16,7 @@ const columns = /** @type {const} */ (['status', 'form', 'project', 'agent', 'st
 /** @param {(id: string) => void} onEntry */
 export const entryTable = (onEntry) => {
   const body = element('tbody')
-  const head = ['Created (UTC)', 'Status', 'Form', 'Project', 'Agent', 'State'].map((textContent) =>
+  const head = ['Created', 'Status', 'Form', 'Project', 'Agent', 'State'].map((textContent) =>
     element('th', { textContent, scope: 'col' }),
   )
   const view = byId('table-view')
@@ -26,30 +27,29 @@ export const entryTable = (onEntry) => {
   let steps = []
   for (const [index, button] of buttons.entries()) button.addEventListener('click', () => steps[index]?.())
   const lines = Array.from({ length: PAGE }, () => {
-    const button = element('button', { type: 'button', className: 'open' })
+    const button = element('button', { type: 'button', className: 'open', hidden: true })
     const cells = columns.map(() => element('td', { dir: 'auto' }))
     const line = { id: '', button, cells, tr: element('tr', {}, element('td', {}, button), ...cells) }
     button.addEventListener('click', () => onEntry(line.id))
     return line
   })
   body.append(...lines.map(({ tr }) => tr))
+  const keepStop = oneStop(body)
 
   return {
-    /**
-     * @param {readonly Line[]} rows
-     * @param {string} words which rows they are
-     * @param {(() => void) | undefined} previous what leads to the page before, if there is one
-     * @param {(() => void) | undefined} next
-     */
+    /** @param {readonly Line[]} rows @param {string} words which rows they are @param {(() => void)} [previous] what leads to the page before, if there is one @param {(() => void)} [next] */
     show(rows, words, previous, next) {
       for (const [index, line] of lines.entries()) {
         const row = rows[index]
         line.tr.hidden = row === undefined
         if (row === undefined) continue
         line.id = row.id
+        line.button.hidden = false
+        setTone(line.cells[0], row.status)
         setText(line.button, utc(row.time) || 'Open')
         for (const [at, text] of row.texts.entries()) setText(line.cells[at], short(text))
       }
+      keepStop()
       setText(byId('page-words'), rows.length === 0 ? 'No entries' : words)
       steps = [previous, next]
       for (const [index, button] of buttons.entries()) button.disabled = steps[index] === undefined
@@ -72,7 +72,7 @@ export const loadedPages = (table) => {
         this.draw(entries, selection, false)
       }
       const rows = rowsOf(selection, entries.size, from, PAGE).map((row) => ({
-        ...{ id: entries.ids[row], time: entries.times[row] },
+        ...{ id: entries.ids[row], time: entries.times[row], status: entries.valueAt('status', row) },
         texts: columns.map((name) => entries.labelAt(name, row)),
       }))
       const words = `${digits(from + 1)} to ${digits(from + rows.length)} of ${digits(size)}`
@@ -104,7 +104,7 @@ export const servicePages = (table, hidden) => {
       draw(entries, filters).catch(() => {})
     }
     const rows = data.map((/** @type {any} */ record) => ({
-      ...{ id: record.id, time: record.createdAt },
+      ...{ id: record.id, time: record.createdAt, status: record.status },
       texts: columns.map((name) =>
         entries.labelOf(name, (isPlace(name) ? record.location?.[name] : record[name]) ?? ''),
       ),

@@ -1,12 +1,12 @@
 // The time line: how many entries were made in each day, week or longer, and a brush that selects some of it.
 import { byId, dayOf, digits, entriesIn, inputById, setText } from './dom.js'
+import { tones } from './statuses.js'
 
 /** @typedef {import('./entries.js').Entries} Entries */
 /** @typedef {import('./selection.js').Selection} Selection */
 
 const MOST_BINS = 200
-const HEIGHT = 180
-const MARGIN = { top: 8, right: 10, bottom: 22, left: 44 }
+const MARGIN = { top: 18, right: 26, bottom: 22, left: 48 }
 
 /** @type {[string, d3.CountableTimeInterval | d3.TimeInterval][]} */
 const intervals = [
@@ -26,6 +26,11 @@ const DAY = 86_400_000
  */
 const OUTLIERS = 0.05
 const SPANS = 2
+
+/** A bin that is so many times as high as almost all others is cut, and the others have so much of the height. */
+const CUT = 3
+const USUAL = 0.95
+const CUT_AT = 1.5
 
 /** The bin of an entry without a time, or with one that is far from the others: counts by it go nowhere. */
 const NO_BIN = 2 ** 32 - 1
@@ -66,18 +71,20 @@ export const timeline = (onChange) => {
   const view = byId('time-view')
   const from = inputById('time-from')
   const to = inputById('time-to')
-  const svg = d3.select(view).append('svg').attr('height', HEIGHT).attr('aria-hidden', 'true')
-  const all = svg.append('path').attr('class', 'all')
-  const chosen = svg.append('path').attr('class', 'chosen')
+  const svg = d3.select(view).append('svg').attr('aria-hidden', 'true')
+  const brushed = svg.append('g').attr('class', 'brush')
+  const drawn = svg.append('g').attr('pointer-events', 'none')
+  const all = drawn.append('path').attr('class', 'all')
+  const chosen = tones.map((tone) => drawn.append('path').style('fill', `var(--${tone})`))
+  const cuts = svg.append('g').attr('text-anchor', 'middle').attr('font-size', 11)
   const xAxis = svg.append('g').attr('class', 'axis')
   const yAxis = svg.append('g').attr('class', 'axis')
-  const brushed = svg.append('g').attr('class', 'brush')
   const x = d3.scaleUtc()
-  const y = d3.scaleLinear()
-  const bottom = HEIGHT - MARGIN.bottom
+  const y = d3.scaleLinear().clamp(true)
+  let bottom = 0
   /** @type {Bins | undefined} */
   let shown
-  let width = 0
+  let [width, height] = [0, 0]
   /** @type {[since: number | undefined, before: number | undefined]} */
   let current = [undefined, undefined]
   const isFiltered = () => current.some((time) => time !== undefined)
@@ -102,29 +109,22 @@ export const timeline = (onChange) => {
   })
 
   // A finger that moves up or down scrolls the page, so the brush does not hear of its moves.
-  view.addEventListener(
-    'touchstart',
-    ({ touches: [{ clientX, clientY }] }) => {
-      begun = [clientX, clientY]
-      isScrolling = undefined
-    },
-    { capture: true, passive: true },
-  )
-  view.addEventListener(
-    'touchmove',
-    (event) => {
-      const [{ clientX, clientY }] = event.touches
-      isScrolling ??= Math.abs(clientY - begun[1]) > Math.abs(clientX - begun[0])
-      if (isScrolling) event.stopPropagation()
-    },
-    { capture: true, passive: true },
-  )
+  /** @param {TouchEvent} event */
+  const onTouch = (event) => {
+    const [{ clientX, clientY }] = event.touches
+    if (event.type === 'touchstart') begun = [clientX, clientY]
+    if (event.type === 'touchstart') isScrolling = undefined
+    else isScrolling ??= Math.abs(clientY - begun[1]) > Math.abs(clientX - begun[0])
+    if (isScrolling) event.stopPropagation()
+  }
+  for (const type of /** @type {const} */ (['touchstart', 'touchmove']))
+    view.addEventListener(type, onTouch, { capture: true, passive: true })
 
   for (const input of [from, to]) {
     input.addEventListener('change', () => {
-      // The last day that a field takes is no limit.
-      const before = ['', to.max].includes(to.value) ? undefined : Date.parse(to.value) + DAY
-      onChange(from.value === '' ? undefined : Date.parse(from.value), before)
+      const [since, before] = [from, to].map(({ value }) => (value === '' ? undefined : Date.parse(value)))
+      input.setCustomValidity(Number.isNaN(input === from ? since : before) ? 'This is no day.' : '')
+      if (from.reportValidity() && to.reportValidity()) onChange(since, before === undefined ? before : before + DAY)
     })
   }
   byId('time-clear').addEventListener('click', () => {
@@ -132,38 +132,64 @@ export const timeline = (onChange) => {
     from.focus()
   })
 
-  /** @param {Bins} bins @param {Uint32Array} counts */
-  const bars = ({ starts, end }, counts) => {
+  /** @param {Bins} bins @param {Uint32Array} counts @param {Uint32Array} [below] what the bars stand on, which grows by them */
+  const bars = ({ starts, end }, counts, below) => {
     const path = d3.path()
     counts.forEach((count, index) => {
       if (count === 0) return
       const left = x(starts[index])
       const right = x(starts[index + 1] ?? end)
-      path.rect(left, y(count), Math.max(right - left - 1, 0.5), bottom - y(count))
+      const base = below?.[index] ?? 0
+      path.rect(left, y(base + count), Math.max(right - left - 1, 0.5), y(base) - y(base + count))
+      if (below) below[index] += count
     })
     return path.toString()
   }
 
   return {
-    /** @param {Bins} bins @param {Selection} selection @param {import('./filters.js').Filters} filters */
-    draw(bins, selection, { createdSince, createdBefore }) {
-      const isOther = shown !== bins || width !== view.clientWidth
+    /** @param {Bins} bins @param {Selection} selection @param {import('./filters.js').Filters} filters @param {boolean} isLoading */
+    draw(bins, selection, { createdSince, createdBefore }, isLoading) {
+      svg.attr('visibility', bins.starts.length === 0 ? 'hidden' : 'visible')
+      const isOther = shown !== bins || width !== view.clientWidth || height !== view.clientHeight
       shown = bins
       width = view.clientWidth
+      height = view.clientHeight
       if (isOther) {
-        svg.attr('width', width).attr('viewBox', `0 0 ${width} ${HEIGHT}`)
+        bottom = height - MARGIN.bottom
+        svg.attr('width', width).attr('height', height).attr('viewBox', `0 0 ${width} ${height}`)
         x.domain([bins.starts[0] ?? 0, bins.end || 1]).range([MARGIN.left, width - MARGIN.right])
-        xAxis.attr('transform', `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(Math.max(width / 110, 2)))
+        const days = x.ticks(Math.max(width / 110, 2)).filter((day) => Number(day) % DAY === 0)
+        const areFirst = (/** @type {number} */ length) =>
+          days.every((day) => /^(-01)*$/.test(dayOf(day).slice(length)))
+        // All are years, months or days.
+        const length = [4, 7].find(areFirst) ?? 10
+        const axis = d3.axisBottom(x).tickValues(days)
+        axis.tickFormat((day) => dayOf(/** @type {Date} */ (day)).slice(0, length))
+        xAxis.attr('transform', `translate(0,${bottom})`).call(axis)
         brush.extent([
           [MARGIN.left, MARGIN.top],
           [width - MARGIN.right, bottom],
         ])
         brushed.call(brush).style('touch-action', 'pan-y').selectAll('*').style('touch-action', 'pan-y')
       }
-      y.domain([0, Math.max(d3.max(selection.bins) ?? 0, 1)]).range([bottom, MARGIN.top])
-      yAxis.attr('transform', `translate(${MARGIN.left},0)`).call(d3.axisLeft(y).ticks(3, '~s'))
+      const limit = limitOf(selection.bins)
+      y.domain([0, limit]).range([bottom, MARGIN.top])
+      const axis = d3.axisLeft(y).tickValues(y.ticks(3).filter(Number.isInteger))
+      yAxis.attr('transform', `translate(${MARGIN.left},0)`).call(axis.tickFormat((count) => digits(Number(count))))
       all.attr('d', bars(bins, selection.bins))
-      chosen.attr('d', bars(bins, selection.selectedBins))
+      const below = new Uint32Array(bins.starts.length)
+      for (const [tone, path] of chosen.entries())
+        path.attr('d', bars(bins, selection.tonedBins[tone] ?? below.slice(0, 0), below))
+      const cut = d3.range(bins.starts.length).filter((bin) => selection.bins[bin] > limit)
+      /** @param {number} bin */
+      const middle = (bin) => x((bins.starts[bin] + (bins.starts[bin + 1] ?? bins.end)) / 2)
+      cuts
+        .selectAll('text')
+        .data(cut)
+        .join('text')
+        .attr('x', middle)
+        .attr('y', MARGIN.top - 5)
+        .text((bin) => `↑ ${digits(selection.bins[bin])}`)
 
       current = [createdSince, createdBefore]
       const [low, high] = /** @type {[Date, Date]} */ (x.domain())
@@ -177,9 +203,18 @@ export const timeline = (onChange) => {
         if (input.value !== value && document.activeElement !== input) input.value = value
       }
       byId('time-clear').hidden = !isFiltered()
-      setText(byId('time-words'), wordsOf(bins, selection))
+      const words = wordsOf(bins, selection) + (cut.length === 0 ? '' : ' Bars with ↑ are cut.')
+      setText(byId('time-words'), isLoading || bins.starts.length === 0 ? 'Loading…' : words)
     },
   }
+}
+
+/** The count that the height stands for. @param {Uint32Array} counts */
+const limitOf = (counts) => {
+  const most = d3.max(counts) ?? 0
+  const some = counts.filter((count) => count > 0)
+  const usual = d3.quantile(some, USUAL) ?? 0
+  return Math.max(most > CUT * usual ? Math.ceil(CUT_AT * usual) : most, 1)
 }
 
 /** @param {Bins} bins @param {Selection} selection */
@@ -191,6 +226,6 @@ const wordsOf = ({ name, starts }, { size, selectedBins }) => {
   if (first === -1) return `No entries in this time.${rest}`
   const last = counts.findLastIndex((count) => count > 0)
   const most = d3.maxIndex(counts)
-  const span = `from ${dayOf(starts[first])} to ${dayOf(starts[last])} (UTC)`
+  const span = `from ${dayOf(starts[first])} to ${dayOf(starts[last])}`
   return `${entriesIn(size)}, by ${name}, ${span}. The ${name} of ${dayOf(starts[most])} has the most: ${digits(counts[most])}.${rest}`
 }
