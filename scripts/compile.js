@@ -1,28 +1,77 @@
-// Compiles the TypeScript files of a project into dist/ if any of them changed since the last time, and says so.
-// Usage: node scripts/compile.js [PROJECT], by default tsconfig.build.json: the service and its commands.
-import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import ts from 'typescript'
-import { report } from './diagnostics.js'
+// Compiles TypeScript files into dist/ if any of them changed since the last time, and says so.
+// Usage: node scripts/compile.js           the service and its commands, in some seconds: their types are not checked
+//        node scripts/compile.js PROJECT   all files of a tsconfig.json, with their types
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 
-const project = process.argv[2] ?? 'tsconfig.build.json'
+const project = process.argv[2]
+const SERVICE = ['src', 'schemas', 'seed']
 
-/** Deletes what was compiled from files that are gone, such as a test that has been renamed. */
-const deleteStaleOutput = () => {
-  for (const folder of ['src', 'schemas', 'seed', 'test', 'acceptance'].filter((name) =>
-    existsSync(join('dist', name)),
-  )) {
-    for (const name of readdirSync(join('dist', folder), { recursive: true, encoding: 'utf8' })) {
-      const source = /^(.*)\.js(\.map)?$/.exec(name)?.[1]
-      if (source !== undefined && !existsSync(join(folder, `${source}.ts`))) rmSync(join('dist', folder, name))
+const filesIn = (folder, ending) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => join(folder, name))
+
+const begin = () => {
+  process.stderr.write('Compiling…\n')
+  // What was compiled from files that are gone, such as a test that has been renamed.
+  for (const folder of [...SERVICE, 'test', 'acceptance'].filter((name) => existsSync(join('dist', name)))) {
+    for (const output of filesIn(join('dist', folder), '.js').concat(filesIn(join('dist', folder), '.js.map'))) {
+      const source = output.replace(/^dist\/(.*)\.js(\.map)?$/, '$1.ts')
+      if (!existsSync(source)) rmSync(output)
     }
   }
 }
 
-const builder = ts.createSolutionBuilder(ts.createSolutionBuilderHost(ts.sys, undefined, report), [project], {})
-const outdated = builder.getNextInvalidatedProject()
-if (outdated?.kind === ts.InvalidatedProjectKind.Build) {
-  process.stderr.write('Compiling…\n')
-  deleteStaleOutput()
+const timeOf = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
+const outputOf = (source) => join('dist', source.replace(/ts$/, 'js'))
+
+/** Compiles each file by itself. TypeScript is loaded only if there is something to do. */
+const compileService = async () => {
+  const outdated = SERVICE.flatMap((folder) => filesIn(folder, '.ts')).filter(
+    (source) => timeOf(source) > timeOf(outputOf(source)),
+  )
+  if (outdated.length === 0) return 0
+  begin()
+  const { default: ts } = await import('typescript')
+  const { report } = await import('./diagnostics.js')
+  const { compilerOptions } = ts.readConfigFile('tsconfig.json', ts.sys.readFile).config
+  // package.json says that all modules are ES modules, which a file alone does not tell.
+  const options = ts.convertCompilerOptionsFromJson(
+    { ...compilerOptions, module: 'esnext', moduleResolution: 'bundler' },
+    '.',
+  ).options
+  let status = 0
+  for (const source of outdated) {
+    const output = outputOf(source)
+    const text = readFileSync(source, 'utf8')
+    const compiled = ts.transpileModule(text, { fileName: source, compilerOptions: options, reportDiagnostics: true })
+    for (const diagnostic of compiled.diagnostics) report(diagnostic)
+    status ||= compiled.diagnostics.length > 0 ? 1 : 0
+    mkdirSync(dirname(output), { recursive: true })
+    const path = join(
+      ...dirname(output)
+        .split('/')
+        .map(() => '..'),
+      source,
+    )
+    const map = { ...JSON.parse(compiled.sourceMapText), sources: [path] }
+    writeFileSync(`${output}.map`, JSON.stringify(map))
+    // Another process may load the file at this moment.
+    writeFileSync(`${output}.${process.pid}`, compiled.outputText)
+    renameSync(`${output}.${process.pid}`, output)
+  }
+  return status
 }
-process.exitCode = outdated?.done() ?? 0
+
+/** Compiles a project, as `tsc --build` does. */
+const compileProject = async () => {
+  const { default: ts } = await import('typescript')
+  const { report } = await import('./diagnostics.js')
+  const builder = ts.createSolutionBuilder(ts.createSolutionBuilderHost(ts.sys, undefined, report), [project], {})
+  const outdated = builder.getNextInvalidatedProject()
+  if (outdated?.kind === ts.InvalidatedProjectKind.Build) begin()
+  return outdated?.done() ?? 0
+}
+
+process.exitCode = await (project === undefined ? compileService() : compileProject())
