@@ -1,6 +1,4 @@
-// The thread that writes the Parquet files of all exports, of lines of JSON. A group of rows takes it 50 to 250 ms. Each file
-// has a port of its own, and each task but `close` a reply.
-import { type MessagePort, parentPort } from 'node:worker_threads'
+// Makes Parquet of lines of JSON. A group of rows takes it 50 to 250 ms, so a thread does it.
 import type { SchemaElement } from 'hyparquet'
 import { ByteWriter, geojsonToWkb, ParquetWriter } from 'hyparquet-writer'
 import type { Field, Shape } from './parquet.js'
@@ -178,27 +176,3 @@ const scalars: Readonly<
     convert: (value) => Date.parse(value as string),
   },
 }
-
-export interface Opening {
-  readonly columns: readonly Field[]
-  readonly port: MessagePort
-}
-
-/** Lines of JSON to write, or what comes behind them. */
-export type Task = ArrayBuffer | 'end' | 'close'
-
-/** The bytes that can be sent, or what went wrong. */
-export type Reply = ArrayBuffer | Error
-
-parentPort?.on('message', ({ columns, port }: Opening) => {
-  const encoder = new ParquetEncoder(columns)
-  port.on('message', (task: Task) => {
-    if (task === 'close') return port.close()
-    try {
-      const bytes = task === 'end' ? encoder.end() : encoder.write(Buffer.from(task))
-      port.postMessage(bytes satisfies Reply, [bytes])
-    } catch (error) {
-      port.postMessage(error as Reply)
-    }
-  })
-})

@@ -6,7 +6,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { annotationOf, storedBranches } from '../../schemas/kit.js'
 import type { Column } from '../serializer/columns.js'
 import type { FileWriter } from './index.js'
-import type { Opening, Reply, Task } from './parquet-encoder.js'
+import type { Opening, Reply, Task } from './parquet-worker.js'
 
 interface Thread {
   readonly worker: Worker
@@ -19,7 +19,7 @@ let current: Thread | undefined
 /** The thread of all files, which starts with the first. After its death another one starts. */
 const thread = (): Thread => {
   if (current?.ended.aborted === false) return current
-  const worker = new Worker(new URL('./parquet-encoder.js', import.meta.url), {
+  const worker = new Worker(new URL('./parquet-worker.js', import.meta.url), {
     // There is room for a whole part, whose values are all gone once it is written: so few of them have to be moved.
     resourceLimits: { maxYoungGenerationSizeMb: 64 },
   })
