@@ -4,6 +4,7 @@ import { exampleIds, Id } from './common.js'
 import { refTo, word } from './kit.js'
 
 export const success = Type.Boolean({
+  const: true,
   description: 'True in every successful response.',
   examples: [true],
 })
@@ -102,7 +103,7 @@ export const page = <T extends TSchema>(item: T) =>
 export type Problem = Static<typeof Problem>
 export const Problem = Type.Object(
   {
-    success: Type.Boolean({ description: 'False in every error.', examples: [false] }),
+    success: Type.Boolean({ const: false, description: 'False in every error.', examples: [false] }),
     type: Type.String({
       description: 'Where the kind of problem is described: a URL, or the path of one.',
       examples: ['/docs/errors#not_found'],

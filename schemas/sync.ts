@@ -66,7 +66,7 @@ export const changed = (item: TObject): TObject => {
 export const DeletedRecord = Type.Object(
   {
     id: recordId('Id of the record that was deleted.'),
-    deleted: Type.Boolean({ description: 'True: remove the record from the copy.', examples: [true] }),
+    deleted: Type.Boolean({ const: true, description: 'True: remove the record from the copy.', examples: [true] }),
     deletedAt: Timestamp('When the record was deleted.'),
     changedAt,
   },
@@ -77,6 +77,7 @@ export const UnreadableRecord = Type.Object(
   {
     id: recordId('Id of the record.'),
     unreadable: Type.Boolean({
+      const: true,
       description: 'True: the record does not fit its schema, so it cannot be shown. It comes again when it is mended.',
       examples: [true],
     }),
