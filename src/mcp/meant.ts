@@ -12,8 +12,10 @@ import type { Given } from './arguments.js'
 import { valuesOf } from './values.js'
 
 const { entries } = resources
-/** The most records whose names are compared, the most values that an error lists, and the most records of one name. */
+/** The most names and values that are compared, that an error lists, and records of one name. */
 const [MOST_NAMES, MOST_ALLOWED, MOST_TWINS] = [1000, 100, 50]
+/** A longer value is none that somebody means. */
+const MOST_CHARACTERS = 200
 const usual = { page: 1, sortBy: 'id', sortOrder: 'desc', total: 'false' } as const
 
 /** What the filters by an id find, and the parts of its name. */
@@ -36,8 +38,8 @@ const wrong = (name: string, message: string, allowed: readonly string[]) =>
 
 /** Those that have a text in them come first. */
 const nearestTo = (text: string, all: readonly string[]): string[] => {
-  const has = (each: string) => each.toLowerCase().includes(text.toLowerCase())
-  return [...new Set(all)].sort((a, b) => Number(has(b)) - Number(has(a))).slice(0, MOST_ALLOWED)
+  const near = new Set(all.filter((each) => each.toLowerCase().includes(text.toLowerCase())))
+  return [...new Set([...near, ...all])].slice(0, MOST_ALLOWED)
 }
 const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
@@ -93,7 +95,8 @@ const valueMeant = async (reader: Reader, name: string, given: string): Promise<
     if (error instanceof ProblemError) return { largest: [] }
     throw error
   })
-  const values = largest.flatMap(({ values: [value] }) => (typeof value === 'string' ? [value] : []))
+  const texts = largest.slice(0, MOST_NAMES).map(({ values: [value] }) => value)
+  const values = texts.filter((value) => typeof value === 'string' && value.length <= MOST_CHARACTERS) as string[]
   const same = values.filter((value) => isSame(value, given))
   if (same.length === 1 || values.length === 0) return same[0] ?? given
   throw wrong(name, 'is a value that no entry has: allowed has values of entries', nearestTo(given, values))
