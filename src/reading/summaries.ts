@@ -73,24 +73,24 @@ const percentilesOf = ({ buckets, measured, min, max }: Counts): Percentiles => 
 }
 
 /** How many numbers are in each bucket of a group of the database, which has pairs of them. None has null. */
-function* bucketsIn(bytes: Buffer, pairs: Element): Generator<[number, number], void> {
-  for (const pair of elements(bytes, pairs.at)) {
+function* bucketsIn(bytes: Buffer): Generator<[number, number], void> {
+  const pairs = fieldOf(bytes, 0, 'buckets')
+  for (const pair of pairs === undefined ? [] : elements(bytes, pairs.at)) {
     const [bucket, count] = [...elements(bytes, pair.at)].map((each) => numberOf(bytes, each))
     if (bucket !== undefined) yield [bucket, count as number]
   }
 }
 
-/** The counts of a group of the database, or none. */
+/** The counts of a group of the database, or none. Its buckets are read apart, because they may be many. */
 const countsOf = (bytes?: Buffer): Counts => {
   const numberIn = (name: keyof Counts) => bytes && numberOf(bytes, fieldOf(bytes, 0, name))
-  const pairs = bytes && fieldOf(bytes, 0, 'buckets')
   return {
     count: numberIn('count') ?? 0,
     measured: numberIn('measured') ?? 0,
     sum: numberIn('sum') ?? 0,
     min: numberIn('min') ?? Number.POSITIVE_INFINITY,
     max: numberIn('max') ?? Number.NEGATIVE_INFINITY,
-    buckets: new Map(bytes && pairs && bucketsIn(bytes, pairs)),
+    buckets: new Map(),
   }
 }
 const addCounts = (to: Counts, { count, measured, sum, min, max, buckets }: Counts): void => {
@@ -285,6 +285,10 @@ function* groupsIn(
     const { at } = fieldOf(bytes, 0, '_id') as Element
     const counts = countsOf(bytes)
     total += counts.count
+    for (const [bucket, count] of bucketsIn(bytes)) {
+      counts.buckets.set(bucket, count)
+      if (isSliceOver()) yield
+    }
     const each: Set<Known>[] = []
     for (const [i, { valuesIn }] of dimensions.entries()) {
       const found = new Set<Known>()
