@@ -1,8 +1,9 @@
 // The operators of mingo, and those of the embedded store in place of them where mingo differs from MongoDB.
 import { Context, evalExpr } from 'mingo/core'
+import type { Iterator as LazyList } from 'mingo/lazy'
 import { $max, $min, $push, $sum } from 'mingo/operators/accumulator'
 import * as expressions from 'mingo/operators/expression'
-import { $group, $limit, $project, $set, $sort } from 'mingo/operators/pipeline'
+import { $group, $limit, $project, $sort } from 'mingo/operators/pipeline'
 import * as conditions from 'mingo/operators/query'
 import type { Options } from 'mingo/types'
 import { resolve } from 'mingo/util'
@@ -32,6 +33,18 @@ const compared =
     return holds(compareValues(a, b))
   }
 
+/** Sets the value at a path; undefined removes the field. Replaces non-objects on the way by objects. */
+const put = (document: Document, [name, ...rest]: readonly [string, ...string[]], value: unknown): void => {
+  const [next, ...others] = rest
+  if (next !== undefined) {
+    const inner = document[name] as object | null | undefined
+    const object = inner?.constructor === Object ? (inner as Document) : {}
+    document[name] = object
+    put(object, [next, ...others], value)
+  } else if (value === undefined) delete document[name]
+  else document[name] = value
+}
+
 /** The operators that mingo may use. */
 export const context = Context.init({
   accumulator: { $max, $min, $push, $sum },
@@ -40,7 +53,13 @@ export const context = Context.init({
     $limit,
     $project,
     $sort,
-    $set,
+    // Unlike mingo's, it replaces a string or number on a path by an object.
+    $set: (documents: LazyList, fields: Document, options: Options) =>
+      documents.map((document: Document) => {
+        const values = Object.values(fields).map((expression) => evalExpr(document, expression, options))
+        for (const [i, path] of Object.keys(fields).entries()) put(document, path.split('.') as [string], values[i])
+        return document
+      }),
   },
   expression: {
     ...expressions,
