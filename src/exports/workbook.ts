@@ -24,7 +24,7 @@ const TIME_WIDTH = 20
 const [ROW, ROW_END, CELL] = ['<row', '</row>', '<c']
 const PRESERVED = '<t>'
 /** What gets its place: rows, cells, also empty ones, and texts with white space at an end, which is kept if they say so. */
-const PLACED = /<row|<c(\/>)?|<t>(?=[ \t\r\n]|[^<]*[ \t\r\n]<)/g
+const PLACED = /<row|<c(\/>)?|<t>(?=[ \t\n]|&#13;|[^<]*(?:[ \t\n]|&#13;)<)/g
 
 /** The parts of a workbook, by their names. What differs from file to file stands between signs of percent. */
 const folder = new URL('../../../pages/workbook/', import.meta.url)

@@ -3,6 +3,7 @@ import { BESIDE } from '../../schemas/kit.js'
 import { viewOf } from '../../schemas/views.js'
 import { readList } from '../operations/list.js'
 import { resources } from '../pipelines/index.js'
+import type { ReferencesTo } from '../pipelines/joins.js'
 import type { Resource } from '../pipelines/resource.js'
 import { ProblemError, problem } from '../problems/problems.js'
 import type { Reader } from '../reading/reader.js'
@@ -20,7 +21,7 @@ const usual = { page: 1, sortBy: 'id', sortOrder: 'desc', total: 'false' } as co
 
 /** What the filters by an id find, and the parts of its name. */
 const named = Object.fromEntries(
-  (entries.item.beside ?? []).map(({ from, fields, shown }) => [
+  (entries.item.beside as readonly ReferencesTo[]).map(({ from, fields, shown }) => [
     (fields[0] as string).slice(0, -BESIDE.length),
     { resource: resources[from as keyof typeof resources], shown },
   ]),

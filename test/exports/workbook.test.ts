@@ -42,14 +42,15 @@ t.test('columns are as wide as their first texts, up to a limit, and have letter
 
 t.test('cells have their places, also behind empty ones and in rows that are handled in pieces', async (t) => {
   const long = 'x'.repeat(300_000)
-  const sheet = unzip(await fileOf(28, row(text('a'), '<c/>', text(' b'), text(long), text('c\n'), text('d e')))).get(
-    SHEET,
-  )
+  const sheet = unzip(
+    await fileOf(28, row(text('a'), '<c/>', text(' b'), text(long), text('c\n'), text('d e'), text('&#13;'))),
+  ).get(SHEET)
   t.match(
     sheet,
     '<row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c><c r="C1" t="inlineStr"><is><t xml:space="preserve"> b<',
   )
   t.match(sheet, /<c r="E1" t="inlineStr"><is><t xml:space="preserve">c\n<.*<c r="F1" t="inlineStr"><is><t>d e</)
+  t.match(sheet, '<c r="G1" t="inlineStr"><is><t xml:space="preserve">&#13;<')
 })
 
 t.test('a file whose rows or bytes are more than a sheet has fails, and so does one that was closed', async (t) => {
