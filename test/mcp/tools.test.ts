@@ -282,8 +282,9 @@ t.test('a filter takes the name of a record, and a value in another case', async
 
 t.test('a value that cannot be compared with others is taken as it is', async (t) => {
   let error: Error = new QueryTimeout(undefined)
-  const plain = await testApp(t, { fill: fillTenants, settings: { TOTAL_MAX_AGE_MS: '0' } })
+  const plain = await testApp(t, { fill: fillTenants })
   const { app, keyOf } = await testApp(t, {
+    settings: { TOTAL_MAX_AGE_MS: '0' },
     store: {
       ...plain.store,
       aggregate: async (...query) => {
