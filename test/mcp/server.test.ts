@@ -2,6 +2,7 @@
 import { EventEmitter, once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { keysOf } from '../../src/keys/keys.js'
 import { COUNTS } from '../../src/operations/summary.js'
@@ -210,6 +211,8 @@ t.test('a call keeps its place until its work has ended, also when its caller ha
   )
   while (begun === 0) await setTimeout(5)
   socket.destroy()
+  const connections = promisify(app.server.getConnections.bind(app.server))
+  while ((await connections()) > 0) await setTimeout(5)
   const next = ask('get_entry', { id: a.entry(2)._id })
   await setTimeout(100)
   t.equal(begun, 1, 'the place of the first call is taken, so that the next one waits')
