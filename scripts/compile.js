@@ -47,7 +47,11 @@ const compileService = async () => {
     const text = readFileSync(source, 'utf8')
     const compiled = ts.transpileModule(text, { fileName: source, compilerOptions: options, reportDiagnostics: true })
     for (const diagnostic of compiled.diagnostics) report(diagnostic)
-    status ||= compiled.diagnostics.length > 0 ? 1 : 0
+    if (compiled.diagnostics.length > 0) {
+      // It is not written, so that the next start says the same.
+      status = 1
+      continue
+    }
     mkdirSync(dirname(output), { recursive: true })
     const path = join(
       ...dirname(output)

@@ -1,5 +1,4 @@
 // A page of the list of a resource.
-
 import type { Listing } from '../../schemas/common.js'
 import type { Resource } from '../pipelines/resource.js'
 import { ProblemError, tookTooLong } from '../problems/problems.js'

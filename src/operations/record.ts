@@ -1,5 +1,4 @@
 // A record by its id.
-
 import type { Listing } from '../../schemas/common.js'
 import type { Resource } from '../pipelines/resource.js'
 import { projectionOf } from '../reading/projection.js'

@@ -1,5 +1,4 @@
 // The tokens of a list's pages: a cursor, by which a walk goes on, and the position of a page, to which its neighbours link.
-
 import type { Listing } from '../../schemas/common.js'
 import type { Scope } from '../pipelines/stages.js'
 import { fromPayload, type Start, toPayload } from './position.js'

@@ -1,5 +1,4 @@
 // Reads for one request: what its key may see, in the turns of its ticket.
-
 import type { Listing } from '../../schemas/common.js'
 import type { BsonDocument, BsonList } from '../bson/reader.js'
 import type { Ticket } from '../limits/scheduler.js'

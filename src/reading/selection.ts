@@ -1,5 +1,4 @@
 // What a request selects of a resource: which records, in which order, and what it sees of each.
-
 import type { Listing } from '../../schemas/common.js'
 import type { Without } from '../../schemas/views.js'
 import type { Resource } from '../pipelines/resource.js'

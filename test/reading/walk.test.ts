@@ -1,6 +1,5 @@
 // Pages that follow each other, read while records come and go: a walk gets each record that lives throughout exactly once. And
 // what all that read on have in common: pages that get smaller, and records after which nothing can be read on.
-
 import fc from 'fast-check'
 import { BSON, ObjectId } from 'mongodb'
 import t, { type Test } from 'tap'

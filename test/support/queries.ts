@@ -1,5 +1,4 @@
 // Queries of the service as its operations make them: of some rows of a list, and of a record by its id.
-
 import type { Listing } from '../../schemas/common.js'
 import type { Resource } from '../../src/pipelines/resource.js'
 import type { Query, Scope, Slice } from '../../src/pipelines/stages.js'
