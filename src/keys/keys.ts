@@ -144,7 +144,8 @@ export const keysOf = (
   }
 
   /**
-   * Issues a key, which is shown once, and returns it with what is stored of it. A key that was tried before it was issued is accepted after UNKNOWN_MS.
+   * Issues a key, which is shown once, and returns it with what is stored of it. A key that was tried before it was issued
+   * is accepted after UNKNOWN_MS.
    * @param randomInteger only for the demo, whose keys are always the same
    * @throws NotIssued if the organisation does not exist or is being removed
    */

@@ -1,11 +1,11 @@
-// What an assistant means: a record by its name, and a value in another case. What no entry has is an error that says what there is.
+// What an assistant means: a record by its name, and a value in another case. What no entry has is an error that says what
+// there is.
 import { BESIDE } from '../../schemas/kit.js'
 import { viewOf } from '../../schemas/views.js'
-import { readList } from '../operations/list.js'
+import { hasAny } from '../operations/list.js'
 import { resources } from '../pipelines/index.js'
 import type { ReferencesTo } from '../pipelines/joins.js'
-import type { Resource } from '../pipelines/resource.js'
-import { ProblemError, problem } from '../problems/problems.js'
+import { invalidParameter, ProblemError } from '../problems/problems.js'
 import type { Reader } from '../reading/reader.js'
 import type { Selection } from '../reading/selection.js'
 import { summaryOf } from '../reading/summaries.js'
@@ -13,11 +13,10 @@ import type { Given } from './arguments.js'
 import { valuesOf } from './values.js'
 
 const { entries } = resources
-/** The most names and values that are compared, that an error lists, and records of one name. */
+/** How many names or values are compared, how many an error lists, and how many records of one name are read. */
 const [MOST_NAMES, MOST_ALLOWED, MOST_TWINS] = [1000, 100, 50]
-/** A longer value is none that somebody means. */
+/** Nobody means a longer value. */
 const MOST_CHARACTERS = 200
-const usual = { page: 1, sortBy: 'id', sortOrder: 'desc', total: 'false' } as const
 
 /** What the filters by an id find, and the parts of its name. */
 const named = Object.fromEntries(
@@ -32,10 +31,7 @@ const counted: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['country', 'state', 'lga', 'city'].map((name) => [name, `location.${name}`])),
 }
 
-const wrong = (name: string, message: string, allowed: readonly string[]) =>
-  problem('invalid_parameter', `${name} ${message}`, {
-    errors: [{ in: 'query', name, message, allowed: [...allowed] }],
-  })
+const wrong = (name: string, message: string, allowed: string[]) => invalidParameter(name, message, 'query', allowed)
 
 /** Those that have a text in them come first. */
 const nearestTo = (text: string, all: readonly string[]): string[] => {
@@ -44,16 +40,13 @@ const nearestTo = (text: string, all: readonly string[]): string[] => {
 }
 const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
-const hasAny = async (reader: Reader, resource: Resource, filter: object): Promise<boolean> =>
-  (await readList(reader, resource, { ...usual, ...filter, perPage: 1, fields: ['id'] })).page.rows.length > 0
-
 /** @throws the problem `invalid_parameter` if there is no such record, or several have the name */
 const idMeant = async (reader: Reader, name: string, given: string): Promise<string> => {
   const { resource, shown } = named[name] as (typeof named)[string]
   const { collection, article } = resource
   // Entries may have the id of a record that is gone.
-  if (await hasAny(reader, resource, { ids: [given] })) return given
-  if (await hasAny(reader, entries, { [name]: given })) return given
+  if (await hasAny(reader, resource, resource.conditions({ ids: [given] }))) return given
+  if (await hasAny(reader, entries, entries.conditions({ [name]: given }))) return given
   const parts = Object.keys(viewOf(reader.scope.without).shown(shown).properties)
   if (parts.length === 0)
     throw wrong(name, `is not the id of ${article} ${resource.name}, and the key sees no names`, [])
@@ -71,25 +64,19 @@ const idMeant = async (reader: Reader, name: string, given: string): Promise<str
   if (found.length === 0) {
     const all = await namesBy({}, MOST_NAMES)
     found = all.filter((each) => isSame(each.name, given))
-    const allowed = nearestTo(
-      given,
-      all.map((each) => each.name),
-    )
     const message = `is neither the id nor the name of ${article} ${resource.name}: allowed has names`
-    if (found.length === 0) throw wrong(name, message, allowed)
+    const names = all.map((each) => each.name)
+    if (found.length === 0) throw wrong(name, message, nearestTo(given, names))
   }
   const [{ id }, ...others] = found as [(typeof found)[number], ...typeof found]
   if (others.length === 0) return id
-  throw wrong(
-    name,
-    `is the name of several ${collection}: allowed has their ids`,
-    found.map((each) => each.id),
-  )
+  const ids = found.map((each) => each.id)
+  throw wrong(name, `is the name of several ${collection}: allowed has their ids`, ids)
 }
 
 /** @throws the problem `invalid_parameter` if no entry has the value, though entries have others */
 const valueMeant = async (reader: Reader, name: string, given: string): Promise<string> => {
-  if (await hasAny(reader, entries, { [name]: given })) return given
+  if (await hasAny(reader, entries, entries.conditions({ [name]: given }))) return given
   const by = [counted[name] as string]
   const { largest } = await summaryOf(reader, { by, zone: 'UTC' }).catch((error) => {
     // There are too many values, or to count them takes too long.
@@ -103,7 +90,7 @@ const valueMeant = async (reader: Reader, name: string, given: string): Promise<
   throw wrong(name, 'is a value that no entry has: allowed has values of entries', nearestTo(given, values))
 }
 
-/** The arguments that are not what they mean, as they mean it. */
+/** The ids and the values that some arguments stand for, by the names of the arguments. */
 export const meantBy = async (reader: Reader, given: Given): Promise<Given> => {
   const meant: Record<string, string> = {}
   for (const [name, value] of Object.entries(given)) {

@@ -45,6 +45,12 @@ export const readList = async (reader: Reader, resource: Resource, parameters: L
   return { page, total, selection, tokens }
 }
 
+/** Whether any record meets some conditions. */
+export const hasAny = async (reader: Reader, resource: Resource, conditions: Selection['conditions']) => {
+  const selection = { ...reader.select(resource, { fields: ['id'] }), conditions }
+  return (await reader.page(selection, { page: 1, perPage: 1, isWalk: false })).rows.length > 0
+}
+
 /** The filters whose value may be a mistake: no record at all may have it. */
 const CHECKED = ['status', 'dispatch', 'form', 'project', 'agent']
 
@@ -54,11 +60,10 @@ const unmatchedIn = async (reader: Reader, { resource, conditions }: Selection):
   for (const name of CHECKED) {
     const condition = conditions[name]
     if (condition === undefined) continue
-    const any = { ...reader.select(resource, { fields: ['id'] }), conditions: { [name]: condition } }
-    const found = await reader.page(any, { page: 1, perPage: 1, isWalk: false }).catch((error) => {
+    const isMatched = await hasAny(reader, resource, { [name]: condition }).catch((error) => {
       if (!(error instanceof ProblemError)) throw error
     })
-    if (found?.rows.length === 0) unmatched.push(name)
+    if (isMatched === false) unmatched.push(name)
   }
   return unmatched
 }

@@ -10,16 +10,18 @@ const SOURCES = ["default-src 'none'", "script-src 'self'", "style-src 'self'", 
 /** A file of a package, by a path that the package exports, and the file beside that. */
 const library = (path: string, file = ''): URL => new URL(file, import.meta.resolve(path))
 const own = new URL('explore/', pages)
-const files = folderOf('explore', [
-  library('d3', 'd3.min.js'),
-  library('topojson-client/dist/topojson-client.min.js'),
-  library('world-atlas/countries-110m.json'),
-  ...['colours.css', 'icon.svg'].map((name) => new URL(name, pages)),
-  ...readdirSync(own).map((name) => new URL(name, own)),
-])
+/** Read once, by the first application that has the page. */
+let files: ReturnType<typeof folderOf> | undefined
 
 export const explorePage = async (app: FastifyInstance): Promise<void> => {
   protectPages(app, SOURCES)
+  files ??= folderOf('explore', [
+    library('d3', 'd3.min.js'),
+    library('topojson-client/dist/topojson-client.min.js'),
+    library('world-atlas/countries-110m.json'),
+    ...['colours.css', 'icon.svg'].map((name) => new URL(name, pages)),
+    ...readdirSync(own).map((name) => new URL(name, own)),
+  ])
   const folder = serveFiles(app, files)
   servePage(app, '/explore', 'explore.html', { folder })
   leadToPage(app, '/explore')

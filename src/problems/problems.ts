@@ -118,9 +118,20 @@ export class ProblemError extends Error {
 export const problem = (code: ProblemCode, detail: string, extra: ProblemError['extra'] = {}): ProblemError =>
   new ProblemError(code, detail, extra)
 
-/** The problem of one parameter. @param message what is wrong with it, and what is allowed */
-export const invalidParameter = (name: string, message: string, place: 'query' | 'path' = 'query'): ProblemError =>
-  problem('invalid_parameter', `${name} ${message}`, { errors: [{ in: place, name, message }] })
+/**
+ * The problem of one parameter.
+ * @param message what is wrong with it, and what is allowed
+ * @param allowed the allowed values, if they can be listed
+ */
+export const invalidParameter = (
+  name: string,
+  message: string,
+  place: 'query' | 'path' = 'query',
+  allowed?: string[],
+): ProblemError => {
+  const error = { in: place, name, message, ...(allowed && { allowed }) }
+  return problem('invalid_parameter', `${name} ${message}`, { errors: [error] })
+}
 
 export const tookTooLong = (detail: string): ProblemError =>
   problem('query_timeout', `The database took too long${detail}`, { headers: RETRY_LATER })

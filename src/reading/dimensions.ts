@@ -67,8 +67,7 @@ export const dimensionOf = async (name: string, zone: string, question?: string)
   if (detail === undefined) return { name, group: `$${field}`, isIndexed: true, valuesIn: textIn }
   if (field === 'createdAt') {
     const period = detail as Period
-    const isShown = period === 'weekday' || period === 'hour'
-    const valuesIn = isShown ? numberTextIn : textIn
+    const valuesIn = period === 'weekday' || period === 'hour' ? numberTextIn : textIn
     return { name, group: await periodOf(period, zone), isIndexed: true, period, valuesIn }
   }
   const step = Number(detail)

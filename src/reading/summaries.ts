@@ -22,7 +22,7 @@ type Parameters = Omit<SummaryQuery, 'top'> & { readonly top?: number | undefine
 const MAX_GROUPS = 100_000
 const MAX_CHARACTERS = 16 * 1024 * 1024
 const MAX_VALUES = 5_000_000
-/** As how many values a bucket of a group counts. */
+/** A bucket of a group counts as this many values. */
 const BUCKET_VALUES = 5
 /** About how much memory a group takes besides its values, and a character, in bytes. */
 const GROUP_BYTES = 300
@@ -47,7 +47,7 @@ interface Percentiles {
 
 /** The numbers of a bucket differ by less than 2 % from each other, so that its middle is right within 1 %. */
 const WIDTH = Math.log(1.02)
-/** Behind the bucket of 0 and those of all negative numbers. */
+/** The buckets of positive numbers are around this number, those of negative ones around its negative, and that of 0 is 0. */
 const FIRST_POSITIVE = 40_000
 
 /** The bucket of a number: buckets are in the order of their numbers. */
@@ -216,17 +216,19 @@ const stagesOf = ({ dimensions, number }: Counting, more = {}): Stage[] => {
   const isMeasured: Expression = { $cond: [{ $eq: ['$number', NOTHING] }, 0, 1] }
   const sums = { measured: { $sum: isMeasured }, sum: { $sum: '$number' } } as const
   const inBuckets = { count: { $sum: 1 }, ...sums, min: { $min: '$number' }, max: { $max: '$number' } } as const
-  const again = Object.fromEntries(
-    Object.entries(inBuckets).map(([name, sum]) => [
-      name,
-      { [Object.keys(sum)[0] as string]: `$${name}` } as Expression,
-    ]),
-  )
+  const inGroups = {
+    count: { $sum: '$count' },
+    measured: { $sum: '$measured' },
+    sum: { $sum: '$sum' },
+    min: { $min: '$min' },
+    max: { $max: '$max' },
+    buckets: { $push: ['$_id.bucket', '$count'] },
+  } as const
   const _id = Object.fromEntries(Object.keys(by).map((name): [string, Expression] => [name, `$_id.${name}`]))
   return [
     { $set: { number } },
     { $group: { _id: { ...by, bucket }, ...inBuckets } },
-    { $group: { _id, ...again, buckets: { $push: ['$_id.bucket', '$count'] } } },
+    { $group: { _id, ...inGroups } },
     limit,
   ]
 }
