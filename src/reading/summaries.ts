@@ -194,7 +194,7 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
 const absentIn = async (reader: Reader, [name, ...others]: readonly string[], { groups, largest }: Kept) => {
   const from = entries.item.beside?.find(({ fields }) => fields[0] === `${name}${BESIDE}`)?.from
   if (from === undefined || others.length > 0)
-    throw invalidParameter('none', 'must be left out, or by must be one of form, project, dispatch, agent')
+    throw invalidParameter('none', 'must be left out: only a count by form, project, dispatch or agent has it')
   const query = Query.in(reader.scope, from, [], [{ $limit: MAX_TOP + 1 }, { $project: { _id: 1 } }])
   const { documents } = await reader.read(query)
   if (Math.max(groups, documents.length) > MAX_TOP)
