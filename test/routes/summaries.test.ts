@@ -1028,6 +1028,33 @@ t.test('a Decimal128 is no number', async (t) => {
   )
 })
 
+t.test('an answer that is a Decimal128 is none, and takes no equal number with it', async (t) => {
+  const question = 'How many?'
+  const { get } = await testApp(t, {
+    fill: (store) =>
+      store.insert(
+        'entries',
+        [new Decimal128('5'), 5, 5].map((answer, n) => ({
+          ...{ ...a.entry(n), form: a.form._id },
+          answers: [{ type: 't', question, answer }],
+        })) as never,
+      ),
+  })
+  const [form, key] = [a.form._id, keyOf(question)]
+  const { data } = (await get(`/v1/summaries/entries?form=${form}&by=${key}`, A)).json()
+  t.same(
+    data.map((row: Record<string, unknown>) => [row[key], row.count]),
+    [
+      ['5', 2],
+      [null, 1],
+    ],
+  )
+  for (const answered of [key, `${key}=5`]) {
+    const { _metadata } = (await get(`/v1/entries?form=${form}&answered=${answered}&fields=id`, A)).json()
+    t.equal(_metadata.total, 2, answered)
+  }
+})
+
 t.test('two questions with many answers have an end', async (t) => {
   const words = (name: string, n: number, length = 300) =>
     Array.from({ length }, (_, i) => `${name} ${(i + n) % length}`)
