@@ -301,8 +301,11 @@ t.test('a day is its beginning, in the zone of a count and otherwise in UTC', as
     ['Asia/Beirut', '2025-03-29T22:00:00Z', '2025-04-01T21:00:00Z'],
   ] as const) {
     const times = { createdSince: since, createdBefore: before }
-    const counted = await ask<{ rows: Given[] }>('count_entries', { by: 'createdAt:day', zone, ...days })
-    t.same(counted, { ...(await ask('count_entries', { by: 'createdAt:day', zone, ...times })), asOf: counted.asOf })
+    const counted = await ask<{ asOf: string; rows: Given[] }>('count_entries', { by: 'createdAt:day', zone, ...days })
+    t.same(counted, {
+      ...(await ask<Given>('count_entries', { by: 'createdAt:day', zone, ...times })),
+      asOf: counted.asOf,
+    })
     t.same(
       [counted.rows[0], counted.rows.at(-1)].map((row) => row?.['createdAt:day']),
       ['2025-03-30', '2025-04-01'],
