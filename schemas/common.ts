@@ -257,5 +257,9 @@ export interface Listing {
 /** The path parameter of every by-id operation. */
 export const IdParams = (resource: keyof typeof exampleIds) =>
   Type.Object({
-    id: Type.String({ minLength: 1, description: `Id of the ${resource}.`, examples: [exampleIds[resource]] }),
+    id: Type.String({
+      minLength: 1,
+      description: `Id of the ${resource}. The example is one of the demo data.`,
+      examples: [exampleIds[resource]],
+    }),
   })
