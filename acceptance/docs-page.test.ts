@@ -83,7 +83,7 @@ const executeFormats = async (page: Page, operation: string): Promise<Record<str
 }
 
 // A browser that shares the processors with other tests is slow.
-t.setTimeout(300_000)
+t.setTimeout(900_000)
 
 t.test(
   'a browser shows the documentation (needs the Chromium of CHROMIUM_PATH)',
