@@ -24,7 +24,10 @@ const sizeOf = (text: string): number => 100 + text.length
 interface Counted {
   readonly question: string
   readonly types: Set<string>
-  readonly words: Map<string, number>
+  /** How often each answer was given. Undefined once these take too much memory, as those of an open question may. */
+  words: Map<string, number> | undefined
+  /** How much memory they take. */
+  bytes: number
   /** The answers of the last entry that answers it, and its number. */
   readonly newest: Set<string>
   answeredBy: number
@@ -51,7 +54,7 @@ type Choice = Question['choices'][number]
  * Counts the questions of the entries that match.
  * @param hasWords whether their answers are counted too
  * @param limit how many entries are read
- * @returns what is too much, if the questions are too many or their answers too large
+ * @returns what is too much, if the questions are too many or too large
  */
 export const observe = async (
   reader: Reader,
@@ -60,10 +63,10 @@ export const observe = async (
   limit?: number,
 ): Promise<Observed | string> => {
   const all = new Map<string, Counted>()
-  let [entries, texts, answers] = [0, 0, 0]
+  let [entries, texts] = [0, 0]
   const isSliceOver = slices()
   const begin = (question: string): Counted => {
-    const nothing = { newest: new Set<string>(), answeredBy: 0, given: 0, asked: 0, places: 0, answered: 0 }
+    const nothing = { newest: new Set<string>(), bytes: 0, answeredBy: 0, given: 0, asked: 0, places: 0, answered: 0 }
     const never = { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY }
     const counted = { question, types: new Set<string>(), words: new Map<string, number>(), ...nothing, ...never }
     all.set(question, counted)
@@ -82,10 +85,12 @@ export const observe = async (
     if (newest.has(word)) return
     newest.add(word)
     counted.given += 1
+    if (words === undefined) return
     const count = words.get(word) ?? 0
-    if (count === 0) answers += sizeOf(word)
+    if (count === 0) counted.bytes += sizeOf(word)
     words.set(word, count + 1)
   }
+  const answers = () => [...all.values()].reduce((sum, { bytes }) => sum + bytes, 0)
   function* add(rows: readonly BsonDocument[]): Generator<void, void> {
     for (const { bytes } of rows) {
       entries += 1
@@ -115,12 +120,16 @@ export const observe = async (
     await runInSlices(add(rows))
     if (all.size > MAX_QUESTIONS) tooMuch = `more than ${MAX_QUESTIONS} questions`
     if (texts > MAX_TEXTS) tooMuch = `questions of more than ${MAX_TEXTS} bytes`
-    if (answers > MAX_ANSWERS) tooMuch = `different answers of more than ${MAX_ANSWERS} bytes`
+    while (answers() > MAX_ANSWERS) {
+      const [largest] = [...all.values()].sort((a, b) => b.bytes - a.bytes) as [Counted]
+      largest.words = undefined
+      largest.bytes = 0
+    }
     return tooMuch !== undefined
   }
   await reader.each(reader.select(resource, { ...filters, fields: ['answers', 'createdAt'] }), use, {
     limit,
-    kept: () => texts + answers,
+    kept: () => texts + answers(),
   })
   if (tooMuch !== undefined) return tooMuch
   const place = ({ places, asked }: Counted) => places / asked
@@ -147,7 +156,7 @@ export const formQuestions = (reader: Reader, form: string) => {
 const timeOf = (time: number): string => new Date(time).toISOString()
 
 function* choicesOf(words: Counted['words']): Generator<Choice, void> {
-  for (const [answer, count] of words) yield { answer, count }
+  for (const [answer, count] of words ?? []) yield { answer, count }
 }
 
 const byCount = (a: Choice, b: Choice): number => b.count - a.count || (a.answer < b.answer ? -1 : 1)
@@ -172,7 +181,7 @@ function* shownOf(all: readonly Counted[]): Generator<void, { questions: Questio
       types: [...types].sort(),
       position: places / asked,
       answered,
-      distinct: words.size,
+      ...(words && { distinct: words.size }),
       choices,
       others: given - choices.reduce((sum, { count }) => sum + count, 0),
       ...(first <= last && { firstAnswered: timeOf(first), lastAnswered: timeOf(last) }),
