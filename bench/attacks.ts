@@ -28,9 +28,13 @@ const AGENTS = usually(100_000, 1000)
 const PLACES = { count: usually(10_000, 100), characters: 1500 }
 /** Answers to a question, all different. */
 const DIFFERENT = { entries: usually(600, 6), answers: 1000 }
+/** Answers whose type is a text of this length. */
+const TYPES = { entries: usually(100, 1), characters: 1_000_000 }
+/** Entries of 1.1 MB, of short answers to different questions. */
+const LONG = { entries: usually(50, 2), answers: usually(11_000, 110) }
 const QUESTIONS = ['First?', 'Second?'] as const
 /** The id of the document in `seeds` that tells that everything is there. */
-const COMPLETE = 'attacks-by-groups'
+const COMPLETE = 'attacks-by-long-answers'
 const KEYS = 5
 const AT_ONCE = 16
 const BEFORE_MS = 500
@@ -90,7 +94,7 @@ const prepare = async (uri: string, say: (text: string) => void) => {
         ...{ ...sample<EntryDocument>('entries'), answers: [] },
         ...{ _id, organisation, ...fields },
       })
-      const long = (bytes: number) => ({
+      const wide = (bytes: number) => ({
         ...{ dispatch: 'wide', answers: [{ type: 'text', question: 'Why?', answer: 'x'.repeat(bytes) }] },
       })
       const insert = async (organisation: string, name: string, count: number, fieldsOf: (n: number) => object) => {
@@ -101,11 +105,11 @@ const prepare = async (uri: string, say: (text: string) => void) => {
           await store.insert('entries', some, { skipTaken: true })
         }
       }
-      await store.upsert('entries', [entry(attacker, 'heavy', long(HEAVY_BYTES))])
-      for (const owner of [attacker, other]) await insert(owner, `wide-${owner}`, WIDE.count, () => long(WIDE.bytes))
+      await store.upsert('entries', [entry(attacker, 'heavy', wide(HEAVY_BYTES))])
+      for (const owner of [attacker, other]) await insert(owner, `wide-${owner}`, WIDE.count, () => wide(WIDE.bytes))
 
       const form = (_id: string) => ({ ...sample<FormDocument>('forms'), _id, organisation: attacker })
-      await store.upsert('forms', ['even', 'uneven', 'many', 'places', 'different'].map(form))
+      await store.upsert('forms', ['even', 'uneven', 'many', 'places', 'different', 'types', 'long'].map(form))
       const answers = (...given: string[][]) =>
         given.map((answer, n) => ({ type: 'choices', question: QUESTIONS[n] as string, answer }))
       const choices = (count: number, from = 0) => Array.from({ length: count }, (_, n) => `Choice number ${from + n}`)
@@ -119,6 +123,16 @@ const prepare = async (uri: string, say: (text: string) => void) => {
       await insert(attacker, 'place', PLACES.count, (n) => ({ form: 'places', location: { state: state(n) } }))
       const different = (n: number) => answers(choices(DIFFERENT.answers, n * DIFFERENT.answers))
       await insert(attacker, 'different', DIFFERENT.entries, (n) => ({ form: 'different', answers: different(n) }))
+      const type = 'x'.repeat(TYPES.characters)
+      await insert(attacker, 'types', TYPES.entries, (n) => ({
+        ...{ form: 'types', answers: [{ type: `${n} ${type}`, question: QUESTIONS[0], answer: 'Yes' }] },
+      }))
+      const long = Array.from({ length: LONG.answers }, (_, n) => ({
+        type: 'number',
+        question: `Number ${n}?`,
+        answer: `${n}`,
+      }))
+      await insert(attacker, 'long', LONG.entries, () => ({ form: 'long', answers: long }))
       await store.ensureIndexes()
       await store.insert('seeds', [{ _id: COMPLETE, createdAt: new Date() }])
       say('the database of attacks is ready')
@@ -227,6 +241,17 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
       },
     ],
     ['600,000 different answers', { ...counting, paths: ['/v1/forms/different/questions'] }],
+    ['types of 1 MB', { ...counting, paths: ['/v1/forms/types/questions'] }],
+    ['entries of 1.1 MB, their questions', { ...counting, paths: ['/v1/forms/long/questions'] }],
+    [
+      'entries of 1.1 MB, an unknown question',
+      { ...counting, paths: [`/v1/entries?form=long&answered=${'0'.repeat(12)}`] },
+    ],
+    ['entries of 1.1 MB, their columns', { ...counting, areFiles: true, paths: ['/v1/exports/entries.csv?form=long'] }],
+    [
+      '32 Parquet files by four keys',
+      { ...counting, areFiles: true, keys: keys.slice(0, 4), callers: 32, paths: ['/v1/exports/entries.parquet'] },
+    ],
   ]
   /** Looks at the health and the memory of the service until it is told to end. */
   const watch = () => {

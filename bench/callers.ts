@@ -21,6 +21,8 @@ export interface NeighbourLoad {
   leaveAfterMs?: number
   /** Whether what they ask for may be too much: then a 400 is a refusal too. */
   isTooMuch?: boolean
+  /** Whether they ask for files. A file tells no length, so it ends with its connection. */
+  areFiles?: boolean
 }
 
 /** Stands for a key that is well formed and unknown, another one for each request. */
@@ -45,7 +47,7 @@ const open = new Set<Socket>()
 const buffer = Buffer.allocUnsafe(256 * 1024)
 
 const call = (load: NeighbourLoad): void => {
-  const { port, paths, body, keys, pipelined, leaveAfterMs, isTooMuch = false } = load
+  const { port, paths, body, keys, pipelined, leaveAfterMs, isTooMuch = false, areFiles = false } = load
   const read = leaveAfterMs === undefined
   const path = paths[received.connections % paths.length]
   const key = keys[received.connections % keys.length] as string
@@ -58,11 +60,12 @@ const call = (load: NeighbourLoad): void => {
         ]
   const request = () => {
     const authorization = `Bearer ${key === UNKNOWN_KEYS ? makeKey() : key}`
-    const head = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: ${authorization}\r\n${about}`
+    const close = areFiles ? 'connection: close\r\n' : ''
+    const head = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: ${authorization}\r\n${close}${about}`
     return `${head}\r\n${body ?? ''}`
   }
   let left = pipelined
-  const take = responseReader((status) => {
+  const { take, end } = responseReader(areFiles, (status) => {
     if (status === 200) received.pages++
     else if (status === 503 || (status === 401 && key === UNKNOWN_KEYS) || (status === 400 && isTooMuch))
       received.refusals++
@@ -80,6 +83,8 @@ const call = (load: NeighbourLoad): void => {
   received.connections++
   socket.write(Array.from({ length: pipelined }, request).join(''))
   socket.on('error', () => {}) // 'close' follows
+  socket.once('end', end)
+  if (read) socket.resume() // or there is no 'end'
   socket.once('close', () => {
     open.delete(socket)
     if (current === load) call(load)
@@ -87,20 +92,24 @@ const call = (load: NeighbourLoad): void => {
 }
 
 /** Parses the bytes of a connection, and reports the status of each response when it is complete. */
-const responseReader = (report: (status: number) => void) => {
+const responseReader = (areFiles: boolean, report: (status: number) => void) => {
   let head = ''
   let status = 0
-  /** The number of bytes of the body that are still missing. */
+  /** The number of bytes of the body that are still missing, infinite for a file. */
   let left = 0
-  return (bytes: Buffer): boolean => {
+  const take = (bytes: Buffer): boolean => {
     for (let at = 0; at < bytes.length; ) {
       if (left === 0) {
         const before = head.length
         head += bytes.toString('latin1', at, at + 4096)
         const end = head.indexOf('\r\n\r\n') + 4
         if (end < 4) return true
-        const [, code, length] = /^HTTP\/1\.1 (\d+) .*\r\ncontent-length: (\d+)\r\n/is.exec(head.slice(0, end)) ?? []
-        if (code === undefined) throw new Error(`Expected a response with a content-length, got: ${head.slice(0, 300)}`)
+        const text = head.slice(0, end)
+        const [, code] = /^HTTP\/1\.1 (\d+) /.exec(text) ?? []
+        const [, length = areFiles ? Number.POSITIVE_INFINITY : undefined] =
+          /\r\ncontent-length: (\d+)\r\n/i.exec(text) ?? []
+        if (code === undefined || length === undefined)
+          throw new Error(`Expected a response with a content-length, got: ${text.slice(0, 300)}`)
         status = Number(code)
         left = Number(length)
         at += end - before
@@ -113,6 +122,7 @@ const responseReader = (report: (status: number) => void) => {
     }
     return true
   }
+  return { take, end: () => left === Number.POSITIVE_INFINITY && report(status) }
 }
 
 handleCalls({
