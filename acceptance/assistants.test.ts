@@ -1,4 +1,4 @@
-// What assistants are told in docs/assistants.md is right: the ten questions are counted anew from the export. And the official
+// Assistants get right answers: the ten questions of docs/assistants.md are counted anew from the export. And the official
 // conformance suite of the Model Context Protocol finds no failure. It needs Node 24, which npx brings.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,89 +7,156 @@ import { createServer, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { assistant, errorOf } from '../test/support/mcp.js'
 import { blocksOf } from './support/pages.js'
 import { DEMO_KEY, Reader } from './support/reader.js'
 
-interface Answer {
-  question: string
-  answer?: string[]
-}
 interface Row {
   id: string
   status: string
   form: string
+  project?: string
   dispatch?: string
+  agent?: string
+  duration?: number
   createdAt: string
   location?: { state?: string }
-  answers: Answer[]
+  answers: { question: string; answer?: string[] }[]
+}
+interface Named {
+  id: string
+  name?: string
+  firstName?: string
+  lastName?: string
+}
+/** What a tool found. Rows are of a summary, unless they are a table. */
+interface Result {
+  total: number
+  rows: Record<string, unknown>[]
+  columns: string[]
+  questions: { question: string; answered: number; choices: { answer: string; count: number }[] }[]
 }
 
-const chose = (row: Row, question: string, choice: string): boolean =>
-  row.answers.some((each) => each.question === question && each.answer?.includes(choice))
-const most = (counts: Map<string, number>): number => Math.max(...counts.values())
-const countBy = (rows: readonly Row[], of: (row: Row) => string): Map<string, number> => {
-  const counts = new Map<string, number>()
-  for (const row of rows) counts.set(of(row), (counts.get(of(row)) ?? 0) + 1)
-  return counts
-}
 const SOURCE = 'What is your main source of drinking water?'
-const WAY = 'How long does it take to fetch water and come back?'
+const meanOf = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0) / numbers.length
+const medianOf = (numbers: readonly number[]) =>
+  numbers.toSorted((a, b) => a - b)[Math.ceil(numbers.length / 2) - 1] as number
+/** What has the greatest number. */
+const greatest = (rows: readonly Row[], keyOf: (row: Row) => unknown, numberOf: (rows: Row[]) => number) =>
+  [...new Set(rows.map(keyOf))]
+    .map((key) => [key, numberOf(rows.filter((row) => keyOf(row) === key))] as const)
+    .toSorted(([, a], [, b]) => b - a)[0]
+const durationsOf = (rows: readonly Row[]): number[] => rows.flatMap(({ duration }) => duration ?? [])
+const withNone = ({ rows }: Result): unknown[] =>
+  rows.flatMap(({ count, agentName, dispatchName }) => (count === 0 ? [agentName ?? dispatchName] : []))
+const measured = (row: Record<string, unknown> | undefined) => row?.duration as { mean: number; median: number }
+const rounded = (number: number): number => Math.round(number * 1e6) / 1e6
 
-/** The number that answers each question of the page, counted from the rows of the export. */
-const recounts = (rows: readonly Row[], idOf: (list: string, name: string) => string): Record<string, number> => {
-  const ofForm = (name: string) => rows.filter(({ form }) => form === idOf('forms', name))
-  const dispatch = idOf('dispatches', 'Small business survey 2')
-  // Lagos is an hour ahead of UTC.
-  const monthIn = ({ createdAt }: Row) => new Date(Date.parse(createdAt) + 3_600_000).toISOString().slice(0, 7)
-  const fromWell = ofForm('Household water survey').filter((row) => chose(row, SOURCE, 'Protected well'))
+/** For each question of the page, what the result of its call says, and what a count of the rows of the export says. */
+const answersTo = (
+  rows: readonly Row[],
+  { forms, projects, dispatches, agents }: Record<string, Named[]>,
+): Record<string, readonly [said: (result: Result) => unknown, counted: unknown]> => {
+  const idOf = (list: Named[] = [], name: string) => list.find((each) => nameOf(each) === name)?.id
+  const nameOf = ({ name, firstName, lastName }: Named) => name ?? `${firstName} ${lastName}`
+  const namesWithout = (list: Named[] = [], field: 'agent' | 'dispatch') =>
+    list.filter(({ id }) => rows.every((row) => row[field] !== id)).map(nameOf)
+  const count = (is: (row: Row) => boolean) => rows.filter(is).length
+  // Lagos is an hour ahead of UTC. Sunday is the last day.
+  const weekday = ({ createdAt }: Row) => new Date(Date.parse(createdAt) + 3_600_000).getUTCDay() || 7
+  const survey = rows.filter(({ form }) => form === idOf(forms, 'Household water survey'))
+  const sources = survey.flatMap(({ answers }) => answers.filter(({ question }) => question === SOURCE))
+  const medianIs = (said: number) => {
+    const median = medianOf(durationsOf(rows))
+    return Math.abs(said - median) <= median / 100 || `${said} for ${median}`
+  }
+  const state = greatest(
+    rows,
+    ({ location }) => location?.state,
+    (of) => meanOf(durationsOf(of)),
+  )
+  const project = idOf(projects, 'Living standards panel 2024')
+  const agent = idOf(agents, 'Ireti Oyebola')
+  const dispatch = idOf(dispatches, 'Small business survey 2')
+  const total = ({ total }: Result) => total
   return {
-    'How many entries are there?': rows.length,
-    'How many entries were rejected?': rows.filter(({ status }) => status === 'rejected').length,
-    'How many entries from Kano were accepted?': rows.filter(
-      ({ status, location }) => status === 'accepted' && location?.state === 'Kano',
-    ).length,
-    'How many entries were made in March 2025, by the clocks of Lagos?': rows.filter(
-      (row) => monthIn(row) === '2025-03',
-    ).length,
-    'How many entries does the largest form have?': most(countBy(rows, ({ form }) => form)),
-    'How many of 200 expected entries has the dispatch Small business survey 2?': rows.filter(
-      (row) => row.dispatch === dispatch,
-    ).length,
-    'How many households drink from a protected well?': fromWell.length,
-    'How many of these fetch their water for more than an hour?': fromWell.filter((row) =>
-      chose(row, WAY, 'More than an hour'),
-    ).length,
-    'How many entries are still to be checked?': rows.filter(({ status }) => status === 'pending').length,
-    'How many rows has the file of all power access surveys?': ofForm('Power access survey').length,
+    'How many entries has the project Living standards panel 2024?': [total, count((row) => row.project === project)],
+    'How many entries are of the agent Ireti Oyebola?': [total, count((row) => row.agent === agent)],
+    'How many of 200 expected entries has the dispatch Small business survey 2?': [
+      ({ rows: [row] }) => [row?.totalExpectedEntries, row?.count],
+      [200, count((row) => row.dispatch === dispatch)],
+    ],
+    'In which state do entries take longest on average?': [
+      ({ rows: [row] }) => [row?.['location.state'], rounded(measured(row).mean)],
+      [state?.[0], rounded(Number(state?.[1]))],
+    ],
+    'What is the median duration of all entries?': [({ rows: [row] }) => medianIs(measured(row).median), true],
+    'Which agents have no entries?': [withNone, namesWithout(agents, 'agent')],
+    'Which dispatches have no entries?': [withNone, namesWithout(dispatches, 'dispatch')],
+    'Which is the busiest day of the week, by the clocks of Lagos?': [
+      ({ rows: [row] }) => [row?.['createdAt:weekday'], row?.count],
+      greatest(rows, weekday, ({ length }) => length),
+    ],
+    'When was the newest rejected entry made?': [
+      ({ rows: [row], columns }) => row?.[columns.indexOf('createdAt')],
+      rows
+        .filter(({ status }) => status === 'rejected')
+        .map(({ createdAt }) => createdAt)
+        .toSorted()
+        .at(-1),
+    ],
+    'Which share of households drinks from a protected well?': [
+      ({ questions }) => {
+        const source = questions.find(({ question }) => question === SOURCE)
+        return [source?.choices.find(({ answer }) => answer === 'Protected well')?.count, source?.answered]
+      },
+      [sources.filter(({ answer }) => answer?.includes('Protected well')).length, sources.length],
+    ],
   }
 }
 
-t.test('each of the ten questions has one right number, which the page shows', async (t) => {
-  const url = await new Reader(t).url()
+t.test('each of the ten questions is answered by one call, as a count of the export answers it', async (t) => {
+  const reader = new Reader(t)
   const get = async (path: string) => {
-    const response = await fetch(`${url}/v1/${path}`, { headers: { authorization: `Bearer ${DEMO_KEY}` } })
+    const headers = { authorization: `Bearer ${DEMO_KEY}` }
+    const response = await fetch(`${await reader.url()}/v1/${path}`, { headers })
     t.equal(response.status, 200, path)
     return response.text()
   }
-  const rows: Row[] = (await get('exports/entries.ndjson?answers=list'))
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-  const named = new Map<string, string>()
-  for (const list of ['forms', 'dispatches'])
-    for (const { id, name } of JSON.parse(await get(`${list}?perPage=1000&fields=name`)).data)
-      named.set(list + name, id)
-  const counted = recounts(rows, (list, name) => String(named.get(list + name)))
+  const lines = (await get('exports/entries.ndjson?answers=list')).trim().split('\n')
+  const lists: Record<string, Named[]> = {}
+  for (const list of ['forms', 'projects', 'dispatches', 'agents'])
+    lists[list] = JSON.parse(await get(`${list}?perPage=1000`)).data
+  const answers = answersTo(
+    lines.map((line) => JSON.parse(line)),
+    lists,
+  )
 
-  const page = readFileSync('docs/assistants.md', 'utf8')
-  const [, questions = ''] = page.split('## Ten questions\n')
+  const [, questions = ''] = readFileSync('docs/assistants.md', 'utf8').split('## Ten questions\n')
   const titles = [...questions.matchAll(/^### (.*)$/gm)].map(([, title]) => String(title))
-  t.same(titles, Object.keys(counted))
+  t.same(titles, Object.keys(answers))
   t.equal(titles.length, 10)
-  const shown = blocksOf('docs/assistants.md').filter(({ language, follows }) => language === 'json' && follows)
+  const calls = blocksOf('docs/assistants.md').filter(({ language }) => language === 'mcp')
+  t.equal(calls.length, 10)
   for (const [n, title] of titles.entries()) {
-    t.match(shown[n]?.text, new RegExp(`"(count|total)": ${counted[title]}\\b`), `${title} ${counted[title]}`)
+    const [said, counted] = answers[title] as (typeof answers)[string]
+    t.strictSame(said(JSON.parse((await reader.call(String(calls[n]?.text))).output())), counted, title)
   }
+
+  // What an assistant may try first is right too, or an error that has what to try next.
+  const { call } = await assistant(t, await reader.url(), DEMO_KEY)
+  for (const [name, given, next] of [
+    ['count_entries', { project: 'living standards panel' }, 'Living standards panel 2024'],
+    ['count_entries', { agent: 'Oyebola' }, 'Ireti Oyebola'],
+    ['count_entries', { dispatch: 'Small business survey' }, 'Small business survey 2'],
+    ['count_entries', { by: ['state'], measure: 'duration' }, 'location.state'],
+    ['count_entries', { by: ['weekday'] }, 'createdAt:weekday'],
+    ['count_entries', { measure: 'duration', median: true }, 'measure'],
+    ['find_entries', { status: 'reject' }, 'rejected'],
+    ['find_entries', { status: 'rejected', perPage: 1 }, 'limit'],
+    ['describe_form', { form: 'household water' }, 'Household water survey'],
+  ] as const)
+    t.ok(JSON.stringify(errorOf(await call(name, given)).errors).includes(next), `${name} ${JSON.stringify(given)}`)
 })
 
 /** The scenarios of the suite that a server with tools of its own can pass. */

@@ -17,6 +17,7 @@ const openDocs = async (t: Test, browser: Browser, url: string, options: Browser
   t.teardown(() => context.close())
   const page = await context.newPage()
   failOnErrors(t, page)
+  page.on('console', (message) => t.not(message.type(), 'warning', message.text()))
   await page.goto(url)
   await page.locator('.opblock').first().waitFor()
   return page
@@ -54,6 +55,7 @@ const execute = async (page: Page, operation: string, parameters: Record<string,
     status: response.status(),
     shown: await live.locator('.highlight-code').first().innerText(),
     hasColours: (await live.locator('.highlight-code').first().locator('span').count()) > 0,
+    curl: await block.locator('.curl').innerText(),
     body: await response.json(),
     authorization: response.request().headers().authorization,
   }
@@ -81,7 +83,7 @@ const executeFormats = async (page: Page, operation: string): Promise<Record<str
 }
 
 // A browser that shares the processors with other tests is slow.
-t.setTimeout(300_000)
+t.setTimeout(900_000)
 
 t.test(
   'a browser shows the documentation (needs the Chromium of CHROMIUM_PATH)',
@@ -106,15 +108,10 @@ t.test(
         // Files and what map programs read have responses of their own kind.
         if (/^\/v1\/(exports|ogc)|\.csv$/.test(path)) continue
         const isPage = /\/v1\/(sync\/)?\w+s$/.test(path)
-        const list = await app.inject({
-          url: path.replace(/\/\{id\}.*/, ''),
-          headers: { authorization: `Bearer ${key}` },
-        })
-        const { status, shown, body } = await execute(page, String(operationId), {
-          ...(path.includes('{id}') && { id: list.json().data[0].id }),
-          ...(isPage && { perPage: '2' }),
-        })
+        // An id in a path has an example.
+        const { status, shown, curl, body } = await execute(page, `${operationId}`, { ...(isPage && { perPage: '2' }) })
         t.equal(status, 200, path)
+        t.match(curl, "-H 'accept: application/json'", path)
         t.match(shown, '"success": true')
         t.ok(Array.isArray(body.data) ? body.data.length > 0 : body.data, `${path} has data`)
       }
@@ -123,7 +120,14 @@ t.test(
       )) {
         const shown = await executeFormats(page, `${operation}`)
         t.ok(Object.keys(shown).length >= (/^export/.test(`${operation}`) ? 3 : 1), operation)
-        for (const [format, text] of Object.entries(shown)) t.match(text, 'Download', `${operation} ${format}`)
+        for (const [format, text] of Object.entries(shown)) {
+          t.match(text, 'Download', `${operation} ${format}`)
+          t.match(
+            text,
+            /^export/.test(`${operation}`) ? /curl -O -X 'GET'(?!.*accept:)/s : "'accept: text/csv'",
+            format,
+          )
+        }
       }
     })
 
@@ -197,6 +201,24 @@ t.test(
       await page.evaluate("location.hash = '#/Forms/getForm'")
       await page.locator('#operations-Forms-getForm.is-open').waitFor()
     })
+
+    for (const viewport of [
+      { width: 1280, height: 800 },
+      { width: 390, height: 844 },
+    ]) {
+      await t.test(`a key can be typed in and an operation opened at once on ${viewport.width} pixels`, async (t) => {
+        const page = await openDocs(t, browser, `${origin}/docs`, { viewport })
+        for (const part of ['.btn.authorize', '.opblock']) {
+          const box = await page.locator(part).first().boundingBox()
+          t.ok(Number(box?.y) + Number(box?.height) <= viewport.height, `${part} is in sight`)
+        }
+        await page.locator('.btn.authorize').click()
+        await page.keyboard.type(key)
+        await page.keyboard.press('Enter')
+        await page.locator('.btn-done').first().click()
+        t.match(await execute(page, 'getMe'), { status: 200 }, 'the field of the key has the focus')
+      })
+    }
 
     for (const { name, ...options } of screens) {
       await t.test(`the page can be read on a screen that is ${name.replace('-', ' and ')}`, async (t) => {

@@ -208,6 +208,23 @@ const fillHostile = async (store: Store): Promise<string> => {
   return organisation
 }
 
+/** Which colours of the style sheet the map has, and whether these are many, and which statuses the time line has. */
+const coloursOf = (page: Page): Promise<unknown> =>
+  page.evaluate(`new Promise(requestAnimationFrame).then(() => {
+    const canvas = document.getElementById('map-canvas')
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+    const style = getComputedStyle(canvas)
+    const drawn = new Set(new Uint32Array(data.buffer))
+    const has = (name) => {
+      const [red, green, blue] = style.getPropertyValue('--' + name).match(/[^#]{2}/g).map((two) => parseInt(two, 16))
+      return drawn.has(((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0)
+    }
+    const isIn = (name) => document.querySelector('#time-view path[style*="--' + name + '"]').getAttribute('d').length > 0
+    const toned = ['accepted', 'pending', 'rejected'].map((name) => [name, [has(name), isIn(name)]])
+    return { land: has('land'), ...Object.fromEntries(toned), areMany: drawn.size > 20 }
+  })`)
+const TONED = { accepted: [true, true], pending: [true, true], rejected: [true, true] }
+
 // A browser that shares the processors with other tests is slow.
 t.setTimeout(600_000)
 
@@ -280,15 +297,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       t.equal(await total(new URLSearchParams()), 1500)
       t.same(await counts(page), [1500, 1500])
       await page.waitForLoadState('networkidle')
-      const colours = await page.evaluate(`new Promise(requestAnimationFrame).then(() => {
-        const canvas = document.getElementById('map-canvas')
-        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
-        const style = getComputedStyle(canvas)
-        const drawn = new Set(new Uint32Array(data.buffer))
-        const [red, green, blue] = style.getPropertyValue('--land').match(/[^#]{2}/g).map((two) => parseInt(two, 16))
-        return [drawn.has(((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0), drawn.size > 20]
-      })`)
-      t.same(colours, [true, true], 'the map has land and entries')
+      t.same(await coloursOf(page), { land: true, ...TONED, areMany: true }, 'the map has land and entries')
       await isAccessible(t, page, 'complete')
 
       if (isTouch) {
@@ -591,6 +600,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       await shows(page, '#notes', 'the service counts all of them')
       t.same(await counts(page), [1500, 1500])
       await shows(page, '#map-words', /^1,494 entries on the map/)
+      t.match(await coloursOf(page), TONED, 'statuses have their colours')
       await openFilters(page)
       await shows(page, '#dispatch', ' of ')
       for (const dimension of ['status', 'form', 'state', 'lga']) {

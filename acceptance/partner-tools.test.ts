@@ -18,10 +18,11 @@ import { keysOf } from '../src/keys/keys.js'
 import { mongoStore } from '../src/store/mongo.js'
 import type { Store } from '../src/store/store.js'
 import { listen, testApp } from '../test/support/app.js'
+import { assistant } from '../test/support/mcp.js'
 import { printed, startProgram } from '../test/support/process.js'
 import { type ResourceName, resources } from '../test/support/resources.js'
 import { mongoSettings, ownDatabase } from '../test/support/store.js'
-import { A, B } from '../test/support/tenants.js'
+import { A, B, fillTenants } from '../test/support/tenants.js'
 import { ASKED, answerRows, fillGuessed, fillHostile, foundRow, MANY, wantedRow } from './support/exported.js'
 import { blocksOf, firstMissing } from './support/pages.js'
 import { Reader } from './support/reader.js'
@@ -559,6 +560,26 @@ t.test('pandas reads counts as docs/asking.md says', { skip: withoutTools, timeo
   t.equal(await program.code, 0, 'it ends well', { output: program.output().slice(-2000) })
   t.match(program.output(), /location\.state +Abia/, 'states are columns')
   t.match(program.output(), /^2024-10 /m, 'and months are rows')
+})
+
+t.test('packages of those who make models take all tools', { skip: withoutTools, timeout: 180_000 }, async (t) => {
+  const { app, keyOf } = await testApp(t, { fill: fillTenants })
+  const [url, key] = [`http://127.0.0.1:${await listen(app)}`, await keyOf(A)]
+  const { client, ask } = await assistant(t, url, key)
+  const tools = (await client.listTools()).tools.map(({ name, inputSchema }): [string, string[]] => [
+    name,
+    Object.keys(inputSchema.properties ?? {}),
+  ])
+  const call = ['count_entries', JSON.stringify({ status: 'Accepted', createdSince: '2025-01-01' })] as const
+  const { total } = await ask(call[0], JSON.parse(call[1]))
+  const run = program(t.testdir(), url, key)
+  const output = await run('assistants', 'python', resolve('acceptance/support/convert_tools.py'), ...call)
+  const packages = linesOf<{ package: string; tools: object; result: object }>(output)
+  t.equal(packages.length, 4)
+  for (const { package: name, tools: shown, result } of packages) {
+    t.strictSame(shown, Object.fromEntries(tools), `${name} shows its model all tools, and the names of all arguments`)
+    t.match(result, { total }, `${name} calls`)
+  }
 })
 
 /** Ids and telephones that programs take for numbers, by their number. */

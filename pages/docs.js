@@ -1,4 +1,4 @@
-// The script of /docs: shows the address of this service in the guide, lets requests be copied, and starts Swagger UI.
+// The script of /docs: starts Swagger UI, shows the address of this service in the guide, and lets requests be copied.
 /* global SwaggerUIBundle */
 
 const base = location.href.replace(/\/docs([?#].*)?$/, '')
@@ -84,8 +84,13 @@ const start = async () => {
   }
   SwaggerUIBundle({
     dom_id: '#swagger-ui',
-    // The page may be open at another address than the document says.
-    spec: { ...spec, servers: [{ url: base }] },
+    // The page may be open at another address than the document says. People have one thing to fill in: their key.
+    spec: {
+      ...spec,
+      servers: [{ url: base }],
+      security: [{ apiKey: [] }],
+      components: { ...spec.components, securitySchemes: { apiKey: spec.components.securitySchemes.apiKey } },
+    },
     layout: 'BaseLayout',
     deepLinking: true,
     docExpansion: 'list',
@@ -109,6 +114,12 @@ const start = async () => {
     requestInterceptor: (request) => {
       // Otherwise a browser would open its dialog for a name and a password over this page, or send what it knows.
       request.credentials = 'omit'
+      if (request.url.includes('/v1/exports/')) {
+        // The path names the format. Swagger UI would ask for the first one that there is, and let curl print any.
+        delete request.headers.accept
+        request.curlOptions = ['-O']
+        // Swagger UI names each other type than this.
+      } else if (request.headers.accept === '*/*') request.headers.accept = 'application/json'
       const { Authorization } = request.headers
       if (Authorization !== undefined)
         request.headers.Authorization = Authorization.replace(/[^\x20-\x7e]|["']/g, '').replace(

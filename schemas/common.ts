@@ -103,7 +103,8 @@ export const sorting = <const F extends readonly string[]>(resource: string, ite
     defaulted(
       literals(['id', ...fields], {
         title: `${resource}SortBy`,
-        description: 'Field to sort by. Records with the same value are sorted by their ids.',
+        description:
+          'Field to sort by. Records with the same value are sorted by their ids. A filter by time is fast with the sort of its field.',
       }),
       'id',
     ),
@@ -142,7 +143,7 @@ const time = (field: string, condition: string) =>
     Type.Unsafe<Date>(
       Type.String({
         format: 'date-time',
-        description: `Only with \`${field}\` ${condition} this time (RFC 3339). Digits beyond milliseconds are cut off. Fast with \`sortBy=${field}\`.`,
+        description: `Only with \`${field}\` ${condition} this time (RFC 3339). Digits beyond milliseconds are cut off.`,
       }),
     ),
   )
@@ -254,5 +255,11 @@ export interface Listing {
 }
 
 /** The path parameter of every by-id operation. */
-export const IdParams = (resource: string) =>
-  Type.Object({ id: Type.String({ minLength: 1, description: `Id of the ${resource}.` }) })
+export const IdParams = (resource: keyof typeof exampleIds) =>
+  Type.Object({
+    id: Type.String({
+      minLength: 1,
+      description: `Id of the ${resource}. The example is one of the demo data.`,
+      examples: [exampleIds[resource]],
+    }),
+  })

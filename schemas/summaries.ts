@@ -4,7 +4,7 @@ import { commonFilters, exampleIds, Text, Timestamp } from './common.js'
 import { answered, entryFilters } from './entries.js'
 import { success } from './envelope.js'
 import { csvParameters } from './exports.js'
-import { choosing, defaulted, filter, inWords, literals, personal, place, strict } from './kit.js'
+import { choosing, defaulted, filter, inWords, literals, personal, place, several, strict } from './kit.js'
 
 /** A group of entries without a value has null. */
 const orNull = (schema: TSchema, description: string, example: unknown): TSchema =>
@@ -151,14 +151,10 @@ const parameters = {
     BY,
     choosing(
       dimensions,
-      Type.Unsafe<string[]>({
-        type: 'array',
-        items: { type: 'string', pattern: `^(${names.map(escaped).join('|')}|${KEY})$` },
-        minItems: 1,
+      several(Type.String({ pattern: `^(${names.map(escaped).join('|')}|${KEY})$` }), {
         maxItems: 2,
         uniqueItems: true,
-        description: `What to count by: ${BY}. Two are separated by a comma, such as \`status,createdAt:month\`.`,
-        examples: [['status']],
+        description: `What to count by (without it, all are one group): ${BY}. Two are separated by a comma, such as \`status,createdAt:month\`.`,
       }),
     ),
   ),

@@ -21,7 +21,7 @@ const APART = 0.85
  */
 
 /** The clusters, the largest first, and how many entries are in view that pass all filters but the box. @param {import('./entries.js').Entries} entries @param {Uint16Array} fails @param {{ k: number, x: number, y: number }} transform from the place on the map to pixels @param {number} width in pixels @param {number} height in pixels */
-export const clustersIn = ({ size, xs, ys, weights, selectedWeights, columns }, fails, transform, width, height) => {
+export const clustersIn = ({ size, xs, ys, weights, toned, columns }, fails, transform, width, height) => {
   // A cell keeps its place on the map, however the map is moved.
   const cell = CELL / 2 ** Math.ceil(Math.log2(transform.k))
   const [left, top] = [-transform.x / transform.k - cell, -transform.y / transform.k - cell]
@@ -45,12 +45,13 @@ export const clustersIn = ({ size, xs, ys, weights, selectedWeights, columns }, 
       cluster = { x: 0, y: 0, all: 0, selected: 0, toned: tones.map(() => 0), row }
       found.set(place, cluster)
     }
-    const selected = selectedWeights?.[row] ?? Number(failed === 0)
+    const selected = toned ? d3.sum(toned[row]) : Number(failed === 0)
     cluster.all += weight
     if (selected > 0) {
       if (cluster.selected === 0) Object.assign(cluster, { x: 0, y: 0, row })
       cluster.selected += selected
-      cluster.toned[weights ? 0 : toneOfCode[codes[row]]] += selected
+      if (toned === undefined) cluster.toned[toneOfCode[codes[row]]] += 1
+      else for (const [tone, count] of toned[row].entries()) cluster.toned[tone] += count
     } else if (cluster.selected > 0) continue
     cluster.x += x * (selected || weight)
     cluster.y += y * (selected || weight)

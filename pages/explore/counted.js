@@ -6,7 +6,7 @@ import { say } from './dom.js'
 import { dimensions, isPlace } from './entries.js'
 import { parametersOf } from './filters.js'
 import { measured } from './selection.js'
-import { toneOf } from './statuses.js'
+import { toneOf, tones } from './statuses.js'
 import { binsOf } from './timeline.js'
 
 /** @typedef {import('./entries.js').Entries} Entries */
@@ -121,7 +121,13 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
       })
     }
     if (seesPlaces) yield* cells(filters)
-    // The durations are in no index, so they come last.
+    // Two fields and durations are in no index, so they come last.
+    if (filters.status === undefined) {
+      yield question({ by: `${days},status` }, filters, ({ rows, others }) => {
+        const toned = d3.rollup(rows, binned, ({ status }) => toneOf(status))
+        if (others.groups === 0) selection.tonedBins = tones.map((_, tone) => toned.get(tone) ?? binned([]))
+      })
+    }
     for (const name of measured) {
       yield question({ by: name, measure: 'duration' }, { ...filters, ...without(name) }, ({ rows }) => {
         selection.means[name] = numbersOf(name, rows, ({ duration }) => duration.mean ?? Number.NaN, Number.NaN)
@@ -129,30 +135,37 @@ export const countedEntries = (entries, { hidden, onChange, onError, showPage })
     }
   }
 
-  /** @param {Filters} filters @returns {ReturnType<typeof questions>} */
-  function* cells(filters) {
+  /** @param {Filters} filters @param {boolean} [isByStatus] whether the cells are divided by the colours of their statuses @returns {ReturnType<typeof questions>} */
+  function* cells(filters, isByStatus = filters.status === undefined) {
     const width = Math.max(step, least)
-    const by = `location:${width}`
+    const cell = `location:${width}`
+    const by = isByStatus ? `${cell},status` : cell
     /** @type {Row[]} */
     let all = []
     let isTooMany = false
     yield question({ by }, { ...filters, bbox: undefined }, ({ rows, others }) => {
-      all = rows.filter((row) => row[by] !== null)
-      isTooMany = others.groups > 0 && width < STEPS[0]
+      all = rows.filter((row) => row[cell] !== null)
+      isTooMany = others.groups > 0 && (isByStatus || width < STEPS[0])
     })
     if (isTooMany) {
-      least = STEPS[STEPS.indexOf(width) - 1]
-      return yield* cells(filters)
+      if (!isByStatus) least = STEPS[STEPS.indexOf(width) - 1]
+      return yield* cells(filters, isByStatus ? false : undefined)
     }
+    /** @param {Row} row */
+    const keyOf = (row) => JSON.stringify(row[cell])
+    /** @param {Row[]} rows */
+    const sumOf = (rows) => d3.sum(rows, ({ count }) => count)
+    /** @param {Row[]} rows */
+    const tonesIn = (rows) =>
+      tones.map((_, tone) => sumOf(rows.filter(({ status = filters.status }) => toneOf(status) === tone)))
     /** @param {Row[]} chosen */
     const use = (chosen) => {
-      const counts = new Map(chosen.map((row) => [JSON.stringify(row[by]), row.count]))
-      entries.setCells(
-        all.map(({ [by]: cell, count }) => ({ ...cell, count, selected: counts.get(JSON.stringify(cell)) ?? 0 })),
-      )
-      selection.fails = new Uint16Array(all.length)
+      const toned = d3.rollup(chosen, tonesIn, keyOf)
+      const found = d3.rollups(all, (rows) => ({ ...rows[0][cell], count: sumOf(rows) }), keyOf)
+      entries.setCells(found.map(([key, each]) => ({ ...each, toned: toned.get(key) ?? [] })))
+      selection.fails = new Uint16Array(found.length)
       missing.cells = false
-      selection.placed = d3.sum(chosen, ({ [by]: cell, count }) => (cell === null ? 0 : count))
+      selection.placed = sumOf(chosen.filter((row) => row[cell] !== null))
     }
     if (filters.bbox === undefined) use(all)
     else yield question({ by }, filters, ({ rows }) => use(rows))

@@ -81,10 +81,10 @@ export class Entries {
   ys = new Float64Array(LIMIT)
   /** The durations as they were recorded, or NaN. */
   durations = new Float64Array(LIMIT)
-  /** How many entries each row stands for, and how many of these are selected, if it does not stand for one. @type {Uint32Array | undefined} */
+  /** How many entries each row stands for, and how many of these are selected of each colour, if it does not stand for one. @type {Uint32Array | undefined} */
   weights
-  /** @type {Uint32Array | undefined} */
-  selectedWeights
+  /** @type {readonly (readonly number[])[] | undefined} */
+  toned
   /** How many entries there are, if rows do not stand for one each. */
   total = 0
   placed = 0
@@ -124,13 +124,13 @@ export class Entries {
     if (isPlaced) this.placed += 1
   }
 
-  /** Takes cells of the map with their counts in the place of entries. @param {readonly { longitude: number, lattitude: number, count: number, selected: number }[]} cells */
+  /** Takes cells of the map with their counts in the place of entries. @param {readonly { longitude: number, lattitude: number, count: number, toned: readonly number[] }[]} cells */
   setCells(cells) {
     this.size = cells.length
     this.xs = Float64Array.from(cells, ({ longitude }) => toX(longitude))
     this.ys = Float64Array.from(cells, ({ lattitude }) => toY(lattitude))
     this.weights = Uint32Array.from(cells, ({ count }) => count)
-    this.selectedWeights = Uint32Array.from(cells, ({ selected }) => selected)
+    this.toned = cells.map(({ toned }) => toned)
   }
 
   /** Whether its values have the names that people call them by. @param {Dimension} dimension */

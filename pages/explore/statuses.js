@@ -4,7 +4,7 @@
 export const tones = /** @type {const} */ (['mark', 'accepted', 'pending', 'rejected'])
 const signs = ['•', '✓', '○', '✕']
 
-/** The index of the colour of a status. @param {string} status */
+/** The index of the colour of a status. @param {unknown} status */
 export const toneOf = (status) => Math.max(0, tones.indexOf(/** @type {any} */ (status)))
 
 /** Shows the colour of a status, and its sign before the word. @param {HTMLElement} node @param {string} status */

@@ -30,7 +30,7 @@ export const mcpRoutes = async (app: FastifyInstance, release: { version: string
   const options = { parseAs: 'string', bodyLimit: MAX_BODY_BYTES } as const
   app.addContentTypeParser('*', options, (_request, body, done) => done(null, body))
   // A program that first asks for a stream learns here whether its key is valid.
-  app.get('/mcp', { config: { isRefused: true }, schema: { hide: true } }, () => {
+  app.get('/mcp', { config: { isRefused: true, mediaType: 'text/event-stream' }, schema: { hide: true } }, () => {
     throw wrongMethod(['POST'])
   })
   app.post('/mcp', { schema: { hide: true } }, async (request, reply) => {

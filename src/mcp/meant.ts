@@ -1,11 +1,12 @@
-// What an assistant means: a record by its name, and a value in another case. What no entry has is an error that says what
-// there is.
+// What an assistant means: a record by its name, a value in another case, and a day as a time. What no entry has is an error
+// that says what there is.
 import { BESIDE } from '../../schemas/kit.js'
 import { viewOf } from '../../schemas/views.js'
 import { hasAny } from '../operations/list.js'
 import { resources } from '../pipelines/index.js'
 import type { ReferencesTo } from '../pipelines/joins.js'
 import { invalidParameter, ProblemError } from '../problems/problems.js'
+import { beginningOf } from '../reading/local-time.js'
 import type { Reader } from '../reading/reader.js'
 import type { Selection } from '../reading/selection.js'
 import { summaryOf } from '../reading/summaries.js'
@@ -90,12 +91,29 @@ const valueMeant = async (reader: Reader, name: string, given: string): Promise<
   throw wrong(name, 'is a value that no entry has: allowed has values of entries', nearestTo(given, values))
 }
 
-/** The ids and the values that some arguments stand for, by the names of the arguments. */
+export const isTime = (name: string): boolean => /(Since|Before)$/.test(name)
+
+/** @throws the problem `invalid_parameter` if no time is in a range: whoever gives a day twice means all of it */
+const checkRanges = (times: Given): void => {
+  for (const field of ['created', 'updated']) {
+    const [since, before] = [times[`${field}Since`], times[`${field}Before`]] as (Date | undefined)[]
+    const message = `must be later than ${field}Since: a day stands for its beginning`
+    if (since && before && since >= before) throw invalidParameter(`${field}Before`, message)
+  }
+}
+
+/**
+ * The ids, the values and the times that some arguments stand for, by the names of the arguments. A day stands for its beginning.
+ * @throws the problem `invalid_parameter` for what nobody can mean
+ */
 export const meantBy = async (reader: Reader, given: Given): Promise<Given> => {
-  const meant: Record<string, string> = {}
+  const meant: Record<string, unknown> = {}
+  const { zone = 'UTC' } = given
   for (const [name, value] of Object.entries(given)) {
+    if (isTime(name)) meant[name] = typeof value === 'string' ? await beginningOf(value, String(zone)) : value
     if (name in named) meant[name] = await idMeant(reader, name, String(value))
     if (name in counted) meant[name] = await valueMeant(reader, name, String(value))
   }
+  checkRanges(meant)
   return meant
 }

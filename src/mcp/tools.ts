@@ -19,6 +19,7 @@ import { sumOf } from '../reading/summaries.js'
 import { Skipped } from '../serializer/unreadable.js'
 import { firstSentence, type Given } from './arguments.js'
 import type { Found } from './fitting.js'
+import { isTime } from './meant.js'
 import { valuesOf } from './values.js'
 
 const { entries, forms, projects } = resources
@@ -46,14 +47,23 @@ const listOf = async (reader: Reader, resource: Resource, asked: object) => {
 }
 
 const list = EntryListQuery({ page: 1, perPage: 1, maxPerPage: MOST_RECORDS })
-const times = Object.keys(commonFilters).filter((name) => /Since|Before/.test(name))
+const times = Object.entries(commonFilters).flatMap(([name, filter]) => {
+  const description = filter.description?.replace(/^Only with (.*) time/, 'With $1 day or time')
+  return isTime(name) ? [[name, { ...filter, format: 'day-or-time', description }]] : []
+})
 const form = Type.String({ minLength: 1, description: 'Id or name.' })
 const byId = Object.fromEntries(['form', 'project', 'dispatch', 'agent'].map((name) => [name, Type.Optional(form)]))
-const filters = { ...select(list, [...Object.keys(entryFilters), 'answered', ...times]).properties, ...byId }
+const filters = {
+  ...select(list, [...Object.keys(entryFilters), 'answered']).properties,
+  ...byId,
+  ...Object.fromEntries(times),
+}
 const few = Type.Integer({ minimum: 1, maximum: MOST_RECORDS, description: `How many, at most ${MOST_RECORDS}.` })
 
 const [total, object] = [Type.Integer(), Type.Unsafe({ type: 'object' })]
 const [text, rows] = [Type.String(), Type.Array(object)]
+
+const textOf = (value: unknown) => (value instanceof Date ? value.toISOString() : value)
 
 export const tools: Readonly<Record<string, Tool>> = {
   describe: {
@@ -139,7 +149,7 @@ export const tools: Readonly<Record<string, Tool>> = {
     gives: { total, url: text, curl: text },
     async call(request, query, { format, ...texts }) {
       const { total } = await listOf(request.reader, entries, { ...query, perPage: 1, fields: ['id'] })
-      const all = Object.entries(texts).flatMap(([name, value]) => [value].flat().map((text) => [name, text]))
+      const all = Object.entries(texts).flatMap(([name, value]) => [value].flat().map((each) => [name, textOf(each)]))
       const parameters = new URLSearchParams(all as [string, string][])
       const path = `/v1/exports/entries.${format}${parameters.size > 0 ? '?' : ''}${parameters}`
       const url = `${baseOf(request, request.server.config.publicUrl)}${path}`

@@ -34,7 +34,7 @@ export const docsPage = async (app: FastifyInstance): Promise<void> => {
   servePage(app, '/docs', 'docs.html', replacements)
   servePage(app, '/docs/errors', 'errors.html', replacements)
   // The second imports the first, so their names stay as they are.
-  for (const name of ['sync.py', 'check.py']) {
+  for (const name of ['sync.py', 'check.py', 'sync.ts']) {
     serve(app, `/docs/${name}`, fileOf(readFileSync(new URL(name, examples))))
   }
   leadToPage(app, '/docs')

@@ -15,14 +15,14 @@ const inBox = ({ west, south, east, north }: Box): Condition => ({
 })
 
 /** A number is found by its text too. */
-const isAnswer = (answer: string): unknown =>
-  String(Number(answer)) === answer ? { $in: [answer, Number(answer)] } : answer
+const isAnswer = (answer: string): Condition =>
+  String(Number(answer)) === answer ? { $in: [answer, Number(answer)] } : { $eq: answer }
 
 /** An answer is a text or a number, or a list with one. */
-const hasAnswer = { answer: { $type: ['string', 'double', 'int', 'long'] } }
+const $type = ['string', 'double', 'int', 'long']
 
 const isAnswered = ({ question, answer }: Asked): Condition => ({
-  answers: { $elemMatch: { question, ...(answer === undefined ? hasAnswer : { answer: isAnswer(answer) }) } },
+  answers: { $elemMatch: { question, answer: { $type, ...(answer !== undefined && isAnswer(answer)) } } },
 })
 
 export const entries = defineResource<EntryListQuery>({

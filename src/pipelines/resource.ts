@@ -1,7 +1,7 @@
 // What a resource is. Each declares itself once, in the file of its name; index.ts lists them all. Paths, the OpenAPI
 // document, the change feed and the tests go through that list.
 import type { TObject, TProperties } from '@sinclair/typebox'
-import type { CommonFilters, Listing, PageLimits } from '../../schemas/common.js'
+import type { CommonFilters, exampleIds, Listing, PageLimits } from '../../schemas/common.js'
 import type { RecordCollection } from '../documents/collections.js'
 import type { ReferencesTo } from './joins.js'
 import type { Condition, Scope, Stage } from './stages.js'
@@ -34,7 +34,7 @@ export interface Shape {
 interface Declaration {
   readonly collection: RecordCollection
   /** One of its records, as texts call it, and the article of that name. */
-  readonly name: string
+  readonly name: keyof typeof exampleIds
   readonly article: 'a' | 'an'
   readonly tag: { readonly name: string; readonly description: string }
   /** What its list and its by-id are for, and what to look out for. */

@@ -22,6 +22,8 @@ const shownQuery = (query: TObject): TObject => {
   }
   for (const [name, { format, ...parameter }] of Object.entries(properties)) {
     if (format === 'bbox') properties[name] = { ...parameter, ...BOX } as TSchema
+    // The formats of items are known to this service alone, and Swagger UI would look for them in vain.
+    if (parameter.items?.format) properties[name] = { ...parameter, items: { type: 'string' } } as TSchema
   }
   return { ...query, properties }
 }

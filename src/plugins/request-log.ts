@@ -95,6 +95,7 @@ const loggableOf = (values: object) =>
 
 /** A value as the log shows it. A list of values is one text. */
 export const loggable = (value: unknown): unknown => {
-  const text = Array.isArray(value) ? value.join() : value
+  const textOf = (item: unknown) => (typeof item === 'object' ? JSON.stringify(item) : item)
+  const text = Array.isArray(value) ? value.map(textOf).join() : value
   return typeof text === 'string' ? redacted(text).slice(0, MAX_LOGGED).replace(CONTROL, '?') : text
 }

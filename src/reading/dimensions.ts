@@ -36,11 +36,13 @@ const textIn = (bytes: Buffer, value: Element | undefined) => [stringOf(bytes, v
 const numberTextIn = (bytes: Buffer, value: Element | undefined) =>
   textIn(bytes, value).map((text) => text && Number(text))
 
-/** The answers of an entry to a question: each a word, or several. */
+/** The answers of an entry to a question: each a word, or several. A Decimal128 would be in one group with an equal number. */
 const answersTo = (question: string): Expression => {
   const answers: Expression = { $cond: [{ $isArray: '$answers' }, '$answers', []] }
   const isAsked: Expression = { $eq: ['$$this.question', { $literal: question }] }
-  return { $map: { input: { $filter: { input: answers, cond: isAsked } }, in: '$$this.answer' } }
+  const isDecimal: Expression = { $eq: [{ $type: '$$this.answer' }, { $literal: 'decimal' }] }
+  const cond = { $and: [isAsked, { $not: [isDecimal] }] }
+  return { $map: { input: { $filter: { input: answers, cond } }, in: '$$this.answer' } }
 }
 
 function* wordsIn(bytes: Buffer, answers: Element | undefined) {

@@ -57,6 +57,15 @@ const formats: Readonly<Record<Period, string>> = { ...dates, weekday: '%u', hou
 const WEEK = 7 * DAY
 const MONDAY: Expression = { $literal: new Date('1970-01-05T00:00:00Z') }
 
+/** When a day begins in a zone: the first time at which the clock shows it. */
+export const beginningOf = async (day: string, zone: string): Promise<Date> => {
+  const changes = await kept.forceFetch(zone)
+  const local = Date.parse(day)
+  const endOf = (i: number) => changes[i + 1]?.from ?? Number.POSITIVE_INFINITY
+  const { from, offset } = changes.find(({ offset }, i) => local < endOf(i) + offset) as Change
+  return new Date(Math.max(from, local - offset))
+}
+
 /** The period in which an entry was created, as a response has it. Null for what the clock of the zone does not show. */
 export const periodOf = async (period: Period, zone: string): Promise<Expression> => {
   const changes = await kept.forceFetch(zone)

@@ -62,7 +62,7 @@ export const questionOf = async (
   if (text === undefined)
     throw invalidParameter(
       parameter,
-      `has ${key}, but must have the key of a question of the form, as GET /v1/forms/{id}/questions has it`,
+      `has ${key}, but must have the key of a question of the form, as GET /v1/forms/{id}/questions and describe_form have it`,
     )
   known.set(place, text)
   return text

@@ -153,7 +153,7 @@ interface Counting {
  * @throws the problem `invalid_parameter` for a question that the form does not have, and too many groups
  */
 export const summaryOf = async (reader: Reader, parameters: Parameters): Promise<Summary> => {
-  const { by, form, zone, measure, none, top } = parameters
+  const { by = [], form, zone, measure, none, top } = parameters
   const filters = await withQuestions(reader, parameters)
   const dimensions: Dimension[] = []
   for (const name of by) {
@@ -174,8 +174,8 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
     const hash = await runInSlices(hashOf(largest))
     return { largest, groups: groups.length, sum: sumOf(groups), total, asOf, bytes, hash }
   }
-  const names = ['by', ...Object.keys(conditions)].join(', ')
-  const tooLong = () => tookTooLong(` for ${names}: a narrower filter may help`)
+  const names = [...(parameters.by ? ['by'] : []), ...Object.keys(conditions)].join(', ')
+  const tooLong = () => tookTooLong(`${names && ` for ${names}`}: a narrower filter may help`)
   const counted = reader.kept(query, (shared) => shared.inTurn(() => count(shared)))
   const kept = await counted.catch(onTimeout(tooLong))
   const absent = none === 'true' ? await absentIn(reader, by, kept) : []
@@ -264,6 +264,8 @@ function* groupsIn(
   if (documents.length > MAX_GROUPS) throw tooManyGroups(MANY)
   const known = dimensions.map(() => new Map<unknown, Known>())
   const groups: Group[] = []
+  /** In place of a value, where all entries are one group. */
+  const all: Known = { value: null, number: 0, characters: 0, groups: [] }
   let [total, values, characters] = [0, 0, 0]
   const isSliceOver = slices()
   const groupOf = (one: Known, other: Known | undefined): Group => {
@@ -301,7 +303,7 @@ function* groupsIn(
       }
       if (found.size === 0) found.add(knownOf(known[i] as Map<unknown, Known>, null))
     }
-    const [ones, others] = each as [Set<Known>, Set<Known>?]
+    const [ones = new Set([all]), others] = each
     values += ones.size * (others?.size ?? 1) * (1 + BUCKET_VALUES * counts.buckets.size)
     if (values > MAX_VALUES) throw tooManyGroups(`has more than ${MAX_VALUES} values to count`)
     for (const one of ones) {

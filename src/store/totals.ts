@@ -1,8 +1,10 @@
 // A cache for the totals of lists, and for what else is read of all records that match. Counting reads every match, so it
 // gets slower as the data grows. A total is kept for twenty times as long as it took to count. So counting takes at most about
-// a twentieth of the time, and small totals, which are quick to count, stay exact. That one took too long is kept too.
+// a twentieth of the time, and small totals, which are quick to count, stay exact. That one took too long or was too much is
+// kept too.
 import { LRUCache } from 'lru-cache'
 import type { Query } from '../pipelines/stages.js'
+import { ProblemError } from '../problems/problems.js'
 import { type KeptTotals, QueryTimeout, type Read, type Store, type Timed } from './store.js'
 
 const AGE_PER_COST = 20
@@ -10,10 +12,10 @@ const AGE_PER_COST = 20
 const KEPT_BYTES = 16 * 1024 * 1024
 const BYTES_BESIDES = 1024
 type Sized = Readonly<Record<'bytes', number>>
-/** A total, or that it took too long. */
+/** A total, or that it took too long or was too much. */
 interface Result {
   readonly total?: unknown
-  readonly failure?: QueryTimeout
+  readonly failure?: Error
   readonly ms: number
 }
 /** A count that takes less is quick, in milliseconds. */
@@ -41,11 +43,13 @@ export const keepTotals = (store: Store, maxAgeMs: number, now = () => performan
           ms += now() - start
         })
       }
-      // What took too long would do so again.
+      // What took too long or was too much would be so again.
       const result = await read(timed).then(
         (total) => ({ total }),
         (failure: unknown) => {
-          if (failure instanceof QueryTimeout) return { failure }
+          const isLasting =
+            failure instanceof QueryTimeout || (failure instanceof ProblemError && failure.status === 400)
+          if (isLasting) return { failure }
           throw failure
         },
       )

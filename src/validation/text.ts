@@ -6,7 +6,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { Asked } from '../../schemas/entries.js'
 import { annotationOf } from '../../schemas/kit.js'
 import { boxOf } from './bbox.js'
-import { instantOf, intervalOf } from './instant.js'
+import { instantOf, intervalOf, isDay } from './instant.js'
 
 const isAddressOrRange = (text: string): boolean => {
   const [address, bits, ...rest] = text.split('/') as [string, ...string[]]
@@ -62,6 +62,11 @@ const formats: Readonly<Record<string, Format>> = {
   'date-time': standsFor(
     instantOf,
     'a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53.589Z or 2025-03-14T10:26:53+01:00; in a URL, + is written as %2B',
+  ),
+  /** A day stays a text, because its beginning depends on the time zone. */
+  'day-or-time': standsFor(
+    (text) => instantOf(text) ?? (isDay(text) ? text : undefined),
+    'a day, such as 2025-03-14, or a time with a time zone (RFC 3339), such as 2025-03-14T09:26:53Z or 2025-03-14T10:26:53+01:00',
   ),
   bbox: {
     description:
@@ -223,10 +228,7 @@ const toInputError = ({ keyword, params, instancePath, data, message }: ErrorObj
       allowed: Object.keys(schema.properties),
     }
   }
-  if (keyword === 'required') {
-    const { words } = annotationOf(schema.properties[params.missingProperty] as TSchema)
-    return { name: params.missingProperty, message: words === undefined ? 'is required' : `is required: ${words}` }
-  }
+  if (keyword === 'required') return { name: params.missingProperty, message: 'is required' }
   const [name] = instancePath.slice(1).split('/') as [string, string?]
   const property = schema.properties[name] as TSchema
   if (Array.isArray(data) && property.type !== 'array') return { name, message: 'must be given only once' }

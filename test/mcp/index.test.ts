@@ -27,7 +27,7 @@ t.test('the path takes POST alone, and does not exist with MCP=false', async (t)
     if (method !== 'HEAD') t.match(JSON.parse(body), { code: 'method_not_allowed', detail: 'This path allows POST' })
   }
   t.equal(
-    (await app.inject('/mcp')).statusCode,
+    (await app.inject({ url: '/mcp', headers: { accept: 'text/event-stream' } })).statusCode,
     401,
     'a program that first asks for a stream learns that its key is wrong',
   )

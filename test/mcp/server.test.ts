@@ -69,7 +69,6 @@ const wrong: readonly (readonly [string, object, string])[] = [
   ['describe_form', { form: null }, 'form'],
   ['describe_form', { form: ['a', 'b'] }, 'form'],
   ['describe_form', { form: 'no such form' }, 'form'],
-  ['count_entries', {}, 'by'],
   ['count_entries', { by: [] }, 'by'],
   ['count_entries', { by: Array(400).fill('status') }, 'by'],
   ['count_entries', { by: 'status,'.repeat(1000) }, 'by'],
@@ -99,7 +98,14 @@ const wrong: readonly (readonly [string, object, string])[] = [
   ['find_entries', { form: { $ne: '' } }, 'form'],
   ['find_entries', { status: 'accepted,rejected' }, 'status'],
   ['find_entries', { createdSince: 'yesterday' }, 'createdSince'],
-  ['find_entries', { createdBefore: '2025-01-01' }, 'createdBefore'],
+  ['find_entries', { createdBefore: '2025-02-29' }, 'createdBefore'],
+  ['find_entries', { createdBefore: '2025-01-01T00:00:00' }, 'createdBefore'],
+  ['find_entries', { createdSince: '2025-01-01', createdBefore: '2025-01-01' }, 'createdBefore'],
+  [
+    'export_link',
+    { format: 'csv', updatedSince: '2025-01-02', updatedBefore: '2025-01-01T23:00:00Z' },
+    'updatedBefore',
+  ],
   ['find_entries', { updatedSince: 5 }, 'updatedSince'],
   ['find_entries', { updatedBefore: false }, 'updatedBefore'],
   ['find_entries', { bbox: '1,2,3' }, 'bbox'],
@@ -123,7 +129,7 @@ t.test('a wrong argument is an error of the tool that names it', async (t) => {
   for (const [tool, given, name] of wrong) {
     const { error, code, errors } = errorOf(await call(tool, given))
     t.match([code, errors?.[0]?.name], ['invalid_parameter', name], `${tool} ${JSON.stringify(given)}: ${error}`)
-    t.ok(error.startsWith(`${name} `) && !/undefined|\bat .*:\d+/.test(error), error)
+    t.ok(error.startsWith(`${name} `) && !/undefined|\bat .*:\d+|URL|%/.test(error), error)
   }
   const many = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`unknown${n}`, n]))
   t.ok((errorOf(await call('describe', many)).errors ?? []).length <= 10)

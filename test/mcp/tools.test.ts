@@ -90,8 +90,12 @@ const urlOf = (path: string, { form, answered, state, ...given }: Given): string
 }
 
 /** Whether there is what they mean. */
-const areKnown = ({ form, status, agent }: Given): boolean =>
-  form !== 'Twins' && form !== 'nothing' && status !== 'gone' && agent !== 'nobody'
+const areKnown = ({ form, status, agent, createdSince, createdBefore }: Given): boolean =>
+  form !== 'Twins' &&
+  form !== 'nothing' &&
+  status !== 'gone' &&
+  agent !== 'nobody' &&
+  !(createdSince && createdBefore && createdSince >= createdBefore)
 
 interface Body {
   data: never
@@ -278,6 +282,38 @@ t.test('a filter takes the name of a record, and a value in another case', async
     error: 'agent is the name of several agents: allowed has their ids',
     errors: [{ allowed: ['agent2-a', 'agent1-a'] }],
   })
+})
+
+t.test('a day is its beginning, in the zone of a count and otherwise in UTC', async (t) => {
+  const { ask, store } = await prepare(t, drawing(1))
+  const hourly = Array.from({ length: 150 }, (_, n) => new Date(Date.UTC(2025, 2, 28, n)))
+  await store.insert(
+    'entries',
+    hourly.map((createdAt, n) => ({ ...a.entry(1), _id: `hour${n}`, createdAt })),
+  )
+  const total = async (tool: string, given: object) => (await ask<{ total: number }>(tool, given)).total
+  const days = { createdSince: '2025-03-30', createdBefore: '2025-04-02' }
+  for (const [zone, since, before] of [
+    ['UTC', '2025-03-30T00:00:00Z', '2025-04-02T00:00:00Z'],
+    ['Africa/Lagos', '2025-03-29T23:00:00Z', '2025-04-01T23:00:00Z'],
+    ['America/New_York', '2025-03-30T04:00:00Z', '2025-04-02T04:00:00Z'],
+    // The clock goes from 0 to 1 there, in the night to the 30th.
+    ['Asia/Beirut', '2025-03-29T22:00:00Z', '2025-04-01T21:00:00Z'],
+  ] as const) {
+    const times = { createdSince: since, createdBefore: before }
+    const counted = await ask<{ asOf: string; rows: Given[] }>('count_entries', { by: 'createdAt:day', zone, ...days })
+    t.same(counted, {
+      ...(await ask<Given>('count_entries', { by: 'createdAt:day', zone, ...times })),
+      asOf: counted.asOf,
+    })
+    t.same(
+      [counted.rows[0], counted.rows.at(-1)].map((row) => row?.['createdAt:day']),
+      ['2025-03-30', '2025-04-01'],
+    )
+    if (zone === 'UTC') t.equal(await total('find_entries', days), await total('find_entries', times))
+  }
+  const { url } = await ask<{ url: string }>('export_link', { format: 'csv', createdSince: '2025-03-30' })
+  t.equal(new URL(url).search, '?createdSince=2025-03-30T00%3A00%3A00.000Z')
 })
 
 t.test('a value that cannot be compared with others is taken as it is', async (t) => {

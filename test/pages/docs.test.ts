@@ -57,10 +57,10 @@ t.test('the guide links those who run the service, if their address is a setting
 
 t.test('the programs that the guide links are the examples', async (t) => {
   const { app } = await testApp(t)
-  const links = [...(await app.inject('/docs')).body.matchAll(/href="(docs\/(\w+\.py))"/g)]
+  const links = [...(await app.inject('/docs')).body.matchAll(/href="(docs\/(\w+\.(?:py|ts)))"/g)]
   t.same(
     links.map(([, , name]) => name),
-    ['sync.py', 'check.py'],
+    ['sync.py', 'check.py', 'sync.ts'],
   )
   for (const [, path, name] of links) {
     const response = await app.inject(`/${path}`)

@@ -136,6 +136,13 @@ t.test('no line has the secret of a key, wherever it stands and however it is cu
   }
 })
 
+t.test('a question that is asked for, and its answer, are in the log', async (t) => {
+  const { get } = await service(t)
+  t.match(await get('/v1/entries?form=x&answered=0123456789ab=Borehole'), {
+    query: { answered: '{"key":"0123456789ab","answer":"Borehole"}' },
+  })
+})
+
 t.test('a cursor stays readable', async (t) => {
   const { app, get, authorization } = await service(t)
   const list = await app.inject({ url: '/v1/entries?cursor=*&perPage=1', headers: { authorization } })

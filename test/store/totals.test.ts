@@ -2,6 +2,7 @@
 import t from 'tap'
 import { entries as entryResource } from '../../src/pipelines/entries.js'
 import type { Query } from '../../src/pipelines/stages.js'
+import { invalidParameter } from '../../src/problems/problems.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { QueryTimeout, type Store, StoreUnavailable } from '../../src/store/store.js'
 import { keepTotals as keepingStore } from '../../src/store/totals.js'
@@ -91,21 +92,23 @@ t.test('A failed count is not kept', async (t) => {
   t.equal(await kept.count(entries()), 1)
 })
 
-t.test('A count that took too long is not made again at once', async (t) => {
-  const { clock, store, now } = slowStore(10)
-  const count = async () => {
-    await store.count()
-    throw new QueryTimeout(new Error('late'))
-  }
-  const kept = keepTotals({ ...store, count }, 30_000, now)
-  for (const [age, counts] of [
-    [0, 1],
-    [200, 1],
-    [1, 2],
-  ] as const) {
-    clock.time += age
-    await t.rejects(kept.count(entries()), QueryTimeout)
-    t.equal(clock.counts, counts)
+t.test('A count that took too long or was too much is not made again at once', async (t) => {
+  for (const failure of [new QueryTimeout(new Error('late')), invalidParameter('by', 'makes more than 3 groups')]) {
+    const { clock, store, now } = slowStore(10)
+    const count = async () => {
+      await store.count()
+      throw failure
+    }
+    const kept = keepTotals({ ...store, count }, 30_000, now)
+    for (const [age, counts] of [
+      [0, 1],
+      [200, 1],
+      [1, 2],
+    ] as const) {
+      clock.time += age
+      await t.rejects(kept.count(entries()), failure)
+      t.equal(clock.counts, counts)
+    }
   }
 })
 
