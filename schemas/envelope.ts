@@ -1,13 +1,9 @@
 // The envelopes of responses: one() for a record, page() for a list, and Problem (RFC 9457) for an error.
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { exampleIds, Id } from './common.js'
-import { refTo, word } from './kit.js'
+import { constant, refTo, word } from './kit.js'
 
-export const success = Type.Boolean({
-  const: true,
-  description: 'True in every successful response.',
-  examples: [true],
-})
+export const success = constant(true, 'True in every successful response.')
 
 /** What the metadata of a page says of records that do not fit. */
 export const unreadable = Type.Optional(
@@ -103,7 +99,7 @@ export const page = <T extends TSchema>(item: T) =>
 export type Problem = Static<typeof Problem>
 export const Problem = Type.Object(
   {
-    success: Type.Boolean({ const: false, description: 'False in every error.', examples: [false] }),
+    success: constant(false, 'False in every error.'),
     type: Type.String({
       description: 'Where the kind of problem is described: a URL, or the path of one.',
       examples: ['/docs/errors#not_found'],

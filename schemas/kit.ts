@@ -24,6 +24,10 @@ export const filter = <T extends TSchema>({ examples, ...schema }: T) => Type.Op
 export const several = <T extends TSchema>({ examples, ...item }: T, options: ArrayOptions) =>
   Type.Optional(Type.Unsafe<Static<T>[]>({ type: 'array', items: item, minItems: 1, ...options }))
 
+/** A boolean that always has this value. openapi-generator takes the value for a text unless `allOf` has the type too. */
+export const constant = (value: boolean, description: string) =>
+  Type.Boolean({ const: value, allOf: [{ type: 'boolean' }], description, examples: [value] })
+
 /** An object schema with only some of its properties, in its order. */
 export const select = ({ properties }: TObject, names: readonly string[]): TObject =>
   Type.Object(Object.fromEntries(Object.entries(properties).filter(([name]) => names.includes(name))))

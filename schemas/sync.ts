@@ -2,7 +2,7 @@
 import { type Static, type StringOptions, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { exampleIds, type PageLimits, paging, Timestamp, unreadable } from './common.js'
 import { nameOf, unreadable as skipped, success } from './envelope.js'
-import { defaulted, filter, flat, inWords, refTo, strict } from './kit.js'
+import { constant, defaulted, filter, flat, inWords, refTo, strict } from './kit.js'
 
 /** The longest time that a request may wait for a change, in seconds. */
 export const MAX_WAIT_S = 60
@@ -66,7 +66,7 @@ export const changed = (item: TObject): TObject => {
 export const DeletedRecord = Type.Object(
   {
     id: recordId('Id of the record that was deleted.'),
-    deleted: Type.Boolean({ const: true, description: 'True: remove the record from the copy.', examples: [true] }),
+    deleted: constant(true, 'True: remove the record from the copy.'),
     deletedAt: Timestamp('When the record was deleted.'),
     changedAt,
   },
@@ -76,11 +76,10 @@ export const DeletedRecord = Type.Object(
 export const UnreadableRecord = Type.Object(
   {
     id: recordId('Id of the record.'),
-    unreadable: Type.Boolean({
-      const: true,
-      description: 'True: the record does not fit its schema, so it cannot be shown. It comes again when it is mended.',
-      examples: [true],
-    }),
+    unreadable: constant(
+      true,
+      'True: the record does not fit its schema, so it cannot be shown. It comes again when it is mended.',
+    ),
     message: Type.String({ description: 'What does not fit.', examples: ['answers is BSON string, not an array'] }),
     changedAt,
   },

@@ -149,20 +149,28 @@ export interface ReadTable {
 
 /** Readers that do not tell an empty text from a missing value. */
 const isEmptyMissing = ({ format, reader }: ReadTable): boolean =>
-  (format === 'csv' && ['csv', 'geopandas', 'pandas'].includes(reader)) || (format === 'xlsx' && reader !== 'openpyxl')
+  (format === 'csv' && ['csv', 'geopandas', 'pandas'].includes(reader)) ||
+  (format === 'xlsx' && !['openpyxl', 'openxlsx', 'poi', 'polars', 'sheetjs'].includes(reader))
 
 /** Whether the reader has a geometry, made of the place. */
 const isLayer = ({ format, reader }: ReadTable): boolean =>
   reader === 'geopandas' && ['geojson', 'parquet'].includes(format)
 
+/** Readers whose numbers are written with 15 digits. */
+const IN_15_DIGITS = ['libreoffice', 'openxlsx', 'readxl']
+
 /** What programs make of some texts, by the format and the reader. */
 const CHANGES: Readonly<Record<string, (text: string) => string>> = {
   'csv geopandas': (text) => text.replace(/\r\n?/g, '\n'),
   'geojson geopandas': (text) => text.replace(/\0.*/s, ''),
+  'xlsx exceljs': (text) => asInXml(text),
   'xlsx geopandas': (text) => toSeconds(asInXml(text)),
+  'xlsx gnumeric': (text) => asInXml(text.replace('\ufeff', '')),
   'xlsx libreoffice': (text) => text.replace(/\r\n/g, '\n'),
   'xlsx openpyxl': (text) => asInXml(text),
+  'xlsx openxlsx': (text) => asInXml(text.replace(/^xml:space="preserve">/, '').replaceAll('&#13;', '\r')),
   'xlsx pandas': (text) => asInXml(text),
+  'xlsx readxl': (text) => text.replaceAll('\0', '').replace(/^[ \t\n]+$/, ''),
 }
 /** Control characters as XLSX has them. */
 const asInXml = (text: string): string =>
@@ -174,11 +182,11 @@ const asInXml = (text: string): string =>
 const toSeconds = (text: string): string =>
   text.replace(/^\d{4}-.*\.(999|00[01])Z$/, (time) => new Date(Math.round(Date.parse(time) / 1e3) * 1e3).toISOString())
 
-/** What a program tells of a row. LibreOffice writes numbers with 15 digits. */
+/** What a program tells of a row. */
 const told = (table: ReadTable, row: Item): Item => {
   const change = CHANGES[`${table.format} ${table.reader}`] ?? ((text) => text)
   const cells = mapped(row, (value) => {
-    if (typeof value === 'number' && table.reader === 'libreoffice') return Number(value.toPrecision(15))
+    if (typeof value === 'number' && IN_15_DIGITS.includes(table.reader)) return Number(value.toPrecision(15))
     return typeof value === 'string' ? change(value) : value
   })
   return without(cells, isEmptyMissing(table) ? [undefined, null, ''] : [undefined, null])

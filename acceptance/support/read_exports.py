@@ -92,12 +92,19 @@ def by_openpyxl(name):
     return [dict(zip(names, row)) for row in rows]
 
 
-def by_libreoffice(name):
-    """What LibreOffice has in its cells, which it writes to another file."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["soffice", f"-env:UserInstallation=file://{folder}/profile", "--headless", "--convert-to", "xlsx"]
-        subprocess.run([*command, "--outdir", folder, name], check=True, capture_output=True)
-        return by_calamine(f"{folder}/{name}")
+def by_another(*command, suffix=""):
+    """A reader of what a program has in its cells, which it writes to another file."""
+
+    def read(name):
+        with tempfile.TemporaryDirectory() as folder:
+            filled = [word.format(folder=folder, name=name) for word in command]
+            subprocess.run(filled, check=True, capture_output=True)
+            return by_calamine(f"{folder}/{name}{suffix}")
+
+    return read
+
+
+SOFFICE = ["soffice", "-env:UserInstallation=file://{folder}/profile", "--headless", "--convert-to", "xlsx"]
 
 
 READERS = {
@@ -128,6 +135,7 @@ READERS = {
     "xlsx": {
         "calamine": by_calamine,
         "geopandas": lambda name: by_pandas(geopandas.read_file(name, HEADERS="FORCE")),
+        "gnumeric": by_another("ssconvert", "{name}", "{folder}/{name}.xls", suffix=".xls"),
         "openpyxl": by_openpyxl,
         "pandas": lambda name: by_pandas(pandas.read_excel(name, engine="openpyxl", **CELLS)),
         "polars": lambda name: polars.read_excel(name, infer_schema_length=None).to_dicts(),
@@ -135,7 +143,7 @@ READERS = {
 }
 
 if shutil.which("soffice"):
-    READERS["xlsx"]["libreoffice"] = by_libreoffice
+    READERS["xlsx"]["libreoffice"] = by_another(*SOFFICE, "--outdir", "{folder}", "{name}")
 
 
 def plain(value):

@@ -11,8 +11,10 @@ const DAY = 86_400_000
 const DAYS_BEFORE_1970 = 25_569
 /** 1900-03-01. Before it, spreadsheets disagree about the numbers of days, or have none. */
 const FIRST_DAY = 61
-/** A step of this many parts of a day is less than a millisecond, and short in digits. */
-const DAY_PARTS = 1e8
+/** A step of this many parts of a day is less than a tenth of a millisecond, and short in digits. */
+const DAY_PARTS = 1e9
+/** A time is this much late, in milliseconds: programs that cut off what is less than one would have it one too early. */
+const LATE = 0.1
 
 const BEGIN: Readonly<Record<Kind, string>> = {
   text: '<c t="inlineStr"><is><t>',
@@ -53,7 +55,9 @@ const timeCell: Write = (input, type, at, output, to) => {
   const { bytes } = output
   // The text is written first, because it finds what does not fit.
   const end = writeTime(input, type, at, output, to + BEGIN_TIME_TEXT.copy(bytes, to))
-  const days = timeOf(input, at) / DAY + DAYS_BEFORE_1970
+  const time = timeOf(input, at)
+  // A day alone stays a whole number, as spreadsheets compare it with their own.
+  const days = (time % DAY === 0 ? time : time + LATE) / DAY + DAYS_BEFORE_1970
   if (days < FIRST_DAY) return end + END_TEXT.copy(bytes, end)
   return to + bytes.write(`<c s="1"><v>${Math.round(days * DAY_PARTS) / DAY_PARTS}${END_VALUE}`, to)
 }

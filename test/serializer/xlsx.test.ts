@@ -69,6 +69,8 @@ t.test('a cell has the type of its value', async (t) => {
 t.test('a time has a number from 1900-03-01 to 9999, to the millisecond, and is a text before', async (t) => {
   for (const time of ['1900-03-01T00:00:00.000Z', '1999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'])
     t.strictSame(cellsOf({ at: new Date(time) })?.[1], new Date(time))
+  const { rows } = tableOf({ schema: Kinds, named: namedSchemas }, xlsxColumns)
+  t.match(fileOf(rows, listOf([plain({ _id: '', at: new Date(0) })])).text, '<v>25569</v>', 'a day is a whole number')
   for (const time of ['1900-02-28T23:59:59.999Z', '0001-01-01T00:00:00.000Z'])
     t.strictSame(cellsOf({ at: new Date(time) })?.[1], time)
 })

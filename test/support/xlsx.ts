@@ -47,7 +47,11 @@ const cellOf = (xml: string, isInFile = true): Cell => {
     return textOf(text)
   }
   if (attributes === ' t="b"') return value === '1'
-  if (attributes === ' s="1"') return new Date(Math.round((Number(value) - 25_569) * 86_400_000))
+  if (attributes === ' s="1"') {
+    const time = Number(value) * 86_400_000
+    assert.equal(Math.trunc(time), Math.round(time), `${value} is one time, whether programs round it or cut it off`)
+    return new Date(Math.round(time) - 25_569 * 86_400_000)
+  }
   if (!isInFile && xml === '<c/>') return undefined
   assert.equal(attributes, '', xml)
   return Number(value)
