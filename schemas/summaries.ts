@@ -239,13 +239,11 @@ export const Question = Type.Object(
     }),
     position: Type.Number({ description: 'Its mean place in the entries, from 1.', examples: [1] }),
     answered: Type.Integer({ description: 'How many entries have an answer to it.', examples: [118] }),
-    distinct: Type.Optional(
-      Type.Integer({
-        description:
-          'How many different answers there are. Left out of an open question whose answers are too many to count each; then it has no `choices`.',
-        examples: [5],
-      }),
-    ),
+    distinct: Type.Integer({
+      description:
+        'How many different answers there are. Those of an open question may be too many to count each: then there are at least so many, and no `choices`.',
+      examples: [5],
+    }),
     choices: Type.Array(Choice, { description: 'The answers, most frequent first: at most 1,000.' }),
     others: Type.Integer({ description: 'How often other answers were given.', examples: [0] }),
     firstAnswered: Type.Optional(Timestamp('When the first entry that answers it was created.')),

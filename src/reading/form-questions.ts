@@ -28,6 +28,8 @@ interface Counted {
   words: Map<string, number> | undefined
   /** How much memory they take. */
   bytes: number
+  /** How many there are, or were when they took too much. */
+  distinct: number
   /** The answers of the last entry that answers it, and its number. */
   readonly newest: Set<string>
   answeredBy: number
@@ -66,7 +68,16 @@ export const observe = async (
   let [entries, texts] = [0, 0]
   const isSliceOver = slices()
   const begin = (question: string): Counted => {
-    const nothing = { newest: new Set<string>(), bytes: 0, answeredBy: 0, given: 0, asked: 0, places: 0, answered: 0 }
+    const nothing = {
+      newest: new Set<string>(),
+      bytes: 0,
+      distinct: 0,
+      answeredBy: 0,
+      given: 0,
+      asked: 0,
+      places: 0,
+      answered: 0,
+    }
     const never = { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY }
     const counted = { question, types: new Set<string>(), words: new Map<string, number>(), ...nothing, ...never }
     all.set(question, counted)
@@ -87,7 +98,10 @@ export const observe = async (
     counted.given += 1
     if (words === undefined) return
     const count = words.get(word) ?? 0
-    if (count === 0) counted.bytes += sizeOf(word)
+    if (count === 0) {
+      counted.distinct += 1
+      counted.bytes += sizeOf(word)
+    }
     words.set(word, count + 1)
   }
   const answers = () => [...all.values()].reduce((sum, { bytes }) => sum + bytes, 0)
@@ -165,7 +179,7 @@ const byCount = (a: Choice, b: Choice): number => b.count - a.count || (a.answer
 function* shownOf(all: readonly Counted[]): Generator<void, { questions: Question[]; bytes: number }> {
   const questions: Question[] = []
   let left = MAX_SHOWN
-  for (const [i, { question, types, words, asked, places, answered, given, first, last }] of all.entries()) {
+  for (const [i, { question, types, words, distinct, asked, places, answered, given, first, last }] of all.entries()) {
     let share = left / (all.length - i)
     left -= share
     const choices: Choice[] = []
@@ -181,7 +195,7 @@ function* shownOf(all: readonly Counted[]): Generator<void, { questions: Questio
       types: [...types].sort(),
       position: places / asked,
       answered,
-      ...(words && { distinct: words.size }),
+      distinct,
       choices,
       others: given - choices.reduce((sum, { count }) => sum + count, 0),
       ...(first <= last && { firstAnswered: timeOf(first), lastAnswered: timeOf(last) }),

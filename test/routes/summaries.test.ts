@@ -837,7 +837,8 @@ t.test('too many questions and groups have an end', async (t) => {
     /^by has [0-9a-f]{12}, but must have/,
   )
   const [open] = (await get('/v1/forms/many%20words/questions', A)).json().data
-  t.match(open, { answered: 7, distinct: undefined, choices: [], others: 700_000 }, 'too many to count each')
+  t.match(open, { answered: 7, choices: [], others: 700_000 }, 'too many to count each')
+  t.ok(open.distinct > 500_000 && open.distinct <= 700_000, `at least ${open.distinct}`)
   const byAnswer = `summaries/entries?form=${a.form._id}&by=${keyOf('Question 0')}`
   t.equal(
     await detail(`${byAnswer}&status=many%20choices`),
