@@ -39,6 +39,14 @@ export const csvParameters = {
   ),
 }
 
+/** The parameters of files for people. */
+export const tableParameters = {
+  ...csvParameters,
+  labels: trueOrFalse(
+    'CSV and XLSX only. With `true`, the header is in words, as in *Created at*, and names stand before ids.',
+  ),
+}
+
 /** A parameter of spreadsheets whose list refers to other records. */
 export const names = trueOrFalse(
   'CSV and XLSX only. With `true`, the names of the form, the dispatch, the project and the agent stand beside their ids.',
@@ -71,7 +79,7 @@ const own = {
 /** What selects a page of a list, which an export does not have. */
 const ofPages = ['sortBy', 'sortOrder', 'page', 'perPage', 'total', 'cursor', 'after', 'unreadable']
 
-export interface ExportQuery extends Static<TObject<typeof own & typeof csvParameters>> {
+export interface ExportQuery extends Static<TObject<typeof own & typeof tableParameters>> {
   readonly names?: 'true' | 'false'
   readonly form?: string
 }
@@ -89,7 +97,7 @@ export const exportQuery = (list: TObject, without: readonly string[], more: TOb
       ...Object.fromEntries(
         Object.entries(list.properties).filter(([name]) => ![...ofPages, ...without].includes(name)),
       ),
-      ...csvParameters,
+      ...tableParameters,
       ...more,
     },
     { explode: false },

@@ -48,6 +48,7 @@ export const downloads = () => {
     const all = new URLSearchParams(parameters)
     if (format === 'csv') all.set('bom', 'true')
     if (format === 'csv' || format === 'xlsx') all.set('names', 'true')
+    if (format === 'xlsx') all.set('labels', 'true')
     return all
   }
 

@@ -3,6 +3,7 @@ import { type TObject, Type } from '@sinclair/typebox'
 import type { Listing } from '../../schemas/common.js'
 import { type ExportQuery, exportQuery, type FormatName, names } from '../../schemas/exports.js'
 import { listedSchemas } from '../../schemas/index.js'
+import { BESIDE } from '../../schemas/kit.js'
 import type { Without } from '../../schemas/views.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
@@ -12,7 +13,7 @@ import { type Column, type ColumnFormat, tableOf } from '../serializer/columns.j
 import { csvColumns } from '../serializer/csv.js'
 import { geojson } from '../serializer/geojson.js'
 import { jsonLines, ndjson } from '../serializer/json.js'
-import { questionColumns } from '../serializer/question-columns.js'
+import { type QuestionColumn, questionColumns } from '../serializer/question-columns.js'
 import type { RowFormat } from '../serializer/rows.js'
 import { compileDocuments, type Shown } from '../serializer/writer.js'
 import { xlsxColumns } from '../serializer/xlsx.js'
@@ -55,6 +56,7 @@ export const allExported: readonly Exported[] = [
 const OF_FORMATS: Readonly<Partial<Record<keyof ExportListing, readonly FormatName[]>>> = {
   bom: ['csv'],
   formulas: ['csv'],
+  labels: ['csv', 'xlsx'],
   names: ['csv', 'xlsx'],
 }
 
@@ -95,6 +97,24 @@ const columnFormats: Readonly<Record<Exclude<FormatName, 'geojson'>, (listing: E
   ndjson: () => jsonLines,
 }
 
+/** The name of a column in words: of `form.name`, Form name. */
+const inWords = (name: string): string => {
+  const words = name.replace(/\.|(?=[A-Z])/g, ' ').toLowerCase()
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** How a format writes rows. With `labels`, columns are named in words; those of questions have some. */
+const columnFormatOf = (
+  format: keyof typeof columnFormats,
+  listing: ExportListing,
+  questions: readonly QuestionColumn[] = [],
+): ColumnFormat => {
+  const made = columnFormats[format](listing)
+  if (listing.labels !== 'true') return made
+  const asked = new Set(questions.map(({ name }) => name))
+  return { ...made, header: (names) => made.header(names.map((name) => (asked.has(name) ? name : inWords(name)))) }
+}
+
 /**
  * The rows of a file.
  * @param without what the caller does not see
@@ -108,33 +128,40 @@ export const rowsOf = (
   questions?: readonly string[],
 ): FileRows => {
   if (name === 'answers') {
-    const { columns, rows } = answersTable(columnFormats[format as keyof typeof columnFormats](listing))
+    const { columns, rows } = answersTable(columnFormatOf(format as keyof typeof columnFormats, listing))
     return { choice: { fields: ['answers'] }, columns, named: listedSchemas, format: rows }
   }
   const choice = listing as Choice
   const projection = projectionOf(resource, without, choice)
   const { named } = projection
   if (format === 'ndjson') return { choice, columns: [], named, format: ndjson(projection.compiled(compileDocuments)) }
-  const shown = questions === undefined ? projection : withAnswersLast(projection)
-  const asked = questions && questionColumns(questions, namesBeside(resource, projection))
+  const isLabelled = listing.labels === 'true'
+  const shown = inOrder(projection, questions !== undefined, isLabelled)
+  const asked = questions && questionColumns(questions, namesBeside(resource, projection, isLabelled))
   if (format === 'geojson') {
     // A feature has a place, also if that is no field of it.
     const read = choice.fields === undefined ? choice : { ...choice, fields: [...choice.fields, 'location'] }
     return { choice: read, columns: [], named, format: geojson(shown, asked) }
   }
-  const { columns, rows } = tableOf(shown, columnFormats[format](listing), asked)
+  const { columns, rows } = tableOf(shown, columnFormatOf(format, listing, asked), asked)
   return { choice, columns, named, format: rows }
 }
 
 /** What no question is called. It does not depend on which fields are shown, unless records are embedded. */
-const namesBeside = (resource: Resource, projection: Projection): Column[] =>
-  [projectionOf(resource, undefined, { names: 'true' }), projection].flatMap((each) => each.compiled(columnsIn))
+const namesBeside = (resource: Resource, projection: Projection, isLabelled: boolean): string[] =>
+  [projectionOf(resource, undefined, { names: 'true' }), projection]
+    .flatMap((each) => each.compiled(columnsIn))
+    .flatMap(({ name }) => (isLabelled ? [name, inWords(name)] : [name]))
 const columnsIn = (shown: Shown): readonly Column[] => tableOf(shown, jsonLines).columns
 
-/** The columns of questions stand behind all others. */
-const withAnswersLast = ({ schema, named }: Projection): Shown => {
-  const properties = Object.entries(schema.properties).sort(
-    ([a], [b]) => Number(a === 'answers') - Number(b === 'answers'),
-  )
+/** The columns of questions stand behind all others, and on request names before ids. */
+const inOrder = ({ schema, named }: Shown, hasQuestions: boolean, areNamesFirst: boolean): Shown => {
+  const all = Object.entries(schema.properties)
+  const placeOf = (name: string, i: number) => {
+    if (hasQuestions && name === 'answers') return all.length
+    return areNamesFirst && name.endsWith(BESIDE) ? i - 1.5 : i
+  }
+  const placed = all.map(([name, property], i) => ({ name, property, place: placeOf(name, i) }))
+  const properties = placed.sort((a, b) => a.place - b.place).map(({ name, property }) => [name, property])
   return { schema: Type.Object(Object.fromEntries(properties)), named }
 }

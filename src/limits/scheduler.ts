@@ -43,8 +43,8 @@ interface Limit {
 export interface SchedulerOptions {
   readonly small: Limit
   readonly large: Limit
-  /** No task begins while this many bytes are held. */
-  readonly memory: Limit
+  /** How many bytes all tasks may hold, and the part of what the others leave that a key may hold. */
+  readonly memory: { readonly all: number; readonly partOfLeft: number }
   /** How long a task waits for its turn, in milliseconds. */
   readonly waitMs: number
   /** Is told how long a task has waited, also if its wait failed. */
@@ -272,10 +272,13 @@ export class FairScheduler {
     for (const each of [account, this.all]) each[state][size] += more
   }
 
-  /** Whether there is room for a task beside what others hold. It does not wait for what it holds itself. */
+  /**
+   * Whether there is room for a task beside what others hold. It does not wait for what it holds itself. A key may hold a part of
+   * what is left, so some is left however many keys hold all that they may (Choudhury and Hahne, 1998: dynamic thresholds).
+   */
   hasRoom(account: Account, own = 0): boolean {
-    const { all, perKey } = this.options.memory
-    return this.all.held - own < all && account.held - own < perKey
+    const { all, partOfLeft } = this.options.memory
+    return account.held - own < partOfLeft * (all - this.all.held + own)
   }
 
   #mayBegin({ account, size, held }: Ticket): boolean {

@@ -17,8 +17,10 @@ declare module 'fastify' {
 
 /** A part of what the database runs at once. The rest is for counts and for looking up keys. */
 const SMALL_AT_ONCE = 1 / 2
-/** A key may have this part of the small tasks, and of the memory for responses. */
-const PART_OF_A_KEY = { small: 1 / 2, memory: 1 / 4 }
+/** A key may have this part of the small tasks. */
+const SMALL_OF_A_KEY = 1 / 2
+/** A key may hold this part of the memory for responses that is left: a quarter of all if no other key holds any. */
+const PART_OF_LEFT = 1 / 3
 /** Two large tasks keep the event loop and the database busy. */
 const LARGE_AT_ONCE = { all: 2, perKey: 1 }
 /** How long a request waits for its turn before it is refused. */
@@ -29,9 +31,9 @@ export const schedulerFor = (app: FastifyInstance, capacity: number): FairSchedu
   const { metrics, config } = app
   const small = Math.max(1, Math.floor(capacity * SMALL_AT_ONCE))
   const scheduler = new FairScheduler({
-    small: { all: small, perKey: Math.max(1, Math.floor(small * PART_OF_A_KEY.small)) },
+    small: { all: small, perKey: Math.max(1, Math.floor(small * SMALL_OF_A_KEY)) },
     large: LARGE_AT_ONCE,
-    memory: { all: config.responseMemory, perKey: config.responseMemory * PART_OF_A_KEY.memory },
+    memory: { all: config.responseMemory, partOfLeft: PART_OF_LEFT },
     waitMs: LONGEST_WAIT_MS,
     onWaited: metrics && ((ms, size) => metrics.record('field_data.queue.wait', ms / 1000, { size })),
   })

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { Bson, type Bytes, type Element, elements } from '../bson/reader.js'
 import { itemsOf, lastFieldOf, present, stringOf, type Value } from '../bson/values.js'
-import type { Column, ColumnFormat } from './columns.js'
+import type { ColumnFormat } from './columns.js'
 import { type Write, WrongValue } from './scalars.js'
 
 /** A question, and the name of its column. */
@@ -29,12 +29,11 @@ const comparedOf = (name: string): string => name.normalize('NFKC').toUpperCase(
  * name of a field or of another question, has the key of the question behind it: then a name does not depend on which
  * questions stand before it in the entries of the file.
  */
-export const questionColumns = (questions: readonly string[], others: readonly Column[]): QuestionColumn[] => {
+export const questionColumns = (questions: readonly string[], others: readonly string[]): QuestionColumn[] => {
   const texts = questions.map((question) => [...question.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()])
   const lines = texts.map((text) => text.slice(0, MAX_NAME).join('').trim() || 'question')
   const uses = new Map<string, number>()
-  for (const name of [...RESERVED, ...others.map(({ name }) => name), ...lines].map(comparedOf))
-    uses.set(name, (uses.get(name) ?? 0) + 1)
+  for (const name of [...RESERVED, ...others, ...lines].map(comparedOf)) uses.set(name, (uses.get(name) ?? 0) + 1)
   return questions.map((question, i) => {
     let name = lines[i] as string
     if (texts[i]?.length === [...name].length && uses.get(comparedOf(name)) === 1) return { question, name }

@@ -30,7 +30,7 @@ const schedulerOf = (options: Partial<SchedulerOptions> = {}) => {
   const scheduler = new FairScheduler({
     small: MANY,
     large: MANY,
-    memory: { all: 1000 * MB, perKey: 1000 * MB },
+    memory: { all: 1000 * MB, partOfLeft: 1 },
     waitMs: 5000,
     now: () => time,
     onWaited: (ms, size) => waited.push([ms, size]),
@@ -156,7 +156,7 @@ t.test('before each large task other work has its turn', async (t) => {
 })
 
 t.test('while too much memory is held nothing begins, except what holds it itself', async (t) => {
-  const memory = { all: 4 * MB, perKey: MB }
+  const memory = { all: 4 * MB, partOfLeft: 1 / 3 }
   const { scheduler, begun, tickets, enter, enterAll } = schedulerOf({ memory, large: { all: 1, perKey: 1 } })
   const holder = await enter('a1')
   holder.hold(MB)
@@ -180,8 +180,22 @@ t.test('while too much memory is held nothing begins, except what holds it itsel
   t.equal(scheduler.all.held, 3 * MB)
 })
 
+t.test('however many keys hold all that they may, one that holds nothing has room', async (t) => {
+  const memory = { all: 256 * MB, partOfLeft: 1 / 3 }
+  const { scheduler, enter } = schedulerOf({ memory })
+  const heldBy: number[] = []
+  for (const key of 'abcdefgh') {
+    const ticket = await enter(`${key}1`)
+    while (!scheduler.refuses(key)) ticket.hold(ticket.held + MB)
+    heldBy.push(ticket.held / MB)
+  }
+  t.equal(heldBy[0], 64, 'a key alone holds a quarter')
+  t.same(heldBy, heldBy.toSorted((one, other) => other - one), 'and the later ones less')
+  t.equal(scheduler.refuses('never seen'), false)
+})
+
 t.test('tasks that have begun together do not hold more than their key may', async (t) => {
-  const memory = { all: 100 * MB, perKey: 4 * MB }
+  const memory = { all: 100 * MB, partOfLeft: 1 / 24 }
   const { scheduler, enter } = schedulerOf({ memory, large: { all: 2, perKey: 1 } })
   const together = await Promise.all(Array.from({ length: 10 }, (_, n) => enter(`a${n}`)))
   const charged = together.map((ticket) =>
@@ -317,7 +331,7 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
   const options = {
     small: { all: 3, perKey: 2 },
     large: { all: 2, perKey: 1 },
-    memory: { all: 2 * MB, perKey: MB },
+    memory: { all: 2 * MB, partOfLeft: 1 },
   }
   const run = async (events: readonly { kind: string; pick: number; amount: number }[]) => {
     const { scheduler, pass } = schedulerOf(options)
@@ -328,7 +342,7 @@ t.test('never more tasks run than may, none waits that could run, and nothing is
     const held = (key?: string) =>
       tasks.reduce((sum, task) => sum + ((key ?? task.key) === task.key ? task.held : 0), 0)
     const hasRoom = ({ key, held: own }: Task) =>
-      held() - own < options.memory.all && held(key) - own < options.memory.perKey
+      held(key) - own < options.memory.partOfLeft * (options.memory.all - held() + own)
     const hasPlace = ({ size, key }: Task) =>
       running(size) < options[size].all && running(size, key) < options[size].perKey
     const begin = (size: Size, key: string) => {
@@ -429,7 +443,7 @@ t.test('of keys that always have tasks waiting, none reads more than another by 
 
 t.test('a task that waits for something else lets others run, and goes on as it was', async (t) => {
   const one = { all: 1, perKey: 1 }
-  const scheduler = new FairScheduler({ small: one, large: one, memory: { all: 1e9, perKey: 1e9 }, waitMs: 10_000 })
+  const scheduler = new FairScheduler({ small: one, large: one, memory: { all: 1e9, partOfLeft: 1 }, waitMs: 10_000 })
   for (const size of ['small', 'large'] as const) {
     const ticket = await scheduler.enter('a', size === 'small' ? SMALL : LARGE)
     const running = await ticket.aside(async () => ({ ...scheduler.all.running }))
@@ -445,7 +459,7 @@ t.test('a task that waits for something else lets others run, and goes on as it 
 
 t.test('a key has a bound on the tasks that wait for something else', async (t) => {
   const many = { all: 1000, perKey: 1000 }
-  const scheduler = new FairScheduler({ small: many, large: many, memory: { all: 1e9, perKey: 1e9 }, waitMs: 10_000 })
+  const scheduler = new FairScheduler({ small: many, large: many, memory: { all: 1e9, partOfLeft: 1 }, waitMs: 10_000 })
   let end = (): void => {}
   const ended = new Promise<void>((resolve) => {
     end = resolve

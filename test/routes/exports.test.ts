@@ -13,6 +13,7 @@ import { eachResource } from '../support/resources.js'
 import { send } from '../support/sockets.js'
 import { testStore } from '../support/store.js'
 import { A, a, fillTenants } from '../support/tenants.js'
+import { sheetRows, unzip } from '../support/xlsx.js'
 
 const linesOf = (body: string): { id: string }[] =>
   body
@@ -76,6 +77,7 @@ t.test('a parameter that the format does not have is refused, and so is an unkno
   for (const [query, formats] of Object.entries({
     'bom=true': 'csv has',
     'formulas=keep': 'csv has',
+    'labels=true': 'csv and xlsx have',
     'names=true': 'csv and xlsx have',
   })) {
     const response = await get(`/v1/exports/entries.ndjson?${query}`, A)
@@ -112,6 +114,24 @@ t.test('CSV has the names of other records beside their ids', async (t) => {
     ...['entry1-a', a.dispatch(1)._id, a.dispatch(1).name, a.form._id, a.form.name],
     ...[agent._id, agent.firstName, agent.lastName],
   ])
+})
+
+t.test('with labels the header is in words, and names stand before ids', async (t) => {
+  const { get, store } = await testApp(t, { fill: fillTenants })
+  const headerOf = async (query: string) => (await get(`/v1/exports/${query}`, A)).body.split('\r\n')[0]
+  t.equal(
+    await headerOf('entries.csv?fields=form,agent,createdAt&names=true&labels=true'),
+    '"Id","Form name","Form","Agent first name","Agent last name","Agent","Created at"',
+  )
+  t.equal(await headerOf('entries.csv?fields=form,createdAt&labels=false'), '"id","form","createdAt"')
+  t.equal(await headerOf('answers.csv?labels=true'), '"Entry","Position","Type","Question","Answer"')
+  const answers = ['createdAt?', 'Created at'].map((question) => ({ type: 'text', question, answer: 'x' }))
+  await store.insert('entries', [a.entry(21, { form: 'f', answers: answers as never })])
+  const url = 'entries.csv?form=f&fields=answers,createdAt'
+  t.equal(await headerOf(url), '"id","createdAt","createdAt?","Created at"')
+  t.match(await headerOf(`${url}&labels=true`), /^"Id","Created at","createdAt\?","Created at \([0-9a-f]{12}\)"$/)
+  const sheet = unzip((await get('/v1/exports/entries.xlsx?fields=form&names=true&labels=true', A)).rawPayload)
+  t.same(sheetRows(sheet.get('xl/worksheets/sheet1.xml') as string)[0], ['Id', 'Form name', 'Form'])
 })
 
 t.test('CSV of a form has a column for each question, in the order of their mean place', async (t) => {

@@ -8,7 +8,7 @@ import { keepTotals } from '../../src/store/totals.js'
 /** A scheduler whose tasks begin at once, each as the only one of its size. */
 export const oneAtATime = (): FairScheduler => {
   const one = { all: 1, perKey: 1 }
-  const memory = { all: 2 ** 30, perKey: 2 ** 30 }
+  const memory = { all: 2 ** 30, partOfLeft: 1 }
   return new FairScheduler({ small: one, large: one, memory, waitMs: 10_000 })
 }
 
