@@ -190,7 +190,11 @@ t.test('however many keys hold all that they may, one that holds nothing has roo
     heldBy.push(ticket.held / MB)
   }
   t.equal(heldBy[0], 64, 'a key alone holds a quarter')
-  t.same(heldBy, heldBy.toSorted((one, other) => other - one), 'and the later ones less')
+  t.same(
+    heldBy,
+    heldBy.toSorted((one, other) => other - one),
+    'and the later ones less',
+  )
   t.equal(scheduler.refuses('never seen'), false)
 })
 
