@@ -9,7 +9,7 @@ const prepare = () => {
   const running = new Map<string, { end(): void; fail(error: Error): void }>()
   const asked: string[] = []
   const limit = { all: 3, perKey: 2 }
-  const memory = { all: 1, perKey: 1 }
+  const memory = { all: 1, partOfLeft: 1 }
   const find = (id: string) =>
     new Promise<string>((resolve, reject) => {
       asked.push(id)
