@@ -98,7 +98,7 @@ const columnFormats: Readonly<Record<Exclude<FormatName, 'geojson'>, (listing: E
 }
 
 /** The name of a column in words: of `form.name`, Form name. */
-const inWords = (name: string): string => {
+const labelOf = (name: string): string => {
   const words = name.replace(/\.|(?=[A-Z])/g, ' ').toLowerCase()
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
@@ -112,7 +112,7 @@ const columnFormatOf = (
   const made = columnFormats[format](listing)
   if (listing.labels !== 'true') return made
   const asked = new Set(questions.map(({ name }) => name))
-  return { ...made, header: (names) => made.header(names.map((name) => (asked.has(name) ? name : inWords(name)))) }
+  return { ...made, header: (names) => made.header(names.map((name) => (asked.has(name) ? name : labelOf(name)))) }
 }
 
 /**
@@ -151,7 +151,7 @@ export const rowsOf = (
 const namesBeside = (resource: Resource, projection: Projection, isLabelled: boolean): string[] =>
   [projectionOf(resource, undefined, { names: 'true' }), projection]
     .flatMap((each) => each.compiled(columnsIn))
-    .flatMap(({ name }) => (isLabelled ? [name, inWords(name)] : [name]))
+    .flatMap(({ name }) => (isLabelled ? [name, labelOf(name)] : [name]))
 const columnsIn = (shown: Shown): readonly Column[] => tableOf(shown, jsonLines).columns
 
 /** The columns of questions stand behind all others, and on request names before ids. */
