@@ -185,7 +185,7 @@ t.test('a damaged line has an error, or a document that can be stored and served
         await store.upsert('entries', [document as never])
       }
     }),
-    { numRuns: runs(60, 200) },
+    { numRuns: runs(60, 200), examples: [[Buffer.from(line())]] },
   )
   t.ok(accepted.size > 0)
   const { data } = (await get('/v1/entries?perPage=1000', organisation)).json()
