@@ -57,9 +57,9 @@ func main() {
 	read(api.GetFormWithResponse(ctx, form, nil))
 	question := read(api.GetFormQuestionsWithResponse(ctx, form, nil)).JSON200.Data[0]
 	by, answered := []string{"status"}, []string{question.Key, question.Key + "=" + question.Choices[0].Answer}
-	counts := read(api.SummarizeEntriesWithResponse(ctx, &client.SummarizeEntriesParams{By: by, Form: &form, Answered: &answered}))
+	counts := read(api.SummarizeEntriesWithResponse(ctx, &client.SummarizeEntriesParams{By: &by, Form: &form, Answered: &answered}))
 	check(counts.JSON200.UnderscoreMetadata.Total == question.Choices[0].Count, "the entries with an answer are not counted")
-	table := read(api.SummarizeEntriesAsCsvWithResponse(ctx, &client.SummarizeEntriesAsCsvParams{By: by, Form: &form}))
+	table := read(api.SummarizeEntriesAsCsvWithResponse(ctx, &client.SummarizeEntriesAsCsvParams{By: &by, Form: &form}))
 	check(bytes.HasPrefix(table.Body, []byte("\"status\",\"count\"")), "counts are no table")
 	agents := read(api.ListAgentsWithResponse(ctx, nil))
 	read(api.GetAgentWithResponse(ctx, agents.JSON200.Data[0].Id, nil))

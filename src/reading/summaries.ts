@@ -3,7 +3,7 @@ import { DispatchListItem } from '../../schemas/dispatches.js'
 import { BESIDE, select } from '../../schemas/kit.js'
 import { MAX_TOP, type SummaryQuery } from '../../schemas/summaries.js'
 import { viewOf } from '../../schemas/views.js'
-import { Bson, type BsonDocument, type Element, elements } from '../bson/reader.js'
+import { Bson, type BsonDocument, elements } from '../bson/reader.js'
 import { fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
@@ -286,7 +286,8 @@ function* groupsIn(
   }
   for (const { bytes } of documents) {
     if (fieldOf(bytes, 0, 'owner')?.type === Bson.array) return undefined
-    const { at } = fieldOf(bytes, 0, '_id') as Element
+    // The MongoDB-compatible server may leave it out if no dimension has a value.
+    const id = fieldOf(bytes, 0, '_id')
     const counts = countsOf(bytes)
     total += counts.count
     for (const [bucket, count] of bucketsIn(bytes)) {
@@ -297,7 +298,7 @@ function* groupsIn(
     for (const [i, { valuesIn }] of dimensions.entries()) {
       const found = new Set<Known>()
       each.push(found)
-      for (const value of valuesIn(bytes, fieldOf(bytes, at, `by${i}`))) {
+      for (const value of valuesIn(bytes, id && fieldOf(bytes, id.at, `by${i}`))) {
         if (value !== undefined) found.add(knownOf(known[i] as Map<unknown, Known>, value))
         if (isSliceOver(typeof value === 'string' ? value : undefined)) yield
       }

@@ -1035,6 +1035,14 @@ t.test('a Decimal128 is no number', async (t) => {
   )
 })
 
+t.test('entries without a place are one group, whatever two fields of places they are counted by', async (t) => {
+  const { get } = await testApp(t, {
+    fill: (store) => store.insert('entries', [1, 2].map((n) => ({ ...a.entry(n), location: undefined })) as never),
+  })
+  const { data } = (await get('/v1/summaries/entries?by=location.country,location.lga', A)).json()
+  t.same(data, [{ 'location.country': null, 'location.lga': null, count: 2 }])
+})
+
 t.test('an answer that is a Decimal128 is none, and takes no equal number with it', async (t) => {
   const question = 'How many?'
   const { get } = await testApp(t, {

@@ -132,11 +132,18 @@ const nested = (rows: readonly Record<string, unknown>[]): string =>
     }),
   )
 
+/** The field that a column shows, whose name may be in words. */
+const fieldOf = (column: unknown): string =>
+  `${column}`
+    .replace(/^[A-Z]/, (letter) => letter.toLowerCase())
+    .replace(/ ([a-z])/g, (_, letter) => letter.toUpperCase())
+    .replace(/^recipientsA/, 'recipients.a')
+
 /** All parts of a file, with the rows of its sheet as JSON. */
 const sheetText = (file: Buffer): string => {
   const parts = unzip(file)
   const [header = [], ...rows] = sheetRows([...parts.values()].at(-1) as string)
-  const records = rows.map((row) => Object.fromEntries(row.map((cell, i) => [header[i], cell])))
+  const records = rows.map((row) => Object.fromEntries(row.map((cell, i) => [fieldOf(header[i]), cell])))
   return json([...parts.values()].slice(0, -1)) + json(header) + nested(records)
 }
 
@@ -168,7 +175,7 @@ const textOf = async (response: LightMyRequestResponse): Promise<string> => {
   const text = bytes.toString()
   if (!type.includes('text/csv')) return text
   const [header = [], ...rows] = readCsv(text.replace(/^\ufeff/, '').slice(0, text.lastIndexOf('\r\n') + 2))
-  return json(header) + nested(rows.map((row) => Object.fromEntries(row.map((cell, i) => [header[i], cell]))))
+  return json(header) + nested(rows.map((row) => Object.fromEntries(row.map((cell, i) => [fieldOf(header[i]), cell]))))
 }
 
 /** The records that a path names. */
