@@ -44,9 +44,9 @@ public class Read {
     var entriesApi = new EntriesApi(api);
     var choice = question.getChoices().get(0);
     var answered = List.of(question.getKey(), question.getKey() + "=" + choice.getAnswer());
-    var counts = entriesApi.summarizeEntries(Set.of("status")).form(form).answered(answered).execute();
+    var counts = entriesApi.summarizeEntries().by(Set.of("status")).form(form).answered(answered).execute();
     check(counts.getMetadata().getTotal().equals(choice.getCount()), "the entries with an answer are counted");
-    var table = Files.readString(entriesApi.summarizeEntriesAsCsv(Set.of("status")).form(form).execute().toPath());
+    var table = Files.readString(entriesApi.summarizeEntriesAsCsv().by(Set.of("status")).form(form).execute().toPath());
     check(table.startsWith("\"status\",\"count\""), "counts are a table");
     var box = List.of(2, 4, 15, 14).stream().map(BigDecimal::valueOf).toList();
     check(!entriesApi.listEntries().bbox(box).execute().getData().isEmpty(), "a box is numbers");
