@@ -245,6 +245,8 @@ export interface Listing {
   readonly embed?: 'true' | 'false'
   /** Whether the names of other records stand beside their ids. */
   readonly names?: 'true' | 'false'
+  /** Whether columns have headings in words, and names stand before ids. */
+  readonly labels?: 'true' | 'false'
   /** How the answers of entries are shown, if not as they are stored. */
   readonly answers?: 'list'
   /** Whether the page leaves out the records that do not fit. By default one of them fails it. */

@@ -3,7 +3,6 @@ import { type TObject, Type } from '@sinclair/typebox'
 import type { Listing } from '../../schemas/common.js'
 import { type ExportQuery, exportQuery, type FormatName, names } from '../../schemas/exports.js'
 import { listedSchemas } from '../../schemas/index.js'
-import { BESIDE } from '../../schemas/kit.js'
 import type { Without } from '../../schemas/views.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
@@ -97,13 +96,13 @@ const columnFormats: Readonly<Record<Exclude<FormatName, 'geojson'>, (listing: E
   ndjson: () => jsonLines,
 }
 
-/** The name of a column in words: of `form.name`, Form name. */
-const labelOf = (name: string): string => {
+/** What a column is called in words: `form.name` is Form name. */
+const headingOf = (name: string): string => {
   const words = name.replace(/\.|(?=[A-Z])/g, ' ').toLowerCase()
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** How a format writes rows. With `labels`, columns are named in words; those of questions have some. */
+/** How a format writes rows. With `labels`, the header is in words. The names of questions are words already. */
 const columnFormatOf = (
   format: keyof typeof columnFormats,
   listing: ExportListing,
@@ -112,7 +111,7 @@ const columnFormatOf = (
   const made = columnFormats[format](listing)
   if (listing.labels !== 'true') return made
   const asked = new Set(questions.map(({ name }) => name))
-  return { ...made, header: (names) => made.header(names.map((name) => (asked.has(name) ? name : labelOf(name)))) }
+  return { ...made, header: (names) => made.header(names.map((name) => (asked.has(name) ? name : headingOf(name)))) }
 }
 
 /**
@@ -135,9 +134,8 @@ export const rowsOf = (
   const projection = projectionOf(resource, without, choice)
   const { named } = projection
   if (format === 'ndjson') return { choice, columns: [], named, format: ndjson(projection.compiled(compileDocuments)) }
-  const isLabelled = listing.labels === 'true'
-  const shown = inOrder(projection, questions !== undefined, isLabelled)
-  const asked = questions && questionColumns(questions, namesBeside(resource, projection, isLabelled))
+  const shown = questions === undefined ? projection : withAnswersLast(projection)
+  const asked = questions && questionColumns(questions, namesBeside(resource, projection, listing.labels === 'true'))
   if (format === 'geojson') {
     // A feature has a place, also if that is no field of it.
     const read = choice.fields === undefined ? choice : { ...choice, fields: [...choice.fields, 'location'] }
@@ -151,17 +149,13 @@ export const rowsOf = (
 const namesBeside = (resource: Resource, projection: Projection, isLabelled: boolean): string[] =>
   [projectionOf(resource, undefined, { names: 'true' }), projection]
     .flatMap((each) => each.compiled(columnsIn))
-    .flatMap(({ name }) => (isLabelled ? [name, labelOf(name)] : [name]))
+    .flatMap(({ name }) => (isLabelled ? [name, headingOf(name)] : [name]))
 const columnsIn = (shown: Shown): readonly Column[] => tableOf(shown, jsonLines).columns
 
-/** The columns of questions stand behind all others, and on request names before ids. */
-const inOrder = ({ schema, named }: Shown, hasQuestions: boolean, areNamesFirst: boolean): Shown => {
-  const all = Object.entries(schema.properties)
-  const placeOf = (name: string, i: number) => {
-    if (hasQuestions && name === 'answers') return all.length
-    return areNamesFirst && name.endsWith(BESIDE) ? i - 1.5 : i
-  }
-  const placed = all.map(([name, property], i) => ({ name, property, place: placeOf(name, i) }))
-  const properties = placed.sort((a, b) => a.place - b.place).map(({ name, property }) => [name, property])
+/** The columns of questions stand behind all others. */
+const withAnswersLast = ({ schema, named }: Projection): Shown => {
+  const properties = Object.entries(schema.properties).sort(
+    ([a], [b]) => Number(a === 'answers') - Number(b === 'answers'),
+  )
   return { schema: Type.Object(Object.fromEntries(properties)), named }
 }

@@ -21,7 +21,7 @@ import type { Shown } from '../serializer/writer.js'
 /** Callers use few choices, and a forgotten one is compiled again in about a millisecond. */
 const KEPT = 100
 
-export type Choice = Pick<Listing, 'fields' | 'expand' | 'embed' | 'names' | 'answers'>
+export type Choice = Pick<Listing, 'fields' | 'expand' | 'embed' | 'names' | 'labels' | 'answers'>
 
 export interface Projection extends Shown {
   readonly schema: TObject
@@ -46,16 +46,26 @@ export const projectionOf = (
   choice: Choice = {},
   shape: 'item' | 'record' = 'item',
 ): Projection => {
-  const { fields, expand, embed, names, answers } = choice
+  const { fields, expand, embed, names, labels, answers } = choice
   const inOrder = (some: readonly string[] | undefined) => some && [...new Set(some)].sort().join()
-  const name = [resource.collection, shape, without, inOrder(fields), inOrder(expand), embed, names, answers].join(' ')
+  const name = [
+    resource.collection,
+    shape,
+    without,
+    inOrder(fields),
+    inOrder(expand),
+    embed,
+    names,
+    labels,
+    answers,
+  ].join(' ')
   const projection = kept.get(name) ?? make(resource, without, choice, resource[shape])
   kept.set(name, projection)
   return projection
 }
 
 const make = ({ collection }: Resource, without: Without, choice: Choice, shape: Shape): Projection => {
-  const { fields, expand = [], embed, names, answers } = choice
+  const { fields, expand = [], embed, names, labels, answers } = choice
   const view = viewOf(without)
   const named = view.named(answers)
   const whole = view.shown(shape.schema)
@@ -78,9 +88,10 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
   for (const name of shown) {
     const property = all[name] as TSchema
     // What can be embedded in an item is a union of an id and a record.
-    properties[name] = isEmbedded(name) ? Type.Optional(property.anyOf.find(isJoined)) : property
+    const own = { [name]: isEmbedded(name) ? Type.Optional(property.anyOf.find(isJoined)) : property }
     const neighbour = beside.find(({ id }) => id === name)
-    if (neighbour !== undefined) properties[`${name}${BESIDE}`] = Type.Optional(joined(neighbour.shown))
+    const withName = neighbour && { [`${name}${BESIDE}`]: Type.Optional(joined(neighbour.shown)) }
+    Object.assign(properties, labels === 'true' ? { ...withName, ...own } : { ...own, ...withName })
   }
   const schema = Type.Object(properties)
   const ids = references.flatMap(({ fields }) => fields)
