@@ -241,7 +241,7 @@ export const Question = Type.Object(
     answered: Type.Integer({ description: 'How many entries have an answer to it.', examples: [118] }),
     distinct: Type.Integer({
       description:
-        'How many different answers there are. Those of an open question may be too many to count each: then there are at least so many, and no `choices`.',
+        'How many different answers there are. Where they take too much memory to count each, it is how many were counted until then, and `choices` is empty.',
       examples: [5],
     }),
     choices: Type.Array(Choice, { description: 'The answers, most frequent first: at most 1,000.' }),

@@ -43,7 +43,7 @@ interface Limit {
 export interface SchedulerOptions {
   readonly small: Limit
   readonly large: Limit
-  /** How many bytes all tasks may hold, and the part of what the others leave that a key may hold. */
+  /** How many bytes all tasks may hold, and which part of what is left of them a key may hold. */
   readonly memory: { readonly all: number; readonly partOfLeft: number }
   /** How long a task waits for its turn, in milliseconds. */
   readonly waitMs: number

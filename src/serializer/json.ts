@@ -81,4 +81,5 @@ export const serializerCompiler = (({ schema }: { schema: TSchema }) => {
   const names = Object.keys(properties)
   return (payload: Readonly<Record<string, unknown>>) =>
     json(Object.fromEntries(names.map((name) => [name, payload[name]])))
+  // The cast is necessary because Fastify passes schemas of any kind, and those of the service are TypeBox's.
 }) as unknown as FastifySerializerCompiler<unknown>
