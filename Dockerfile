@@ -2,14 +2,15 @@
 FROM node:24.21.0-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci
-COPY tsconfig.json tsconfig.build.json ./
+RUN npm ci --omit=dev
+COPY tsconfig.json ./
+COPY scripts/compile.js scripts/
 COPY schemas schemas
 COPY src src
 COPY seed seed
 COPY pages pages
 COPY examples examples
-RUN npm run build && npm prune --omit=dev && chmod -R a+rX pages examples
+RUN npm run build && npm prune --omit=dev --omit=optional && chmod -R a+rX pages examples
 
 FROM node:24.21.0-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000

@@ -2,14 +2,12 @@
 // The command `field-data-api`. In a clone it first compiles what has changed; an installed package comes compiled. This
 // file imports nothing of the service: Node opens many of its modules at once, and where it may not, it says only that
 // some file cannot be opened.
-import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
 /** How many files Node opens at most to load the service, with a reserve. */
 const MIN_FILES = 256
 
-const root = `${import.meta.dirname}/..`
-const compile = `${root}/scripts/compile.js`
+const compile = `${import.meta.dirname}/../scripts/compile.js`
 const files = process.report.getReport().userLimits?.open_files.soft
 if (Number(files) < MIN_FILES) {
   console.error(
@@ -17,6 +15,5 @@ if (Number(files) < MIN_FILES) {
   )
   process.exit(1)
 }
-const status = existsSync(compile) ? spawnSync(process.execPath, [compile], { cwd: root, stdio: 'inherit' }).status : 0
-if (status === 0) await import('../dist/src/cli.js')
-else process.exitCode = 1
+if (existsSync(compile)) await import(compile)
+await import('../dist/src/cli.js')

@@ -2,6 +2,7 @@
 // Usage: npm run openapi. It needs no database.
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import './compile.js'
 
 const EXAMPLES = 'pages/openapi-examples.json'
 const run = (...command) => {
@@ -9,7 +10,6 @@ const run = (...command) => {
   if (status !== 0) process.exit(status ?? 1)
 }
 
-run('scripts/compile.js', 'tsconfig.json')
 const { openapiFile, recordExamples } = await import('../dist/test/support/recorded.js')
 writeFileSync(EXAMPLES, JSON.stringify(await recordExamples(), undefined, 2))
 run('node_modules/@biomejs/biome/bin/biome', 'format', '--write', EXAMPLES)

@@ -1,8 +1,5 @@
 // Writes the pictures of /docs and /explore with the demo data to docs/images/. Usage: npm run screenshots. It needs Chromium.
-import { spawnSync } from 'node:child_process'
-
-const compiled = spawnSync(process.execPath, ['scripts/compile.js', 'tsconfig.json'], { stdio: 'inherit' })
-if (compiled.status !== 0) process.exit(compiled.status ?? 1)
+import './compile.js'
 
 const { buildApp } = await import('../dist/src/app.js')
 const { loadConfig } = await import('../dist/src/config/config.js')
