@@ -11,7 +11,7 @@ import { assistant, errorOf } from '../support/mcp.js'
 import { A, a, fillTenants } from '../support/tenants.js'
 import { runs } from '../support/thorough.js'
 
-const CALLS = Number(process.env.MCP_CALLS ?? runs(25, 100))
+const CALLS = Number(process.env.MCP_CALLS ?? runs(12, 100))
 
 const keyOf = (question: string) => createHash('sha256').update(question).digest('hex').slice(0, 12)
 const LESS =

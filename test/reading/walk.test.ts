@@ -20,7 +20,7 @@ import { runs } from '../support/thorough.js'
 
 const onServer = process.env.TEST_MONGODB_URI !== undefined
 /** How many walks are tried. Each has some dozens of queries. */
-const numRuns = onServer ? 30 : runs(40, 150)
+const numRuns = onServer ? 30 : runs(20, 150)
 
 /** A walk that gets more records than there are goes in a circle. */
 const MOST = 100

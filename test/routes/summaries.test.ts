@@ -185,7 +185,7 @@ const PLACES = [
 const TIMES = ['day', 'week', 'month', 'year', 'weekday', 'hour'].map((period) => `createdAt:${period}`)
 
 /** More of them take longer: `.ci/run` draws 500. */
-const RUNS = Number(process.env.MODEL_RUNS ?? runs(20, 40))
+const RUNS = Number(process.env.MODEL_RUNS ?? runs(10, 40))
 
 t.test('random summaries, questions and filters are what a plain program counts', async (t) => {
   const { get, store } = await testApp(t, {

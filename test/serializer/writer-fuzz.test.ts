@@ -122,7 +122,7 @@ const relength = (bytes: Buffer): Buffer => {
   return bytes
 }
 
-const RUNS = runs(1000, 5000)
+const RUNS = runs(400, 5000)
 
 t.test('The samples are valid before they are damaged', async (t) => {
   for (const one of samples) for (const bytes of one.documents) t.match(resultOf(one, bytes), /^\{/)

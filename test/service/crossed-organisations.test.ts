@@ -29,8 +29,8 @@ import { operationsOf, type Parameter } from '../support/operations.js'
 import { testStore } from '../support/store.js'
 import { sheetRows, unzip } from '../support/xlsx.js'
 
-/** So many are enough to draw every parameter. */
 const QUESTION = createHash('sha256').update('Source?').digest('hex').slice(0, 12)
+/** Enough requests to draw every parameter. */
 const LEAST = 600
 const REQUESTS = Math.max(LEAST, Number(process.env.FOREIGN_REQUESTS ?? 0))
 const SEED = Number(process.env.FOREIGN_SEED ?? 1)

@@ -17,7 +17,7 @@ import { tenant } from '../support/tenants.js'
 import { runs } from '../support/thorough.js'
 
 const server = process.env.TEST_MONGODB_URI
-const HISTORIES = Number(process.env.FEED_HISTORIES) || (server === undefined ? runs(50, 200) : 20)
+const HISTORIES = Number(process.env.FEED_HISTORIES) || (server === undefined ? runs(25, 200) : 20)
 
 const feedOf = (organisation: string): Feed => ({
   scope: { organisation },
