@@ -147,7 +147,7 @@ const linesOf = <T = Row>(output: string): T[] =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
-const airbyte = (run: Run, cwd: string, url: string, key: string): Tool => {
+const airbyte = (run: Run, cwd: string, url: string, key: string, organisation: string): Tool => {
   const { add, copy } = destination()
   const states = new Map<string, unknown>()
   const source = (...argv: string[]) =>
@@ -155,7 +155,7 @@ const airbyte = (run: Run, cwd: string, url: string, key: string): Tool => {
   const write = (name: string, content: unknown) => writeFileSync(join(cwd, name), JSON.stringify(content))
   return {
     async run() {
-      write('config.json', { api_url: url, api_key: key })
+      write('config.json', { api_url: url, api_key: key, organisation })
       write('state.json', [...states.values()])
       const found = linesOf(await source('discover', '--config', 'config.json')).find(({ type }) => type === 'CATALOG')
       const { streams } = (found as { catalog: { streams: { source_defined_primary_key: unknown }[] } }).catalog
@@ -181,13 +181,16 @@ interface Message {
   state: { stream: { stream_descriptor: { name: string } } }
 }
 
-const singer = (run: Run, cwd: string): Tool => {
+const singer = (run: Run, cwd: string, organisation: string): Tool => {
   const { add, copy } = destination()
   const state = join(cwd, 'state.json')
   writeFileSync(state, '{}')
+  const settings = JSON.parse(readFileSync('examples/singer.json', 'utf8'))
+  const config = join(cwd, 'singer.json')
+  writeFileSync(config, JSON.stringify({ ...settings, params: { ...settings.params, organisation } }))
   return {
     async run() {
-      const argv = ['--config', resolve('examples/singer.json'), '--config', 'ENV', '--state', state]
+      const argv = ['--config', config, '--config', 'ENV', '--state', state]
       for (const line of linesOf(await run('singer', 'tap-rest-api-msdk', ...argv))) {
         if (line.type === 'RECORD') add(String(line.stream), line.record as Row)
         if (line.type === 'STATE') writeFileSync(state, JSON.stringify(line.value))
@@ -273,17 +276,16 @@ t.test('the tools of partners keep exact copies by the examples', { skip, timeou
   const [, url = ''] = await printed(service, /field-data-api on (\S+) /)
 
   const directory = t.testdir({ dlt: {}, airbyte: {}, singer: {} })
+  const copier = (name: 'dlt' | 'airbyte' | 'singer', cwd: string, url: string, key: string): Tool => {
+    const run = program(cwd, url, key)
+    if (name === 'airbyte') return airbyte(run, cwd, url, key, organisation)
+    return name === 'dlt' ? dlt(run) : singer(run, cwd, organisation)
+  }
   const tools = await Promise.all(
     (['dlt', 'airbyte', 'singer'] as const).map(async (name) => {
       const cwd = join(directory, name)
       const seen = await counting(t, url)
-      const run = program(cwd, seen.url, key)
-      const tool = {
-        dlt: () => dlt(run),
-        airbyte: () => airbyte(run, cwd, seen.url, key),
-        singer: () => singer(run, cwd),
-      }
-      return { name, seen, ...tool[name]() }
+      return { name, seen, ...copier(name, cwd, seen.url, key) }
     }),
   )
 
@@ -414,9 +416,18 @@ t.test('the tools of partners keep exact copies by the examples', { skip, timeou
   }
   await store.insert('organisations', [{ _id: 'other', name: 'Other', createdAt: new Date(), updatedAt: new Date() }])
   const foreign = await keysOf(store, () => {}).issue({ organisation: 'other', name: 'Other' })
-  const run = program(join(directory, 'dlt'), url, foreign)
-  const refused = new RegExp(`is of organisation ${organisation}, and the key of other: use another folder`)
-  await t.rejects(run('dlt', 'python', resolve('examples/dlt_pipeline.py')), refused)
+  for (const { name } of tools) {
+    const error = await copier(name, join(directory, name), url, foreign)
+      .run()
+      .catch((error) => `${error.stderr}${error.stdout}`)
+    t.match(
+      error,
+      name === 'dlt'
+        ? `is of organisation ${organisation}, and the key of other: use another folder`
+        : 'organisation must be other, the organisation of the key',
+      `${name} takes no key of another organisation`,
+    )
+  }
 })
 
 const ALL = ['csv', 'geojson', 'ndjson', 'parquet', 'xlsx']

@@ -11,6 +11,7 @@ export const exampleIds = {
   project: '6545af600000040000000003',
   user: '649963030000010000000000',
 } as const
+export const exampleOrganisation = '648b1f5f0000000000000000'
 
 /** An identifier: an opaque string, usually of 24 hexadecimal digits that sort by the time of creation. */
 export const Id = (description: string, example = '665f1c2ab8d4e0a1c3f20b17') =>

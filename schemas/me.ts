@@ -1,6 +1,6 @@
 // GET /v1/me: what a key may read, and within which limits.
 import { type Static, Type } from '@sinclair/typebox'
-import { Id, Text, Timestamp } from './common.js'
+import { exampleOrganisation, Id, Text, Timestamp } from './common.js'
 import { hideable, word } from './kit.js'
 
 export type Me = Static<typeof Me>
@@ -8,7 +8,7 @@ export const Me = Type.Object(
   {
     organisation: Type.Object(
       {
-        id: Id('Id of the organisation.', '648b1f5f0000000000000000'),
+        id: Id('Id of the organisation.', exampleOrganisation),
         name: Type.Optional(Text('Name of the organisation. Left out if it has none.', 'Savannah Field Research')),
       },
       { title: 'Organisation', description: 'The organisation whose data the key reads.' },

@@ -1,6 +1,6 @@
 // The change feed of a resource, by which a partner keeps a copy, and the digest, by which it checks the copy.
 import { type Static, type StringOptions, type TObject, type TProperties, Type } from '@sinclair/typebox'
-import { exampleIds, type PageLimits, paging, Timestamp, unreadable } from './common.js'
+import { exampleIds, exampleOrganisation, type PageLimits, paging, Timestamp, unreadable } from './common.js'
 import { nameOf, unreadable as skipped, success } from './envelope.js'
 import { constant, defaulted, filter, flat, inWords, refTo, strict } from './kit.js'
 
@@ -40,6 +40,15 @@ export const FeedQuery = (limits: PageLimits, more: TProperties = {}) =>
     ),
     unreadable: unreadable('By default an item stands for each of them.'),
     ...more,
+    organisation: filter(
+      Type.String({
+        minLength: 1,
+        maxLength: 1000,
+        description:
+          'Whose the copy is: the id of an organisation (`GET /v1/me`). A key of another one is refused, so that no copy mixes two of them.',
+        examples: [exampleOrganisation],
+      }),
+    ),
   })
 
 const recordId = (description: string) => Type.String({ description, examples: [exampleIds.entry] })

@@ -1,6 +1,7 @@
 // What has changed in the records of a resource.
 import type { FeedQuery } from '../../schemas/sync.js'
 import type { Resource } from '../pipelines/resource.js'
+import { invalidParameter } from '../problems/problems.js'
 import { projectionOf } from '../reading/projection.js'
 import type { Reader } from '../reading/reader.js'
 import { FIRST_CURSOR } from '../reading/token.js'
@@ -11,7 +12,7 @@ import { decodeCursor, encodeCursor } from '../sync/cursor.js'
 import { pageOrWait, type Waiting } from '../sync/waiting.js'
 import { type Asked, pageAnswer, type RowsAnswer } from './answer.js'
 
-/** @throws the problems `invalid_cursor`, `cursor_expired` and `records_without_stamp` */
+/** @throws the problems `invalid_cursor`, `cursor_expired`, `records_without_stamp`, and `invalid_parameter` for a copy of another organisation */
 export const getChanges = async (
   { scope, ticket }: Reader,
   resource: Resource,
@@ -19,7 +20,9 @@ export const getChanges = async (
   feeds: Feeds,
   waiting: Waiting,
 ): Promise<RowsAnswer<FeedItem>> => {
-  const { cursor: text, changedSince, perPage, wait, answers, unreadable } = query
+  const { cursor: text, changedSince, organisation = scope.organisation, perPage, wait, answers, unreadable } = query
+  if (organisation !== scope.organisation)
+    throw invalidParameter('organisation', `must be ${scope.organisation}, the organisation of the key`)
   const { collection, operationIds } = resource
   // A copy by a key that sees otherwise would lack fields, or keep them.
   const binding = [scope.organisation, operationIds.sync, feeds.settings.stamp, ...(scope.without ?? [])]

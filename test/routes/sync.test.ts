@@ -97,6 +97,16 @@ t.test('a tool begins with changedSince, goes on by cursors, and keeps the newes
   })
 })
 
+t.test('a copy that says whose it is takes no key of another organisation', async (t) => {
+  const { get } = await testApp(t, { settings, fill: fillTenants })
+  const [own, other] = await Promise.all([A, B].map((of) => get(`/v1/sync/entries?organisation=${A}`, of)))
+  t.equal(own?.statusCode, 200)
+  t.match(other?.json(), {
+    code: 'invalid_parameter',
+    errors: [{ in: 'query', name: 'organisation', message: `must be ${B}, the organisation of the key` }],
+  })
+})
+
 t.test('a walk by changedSince through a resource that rests ends with a checkpoint', async (t) => {
   const now = Date.UTC(2026, 0, 1)
   const store = embeddedStore({ now: () => new Date(now) })

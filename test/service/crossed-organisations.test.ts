@@ -217,6 +217,7 @@ const drawValue = ({ name, schema }: Parameter, path: string, draw: Draw, of: ()
     by: () => draw.of(['status', 'agent,form', 'createdAt:month', 'location.state', 'location:0.5,dispatch']),
     zone: () => 'Africa/Lagos',
     measure: () => 'duration',
+    organisation: () => of().organisation,
     top: () => draw.of(['1', '100']),
     page: () => draw.of(['1', '1', '2', '3']),
     perPage: () => draw.of(['1', '2', '5', '1000']),

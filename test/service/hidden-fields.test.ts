@@ -121,6 +121,7 @@ const values: Record<string, readonly string[]> = {
   ...{ country: ['Nigeria'], state: ['Kano'], lga: ['Tarauni'], city: ['Kano'], top: ['1'], zone: ['UTC'] },
   answered: [QUESTION, `${QUESTION}=Borehole`],
   measure: ['duration'],
+  organisation: [A],
   by: ['status', 'agent', 'createdAt:day', 'location.state', 'status,location:1'],
 }
 const valuesOf = ({ name, schema }: Parameter): readonly string[] => {
