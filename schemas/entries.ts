@@ -164,7 +164,7 @@ export const entryFilters = {
 }
 
 /** What the parameter `answered` asks for: a question by its key, and what its answer is. */
-export interface Asked {
+export interface Answered {
   readonly key: string
   /** Undefined for any answer. */
   readonly answer?: string
@@ -177,7 +177,7 @@ const MAX_ASKED = 4
 
 /** The filter by answers. */
 export const answered = Type.Optional(
-  Type.Unsafe<Asked[]>({
+  Type.Unsafe<Answered[]>({
     type: 'array',
     items: { type: 'string', format: 'answered' },
     minItems: 1,

@@ -43,10 +43,10 @@ export const present = (element: Element | undefined): Element | undefined =>
   element?.type === Bson.null || element?.type === Bson.undefined ? undefined : element
 
 /** A value of a document, without its name. */
-export type Value = Pick<Element, 'type' | 'at'>
+export type BareElement = Pick<Element, 'type' | 'at'>
 
 /** The items of an array, or a single value. */
-export const itemsOf = <V extends Value>(bytes: Buffer, value: V): Iterable<V | Element> =>
+export const itemsOf = <V extends BareElement>(bytes: Buffer, value: V): Iterable<V | Element> =>
   value.type === Bson.array ? elements(bytes, value.at) : [value]
 
 /** Whether these ASCII characters are at a place. */

@@ -41,7 +41,7 @@ const organisationsIn = (store: Store) =>
   })
 
 /** What identifies a document, as text, because any writer may have stored anything there. */
-const nameOf = (stored: Stored): object => {
+const identityOf = (stored: Stored): object => {
   if ('error' in stored) return {}
   const { _id, organisation, deletedFrom } = stored.document
   const owner = organisation ?? deletedFrom
@@ -97,7 +97,7 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
             const errors = await errorsOf(stored)
             if (errors.length === 0) continue
             unfit += 1
-            await printed(out, JSON.stringify({ collection: name, ...nameOf(stored), errors }))
+            await printed(out, JSON.stringify({ collection: name, ...identityOf(stored), errors }))
           }
         }
       }

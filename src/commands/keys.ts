@@ -10,7 +10,7 @@ import {
   CommandError,
   type MakeCommand,
   matching,
-  nameOf,
+  nameOption,
   newCommand,
   newGroup,
   notEmpty,
@@ -29,7 +29,7 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, open }) =>
     .addCommand(
       newCommand('issue', 'Issue a key and show it, once', issueExample)
         .requiredOption('--organisation <ID>', 'an organisation that exists', organisationId)
-        .requiredOption('--name <NAME>', 'what the key is for', nameOf)
+        .requiredOption('--name <NAME>', 'what the key is for', nameOption)
         .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', durationOf)
         .option('--without <WHAT>', 'what the key does not see: personal, places, or both with a comma', hiddenOf)
         .option(...BY)

@@ -7,7 +7,7 @@ import {
   BY,
   CommandError,
   type MakeCommand,
-  nameOf,
+  nameOption,
   newCommand,
   newGroup,
   noOrganisation,
@@ -30,7 +30,7 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, op
   newGroup('organisations', 'Add, list, rename and remove organisations', addExample)
     .addCommand(
       newCommand('add', 'Add an organisation', addExample)
-        .requiredOption('--name <NAME>', 'its name', nameOf)
+        .requiredOption('--name <NAME>', 'its name', nameOption)
         .option('--id <ID>', 'its id; without it, the organisation gets a random one', organisationId)
         .option(...BY)
         .action(async ({ name, id = randomBytes(12).toString('hex'), by }) => {
@@ -65,7 +65,7 @@ export const organisationsCommand: MakeCommand = ({ result, tell, audit, ask, op
     .addCommand(
       newCommand('rename', 'Give an organisation another name', "organisations rename savannah --name 'Savannah'")
         .argument('<ID>', 'its id, which stays the same', organisationId)
-        .requiredOption('--name <NAME>', 'its new name', nameOf)
+        .requiredOption('--name <NAME>', 'its new name', nameOption)
         .option(...BY)
         .action(async (id, { name, by }) => {
           const store = open()

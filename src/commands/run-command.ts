@@ -223,13 +223,13 @@ export const organisationId = matching(
 )
 
 /** A dash at the beginning is that of an option, whose name was left out before it. */
-export const nameOf = matching(
+export const nameOption = matching(
   /^(?!-)(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u,
   'it must be 1 to 100 characters without control characters, not only spaces and no dash at the beginning',
   String,
 )
 
-export const BY = ['--by <NAME>', 'who does it, for the audit line', nameOf] as const
+export const BY = ['--by <NAME>', 'who does it, for the audit line', nameOption] as const
 
 export const noOrganisation = (id: string): CommandError =>
   new CommandError(`Organisation ${id} does not exist`, [

@@ -9,14 +9,14 @@ const INSIDE = /^(\d+|choices)$/
 const LESS =
   'Where the tool has them, filters, fields and a smaller limit or top ask for less. count_entries counts all: forms with names=true, answers by the key of a question. GET /v1/entries/{id} has a whole entry.'
 
-/** What a tool found. */
-export interface Found extends Given {
+/** What a tool gives, before it is cut. */
+export interface ToolResult extends Given {
   /** How many items some of its lists would have, if none were left out. */
   readonly of?: Readonly<Record<string, number>>
 }
 
 /** The JSON of a result, cut until it fits. */
-export const fitting = ({ of = {}, ...result }: Found): string => {
+export const fitting = ({ of = {}, ...result }: ToolResult): string => {
   /** The longest value that was cut of each name. */
   const cuts = new Map<string, { all: number; length: number }>()
   const say = (name: string, length: number, all: number) => {

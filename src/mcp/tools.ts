@@ -18,7 +18,7 @@ import type { Reader } from '../reading/reader.js'
 import { sumOf } from '../reading/summaries.js'
 import { Skipped } from '../serializer/unreadable.js'
 import { firstSentence, type Given } from './arguments.js'
-import type { Found } from './fitting.js'
+import type { ToolResult } from './fitting.js'
 import { isTime } from './meant.js'
 import { valuesOf } from './values.js'
 
@@ -29,7 +29,7 @@ export interface Tool {
   readonly takes: TProperties
   readonly gives: TProperties
   /** @param texts the query as it was given */
-  readonly call: (request: FastifyRequest, query: Given, texts: Given) => Promise<Found>
+  readonly call: (request: FastifyRequest, query: Given, texts: Given) => Promise<ToolResult>
 }
 
 /** The most records of a list, and the most choices of a question. */

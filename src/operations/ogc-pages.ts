@@ -80,7 +80,7 @@ const partsOf = ({ scope: { without } }: Reader): TProperties => {
 }
 
 /** An operation whose response has no entry. */
-export interface Page {
+export interface OgcPage {
   /** Behind that address. */
   readonly path: string
   readonly operationId: string
@@ -93,7 +93,7 @@ export interface Page {
   readonly body: (root: string, reader: Reader) => object | Promise<object>
 }
 
-export const pages: readonly Page[] = [
+export const ogcPages: readonly OgcPage[] = [
   {
     path: '',
     operationId: 'getOgcLandingPage',

@@ -2,7 +2,7 @@
 import { mediaTypes } from '../../schemas/exports.js'
 import { MAX_TOP, type SummaryFileQuery, type SummaryQuery } from '../../schemas/summaries.js'
 import type { Reader } from '../reading/reader.js'
-import { type Summary as Counted, type Group, namesOf, summaryOf, sumOf, tooManyGroups } from '../reading/summaries.js'
+import { type CountedEntries, type Group, namesOf, summaryOf, sumOf, tooManyGroups } from '../reading/summaries.js'
 import { type Cell, csvTable } from '../serializer/csv.js'
 import { json, jsonArray } from '../serializer/json.js'
 import type { Output } from '../serializer/output.js'
@@ -81,7 +81,7 @@ interface Column {
 const columnsOf = async (
   reader: Reader,
   { names, measure }: Parameters<typeof summaryOf>[1],
-  summary: Counted,
+  summary: CountedEntries,
 ): Promise<Column[]> => {
   const columns: Column[] = []
   for (const [i, { name }] of summary.dimensions.entries()) {

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import { noSuchPath, problems } from '../problems/problems.js'
-import { fileOf, folderOf, leadToPage, pages, protectPages, serve, serveFiles, servePage } from './files.js'
+import { fileOf, folderOf, leadToPage, PAGES, protectPages, serve, serveFiles, servePage } from './files.js'
 
 /** The pages may load only their own files, and the images that Swagger UI's style sheet embeds as data URLs. */
 const SOURCES = ["default-src 'self'", "img-src 'self' data:", "style-src 'self' 'unsafe-inline'", "object-src 'none'"]
@@ -13,7 +13,7 @@ const examples = new URL('../../../examples/', import.meta.url)
 const swaggerUi = new URL('.', import.meta.resolve('@fastify/swagger-ui/static/swagger-ui.css'))
 const files = folderOf('docs', [
   ...['swagger-ui-bundle.js', 'swagger-ui.css'].map((name) => new URL(name, swaggerUi)),
-  ...['docs.js', 'colours.css', 'docs.css', 'icon.svg'].map((name) => new URL(name, pages)),
+  ...['docs.js', 'colours.css', 'docs.css', 'icon.svg'].map((name) => new URL(name, PAGES)),
 ])
 
 const problemList = Object.entries(problems)

@@ -2,14 +2,14 @@
 // key that is typed into it.
 import { readdirSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
-import { folderOf, leadToPage, pages, protectPages, serveFiles, servePage } from './files.js'
+import { folderOf, leadToPage, PAGES, protectPages, serveFiles, servePage } from './files.js'
 
 /** The page may load only its own files and ask only this service. */
 const SOURCES = ["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"]
 
 /** A file of a package, by a path that the package exports, and the file beside that. */
 const library = (path: string, file = ''): URL => new URL(file, import.meta.resolve(path))
-const own = new URL('explore/', pages)
+const own = new URL('explore/', PAGES)
 /** Read once, by the first application that has the page. */
 let files: ReturnType<typeof folderOf> | undefined
 
@@ -19,7 +19,7 @@ export const explorePage = async (app: FastifyInstance): Promise<void> => {
     library('d3', 'd3.min.js'),
     library('topojson-client/dist/topojson-client.min.js'),
     library('world-atlas/countries-110m.json'),
-    ...['colours.css', 'icon.svg'].map((name) => new URL(name, pages)),
+    ...['colours.css', 'icon.svg'].map((name) => new URL(name, PAGES)),
     ...readdirSync(own).map((name) => new URL(name, own)),
   ])
   const folder = serveFiles(app, files)

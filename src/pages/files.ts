@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isKnown } from '../http/caller.js'
 import { acceptedCoding, type Coding, compress } from '../plugins/compression.js'
 
-export const pages = new URL('../../../pages/', import.meta.url)
+export const PAGES = new URL('../../../pages/', import.meta.url)
 
 /** The types of files by the ending of their path. That of a page has none. */
 const TYPES: Record<string, string> = {
@@ -94,7 +94,7 @@ export const servePage = (
   file: string,
   replacements: Readonly<Record<string, string>>,
 ): void => {
-  const html = readFileSync(new URL(file, pages), 'utf8')
+  const html = readFileSync(new URL(file, PAGES), 'utf8')
   const page = Buffer.from(html.replace(/%(\w+)%/g, (_, name) => replacements[name] as string))
   serve(app, path, fileOf(page))
 }

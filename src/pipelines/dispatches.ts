@@ -5,7 +5,7 @@ import { Form } from '../../schemas/forms.js'
 import { select } from '../../schemas/kit.js'
 import { DispatchProject } from '../../schemas/projects.js'
 import { DispatchUser } from '../../schemas/users.js'
-import { authorReferences, embed, embedAuthors, nameOf } from './joins.js'
+import { authorReferences, besideId, embed, embedAuthors } from './joins.js'
 import { defineResource, equal } from './resource.js'
 import type { Expression, Stage } from './stages.js'
 
@@ -44,8 +44,8 @@ export const dispatches = defineResource<DispatchListQuery>({
     stages: { recipients: () => [idObjects(recipientsField), agentGroups] },
     references: [authorReferences(DispatchUser)],
     beside: [
-      nameOf('forms', 'form', select(Form, ['name'])),
-      nameOf('projects', 'project', select(DispatchProject, ['name'])),
+      besideId('forms', 'form', select(Form, ['name'])),
+      besideId('projects', 'project', select(DispatchProject, ['name'])),
     ],
   },
   record: {

@@ -1,11 +1,18 @@
 // The resource entries.
 import { EntryAgent } from '../../schemas/agents.js'
 import { EntryDispatch } from '../../schemas/dispatches.js'
-import { type Asked, type Box, Entry, EntryListItem, EntryListQuery, entryParameters } from '../../schemas/entries.js'
+import {
+  type Answered,
+  type Box,
+  Entry,
+  EntryListItem,
+  EntryListQuery,
+  entryParameters,
+} from '../../schemas/entries.js'
 import { EntryForm } from '../../schemas/forms.js'
 import { select } from '../../schemas/kit.js'
 import { EntryProject } from '../../schemas/projects.js'
-import { embed, nameOf } from './joins.js'
+import { besideId, embed } from './joins.js'
 import { defineResource, equal } from './resource.js'
 import type { Condition } from './stages.js'
 
@@ -21,7 +28,7 @@ const isAnswer = (answer: string): Condition =>
 /** An answer is a text or a number, or a list with one. */
 const $type = ['string', 'double', 'int', 'long']
 
-const isAnswered = ({ question, answer }: Asked): Condition => ({
+const isAnswered = ({ question, answer }: Answered): Condition => ({
   answers: { $elemMatch: { question, answer: { $type, ...(answer !== undefined && isAnswer(answer)) } } },
 })
 
@@ -55,10 +62,10 @@ export const entries = defineResource<EntryListQuery>({
       { from: 'agents', fields: ['agent'], shown: EntryAgent },
     ],
     beside: [
-      nameOf('dispatches', 'dispatch', select(EntryDispatch, ['name'])),
-      nameOf('forms', 'form', select(EntryForm, ['name'])),
-      nameOf('projects', 'project', select(EntryProject, ['name'])),
-      nameOf('agents', 'agent', select(EntryAgent, ['firstName', 'lastName'])),
+      besideId('dispatches', 'dispatch', select(EntryDispatch, ['name'])),
+      besideId('forms', 'form', select(EntryForm, ['name'])),
+      besideId('projects', 'project', select(EntryProject, ['name'])),
+      besideId('agents', 'agent', select(EntryAgent, ['firstName', 'lastName'])),
     ],
   },
   record: {

@@ -34,7 +34,7 @@ export interface ReferencesTo {
 }
 
 /** The record of a field, which stands beside its id. */
-export const nameOf = (from: CollectionName, field: string, shown: TObject): ReferencesTo => ({
+export const besideId = (from: CollectionName, field: string, shown: TObject): ReferencesTo => ({
   from,
   fields: [`${field}${BESIDE}`],
   shown,

@@ -42,7 +42,7 @@ interface Counted {
   last: number
 }
 
-export interface Observed {
+export interface ObservedQuestions {
   /** In the order of their mean place. */
   readonly questions: readonly Counted[]
   readonly entries: number
@@ -63,7 +63,7 @@ export const observe = async (
   filters: object,
   hasWords: boolean,
   limit?: number,
-): Promise<Observed | string> => {
+): Promise<ObservedQuestions | string> => {
   const all = new Map<string, Counted>()
   let [entries, texts] = [0, 0]
   const isSliceOver = slices()

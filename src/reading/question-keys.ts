@@ -1,6 +1,6 @@
 // The questions of the entries of a form: what was answered to each, and which one a key stands for.
 import { LRUCache } from 'lru-cache'
-import type { Asked } from '../../schemas/entries.js'
+import type { Answered } from '../../schemas/entries.js'
 import { Bson, type BsonDocument, elements } from '../bson/reader.js'
 import { fieldOf, stringOf, textsOf } from '../bson/values.js'
 import { runInSlices, slices } from '../limits/work.js'
@@ -100,11 +100,11 @@ const findQuestion = async (reader: Reader, form: string, key: string): Promise<
 /** The same parameters with the texts of the questions that they ask for. */
 export const withQuestions = async <P extends object>(
   reader: Reader,
-  parameters: P & { readonly form?: string; readonly answered?: readonly Asked[] },
+  parameters: P & { readonly form?: string; readonly answered?: readonly Answered[] },
 ): Promise<P> => {
   const { form, answered } = parameters
   if (answered === undefined) return parameters
-  const found: Asked[] = []
+  const found: Answered[] = []
   for (const asked of answered)
     found.push({ ...asked, question: await questionOf(reader, form, asked.key, 'answered') })
   return { ...parameters, answered: found }

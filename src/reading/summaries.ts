@@ -134,7 +134,7 @@ interface Kept {
   readonly hash: string
 }
 
-export interface Summary extends Kept {
+export interface CountedEntries extends Kept {
   readonly dimensions: readonly Dimension[]
   /** The largest groups, as they are shown. */
   readonly shown: readonly Group[]
@@ -152,7 +152,7 @@ interface Counting {
  * Counts entries.
  * @throws the problem `invalid_parameter` for a question that the form does not have, and too many groups
  */
-export const summaryOf = async (reader: Reader, parameters: Parameters): Promise<Summary> => {
+export const summaryOf = async (reader: Reader, parameters: Parameters): Promise<CountedEntries> => {
   const { by = [], form, zone, measure, none, top } = parameters
   const filters = await withQuestions(reader, parameters)
   const dimensions: Dimension[] = []
@@ -368,7 +368,7 @@ const expected = select(DispatchListItem, ['name', 'totalExpectedEntries'])
 /** What stands beside the ids of a dimension, by the id. Undefined if that has no names, or the key does not see them. */
 export const namesOf = async (
   reader: Reader,
-  { dimensions, shown }: Summary,
+  { dimensions, shown }: CountedEntries,
   i: number,
 ): Promise<ReadonlyMap<unknown, Named> | undefined> => {
   const beside = entries.item.beside?.find(({ fields }) => fields[0] === `${dimensions[i]?.name}${BESIDE}`)

@@ -5,7 +5,7 @@ import { ApiDocument, Feature, FeatureCollection, FeaturesQuery, FormatQuery } f
 import type { Asked } from '../operations/answer.js'
 import { getFeature, getFeatures } from '../operations/features.js'
 import { ogcDocument } from '../operations/ogc-document.js'
-import { COLLECTION, GEOJSON, JSON_TYPE, OPENAPI, type Page, pages } from '../operations/ogc-pages.js'
+import { COLLECTION, GEOJSON, JSON_TYPE, type OgcPage, OPENAPI, ogcPages } from '../operations/ogc-pages.js'
 import { commonProblems, tagged } from './responses.js'
 import type { Route } from './table.js'
 
@@ -17,7 +17,7 @@ export const ogcRoutes = (root: string, maxPerPage: number, describe: () => obje
   const rootOf = ({ base }: Asked): string => base() + root
   const tag = 'OGC API'
   let document: object | undefined
-  const api: Page = {
+  const api: OgcPage = {
     path: '/api',
     operationId: 'getOgcApi',
     summary: 'Get the description of the map service',
@@ -29,7 +29,7 @@ export const ogcRoutes = (root: string, maxPerPage: number, describe: () => obje
       return { ...document, servers: [{ url }] }
     },
   }
-  const pageRoutes = [...pages, api].map(({ path, mediaType = JSON_TYPE, body, ...page }): Route => {
+  const pageRoutes = [...ogcPages, api].map(({ path, mediaType = JSON_TYPE, body, ...page }): Route => {
     const operation: Route['operation'] = async (reader, asked) => {
       const value = await body(rootOf(asked), reader)
       return { value, mediaType, tag: { besides: value } }

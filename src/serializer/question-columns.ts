@@ -1,7 +1,7 @@
 // The answers of an entry as columns of their own: one for each question.
 import { hash } from 'node:crypto'
 import { Bson, type Bytes, type Element, elements } from '../bson/reader.js'
-import { itemsOf, lastFieldOf, present, stringOf, type Value } from '../bson/values.js'
+import { type BareElement, itemsOf, lastFieldOf, present, stringOf } from '../bson/values.js'
 import type { ColumnFormat } from './columns.js'
 import { type Write, WrongValue } from './scalars.js'
 
@@ -52,7 +52,7 @@ const SEPARATOR = Buffer.from('; ')
 export const joinWords = (
   write: Write,
   input: Bytes,
-  values: Iterable<Value>,
+  values: Iterable<BareElement>,
   output: Bytes,
   begin: number,
 ): number => {

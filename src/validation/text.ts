@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import type { Asked } from '../../schemas/entries.js'
+import type { Answered } from '../../schemas/entries.js'
 import { annotationOf } from '../../schemas/kit.js'
 import { boxOf } from './bbox.js'
 import { instantOf, intervalOf, isDay } from './instant.js'
@@ -19,7 +19,7 @@ const isAddressOrRange = (text: string): boolean => {
 const isOrigin = (text: string): boolean => !text.includes('*') && URL.canParse(text) && new URL(text).origin === text
 
 /** The first = behind a key divides it from the answer. */
-const askedOf = (text: string): Asked | undefined => {
+const askedOf = (text: string): Answered | undefined => {
   const [, key, answer] = /^([\da-f]{12})(?:=(.*))?$/s.exec(text) ?? []
   return key === undefined ? undefined : { key, ...(answer !== undefined && { answer }) }
 }
