@@ -39,8 +39,11 @@ interface Result {
 
 const SOURCE = 'What is your main source of drinking water?'
 const meanOf = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0) / numbers.length
-const medianOf = (numbers: readonly number[]) =>
-  numbers.toSorted((a, b) => a - b)[Math.ceil(numbers.length / 2) - 1] as number
+const medianOf = (numbers: readonly number[]): number => {
+  const inOrder = numbers.toSorted((a, b) => a - b)
+  const place = (numbers.length - 1) / 2
+  return meanOf([inOrder[Math.floor(place)], inOrder[Math.ceil(place)]] as number[])
+}
 /** What has the greatest number. */
 const greatest = (rows: readonly Row[], keyOf: (row: Row) => unknown, numberOf: (rows: Row[]) => number) =>
   [...new Set(rows.map(keyOf))]

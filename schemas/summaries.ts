@@ -71,9 +71,9 @@ const measured = Type.Optional(
       min: orNull(Type.Number(), 'The least one.', 61),
       mean: orNull(Type.Number(), 'Their mean.', 305.5),
       max: orNull(Type.Number(), 'The greatest one.', 900),
-      median: orNull(Type.Number(), 'A half of them is not greater, within 1 %.', 290),
-      p10: orNull(Type.Number(), 'A tenth of them is not greater, within 1 %.', 120),
-      p90: orNull(Type.Number(), 'Nine tenths of them are not greater, within 1 %.', 610),
+      median: orNull(Type.Number(), 'Their median as spreadsheets have it, within 1 %.', 290),
+      p10: orNull(Type.Number(), 'Their 10th percentile, within 1 %.', 120),
+      p90: orNull(Type.Number(), 'Their 90th percentile, within 1 %.', 610),
     },
     {
       title: 'SummaryMeasure',

@@ -1,5 +1,6 @@
 // What an assistant means: a record by its name, a value in another case, and a day as a time. What no entry has is an error
 // that says what there is.
+import type { Answered } from '../../schemas/entries.js'
 import { BESIDE } from '../../schemas/kit.js'
 import { viewOf } from '../../schemas/views.js'
 import { hasAny } from '../operations/list.js'
@@ -7,6 +8,7 @@ import { resources } from '../pipelines/index.js'
 import type { ReferencesTo } from '../pipelines/joins.js'
 import { invalidParameter, ProblemError } from '../problems/problems.js'
 import { beginningOf } from '../reading/local-time.js'
+import { withQuestions } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
 import type { Selection } from '../reading/selection.js'
 import { summaryOf } from '../reading/summaries.js'
@@ -34,12 +36,18 @@ const counted: Readonly<Record<string, string>> = {
 
 const wrong = (name: string, message: string, allowed: string[]) => invalidParameter(name, message, 'query', allowed)
 
-/** Those that have a text in them come first. */
+/** A text without what people leave out: cases, accents and spaces. */
+const plain = (text: string): string =>
+  text
+    .normalize('NFD')
+    .replace(/[\p{M}\s]/gu, '')
+    .toLowerCase()
+const isSame = (a: string, b: string): boolean => plain(a) === plain(b)
+/** Those that have a text in them, or begin it, come first. */
 const nearestTo = (text: string, all: readonly string[]): string[] => {
-  const near = new Set(all.filter((each) => each.toLowerCase().includes(text.toLowerCase())))
+  const near = all.filter((each) => plain(each).includes(plain(text)) || (each && plain(text).startsWith(plain(each))))
   return [...new Set([...near, ...all])].slice(0, MOST_ALLOWED)
 }
-const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
 /** @throws the problem `invalid_parameter` if there is no such record, or several have the name */
 const idMeant = async (reader: Reader, name: string, given: string): Promise<string> => {
@@ -75,11 +83,16 @@ const idMeant = async (reader: Reader, name: string, given: string): Promise<str
   throw wrong(name, `is the name of several ${collection}: allowed has their ids`, ids)
 }
 
-/** @throws the problem `invalid_parameter` if no entry has the value, though entries have others */
-const valueMeant = async (reader: Reader, name: string, given: string): Promise<string> => {
-  if (await hasAny(reader, entries, entries.conditions({ [name]: given }))) return given
-  const by = [counted[name] as string]
-  const { largest } = await summaryOf(reader, { by, zone: 'UTC' }).catch((error) => {
+/**
+ * @param filters that by the value, with what it needs beside it
+ * @param by what counts entries by such values
+ * @throws the problem `invalid_parameter` if no entry has the value, though entries have others
+ */
+const valueMeant = async (reader: Reader, name: string, given: string, filters: Given, by: string): Promise<string> => {
+  if (await hasAny(reader, entries, entries.conditions(await withQuestions(reader, filters)))) return given
+  const { form } = filters as { form?: string }
+  const counting = { by: [by], zone: 'UTC', ...(form !== undefined && { form }) }
+  const { largest } = await summaryOf(reader, counting).catch((error) => {
     // There are too many values, or to count them takes too long.
     if (error instanceof ProblemError) return { largest: [] }
     throw error
@@ -88,7 +101,7 @@ const valueMeant = async (reader: Reader, name: string, given: string): Promise<
   const values = texts.filter((value) => typeof value === 'string' && value.length <= MOST_CHARACTERS) as string[]
   const same = values.filter((value) => isSame(value, given))
   if (same.length === 1 || values.length === 0) return same[0] ?? given
-  throw wrong(name, 'is a value that no entry has: allowed has values of entries', nearestTo(given, values))
+  throw wrong(name, 'has a value that no entry has: allowed has those of entries', nearestTo(given, values))
 }
 
 export const isTime = (name: string): boolean => /(Since|Before)$/.test(name)
@@ -112,7 +125,19 @@ export const meantBy = async (reader: Reader, given: Given): Promise<Given> => {
   for (const [name, value] of Object.entries(given)) {
     if (isTime(name)) meant[name] = typeof value === 'string' ? await beginningOf(value, String(zone)) : value
     if (name in named) meant[name] = await idMeant(reader, name, String(value))
-    if (name in counted) meant[name] = await valueMeant(reader, name, String(value))
+    if (name in counted)
+      meant[name] = await valueMeant(reader, name, String(value), { [name]: value }, counted[name] as string)
+  }
+  if (given.answered !== undefined) {
+    const { form = given.form } = meant
+    const answered: Answered[] = []
+    for (const { key, answer } of given.answered as Answered[]) {
+      const filters = { form, answered: [{ key, answer }] }
+      answered.push(
+        answer === undefined ? { key } : { key, answer: await valueMeant(reader, 'answered', answer, filters, key) },
+      )
+    }
+    meant.answered = answered
   }
   checkRanges(meant)
   return meant

@@ -2,7 +2,7 @@
 import { type TProperties, Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { commonFilters, IdParams } from '../../schemas/common.js'
-import { EntryListQuery, entryFilters } from '../../schemas/entries.js'
+import { type Answered, EntryListQuery, entryFilters } from '../../schemas/entries.js'
 import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
 import { defaulted, select } from '../../schemas/kit.js'
 import { SummaryQuery } from '../../schemas/summaries.js'
@@ -63,7 +63,13 @@ const few = Type.Integer({ minimum: 1, maximum: MOST_RECORDS, description: `How 
 const [total, object] = [Type.Integer(), Type.Unsafe({ type: 'object' })]
 const [text, rows] = [Type.String(), Type.Array(object)]
 
-const textOf = (value: unknown) => (value instanceof Date ? value.toISOString() : value)
+/** A checked argument as a URL has it. */
+const textOf = (value: unknown): string => {
+  if (value instanceof Date) return value.toISOString()
+  if (typeof value !== 'object') return String(value)
+  const { key, answer } = value as Answered
+  return answer === undefined ? key : `${key}=${answer}`
+}
 
 export const tools: Readonly<Record<string, Tool>> = {
   describe: {
@@ -149,8 +155,10 @@ export const tools: Readonly<Record<string, Tool>> = {
     gives: { total, url: text, curl: text },
     async call(request, query, { format, ...texts }) {
       const { total } = await listOf(request.reader, entries, { ...query, perPage: 1, fields: ['id'] })
-      const all = Object.entries(texts).flatMap(([name, value]) => [value].flat().map((each) => [name, textOf(each)]))
-      const parameters = new URLSearchParams(all as [string, string][])
+      const all = Object.entries(texts).flatMap(([name, value]) =>
+        [value].flat().map((each): [string, string] => [name, textOf(each)]),
+      )
+      const parameters = new URLSearchParams(all)
       const path = `/v1/exports/entries.${format}${parameters.size > 0 ? '?' : ''}${parameters}`
       const url = `${baseOf(request, request.server.config.publicUrl)}${path}`
       const curl = `curl --fail-with-body -H "Authorization: Bearer $API_KEY" -o entries.${format} '${url}'`

@@ -6,6 +6,7 @@ import { viewOf } from '../../schemas/views.js'
 import { Bson, type BsonDocument, elements } from '../bson/reader.js'
 import { fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
+import { dispatches } from '../pipelines/dispatches.js'
 import { entries } from '../pipelines/entries.js'
 import { type Condition, type Expression, pick, Query, type Stage } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
@@ -59,15 +60,21 @@ const bucketOf = (number: Expression): Expression => {
 const middleOf = (bucket: number): number =>
   Math.sign(bucket) * Math.exp((Math.abs(bucket) - FIRST_POSITIVE + 0.5) * WIDTH)
 
+/** Percentiles as spreadsheets and pandas have them: what lies between two numbers is between them. */
 const percentilesOf = ({ buckets, measured, min, max }: Counts): Percentiles => {
   const inOrder = [...buckets].sort(([a], [b]) => a - b)
-  const at = (part: number): number => {
-    let left = Math.ceil(part * measured)
+  const numberAt = (place: number): number => {
+    let left = place + 1
     const [bucket] = inOrder.find(([, count]) => {
       left -= count
       return left <= 0
     }) ?? [0]
     return Math.min(max, Math.max(min, middleOf(bucket)))
+  }
+  const at = (part: number): number => {
+    const place = part * (measured - 1)
+    const [low, high] = [numberAt(Math.floor(place)), numberAt(Math.ceil(place))]
+    return low === high ? low : low + (high - low) * (place % 1)
   }
   return { median: at(0.5), p10: at(0.1), p90: at(0.9) }
 }
@@ -178,7 +185,7 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
   const tooLong = () => tookTooLong(`${names && ` for ${names}`}: a narrower filter may help`)
   const counted = reader.kept(query, (shared) => shared.inTurn(() => count(shared)))
   const kept = await counted.catch(onTimeout(tooLong))
-  const absent = none === 'true' ? await absentIn(reader, by, kept) : []
+  const absent = none === 'true' ? await absentIn(reader, by, kept, parameters) : []
   const largest = [...kept.largest, ...absent].slice(0, top)
   const time = dimensions.findIndex(({ period }) => period)
   const byTime = (a: Group, b: Group) => order(a.values[time], b.values[time]) || bySize(a, b)
@@ -188,14 +195,25 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
 }
 
 /**
- * The records that no counted entry names, as groups.
+ * The records that no counted entry names, as groups: of those that the filters by an id are about.
  * @throws the problem `invalid_parameter` if `by` is not an id alone, or there are too many
  */
-const absentIn = async (reader: Reader, [name, ...others]: readonly string[], { groups, largest }: Kept) => {
+const absentIn = async (
+  reader: Reader,
+  [name, ...others]: readonly string[],
+  { groups, largest }: Kept,
+  parameters: Parameters,
+) => {
   const from = entries.item.beside?.find(({ fields }) => fields[0] === `${name}${BESIDE}`)?.from
   if (from === undefined || others.length > 0)
     throw invalidParameter('none', 'must be left out: only a count by form, project, dispatch or agent has it')
-  const query = Query.in(reader.scope, from, [], [{ $limit: MAX_TOP + 1 }, { $project: { _id: 1 } }])
+  const { form, project } = parameters
+  const id = parameters[name as 'form' | 'project' | 'dispatch' | 'agent']
+  const conditions = [
+    ...(id === undefined ? [] : [{ _id: id }]),
+    ...(from === 'dispatches' ? Object.values(dispatches.conditions({ form, project })) : []),
+  ]
+  const query = Query.in(reader.scope, from, conditions, [{ $limit: MAX_TOP + 1 }, { $project: { _id: 1 } }])
   const { documents } = await reader.read(query)
   if (Math.max(groups, documents.length) > MAX_TOP)
     throw invalidParameter('none', `must be left out: there are more than ${MAX_TOP} ${from}`)

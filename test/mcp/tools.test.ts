@@ -243,6 +243,7 @@ t.test('a filter takes the name of a record, and a value in another case', async
     ['dispatch', { dispatch: a.dispatch(1).name }],
     ['agent', { agent: name }],
     ['agent in another case', { agent: name.toLowerCase() }],
+    ['agent with other spaces and accents', { agent: ' ireti  ola  óyebola' }],
     ['status', { status: 'checked' }],
     ['country', { country: 'GHANA' }],
     ['state', { state: 'ashanti' }],
@@ -254,9 +255,21 @@ t.test('a filter takes the name of a record, and a value in another case', async
     const counted = await ask<{ total: number }>('count_entries', { ...filter, by: 'status' })
     t.ok(total > 0 && counted.total === total, `${of}: ${total}`)
   }
+  const [form, key] = [a.form._id, keyOf('Source?')]
+  for (const answered of [[`${key}=BOREHOLE`], [key, `${key}=a=B`]]) {
+    const right = answered.map((each) => each.replace('BOREHOLE', 'Borehole').replace('a=B', 'a=b'))
+    const { total } = await ask<{ total: number }>('find_entries', { form, answered: right, limit: 1 })
+    const found = await ask<{ total: number; url: string }>('export_link', { form, answered, format: 'csv' })
+    t.ok(total > 0 && found.total === total, `${answered}: ${found.total}`)
+    t.same(new URL(found.url).searchParams.getAll('answered'), right)
+  }
+  const { errors: ofAnswer } = errorOf(await call('count_entries', { form, answered: [`${key}=Well`] }))
+  t.equal(ofAnswer?.[0]?.name, 'answered')
+  t.same(ofAnswer?.[0]?.allowed?.toSorted(), ANSWERS.toSorted())
   for (const [filter, allowed] of [
     [{ status: 'nonsense' }, ['accepted', 'pending']],
     [{ state: 'Kan' }, ['Kano']],
+    [{ state: 'Kanoo' }, ['Kano']],
     [{ dispatch: 'no such dispatch' }, [a.dispatch(1).name]],
     [{ agent: 'Nobody' }, [name]],
     [{ agent: 'Nobody At All' }, [name]],
