@@ -162,7 +162,10 @@ const HELD: Record<string, (t: Test, block: Block, reader: Reader) => Promise<un
     t.ok(times)
     const program = await reader.run((command as string).replaceAll('/srv/copy', join(reader.folder, 'copy')))
     t.equal(await program.code, 0)
-    t.equal(readFileSync(join(reader.folder, 'copy/nightly.log'), 'utf8'), '0 entries were brought up to date\n')
+    t.equal(
+      readFileSync(join(reader.folder, 'copy/nightly.log'), 'utf8'),
+      '0 changes were fetched; 0 entries were brought up to date\n',
+    )
   },
 }
 

@@ -417,7 +417,7 @@ t.test('the tools of partners keep exact copies by the examples', { skip, timeou
   await store.insert('organisations', [{ _id: 'other', name: 'Other', createdAt: new Date(), updatedAt: new Date() }])
   const foreign = await keysOf(store, () => {}).issue({ organisation: 'other', name: 'Other' })
   const refusals = {
-    dlt: `is of organisation ${organisation}, and the key of other: use another folder`,
+    dlt: `is of organisation ${organisation}, and the key of other: use another destination`,
     airbyte: 'organisation must be other, the organisation of the key',
     singer: '400 Client Error: Bad Request for path: /v1/sync/agents', // it shows no more of a response
   }

@@ -50,7 +50,6 @@ def fetch(db, **ends):
 
 
 if __name__ == "__main__":
-    database = sqlite3.connect(sys.argv[1])
+    database = sqlite3.connect(sys.argv[1] if len(sys.argv) > 1 else sys.exit(__doc__))
     database.executescript(TABLES)
-    sync(database)
-    print(check(database), "entries were brought up to date")
+    print(f"{sync(database)} changes were fetched; {check(database)} entries were brought up to date")

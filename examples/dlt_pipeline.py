@@ -2,18 +2,9 @@
 #   pip install 'dlt[duckdb]'
 #   API_URL=https://… API_KEY=fda_… python dlt_pipeline.py
 # The copy is field_data.duckdb, with a table for each resource in the schema `records`. What dlt remembers stands beside it.
-from pathlib import Path
-
 import dlt
 from dlt.sources.helpers import requests
 from dlt.sources.rest_api import rest_api_source
-
-me = requests.get(dlt.config["api_url"] + "/v1/me", headers={"Authorization": "Bearer " + dlt.secrets["api_key"]})
-organisation = me.json()["data"]["organisation"]["id"]
-owner = Path("field_data.organisation")
-if owner.exists() and owner.read_text() != organisation:
-    raise SystemExit(f"The copy in this folder is of organisation {owner.read_text()}, and the key of {organisation}: use another folder")
-owner.write_text(organisation)
 
 source = rest_api_source({
     "client": {
@@ -55,4 +46,11 @@ pipeline = dlt.pipeline(
     dataset_name="records",
     pipelines_dir="field_data.state",
 )
+me = requests.get(dlt.config["api_url"] + "/v1/me", headers={"Authorization": "Bearer " + dlt.secrets["api_key"]})
+organisation = me.json()["data"]["organisation"]["id"]
+pipeline.sync_destination()  # what dlt remembers is in the destination too, whose the copy is with it
+with pipeline.managed_state() as state:
+    owner = state.setdefault("sources", {}).setdefault("field_data", {}).setdefault("organisation", organisation)
+if owner != organisation:
+    raise SystemExit(f"The copy is of organisation {owner}, and the key of {organisation}: use another destination")
 print(pipeline.run(source))

@@ -110,7 +110,7 @@ def drop_gone(db, copy, most):
 
 
 if __name__ == "__main__":
-    database = sqlite3.connect(sys.argv[1])
+    database = sqlite3.connect(sys.argv[1] if len(sys.argv) > 1 else sys.exit(__doc__))
     database.executescript(TABLES)
     changes = sync(database)
     (entries,) = database.execute("SELECT count(*) FROM entries").fetchone()

@@ -55,10 +55,12 @@ export const entryDetail = (onChange) => {
   let wanted
   /** @type {Element | null} */
   let opener = null
-  byId('entry-close').addEventListener('click', () => {
+  const close = () => {
     open(undefined)
     if (opener instanceof HTMLElement) opener.focus()
-  })
+  }
+  byId('entry-close').addEventListener('click', close)
+  section.addEventListener('keydown', ({ key }) => key === 'Escape' && close())
   /** Opens an entry, or closes it. @param {string | undefined} id */
   const open = async (id) => {
     if (id === wanted) return
@@ -77,7 +79,9 @@ export const entryDetail = (onChange) => {
       content = [element('p', { className: 'bad', textContent: /** @type {Error} */ (error).message })]
     }
     // Somebody may have opened another one meanwhile.
-    if (wanted === id) view.replaceChildren(...content)
+    if (wanted !== id) return
+    view.replaceChildren(...content)
+    section.scrollIntoView({ block: 'nearest' })
   }
   return open
 }
