@@ -42,10 +42,14 @@ const plain = (text: string): string =>
     .normalize('NFD')
     .replace(/[\p{M}\s]/gu, '')
     .toLowerCase()
-const isSame = (a: string, b: string): boolean => plain(a) === plain(b)
+const isLike = (text: string): ((other: string) => boolean) => {
+  const wanted = plain(text)
+  return (other) => plain(other) === wanted
+}
 /** Those that have a text in them, or begin it, come first. */
 const nearestTo = (text: string, all: readonly string[]): string[] => {
-  const near = all.filter((each) => plain(each).includes(plain(text)) || (each && plain(text).startsWith(plain(each))))
+  const wanted = plain(text)
+  const near = all.filter((each) => plain(each).includes(wanted) || (each && wanted.startsWith(plain(each))))
   return [...new Set([...near, ...all])].slice(0, MOST_ALLOWED)
 }
 
@@ -71,8 +75,9 @@ const idMeant = async (reader: Reader, name: string, given: string): Promise<str
   )
   let found = exact.length === 0 ? [] : await namesBy({ [name]: { $or: exact } }, MOST_TWINS)
   if (found.length === 0) {
-    const all = await namesBy({}, MOST_NAMES)
-    found = all.filter((each) => isSame(each.name, given))
+    const all = (await namesBy({}, MOST_NAMES)).filter((each) => each.name.length <= MOST_CHARACTERS)
+    const isSame = isLike(given)
+    found = all.filter(({ name }) => isSame(name))
     const message = `is neither the id nor the name of ${article} ${resource.name}: allowed has names`
     const names = all.map((each) => each.name)
     if (found.length === 0) throw wrong(name, message, nearestTo(given, names))
@@ -99,7 +104,7 @@ const valueMeant = async (reader: Reader, name: string, given: string, filters: 
   })
   const texts = largest.slice(0, MOST_NAMES).map(({ values: [value] }) => value)
   const values = texts.filter((value) => typeof value === 'string' && value.length <= MOST_CHARACTERS) as string[]
-  const same = values.filter((value) => isSame(value, given))
+  const same = values.filter(isLike(given))
   if (same.length === 1 || values.length === 0) return same[0] ?? given
   throw wrong(name, 'has a value that no entry has: allowed has those of entries', nearestTo(given, values))
 }
