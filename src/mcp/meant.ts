@@ -69,7 +69,11 @@ const idMeant = async (reader: Reader, name: string, given: string): Promise<str
     const values = await valuesOf(rows, selection.projection, reader.ticket, () => {})
     return values.map((value) => ({ id: String(value.id), name: parts.map((part) => value[part]).join(' ') }))
   }
-  const spaces = [...given.matchAll(/ /g)].map(({ index }) => [given.slice(0, index), given.slice(index + 1)])
+  // Each place at which a name may be divided in two is a condition, so only the first ones count.
+  const spaces = [...given.slice(0, MOST_CHARACTERS).matchAll(/ /g)].map(({ index }) => [
+    given.slice(0, index),
+    given.slice(index + 1),
+  ])
   const exact = (parts.length === 1 ? [[given]] : spaces).map((texts) =>
     Object.fromEntries(parts.map((part, i) => [part, texts[i]])),
   )

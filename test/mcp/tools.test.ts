@@ -273,6 +273,7 @@ t.test('a filter takes the name of a record, and a value in another case', async
     [{ dispatch: 'no such dispatch' }, [a.dispatch(1).name]],
     [{ agent: 'Nobody' }, [name]],
     [{ agent: 'Nobody At All' }, [name]],
+    [{ agent: ' a'.repeat(3990) }, [name]],
   ] as const) {
     const { errors } = errorOf(await call('find_entries', filter))
     t.equal(errors?.[0]?.name, Object.keys(filter)[0])
