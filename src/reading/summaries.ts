@@ -6,8 +6,8 @@ import { viewOf } from '../../schemas/views.js'
 import { Bson, type BsonDocument, elements } from '../bson/reader.js'
 import { fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
-import { dispatches } from '../pipelines/dispatches.js'
 import { entries } from '../pipelines/entries.js'
+import { resources } from '../pipelines/index.js'
 import { type Condition, type Expression, pick, Query, type Stage } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { hashOf } from '../serializer/etag.js'
@@ -195,7 +195,7 @@ export const summaryOf = async (reader: Reader, parameters: Parameters): Promise
 }
 
 /**
- * The records that no counted entry names, as groups: of those that the filters by an id are about.
+ * The records that no counted entry names, as groups, without those that a filter by an id leaves out.
  * @throws the problem `invalid_parameter` if `by` is not an id alone, or there are too many
  */
 const absentIn = async (
@@ -209,11 +209,11 @@ const absentIn = async (
     throw invalidParameter('none', 'must be left out: only a count by form, project, dispatch or agent has it')
   const { form, project } = parameters
   const id = parameters[name as 'form' | 'project' | 'dispatch' | 'agent']
-  const conditions = [
-    ...(id === undefined ? [] : [{ _id: id }]),
-    ...(from === 'dispatches' ? Object.values(dispatches.conditions({ form, project })) : []),
-  ]
-  const query = Query.in(reader.scope, from, conditions, [{ $limit: MAX_TOP + 1 }, { $project: { _id: 1 } }])
+  const conditions = resources[from as keyof typeof resources].conditions({ ids: id && [id], form, project })
+  const query = Query.in(reader.scope, from, Object.values(conditions), [
+    { $limit: MAX_TOP + 1 },
+    { $project: { _id: 1 } },
+  ])
   const { documents } = await reader.read(query)
   if (Math.max(groups, documents.length) > MAX_TOP)
     throw invalidParameter('none', `must be left out: there are more than ${MAX_TOP} ${from}`)
