@@ -177,7 +177,7 @@ const isPercentile = (found: number | null, numbers: readonly number[], part: nu
   const place = part * (numbers.length - 1)
   const [low, high] = [inOrder[Math.floor(place)], inOrder[Math.ceil(place)]] as [number, number]
   const right = low + (high - low) * (place % 1)
-  return Math.abs(Number(found) - right) <= 0.0101 * Math.max(Math.abs(low), Math.abs(high))
+  return Math.abs(Number(found) - right) <= 0.01 * Math.max(Math.abs(low), Math.abs(high))
 }
 
 const SIMPLE = ['status', 'form', 'project', 'dispatch', 'agent']

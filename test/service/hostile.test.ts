@@ -19,6 +19,7 @@ import {
 } from '../support/resources.js'
 import { testStore } from '../support/store.js'
 import { tenant } from '../support/tenants.js'
+import { runs } from '../support/thorough.js'
 
 const hostile = [
   '$name',
@@ -41,7 +42,7 @@ const hostile = [
   '{"$ne":null}',
   '.*',
   '/.*/',
-  'x'.repeat(10_000),
+  'x'.repeat(runs(10_000, 100_000)),
 ]
 
 const listing = (filters: Record<string, unknown> = {}) =>
