@@ -48,7 +48,7 @@ pipeline = dlt.pipeline(
 )
 me = requests.get(dlt.config["api_url"] + "/v1/me", headers={"Authorization": "Bearer " + dlt.secrets["api_key"]})
 organisation = me.json()["data"]["organisation"]["id"]
-pipeline.sync_destination()  # what dlt remembers is in the destination too, whose the copy is with it
+pipeline.sync_destination()  # dlt keeps its state in the destination too, and in it the organisation of the copy
 with pipeline.managed_state() as state:
     owner = state.setdefault("sources", {}).setdefault("field_data", {}).setdefault("organisation", organisation)
 if owner != organisation:

@@ -45,7 +45,7 @@ export const FeedQuery = (limits: PageLimits, more: TProperties = {}) =>
         minLength: 1,
         maxLength: 1000,
         description:
-          'Whose the copy is: the id of an organisation (`GET /v1/me`). A key of another one is refused, so that no copy mixes two of them.',
+          'The id of the organisation that the copy is of (`GET /v1/me`). A key of another one is refused, so that no copy mixes two of them.',
         examples: [exampleOrganisation],
       }),
     ),

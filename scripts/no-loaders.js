@@ -1,7 +1,7 @@
 // Runs before tap's own code in every process of the tests, and keeps tap from what takes long and is of no use here.
 // - Module loaders would load every module by way of a second thread, which takes a second in each process. They are for
-//   TypeScript that is not compiled, replaced modules, and `tap --changed`. Coverage does not need them. The loader of
-//   TypeScript cannot even be made where TypeScript is version 7, so tap is told to need none, in threads too.
+//   TypeScript that is not compiled, replaced modules, and `tap --changed`. Coverage does not need them. That
+//   of TypeScript fails with TypeScript 7, so each thread tells tap by a variable not to load it.
 // - Asynchronous hooks would be called for every promise, which takes an eighth of all time. They are for an error that is
 //   thrown where nobody waits for it. Now it ends the process: Node prints it, and tap names the test that is unfinished.
 // V8 would optimise code that soon has run for the last time. That of Node 20 can wait longer, which saves a tenth of all time.

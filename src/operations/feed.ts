@@ -12,7 +12,10 @@ import { decodeCursor, encodeCursor } from '../sync/cursor.js'
 import { pageOrWait, type Waiting } from '../sync/waiting.js'
 import { type Asked, pageAnswer, type RowsAnswer } from './answer.js'
 
-/** @throws the problems `invalid_cursor`, `cursor_expired`, `records_without_stamp`, and `invalid_parameter` for a copy of another organisation */
+/**
+ * @throws the problems `invalid_cursor`, `cursor_expired`, `records_without_stamp`, and `invalid_parameter` for a copy of
+ * another organisation
+ */
 export const getChanges = async (
   { scope, ticket }: Reader,
   resource: Resource,
