@@ -169,6 +169,23 @@ export const recordCollections = ['users', 'agents', 'forms', 'projects', 'dispa
 
 export type RecordCollection = (typeof recordCollections)[number]
 
+/** The ids of the projects and of the forms whose records a key sees. With both, a record is of one of each. */
+export interface Only {
+  readonly project?: readonly string[]
+  readonly form?: readonly string[]
+}
+
+/** The field by which a collection is narrowed to some projects or forms. What has no such field, such a key does not see. */
+export const narrowedBy: { readonly [C in RecordCollection]?: Readonly<Record<keyof Only, string | undefined>> } = {
+  entries: { project: 'project', form: 'form' },
+  dispatches: { project: 'project', form: 'form' },
+  projects: { project: '_id', form: undefined },
+  forms: { project: undefined, form: '_id' },
+}
+
+/** The fields in which a record that has left a project or a form has their ids. Writers keep them (docs/data.md). */
+export const former = { project: 'formerProjects', form: 'formerForms' } as const
+
 export const isRecordCollection = (name: CollectionName): name is RecordCollection =>
   (recordCollections as readonly string[]).includes(name)
 

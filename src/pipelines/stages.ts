@@ -4,13 +4,15 @@ import type { TObject, TSchema } from '@sinclair/typebox'
 import { namedSchemas } from '../../schemas/index.js'
 import { joinedDocument } from '../../schemas/kit.js'
 import type { Without } from '../../schemas/views.js'
-import type { CollectionName, RecordCollection } from '../documents/collections.js'
+import type { CollectionName, Only, RecordCollection } from '../documents/collections.js'
 
 /** The organisation whose data a request may read, and what it does not see of them. Both come from the API key. */
 export interface Scope {
   readonly organisation: string
   /** Undefined if it sees everything. */
   readonly without?: Without
+  /** Undefined if it sees all projects and forms. */
+  readonly only?: Only | undefined
 }
 
 /**
