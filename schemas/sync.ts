@@ -2,54 +2,70 @@
 import { type Static, type StringOptions, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { exampleIds, exampleOrganisation, type PageLimits, paging, Timestamp, unreadable } from './common.js'
 import { nameOf, unreadable as skipped, success } from './envelope.js'
-import { constant, defaulted, filter, flat, inWords, refTo, strict } from './kit.js'
+import { constant, defaulted, filter, flat, inWords, refTo, several, strict } from './kit.js'
 
 /** The longest time that a request may wait for a change, in seconds. */
 export const MAX_WAIT_S = 60
 
-export type FeedQuery = Static<ReturnType<typeof FeedQuery>> & { readonly answers?: 'list' }
+/** How many projects or forms a part of a feed may have. */
+const MAX_PARTS = 10
+
+const partBy = (kind: 'project' | 'form') =>
+  several(Type.String({ minLength: 1, pattern: '^[^,]+$' }), {
+    maxItems: MAX_PARTS,
+    description: `Only records of one of these ${kind}s: up to ${MAX_PARTS} ids, separated by commas. Repeat it beside each cursor. A record that leaves them comes as a deletion.`,
+  })
+/** The parameters that ask for a part of what the key sees. */
+export const parts = { project: partBy('project'), form: partBy('form') }
+
+type Parts = { readonly [P in keyof typeof parts]?: readonly string[] }
+
+export type FeedQuery = Static<ReturnType<typeof FeedQuery>> & { readonly answers?: 'list' } & Parts
 /** @param more parameters of the resource */
 export const FeedQuery = (limits: PageLimits, more: TProperties = {}) =>
-  strict({
-    cursor: filter(
-      Type.String({
-        minLength: 1,
-        description:
-          'The `nextCursor` of the page before. Without it, or with `*`, the feed begins at the start. The feed takes no filter: a record that leaves a filter would vanish from it without a word.',
-      }),
-    ),
-    changedSince: filter(
-      Type.Unsafe<Date>(
+  strict(
+    {
+      cursor: filter(
         Type.String({
-          format: 'date-time',
+          minLength: 1,
           description:
-            'For tools that keep a time instead of a cursor: begins with what was changed at this time (RFC 3339) or later, such as the newest `changedAt` of the run before; `1970-01-01T00:00:00Z` begins at the start. It shows a change when it has settled, some seconds late (`settleMs` of `GET /v1/me`). Go on by `cursor`; beside it, this parameter counts for nothing. After a day without changes, the last item is the deletion of a record `checkpoint` that nobody has: its `changedAt` is a later time to begin from.',
+            'The `nextCursor` of the page before. Without it, or with `*`, the feed begins at the start. The feed takes no filters but those that it tells of when a record leaves them.',
         }),
       ),
-    ),
-    perPage: paging(limits).perPage,
-    wait: defaulted(
-      Type.Integer({
-        minimum: 0,
-        maximum: MAX_WAIT_S,
-        description:
-          'How many seconds the request stays open while there is nothing to show. It ends as soon as there is something, or else with an empty page.',
-        examples: [0],
-      }),
-      0,
-    ),
-    unreadable: unreadable('By default an item stands for each of them.'),
-    ...more,
-    organisation: filter(
-      Type.String({
-        minLength: 1,
-        maxLength: 1000,
-        description:
-          'The id of the organisation that the copy is of (`GET /v1/me`). A key of another one is refused, so that no copy mixes two of them.',
-        examples: [exampleOrganisation],
-      }),
-    ),
-  })
+      changedSince: filter(
+        Type.Unsafe<Date>(
+          Type.String({
+            format: 'date-time',
+            description:
+              'For tools that keep a time instead of a cursor: begins with what was changed at this time (RFC 3339) or later, such as the newest `changedAt` of the run before; `1970-01-01T00:00:00Z` begins at the start. It shows a change when it has settled, some seconds late (`settleMs` of `GET /v1/me`). Go on by `cursor`; beside it, this parameter counts for nothing. After a day without changes, the last item is the deletion of a record `checkpoint` that nobody has: its `changedAt` is a later time to begin from.',
+          }),
+        ),
+      ),
+      perPage: paging(limits).perPage,
+      wait: defaulted(
+        Type.Integer({
+          minimum: 0,
+          maximum: MAX_WAIT_S,
+          description:
+            'How many seconds the request stays open while there is nothing to show. It ends as soon as there is something, or else with an empty page.',
+          examples: [0],
+        }),
+        0,
+      ),
+      unreadable: unreadable('By default an item stands for each of them.'),
+      ...more,
+      organisation: filter(
+        Type.String({
+          minLength: 1,
+          maxLength: 1000,
+          description:
+            'The id of the organisation that the copy is of (`GET /v1/me`). A key of another one is refused, so that no copy mixes two of them.',
+          examples: [exampleOrganisation],
+        }),
+      ),
+    },
+    { explode: false },
+  )
 
 const recordId = (description: string) => Type.String({ description, examples: [exampleIds.entry] })
 
@@ -140,18 +156,24 @@ const idBound = (description: string, options: StringOptions = {}) =>
 /** How many bounds a digest may have. */
 const MAX_BOUNDS = 100
 
-export type DigestQuery = Static<typeof DigestQuery>
-export const DigestQuery = strict({
-  from: idBound('The first id that counts. Without it the ranges begin with the smallest id.'),
-  to: idBound('The id before which the last range ends. Without it the ranges end with the greatest id.'),
-  bounds: inWords(
-    `up to ${MAX_BOUNDS} ids that are separated by commas, none of them empty`,
-    idBound(
-      `Up to ${MAX_BOUNDS} ids, separated by commas, in ascending order of their UTF-8 bytes, greater than \`from\` and less than \`to\`. A new range begins with each. An id that contains a comma cannot be a bound.`,
-      { pattern: `^[^,]+(,[^,]+){0,${MAX_BOUNDS - 1}}$` },
-    ),
-  ),
-})
+export type DigestQuery = Static<ReturnType<typeof DigestQuery>> & Parts
+/** @param more parameters of the resource */
+export const DigestQuery = (more: TProperties = {}) =>
+  strict(
+    {
+      from: idBound('The first id that counts. Without it the ranges begin with the smallest id.'),
+      to: idBound('The id before which the last range ends. Without it the ranges end with the greatest id.'),
+      bounds: inWords(
+        `up to ${MAX_BOUNDS} ids that are separated by commas, none of them empty`,
+        idBound(
+          `Up to ${MAX_BOUNDS} ids, separated by commas, in ascending order of their UTF-8 bytes, greater than \`from\` and less than \`to\`. A new range begins with each. An id that contains a comma cannot be a bound.`,
+          { pattern: `^[^,]+(,[^,]+){0,${MAX_BOUNDS - 1}}$` },
+        ),
+      ),
+      ...more,
+    },
+    { explode: false },
+  )
 
 export type RangeDigest = Static<typeof RangeDigest>
 export const RangeDigest = Type.Object(

@@ -169,19 +169,21 @@ export const recordCollections = ['users', 'agents', 'forms', 'projects', 'dispa
 
 export type RecordCollection = (typeof recordCollections)[number]
 
+/** What a key may be restricted to. */
+export const restrictions = ['project', 'form'] as const
 /** The ids of the projects and of the forms whose records a key sees. With both, a record is of one of each. */
-export interface Only {
-  readonly project?: readonly string[]
-  readonly form?: readonly string[]
-}
+export type Only = { readonly [R in (typeof restrictions)[number]]?: readonly string[] | undefined }
 
 /** The field by which a collection is narrowed to some projects or forms. What has no such field, such a key does not see. */
-export const narrowedBy: { readonly [C in RecordCollection]?: Readonly<Record<keyof Only, string | undefined>> } = {
+export const narrowedBy: { readonly [C in CollectionName]?: { readonly [R in keyof Only]: string } } = {
   entries: { project: 'project', form: 'form' },
   dispatches: { project: 'project', form: 'form' },
-  projects: { project: '_id', form: undefined },
-  forms: { project: undefined, form: '_id' },
+  projects: { project: '_id' },
+  forms: { form: '_id' },
 }
+
+/** Whether a collection can be narrowed in every way. Then no key has none of it, and its feed can be of a part. */
+export const hasParts = (name: CollectionName): boolean => restrictions.every((kind) => narrowedBy[name]?.[kind])
 
 /** The fields in which a record that has left a project or a form has their ids. Writers keep them (docs/data.md). */
 export const former = { project: 'formerProjects', form: 'formerForms' } as const

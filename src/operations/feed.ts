@@ -1,10 +1,11 @@
 // What has changed in the records of a resource.
 import type { FeedQuery } from '../../schemas/sync.js'
 import type { Resource } from '../pipelines/resource.js'
+import { narrowed } from '../pipelines/stages.js'
 import { invalidParameter } from '../problems/problems.js'
 import { projectionOf } from '../reading/projection.js'
 import type { Reader } from '../reading/reader.js'
-import { FIRST_CURSOR } from '../reading/token.js'
+import { bindingOf, FIRST_CURSOR } from '../reading/token.js'
 import { type FeedItem, feedItems, writeUnreadable } from '../serializer/feed-items.js'
 import { compileDocuments } from '../serializer/writer.js'
 import type { Feeds } from '../sync/changes.js'
@@ -17,18 +18,19 @@ import { type Asked, pageAnswer, type RowsAnswer } from './answer.js'
  * another organisation
  */
 export const getChanges = async (
-  { scope, ticket }: Reader,
+  { scope: whole, ticket }: Reader,
   resource: Resource,
   { query }: Asked<FeedQuery>,
   feeds: Feeds,
   waiting: Waiting,
 ): Promise<RowsAnswer<FeedItem>> => {
-  const { cursor: text, changedSince, organisation = scope.organisation, perPage, wait, answers, unreadable } = query
+  const { cursor: text, changedSince, organisation = whole.organisation, perPage, wait, answers, unreadable } = query
+  const scope = narrowed(whole, query)
   if (organisation !== scope.organisation)
     throw invalidParameter('organisation', `must be ${scope.organisation}, the organisation of the key`)
   const { collection, operationIds } = resource
   // A copy by a key that sees otherwise would lack fields, or keep them.
-  const binding = [scope.organisation, operationIds.sync, feeds.settings.stamp, ...(scope.without ?? [])]
+  const binding = bindingOf(scope, operationIds.sync, feeds.settings.stamp)
   const projection = projectionOf(resource, scope.without, { embed: 'false', ...(answers && { answers }) })
   const feed = { scope, collection, projection }
   const cursorOf = async () => {

@@ -1,8 +1,9 @@
 // The questions of a form, as the entries of the form answer them.
 import { forms } from '../pipelines/forms.js'
+import { isInScope } from '../pipelines/stages.js'
 import { formQuestions } from '../reading/form-questions.js'
 import { projectionOf } from '../reading/projection.js'
-import type { Reader } from '../reading/reader.js'
+import { type Reader, unknown } from '../reading/reader.js'
 import type { Asked, ValueAnswer } from './answer.js'
 
 export const QUESTIONS =
@@ -11,8 +12,10 @@ export const QUESTIONS =
 /** @throws the problems `not_found`, and `invalid_parameter` if the questions are too many */
 export const getFormQuestions = async (reader: Reader, { params }: Pick<Asked, 'params'>) => {
   const id = params.id as string
-  await reader.record(forms, id, projectionOf(forms, reader.scope.without, {}, 'record'))
+  const isVisible = isInScope('forms', reader.scope)
+  if (isVisible) await reader.record(forms, id, projectionOf(forms, reader.scope.without, {}, 'record'))
   const { questions, entries, asOf, bytes, hash } = await formQuestions(reader, id)
+  if (!isVisible && entries === 0) throw unknown(forms)
   return {
     value: { success: true, data: questions, _metadata: { entries, asOf: asOf.toISOString() } },
     tag: { besides: [hash, entries] },

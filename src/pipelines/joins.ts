@@ -4,7 +4,7 @@
 import type { TObject } from '@sinclair/typebox'
 import { BESIDE } from '../../schemas/kit.js'
 import type { CollectionName } from '../documents/collections.js'
-import type { Expression, Scope, Stage } from './stages.js'
+import { type Expression, isWithin, type Scope, type Stage } from './stages.js'
 
 /** The joined documents in `as` that belong to the scope's organisation. */
 const ofOrganisation = ({ organisation }: Scope, as: string): Expression => ({
@@ -60,7 +60,10 @@ export const addDispatches = (scope: Scope): Stage[] => [
       from: 'dispatches',
       localField: '_id',
       foreignField: 'project',
-      pipeline: [{ $match: { organisation: scope.organisation } }, { $project: { organisation: 1, project: 1 } }],
+      pipeline: [
+        { $match: { $and: [...isWithin(scope, 'dispatches'), { organisation: scope.organisation }] } },
+        { $project: { organisation: 1, project: 1 } },
+      ],
       as: 'dispatches',
     },
   },

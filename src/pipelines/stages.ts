@@ -4,9 +4,18 @@ import type { TObject, TSchema } from '@sinclair/typebox'
 import { namedSchemas } from '../../schemas/index.js'
 import { joinedDocument } from '../../schemas/kit.js'
 import type { Without } from '../../schemas/views.js'
-import type { CollectionName, Only, RecordCollection } from '../documents/collections.js'
+import {
+  type CollectionName,
+  DELETED_FROM,
+  former,
+  narrowedBy,
+  type Only,
+  type RecordCollection,
+  restrictions,
+} from '../documents/collections.js'
+import { problem } from '../problems/problems.js'
 
-/** The organisation whose data a request may read, and what it does not see of them. Both come from the API key. */
+/** The organisation whose data a request may read, and what it sees of them. All come from the API key. */
 export interface Scope {
   readonly organisation: string
   /** Undefined if it sees everything. */
@@ -27,6 +36,19 @@ export type Expression =
   | { readonly $literal: unknown }
   | { readonly [name: string]: Expression }
 
+/** The scope of what is embedded in a visible record, or stands beside its ids: it is part of the record. */
+export const embeddedIn = ({ organisation }: Scope): Scope => ({ organisation })
+
+/** A scope that is narrowed further, to what both allow. */
+export const narrowed = (scope: Scope, more: Only): Scope => {
+  const both = restrictions.flatMap((kind) => {
+    const [outer, inner] = [scope.only?.[kind], more[kind] && [...new Set(more[kind])].sort()]
+    const ids = outer && inner ? inner.filter((id) => outer.includes(id)) : (outer ?? inner)
+    return ids === undefined ? [] : [[kind, ids]]
+  })
+  return both.length === 0 ? scope : { ...scope, only: Object.fromEntries(both) }
+}
+
 /** A condition of a `$match` stage. Its strings are plain values, except in `$expr`, which is therefore not allowed. */
 export type Condition = Readonly<Record<string, unknown>> & { readonly $expr?: never }
 
@@ -45,6 +67,7 @@ export interface Lookup {
 export type Stage = {
   readonly $set?: Readonly<Record<string, Expression>>
   readonly $lookup?: Lookup
+  readonly $match?: Condition
   readonly $project?: Paths
   readonly $sort?: Readonly<Record<string, 1 | -1>>
   readonly $skip?: number
@@ -61,10 +84,42 @@ export interface References {
 }
 
 /**
- * A condition on an organisation also finds an array that contains it. A document with such an array belongs to nobody.
- * Only the document can tell, so counts and digests, which read nothing but an index, include it.
+ * A condition on an owner also finds an array that contains it. A document with such an array belongs to nobody. Only the
+ * document can tell, so counts and digests, which read nothing but an index, include it if the owner is an organisation.
  */
-const notInArray = (owner: 'organisation' | 'deletedFrom'): Condition => ({ [owner]: { $not: { $type: 'array' } } })
+const notInArray = (owner: string): Condition => ({ [owner]: { $not: { $type: 'array' } } })
+
+/**
+ * The restrictions of a scope, as conditions on a collection.
+ * @throws the problem `not_in_scope` if the collection has no field for one
+ */
+export const restrictionsOn = (collection: CollectionName, { only = {} }: Scope) =>
+  restrictions.flatMap((kind) => {
+    const ids = only[kind]
+    if (ids === undefined) return []
+    const field = narrowedBy[collection]?.[kind]
+    if (field === undefined)
+      throw problem('not_in_scope', `The key sees some ${kind}s alone, and ${collection} do not belong to a ${kind}`)
+    return [{ kind, field, value: ids.length === 1 ? ids[0] : { $in: ids } }]
+  })
+
+/** Whether a scope has records of a collection. */
+export const isInScope = (collection: CollectionName, { only }: Scope): boolean =>
+  restrictions.every((kind) => only?.[kind] === undefined || narrowedBy[collection]?.[kind] !== undefined)
+
+/** What records meet that are in a scope, besides that they belong to its organisation. */
+export const isWithin = (scope: Scope, collection: CollectionName): Condition[] =>
+  restrictionsOn(collection, scope).flatMap(({ field, value }) =>
+    field === '_id' ? { [field]: value } : [notInArray(field), { [field]: value }],
+  )
+
+/** What records or tombstones meet that are in a scope or have been. A tombstone from before this was kept may have been. */
+export const hasBeenWithin = (scope: Scope, collection: CollectionName): Condition[] =>
+  restrictionsOn(collection, scope).map(({ kind, field, value }) => {
+    if (field === '_id') return { [field]: value }
+    const isUnknown = { [DELETED_FROM]: { $exists: true }, [former[kind]]: { $exists: false } }
+    return { $or: [{ [field]: value }, { [former[kind]]: value }, isUnknown] }
+  })
 
 /** A query for a store: the documents that match go through the stages. It always has a scope and never writes. */
 export class Query {
@@ -87,14 +142,16 @@ export class Query {
   }
 
   static in(
-    { organisation }: Scope,
+    scope: Scope,
     collection: CollectionName,
     conditions: readonly Condition[],
     stages: readonly Stage[],
     references: readonly References[] = [],
   ): Query {
-    const counted = { $and: [...conditions, { organisation }] }
-    const match = { $and: [...conditions, notInArray('organisation'), { organisation }] }
+    const { organisation } = scope
+    const all = [...conditions, ...isWithin(scope, collection)]
+    const counted = { $and: [...all, { organisation }] }
+    const match = { $and: [...all, notInArray('organisation'), { organisation }] }
     return new Query(collection, match, counted, stages, references)
   }
 
@@ -120,7 +177,7 @@ export class Query {
     return new Query(collection, match, match, stages, [])
   }
 
-  /** A query that returns the documents of this one and of another one. The database runs both as one command. */
+  /** A query that returns the documents of this one and of another one. The database runs both as one command, in this order. */
   and(union: Query): Query {
     const { collection, match, counted, stages, references } = this
     return new Query(collection, match, counted, stages, references, union)

@@ -27,6 +27,10 @@ export const problems = {
     status: 403,
     when: 'A page of another origin sent the request to /mcp, and CORS_ORIGINS does not name it',
   },
+  not_in_scope: {
+    status: 403,
+    when: 'The key sees only some projects or forms, and these records do not belong to one; GET /v1/me says which',
+  },
   not_found: { status: 404, when: 'The organisation has no record with this id' },
   route_not_found: { status: 404, when: 'The path does not exist' },
   method_not_allowed: { status: 405, when: 'The path exists, but not with this method; Allow names those that it has' },

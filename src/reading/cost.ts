@@ -18,8 +18,9 @@ export const isLargePage = (store: Known, selection: Selection, perPage: number)
 }
 
 /** What a selection needs of an index, or undefined if it finds a few records by their ids. */
-const needOf = ({ conditions, order }: Selection): IndexNeed | undefined => {
-  const equal: string[] = []
+const needOf = ({ conditions, order, within = [] }: Selection): IndexNeed | undefined => {
+  if (within.includes('_id')) return undefined
+  const equal: string[] = [...within]
   const ranges: string[] = []
   for (const [field, value] of Object.values(conditions).flatMap(fieldsOf)) {
     if (typeof value !== 'object' || value === null) equal.push(field)

@@ -2,7 +2,7 @@
 import type { Listing } from '../../schemas/common.js'
 import type { Scope } from '../pipelines/stages.js'
 import { fromPayload, type Start, toPayload } from './position.js'
-import { decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from './token.js'
+import { bindingOf, decodeToken, encodeToken, FIRST_CURSOR, invalidCursor } from './token.js'
 
 export interface PageTokens {
   /** Where the request begins, by its token. */
@@ -14,13 +14,9 @@ export interface PageTokens {
  * The tokens of a list. Each is bound to the organisation, the operation, all filters and the order, and what the key sees.
  * @throws the problem `invalid_cursor` if the request has a token that is not of this list
  */
-export const tokensOf = (
-  { organisation, without = [] }: Scope,
-  operationId: string,
-  parameters: Partial<Listing>,
-): PageTokens => {
+export const tokensOf = (scope: Scope, operationId: string, parameters: Partial<Listing>): PageTokens => {
   const { page, perPage, total, fields, expand, embed, answers, unreadable, cursor, after, ...list } = parameters
-  const binding = (parameter: string) => [organisation, operationId, parameter, Object.entries(list).sort(), ...without]
+  const binding = (parameter: string) => bindingOf(scope, operationId, parameter, Object.entries(list).sort())
   const [parameter, token] =
     after === undefined ? ['cursor', cursor === FIRST_CURSOR ? undefined : cursor] : ['after', after]
   const start = token === undefined ? undefined : fromPayload(decodeToken(parameter, binding(parameter), token))

@@ -9,6 +9,7 @@ import type { ReferencesTo } from '../pipelines/joins.js'
 import type { Resource, Shape } from '../pipelines/resource.js'
 import {
   type Condition,
+  embeddedIn,
   type Paths,
   pick,
   Query,
@@ -113,7 +114,7 @@ const make = ({ collection }: Resource, without: Without, choice: Choice, shape:
       const stages = made.flatMap(([name, stagesOf]) => stagesOf(scope, name))
       const shaping = [...rows, ...stages, ...copies, { $project: { ...$project, ...more } }]
       const found = joins.map(({ from, fields, kept }): References => {
-        return { fields, find: (ids) => Query.in(scope, from, [{ _id: { $in: ids } }], [kept]) }
+        return { fields, find: (ids) => Query.in(embeddedIn(scope), from, [{ _id: { $in: ids } }], [kept]) }
       })
       return Query.in(scope, collection, conditions, shaping, found)
     },

@@ -9,6 +9,7 @@ import { Query } from '../pipelines/stages.js'
 import { invalidParameter } from '../problems/problems.js'
 import { questionKey } from '../serializer/question-columns.js'
 import type { Reader } from './reader.js'
+import { bindingOf } from './token.js'
 
 /** The most questions that are asked for together. Spreadsheets have 16,384 columns. */
 export const MAX_QUESTIONS = 2000
@@ -38,7 +39,7 @@ export const wordsOf = (entry: Buffer, at: number): Iterable<string | undefined>
 
 export const isKey = (text: string): boolean => /^[\da-f]{12}$/.test(text)
 
-/** The texts of questions, by organisation, form and key. A key stands for one text for ever. */
+/** The texts of questions, by scope, form and key. A key stands for one text for ever. */
 const known = new LRUCache<string, string>({
   maxSize: 16 * 1024 * 1024,
   sizeCalculation: (text, place) => text.length + place.length,
@@ -55,7 +56,7 @@ export const questionOf = async (
   parameter: string,
 ): Promise<string> => {
   if (form === undefined) throw invalidParameter(parameter, 'has the key of a question, so it must be given with form')
-  const place = JSON.stringify([reader.scope.organisation, form, key])
+  const place = JSON.stringify([bindingOf(reader.scope), form, key])
   // That no question has the key is kept too, as a total is.
   const query = Query.in(reader.scope, 'entries', [{ form }, { question: key }], [])
   const text = known.get(place) ?? (await reader.kept(query, (shared) => findQuestion(shared, form, key)))

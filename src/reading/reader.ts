@@ -3,8 +3,8 @@ import type { Listing } from '../../schemas/common.js'
 import type { BsonDocument, BsonList } from '../bson/reader.js'
 import type { Ticket } from '../limits/scheduler.js'
 import type { Resource } from '../pipelines/resource.js'
-import { Query, type Scope } from '../pipelines/stages.js'
-import { problem } from '../problems/problems.js'
+import { Query, restrictionsOn, type Scope } from '../pipelines/stages.js'
+import { type ProblemError, problem } from '../problems/problems.js'
 import { readWithReferences } from '../store/references.js'
 import type { KeptTotals, Store, Timed } from '../store/store.js'
 import { pagesOf } from './all-pages.js'
@@ -34,7 +34,8 @@ export class Reader {
   ) {}
 
   select<P extends Parameters>(resource: Resource, parameters: P): Selection {
-    return selectionOf(resource, this.scope.without, parameters)
+    const within = restrictionsOn(resource.collection, this.scope).map(({ field }) => field)
+    return { ...selectionOf(resource, this.scope.without, parameters), within }
   }
 
   /** The documents of a query, with the records that they refer to. */
@@ -84,9 +85,9 @@ export class Reader {
    * A record by its id. One of another organisation is not found either.
    * @throws the problem `not_found`
    */
-  async record({ name }: Resource, id: string, { query }: Projection): Promise<BsonDocument> {
+  async record(resource: Resource, id: string, { query }: Projection): Promise<BsonDocument> {
     const [document] = (await this.read(query(this.scope, [{ _id: id }], []))).documents
-    if (document === undefined) throw problem('not_found', `No ${name} has this id`)
+    if (document === undefined) throw unknown(resource)
     return document
   }
 
@@ -130,6 +131,8 @@ export class Reader {
       )
   }
 }
+
+export const unknown = ({ name }: Resource): ProblemError => problem('not_found', `No ${name} has this id`)
 
 /** The parameters of a page that say which one it is. */
 export const pagingOf = ({ page, perPage, cursor }: Pick<Listing, 'page' | 'perPage' | 'cursor'>): Paging => ({

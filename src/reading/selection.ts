@@ -11,6 +11,8 @@ export interface Selection {
   readonly conditions: Readonly<Record<string, Condition>>
   readonly order: Order
   readonly projection: Projection
+  /** The fields that the caller's scope narrows. */
+  readonly within?: readonly string[]
   /** The names of the caller's parameters, if the operation has others than the list. */
   readonly given?: readonly string[]
 }

@@ -8,7 +8,7 @@ import { fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { firstOf, runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import { resources } from '../pipelines/index.js'
-import { type Condition, type Expression, pick, Query, type Stage } from '../pipelines/stages.js'
+import { type Condition, type Expression, embeddedIn, pick, Query, type Stage } from '../pipelines/stages.js'
 import { invalidParameter, tookTooLong } from '../problems/problems.js'
 import { hashOf } from '../serializer/etag.js'
 import { onTimeout } from './cost.js'
@@ -396,7 +396,7 @@ export const namesOf = async (
   const seen = viewOf(scope.without).shown(from === 'dispatches' ? expected : beside.shown)
   if (Object.keys(seen.properties).length === 0) return undefined
   const ids = shown.flatMap(({ values }) => values[i] ?? [])
-  const { documents } = await reader.read(Query.in(scope, from, [{ _id: { $in: ids } }], [pick(seen)]))
+  const { documents } = await reader.read(Query.in(embeddedIn(scope), from, [{ _id: { $in: ids } }], [pick(seen)]))
   const named = documents.map(({ bytes }): [unknown, Named] => {
     const name = ['name', 'firstName', 'lastName'].flatMap((part) => stringOf(bytes, fieldOf(bytes, 0, part)) || [])
     return [

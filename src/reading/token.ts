@@ -2,6 +2,7 @@
 // garbled one is an error, and is bound to the request that made it. It holds a position and gives no rights, so it
 // needs no secret.
 import { hash } from 'node:crypto'
+import type { Scope } from '../pipelines/stages.js'
 import { type ProblemError, problem } from '../problems/problems.js'
 
 /** The `cursor` that begins a list or a feed. It is not a token. */
@@ -47,6 +48,12 @@ export const invalidCursor = (parameter: string): ProblemError => {
   const message = `is not a cursor that this operation gave for the same filters and order, and for a key that sees the same; ${remedy}`
   return problem('invalid_cursor', `${parameter} ${message}`, { errors: [{ in: 'query', name: parameter, message }] })
 }
+
+/** What binds a token: what its key sees, and the rest. */
+export const bindingOf = (
+  { organisation, without = [], only }: Scope,
+  ...rest: readonly unknown[]
+): readonly unknown[] => [organisation, ...rest, ...without, ...(only === undefined ? [] : [only])]
 
 const checkSum = (binding: readonly unknown[], text: string): Buffer =>
   Buffer.from(hash('sha256', JSON.stringify([binding, text]), 'hex').slice(0, 2 * SUM_BYTES), 'hex')

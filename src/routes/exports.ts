@@ -2,7 +2,7 @@
 import { FormatParams, mediaTypes } from '../../schemas/exports.js'
 import type { Exported } from '../exports/index.js'
 import { exportRecords } from '../operations/export.js'
-import { attached, commonProblems, FILE } from './responses.js'
+import { attached, FILE, problemsOn } from './responses.js'
 import type { Route } from './table.js'
 
 const EXPORT =
@@ -20,7 +20,7 @@ export const exportRoute = (exported: Exported): Route => {
     query,
     response: FILE,
     responseDescription: 'The file.',
-    problems: commonProblems.filter((code) => code !== 'not_acceptable'),
+    problems: problemsOn(exported.resource.collection).filter((code) => code !== 'not_acceptable'),
     headers: attached,
     types: formats.map((format) => mediaTypes[format]),
     isTypeInPath: true,

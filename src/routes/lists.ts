@@ -5,7 +5,7 @@ import { strict } from '../../schemas/kit.js'
 import { listRecords } from '../operations/list.js'
 import { getRecord } from '../operations/record.js'
 import type { Resource } from '../pipelines/resource.js'
-import { commonProblems, linked, tagged } from './responses.js'
+import { linked, problemsOn, tagged } from './responses.js'
 import type { Route } from './table.js'
 
 const LIST =
@@ -22,7 +22,7 @@ export const listRoute = (resource: Resource, limits: PageLimits): Route => {
     tag: tag.name,
     query: query(limits),
     response: page(item.schema),
-    problems: [...commonProblems, 'invalid_cursor', 'response_too_large'],
+    problems: [...problemsOn(collection), 'invalid_cursor', 'response_too_large'],
     headers: linked,
     operation: (reader, asked) => listRecords(reader, resource, asked),
   }
@@ -39,7 +39,7 @@ export const recordRoute = (resource: Resource): Route => {
     params: IdParams(name),
     query: strict(parameters),
     response: one(record.schema),
-    problems: [...commonProblems, 'not_found', 'response_too_large'],
+    problems: [...problemsOn(collection), 'not_found', 'response_too_large'],
     headers: tagged,
     operation: (reader, asked) => getRecord(reader, resource, asked),
   }

@@ -2,6 +2,7 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { Problem } from '../../schemas/envelope.js'
 import { refTo } from '../../schemas/kit.js'
+import { type CollectionName, hasParts } from '../documents/collections.js'
 import { PROBLEM_TYPE, type ProblemCode, problems } from '../problems/problems.js'
 
 const header = (description: string) => ({ type: 'string', description })
@@ -70,6 +71,10 @@ export const commonProblems: ProblemCode[] = [
   ...requestProblems,
   ...databaseProblems,
 ]
+
+/** The same with those of records. */
+export const problemsOn = (collection: CollectionName): ProblemCode[] =>
+  hasParts(collection) ? commonProblems : [...commonProblems, 'not_in_scope']
 
 /** The responses of an operation, by status. Schema, description, headers and media types describe the successful response. */
 export const responses = (

@@ -1,12 +1,13 @@
 // GET /v1/sync/<resource>, the change feed, and GET /v1/sync/<resource>/digest.
-import { DigestPage, DigestQuery, FeedQuery, feedPage } from '../../schemas/sync.js'
+import { DigestPage, DigestQuery, FeedQuery, feedPage, parts } from '../../schemas/sync.js'
+import { hasParts } from '../documents/collections.js'
 import { getDigest } from '../operations/digest.js'
 import { getChanges } from '../operations/feed.js'
 import type { Resource } from '../pipelines/resource.js'
 import type { Feeds } from '../sync/changes.js'
 import type { Clock } from '../sync/clock.js'
 import type { Waiting } from '../sync/waiting.js'
-import { commonProblems } from './responses.js'
+import { problemsOn } from './responses.js'
 import type { Route } from './table.js'
 
 const PER_PAGE = 50
@@ -15,15 +16,23 @@ const FEED =
 const DIGEST =
   'Count of the records and sum of their `updatedAt` for each range of ids. Where they differ from those of a copy, replace that range of the copy by what the list has from `idFrom` to `idTo`. Changes that came since the copy was made differ too. It reads every record of the ranges, so a key may have one digest at a time.'
 
+const partsOf = ({ collection }: Resource) => (hasParts(collection) ? parts : {})
+
 export const feedRoute = (resource: Resource, maxPerPage: number, feeds: Feeds, waiting: Waiting): Route => ({
   path: `/sync/${resource.collection}`,
   operationId: resource.operationIds.sync,
   summary: `Get what has changed in ${resource.collection}`,
   description: FEED,
   tag: 'Sync',
-  query: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }, resource.parameters),
+  query: FeedQuery({ page: 1, perPage: PER_PAGE, maxPerPage }, { ...resource.parameters, ...partsOf(resource) }),
   response: feedPage(resource.item.schema),
-  problems: [...commonProblems, 'invalid_cursor', 'records_without_stamp', 'cursor_expired', 'response_too_large'],
+  problems: [
+    ...problemsOn(resource.collection),
+    'invalid_cursor',
+    'records_without_stamp',
+    'cursor_expired',
+    'response_too_large',
+  ],
   operation: (reader, asked) => getChanges(reader, resource, asked, feeds, waiting),
 })
 
@@ -33,7 +42,8 @@ export const digestRoute = (resource: Resource, clock: Clock): Route => ({
   summary: `Check a copy of ${resource.collection}`,
   description: DIGEST,
   tag: 'Sync',
-  query: DigestQuery,
+  query: DigestQuery(partsOf(resource)),
   response: DigestPage,
+  problems: problemsOn(resource.collection),
   operation: (reader, asked) => getDigest(reader, resource, asked, clock),
 })

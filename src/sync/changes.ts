@@ -1,9 +1,9 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of
 // their stamps. First come the rows that are older than the horizon. No write commits before them any more, so a copy goes
 // on after them for good. Then come the younger ones, which come once more when they have settled.
-import { type BsonList, bsonDocument } from '../bson/reader.js'
-import { dateOf, fieldOf, sortKeyOfId } from '../bson/values.js'
-import { CHECKPOINT, DELETED_AT, DELETED_FROM } from '../documents/collections.js'
+import { type BsonList, bsonDocument, type Element } from '../bson/reader.js'
+import { dateOf, fieldOf, sortKeyOfId, stringOf } from '../bson/values.js'
+import { CHECKPOINT, DELETED_AT, DELETED_FROM, narrowedBy, restrictions } from '../documents/collections.js'
 import { FIRST_TIME, OTHER_ID_TYPES } from '../pipelines/keyset.js'
 import { problem } from '../problems/problems.js'
 import { positionOf } from '../reading/position.js'
@@ -71,7 +71,7 @@ export class Feeds {
       this.#requireKnown(time, times, `changedSince is older than ${tombstoneDays} days; ${remedy}`)
       return { since: time, isSettledOnly: true, settled: { stamp: time, id: null }, fresh: null }
     }
-    if ((await this.#rowsIn(feed, { stamp: null }, 1, reading)).length > 0) {
+    if ((await this.#rowsIn(feed, { stamp: null }, 1, reading)).rows.length > 0) {
       const remedy = stamp === 'changedAt' ? '`npm run db:stamp` stamps them' : 'whoever writes them has to set it'
       throw problem(
         'records_without_stamp',
@@ -96,12 +96,21 @@ export class Feeds {
     this.#requireKnown(known, times, `cursor is older than ${tombstoneDays} days; begin again with cursor=*`)
 
     // One row more than the page shows tells whether there is a next page.
-    const { rows: read, limit } = await readRanges(rangesOf(from, times), perPage + 1, 2, (range, limit) =>
-      this.#rowsIn(feed, range, limit, reading),
-    )
+    let edge: FeedItem | undefined
+    const { rows: read, limit } = await readRanges(rangesOf(from, times), perPage + 1, 2, async (range, limit) => {
+      if (edge !== undefined) return []
+      const found = await this.#rowsIn(feed, range, limit, reading)
+      edge = found.edge
+      return found.rows
+    })
     const rows = await this.#untilNow(read, times)
-    const { rows: items, next } = cut({ rows, limit }, stamp, (items, following) => goOn(from, items, following, times))
-    const page = { items, hasMore: rows.length > items.length, next, newFrom: newFrom(next) }
+    const { rows: items, next } = cut({ rows, limit }, stamp, (items, following) =>
+      feed.scope.only === undefined || following !== undefined
+        ? goOn(from, items, following, times)
+        : { next: goOnBehind(from, edge ?? items.at(-1), times) },
+    )
+    const hasMore = rows.length > items.length || edge !== undefined
+    const page = { items, hasMore, next, newFrom: newFrom(next) }
     return from.isSettledOnly && !page.hasMore ? this.#withCheckpoint(feed, page, perPage, times) : page
   }
 
@@ -123,11 +132,14 @@ export class Feeds {
     if (since < now - this.settings.tombstoneDays * DAY_MS) throw problem('cursor_expired', detail)
   }
 
-  /** The first rows of a range in their order. */
-  async #rowsIn(feed: Feed, range: FeedRange, limit: number, reading?: Reading): Promise<FeedItem[]> {
+  /** The first rows of a range in their order, and the edge if there are more rows behind it that were not looked at. */
+  async #rowsIn(feed: Feed, range: FeedRange, limit: number, reading?: Reading) {
     const { stamp } = this.settings
     const list = await this.store.aggregate(rowsIn(feed, stamp, range, limit), { ...reading, isMajority: true })
-    return inOrder(itemsOf(list, stamp)).slice(0, limit)
+    const found = inOrder(itemsOf(list, stamp))
+    const edge = found.find(({ isEdge }) => isEdge)
+    const rows = edge === undefined ? found : found.slice(0, found.indexOf(edge))
+    return { rows: rows.slice(0, limit).map((row) => asSeen(feed, row)), edge }
   }
 
   /**
@@ -150,7 +162,7 @@ export class Feeds {
     const restMs = Math.min(DAY_MS, (this.settings.tombstoneDays * DAY_MS) / 2)
     if (page.newFrom > now - restMs) return page
     if (page.items.length === perPage) return { ...page, hasMore: true }
-    const items = [...page.items, checkpointAt(collection, horizon)]
+    const items = [...page.items, deletionAt(collection, CHECKPOINT_ID, horizon)]
     return { ...page, items, next: { ...page.next, settled: { stamp: horizon, id: null } } }
   }
 }
@@ -190,23 +202,40 @@ const rangesBehind = ({ stamp, id, isBefore }: FeedPosition, bounds: StampBounds
   return at === null ? [{ stamp: null }, later] : [{ stamp: { $gte: at, ...bounds } }]
 }
 
-/** A checkpoint, as the database gives deletions. */
-const checkpointAt = (collection: string, time: number): FeedItem => {
-  const length = String.fromCharCode(CHECKPOINT.length + 1)
-  const fields = `\x02_id\0${length}\0\0\0${CHECKPOINT}\0\x08deleted\0\x01\x09${DELETED_AT}\0`
+/** A deletion, as the database gives deletions. `id` is an element of BSON. */
+const deletionAt = (collection: string, id: Buffer, time: number): FeedItem => {
   const deletedAt = Buffer.alloc(8)
   deletedAt.writeBigInt64LE(BigInt(time))
-  return new FeedItem(collection, bsonDocument([Buffer.from(fields), deletedAt]), true, time)
+  const fields = Buffer.from(`\x08deleted\0\x01\x09${DELETED_AT}\0`)
+  return new FeedItem(collection, bsonDocument([id, fields, deletedAt]), true, time)
 }
 
-/** Merges records and tombstones. The database has put each of them in order. */
+const ID = '_id\0'
+const CHECKPOINT_ID = Buffer.from(`\x02${ID}${String.fromCharCode(CHECKPOINT.length + 1)}\0\0\0${CHECKPOINT}\0`)
+
+/** A row as a scope sees it: a record that has left the scope looks as if it were deleted. */
+const asSeen = ({ scope: { only = {} }, collection }: Feed, row: FeedItem): FeedItem => {
+  const { bytes, isDeleted, stamp } = row
+  const isWithin = restrictions.every((kind) => {
+    const [ids, field] = [only[kind], narrowedBy[collection]?.[kind]]
+    if (ids === undefined || field === undefined || field === '_id') return true
+    return ids.includes(stringOf(bytes, fieldOf(bytes, 0, field)) as string)
+  })
+  if (isDeleted || isWithin) return row
+  const { at, next } = fieldOf(bytes, 0, '_id') as Element
+  return deletionAt(collection, bytes.subarray(at - ID.length - 1, next), stamp as number)
+}
+
+/** Merges records, tombstones and edges. The database has put each of them in order. An edge stands behind its own row. */
 const inOrder = (rows: FeedItem[]): FeedItem[] => {
-  if (!rows.some(({ isDeleted }) => isDeleted)) return rows
+  if (!rows.some(({ isDeleted, isEdge }) => isDeleted || isEdge)) return rows
   return rows
-    .map((row) => ({ row, stamp: row.stamp as number, id: sortKeyOfId(row) }))
+    .map((row) => ({ row, stamp: row.stamp as number, id: sortKeyOfId(row) + (row.isEdge ? '\0' : '') }))
     .sort((a, b) => a.stamp - b.stamp || (a.id < b.id ? -1 : 1))
     .map(({ row }) => row)
 }
+
+const hasSettled = ({ stamp }: FeedItem, { horizon }: Times): boolean => stamp === undefined || stamp < horizon
 
 /** The cursor after the items of a page, or undefined if no cursor fits between the last item and the following row. */
 const goOn = (
@@ -215,19 +244,31 @@ const goOn = (
   following: FeedItem | undefined,
   times: Times,
 ): { next: Cursor } | undefined => {
-  const hasSettled = ({ stamp }: FeedItem): boolean => stamp === undefined || stamp < times.horizon
   const last = items.at(-1)
-  if (last !== undefined && following !== undefined && hasSettled(following)) {
+  if (last !== undefined && following !== undefined && hasSettled(following, times)) {
     const settled = positionBetween(last, following)
     return settled && { next: { ...cursor, settled } }
   }
-  const lastSettled = items.findLast(hasSettled)
+  const lastSettled = items.findLast((item) => hasSettled(item, times))
   const since = Math.max(cursor.since, times.horizon)
   const settled = lastSettled === undefined ? behind(cursor.settled) : behindAll(lastSettled.stamp)
   // If the id of a fresh row cannot be in a cursor, others with its stamp come when they have settled.
-  const isFresh = last !== undefined && !hasSettled(last)
+  const isFresh = last !== undefined && !hasSettled(last, times)
   const fresh = isFresh ? (positionAt(last) ?? behindAll(last.stamp)) : (freshOf(cursor, times) ?? null)
   return { next: { ...cursor, since, settled, fresh } }
+}
+
+/**
+ * The cursor after the last page of a narrower scope, or after one that was looked for up to an edge. What is in no page does
+ * not need to be looked at again.
+ */
+const goOnBehind = (cursor: Cursor, last: FeedItem | undefined, times: Times): Cursor => {
+  const position = last && (positionAt(last) ?? behindAll(last.stamp))
+  if (last?.isEdge && hasSettled(last, times)) return { ...cursor, settled: position as FeedPosition }
+  const fresh = last === undefined || hasSettled(last, times) ? freshOf(cursor, times) : position
+  const { horizon } = times
+  const settled = { stamp: horizon, id: null }
+  return { ...cursor, since: Math.max(cursor.since, horizon), settled, fresh: fresh ?? null }
 }
 
 /** The position behind all rows with a stamp, or behind all rows without one. */
@@ -261,8 +302,10 @@ const itemsOf = ({ collection, documents }: BsonList, field: Stamp): FeedItem[] 
   withBsonErrors(collection, () =>
     documents.map(({ bytes }) => {
       // A record with the field of tombstones by mistake also has an organisation, mostly as one of its first fields.
-      const isDeleted = fieldOf(bytes, 0, 'organisation') === undefined && fieldOf(bytes, 0, DELETED_FROM) !== undefined
-      const stamp = dateOf(bytes, fieldOf(bytes, 0, isDeleted ? DELETED_AT : field))
-      return new FeedItem(collection, bytes, isDeleted, stamp)
+      const isRecord = fieldOf(bytes, 0, 'organisation') !== undefined
+      const isDeleted = !isRecord && fieldOf(bytes, 0, DELETED_FROM) !== undefined
+      const isEdge = !isRecord && !isDeleted
+      const at = fieldOf(bytes, 0, isDeleted ? DELETED_AT : field) ?? (isEdge && fieldOf(bytes, 0, DELETED_AT))
+      return new FeedItem(collection, bytes, isDeleted, dateOf(bytes, at || undefined), isEdge)
     }),
   )

@@ -28,11 +28,11 @@ export const START: FeedPosition = { stamp: null, id: null }
 const toPayload = ({ stamp, id, isBefore = false }: FeedPosition): Payload => [stamp, id, isBefore]
 
 /** @param binding the organisation, the operation and the field that orders the feed */
-export const encodeCursor = (binding: readonly string[], { since, isSettledOnly, settled, fresh }: Cursor): string =>
+export const encodeCursor = (binding: readonly unknown[], { since, isSettledOnly, settled, fresh }: Cursor): string =>
   encodeToken(binding, [since, isSettledOnly, ...toPayload(settled), ...(fresh === null ? [] : toPayload(fresh))])
 
 /** @throws the problem `invalid_cursor` if the text is not a cursor of this feed */
-export const decodeCursor = (binding: readonly string[], text: string): Cursor => {
+export const decodeCursor = (binding: readonly unknown[], text: string): Cursor => {
   const [since, isSettledOnly, ...positions] = decodeToken('cursor', binding, text)
   const settled = positionOf(positions.slice(0, 3))
   const fresh = positions.length === 3 ? null : positionOf(positions.slice(3))

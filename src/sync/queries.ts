@@ -1,6 +1,14 @@
 // The queries of the change feed. They are pure functions, without I/O.
 import { DELETED_AT, DELETED_FROM, type RecordCollection } from '../documents/collections.js'
-import { type Condition, Query, type Scope, type Stage } from '../pipelines/stages.js'
+import {
+  type Condition,
+  embeddedIn,
+  hasBeenWithin,
+  type Paths,
+  Query,
+  type Scope,
+  type Stage,
+} from '../pipelines/stages.js'
 import type { Projection } from '../reading/projection.js'
 
 /** The field that orders the records of a feed. Tombstones are ordered by `deletedAt`. */
@@ -21,9 +29,17 @@ export interface Feed {
   readonly projection: Projection
 }
 
+/** How many rows are looked at for each row of a page that a scope may show, and at the most. */
+const LOOKED_AT = 20
+const MOST_LOOKED_AT = 20_000
+
 /**
  * The first records of a range with their stamps, and the first tombstones of the range. Each of the two is in order.
  * Tombstones always have a stamp.
+ *
+ * In a scope that is narrower than the organisation, these are the ones among the first rows of the range that are in the
+ * scope, or have been. If there are more rows, the last of the first ones is an edge, which has no owner: it is read before
+ * the others, so that nothing before it is missing among them.
  */
 export const rowsIn = (
   { scope, collection, projection }: Feed,
@@ -31,22 +47,40 @@ export const rowsIn = (
   range: FeedRange,
   limit: number,
 ): Query => {
-  const first = (field: string): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
+  // A copy that begins has no record that has left the scope without a stamp.
+  const isPart = scope.only !== undefined && range.stamp !== null
+  const within = isPart ? embeddedIn(scope) : scope
+  const most = Math.min(LOOKED_AT * limit, MOST_LOOKED_AT)
+  const inOrder = (field: string): Stage => ({ $sort: { [field]: 1, _id: 1 } })
+  const part = isPart ? [{ $limit: most }, { $match: { $and: hasBeenWithin(scope, collection) } }] : []
+  const first = (field: string): Stage[] => [inOrder(field), ...part, { $limit: limit }]
   const conditions = exactly(stamp, range)
   // The writer leaves out all other fields, so the database need not.
   const changes = projection.isStored
-    ? Query.in(scope, collection, conditions, first(stamp))
-    : projection.query(scope, conditions, first(stamp), { [stamp]: 1 })
+    ? Query.in(within, collection, conditions, first(stamp))
+    : projection.query(within, conditions, first(stamp), { [stamp]: 1, organisation: 1 })
   if (range.stamp === null) return changes
-  const deletions = Query.deletedFrom(scope, collection, exactly(DELETED_AT, range), [
+  const deleted = (stages: Stage[]) => Query.deletedFrom(scope, collection, exactly(DELETED_AT, range), stages)
+  const deletions = deleted([
     ...first(DELETED_AT),
     { $set: { deleted: { $literal: true } } },
     { $project: { _id: 1, deleted: 1, [DELETED_AT]: 1, [DELETED_FROM]: 1 } },
   ])
-  return changes.and(deletions)
+  const rows = changes.and(deletions)
+  if (!isPart) return rows
+  const edge = (field: string): Stage[] => [
+    inOrder(field),
+    { $skip: most - 1 },
+    { $limit: 1 },
+    { $project: { _id: 1, [field]: 1 } as Paths },
+  ]
+  return Query.in(within, collection, conditions, edge(stamp)).and(deleted(edge(DELETED_AT)).and(rows))
 }
 
-/** The newest record and the newest tombstone of a range, each with nothing but its id and its stamp. */
+/**
+ * The newest record and the newest tombstone of a range, each with nothing but its id and its stamp. They are those of the whole
+ * organisation, because the newest ones of a scope may be hard to find.
+ */
 export const newestIn = ({ scope, collection }: Feed, stamp: Stamp, range: FeedRange): Query => {
   const newest = (...fields: [string, ...string[]]): Stage[] => [
     { $sort: { [fields[0]]: -1, _id: -1 } },
@@ -55,7 +89,7 @@ export const newestIn = ({ scope, collection }: Feed, stamp: Stamp, range: FeedR
   ]
   const newestDeletion = newest(DELETED_AT, DELETED_FROM)
   const deletion = Query.deletedFrom(scope, collection, exactly(DELETED_AT, range), newestDeletion)
-  return Query.in(scope, collection, exactly(stamp, range), newest(stamp)).and(deletion)
+  return Query.in(embeddedIn(scope), collection, exactly(stamp, range), newest(stamp)).and(deletion)
 }
 
 /** An array of dates has several places in the order, so it does not count as a stamp. */
