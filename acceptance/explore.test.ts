@@ -587,6 +587,28 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     await isAccessible(t, page, 'a key that sees less')
   })
 
+  await t.test('a key for some projects shows these alone, with the names of what their entries name', async (t) => {
+    const organisation = String(demo?.organisation._id)
+    const { data } = (await (await ask('projects?fields=id')).json()) as { data: { id: string }[] }
+    const only = { project: [data[0]?.id as string] }
+    const some = await keys.issue({ organisation, name: 'Some', only })
+    const { page } = await open(t, browser, `${origin}/explore`, { viewport: WIDE })
+    await typeKey(page, some)
+    await complete(page)
+    await shows(page, '#hidden', 'This key sees some projects alone.')
+    const [shown] = await counts(page)
+    const { _metadata } = (await (await ask(`entries?perPage=1&project=${only.project[0]}`)).json()) as {
+      _metadata: { total: number }
+    }
+    t.equal(shown, _metadata.total)
+    const { data: forms } = (await (
+      await ask(`summaries/entries?by=form&names=true&project=${only.project[0]}`)
+    ).json()) as {
+      data: { formName: string }[]
+    }
+    for (const { formName } of forms) t.match(await page.locator('#form').textContent(), formName)
+  })
+
   for (const viewport of [WIDE, PHONE]) {
     await t.test(`what is too much to load is counted by the service: ${viewport.width} pixels wide`, async (t) => {
       const { page, requested } = await open(t, browser, `${origin}/docs`, { viewport })

@@ -13,12 +13,15 @@ export const keyForm = (onKey) => {
     submit.disabled = true
     say('Asking the service…')
     try {
-      const { name, without } = await readKey()
+      const { name, without, only } = await readKey()
       // What a key does not see is no part of the page: the map and the states are of places.
       const seesPlaces = !without.includes('places')
       for (const id of ['map', 'state', 'lga']) byId(id).hidden = !seesPlaces
-      setText(byId('hidden'), `This key does not see ${without.join(' or ').replace('personal', 'personal data')}.`)
-      byId('hidden').hidden = without.length === 0
+      const seen = only.length > 0 && `This key sees some ${only.map((kind) => `${kind}s`).join(' and ')} alone.`
+      const unseen = `This key does not see ${without.join(' or ').replace('personal', 'personal data')}.`
+      const said = [seen, without.length > 0 && unseen].filter(Boolean)
+      setText(byId('hidden'), said.join(' '))
+      byId('hidden').hidden = said.length === 0
       byId('title').textContent = name
       document.title = `Explore entries: ${name}`
       byId('key-form').hidden = true

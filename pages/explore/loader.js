@@ -19,13 +19,21 @@ export const totalOfEntries = async () => {
   return /** @type {number} */ ((await response.json())._metadata.total)
 }
 
-/** The name of the organisation whose key it is, and what the key does not see. @throws {Refused} if it is none */
+/** The name of the organisation whose key it is, what the key does not see, and what it is restricted to. @throws {Refused} if it is none */
 export const readKey = async () => {
   const { data } = await (await request('me')).json()
   return {
     name: /** @type {string} */ (data.organisation.name),
     without: /** @type {string[]} */ (data.key.without ?? []),
+    only: Object.keys(data.key.only ?? {}),
   }
+}
+
+/** The names of what entries name, for a key that has no list of it. @param {Entries} entries @param {import('./entries.js').Dimension} dimension */
+const countNames = async (entries, dimension) => {
+  const parameters = new URLSearchParams({ by: dimension, names: 'true', top: '1000' })
+  const { data } = await (await request('summaries/entries', parameters)).json()
+  for (const { [dimension]: id, [`${dimension}Name`]: name } of data) if (name) entries.names[dimension].set(id, name)
 }
 
 /** Names are a convenience: without them there are ids. @param {Entries} entries @param {readonly string[]} without what the key does not see @param {() => void} onMore */
@@ -46,6 +54,9 @@ export const loadNames = (entries, without, onMore) =>
           }
         }
         entries.listed[dimension] = ids
+      } catch (error) {
+        if (!(error instanceof Refused && error.status === 403)) throw error
+        await countNames(entries, dimension)
       } finally {
         entries.unnamed.delete(dimension)
         onMore()

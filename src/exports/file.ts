@@ -27,13 +27,13 @@ export interface Wanted {
 
 /**
  * Opens the file of an export: its parts, each of which is made as a large task when it is asked for, and the records that
- * were left out so far.
+ * were read so far, and left out.
  * @throws the problem `invalid_parameter` if there are more questions than columns, or more records than rows of a sheet
  */
 export const openFile = async (
   reader: Reader,
   asked: Wanted,
-): Promise<{ parts: AsyncGenerator<Buffer, void>; left: readonly Unreadable[] }> => {
+): Promise<{ parts: AsyncGenerator<Buffer, void>; read: { rows: number }; left: readonly Unreadable[] }> => {
   const { exported, format } = asked
   const listing = await withQuestions(reader, asked.listing)
   const wanted = { ...asked, listing }
@@ -41,13 +41,15 @@ export const openFile = async (
   if (format === 'xlsx') await requireRows(reader, wanted)
   const questions = hasQuestions(wanted) ? await questionsOf(reader, listing) : undefined
   const rows = rowsOf(exported, format, reader.scope.without, listing, questions)
-  return { parts: partsOf(reader, wanted, rows, skipped), left: skipped?.records ?? [] }
+  const read = { rows: 0 }
+  return { parts: partsOf(reader, wanted, rows, read, skipped), read, left: skipped?.records ?? [] }
 }
 
 async function* partsOf(
   reader: Reader,
   { exported, format, listing }: Wanted,
   { format: rows, choice, columns, named }: ReturnType<typeof rowsOf>,
+  read: { rows: number },
   skipped: Skipped | undefined,
 ): AsyncGenerator<Buffer, void> {
   let file: FileWriter | undefined
@@ -59,6 +61,7 @@ async function* partsOf(
     let text = rows.begin ?? ''
     for (let isOver = false; !isOver; ) {
       const records = await nextPage()
+      read.rows += records.length
       isOver = records.length === 0
       const page = records.values()
       for (let isLeft = true; isLeft; ) {

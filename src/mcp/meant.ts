@@ -6,12 +6,13 @@ import { viewOf } from '../../schemas/views.js'
 import { hasAny } from '../operations/list.js'
 import { resources } from '../pipelines/index.js'
 import type { ReferencesTo } from '../pipelines/joins.js'
+import { isInScope } from '../pipelines/stages.js'
 import { invalidParameter, ProblemError } from '../problems/problems.js'
 import { beginningOf } from '../reading/local-time.js'
 import { withQuestions } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
 import type { Selection } from '../reading/selection.js'
-import { summaryOf } from '../reading/summaries.js'
+import { namesOf, summaryOf } from '../reading/summaries.js'
 import type { Given } from './arguments.js'
 import { valuesOf } from './values.js'
 
@@ -53,12 +54,19 @@ const nearestTo = (text: string, all: readonly string[]): string[] => {
   return [...new Set([...near, ...all])].slice(0, MOST_ALLOWED)
 }
 
+/** The records that entries name most often. */
+export const namesInEntries = async (reader: Reader, by: string) => {
+  const counted = await summaryOf(reader, { by: [by], zone: 'UTC', top: MOST_NAMES })
+  return [...((await namesOf(reader, counted, 0)) ?? [])].map(([id, { name }]) => ({ id: String(id), name }))
+}
+
 /** @throws the problem `invalid_parameter` if there is no such record, or several have the name */
 const idMeant = async (reader: Reader, name: string, given: string): Promise<string> => {
   const { resource, shown } = named[name] as (typeof named)[string]
   const { collection, article } = resource
+  const isListed = isInScope(collection, reader.scope)
   // Entries may have the id of a record that is gone.
-  if (await hasAny(reader, resource, resource.conditions({ ids: [given] }))) return given
+  if (isListed && (await hasAny(reader, resource, resource.conditions({ ids: [given] })))) return given
   if (await hasAny(reader, entries, entries.conditions({ [name]: given }))) return given
   const parts = Object.keys(viewOf(reader.scope.without).shown(shown).properties)
   if (parts.length === 0)
@@ -77,9 +85,10 @@ const idMeant = async (reader: Reader, name: string, given: string): Promise<str
   const exact = (parts.length === 1 ? [[given]] : spaces).map((texts) =>
     Object.fromEntries(parts.map((part, i) => [part, texts[i]])),
   )
-  let found = exact.length === 0 ? [] : await namesBy({ [name]: { $or: exact } }, MOST_TWINS)
+  let found = !isListed || exact.length === 0 ? [] : await namesBy({ [name]: { $or: exact } }, MOST_TWINS)
   if (found.length === 0) {
-    const all = (await namesBy({}, MOST_NAMES)).filter((each) => each.name.length <= MOST_CHARACTERS)
+    const some = isListed ? await namesBy({}, MOST_NAMES) : await namesInEntries(reader, name)
+    const all = some.filter((each) => each.name.length <= MOST_CHARACTERS)
     const isSame = isLike(given)
     found = all.filter(({ name }) => isSame(name))
     const message = `is neither the id nor the name of ${article} ${resource.name}: allowed has names`

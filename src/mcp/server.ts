@@ -88,6 +88,8 @@ const called = async (reply: FastifyReply, tool: (typeof registered)[number], gi
     if (hidden !== undefined) throw hidden
     const meant = await meantBy(request.reader, query)
     const result = await tool.call(request, { ...query, ...meant }, { ...texts, ...meant })
+    const { rows, entry } = result as { rows?: readonly unknown[]; entry?: object }
+    reply.rows = rows?.length ?? (entry && 1)
     // Other requests go on before a long result becomes text, and before the package sends it.
     await setImmediate()
     const text = fitting(result)

@@ -11,6 +11,7 @@ import { getFormQuestions, QUESTIONS } from '../operations/questions.js'
 import { COUNTS, summarizeEntries } from '../operations/summary.js'
 import { resources } from '../pipelines/index.js'
 import type { Resource } from '../pipelines/resource.js'
+import { isInScope } from '../pipelines/stages.js'
 import { baseOf } from '../plugins/address.js'
 import { YEAR_1, YEAR_9999 } from '../reading/expressions.js'
 import { projectionOf } from '../reading/projection.js'
@@ -19,7 +20,7 @@ import { sumOf } from '../reading/summaries.js'
 import { Skipped } from '../serializer/unreadable.js'
 import { firstSentence, type Given } from './arguments.js'
 import type { ToolResult } from './fitting.js'
-import { isTime } from './meant.js'
+import { isTime, namesInEntries } from './meant.js'
 import { valuesOf } from './values.js'
 
 const { entries, forms, projects } = resources
@@ -34,7 +35,6 @@ export interface Tool {
 
 /** The most records of a list, and the most choices of a question. */
 const [MOST_RECORDS, MOST_CHOICES] = [100, 50]
-const named = { fields: ['name'] }
 
 /** Records of a list, how many there are, which of them cannot be shown, and how many rows were asked for. */
 const listOf = async (reader: Reader, resource: Resource, asked: object) => {
@@ -44,6 +44,13 @@ const listOf = async (reader: Reader, resource: Resource, asked: object) => {
   const rows = await valuesOf(page.rows, selection.projection, reader.ticket, skipped.add)
   const of = page.rows.length - skipped.records.length
   return { total: total as number, rows, unreadable: skipped.records, of }
+}
+
+/** The records of a resource by their names. Those that a scope does not list are the ones that its entries name. */
+const namesIn = async (reader: Reader, resource: Resource) => {
+  if (isInScope(resource.collection, reader.scope)) return listOf(reader, resource, { fields: ['name'] })
+  const rows = await namesInEntries(reader, resource.name)
+  return { total: rows.length, rows: rows.slice(0, MOST_RECORDS), unreadable: [] }
 }
 
 const list = EntryListQuery({ page: 1, perPage: 1, maxPerPage: MOST_RECORDS })
@@ -74,11 +81,11 @@ const textOf = (value: unknown): string => {
 export const tools: Readonly<Record<string, Tool>> = {
   describe: {
     description:
-      'What there is, and what the key does not see: entries by status, from when to when, forms and projects. Begin here.',
+      'What there is, and what the key sees: entries by status, from when to when, forms and projects. Begin here.',
     takes: {},
     gives: { organisation: object, entries: object, totals: object, forms: rows, projects: rows },
     async call({ reader, scope }) {
-      const { organisation: id, organisationName: name, without = [] } = scope
+      const { organisation: id, organisationName: name, without = [], only } = scope
       const counted = await summarizeEntries(reader, { query: { by: ['status'], zone: 'UTC', top: MOST_RECORDS } })
       const status = counted.rows.map(counted.rowOf)
       const isTime = { createdSince: YEAR_1, createdBefore: YEAR_9999 }
@@ -86,10 +93,11 @@ export const tools: Readonly<Record<string, Tool>> = {
       const [first] = (await listOf(reader, entries, { ...ends, sortOrder: 'asc' })).rows
       const [last] = (await listOf(reader, entries, ends)).rows
       const { total, asOf } = counted.metadata
-      const [ofForms, ofProjects] = [await listOf(reader, forms, named), await listOf(reader, projects, named)]
+      const [ofForms, ofProjects] = [await namesIn(reader, forms), await namesIn(reader, projects)]
       return {
         organisation: { id, name },
         without,
+        only,
         entries: { total, asOf, from: first?.createdAt, to: last?.createdAt, status },
         totals: { forms: ofForms.total, projects: ofProjects.total },
         forms: ofForms.rows,

@@ -47,7 +47,9 @@ export interface ValueAnswer<V = unknown> extends Common {
 export interface FileAnswer extends Common {
   /** Each part is made as a large task. */
   readonly parts: AsyncGenerator<Buffer, void>
-  /** The records that were left out so far. */
+  /** How many records were read so far. */
+  readonly read: { readonly rows: number }
+  /** Those of them that were left out. */
   readonly left: readonly Unreadable[]
 }
 

@@ -18,6 +18,8 @@ declare module 'fastify' {
   interface FastifyReply {
     /** The problem that the response is. */
     problem?: ProblemError
+    /** How many records the response has, or groups of them; more than were sent, if it was broken off. */
+    rows?: number | undefined
     /** How many records the response leaves out, because they do not fit their schema. */
     skipped?: number | undefined
   }
@@ -62,6 +64,7 @@ export const requestLogPlugin = fp(
             ...(wasSent(reply)
               ? { statusCode: reply.statusCode, bytes: socket.bytesWritten - before || undefined }
               : { aborted: true }),
+            rows: reply.rows,
             skipped: reply.skipped || undefined,
             code: problem?.code,
             errors: problem?.extra.errors?.map(({ name }) => loggable(name)),

@@ -19,7 +19,7 @@ export const sendFile = async (
   app: FastifyInstance,
   request: FastifyRequest,
   reply: FastifyReply,
-  { parts, left }: FileAnswer,
+  { parts, read, left }: FileAnswer,
 ): Promise<FastifyReply> => {
   const { ticket } = request
   try {
@@ -35,6 +35,7 @@ export const sendFile = async (
     await finished(file).catch(() => {})
   } finally {
     await parts.return()
+    reply.rows = read.rows - left.length
   }
   if (left.length > 0) {
     reply.skipped = left.length

@@ -43,7 +43,10 @@ export const sender = (app: FastifyInstance): Send => {
     if (answer.size !== undefined) await ticket.charge(answer.size)
     const out = new Output()
     await runInSlices('value' in answer ? writeValue(answer.value, out) : written(answer, out), ticket.signal)
-    if ('skipped' in answer) reply.skipped = answer.skipped?.records.length
+    if ('rows' in answer) {
+      reply.skipped = answer.skipped?.records.length
+      reply.rows = answer.rows.length - (reply.skipped ?? 0)
+    }
     return reply.send(out.take())
   }
 }
