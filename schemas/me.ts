@@ -3,6 +3,9 @@ import { type Static, Type } from '@sinclair/typebox'
 import { exampleOrganisation, Id, Text, Timestamp } from './common.js'
 import { hideable, word } from './kit.js'
 
+const ids = (description: string) =>
+  Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Id('Id of a record.'), { description })))
+
 export type Me = Static<typeof Me>
 export const Me = Type.Object(
   {
@@ -23,6 +26,19 @@ export const Me = Type.Object(
             description:
               'What the key was issued without: such fields are left out of every response. Left out if it sees everything.',
           }),
+        ),
+        only: Type.Optional(
+          Type.Object(
+            {
+              project: ids('Ids of the projects.'),
+              form: ids('Ids of the forms.'),
+            },
+            {
+              title: 'Only',
+              description:
+                'The projects and the forms whose records the key sees. With both, a record is of one of each. Left out if it sees those of all.',
+            },
+          ),
         ),
       },
       { title: 'Key', description: 'The key of this request.' },

@@ -6,6 +6,7 @@ import { type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { LRUCache } from 'lru-cache'
 import { strict } from '../../schemas/kit.js'
 import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
+import { STORED_KEY } from '../keys/keys.js'
 import type { Store, Stored } from '../store/store.js'
 import { messagesOf } from './load-lines.js'
 import { CommandError, type MakeCommand, newCommand, printed } from './run-command.js'
@@ -72,8 +73,8 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
         const withStamp = isRecord && stamps
         const { properties } = collections[name].schema
         const schema = strict({ ...properties, ...(withStamp && { [CHANGED_AT]: Type.Date() }) })
-        // A key with null where its schema does not allow it is refused.
-        const checkRecord = checkOf(schema, name === 'apiKeys' ? isUnknown : isLikeMissing)
+        // A key that does not match its schema is refused.
+        const checkRecord = name === 'apiKeys' ? checkOf(STORED_KEY, () => false) : checkOf(schema)
         const errorsOf = async (stored: Stored): Promise<string[]> => {
           if ('error' in stored) return [`cannot be read: ${stored.error}`]
           const { document } = stored

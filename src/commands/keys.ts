@@ -1,10 +1,12 @@
 // The command `keys`: issues, lists, rotates and revokes API keys. A key is shown only once, when it is issued.
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
+import { Value } from '@sinclair/typebox/value'
 import { type Hidden, hideable } from '../../schemas/kit.js'
-import type { ApiKeyDocument } from '../documents/collections.js'
+import { type ApiKeyDocument, collections, type Only } from '../documents/collections.js'
 import { keyIdOf, redacted } from '../keys/format.js'
 import { keysOf, type StoredKey } from '../keys/keys.js'
 import type { Store } from '../store/store.js'
+import { missingReferences } from './load-references.js'
 import {
   BY,
   CommandError,
@@ -32,15 +34,23 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, open }) =>
         .requiredOption('--name <NAME>', 'what the key is for', nameOption)
         .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', durationOf)
         .option('--without <WHAT>', 'what the key does not see: personal, places, or both with a comma', hiddenOf)
+        .option('--only <KIND=IDS...>', 'what alone it sees: project=ID,ID or form=ID,ID, or both', onlyOf)
+        .option('--from <CIDRS>', 'the addresses or ranges from which it works, with commas', fromOf)
+        .option('--force', 'also if there is no such project or form')
         .option(...BY)
-        .action(async ({ organisation, name, expiresIn, without, by }) => {
+        .action(async ({ organisation, only, expiresIn, force, by, ...rest }) => {
           const store = open()
           await requireOrganisation(store, organisation)
+          // With a mistyped id it would see nothing. Entries refer to projects and forms by the same names.
+          const line = { number: 1, size: 0, document: { ...only } }
+          const missing = force ? [] : await missingReferences(store, 'entries', organisation, [line])
+          const [first, ...others] = missing.map(({ text }) => text)
+          if (first) throw new CommandError(first, [...others, 'With --force the key is issued all the same'])
           const keys = keysOf(store, () => {})
           const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + expiresIn)
-          const { key, document } = await keys.issueStored({ organisation, name, expiresAt, without, issuedBy: by })
+          const { key, document } = await keys.issueStored({ organisation, only, expiresAt, issuedBy: by, ...rest })
           result({ ...rowOf({ document }), key }, [key], aboutNew(document))
-          audit('keys issue', by, { keyId: document._id, organisation })
+          audit('keys issue', by, { keyId: document._id, organisation, only: document.only, from: document.from })
         }),
     )
     .addCommand(
@@ -70,11 +80,11 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, open }) =>
           const oldId = idIn(keyIdOfOld)
           const old = await rotatable(store, oldId, await keys.find(oldId))
           const { key, document, end } = await keys.rotate(old, { overlapMs, lifetimeMs, issuedBy: by })
-          const { _id: keyId, organisation } = document
+          const { _id: keyId, organisation, only, from } = document
           const rotated = { keyId: oldId, expiresAt: end }
           const about = [...aboutNew(document), `The old key ${oldId} works until ${end.toISOString()}.`]
           result({ ...rowOf({ document }), key, rotated }, [key], about)
-          audit('keys rotate', by, { keyId, organisation, rotated: oldId })
+          audit('keys rotate', by, { keyId, organisation, only, from, rotated: oldId })
         }),
     )
     .addCommand(
@@ -116,15 +126,16 @@ const rotatable = async (store: Store, keyId: string, stored: StoredKey | undefi
   if (stored === undefined) throw new CommandError(`Key ${keyId} does not exist`)
   if (stored.error !== undefined) throw new CommandError(`Key ${keyId} is invalid: ${stored.error}`)
   const document = stored.document as ApiKeyDocument
-  const { organisation, successor, revokedAt, expiresAt, without } = document
+  const { organisation, successor, revokedAt, expiresAt } = document
   if ((await store.dangerouslyFind('organisations', organisation)) === undefined) {
     throw new CommandError(`Organisation ${organisation} of key ${keyId} does not exist: no key takes its place`)
   }
   if (successor) throw new CommandError(`Key ${keyId} has been rotated: its successor is ${successor}`)
   const isOver = revokedAt ? 'is revoked' : expiresAt && expiresAt <= new Date() ? 'has expired' : undefined
   if (isOver === undefined) return document
+  const options = Object.entries(optionsOf(document)).map(([name, value]) => (value ? ` --${name} ${value}` : ''))
   throw new CommandError(`Key ${keyId} ${isOver}`, [
-    `Issue another one with: npx ${PROGRAM} keys issue --organisation ${organisation} --name NAME${without ? ` --without ${without.join()}` : ''}`,
+    `Issue another one with: npx ${PROGRAM} keys issue --organisation ${organisation} --name NAME${options.join('')}`,
   ])
 }
 
@@ -146,14 +157,39 @@ const hiddenOf = (text: string): Hidden[] => {
   return found
 }
 
+const { only: onlySchema, from: fromSchema } = collections.apiKeys.schema.properties
+
+/** Adds what an --only says to what those before it say. */
+const onlyOf = (text: string, before: Only = {}): Only => {
+  const [, kind = '', list = ''] = /^(project|form)=(.*)$/s.exec(text) ?? []
+  const only = { ...before, [kind]: [...new Set([...(before[kind as keyof Only] ?? []), ...list.split(',')])] }
+  if (Value.Check(onlySchema, only)) return only
+  throw new InvalidArgumentError('it must be project= or form= with 1 to 50 ids behind it, separated by commas')
+}
+
+/** Adds what a --from says to what those before it say. */
+const fromOf = (text: string, before: readonly string[] = []): readonly string[] => {
+  const from = [...new Set([...before, ...text.split(',')])]
+  if (Value.Check(fromSchema, from)) return from
+  throw new InvalidArgumentError('it must be 1 to 50 addresses or ranges, such as 203.0.113.7,2001:db8::/32')
+}
+
+/** A word of a command line, as a shell takes it. */
+const quoted = (text: string): string => (/^[\w.:,=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+
+/** The options of `issue` for a key that sees as much, from the same addresses. */
+const optionsOf = ({ without, only = {}, from }: Partial<ApiKeyDocument>) => {
+  const kinds = Object.entries(only).map(([kind, ids]) => quoted(`${kind}=${ids}`))
+  return { only: kinds.join(' ') || null, from: from?.join() ?? null, without: without?.join() ?? null }
+}
+
 const columns = ['keyId', 'organisation', 'name', 'createdAt', 'expiresAt', 'revokedAt', 'lastUsedAt'] as const
-const rareColumns = ['without', 'issuedBy', 'revokedBy', 'successor', 'error'] as const
+const rareColumns = ['without', 'only', 'from', 'issuedBy', 'revokedBy', 'successor', 'error'] as const
 
 /** A key as it is listed, with the error if it does not match its schema. */
 const rowOf = ({ document, error }: Pick<StoredKey, 'document'> & { error?: string | undefined }) => {
   const names = [...columns, 'issuedBy', 'revokedBy', 'successor'] as const
   const cells = Object.fromEntries(names.map((name) => [name, cellOf(document[name])]))
-  // As --without takes it.
-  const without = Array.isArray(document.without) ? document.without.join() : null
-  return { ...cells, without, keyId: String(document._id), ...(error !== undefined && { error }) }
+  const options = optionsOf(error === undefined ? document : {})
+  return { ...cells, ...options, keyId: String(document._id), ...(error !== undefined && { error }) }
 }

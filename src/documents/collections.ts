@@ -3,7 +3,7 @@
 //
 // Records also have a change stamp, and a deleted record leaves a tombstone in its place. The store writes both, by the
 // clock of the database, so they are in no schema. docs/data.md tells other writers how to write them.
-import { type Static, type TProperties, Type } from '@sinclair/typebox'
+import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { dispatchStatuses, dispatchTypes } from '../../schemas/dispatches.js'
 import { hideable, strict } from '../../schemas/kit.js'
 
@@ -45,6 +45,8 @@ const oneOf = <const V extends readonly string[]>(values: V) =>
 const sortedName = Type.String({ maxLength: 250 })
 const optionalText = Type.Optional(Type.String())
 const optionalInstant = Type.Optional(instant)
+const upTo50 = <T extends TSchema>(item: T) =>
+  Type.Optional(Type.Array(item, { minItems: 1, maxItems: 50, uniqueItems: true }))
 const dateOrNone = Type.Optional(Type.Union([Type.Date(), Type.Null()]))
 
 const person = {
@@ -141,16 +143,19 @@ export const collections = {
     duration: Type.Optional(Type.Number()),
     ...dated,
   }),
-  /** An API key. `_id` is the id of the key and `hash` is its SHA-256 in hexadecimal. The key itself is not stored. */
+  /** An API key. `_id` is the id of the key, and `hash` is what `hashOf` makes of it. The key itself is not stored. */
   apiKeys: collection([], {
     ...owned,
     name: Type.String(),
-    hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    hash: Type.String({ pattern: '^(restricted:)?[0-9a-f]{64}$' }),
     createdAt: Type.Date(),
     expiresAt: dateOrNone,
     revokedAt: dateOrNone,
     lastUsedAt: dateOrNone,
     without: Type.Optional(Type.Array(oneOf(hideable), { minItems: 1, uniqueItems: true })),
+    only: Type.Optional(strict({ project: upTo50(id), form: upTo50(id) }, { minProperties: 1 })),
+    /** The addresses and ranges in CIDR notation from which it may be used. */
+    from: upTo50(Type.String({ format: 'address' })),
     /** Who issued and who revoked it, as the command was told. */
     issuedBy: optionalText,
     revokedBy: optionalText,

@@ -26,8 +26,12 @@ export const keyIdOf = (key: string): string | undefined => {
   return checksum(idAndSecret) === key.slice(-CHECKSUM_LENGTH) ? FORMAT.exec(key)?.[1] : undefined
 }
 
-/** The SHA-256 of a key in hexadecimal. Only this is stored, never the key itself. */
-export const hashOf = (key: string): string => hash('sha256', key)
+/**
+ * The SHA-256 of a key in hexadecimal. Only this is stored, never the key itself. The hash of a restricted key is of its
+ * restrictions too, and marked: so it is refused where they were changed, and by releases that know of no restrictions.
+ */
+export const hashOf = (key: string, { only, from }: { only?: unknown; from?: unknown } = {}): string =>
+  only || from ? `restricted:${hash('sha256', key + JSON.stringify([only, from]))}` : hash('sha256', key)
 
 /** A key, or its beginning, in a text. Its id stays readable. */
 const IN_TEXT = /(fda_(?:[0-9a-z]{12}_)?)\w+/gi

@@ -6,6 +6,7 @@ import { type ApiKeyDocument, collections, type OrganisationDocument } from '../
 import type { FairScheduler } from '../limits/scheduler.js'
 import type { Scope } from '../pipelines/stages.js'
 import type { Store } from '../store/store.js'
+import { rangesOf } from '../validation/addresses.js'
 import { hashOf, keyIdOf, makeKey, type RandomInteger } from './format.js'
 import { sharedLookUp } from './look-ups.js'
 
@@ -25,7 +26,7 @@ const IN_USE_MS = 3_600_000
 /** How often the last use of a key is written, in milliseconds. */
 const LAST_USED_MS = 60_000
 /** The schema of a stored key. Fields that other programs added are allowed. */
-const STORED_KEY = { ...collections.apiKeys.schema, additionalProperties: true }
+export const STORED_KEY = { ...collections.apiKeys.schema, additionalProperties: true }
 
 /** What a request may read, and the key that allows it. */
 export interface KeyScope extends Scope {
@@ -37,7 +38,7 @@ export interface KeyScope extends Scope {
 }
 
 /** Why a key is refused. A stored key that does not match its schema is unknown. */
-export const REFUSALS = ['malformed', 'unknown', 'organisation_gone', 'revoked', 'expired'] as const
+export const REFUSALS = ['malformed', 'unknown', 'organisation_gone', 'revoked', 'expired', 'wrong_address'] as const
 export type Refusal = (typeof REFUSALS)[number]
 
 /** A key that is refused. Its id and its organisation are known only if it was valid once. */
@@ -51,6 +52,8 @@ export interface RefusedKey {
 interface FoundKey {
   readonly document: ApiKeyDocument
   readonly organisation: OrganisationDocument | undefined
+  /** Whether it may be used from an address. Undefined if it may from all. */
+  readonly isFrom: ((address: string) => boolean) | undefined
   /** How long it is known without a query. */
   readonly until: number
 }
@@ -62,12 +65,12 @@ export interface StoredKey {
   readonly error: string | undefined
 }
 
-interface NewKey {
+interface NewKey extends Pick<Scope, 'without' | 'only'> {
   readonly organisation: string
   readonly name: string
   readonly expiresAt?: Date | undefined
   readonly issuedBy?: string | undefined
-  readonly without?: Scope['without']
+  readonly from?: readonly string[] | undefined
 }
 
 export type Keys = ReturnType<typeof keysOf>
@@ -116,7 +119,8 @@ export const keysOf = (
       return undefined
     }
     const organisation = await store.dangerouslyFind('organisations', document.organisation)
-    const found = { document, organisation, until: queriedAt + KNOWN_MS }
+    const isFrom = document.from && rangesOf(document.from)
+    const found = { document, organisation, isFrom, until: queriedAt + KNOWN_MS }
     known.set(keyId, found)
     return found
   }, scheduler)
@@ -150,19 +154,24 @@ export const keysOf = (
    * @throws NotIssued if the organisation does not exist or is being removed
    */
   const issueStored = async (
-    { organisation, name, expiresAt, issuedBy, without }: NewKey,
+    { organisation, name, expiresAt, issuedBy, without, only, from }: NewKey,
     randomInteger?: RandomInteger,
   ) => {
     const key = makeKey(randomInteger)
+    // Cursors, entity tags and the hash depend on the order.
+    const lists = Object.entries(only ?? {}).map(([kind, ids]) => [kind, ids.toSorted()])
+    const sorted = Object.fromEntries(lists.sort())
+    const restrictions = { ...(only && { only: sorted }), ...(from && { from: from.toSorted() }) }
     const document: ApiKeyDocument = {
       _id: keyIdOf(key) as string,
       organisation,
       name,
-      hash: hashOf(key),
+      hash: hashOf(key, restrictions),
       createdAt: new Date(now()),
       ...(expiresAt && { expiresAt }),
       ...(issuedBy !== undefined && { issuedBy }),
       ...(without && { without: [...without] }),
+      ...restrictions,
     }
     const error = errorIn(document)
     if (error !== undefined) throw new InvalidKey(document._id, error)
@@ -197,15 +206,15 @@ export const keysOf = (
     find: findStored,
 
     /**
-     * Issues a key in place of another, with its organisation, its name and its view. The old key ends after `overlapMs`, or
-     * when it was to end anyway. The new key is stored first, so that no old key ends early without a successor. If this is
-     * interrupted, the new key is lost, but the old one can be rotated again, or its successor can.
+     * Issues a key in place of another, with its organisation, its name, its view and its restrictions. The old key ends
+     * after `overlapMs`, or when it was to end anyway. The new key is stored first, so that no old key ends early without a
+     * successor. If this is interrupted, the new key is lost, but the old one can be rotated again, or its successor can.
      * @param lifetimeMs how long the new key lives; by default as long as the old key was to live
      * @returns the new key, and when the old key ends
      * @throws NotIssued if the old key was rotated or revoked meanwhile, or if the new key would end first
      */
     async rotate(
-      { _id, organisation, name, createdAt, expiresAt, without }: ApiKeyDocument,
+      { _id, organisation, name, createdAt, expiresAt, without, only, from }: ApiKeyDocument,
       {
         overlapMs,
         lifetimeMs = expiresAt ? expiresAt.getTime() - createdAt.getTime() : undefined,
@@ -218,7 +227,7 @@ export const keysOf = (
         const ends = `${newEnd.toISOString()}, before the old one at ${end.toISOString()}`
         throw new NotIssued(`The new key would end at ${ends}: it needs more time, or the old one less overlap`)
       }
-      const issued = await issueStored({ organisation, name, expiresAt: newEnd, issuedBy, without })
+      const issued = await issueStored({ organisation, name, expiresAt: newEnd, issuedBy, without, only, from })
       const successor = issued.document._id
       const isFree = { successor: null, revokedAt: null }
       if (await store.update('apiKeys', _id, { expiresAt: end, successor }, isFree)) return { ...issued, end }
@@ -262,17 +271,18 @@ export const keysOf = (
       if (keyId === undefined) return { refused: 'malformed' }
       const found = await find(keyId, address)
       // The duration of this comparison can reveal only the hash, from which a key of 196 random bits cannot be derived.
-      if (found?.document.hash !== hashOf(key)) return { refused: 'unknown' }
-      const { organisation, name, expiresAt, revokedAt } = found.document
+      if (found?.document.hash !== hashOf(key, found?.document)) return { refused: 'unknown' }
+      const { organisation, name, expiresAt, revokedAt, only } = found.document
       // Cursors and entity tags depend on the order.
       const without = found.document.without?.toSorted()
       const refuse = (refused: Refusal): RefusedKey => ({ refused, keyId, organisation })
       if (found.organisation === undefined) return refuse('organisation_gone')
       if (revokedAt) return refuse('revoked')
       if ((expiresAt?.getTime() ?? Infinity) <= now()) return refuse('expired')
+      if (found.isFrom?.(address) === false) return refuse('wrong_address')
       recordUse(found.document)
       const organisationName = found.organisation.name
-      return { organisation, without, organisationName, keyId, keyName: name, expiresAt: expiresAt ?? undefined }
+      return { organisation, without, only, organisationName, keyId, keyName: name, expiresAt: expiresAt ?? undefined }
     },
   }
 }

@@ -84,7 +84,7 @@ export const catalogue = {
   'field_data.exports.running': gauge('{export}', 'Exports that are being sent.'),
   'field_data.keys.refused': counter(
     '{request}',
-    'Requests that were refused for their key: it is missing or `malformed`, `unknown`, `expired`, `revoked`, or its organisation is gone (`organisation_gone`).',
+    'Requests that were refused for their key: it is missing or `malformed`, `unknown`, `expired`, `revoked`, not for this address (`wrong_address`), or its organisation is gone (`organisation_gone`).',
     ['reason'],
   ),
   'field_data.keys.ending': gauge(

@@ -4,7 +4,7 @@ import type { KeyScope } from '../keys/keys.js'
 import type { ValueAnswer } from './answer.js'
 
 export const getMe = (
-  { organisation, organisationName, keyId, keyName, expiresAt, without }: KeyScope,
+  { organisation, organisationName, keyId, keyName, expiresAt, without, only }: KeyScope,
   limits: Me['limits'],
 ): ValueAnswer => {
   const data: Me = {
@@ -14,6 +14,7 @@ export const getMe = (
       name: keyName,
       ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
       ...(without && { without: [...without] }),
+      ...(only && { only }),
     },
     limits,
   }

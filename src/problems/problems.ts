@@ -21,7 +21,7 @@ export const problems = {
   },
   unauthorized: {
     status: 401,
-    when: 'The API key, as a bearer token or as the password of HTTP Basic, is missing, malformed, unknown, expired or revoked, or its organisation is gone',
+    when: 'The API key, as a bearer token or as the password of HTTP Basic, is missing, malformed, unknown, expired, revoked or not for the address of the caller, or its organisation is gone',
   },
   forbidden_origin: {
     status: 403,

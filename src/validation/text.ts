@@ -1,19 +1,12 @@
 // Validates input that is all text, such as query strings and the environment, against a schema. Each error names the
 // value, what is wrong with it and what is allowed.
-import { isIP } from 'node:net'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { Answered } from '../../schemas/entries.js'
 import { annotationOf } from '../../schemas/kit.js'
+import { isAddressOrRange } from './addresses.js'
 import { boxOf } from './bbox.js'
 import { instantOf, intervalOf, isDay } from './instant.js'
-
-const isAddressOrRange = (text: string): boolean => {
-  const [address, bits, ...rest] = text.split('/') as [string, ...string[]]
-  const size = isIP(address) === 6 ? 128 : 32
-  const isRange = bits === undefined || (/^[1-9]\d*$/.test(bits) && Number(bits) <= size)
-  return isIP(address) !== 0 && isRange && rest.length === 0
-}
 
 /** Whether a text is an origin as browsers send it. */
 const isOrigin = (text: string): boolean => !text.includes('*') && URL.canParse(text) && new URL(text).origin === text

@@ -16,6 +16,14 @@ const stored = (_id: string, fields: object = {}) => ({
   ...{ _id, organisation: 'org', name: 'Sync', hash, createdAt: new Date('2025-03-01T00:00:00Z') },
   ...fields,
 })
+const dated = { createdAt: now, updatedAt: now }
+const records = {
+  projects: ['p1', 'p2', 'theirs'].map((_id) => {
+    const organisation = _id === 'theirs' ? 'other' : 'org'
+    return { _id, organisation, name: _id, ...dated }
+  }),
+  forms: [{ _id: 'f 1', organisation: 'org', name: 'Form', status: 'active', dispatched: true, ...dated }],
+}
 const HINT = '2> Issue another one with: npx field-data-api keys issue --organisation org --name NAME'
 
 transcripts(t, {
@@ -118,6 +126,51 @@ transcripts(t, {
       ],
     },
   },
+  'a key for some projects, forms and addresses shows them in one order, and so does its successor': {
+    before: { organisations, ...records },
+    lines: `
+      $ keys issue --organisation org --name Part --only project=p2,p1 'form=f 1' --from 2001:db8::/32 --only project=p1,p2 --from 10.0.0.1 --by Ana
+      <key A>
+      2> …Its id is <keyId A>. …
+      2> {<audit>"action":"keys issue","by":"Ana","keyId":"<keyId A>","organisation":"org","only":{"form":["f 1"],"project":["p1","p2"]},"from":["10.0.0.1","2001:db8::/32"]}
+      $ keys rotate <keyId A>
+      <key B>
+      2> …Its id is <keyId B>. …
+      2> The old key …
+      2> {<audit>"action":"keys rotate","keyId":"<keyId B>","organisation":"org","only":{"form":["f 1"],"project":["p1","p2"]},"from":["10.0.0.1","2001:db8::/32"],"rotated":"<keyId A>"}
+      $ keys issue --organisation org --name Part --only project=p1 --json
+      {"keyId":"<keyId C>",…"only":"project=p1","from":null,"without":null,"key":"<key C>"}
+      2> {<audit>"action":"keys issue","keyId":"<keyId C>","organisation":"org","only":{"project":["p1"]}}
+      $ keys list
+      keyId …  lastUsedAt  only                      from                    issuedBy  successor
+      <keyId A> …  -           'form=f 1' project=p1,p2  10.0.0.1,2001:db8::/32  Ana       <keyId B>
+      <keyId B> …  -           'form=f 1' project=p1,p2  10.0.0.1,2001:db8::/32  -         -
+      <keyId C> …  -           project=p1                -                       -         -
+      $ keys list --json
+      […{…"only":"'form=f 1' project=p1,p2","from":"10.0.0.1,2001:db8::/32","without":null},{"keyId":"<keyId C>",…]`,
+    after: {
+      apiKeys: [
+        { _id: '<keyId A>', only: { form: ['f 1'], project: ['p1', 'p2'] }, from: ['10.0.0.1', '2001:db8::/32'] },
+        { _id: '<keyId B>', only: { form: ['f 1'], project: ['p1', 'p2'] }, from: ['10.0.0.1', '2001:db8::/32'] },
+        { _id: '<keyId C>', only: { project: ['p1'] }, from: undefined },
+      ],
+    },
+  },
+  'no key is issued for projects and forms that the organisation does not have, unless it is forced': {
+    before: { organisations, ...records },
+    lines: `
+      $ keys issue --organisation org --name Part --only project=p1,theirs,p9 --only form=f9
+      2> form: org has no f9 in forms
+      2> project: org has no theirs in projects
+      2> project: org has no p9 in projects
+      2> With --force the key is issued all the same
+      exit 1
+      $ keys issue --organisation org --name Part --only project=p1,theirs,p9 --only form=f9 --force
+      <key A>
+      2> …Its id is <keyId A>. …
+      …`,
+    after: { apiKeys: [{ _id: '<keyId A>', only: { form: ['f9'], project: ['p1', 'p9', 'theirs'] } }] },
+  },
   'a key that is over, invalid or of no organisation is not rotated': {
     before: {
       organisations,
@@ -125,6 +178,10 @@ transcripts(t, {
         stored('gone00000000', { organisation: 'gone', revokedAt: now }),
         stored('expired00000', { expiresAt: now }),
         stored('without00000', { expiresAt: now, without: ['personal', 'places'] }),
+        stored('only00000000', {
+          ...{ expiresAt: now, without: ['places'], from: ['10.0.0.0/8', '::1'] },
+          only: { form: ["it's", '$(x)'], project: ['a', 'b'] },
+        }),
         stored('revoked00000', { revokedAt: now }),
         stored('invalid00000', { hash: 'x' }),
         stored('endless00000'),
@@ -141,6 +198,10 @@ transcripts(t, {
       $ keys rotate without00000
       2> Key without00000 has expired
       ${HINT} --without personal,places
+      exit 1
+      $ keys rotate only00000000
+      2> Key only00000000 has expired
+      ${HINT} --only 'form=it'\\''s,$(x)' project=a,b --from 10.0.0.0/8,::1 --without places
       exit 1
       $ keys rotate revoked00000
       2> Key revoked00000 is revoked
@@ -159,7 +220,7 @@ transcripts(t, {
       2> Key nobody does not exist
       exit 1`,
     after: {
-      apiKeys: ['gone', 'expired', 'without', 'revoked', 'invalid', 'endless'].map((_id) => ({
+      apiKeys: ['gone', 'expired', 'without', 'only', 'revoked', 'invalid', 'endless'].map((_id) => ({
         _id: _id.padEnd(12, '0'),
         successor: undefined,
       })),
@@ -278,6 +339,10 @@ t.test('a wrong call says what is wrong', async (t) => {
   const ids = ["''", '$x', "'a b'", '-x', 'x\u001b[2J', 'x\u202e', "'x\n'", 'x'.repeat(101)]
   const names = ["''", "' '", "'a\nb'", '\u001b[2Jx', 'x\u0085', "'x\u2028'", 'x\u202e', '--json', 'x'.repeat(101)]
   const hidden = ["''", 'names', 'personal,', 'personal,personal', "'personal, places'"]
+  const many = Array.from({ length: 51 }, (_, n) => `10.0.0.${n}`).join()
+  const only = ["''", 'project', 'project=', 'project=a,,b', 'agent=a', '=a', "'project=a\nb'", `form=${many}`]
+  only.push(`form=${'x'.repeat(501)}`, '__proto__=a', 'toString=a')
+  const from = ["''", '10.0.0.0/33', '10.0.0', '::1/129', '0.0.0.0/0', '10.0.0.1:80', 'localhost', '10.0.0.1,', many]
   await wrongCalls(t, [
     ['keys', 'Usage: keys [options] [command]'],
     ['keys forget', "Unknown command 'forget'"],
@@ -297,6 +362,16 @@ t.test('a wrong call says what is wrong', async (t) => {
     ...each(ids, (id) => `keys list --organisation=${id}`, 'is invalid: it must be 1 to 100 letters'),
     ...each(names, (name) => `${issue} ${name}`, 'is invalid: it must be 1 to 100 characters'),
     ...each(names.slice(0, 1), (name) => `${issue} x --by ${name}`, 'is invalid: it must be 1 to 100 characters'),
+    ...each(
+      only,
+      (what) => `${issue} x --only form=f --only ${what}`,
+      'is invalid: it must be project= or form= with 1 to 50 ids behind it, separated by commas',
+    ),
+    ...each(
+      from,
+      (what) => `${issue} x --from 10.1.1.1 --from ${what}`,
+      'is invalid: it must be 1 to 50 addresses or ranges, such as 203.0.113.7,2001:db8::/32',
+    ),
     ...each(
       hidden,
       (what) => `${issue} x --without ${what}`,

@@ -1,6 +1,7 @@
 // The format of keys, and how their secrets are kept out of the log.
+import { createHash } from 'node:crypto'
 import t from 'tap'
-import { keyIdOf, makeKey, redacted } from '../../src/keys/format.js'
+import { hashOf, keyIdOf, makeKey, redacted } from '../../src/keys/format.js'
 
 t.test('a key has an id, a secret and a checksum, and no two keys are equal', async (t) => {
   const keys = Array.from({ length: 200 }, () => makeKey())
@@ -18,6 +19,22 @@ t.test('a mistyped key has no id', async (t) => {
     t.equal(keyIdOf(key.slice(0, at) + wrong + key.slice(at + 1)), undefined, `character ${at}`)
   }
   for (const text of ['', 'fda_', key.slice(1), `${key}x`, key.toUpperCase()]) t.equal(keyIdOf(text), undefined)
+})
+
+t.test('the hash of a key is its SHA-256, or that of the key with its restrictions, marked as such', async (t) => {
+  const key = makeKey()
+  const sha256 = createHash('sha256').update(key).digest('hex')
+  t.equal(hashOf(key), sha256)
+  t.equal(hashOf(key, {}), sha256)
+  const all = [
+    ...[{ only: { project: ['a'] } }, { only: { form: ['a'] } }, { only: { project: ['a', 'b'] } }],
+    ...[{ from: ['::1'] }, { only: { form: ['a'] }, from: ['::1'] }],
+  ]
+  const hashes = all.map((restrictions) => hashOf(key, restrictions))
+  t.equal(new Set(hashes).size, all.length)
+  // An earlier release takes 64 hexadecimal digits alone for a hash.
+  for (const hash of hashes) t.match(hash, /^restricted:[0-9a-f]{64}$/)
+  t.notMatch(hashes.join(), sha256)
 })
 
 t.test('a secret is removed from a text, and the id of its key stays', async (t) => {

@@ -1,9 +1,9 @@
 // API keys: what is stored of them, and how long a verification is cached.
 import { randomInt } from 'node:crypto'
 import t, { type Test } from 'tap'
-import type { ApiKeyDocument } from '../../src/documents/collections.js'
+import type { ApiKeyDocument, Only } from '../../src/documents/collections.js'
 import { hashOf, keyIdOf, makeKey } from '../../src/keys/format.js'
-import { keysOf } from '../../src/keys/keys.js'
+import { type KeyScope, keysOf } from '../../src/keys/keys.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { Store } from '../../src/store/store.js'
 import { testStore, withoutUpdates } from '../support/store.js'
@@ -44,6 +44,81 @@ t.test('what a key does not see is stored with it, and a key with a word that no
   }
   t.equal(errors.length, 6)
   t.match(String(errors[0]), `Key ${keyIdOf(key)} is invalid: without`)
+})
+
+t.test(
+  'the projects and forms that a key sees are in one order, whatever the order in which it was issued',
+  async (t) => {
+    const keys = keysOf(withoutUpdates(await withOrganisation(testStore(t))), failing(t))
+    const scopeOf = async (only: Only) => keys.verify(await keys.issue({ organisation: 'org', name: 'Part', only }))
+    for (const only of [
+      { project: ['b', 'a'], form: ['f'] },
+      { form: ['f'], project: ['a', 'b'] },
+    ]) {
+      const scope = await scopeOf(only)
+      t.match(scope, accepted)
+      t.equal(JSON.stringify((scope as KeyScope).only), '{"form":["f"],"project":["a","b"]}')
+    }
+    t.match(await scopeOf({ form: ['f'] }), { only: { form: ['f'], project: undefined } })
+  },
+)
+
+t.test('a key whose restrictions were taken away, changed or added by another program is refused', async (t) => {
+  const store = await withOrganisation(testStore(t))
+  const keys = keysOf(store, failing(t))
+  const issued = { organisation: 'org', name: 'Part', only: { project: ['a'] }, from: ['10.0.0.0/8'] }
+  const { key, document } = await keys.issueStored(issued)
+  const { only, from, ...rest } = document
+  const free = await keys.issueStored({ organisation: 'org', name: 'All' })
+  for (const [stored, isAccepted] of [
+    [document, true],
+    [{ ...document, ...{ name: 'Renamed', note: 'of another program' } }, true],
+    [{ ...rest, from }, false],
+    [{ ...rest, only }, false],
+    [rest, false],
+    [{ ...rest, hash: rest.hash.replace('restricted:', '') }, false],
+    [{ ...document, hash: hashOf(key) }, false],
+    [{ ...document, only: { project: ['a', 'b'] } }, false],
+    [{ ...document, only: { form: ['a'] } }, false],
+    [{ ...document, from: ['10.0.0.0/8', '11.0.0.0/8'] }, false],
+    [free.document, true],
+    [{ ...free.document, only }, false],
+  ] as const) {
+    for await (const _count of store.dangerouslyErase('apiKeys', {}));
+    await store.insert('apiKeys', [stored as ApiKeyDocument])
+    const whole = stored._id === document._id ? key : free.key
+    const verified = await keysOf(withoutUpdates(store), failing(t)).verify(whole, '10.1.2.3')
+    t.match(verified, isAccepted ? { organisation: 'org' } : unknown, JSON.stringify(stored))
+  }
+})
+
+t.test('a key is refused from other addresses than its own, and that is not a use of it', async (t) => {
+  const { keys, count, clock, written } = await prepare(t)
+  const from = ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32', 'fe80::1', '::ffff:198.51.100.0/120']
+  const key = await keys.issue({ organisation: 'org', name: 'Sync', from })
+  const refused = { refused: 'wrong_address', keyId: keyIdOf(key), organisation: 'org' }
+  const others = ['11.0.0.1', '192.0.2.8', '::ffff:192.0.2.8', '2001:db9::1', '::1', '198.51.101.1', '::10.1.2.3']
+  for (const address of [...others, '', 'unknown', '10.1.2.3:80'])
+    t.same(await keys.verify(key, address), refused, address)
+  t.same(await keys.verify(key), refused)
+  t.equal(count.updates, 0)
+  const own = [
+    '10.1.2.3',
+    '::ffff:10.1.2.3',
+    '192.0.2.7',
+    '::ffff:c000:207',
+    '2001:DB8:0::1',
+    'fe80::1%eth0',
+    '198.51.100.9',
+  ]
+  for (const address of own) t.match(await keys.verify(key, address), accepted, address)
+  await written()
+  t.equal(count.updates, 1)
+  t.equal(count.finds, 2)
+  clock.now += 120_000
+  await keys.revoke(keyIdOf(key) as string)
+  clock.elapsed += 30_000
+  t.match(await keys.verify(key, '11.0.0.1'), { refused: 'revoked' })
 })
 
 /**
@@ -238,6 +313,20 @@ t.test('an invalid stored key is refused, and reported once for each look-up', a
     [{ expiresAt: '2099-01-01' }, 'expiresAt: expected union value'],
     [{ revokedAt: false }, 'revokedAt: expected union value'],
     [{ createdAt: 1 }, 'createdAt: expected Date'],
+    [{ only: null }, 'only: expected object'],
+    [{ only: {} }, 'only: expected object to have at least 1 properties'],
+    [{ only: 'project=a' }, 'only: expected object'],
+    [{ only: ['a'] }, 'only: expected object'],
+    [{ only: { project: ['a'], agent: ['a'] } }, 'only/agent: unexpected property'],
+    [{ only: { project: [] } }, 'only/project: expected array length to be greater or equal to 1'],
+    [{ only: { project: 'a' } }, 'only/project: expected array'],
+    [{ only: { form: [{ $ne: 'a' }] } }, 'only/form/0: expected string'],
+    [{ only: { form: ['a', 'a'] } }, 'only/form: expected array elements to be unique'],
+    [{ only: { form: Array.from({ length: 51 }, (_, n) => `${n}`) } }, 'only/form: expected array length to be less'],
+    [{ from: null }, 'from: expected array'],
+    [{ from: [] }, 'from: expected array length to be greater or equal to 1'],
+    [{ from: '10.0.0.1' }, 'from: expected array'],
+    [{ from: ['10.0.0.1', '10.0.0.0/33'] }, "from/1: expected string to match 'address' format"],
   ] as const) {
     const key = makeKey()
     const _id = keyIdOf(key) as string

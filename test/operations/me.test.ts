@@ -6,7 +6,7 @@ import { A, fillTenants } from '../support/tenants.js'
 
 const limits = { perPage: 200, ids: 100, wait: 60, urlBytes: 8000, settleMs: 10_000, tombstoneDays: 90 }
 
-t.test('a key learns its organisation, its name, when it expires, what it does not see, and its limits', async (t) => {
+t.test('a key learns its organisation, its name, when it expires, what it sees, and its limits', async (t) => {
   const { app, store } = await testApp(t, { fill: fillTenants, settings: { MAX_PER_PAGE: '200' } })
   const [organisation] = await store.dangerouslyFindAll('organisations', { _id: A })
   const keys = keysOf(store, (error) => t.fail(String(error)))
@@ -15,6 +15,14 @@ t.test('a key learns its organisation, its name, when it expires, what it does n
     [await keys.issue({ organisation: A, name: 'Sync', expiresAt }), { expiresAt: expiresAt.toISOString() }],
     [await keys.issue({ organisation: A, name: 'Sync' }), {}],
     [await keys.issue({ organisation: A, name: 'Sync', without: ['personal'] }), { without: ['personal'] }],
+    [
+      await keys.issue({ organisation: A, name: 'Sync', only: { project: ['q', 'p'] }, from: ['127.0.0.1'] }),
+      { only: { project: ['p', 'q'] } },
+    ],
+    [
+      await keys.issue({ organisation: A, name: 'Sync', only: { project: ['p'], form: ['f'] } }),
+      { only: { project: ['p'], form: ['f'] } },
+    ],
   ] as const) {
     const response = await app.inject({ url: '/v1/me', headers: { authorization: `Bearer ${key}` } })
     t.same(response.json(), {

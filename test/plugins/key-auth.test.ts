@@ -159,3 +159,40 @@ t.test('a refused key that was valid once is logged with its id and why, at most
   )
   t.equal(lines.length, 3)
 })
+
+t.test('a key is accepted from its own addresses alone, as the trusted proxy names them', async (t) => {
+  const store = testStore(t)
+  await fillTenants(store)
+  const lines: string[] = []
+  const settings = { LOG_LEVEL: 'warn', TRUST_PROXY: '127.0.0.1', METRICS_PORT: '0' }
+  const app = await buildApp(testConfig(settings), store, { write: (line) => lines.push(line) })
+  t.teardown(() => app.close())
+  const keys = keysOf(store, (error) => t.fail(String(error)))
+  const key = await keys.issue({ organisation: A, name: 'Part', from: ['203.0.113.0/24'] })
+  const from = async (address: string, given: string, remoteAddress = '127.0.0.1') => {
+    const headers = { authorization: `Bearer ${given}`, 'x-forwarded-for': address, 'x-request-id': 'the-request' }
+    return app.inject({ url: '/v1/me', headers, remoteAddress })
+  }
+  for (const own of ['203.0.113.7', '::ffff:203.0.113.7']) t.equal((await from(own, key)).statusCode, 200)
+  t.equal((await from('127.0.0.1', key, '203.0.113.7')).statusCode, 200, 'others are not asked')
+  const unknown = await from('198.51.100.1', makeKey())
+  for (const other of ['198.51.100.1', 'nonsense']) {
+    const refused = await from(other, key)
+    t.same([refused.statusCode, refused.body], [401, unknown.body])
+    t.same(refused.headers['www-authenticate'], unknown.headers['www-authenticate'])
+  }
+  t.equal((await from('203.0.113.7', key, '198.51.100.1')).statusCode, 401)
+  t.match(
+    lines.map((line) => JSON.parse(line)),
+    [
+      {
+        msg: 'a key was refused',
+        refused: 'wrong_address',
+        keyId: keyIdOf(key),
+        organisation: A,
+        reqId: 'the-request',
+      },
+    ],
+  )
+  t.match(await app.metrics?.text(), /^field_data_keys_refused_total\{reason="wrong_address"\} 3$/m)
+})

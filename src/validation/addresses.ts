@@ -1,0 +1,24 @@
+// IP addresses and ranges of them in CIDR notation, as settings have them, and stored keys by the format `address`.
+import { BlockList, isIP } from 'node:net'
+import { FormatRegistry } from '@sinclair/typebox'
+
+export const isAddressOrRange = (text: string): boolean => {
+  const [address, bits, ...rest] = text.split('/') as [string, ...string[]]
+  const size = isIP(address) === 6 ? 128 : 32
+  const isRange = bits === undefined || (/^[1-9]\d*$/.test(bits) && Number(bits) <= size)
+  return isIP(address) !== 0 && isRange && rest.length === 0
+}
+
+FormatRegistry.Set('address', isAddressOrRange)
+
+const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
+
+/** A function that tells whether an address is in one of the ranges. An IPv4 address may be written as an IPv6 address. */
+export const rangesOf = (ranges: readonly string[]) => {
+  const list = new BlockList()
+  for (const [address = '', bits] of ranges.map((range) => range.split('/'))) {
+    if (bits === undefined) list.addAddress(address, familyOf(address))
+    else list.addSubnet(address, Number(bits), familyOf(address))
+  }
+  return (address: string): boolean => list.check(address, familyOf(address))
+}
