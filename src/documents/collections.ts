@@ -177,7 +177,7 @@ export type RecordCollection = (typeof recordCollections)[number]
 /** What a key may be restricted to. */
 export const restrictions = ['project', 'form'] as const
 /** The ids of the projects and of the forms whose records a key sees. With both, a record is of one of each. */
-export type Only = { readonly [R in (typeof restrictions)[number]]?: readonly string[] | undefined }
+export type Only = { readonly [R in (typeof restrictions)[number]]?: readonly string[] }
 
 /** The field by which a collection is narrowed to some projects or forms. What has no such field, such a key does not see. */
 export const narrowedBy: { readonly [C in CollectionName]?: { readonly [R in keyof Only]: string } } = {

@@ -119,7 +119,7 @@ export class Feeds {
     const { stamp } = this.settings
     const range = { stamp: isSettledOnly ? before(times) : { $lte: new Date(times.now) } }
     const list = await this.store.aggregate(newestIn(feed, stamp, range), { isMajority: true })
-    const stamps = itemsOf(list, stamp).map((row) => row.stamp as number)
+    const stamps = itemsOf(list, stamp, false).map((row) => row.stamp as number)
     return stamps.length === 0 ? undefined : Math.max(...stamps)
   }
 
@@ -136,7 +136,7 @@ export class Feeds {
   async #rowsIn(feed: Feed, range: FeedRange, limit: number, reading?: Reading) {
     const { stamp } = this.settings
     const list = await this.store.aggregate(rowsIn(feed, stamp, range, limit), { ...reading, isMajority: true })
-    const found = inOrder(itemsOf(list, stamp))
+    const found = inOrder(itemsOf(list, stamp, feed.scope.only !== undefined))
     const edge = found.find(({ isEdge }) => isEdge)
     const rows = edge === undefined ? found : found.slice(0, found.indexOf(edge))
     return { rows: rows.slice(0, limit).map((row) => asSeen(feed, row)), edge }
@@ -298,13 +298,14 @@ const newFrom = ({ settled, fresh }: Cursor): number => {
   return (stamp ?? FIRST_TIME.getTime()) + Number(id !== null)
 }
 
-const itemsOf = ({ collection, documents }: BsonList, field: Stamp): FeedItem[] =>
+/** @param isPart whether a row without an owner is an edge */
+const itemsOf = ({ collection, documents }: BsonList, field: Stamp, isPart: boolean): FeedItem[] =>
   withBsonErrors(collection, () =>
     documents.map(({ bytes }) => {
       // A record with the field of tombstones by mistake also has an organisation, mostly as one of its first fields.
       const isRecord = fieldOf(bytes, 0, 'organisation') !== undefined
       const isDeleted = !isRecord && fieldOf(bytes, 0, DELETED_FROM) !== undefined
-      const isEdge = !isRecord && !isDeleted
+      const isEdge = isPart && !isRecord && !isDeleted
       const at = fieldOf(bytes, 0, isDeleted ? DELETED_AT : field) ?? (isEdge && fieldOf(bytes, 0, DELETED_AT))
       return new FeedItem(collection, bytes, isDeleted, dateOf(bytes, at || undefined), isEdge)
     }),

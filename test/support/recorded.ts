@@ -1,9 +1,11 @@
 // The responses that the OpenAPI document shows as examples, as the service sends them with the demo data.
 import type { FastifyInstance } from 'fastify'
+import { exampleIds } from '../../schemas/common.js'
 import { buildApp } from '../../src/app.js'
 import { BsonList, bsonDocument } from '../../src/bson/reader.js'
 import { loadDemo } from '../../src/demo.js'
 import { recordCollections } from '../../src/documents/collections.js'
+import { keysOf } from '../../src/keys/keys.js'
 import { Overloaded } from '../../src/limits/scheduler.js'
 import { resources } from '../../src/pipelines/index.js'
 import { ResponseTooLarge, UnreadableDocument } from '../../src/serializer/errors.js'
@@ -61,6 +63,7 @@ export const recordExamples = async (): Promise<Recorded> => {
       invalid_cursor: await ask('/v1/entries?cursor=AQ'),
       bad_request: await ask('/v1/entries?status=%'),
       unauthorized: await ask('/v1/entries', { authorization: '' }),
+      not_in_scope: await ask('/v1/agents', { authorization: `Bearer ${await narrower(demo, organisation._id)}` }),
       not_found: await ask('/v1/entries/65850cb40000050000000000'),
       not_acceptable: await ask('/v1/entries', { accept: 'text/html' }),
       cursor_expired: await ask(
@@ -119,6 +122,10 @@ export const recordExamples = async (): Promise<Recorded> => {
     await app.close()
   }
 }
+
+/** A key for a project. */
+const narrower = (store: Store, organisation: string) =>
+  keysOf(store, () => {}).issue({ organisation, name: 'A project', only: { project: [exampleIds.project] } })
 
 /** The operations with their paths. */
 const pathsOf = (app: FastifyInstance): [string, string][] =>
