@@ -5,14 +5,8 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { LRUCache } from 'lru-cache'
 import { strict } from '../../schemas/kit.js'
-import {
-  CHANGED_AT,
-  type CollectionName,
-  collections,
-  formerIds,
-  isRecordCollection,
-} from '../documents/collections.js'
-import { movesOf } from '../documents/former.js'
+import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
+import { setsOf } from '../documents/former.js'
 import type { Store, Stored } from '../store/store.js'
 import { messagesOf } from './load-lines.js'
 import { CommandError, type MakeCommand, newCommand, printed } from './run-command.js'
@@ -36,8 +30,8 @@ const isLikeMissing = (error: ValueError): boolean =>
   isUnknown(error) || (error.value === null && KindGuard.IsOptional(error.schema))
 
 const text = Type.String()
-const tombstone = { _id: text, deletedFrom: text, deletedAt: Type.Date() }
-const kept = { project: Type.Optional(text), form: Type.Optional(text) }
+const kept = Type.Optional(text)
+const tombstone = { _id: text, deletedFrom: text, deletedAt: Type.Date(), project: kept, form: kept }
 
 const ORPHAN = 'organisation: does not exist'
 const KNOWN_ORGANISATIONS = 10_000
@@ -80,8 +74,8 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
         const isRecord = isRecordCollection(name)
         const withStamp = isRecord && stamps
         const { properties } = collections[name].schema
-        const sets = isRecord ? Object.fromEntries(movesOf(name).map(([, set]) => [set, formerIds])) : {}
-        const checkTombstone = checkOf(strict({ ...tombstone, ...kept, ...sets }))
+        const sets = isRecord ? setsOf(name) : {}
+        const checkTombstone = checkOf(strict({ ...tombstone, ...sets }))
         const schema = strict({ ...properties, ...sets, ...(withStamp && { [CHANGED_AT]: Type.Date() }) })
         // A key with null where its schema does not allow it is refused.
         const checkRecord = checkOf(schema, name === 'apiKeys' ? isUnknown : isLikeMissing)

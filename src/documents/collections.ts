@@ -11,7 +11,7 @@ import { hideable, strict } from '../../schemas/kit.js'
  * An identifier. The limit makes sure that it fits into a URL, even if every character is percent-encoded. Control
  * characters would be invisible in it or end a line, and many programs take NUL for its end.
  */
-const id = Type.String({
+export const id = Type.String({
   minLength: 1,
   maxLength: 500,
   pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$',
@@ -185,7 +185,6 @@ export const narrowedBy: { readonly [C in RecordCollection]?: Readonly<Record<ke
 
 /** The fields in which a record that has left a project or a form has their ids. Writers keep them (docs/data.md). */
 export const former = { project: 'formerProjects', form: 'formerForms' } as const
-export const formerIds = Type.Optional(Type.Array(id))
 
 export const isRecordCollection = (name: CollectionName): name is RecordCollection =>
   (recordCollections as readonly string[]).includes(name)

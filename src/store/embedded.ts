@@ -70,12 +70,10 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
   const stamped = (document: Document): Document => ({ ...document, [CHANGED_AT]: now() })
 
   /** A record as it is stored: with a stamp, and with what is kept of the document in its place. */
-  const written =
-    (name: RecordCollection) =>
-    (record: Document): Document => {
-      const found = table(name).find(record._id as string)
-      return stamped({ ...record, ...(found && project(found, formerOf(name, record))) })
-    }
+  const written = (name: RecordCollection, record: Document): Document => {
+    const found = table(name).find(record._id as string)
+    return stamped({ ...record, ...(found && project(found, formerOf(name, record))) })
+  }
 
   return {
     description: 'embedded store',
@@ -103,10 +101,11 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     async insert(name, documents, options) {
       const isFree = (document: Document) => table(name).isFree(document)
       const added = options?.skipTaken ? documents.filter(isFree) : documents
-      table(name).put(isRecordCollection(name) ? added.map(written(name)) : added, isFree)
+      table(name).put(isRecordCollection(name) ? added.map((record) => written(name, record)) : added, isFree)
     },
     async upsert(name, documents) {
-      table(name).put(documents.map(written(name)), (document) => {
+      const records = documents.map((record) => written(name, record))
+      table(name).put(records, (document) => {
         const found = table(name).find(document._id as string)
         return found === undefined || (found.organisation ?? found.deletedFrom) === document.organisation
       })
@@ -147,10 +146,8 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
 }
 
 /** The id of a document, with other fields as $project has them. */
-const project = (document: Document, fields: object): Document => {
-  const [projected] = new Aggregator([{ $project: { _id: 1, ...fields } }], { context }).run([document])
-  return projected as Document
-}
+const project = (document: Document, fields: object): Document =>
+  new Aggregator([{ $project: { _id: 1, ...fields } }], { context }).run<Document>([document])[0] as Document
 
 const decode = (row: Row): Document => BSON.deserialize(row.bytes)
 

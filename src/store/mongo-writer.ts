@@ -71,13 +71,11 @@ export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
     const updates = documents.map((document) => {
       const { _id, organisation } = document
       const tombstone = { deletedFrom: organisation, organisation: { $exists: false } }
+      const sets = formerOf(name, document)
       return {
         updateOne: {
           filter: replace ? { _id, $or: [{ organisation }, tombstone] } : { _id, ...tombstone },
-          update: [
-            { $project: { _id: 1, ...formerOf(name, document) } },
-            { $set: { ...literals(document), [CHANGED_AT]: '$$NOW' } },
-          ],
+          update: [{ $project: { _id: 1, ...sets } }, { $set: { ...literals(document), [CHANGED_AT]: '$$NOW' } }],
           upsert: true,
         },
       }
