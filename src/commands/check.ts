@@ -6,6 +6,7 @@ import { type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { LRUCache } from 'lru-cache'
 import { strict } from '../../schemas/kit.js'
 import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
+import { setsOf } from '../documents/former.js'
 import { STORED_KEY } from '../keys/keys.js'
 import type { Store, Stored } from '../store/store.js'
 import { messagesOf } from './load-lines.js'
@@ -29,7 +30,9 @@ const isUnknown = ({ type }: ValueError): boolean => type === ValueErrorType.Obj
 const isLikeMissing = (error: ValueError): boolean =>
   isUnknown(error) || (error.value === null && KindGuard.IsOptional(error.schema))
 
-const checkTombstone = checkOf(strict({ _id: Type.String(), deletedFrom: Type.String(), deletedAt: Type.Date() }))
+const text = Type.String()
+const kept = Type.Optional(text)
+const tombstone = { _id: text, deletedFrom: text, deletedAt: Type.Date(), project: kept, form: kept }
 
 const ORPHAN = 'organisation: does not exist'
 const KNOWN_ORGANISATIONS = 10_000
@@ -72,7 +75,9 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
         const isRecord = isRecordCollection(name)
         const withStamp = isRecord && stamps
         const { properties } = collections[name].schema
-        const schema = strict({ ...properties, ...(withStamp && { [CHANGED_AT]: Type.Date() }) })
+        const sets = isRecord ? setsOf(name) : {}
+        const checkTombstone = checkOf(strict({ ...tombstone, ...sets }))
+        const schema = strict({ ...properties, ...sets, ...(withStamp && { [CHANGED_AT]: Type.Date() }) })
         // A key that does not match its schema is refused.
         const checkRecord = name === 'apiKeys' ? checkOf(STORED_KEY, () => false) : checkOf(schema)
         const errorsOf = async (stored: Stored): Promise<string[]> => {

@@ -11,7 +11,7 @@ import { hideable, strict } from '../../schemas/kit.js'
  * An identifier. The limit makes sure that it fits into a URL, even if every character is percent-encoded. Control
  * characters would be invisible in it or end a line, and many programs take NUL for its end.
  */
-const id = Type.String({
+export const id = Type.String({
   minLength: 1,
   maxLength: 500,
   pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$',
