@@ -41,9 +41,8 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, open }) =>
         .action(async ({ organisation, only, expiresIn, force, by, ...rest }) => {
           const store = open()
           await requireOrganisation(store, organisation)
-          // With a mistyped id it would see nothing. Entries refer to projects and forms by the same names.
-          const line = { number: 1, size: 0, document: { ...only } }
-          const missing = force ? [] : await missingReferences(store, 'entries', organisation, [line])
+          const line = { number: 1, size: 0, document: { only } }
+          const missing = force ? [] : await missingReferences(store, 'apiKeys', organisation, [line])
           const [first, ...others] = missing.map(({ text }) => text)
           if (first) throw new CommandError(first, [...others, 'With --force the key is issued all the same'])
           const keys = keysOf(store, () => {})

@@ -220,6 +220,7 @@ export const references: { readonly [C in CollectionName]?: Readonly<Record<stri
   projects: authors,
   dispatches: { 'recipients.agents': 'agents', form: 'forms', project: 'projects', ...authors },
   entries: { dispatch: 'dispatches', form: 'forms', project: 'projects', agent: 'agents' },
+  apiKeys: { 'only.form': 'forms', 'only.project': 'projects' },
 }
 
 export type Documents = { [C in CollectionName]: Static<(typeof collections)[C]['schema']> }

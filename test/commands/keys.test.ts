@@ -160,9 +160,9 @@ transcripts(t, {
     before: { organisations, ...records },
     lines: `
       $ keys issue --organisation org --name Part --only project=p1,theirs,p9 --only form=f9
-      2> form: org has no f9 in forms
-      2> project: org has no theirs in projects
-      2> project: org has no p9 in projects
+      2> only.form: org has no f9 in forms
+      2> only.project: org has no theirs in projects
+      2> only.project: org has no p9 in projects
       2> With --force the key is issued all the same
       exit 1
       $ keys issue --organisation org --name Part --only project=p1,theirs,p9 --only form=f9 --force
