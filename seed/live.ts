@@ -24,6 +24,8 @@ const POOL = 1000
 /** How often a collection has its turn. Entries come and go most. */
 const shares: { readonly [C in RecordCollection]?: number } = { entries: 16, dispatches: 2 }
 const turns = recordCollections.toReversed().flatMap((name) => Array<RecordCollection>(shares[name] ?? 1).fill(name))
+/** One in so many changes moves an entry or a dispatch to a project of its organisation. */
+const CHANGES_OF_A_MOVE = 5
 const kinds = ['add', 'add', 'add', 'add', 'add', 'change', 'change', 'change', 'delete'] as const
 
 /** The words of `status`, where a collection has it. */
@@ -65,8 +67,11 @@ export const liveOperations = (data: Iterable<Batch>, seed: number, now: () => D
     const time = now()
     const known = words[collection]
     const status = known && { status: pick(random, known) }
+    const projects = pools.get('projects')?.get(String(found?.organisation))
+    const mayMove = kind === 'change' && (collection === 'entries' || collection === 'dispatches')
+    const moved = mayMove && projects && random() * CHANGES_OF_A_MOVE < 1 && { project: pick(random, projects)._id }
     const added = kind === 'add' && { _id: `live-${String(n++).padStart(9, '0')}`, createdAt: time }
-    const document = { ...found, ...status, ...added, updatedAt: time }
+    const document = { ...found, ...status, ...moved, ...added, updatedAt: time }
     if (kind === 'add') pool.push(document as never)
     else if (kind === 'change') pool[at] = document as never
     else pool.splice(at, 1)

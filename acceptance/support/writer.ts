@@ -4,10 +4,11 @@
 import { setTimeout } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
 
-/** A write of a version, or a deletion. When it is acknowledged, it has its change stamp, in milliseconds. */
+/** A write of a version in a project, or a deletion. When it is acknowledged, it has its change stamp, in milliseconds. */
 export interface Report {
   readonly id: string
   readonly version: number | undefined
+  readonly project: string | undefined
   readonly stamp?: number
 }
 
@@ -16,12 +17,15 @@ export interface Stored {
   readonly _id: string
   readonly organisation?: string
   readonly duration?: number
+  readonly project?: string
+  readonly formerProjects?: readonly string[]
   readonly changedAt?: Date
   readonly deletedAt?: Date
 }
 
 const [uri = '', organisation = '', ids = '', first = ''] = process.argv.slice(2)
 const LONGEST_PAUSE_MS = 60
+const PROJECTS = ['project-1', 'project-2', 'project-3']
 
 const client = new MongoClient(uri)
 const entries = client.db().collection<Stored>('entries')
@@ -29,17 +33,46 @@ const isTombstone = { deletedFrom: organisation, organisation: { $exists: false 
 const stamp = (_id: string) =>
   entries.updateOne({ _id, organisation, changedAt: { $exists: false } }, [{ $set: { changedAt: '$$NOW' } }])
 
+/** All that a field has had, with what it has. */
+const everIn = (field: string, set: string) => ({
+  $setUnion: [{ $ifNull: [`$${set}`, []] }, { $cond: [`$${field}`, [`$${field}`], []] }],
+})
+const kept = {
+  ...{ project: '$project', form: '$form' },
+  ...{ formerProjects: everIn('project', 'formerProjects'), formerForms: everIn('form', 'formerForms') },
+}
+
 /** The statements, each for an entry that exists or for one that does not. */
 const statements = {
-  add: (_id: string, duration: number) => {
+  add: (_id: string, duration: number, project: string) => {
     const updatedAt = new Date(Date.UTC(2020, 0, 1) + duration)
-    const entry = { _id, organisation, status: 'submitted', answers: [], createdAt: updatedAt, updatedAt, duration }
+    const dated = { createdAt: updatedAt, updatedAt }
+    const entry = { _id, organisation, project, status: 'submitted', answers: [], ...dated, duration }
+    const sets = { formerProjects: '$formerProjects', formerForms: '$formerForms' }
     return entries.updateOne(
       { _id, ...isTombstone },
-      [{ $replaceWith: { $mergeObjects: [{ $literal: entry }, { changedAt: '$$NOW' }] } }],
+      [{ $replaceWith: { $mergeObjects: [{ $literal: entry }, { changedAt: '$$NOW', ...sets }] } }],
       { upsert: true },
     )
   },
+  move: (_id: string, duration: number, project: string, old: string) =>
+    entries.updateOne(
+      { _id, organisation, project: old },
+      {
+        $set: { duration, project },
+        $addToSet: { formerProjects: old },
+        $currentDate: { updatedAt: true, changedAt: true },
+      },
+    ),
+  moveAny: (_id: string, duration: number, project: string) =>
+    entries.updateOne({ _id, organisation, project: { $type: 'string' } }, [
+      {
+        $set: {
+          ...{ duration, project: { $literal: project }, updatedAt: '$$NOW', changedAt: '$$NOW' },
+          formerProjects: { $setUnion: [{ $ifNull: ['$formerProjects', []] }, ['$project']] },
+        },
+      },
+    ]),
   change: (_id: string, duration: number) =>
     entries.updateOne(
       { _id, organisation },
@@ -47,12 +80,13 @@ const statements = {
     ),
   remove: (_id: string) =>
     entries.updateOne({ _id, organisation }, [
-      { $replaceWith: { _id: '$_id', deletedFrom: '$organisation', deletedAt: '$$NOW' } },
+      { $replaceWith: { _id: '$_id', deletedFrom: '$organisation', deletedAt: '$$NOW', ...kept } },
     ]),
   /** For programs that can do nothing else: an insert without a stamp, and the stamp right after it. */
-  insert: async (_id: string, duration: number) => {
+  insert: async (_id: string, duration: number, project: string) => {
     const now = new Date()
-    const entry = { _id, organisation, status: 'submitted', answers: [], createdAt: now, updatedAt: now, duration }
+    const dated = { createdAt: now, updatedAt: now }
+    const entry = { _id, organisation, project, status: 'submitted', answers: [], ...dated, duration }
     await entries.insertOne(entry as never)
     await setTimeout(Math.random() * LONGEST_PAUSE_MS)
     await stamp(_id)
@@ -60,10 +94,12 @@ const statements = {
 }
 
 const exists = new Map<string, 'record' | 'tombstone' | 'nothing'>()
+const projects = new Map<string, string>()
 for (const id of ids.split(',')) {
   // A writer before this one may have been killed between its two statements.
   await stamp(id)
   const found = await entries.findOne({ _id: id })
+  projects.set(id, found?.project ?? '')
   exists.set(id, found === null ? 'nothing' : found.organisation === undefined ? 'tombstone' : 'record')
 }
 
@@ -73,12 +109,19 @@ for (let version = Number(first); ; version++) {
   const id = own[Math.random() < 0.3 ? 0 : Math.floor(Math.random() * own.length)] as string
   const state = exists.get(id)
   const isRemoved = state === 'record' && Math.random() < 0.2
-  const report: Report = { id, version: isRemoved ? undefined : version }
+  const isKept = state === 'record' && Math.random() < 0.5
+  const old = projects.get(id) as string
+  const project = isKept ? old : (PROJECTS[Math.floor(Math.random() * PROJECTS.length)] as string)
+  const report: Report = { id, ...(isRemoved ? { version: undefined, project: undefined } : { version, project }) }
   process.send?.(report)
   if (isRemoved) await statements.remove(id)
-  else if (state === 'record') await statements.change(id, version)
-  else if (state === 'nothing' && Math.random() < 0.5) await statements.insert(id, version)
-  else await statements.add(id, version)
+  else if (isKept) await statements.change(id, version)
+  else if (state === 'record' && project !== old && Math.random() < 0.5)
+    await statements.move(id, version, project, old)
+  else if (state === 'record') await statements.moveAny(id, version, project)
+  else if (state === 'nothing' && Math.random() < 0.5) await statements.insert(id, version, project)
+  else await statements.add(id, version, project)
+  if (!isRemoved) projects.set(id, project)
   exists.set(id, isRemoved ? 'tombstone' : 'record')
   // Nobody else writes this id, so the stamp is that of this write.
   const stored = await entries.findOne({ _id: id })

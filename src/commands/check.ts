@@ -5,7 +5,14 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { LRUCache } from 'lru-cache'
 import { strict } from '../../schemas/kit.js'
-import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
+import {
+  CHANGED_AT,
+  type CollectionName,
+  collections,
+  formerIds,
+  isRecordCollection,
+} from '../documents/collections.js'
+import { movesOf } from '../documents/former.js'
 import type { Store, Stored } from '../store/store.js'
 import { messagesOf } from './load-lines.js'
 import { CommandError, type MakeCommand, newCommand, printed } from './run-command.js'
@@ -28,7 +35,9 @@ const isUnknown = ({ type }: ValueError): boolean => type === ValueErrorType.Obj
 const isLikeMissing = (error: ValueError): boolean =>
   isUnknown(error) || (error.value === null && KindGuard.IsOptional(error.schema))
 
-const checkTombstone = checkOf(strict({ _id: Type.String(), deletedFrom: Type.String(), deletedAt: Type.Date() }))
+const text = Type.String()
+const tombstone = { _id: text, deletedFrom: text, deletedAt: Type.Date() }
+const kept = { project: Type.Optional(text), form: Type.Optional(text) }
 
 const ORPHAN = 'organisation: does not exist'
 const KNOWN_ORGANISATIONS = 10_000
@@ -71,7 +80,9 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
         const isRecord = isRecordCollection(name)
         const withStamp = isRecord && stamps
         const { properties } = collections[name].schema
-        const schema = strict({ ...properties, ...(withStamp && { [CHANGED_AT]: Type.Date() }) })
+        const sets = isRecord ? Object.fromEntries(movesOf(name).map(([, set]) => [set, formerIds])) : {}
+        const checkTombstone = checkOf(strict({ ...tombstone, ...kept, ...sets }))
+        const schema = strict({ ...properties, ...sets, ...(withStamp && { [CHANGED_AT]: Type.Date() }) })
         // A key with null where its schema does not allow it is refused.
         const checkRecord = checkOf(schema, name === 'apiKeys' ? isUnknown : isLikeMissing)
         const errorsOf = async (stored: Stored): Promise<string[]> => {

@@ -10,6 +10,7 @@ import { tinyData } from '../../seed/tiny.js'
 import {
   CHANGED_AT,
   collections,
+  former,
   isRecordCollection,
   type RecordCollection,
   recordCollections,
@@ -192,7 +193,7 @@ const check = async (store: Store, target: Target, batches: AsyncIterable<readon
         if (!isOwn) done.add(number)
         if (!isOwn && !isDeleted) missing.add(`line ${number}: id: ${organisation} has no ${id} in ${collection}`)
       } else if (stored !== undefined && !isDeleted) {
-        const { [CHANGED_AT]: _, ...record } = stored
+        const { [CHANGED_AT]: _, [former.project]: _projects, [former.form]: _forms, ...record } = stored
         if (!isOwn) invalid(`id: ${id} belongs to another organisation`)
         else if (isDeepStrictEqual(record, document)) done.add(number)
         else if (mode === 'insert') {

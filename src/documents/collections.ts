@@ -187,6 +187,7 @@ export const hasParts = (name: CollectionName): boolean => restrictions.every((k
 
 /** The fields in which a record that has left a project or a form has their ids. Writers keep them (docs/data.md). */
 export const former = { project: 'formerProjects', form: 'formerForms' } as const
+export const formerIds = Type.Optional(Type.Array(id))
 
 export const isRecordCollection = (name: CollectionName): name is RecordCollection =>
   (recordCollections as readonly string[]).includes(name)

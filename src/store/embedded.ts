@@ -11,9 +11,11 @@ import {
   collections,
   type Documents,
   isRecordCollection,
+  type RecordCollection,
   type Tombstone,
   UNSTAMPED,
 } from '../documents/collections.js'
+import { formerOf, keptOf } from '../documents/former.js'
 import { indexesOf } from '../documents/indexes.js'
 import type { Condition, Lookup, Query, Stage } from '../pipelines/stages.js'
 import { compareValues } from './bson-order.js'
@@ -67,6 +69,14 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
 
   const stamped = (document: Document): Document => ({ ...document, [CHANGED_AT]: now() })
 
+  /** A record as it is stored: with a stamp, and with what is kept of the document in its place. */
+  const written =
+    (name: RecordCollection) =>
+    (record: Document): Document => {
+      const found = table(name).find(record._id as string)
+      return stamped({ ...record, ...(found && project(found, formerOf(name, record))) })
+    }
+
   return {
     description: 'embedded store',
     capacity: CAPACITY,
@@ -93,10 +103,10 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     async insert(name, documents, options) {
       const isFree = (document: Document) => table(name).isFree(document)
       const added = options?.skipTaken ? documents.filter(isFree) : documents
-      table(name).put(isRecordCollection(name) ? added.map(stamped) : added, isFree)
+      table(name).put(isRecordCollection(name) ? added.map(written(name)) : added, isFree)
     },
     async upsert(name, documents) {
-      table(name).put(documents.map(stamped), (document) => {
+      table(name).put(documents.map(written(name)), (document) => {
         const found = table(name).find(document._id as string)
         return found === undefined || (found.organisation ?? found.deletedFrom) === document.organisation
       })
@@ -107,9 +117,10 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
       yield found.length
     },
     async remove(name, organisation, ids) {
-      const found = [...new Set(ids)].filter((id) => table(name).find(id)?.organisation === organisation)
+      const stored = [...new Set(ids)].map((id) => table(name).find(id) ?? {})
+      const found = stored.filter((record) => record.organisation === organisation)
       const tombstone = { deletedFrom: organisation, deletedAt: now() } satisfies Omit<Tombstone, '_id'>
-      table(name).put(found.map((_id) => ({ _id, ...tombstone })))
+      table(name).put(found.map((record) => ({ ...project(record, keptOf(name)), ...tombstone })))
       return found.length
     },
     async *dangerouslyErase(name, condition) {
@@ -133,6 +144,12 @@ export const embeddedStore = ({ now = () => new Date() } = {}): Store => {
     async ping() {},
     async close() {},
   }
+}
+
+/** The id of a document, with other fields as $project has them. */
+const project = (document: Document, fields: object): Document => {
+  const [projected] = new Aggregator([{ $project: { _id: 1, ...fields } }], { context }).run([document])
+  return projected as Document
 }
 
 const decode = (row: Row): Document => BSON.deserialize(row.bytes)

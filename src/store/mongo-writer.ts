@@ -8,6 +8,7 @@ import {
   type RecordCollection,
   UNSTAMPED,
 } from '../documents/collections.js'
+import { formerOf, keptOf } from '../documents/former.js'
 import type { Condition } from '../pipelines/stages.js'
 import type { MongoConnection } from './mongo-connection.js'
 import { isAllTaken, isForOne, sentAlone } from './mongo-errors.js'
@@ -73,7 +74,10 @@ export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
       return {
         updateOne: {
           filter: replace ? { _id, $or: [{ organisation }, tombstone] } : { _id, ...tombstone },
-          update: [{ $project: { _id: 1 } }, { $set: { ...literals(document), [CHANGED_AT]: '$$NOW' } }],
+          update: [
+            { $project: { _id: 1, ...formerOf(name, document) } },
+            { $set: { ...literals(document), [CHANGED_AT]: '$$NOW' } },
+          ],
           upsert: true,
         },
       }
@@ -114,7 +118,7 @@ export const mongoWriter = (connection: MongoConnection, stream: Stream) => {
       }
     },
     async remove(name, organisation, ids) {
-      const tombstone = [{ $project: { deletedFrom: '$organisation', deletedAt: '$$NOW' } }]
+      const tombstone = [{ $project: { deletedFrom: '$organisation', deletedAt: '$$NOW', ...keptOf(name) } }]
       const tombstones = { deletedFrom: organisation, organisation: { $exists: false } }
       return inTime(name, ids, tombstones, DELETED_AT, async () => {
         const collection = connection.collection(name)

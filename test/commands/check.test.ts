@@ -93,6 +93,25 @@ t.test('each document that does not fit is a line that names it and what is wron
   t.same(await findings(t, store, '--no-stamps', '--json'), others.sort())
 })
 
+t.test('the sets of former projects and forms are arrays of ids, and only where there are such sets', async (t) => {
+  const store = await storeWith(t, [
+    ['entries', a.entry(2)._id, { formerProjects: [a.project(1)._id, a.project(1)._id], formerForms: [] }],
+    ['entries', a.entry(3)._id, { formerProjects: a.project(1)._id, formerForms: ['', null] }],
+    ['dispatches', a.dispatch(1)._id, { formerForms: { 0: 'form' } }],
+    ['forms', a.form._id, { formerForms: 5 }],
+  ])
+  await store.remove('entries', A, [a.entry(1)._id])
+  await store.remove('dispatches', A, [a.dispatch(2)._id])
+  await store.update('dispatches', a.dispatch(2)._id, { project: [], form: 5, formerProjects: 5 } as never)
+  await store.remove('agents', A, [a.agent(1)._id])
+  const before = { document: { _id: 'before', deletedFrom: A, deletedAt: new Date() } }
+  t.same(await findings(t, withEntries(store, before)), [
+    'dispatches dispatch1-a of org-a: formerForms: expected array',
+    'dispatches dispatch2-a of org-a: project: expected string; form: expected string; formerProjects: expected array',
+    'entries entry3-a of org-a: formerProjects: expected array; formerForms.0: expected string length greater or equal to 1; formerForms.1: expected string',
+  ])
+})
+
 t.test('a key with a wrong value is a finding, and null is one where such a key is refused', async (t) => {
   for (const [fields, ...errors] of [
     [{ expiresAt: null, revokedAt: null, lastUsedAt: null, other: null }],

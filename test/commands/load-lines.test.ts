@@ -67,6 +67,7 @@ t.test('an invalid line has an error that says what is wrong', async (t) => {
       Array.from({ length: 10 }, (_, i) => `answers.${i}: expected object`).join('; '),
     ],
     [line({ unknown: 1 }), 'unknown: is not a known field'],
+    [line({ formerProjects: [] }), 'formerProjects: is not a known field'],
     [line({ location: 3 }), 'location: expected object'],
     [line({ _id: undefined }), 'id: is missing'],
     ...['x\0', 'x\n', 'x\x7f', 'x\x85', 'checkpoint'].map((_id) => [

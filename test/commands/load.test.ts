@@ -100,9 +100,10 @@ transcripts(t, {
       await store.remove('entries', organisation, ['deleted'])
     },
     files: {
-      file: [line({ _id: 'changed', status: 'rejected', duration: undefined }), linesOf('same', 'new', 'deleted')].join(
-        '\n',
-      ),
+      file: [
+        line({ _id: 'changed', status: 'rejected', project: 'other', duration: undefined }),
+        linesOf('same', 'new', 'deleted'),
+      ].join('\n'),
     },
     lines: `
       $ load <dir>/file ${into} --upsert
@@ -113,7 +114,10 @@ transcripts(t, {
       {"collection":"entries","organisation":"${organisation}","written":0,"present":4,"missingReferences":16}`,
     after: {
       entries: [
-        { _id: 'changed', status: 'rejected', duration: undefined, organisation },
+        {
+          ...{ _id: 'changed', status: 'rejected', duration: undefined, organisation },
+          formerProjects: [entry.project],
+        },
         { _id: 'deleted', organisation, changedAt: Date },
         { _id: 'new', organisation },
         { _id: 'same', organisation },

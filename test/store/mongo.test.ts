@@ -643,6 +643,9 @@ t.test('on a sharded cluster, what moves a document to another shard is sent by 
   const found = async () =>
     (await server.store.dangerouslyFindAll('entries', { _id: { $in: ids } })).filter((each) => !('deletedFrom' in each))
   t.equal((await found()).length, 1)
+  const removals = server.commands.flatMap(({ updates = [] }) => updates.filter(({ u }) => '0' in u && !('1' in u)))
+  t.equal(removals.length, 4, 'one for all, and one for each')
+  for (const { u } of removals) t.match(u, [{ $project: { project: 1, form: 1, formerProjects: {}, formerForms: {} } }])
 
   const sizes = () => server.commands.flatMap(({ updates }) => (updates === undefined ? [] : [updates.length]))
   const before = sizes().length
