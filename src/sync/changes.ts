@@ -38,6 +38,8 @@ export interface FeedSettings {
   readonly stamp: Stamp
   /** How long deletions are remembered. */
   readonly tombstoneDays: number
+  /** How many rows are looked at for each row of a page that a narrower scope may show. */
+  readonly lookedAt?: number
 }
 
 export interface FeedPage {
@@ -134,8 +136,9 @@ export class Feeds {
 
   /** The first rows of a range in their order, and the edge if there are more rows behind it that were not looked at. */
   async #rowsIn(feed: Feed, range: FeedRange, limit: number, reading?: Reading) {
-    const { stamp } = this.settings
-    const list = await this.store.aggregate(rowsIn(feed, stamp, range, limit), { ...reading, isMajority: true })
+    const { stamp, lookedAt } = this.settings
+    const query = rowsIn(feed, stamp, range, limit, lookedAt)
+    const list = await this.store.aggregate(query, { ...reading, isMajority: true })
     const found = inOrder(itemsOf(list, stamp))
     const edge = found.find(({ isEdge }) => isEdge)
     const rows = edge === undefined ? found : found.slice(0, found.indexOf(edge))
