@@ -228,7 +228,8 @@ class Table {
     const rows = this.matching(match, take('$sort') as Record<string, 1 | -1> | undefined)
     const start = (take('$skip') as number | undefined) ?? 0
     const count = (take('$limit') as number | undefined) ?? rows.length
-    return { rows: rows.slice(start, start + count), rest }
+    const isWanted = matches((take('$match') as Condition | undefined) ?? {})
+    return { rows: rows.slice(start, start + count).filter(isWanted), rest }
   }
 
   /** The rows that match a condition, sorted by a field and then by the id, both in the same direction. */

@@ -7,7 +7,7 @@ import { CHECKPOINT, DELETED_AT, DELETED_FROM, narrowedBy, restrictions } from '
 import { FIRST_TIME, OTHER_ID_TYPES } from '../pipelines/keyset.js'
 import { problem } from '../problems/problems.js'
 import { positionOf } from '../reading/position.js'
-import { cut, readRanges } from '../reading/walk.js'
+import { cut, readRanges, unplaced } from '../reading/walk.js'
 import { withBsonErrors } from '../serializer/errors.js'
 import { FeedItem } from '../serializer/feed-items.js'
 import type { Reading, Store } from '../store/store.js'
@@ -28,6 +28,10 @@ interface Times {
   readonly now: number
 }
 
+interface Stamped {
+  readonly stamp?: number | null | undefined
+}
+
 const BEFORE_ALL_STAMPS: FeedPosition = { stamp: FIRST_TIME.getTime(), id: null }
 
 const before = ({ horizon }: Times): StampBounds => ({ $lt: new Date(horizon) })
@@ -38,6 +42,8 @@ export interface FeedSettings {
   readonly stamp: Stamp
   /** How long deletions are remembered. */
   readonly tombstoneDays: number
+  /** How many rows are looked at for each row of a page that a narrower scope may show. */
+  readonly lookedAt?: number
 }
 
 export interface FeedPage {
@@ -96,22 +102,26 @@ export class Feeds {
     this.#requireKnown(known, times, `cursor is older than ${tombstoneDays} days; begin again with cursor=*`)
 
     // One row more than the page shows tells whether there is a next page.
-    let edge: FeedItem | undefined
+    const edges: FeedPosition[] = []
     const { rows: read, limit } = await readRanges(rangesOf(from, times), perPage + 1, 2, async (range, limit) => {
-      if (edge !== undefined) return []
-      const found = await this.#rowsIn(feed, range, limit, reading)
-      edge = found.edge
-      return found.rows
+      if (edges.length > 0) return []
+      const { rows, edge } = await this.#rowsIn(feed, range, limit, reading)
+      if (edge !== undefined) edges.push(edge)
+      return rows
     })
-    const rows = await this.#untilNow(read, times)
+    const isUpToNow = await this.#untilNow([...read, ...edges], times)
+    const rows = read.filter(isUpToNow)
+    const [edge] = edges.filter(isUpToNow)
+    // A walk by times goes on behind its last row, so that it is known how long it has rested.
+    const isByRows = feed.scope.only === undefined || (from.isSettledOnly && edge === undefined)
     const { rows: items, next } = cut({ rows, limit }, stamp, (items, following) =>
-      feed.scope.only === undefined || following !== undefined
+      isByRows || following !== undefined
         ? goOn(from, items, following, times)
-        : { next: goOnBehind(from, edge ?? items.at(-1), times) },
+        : { next: goOnBehind(from, items.at(-1), edge, times) },
     )
     const hasMore = rows.length > items.length || edge !== undefined
     const page = { items, hasMore, next, newFrom: newFrom(next) }
-    return from.isSettledOnly && !page.hasMore ? this.#withCheckpoint(feed, page, perPage, times) : page
+    return from.isSettledOnly && !page.hasMore ? this.#withCheckpoint(feed, from, page, perPage, times) : page
   }
 
   async newest(feed: Feed, isSettledOnly: boolean): Promise<number | undefined> {
@@ -132,35 +142,43 @@ export class Feeds {
     if (since < now - this.settings.tombstoneDays * DAY_MS) throw problem('cursor_expired', detail)
   }
 
-  /** The first rows of a range in their order, and the edge if there are more rows behind it that were not looked at. */
+  /** The first rows of a range in their order, and if there are more rows than were looked at, where these ended. */
   async #rowsIn(feed: Feed, range: FeedRange, limit: number, reading?: Reading) {
-    const { stamp } = this.settings
-    const list = await this.store.aggregate(rowsIn(feed, stamp, range, limit), { ...reading, isMajority: true })
+    const { stamp, lookedAt } = this.settings
+    const query = rowsIn(feed, stamp, range, limit, lookedAt)
+    const list = await this.store.aggregate(query, { ...reading, isMajority: true })
     const found = inOrder(itemsOf(list, stamp, feed.scope.only !== undefined))
-    const edge = found.find(({ isEdge }) => isEdge)
-    const rows = edge === undefined ? found : found.slice(0, found.indexOf(edge))
-    return { rows: rows.slice(0, limit).map((row) => asSeen(feed, row)), edge }
+    const { end = limit, edge } = edgeIn(found, range, stamp)
+    return { rows: found.slice(0, Math.min(end, limit)).map((row) => asSeen(feed, row)), edge }
   }
 
   /**
-   * The rows whose stamps are not in the future. A record that was changed while it was read has a stamp after the time
-   * of the beginning, but it belongs to the page: its earlier change is not there any more. So the clock is read once more.
+   * Tells of rows whether their stamps are not in the future. A record that was changed while it was read has a stamp after the
+   * time of the beginning, but it belongs to the page: its earlier change is not there any more. So the clock is read once more.
    */
-  async #untilNow(rows: readonly FeedItem[], { now }: Times): Promise<readonly FeedItem[]> {
+  async #untilNow(rows: readonly Stamped[], { now }: Times): Promise<(row: Stamped) => boolean> {
     const isUpTo =
       (time: number) =>
-      ({ stamp }: FeedItem): boolean =>
-        stamp === undefined || stamp <= time
-    return rows.every(isUpTo(now)) ? rows : rows.filter(isUpTo((await this.#times()).now))
+      ({ stamp }: Stamped): boolean =>
+        (stamp ?? time) <= time
+    return isUpTo(rows.every(isUpTo(now)) ? now : (await this.#times()).now)
   }
 
   /**
    * Adds a checkpoint to the last page of a walk by times that has found nothing new for long: the deletion of a record that
-   * nobody has. Its stamp is a time from which such a walk can begin later: the newest record would be too old one day.
+   * nobody has. Its stamp is a time from which such a walk can begin later: the newest record would be too old one day. A walk
+   * that has passed what others have, and ends without a row, may have found nothing for long too.
    */
-  #withCheckpoint({ collection }: Feed, page: FeedPage, perPage: number, { now, horizon }: Times): FeedPage {
+  #withCheckpoint(
+    { collection, scope }: Feed,
+    from: Cursor,
+    page: FeedPage,
+    perPage: number,
+    { now, horizon }: Times,
+  ): FeedPage {
     const restMs = Math.min(DAY_MS, (this.settings.tombstoneDays * DAY_MS) / 2)
-    if (page.newFrom > now - restMs) return page
+    const isBehindOthers = scope.only !== undefined && page.items.length === 0 && from.settled.stamp !== from.since
+    if (page.newFrom > now - restMs && !isBehindOthers) return page
     if (page.items.length === perPage) return { ...page, hasMore: true }
     const items = [...page.items, deletionAt(collection, CHECKPOINT_ID, horizon)]
     return { ...page, items, next: { ...page.next, settled: { stamp: horizon, id: null } } }
@@ -235,7 +253,26 @@ const inOrder = (rows: FeedItem[]): FeedItem[] => {
     .map(({ row }) => row)
 }
 
-const hasSettled = ({ stamp }: FeedItem, { horizon }: Times): boolean => stamp === undefined || stamp < horizon
+/**
+ * If not all rows of a range were looked at, where those end that were: how many these are, and the position behind them. It is
+ * before the stamp of the edge, so that no cursor has the id of a record of others. If the range begins with this stamp, it is
+ * behind the edge.
+ * @throws UnreadableDocument if no cursor can hold the id of the edge
+ */
+const edgeIn = (rows: readonly FeedItem[], range: FeedRange, field: Stamp): { end?: number; edge?: FeedPosition } => {
+  const at = rows.findIndex(({ isEdge }) => isEdge)
+  const row = rows[at]
+  if (row === undefined) return {}
+  const begin = range.stamp instanceof Date ? range.stamp : range.stamp?.$gte
+  const stamp = row.stamp as number
+  if (begin?.getTime() !== stamp)
+    return { end: rows.findIndex((row) => row.stamp === stamp), edge: { stamp, id: null } }
+  const edge = positionAt(row)
+  if (edge === undefined) throw unplaced(row, field)
+  return { end: at, edge }
+}
+
+const hasSettled = ({ stamp }: Stamped, { horizon }: Times): boolean => (stamp ?? Number.NEGATIVE_INFINITY) < horizon
 
 /** The cursor after the items of a page, or undefined if no cursor fits between the last item and the following row. */
 const goOn = (
@@ -252,23 +289,29 @@ const goOn = (
   const lastSettled = items.findLast((item) => hasSettled(item, times))
   const since = Math.max(cursor.since, times.horizon)
   const settled = lastSettled === undefined ? behind(cursor.settled) : behindAll(lastSettled.stamp)
-  // If the id of a fresh row cannot be in a cursor, others with its stamp come when they have settled.
-  const isFresh = last !== undefined && !hasSettled(last, times)
-  const fresh = isFresh ? (positionAt(last) ?? behindAll(last.stamp)) : (freshOf(cursor, times) ?? null)
-  return { next: { ...cursor, since, settled, fresh } }
+  return { next: { ...cursor, since, settled, fresh: freshBehind(cursor, last, times) } }
 }
+
+/** The last fresh row. If its id cannot be in a cursor, others with its stamp come when they have settled. */
+const freshBehind = (cursor: Cursor, last: FeedItem | undefined, times: Times): FeedPosition | null =>
+  last === undefined || hasSettled(last, times)
+    ? (freshOf(cursor, times) ?? null)
+    : (positionAt(last) ?? behindAll(last.stamp))
 
 /**
  * The cursor after the last page of a narrower scope, or after one that was looked for up to an edge. What is in no page does
  * not need to be looked at again.
  */
-const goOnBehind = (cursor: Cursor, last: FeedItem | undefined, times: Times): Cursor => {
-  const position = last && (positionAt(last) ?? behindAll(last.stamp))
-  if (last?.isEdge && hasSettled(last, times)) return { ...cursor, settled: position as FeedPosition }
-  const fresh = last === undefined || hasSettled(last, times) ? freshOf(cursor, times) : position
+const goOnBehind = (
+  cursor: Cursor,
+  last: FeedItem | undefined,
+  edge: FeedPosition | undefined,
+  times: Times,
+): Cursor => {
+  if (edge !== undefined && hasSettled(edge, times)) return { ...cursor, settled: edge }
   const { horizon } = times
-  const settled = { stamp: horizon, id: null }
-  return { ...cursor, since: Math.max(cursor.since, horizon), settled, fresh: fresh ?? null }
+  const fresh = edge ?? freshBehind(cursor, last, times)
+  return { ...cursor, since: Math.max(cursor.since, horizon), settled: { stamp: horizon, id: null }, fresh }
 }
 
 /** The position behind all rows with a stamp, or behind all rows without one. */

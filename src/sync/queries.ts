@@ -46,11 +46,12 @@ export const rowsIn = (
   stamp: Stamp,
   range: FeedRange,
   limit: number,
+  lookedAt = LOOKED_AT,
 ): Query => {
   // A copy that begins has no record that has left the scope without a stamp.
   const isPart = scope.only !== undefined && range.stamp !== null
   const within = isPart ? embeddedIn(scope) : scope
-  const most = Math.min(LOOKED_AT * limit, MOST_LOOKED_AT)
+  const most = Math.min(lookedAt * limit, MOST_LOOKED_AT)
   const inOrder = (field: string): Stage => ({ $sort: { [field]: 1, _id: 1 } })
   const part = isPart ? [{ $limit: most }, { $match: { $and: hasBeenWithin(scope, collection) } }] : []
   const first = (field: string): Stage[] => [inOrder(field), ...part, { $limit: limit }]

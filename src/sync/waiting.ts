@@ -122,10 +122,13 @@ export const pageOrWait = async (
   // What was committed after a later stamp had been shown comes when it has settled. No look-up finds it. While the majority
   // lags behind, fresh rows settle later, so the page is read no more often than a look-up.
   const untilSettled = Math.max(feeds.settings.settleMs + 1, waiting.limits.intervalMs)
+  let from = cursor
   for (;;) {
-    const page = await feeds.page(feed, cursor, perPage, ticket)
+    const page = await feeds.page(feed, from, perPage, ticket)
     const left = until - performance.now()
-    if (page.items.length > 0 || left <= 0 || waiting.isClosed) return page
+    if (page.items.length > 0 || page.hasMore || left <= 0 || waiting.isClosed) return page
+    // In a narrower scope, changes of others are not looked at again.
+    from = page.next
     const ms = page.next.fresh === null ? left : Math.min(left, untilSettled)
     const wanted = { from: page.newFrom, ms, signal: ticket.signal }
     const hasChanged = await ticket.aside(() => waiting.wait(owner, name, lookUp, wanted))
