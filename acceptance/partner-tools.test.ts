@@ -22,7 +22,7 @@ import { assistant } from '../test/support/mcp.js'
 import { printed, startProgram } from '../test/support/process.js'
 import { type ResourceName, resources } from '../test/support/resources.js'
 import { mongoSettings, ownDatabase } from '../test/support/store.js'
-import { A, B, fillTenants } from '../test/support/tenants.js'
+import { A, a, B, fillTenants } from '../test/support/tenants.js'
 import { ASKED, answerRows, fillGuessed, fillHostile, foundRow, MANY, wantedRow } from './support/exported.js'
 import { blocksOf, firstMissing } from './support/pages.js'
 import { Reader } from './support/reader.js'
@@ -570,6 +570,42 @@ t.test('pandas reads counts as docs/asking.md says', { skip: withoutTools, timeo
   t.match(program.output(), /location\.state +Abia/, 'states are columns')
   t.match(program.output(), /^2024-10 /m, 'and months are rows')
 })
+
+t.test(
+  'DuckDB lists what a key read, as docs/operating.md says',
+  { skip: withoutTools, timeout: 60_000 },
+  async (t) => {
+    let log = 'the message of the start\n'
+    const write = (line: string) => {
+      log += line
+    }
+    const settings = { LOG_LEVEL: 'info' }
+    const { app, get } = await testApp(t, { fill: fillTenants, settings, log: { write } })
+    await get('/v1/entries?perPage=2', A)
+    const { keyId } = JSON.parse(log.trim().split('\n').at(-1) as string)
+    await get('/v1/exports/entries.csv', A)
+    await get(`/v1/entries/${a.entry(1)._id}`, A)
+    await get('/v1/entries?status=gone', B)
+    await app.close()
+    const reader = new Reader(t)
+    writeFileSync(join(reader.folder, 'api.log'), log)
+    const [day, next] = [0, 86_400_000].map((ms) => new Date(Date.now() + ms).toISOString().slice(0, 10)) as [
+      string,
+      string,
+    ]
+    const sql = blocksOf('docs/operating.md').find(({ language }) => language === 'sql')?.text as string
+    const asked = sql.replace('bRqfAWGcrTFs', keyId).replace('2025-03-01', day).replace('2025-04-01', next)
+    const python = join(resolve(String(folder)), 'files/bin/python')
+    const script = `import duckdb\nfor row in duckdb.sql('''${asked.replace(/;\s*$/, '')}''').fetchall(): print(*row[3:5], row[6], sep='|')`
+    const program = await reader.run(`${python} - <<'END'\n${script}\nEND`)
+    t.equal(await program.code, 0, 'it ends well', { output: program.output().slice(-2000) })
+    t.same(program.output().trim().split('\n'), [
+      'listEntries|None|2',
+      'exportEntries|None|3',
+      `getEntry|${a.entry(1)._id}|1`,
+    ])
+  },
+)
 
 t.test('packages of those who make models take all tools', { skip: withoutTools, timeout: 180_000 }, async (t) => {
   const { app, keyOf } = await testApp(t, { fill: fillTenants })
