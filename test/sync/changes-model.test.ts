@@ -45,6 +45,8 @@ const WINDOW = 8
 const settings: FeedSettings = { settleMs: WINDOW * STEP, stamp: 'changedAt', tombstoneDays: 90, lookedAt: 1 }
 /** In the future, so that no server deletes a tombstone because it is old. */
 const START = Date.UTC(2100, 0, 1)
+/** A run of a few ids has fewer pages. */
+const MOST_PAGES = 100
 /** How far ahead a wrong reading of the clock is, in steps. */
 const WRONG_BY = 15
 
@@ -378,7 +380,9 @@ const play = async (
     return false
   }
   const run = async (reader: Reader, perPage: number): Promise<void> => {
-    while (await fetchPage(reader, { perPage, instance: 0, isKilled: false, isRacing: false }));
+    for (let n = 0; await fetchPage(reader, { perPage, instance: 0, isKilled: false, isRacing: false }); n++) {
+      if (n === MOST_PAGES) throw new Error('The run does not end')
+    }
   }
 
   const tools = PARTS.map((only) => ({ reader: new Reader(organisation, only), state: new Date(0) }))
@@ -386,7 +390,9 @@ const play = async (
     const [feeds] = instances as [Feeds]
     const { feed } = tool.reader
     let cursor = await feeds.beginAt(feed, tool.state)
-    for (let hasMore = true; hasMore; ) {
+    let n = 0
+    for (let hasMore = true; hasMore; n++) {
+      if (n === MOST_PAGES) throw new Error('The run of the tool does not end')
       const page = await feeds.page(feed, cursor, perPage)
       tool.reader.take(page)
       const newest = page.items.at(-1)?.stamp
