@@ -452,7 +452,7 @@ t.test('the tools keep copies of one project by the examples', { skip, timeout: 
   const { uri, store, client } = await databaseOn(t, String(server))
   await fillTenants(store)
   const [one, two] = [a.project(1)._id, a.project(2)._id]
-  const entries = client.db().collection<Document>('entries')
+  const entries = client.db().collection<{ _id: string; formerProjects: string[] }>('entries')
   // Between what the copies have are more records of others than a page looks at.
   const others = (from: number) => Array.from({ length: 300 }, (_, n) => a.entry(from + n, { project: two }))
   await store.insert('entries', others(1000))
