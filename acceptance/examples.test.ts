@@ -11,7 +11,7 @@ import { keysOf } from '../src/keys/keys.js'
 import { embeddedStore } from '../src/store/embedded.js'
 import { mongoStore } from '../src/store/mongo.js'
 import type { Store } from '../src/store/store.js'
-import { listen, testApp } from '../test/support/app.js'
+import { listen, type TestApp, testApp } from '../test/support/app.js'
 import { freePort, printed, startProgram } from '../test/support/process.js'
 import { mongoSettings, ownDatabase } from '../test/support/store.js'
 import { A, a, B, fillTenants } from '../test/support/tenants.js'
@@ -104,6 +104,54 @@ const demoWorld: World = {
 }
 
 const world = (t: Test): Promise<World> => (server ? mongoWorld(t, ownDatabase(t, server)) : Promise.resolve(demoWorld))
+
+/** A copy by each of the two programs of what an organisation has, or of a part of it. */
+const bothCopies = async (t: Test, { app, keyOf }: Pick<TestApp, 'app' | 'keyOf'>, ...part: string[]) => {
+  const files = { python: join(t.testdir(), 'copy.sqlite'), node: join(t.testdirName, 'copy.ndjson') }
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: '',
+    PYTHONDONTWRITEBYTECODE: '1',
+    API_URL: `http://127.0.0.1:${await listen(app)}`,
+    API_KEY: await keyOf(A),
+  }
+  const run = promisify(execFile)
+  const inSqlite = async (statement: string): Promise<unknown[]> =>
+    JSON.parse((await run(String(python), ['-c', SQLITE, files.python, statement])).stdout)
+  const python3 = (name: string, options: object = {}, argv = part) =>
+    run(String(python), [`examples/${name}`, files.python, ...argv], { env: { ...env, ...options } })
+  const node = (options: object = {}, argv = part) =>
+    run(process.execPath, ['dist/examples/sync.js', files.node, ...argv], { env: { ...env, ...options } })
+  /** The ids that each copy has. */
+  const ids = async () => {
+    const kept = new Set<string>()
+    for (const { item } of readFileSync(files.node, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))) {
+      if (item?.deleted) kept.delete(item.id)
+      else if (item) kept.add(item.id)
+    }
+    const rows = (await inSqlite('SELECT id FROM entries ORDER BY id')) as [string][]
+    return { python: rows.flat(), node: [...kept].sort() }
+  }
+  const sync = async () => {
+    await python3('sync.py')
+    await node()
+    return ids()
+  }
+  /** Loses the cursors, and gives each copy a record that the source has not. */
+  const spoil = async (id: string) => {
+    await inSqlite(`INSERT OR REPLACE INTO entries VALUES ('${id}', 5, '{}', 1)`)
+    await inSqlite("UPDATE state SET cursor = 'invalid'")
+    const lines = [
+      { item: { id }, copy: 1 },
+      { cursor: 'invalid', copy: 1 },
+    ]
+    appendFileSync(files.node, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  }
+  return { inSqlite, python3, node, ids, sync, spoil }
+}
 
 /** An item of the feed as the list has it. */
 const unstamped = ({ changedAt, ...item }: Record<string, unknown>) => item
@@ -224,52 +272,58 @@ t.test(
     await store.insert('entries', made)
     time += 86_400_000
     const { app, keyOf } = await testApp(t, { store })
-    const files = { python: join(t.testdir(), 'copy.sqlite'), node: join(t.testdirName, 'copy.ndjson') }
-    const env = {
-      ...process.env,
-      NODE_OPTIONS: '',
-      PYTHONDONTWRITEBYTECODE: '1',
-      API_URL: `http://127.0.0.1:${await listen(app)}`,
-      API_KEY: await keyOf(A),
-    }
-    const run = promisify(execFile)
-    const inSqlite = async (statement: string): Promise<unknown[]> =>
-      JSON.parse((await run(String(python), ['-c', SQLITE, files.python, statement])).stdout)
-    const sync = async () => {
-      await run(String(python), ['examples/sync.py', files.python], { env })
-      await run(process.execPath, ['dist/examples/sync.js', files.node], { env })
-      const kept = new Set<string>()
-      for (const { item } of readFileSync(files.node, 'utf8')
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line))) {
-        if (item?.deleted) kept.delete(item.id)
-        else if (item) kept.add(item.id)
-      }
-      t.same(
-        await inSqlite('SELECT id FROM entries ORDER BY id'),
-        [...kept].sort().map((id) => [id]),
-      )
-      return [...kept].sort()
-    }
+    const { inSqlite, python3, node, sync, spoil } = await bothCopies(t, { app, keyOf })
     const ids = made.map(({ _id }) => _id)
-    t.same(await sync(), ids)
+    const both = { python: ids, node: ids }
+    t.same(await sync(), both)
 
     await store.upsert('entries', [{ ...(made[1] as (typeof made)[0]), status: 'changed' }])
-    await inSqlite("INSERT INTO entries VALUES ('gone', 5, '{}', 1)")
-    await inSqlite("UPDATE state SET cursor = 'invalid'")
-    const lines = [
-      { item: { id: 'gone' }, copy: 1 },
-      { cursor: 'invalid', copy: 1 },
-    ]
-    appendFileSync(files.node, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
-    t.same(await sync(), ids)
+    await spoil('gone')
+    t.same(await sync(), both)
     t.same(await inSqlite('SELECT DISTINCT copy FROM entries'), [[2]])
 
-    const other = { env: { ...env, API_KEY: await keyOf(B) } }
-    const refused = { code: 1, stderr: /is of organisation org-a, and the key of org-b: name another file/ }
-    await t.rejects(run(String(python), ['examples/sync.py', files.python], other), refused)
-    await t.rejects(run(process.execPath, ['dist/examples/sync.js', files.node], other), refused)
-    t.same(await sync(), ids, 'the copy is as it was')
+    const other = { API_KEY: await keyOf(B) }
+    const refused = { code: 1, stderr: /is of organisation org-a, and this run of org-b: name another file/ }
+    await t.rejects(python3('sync.py', other), refused)
+    await t.rejects(node(other), refused)
+    t.same(await sync(), both, 'the copy is as it was')
   },
 )
+
+t.test('a copy of a part has what is in the part, whatever moves, and stays a copy of it', options, async (t) => {
+  const [one, two, three] = [a.project(1)._id, a.project(2)._id, 'project3-a']
+  const [stays, leaves, slips, comes] = [1, 2, 3, 4].map((n) => a.entry(n, { project: n === 4 ? two : one }))
+  const fill = async (store: Store) => {
+    const others = [a.entry(5, { project: two }), a.entry(6, { project: one, form: 'form2-a' })]
+    await store.insert('entries', [stays, leaves, slips, comes, ...others] as never)
+  }
+  const { app, keyOf, store } = await testApp(t, { fill })
+  const part = [`project=${three},${one}`, `form=${a.form._id}`]
+  const { python3, node, ids, sync, spoil } = await bothCopies(t, { app, keyOf }, ...part)
+  const both = (...entries: (typeof stays)[]) => {
+    const ids = entries.map((entry) => entry?._id)
+    return { python: ids, node: ids }
+  }
+  t.same(await sync(), both(stays, leaves, slips), 'records of others never come')
+
+  await store.upsert('entries', [
+    { ...leaves, project: two, formerProjects: [one] },
+    { ...comes, project: three, formerProjects: [two] },
+  ] as never)
+  for await (const _ of store.dangerouslyErase('entries', { _id: slips?._id })) {
+    // It was moved by a program that does not say where it was.
+  }
+  await store.insert('entries', [{ ...slips, project: two }] as never)
+  t.same(await sync(), both(stays, slips, comes), 'what leaves is dropped, and what enters comes')
+
+  t.match((await python3('check.py')).stdout, '; 1 entries were brought up to date')
+  t.same((await ids()).python, both(stays, comes).python, 'a check drops what has left without a word')
+  await spoil(String(slips?._id))
+  t.same(await sync(), both(stays, comes), 'a copy that begins anew drops what is outside of its part')
+
+  const refused = { code: 1, stderr: `is of organisation org-a ${part.join(' ')}, and this run of org-a` }
+  await t.rejects(python3('sync.py', {}, []), refused)
+  await t.rejects(python3('check.py', {}, [`project=${two}`]), refused)
+  await t.rejects(node({}, [`project=${two}`]), refused)
+  t.same(await ids(), both(stays, comes), 'the copies are as they were')
+})

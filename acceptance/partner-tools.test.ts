@@ -1,5 +1,5 @@
 // dlt, Airbyte's CDK and a Singer tap keep copies by what is in examples/. After each of three rounds of random changes every
-// copy equals the lists, and a run transfers little more than what changed. Programs for tables and maps read exports, and
+// copy equals the lists, and a run transfers little more than what changed. So does a copy of one project. Programs for tables and maps read exports, and
 // have what the lists have. Then docs/tools.md is run. The tools are in the folder of TEST_TOOLS, which
 // .ci/partner-tools/install prints; the data are on the server of TEST_MONGODB_URI.
 import { execFile } from 'node:child_process'
@@ -21,7 +21,7 @@ import { listen, testApp } from '../test/support/app.js'
 import { assistant } from '../test/support/mcp.js'
 import { printed, startProgram } from '../test/support/process.js'
 import { type ResourceName, resources } from '../test/support/resources.js'
-import { mongoSettings, ownDatabase } from '../test/support/store.js'
+import { databaseOn, mongoSettings, ownDatabase } from '../test/support/store.js'
 import { A, a, B, fillTenants } from '../test/support/tenants.js'
 import { ASKED, answerRows, fillGuessed, fillHostile, foundRow, MANY, wantedRow } from './support/exported.js'
 import { blocksOf, firstMissing } from './support/pages.js'
@@ -40,6 +40,8 @@ const DAY_MS = 86_400_000
 const RESTING = 'users'
 /** There are none of these before the second round. */
 const LATE = 'forms'
+/** A copy of a part has some of these, and all others. */
+const PARTED = ['entries', 'dispatches']
 const changing = (Object.keys(resources) as ResourceName[]).filter((name) => name !== RESTING)
 
 /** A record as lists show it, or as a tool stores it. */
@@ -62,7 +64,7 @@ interface Tool {
 const execute = promisify(execFile)
 
 /** Runs a program of a tool in a folder, and returns what it prints. */
-const program = (cwd: string, url: string, key: string) => {
+const program = (cwd: string, url: string, key: string, settings: Readonly<Record<string, string>> = {}) => {
   const env = {
     ...process.env,
     API_URL: url,
@@ -71,6 +73,7 @@ const program = (cwd: string, url: string, key: string) => {
     RUNTIME__DLTHUB_TELEMETRY: 'false',
     TAP_REST_API_MSDK_API_URL: url,
     TAP_REST_API_MSDK_BEARER_TOKEN: key,
+    ...settings,
   }
   return async (tool: string, name: string, ...argv: string[]): Promise<string> => {
     const command = join(resolve(String(folder)), tool, 'bin', name)
@@ -101,15 +104,12 @@ for table in sys.argv[1:]:
     tables[table] = [dict(zip(names, row)) for row in rows.fetchall()]
 print(json.dumps(tables, default=lambda time: time.isoformat(timespec='milliseconds').replace('+00:00', 'Z')))`
 
-const dlt = (run: Run): Tool => ({
+const dlt = (run: Run, names = Object.keys(resources)): Tool => ({
   async run() {
     await run('dlt', 'python', resolve('examples/dlt_pipeline.py'))
   },
   async copy() {
-    const tables = JSON.parse(await run('dlt', 'python', '-c', TABLES, ...Object.keys(resources))) as Record<
-      string,
-      Row[]
-    >
+    const tables = JSON.parse(await run('dlt', 'python', '-c', TABLES, ...names)) as Record<string, Row[]>
     const named = (row: Row): Row =>
       Object.fromEntries(
         Object.entries(row).map(([column, value]) => [
@@ -147,7 +147,13 @@ const linesOf = <T = Row>(output: string): T[] =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
-const airbyte = (run: Run, cwd: string, url: string, key: string, organisation: string): Tool => {
+/** The organisation of a copy, and the ids of the projects if it is of these alone. */
+interface Whole {
+  organisation: string
+  project?: string
+}
+
+const airbyte = (run: Run, cwd: string, url: string, key: string, whole: Whole): Tool => {
   const { add, copy } = destination()
   const states = new Map<string, unknown>()
   const source = (...argv: string[]) =>
@@ -155,7 +161,7 @@ const airbyte = (run: Run, cwd: string, url: string, key: string, organisation: 
   const write = (name: string, content: unknown) => writeFileSync(join(cwd, name), JSON.stringify(content))
   return {
     async run() {
-      write('config.json', { api_url: url, api_key: key, organisation })
+      write('config.json', { api_url: url, api_key: key, ...whole })
       write('state.json', [...states.values()])
       const found = linesOf(await source('discover', '--config', 'config.json')).find(({ type }) => type === 'CATALOG')
       const { streams } = (found as { catalog: { streams: { source_defined_primary_key: unknown }[] } }).catalog
@@ -181,12 +187,14 @@ interface Message {
   state: { stream: { stream_descriptor: { name: string } } }
 }
 
-const singer = (run: Run, cwd: string, organisation: string): Tool => {
+const singer = (run: Run, cwd: string, { organisation, project }: Whole): Tool => {
   const { add, copy } = destination()
   const state = join(cwd, 'state.json')
   writeFileSync(state, '{}')
   const settings = JSON.parse(readFileSync('examples/singer.json', 'utf8'))
   const config = join(cwd, 'singer.json')
+  if (project !== undefined)
+    for (const stream of settings.streams) if (PARTED.includes(stream.name)) stream.params = { project }
   writeFileSync(config, JSON.stringify({ ...settings, params: { ...settings.params, organisation } }))
   return {
     async run() {
@@ -200,16 +208,66 @@ const singer = (run: Run, cwd: string, organisation: string): Tool => {
   }
 }
 
-/** Stands before the service, and counts the rows that it passes on. */
-const counting = async (t: Test, service: string) => {
-  const seen = { url: '', rows: 0, since: new Map<string, string>() }
+const copier = (name: 'dlt' | 'airbyte' | 'singer', cwd: string, url: string, key: string, whole: Whole): Tool => {
+  const run = program(cwd, url, key, whole.project === undefined ? {} : { PROJECT: whole.project })
+  if (name === 'airbyte') return airbyte(run, cwd, url, key, whole)
+  return name === 'dlt' ? dlt(run) : singer(run, cwd, whole)
+}
+
+/** Reads lists and feeds without a tool. */
+const reading = (url: string, key: string) => {
+  const pages = async function* (path: string): AsyncGenerator<Page> {
+    let cursor: string | undefined
+    do {
+      const from = cursor === undefined ? '' : `&cursor=${cursor}`
+      const sent = await fetch(`${url}${path}&perPage=1000&unreadable=skip${from}`, {
+        headers: { authorization: `Bearer ${key}` },
+      })
+      const page = (await sent.json()) as Page
+      if (!sent.ok) throw new Error(JSON.stringify(page))
+      yield page
+      cursor = page._metadata.hasMore ? page._metadata.nextCursor : undefined
+    } while (cursor !== undefined)
+  }
+  /** @param part the filter of entries and dispatches */
+  const listed = async (part = ''): Promise<Copy> => {
+    const copy: Copy = {}
+    for (const name of Object.keys(resources)) {
+      const rows = new Map<string, Row>()
+      for await (const { data } of pages(`/v1/${name}?embed=false${PARTED.includes(name) ? part : ''}`))
+        for (const row of data) rows.set(String(row.id), row)
+      copy[name] = rows
+    }
+    return copy
+  }
+  /** Waits until feeds show these changes. */
+  const settled = async (changed: Map<ResourceName, Set<string>>, since: Date): Promise<void> => {
+    for (const [name, ids] of changed) {
+      for (;;) {
+        const missing = new Set(ids)
+        for await (const { data, _metadata } of pages(`/v1/sync/${name}?changedSince=${since.toISOString()}`)) {
+          for (const { id } of [...data, ...(_metadata.unreadable ?? [])]) missing.delete(String(id))
+        }
+        if (missing.size === 0) break
+        await setTimeout(200)
+      }
+    }
+  }
+  return { listed, settled }
+}
+
+/** Stands before the service, and counts the rows that it passes on, and the pages without rows that have others behind them. */
+const counting = async (t: Test, service: string, perPage = '1000') => {
+  const seen = { url: '', rows: 0, empty: 0, since: new Map<string, string>() }
   const proxy = createServer(async (request, response) => {
     const { pathname, searchParams } = new URL(String(request.url), service)
-    const sent = await fetch(service + request.url, {
+    const sent = await fetch(service + request.url?.replace('perPage=1000', `perPage=${perPage}`), {
       headers: { authorization: String(request.headers.authorization) },
     })
     const text = await sent.text()
-    seen.rows += JSON.parse(text).data?.length ?? 0
+    const { data, _metadata } = JSON.parse(text)
+    seen.rows += data?.length ?? 0
+    if (data?.length === 0 && _metadata.hasMore) seen.empty += 1
     seen.since.set(pathname, String(searchParams.get('changedSince')))
     response.writeHead(sent.status, { 'content-type': String(sent.headers.get('content-type')) }).end(text)
   })
@@ -276,55 +334,14 @@ t.test('the tools of partners keep exact copies by the examples', { skip, timeou
   const [, url = ''] = await printed(service, /field-data-api on (\S+) /)
 
   const directory = t.testdir({ dlt: {}, airbyte: {}, singer: {} })
-  const copier = (name: 'dlt' | 'airbyte' | 'singer', cwd: string, url: string, key: string): Tool => {
-    const run = program(cwd, url, key)
-    if (name === 'airbyte') return airbyte(run, cwd, url, key, organisation)
-    return name === 'dlt' ? dlt(run) : singer(run, cwd, organisation)
-  }
   const tools = await Promise.all(
     (['dlt', 'airbyte', 'singer'] as const).map(async (name) => {
       const cwd = join(directory, name)
       const seen = await counting(t, url)
-      return { name, seen, ...copier(name, cwd, seen.url, key) }
+      return { name, seen, ...copier(name, cwd, seen.url, key, { organisation }) }
     }),
   )
-
-  const pages = async function* (path: string): AsyncGenerator<Page> {
-    let cursor: string | undefined
-    do {
-      const from = cursor === undefined ? '' : `&cursor=${cursor}`
-      const sent = await fetch(`${url}${path}&perPage=1000&unreadable=skip${from}`, {
-        headers: { authorization: `Bearer ${key}` },
-      })
-      const page = (await sent.json()) as Page
-      if (!sent.ok) throw new Error(JSON.stringify(page))
-      yield page
-      cursor = page._metadata.hasMore ? page._metadata.nextCursor : undefined
-    } while (cursor !== undefined)
-  }
-  const listed = async (): Promise<Copy> => {
-    const copy: Copy = {}
-    for (const name of Object.keys(resources)) {
-      const rows = new Map<string, Row>()
-      for await (const { data } of pages(`/v1/${name}?embed=false`))
-        for (const row of data) rows.set(String(row.id), row)
-      copy[name] = rows
-    }
-    return copy
-  }
-  /** Waits until feeds show these changes. */
-  const settled = async (changed: Map<ResourceName, Set<string>>, since: Date): Promise<void> => {
-    for (const [name, ids] of changed) {
-      for (;;) {
-        const missing = new Set(ids)
-        for await (const { data, _metadata } of pages(`/v1/sync/${name}?changedSince=${since.toISOString()}`)) {
-          for (const { id } of [...data, ...(_metadata.unreadable ?? [])]) missing.delete(String(id))
-        }
-        if (missing.size === 0) break
-        await setTimeout(200)
-      }
-    }
-  }
+  const { listed, settled } = reading(url, key)
 
   const random = createRandom(20)
   /** Writes a record, without the fields that have gone. */
@@ -417,15 +434,69 @@ t.test('the tools of partners keep exact copies by the examples', { skip, timeou
   await store.insert('organisations', [{ _id: 'other', name: 'Other', createdAt: new Date(), updatedAt: new Date() }])
   const foreign = await keysOf(store, () => {}).issue({ organisation: 'other', name: 'Other' })
   const refusals = {
-    dlt: `is of organisation ${organisation}, and the key of other: use another destination`,
+    dlt: `is of organisation ${organisation}, and this run of other: use another destination`,
     airbyte: 'organisation must be other, the organisation of the key',
     singer: '400 Client Error: Bad Request for path: /v1/sync/agents', // it shows no more of a response
   }
   for (const { name } of tools) {
-    const copying = copier(name, join(directory, name), url, foreign).run()
+    const copying = copier(name, join(directory, name), url, foreign, { organisation }).run()
     const error = await copying.catch(({ stderr, stdout }) => stderr + stdout)
     t.match(error, refusals[name], `${name} takes no key of another organisation`)
   }
+})
+
+/** A page of five looks at 120 records. */
+const SMALL = '5'
+
+t.test('the tools keep copies of one project by the examples', { skip, timeout: 280_000 }, async (t) => {
+  const { uri, store, client } = await databaseOn(t, String(server))
+  await fillTenants(store)
+  const [one, two] = [a.project(1)._id, a.project(2)._id]
+  const entries = client.db().collection<{ _id: string; formerProjects: string[] }>('entries')
+  // Between what the copies have are more records of others than a page looks at.
+  const others = (from: number) => Array.from({ length: 300 }, (_, n) => a.entry(from + n, { project: two }))
+  await store.insert('entries', others(1000))
+  await store.insert('entries', [a.entry(20), a.entry(21), a.entry(22, { project: two })])
+  await store.insert('entries', others(2000))
+  await store.insert('entries', [a.entry(23)])
+  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Partner' })
+  const only = await keysOf(store, () => {}).issue({ organisation: A, name: 'Narrower', only: { project: [one] } })
+  const settings = { PORT: '0', LOG_LEVEL: 'silent', MONGODB_URI: uri, SYNC_SETTLE_MS: String(SETTLE_MS) }
+  const [, url = ''] = await printed(startProgram(t, 'src/server.ts', { settings }), /field-data-api on (\S+) /)
+
+  const { listed, settled } = reading(url, key)
+  const directory = t.testdir({ dlt: {}, airbyte: {}, singer: {}, narrower: {} })
+  const tools = await Promise.all(
+    (['dlt', 'airbyte', 'singer'] as const).map(async (name) => {
+      const seen = await counting(t, url, name === 'singer' ? undefined : SMALL)
+      return { name, seen, ...copier(name, join(directory, name), seen.url, key, { organisation: A, project: one }) }
+    }),
+  )
+  // Its key alone makes this a copy of one project. It does not see agents, forms and users.
+  const narrower = dlt(program(join(directory, 'narrower'), url, only), PARTED)
+  const run = async (when: string, has: string[], lacks: string[]) => {
+    const source = await listed(`&project=${one}`)
+    for (const id of [...has, ...lacks]) t.equal(source.entries?.has(id), has.includes(id))
+    await Promise.all([...tools, narrower].map(({ run }) => run()))
+    for (const { name, copy } of tools) t.same(await copy(), source, `${when}, ${name} has what the lists have`)
+    const { entries, dispatches } = source
+    t.same(await narrower.copy(), { entries, dispatches }, `${when}, dlt has it by a key that sees one project`)
+  }
+  await settled(new Map([['entries', new Set(['entry23-a'])]]), new Date(0))
+  await run('at first', ['entry20-a', 'entry21-a', 'entry23-a'], ['entry22-a', 'entry1000-a'])
+  for (const { name, seen } of tools) if (name !== 'singer') t.ok(seen.empty > 1, `${name} goes on behind empty pages`)
+
+  const since = new Date((await store.now()).now)
+  const moved = { $currentDate: { updatedAt: true, changedAt: true } } as const
+  const where = (_id: string) => ({ _id, organisation: A })
+  await entries.updateOne(where('entry21-a'), { $set: { project: two }, $addToSet: { formerProjects: one }, ...moved })
+  await entries.updateOne(where('entry22-a'), { $set: { project: one }, $addToSet: { formerProjects: two }, ...moved })
+  await settled(new Map([['entries', new Set(['entry21-a', 'entry22-a'])]]), since)
+  await run('after moves', ['entry20-a', 'entry22-a', 'entry23-a'], ['entry21-a', 'entry1000-a'])
+
+  const other = copier('dlt', join(directory, 'dlt'), url, key, { organisation: A, project: two }).run()
+  const error = await other.catch(({ stderr, stdout }) => stderr + stdout)
+  t.match(error, `is of organisation ${A} project=${one}, and this run of ${A} project=${two}: use`, 'dlt refuses it')
 })
 
 const ALL = ['csv', 'geojson', 'ndjson', 'parquet', 'xlsx']

@@ -2,6 +2,8 @@
 
     API_URL=http://127.0.0.1:3000 API_KEY=... python3 check.py copy.sqlite
 
+The arguments are those of sync.py.
+
 It compares the number of entries and the sum of their updatedAt for ranges of ids, and narrows down those that differ.
 SQLite sorts ids by their UTF-8 bytes, as the service does.
 """
@@ -10,7 +12,7 @@ import sqlite3
 import sys
 from urllib.parse import quote
 
-from sync import TABLES, get, pages, store, sync
+from sync import PART, TABLES, get, pages, store, sync
 
 BETWEEN = "FROM entries WHERE id >= :from AND (:to IS NULL OR id < :to)"
 
@@ -24,7 +26,8 @@ def check(db, **ends):
     most = min(50, free // max([len(quote(id)) + 3 for id in ids], default=1))
     bounds = ids[:: len(ids) // (most + 1) + 1][1:] if most > 0 else []
     fetched = 0
-    for part in get("sync/entries/digest", **ends, **({"bounds": ",".join(bounds)} if bounds else {}))["data"]:
+    within = {**PART, **ends, **({"bounds": ",".join(bounds)} if bounds else {})}
+    for part in get("sync/entries/digest", **within)["data"]:
         ends = {end: part[end] for end in ("from", "to") if end in part}
         count, total = db.execute(f"SELECT count(*), coalesce(sum(updated), 0) {BETWEEN}", {**place, **ends}).fetchone()
         if (count, str(total)) != (part["count"], part["updatedAtSum"]):
@@ -38,7 +41,7 @@ def fetch(db, **ends):
     within = {names[end]: id for end, id in ends.items()}
     (copy,) = db.execute("SELECT copy FROM state").fetchone()
     ids = set()
-    for page in pages(unreadable="skip", **within):
+    for page in pages(**within):
         items = page["data"] + [{**each, "unreadable": True} for each in page["_metadata"]["unreadable"]]
         with db:
             store(db, items, copy)

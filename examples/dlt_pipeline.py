@@ -1,11 +1,13 @@
 # dlt keeps a copy of all records in DuckDB: each run fetches what has changed since the last one and drops what was deleted.
 #   pip install 'dlt[duckdb]'
 #   API_URL=https://… API_KEY=fda_… python dlt_pipeline.py
+# PROJECT and FORM have ids, separated by commas, for a copy of their entries and dispatches alone.
 # The copy is field_data.duckdb, with a table for each resource in the schema `records`. What dlt remembers stands beside it.
 import dlt
 from dlt.sources.helpers import requests
 from dlt.sources.rest_api import rest_api_source
 
+part = {name: dlt.config.get(name, str) for name in ("project", "form") if dlt.config.get(name, str)}
 source = rest_api_source({
     "client": {
         "base_url": dlt.config["api_url"] + "/v1/sync/",
@@ -23,6 +25,7 @@ source = rest_api_source({
         "endpoint": {
             "params": {"perPage": 1000, "unreadable": "skip"},
             "data_selector": "data",
+            "response_actions": [{"content": "not_in_scope", "action": "ignore"}],  # a key of a part has no such records
             "incremental": {
                 "cursor_path": "changedAt",
                 "start_param": "changedSince",
@@ -32,8 +35,12 @@ source = rest_api_source({
     },
     "resources": [
         "agents",
-        {"name": "dispatches", "columns": {"totalExpectedEntries": {"data_type": "double"}}},
-        {"name": "entries", "columns": {"duration": {"data_type": "double"}}},
+        {
+            "name": "dispatches",
+            "columns": {"totalExpectedEntries": {"data_type": "double"}},
+            "endpoint": {"params": part},
+        },
+        {"name": "entries", "columns": {"duration": {"data_type": "double"}}, "endpoint": {"params": part}},
         "forms",
         "projects",
         "users",
@@ -47,10 +54,12 @@ pipeline = dlt.pipeline(
     pipelines_dir="field_data.state",
 )
 me = requests.get(dlt.config["api_url"] + "/v1/me", headers={"Authorization": "Bearer " + dlt.secrets["api_key"]})
-organisation = me.json()["data"]["organisation"]["id"]
-pipeline.sync_destination()  # dlt keeps its state in the destination too, and in it the organisation of the copy
+key = me.json()["data"]
+only = {name: ",".join(ids) for name, ids in key["key"].get("only", {}).items()}
+wanted = " ".join([key["organisation"]["id"], *map("=".join, [*only.items(), *part.items()])])
+pipeline.sync_destination()  # dlt keeps its state in the destination too, and in it what the copy is of
 with pipeline.managed_state() as state:
-    owner = state.setdefault("sources", {}).setdefault("field_data", {}).setdefault("organisation", organisation)
-if owner != organisation:
-    raise SystemExit(f"The copy is of organisation {owner}, and the key of {organisation}: use another destination")
+    owner = state.setdefault("sources", {}).setdefault("field_data", {}).setdefault("organisation", wanted)
+if owner != wanted:
+    raise SystemExit(f"The copy is of organisation {owner}, and this run of {wanted}: use another destination")
 print(pipeline.run(source))

@@ -1,6 +1,8 @@
 """Keeps a copy of an organisation's entries in an SQLite file, with Python 3.9 or newer.
 
     API_URL=http://127.0.0.1:3000 API_KEY=... python3 sync.py copy.sqlite
+
+Or a copy of some projects, some forms, or both: python3 sync.py copy.sqlite project=ID,ID form=ID
 """
 
 import http.client
@@ -20,6 +22,7 @@ TABLES = """
     CREATE TABLE IF NOT EXISTS owner (organisation TEXT);
     INSERT INTO state SELECT '*', 1 WHERE NOT EXISTS (SELECT * FROM state);
 """
+PART = dict(argument.split("=", 1) for argument in sys.argv[2:])
 
 
 def get(path, **parameters):
@@ -46,13 +49,19 @@ def get(path, **parameters):
 
 
 def pages(**parameters):
-    """The pages of the list, in the order of ids. After a change of the service, it begins again."""
+    """The pages of the list, in the order of ids, with what is in the part. After a change of the service, it begins again."""
     cursor = "*"
     while cursor is not None:
-        page = get("entries", cursor=cursor, sortBy="id", sortOrder="asc", embed="false", **parameters)
+        page = get("entries", cursor=cursor, sortBy="id", sortOrder="asc", embed="false", unreadable="skip", **parameters)
         if page:
+            page["data"] = [entry for entry in page["data"] if is_in_part(entry)]
             yield page
         cursor = page["_metadata"].get("nextCursor") if page else "*"
+
+
+def is_in_part(entry):
+    """The filters of the list take one id each, so what it shows is looked at here."""
+    return all(entry.get(name) in ids.split(",") for name, ids in PART.items())
 
 
 def store(db, items, copy):
@@ -71,11 +80,11 @@ def store(db, items, copy):
 def sync(db):
     """Brings the copy up to date, and returns how many items of the feed it has stored."""
     me = get("me")["data"]
-    require_owner(db, me["organisation"]["id"])
+    require_owner(db, " ".join([me["organisation"]["id"], *sys.argv[2:]]))
     stored, more, most = 0, True, me["limits"]["perPage"]
     while more:
         cursor, copy = db.execute("SELECT cursor, copy FROM state").fetchone()
-        page = get("sync/entries", cursor=cursor, perPage=most)
+        page = get("sync/entries", cursor=cursor, perPage=most, **PART)
         with db:  # the page and its cursor in one transaction: a run continues where the last one ended, however it ended
             if page is None:  # deletions may be missing: copy everything again, and look for what does not come again
                 db.execute("UPDATE state SET cursor = '*', copy = copy + 1")
@@ -88,14 +97,14 @@ def sync(db):
     return stored
 
 
-def require_owner(db, organisation):
-    """A copy stays that of one organisation."""
+def require_owner(db, wanted):
+    """A copy stays that of one organisation, or of one part of it."""
     (owner,) = db.execute("SELECT organisation FROM owner").fetchone() or (None,)
     if owner is None:
         with db:
-            db.execute("INSERT INTO owner VALUES (?)", (organisation,))
-    elif owner != organisation:
-        sys.exit(f"The copy is of organisation {owner}, and the key of {organisation}: name another file")
+            db.execute("INSERT INTO owner VALUES (?)", (wanted,))
+    elif owner != wanted:
+        sys.exit(f"The copy is of organisation {owner}, and this run of {wanted}: name another file")
 
 
 def drop_gone(db, copy, most):
@@ -103,7 +112,8 @@ def drop_gone(db, copy, most):
     old = {id for (id,) in db.execute("SELECT id FROM entries WHERE copy < ?", (copy,))}
     if not old:
         return
-    gone = old.difference(entry["id"] for page in pages(fields="id", perPage=most) for entry in page["data"])
+    listed = pages(fields=",".join(["id", *PART]), perPage=most)
+    gone = old.difference(entry["id"] for page in listed for entry in page["data"])
     with db:
         db.executemany("DELETE FROM entries WHERE id = ?", [(id,) for id in gone])
         db.execute("UPDATE entries SET copy = ?", (copy,))

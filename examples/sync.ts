@@ -3,21 +3,26 @@
 //
 //     API_URL=http://127.0.0.1:3000 API_KEY=... node sync.ts copy.ndjson
 //
+// Or a copy of some projects, some forms, or both: node sync.ts copy.ndjson project=ID,ID form=ID
+//
 // Each run continues where the last one ended, however it ended: the cursor is written after the changes before it, and
 // changes without a cursor after them are dropped and fetched again.
 import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 
-type Item = { id: string; deleted?: true; unreadable?: true; message?: string }
+type Item = { id: string; project?: string; form?: string; deleted?: true; unreadable?: true; message?: string }
 type Me = { data: { organisation: { id: string }; limits: { perPage: number } } }
 type Page = { data: Item[]; _metadata: { nextCursor?: string; hasMore: boolean } }
-/** A line of the file: an item, in the copy with this number, or the cursor after all lines before it, and whose they are. */
-type Line = { item: Item; copy: number } | { cursor: string; copy: number; organisation?: string }
+/** The cursor after all lines before it, and of which organisation and which part of it they are. */
+type State = { cursor: string; copy: number; organisation?: string }
+/** A line of the file: a state, or an item, in the copy with this number. */
+type Line = { item: Item; copy: number } | State
 
 const { API_URL, API_KEY } = process.env
-const file = process.argv[2] as string
+const [file, ...argv] = process.argv.slice(2) as [string, ...string[]]
+const part: Record<string, string> = Object.fromEntries(argv.map((argument) => argument.split(/=(.*)/)))
 const entries = new Map<string, { item: Item; copy: number }>()
-let state: { cursor: string; copy: number; organisation?: string } = { cursor: '*', copy: 1 }
+let state: State = { cursor: '*', copy: 1 }
 
 /** A response, or undefined if its cursor is no longer valid. Tries again while the service is away or busy. */
 const get = async <T>(path: string): Promise<T | undefined> => {
@@ -59,13 +64,13 @@ renameSync(`${file}.new`, file)
 
 const me = await get<Me>('me')
 const perPage = String(me?.data.limits.perPage)
-const organisation = me?.data.organisation.id as string
+const organisation = [me?.data.organisation.id, ...argv].join(' ')
 if (state.organisation !== undefined && state.organisation !== organisation) {
-  console.error(`The copy is of organisation ${state.organisation}, and the key of ${organisation}: name another file`)
+  console.error(`The copy is of organisation ${state.organisation}, and this run of ${organisation}: name another file`)
   process.exit(1)
 }
 for (let hasMore = true; hasMore; ) {
-  const page = await get<Page>(`sync/entries?${new URLSearchParams({ cursor: state.cursor, perPage })}`)
+  const page = await get<Page>(`sync/entries?${new URLSearchParams({ cursor: state.cursor, perPage, ...part })}`)
   // Without a page, deletions may be missing: copy everything again, and look for what does not come again.
   const copy = page === undefined ? state.copy + 1 : state.copy
   const cursor = page?._metadata.nextCursor ?? '*'
@@ -75,13 +80,22 @@ for (let hasMore = true; hasMore; ) {
   hasMore = page?._metadata.hasMore ?? true
 }
 
-// Drop what did not come again, unless the service has it: a record may have been changed meanwhile.
+// Drop what did not come again, unless the service has it: a record may have been changed meanwhile. The filters of the list
+// take one id each, so what it shows is looked at here.
+const isInPart = (item: Item): boolean =>
+  Object.entries(part).every(([name, ids]) => ids.split(',').includes(String(item[name as 'project' | 'form'])))
 const { copy } = state
 const old = [...entries.values()].filter((entry) => entry.copy < copy)
 const gone = new Set(old.map(({ item }) => item.id))
 for (let cursor: string | undefined = gone.size > 0 ? '*' : undefined; cursor !== undefined; ) {
-  const page: Page | undefined = await get(`entries?${new URLSearchParams({ cursor, perPage, fields: 'id' })}`)
-  for (const { id } of page?.data ?? []) gone.delete(id)
+  const query = new URLSearchParams({
+    cursor,
+    perPage,
+    fields: ['id', ...Object.keys(part)].join(),
+    unreadable: 'skip',
+  })
+  const page: Page | undefined = await get(`entries?${query}`)
+  for (const item of page?.data ?? []) if (isInPart(item)) gone.delete(item.id)
   cursor = page === undefined ? '*' : page._metadata.nextCursor
 }
 const again = old.map(({ item }) => ({
