@@ -111,7 +111,7 @@ export class Feeds {
     )
     const hasMore = rows.length > items.length || edge !== undefined
     const page = { items, hasMore, next, newFrom: newFrom(next) }
-    return from.isSettledOnly && !page.hasMore ? this.#withCheckpoint(feed, page, perPage, times) : page
+    return from.isSettledOnly && !page.hasMore ? this.#withCheckpoint(feed, page, from, perPage, times) : page
   }
 
   async newest(feed: Feed, isSettledOnly: boolean): Promise<number | undefined> {
@@ -158,9 +158,18 @@ export class Feeds {
    * Adds a checkpoint to the last page of a walk by times that has found nothing new for long: the deletion of a record that
    * nobody has. Its stamp is a time from which such a walk can begin later: the newest record would be too old one day.
    */
-  #withCheckpoint({ collection }: Feed, page: FeedPage, perPage: number, { now, horizon }: Times): FeedPage {
+  #withCheckpoint(
+    { collection }: Feed,
+    page: FeedPage,
+    from: Cursor,
+    perPage: number,
+    { now, horizon }: Times,
+  ): FeedPage {
     const restMs = Math.min(DAY_MS, (this.settings.tombstoneDays * DAY_MS) / 2)
-    if (page.newFrom > now - restMs) return page
+    // The cursor may have passed rows that a narrower scope does not show.
+    const shown = page.items.at(-1)?.stamp
+    const newest = shown === undefined ? Math.min(from.since, from.settled.stamp as number) : shown + 1
+    if (newest > now - restMs) return page
     if (page.items.length === perPage) return { ...page, hasMore: true }
     const items = [...page.items, deletionAt(collection, CHECKPOINT_ID, horizon)]
     return { ...page, items, next: { ...page.next, settled: { stamp: horizon, id: null } } }
