@@ -35,12 +35,8 @@ source = rest_api_source({
     },
     "resources": [
         "agents",
-        {
-            "name": "dispatches",
-            "columns": {"totalExpectedEntries": {"data_type": "double"}},
-            "endpoint": {"params": part},
-        },
-        {"name": "entries", "columns": {"duration": {"data_type": "double"}}, "endpoint": {"params": part}},
+        {"name": "dispatches", "endpoint": {"params": part}, "columns": {"totalExpectedEntries": {"data_type": "double"}}},
+        {"name": "entries", "endpoint": {"params": part}, "columns": {"duration": {"data_type": "double"}}},
         "forms",
         "projects",
         "users",
@@ -53,10 +49,10 @@ pipeline = dlt.pipeline(
     dataset_name="records",
     pipelines_dir="field_data.state",
 )
-me = requests.get(dlt.config["api_url"] + "/v1/me", headers={"Authorization": "Bearer " + dlt.secrets["api_key"]})
-key = me.json()["data"]
-only = {name: ",".join(ids) for name, ids in key["key"].get("only", {}).items()}
-wanted = " ".join([key["organisation"]["id"], *map("=".join, [*only.items(), *part.items()])])
+response = requests.get(dlt.config["api_url"] + "/v1/me", headers={"Authorization": "Bearer " + dlt.secrets["api_key"]})
+me = response.json()["data"]
+only = {name: ",".join(ids) for name, ids in me["key"].get("only", {}).items()}
+wanted = " ".join([me["organisation"]["id"], *map("=".join, [*only.items(), *part.items()])])
 pipeline.sync_destination()  # dlt keeps its state in the destination too, and in it what the copy is of
 with pipeline.managed_state() as state:
     owner = state.setdefault("sources", {}).setdefault("field_data", {}).setdefault("organisation", wanted)

@@ -66,6 +66,7 @@ t.test('the file for dlt has every resource, and the type of every number', asyn
   for (const [name, { item }] of eachResource) {
     const numbers = Object.entries(fieldsOf(item.schema)).filter(([, { type }]) => type === 'number')
     const columns = numbers.map(([field]) => `"${field}": {"data_type": "double"}`).join(', ')
-    t.ok(dlt.includes(columns === '' ? `"${name}",` : `{"name": "${name}", "columns": {${columns}}},`), name)
+    const fields = `"endpoint": {"params": part}, "columns": {${columns}}`
+    t.ok(dlt.includes(columns === '' ? `"${name}",` : `{"name": "${name}", ${fields}},`), name)
   }
 })
