@@ -2,34 +2,20 @@
 // every parameter, and a search for anything of another organisation in all bytes of the responses and in the log. No total
 // is larger than what the caller has.
 // FOREIGN_REQUESTS says how many, and FOREIGN_SEED draws others.
-import { createHash } from 'node:crypto'
-import { brotliDecompressSync, constants, gunzipSync } from 'node:zlib'
-import type { InjectOptions, LightMyRequestResponse } from 'fastify'
-import { parquetMetadata, parquetReadObjects } from 'hyparquet'
+import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import type { Hidden } from '../../schemas/kit.js'
-import { isRecordCollection, type RecordCollection, recordCollections } from '../../src/documents/collections.js'
+import { type RecordCollection, recordCollections } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
 import { type Condition, Query } from '../../src/pipelines/stages.js'
 import type { Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
-import {
-  type Crossed,
-  type Draw,
-  digitsOf,
-  drawing,
-  fillCrossed,
-  markOf,
-  ownersIn,
-  SHARED,
-  timeOf,
-} from '../support/crossed.js'
-import { readCsv } from '../support/csv.js'
-import { operationsOf, type Parameter } from '../support/operations.js'
+import { type Ask, Asking, type Caller, collectionOf } from '../support/asking.js'
+import { type Crossed, drawing, fillCrossed, markOf, ownersIn } from '../support/crossed.js'
+import { operationsOf } from '../support/operations.js'
+import { ifBrokenOff, textOf } from '../support/responses.js'
 import { testStore } from '../support/store.js'
-import { sheetRows, unzip } from '../support/xlsx.js'
 
-const QUESTION = createHash('sha256').update('Source?').digest('hex').slice(0, 12)
 /** Enough requests to draw every parameter. */
 const LEAST = 600
 const REQUESTS = Math.max(LEAST, Number(process.env.FOREIGN_REQUESTS ?? 0))
@@ -43,21 +29,6 @@ const REMEMBERED = 10_000
 /** Addresses whose responses have something of the caller, if it has anything that matches. */
 const HAS_DATA = /^\/v1\/(?!ogc(?!.*items))/
 
-type Operation = readonly [path: string, parameters: readonly Parameter[]]
-type Headers = Record<string, string>
-
-/** An organisation with one of its keys. */
-interface Caller extends Crossed {
-  readonly key: string
-}
-
-interface Ask {
-  readonly caller: Caller
-  readonly url: string
-  readonly method?: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'DELETE'
-  readonly headers: Headers
-}
-
 /** A request with what it sent that is of another organisation. */
 interface Sent extends Ask {
   readonly foreign: readonly string[]
@@ -65,13 +36,6 @@ interface Sent extends Ask {
 
 /** What a line of the log is compared with that is of no request. */
 const NOTHING_SENT: Sent = { caller: { n: -1 } as Caller, url: 'no address', headers: {}, foreign: [] }
-
-/** An address that was given to a caller, or asked for by it. */
-interface Seen {
-  readonly caller: Caller
-  readonly url: string
-  readonly etag?: string | undefined
-}
 
 const decoded = (text: string): string => {
   try {
@@ -119,245 +83,6 @@ const withoutHeld = (text: string, { held }: Crossed): string =>
     .replace(/"(agents|agentGroups)":\[(?:\{"id":"(?:[^"\\]|\\.)*"\},?)+\]/g, (all, field) =>
       all.replace(/\{"id":("(?:[^"\\]|\\.)*")\}/g, (item, id) => (held.has(`${field} ${id}`) ? '' : item)),
     )
-
-const json = (value: unknown): string =>
-  JSON.stringify(value, (_, inner) => (typeof inner === 'bigint' ? String(inner) : inner))
-
-/** Rows with columns of recipients, as JSON has them. */
-const nested = (rows: readonly Record<string, unknown>[]): string =>
-  json(
-    rows.map(({ 'recipients.agents': agents, 'recipients.agentGroups': agentGroups, ...others }) => {
-      const listOf = (cell: unknown) => (typeof cell === 'string' ? cell.split('; ').map((id) => ({ id })) : cell)
-      return { ...others, agents: listOf(agents), agentGroups: listOf(agentGroups) }
-    }),
-  )
-
-/** The field that a column shows, whose name may be in words. */
-const fieldOf = (column: unknown): string =>
-  `${column}`
-    .replace(/^[A-Z]/, (letter) => letter.toLowerCase())
-    .replace(/ ([a-z])/g, (_, letter) => letter.toUpperCase())
-    .replace(/^recipientsA/, 'recipients.a')
-
-/** All parts of a file, with the rows of its sheet as JSON. */
-const sheetText = (file: Buffer): string => {
-  const parts = unzip(file)
-  const [header = [], ...rows] = sheetRows([...parts.values()].at(-1) as string)
-  const records = rows.map((row) => Object.fromEntries(row.map((cell, i) => [fieldOf(header[i]), cell])))
-  return json([...parts.values()].slice(0, -1)) + json(header) + nested(records)
-}
-
-/** The bytes of a response as they were before they were compressed, as far as it goes. */
-const unpacked = ({ headers, rawPayload }: LightMyRequestResponse): Buffer => {
-  const coding = headers['content-encoding']
-  if (rawPayload.length === 0) return rawPayload
-  if (coding === 'gzip') return gunzipSync(rawPayload, { finishFlush: constants.Z_SYNC_FLUSH })
-  if (coding === 'br') return brotliDecompressSync(rawPayload, { finishFlush: constants.BROTLI_OPERATION_FLUSH })
-  return rawPayload
-}
-
-/** Nothing for an export that breaks off, as it does at a record that does not fit. Any other error is one of the test. */
-const ifBrokenOff = (err: NodeJS.ErrnoException): undefined => {
-  if (err.code !== 'LIGHT_ECONNRESET') throw err
-}
-
-/** All that a response says, as text, with records as JSON. */
-const textOf = async (response: LightMyRequestResponse): Promise<string> => {
-  const bytes = unpacked(response)
-  const type = String(response.headers['content-type'])
-  if (type.includes('parquet') && bytes.length > 8 && bytes.toString('latin1', bytes.length - 4) === 'PAR1') {
-    const file = new Uint8Array(bytes).buffer
-    const { key_value_metadata, row_groups } = parquetMetadata(file)
-    const statistics = row_groups.flatMap(({ columns }) => columns.map(({ meta_data }) => meta_data?.statistics))
-    return nested(await parquetReadObjects({ file })) + json([key_value_metadata, statistics])
-  }
-  if (type.endsWith('.sheet') && bytes.includes('PK\x05\x06')) return sheetText(bytes)
-  const text = bytes.toString()
-  if (!type.includes('text/csv')) return text
-  const [header = [], ...rows] = readCsv(text.replace(/^\ufeff/, '').slice(0, text.lastIndexOf('\r\n') + 2))
-  return json(header) + nested(rows.map((row) => Object.fromEntries(row.map((cell, i) => [fieldOf(header[i]), cell]))))
-}
-
-/** The records that a path names. */
-const collectionOf = (path: string): RecordCollection =>
-  (path.split(/[/.]/).findLast((part) => isRecordCollection(part as RecordCollection)) as RecordCollection) ?? 'entries'
-
-/** Values of parameters, of the caller or of another organisation. Undefined for a parameter without any. */
-const drawValue = ({ name, schema }: Parameter, path: string, draw: Draw, of: () => Crossed): string | undefined => {
-  const words = schema.enum ?? schema.items?.enum
-  if (words !== undefined) return schema.items === undefined ? draw.of(words) : [draw.of(words), draw.of(words)].join()
-  const idIn = (collection: RecordCollection) => draw.of(of().ids[collection])
-  const ids = Array.from({ length: 1 + draw.below(6) }, () => idIn(collectionOf(path)))
-  const time = timeOf(of().n, 1 + draw.below(9)).toISOString()
-  const [first, last] = ['0001-01-01T00:00:00Z', '9999-01-01T00:00:00Z']
-  const point = () => Number(`${draw.below(10)}.${digitsOf(of().n)}`)
-  const values: Record<string, () => string> = {
-    id: () => idIn(collectionOf(path)),
-    dispatch: () => idIn('dispatches'),
-    form: () => idIn('forms'),
-    project: () => idIn('projects'),
-    agent: () => idIn('agents'),
-    name: () => draw.of([SHARED, draw.of(of().names)]),
-    status: () => draw.of([SHARED, 'active', draw.of(of().statuses)]),
-    ids: () => ids.join(),
-    idFrom: () => draw.of(['!', '!', ids[0] as string]),
-    idTo: () => draw.of(['~', '\uffff', ids[0] as string]),
-    from: () => draw.of(['!', ids[0] as string]),
-    to: () => draw.of(['~', '\uffff', ids[0] as string]),
-    bounds: () => [...new Set(ids)].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).join(),
-    updatedSince: () => draw.of([first, time]),
-    updatedBefore: () => draw.of([last, time]),
-    createdSince: () => draw.of([first, time]),
-    createdBefore: () => draw.of([last, time]),
-    changedSince: () => '1970-01-01T00:00:00Z',
-    datetime: () => draw.of([`${first}/${time}`, `${time}/..`, `../${last}`, time]),
-    bbox: () => draw.of(['-180,-90,180,90', `0,0,${point()},${point()}`, `${point()},${point()},180,90`]),
-    ...{ country: () => 'Nigeria', state: () => 'Kano', lga: () => 'Tarauni', city: () => 'Kano' },
-    answered: () => draw.of([QUESTION, `${QUESTION}=Borehole`]),
-    by: () => draw.of(['status', 'agent,form', 'createdAt:month', 'location.state', 'location:0.5,dispatch']),
-    zone: () => 'Africa/Lagos',
-    measure: () => 'duration',
-    organisation: () => of().organisation,
-    top: () => draw.of(['1', '100']),
-    page: () => draw.of(['1', '1', '2', '3']),
-    perPage: () => draw.of(['1', '2', '5', '1000']),
-    limit: () => draw.of(['1', '2', '5', '1000']),
-    wait: () => '0',
-    cursor: () => '*',
-    after: () => draw.of(of().names),
-  }
-  return values[name]?.()
-}
-
-/** Random requests of each of the operations in turn, with each of their parameters in turn. */
-class Asking {
-  readonly #turns = new Map<string, number>()
-  readonly drawn = new Set<string>()
-  readonly unknown = new Set<string>()
-  readonly #seen: Seen[] = []
-  /** The operations, those with many parameters several times. */
-  readonly #often: readonly Operation[]
-  #count = 0
-
-  constructor(
-    readonly operations: readonly Operation[],
-    readonly callers: readonly Caller[],
-    readonly draw: Draw,
-  ) {
-    const times = ([, parameters]: Operation) => Math.ceil((1 + parameters.length) / 6)
-    this.#often = [0, 1, 2, 3, 4].flatMap((time) => operations.filter((operation) => time < times(operation)))
-  }
-
-  /** Remembers an address for a later request, of this caller or of another one. */
-  see(seen: Seen): void {
-    const place = this.#seen.length < 1000 ? this.#seen.length : this.draw.below(1000)
-    this.#seen[place] = seen
-  }
-
-  /** A number below a limit, each in its turn. */
-  #turn(name: string, below: number): number {
-    const at = this.#turns.get(name) ?? 0
-    this.#turns.set(name, at + 1)
-    return at % below
-  }
-
-  next(): Ask {
-    const { draw } = this
-    const caller = draw.of(this.callers)
-    const kind = this.#turn('kind', 20)
-    if (kind < 5 && this.#seen.length > 0) {
-      const seen = draw.of(this.#seen)
-      return this.#again(seen, kind < 2 ? caller : seen.caller)
-    }
-    const headers = this.headers(caller)
-    return kind === 5
-      ? { caller, headers, ...this.#wrong(caller, headers) }
-      : { caller, headers, url: this.#url(caller) }
-  }
-
-  #other({ n }: Crossed): Crossed {
-    const { draw, callers } = this
-    const twin = callers.find((each) => each.n === (n ^ 1)) as Crossed
-    return draw.below(4) === 0 ? twin : draw.of(callers)
-  }
-
-  headers(caller: Crossed): Headers {
-    const { draw } = this
-    const mark = markOf(this.#other(caller).n)
-    this.#count += 1
-    const headers: Headers = {
-      'x-request-id': `${this.#count}:request${mark}`,
-      'user-agent': `test${mark}`,
-      'accept-encoding': draw.of(['br', 'gzip', 'identity']),
-    }
-    if (draw.below(5) === 0) headers.host = `host${mark}example.org`
-    if (draw.below(5) === 0) headers.origin = `https://origin${mark}example.org`
-    if (draw.below(5) === 0) headers.traceparent = `00-${String(this.#count).padStart(32, 'a')}-00f067aa0ba902b7-01`
-    return headers
-  }
-
-  /** The next operation with some parameters. */
-  #url(caller: Crossed): string {
-    const { draw } = this
-    const [template, parameters] = this.#often[this.#turn('operation', this.#often.length)] as Operation
-    const of = () => (draw.below(3) > 0 ? caller : this.#other(caller))
-    const value = (parameter: Parameter): string => {
-      this.drawn.add(`${template} ${parameter.name}`)
-      const found = drawValue(parameter, template, draw, of)
-      if (found === undefined) this.unknown.add(parameter.name)
-      return encodeURIComponent(found ?? '')
-    }
-    this.drawn.add(template)
-    const path = template.replace(/\{(\w+)\}/g, (_, name) =>
-      value(parameters.find((parameter) => parameter.in === 'path' && parameter.name === name) as Parameter),
-    )
-    const query = parameters.filter((parameter) => parameter.in === 'query')
-    const length = query.length === 0 ? 0 : 1 + this.#turn('length', 3)
-    const chosen = new Set(Array.from({ length }, () => query[this.#turn(template, query.length)] as Parameter))
-    const pairs = [...chosen].map((parameter) => `${parameter.name}=${value(parameter)}`)
-    const isAnswered = [...chosen].some(({ name }) => name === 'answered')
-    for (const each of query) {
-      const isNeeded = each.required === true || (isAnswered && each.name === 'form')
-      if (isNeeded && !chosen.has(each)) pairs.push(`${each.name}=${value(each)}`)
-    }
-    const skip = query.find(({ name }) => name === 'unreadable')
-    if (skip !== undefined && !chosen.has(skip) && draw.below(4) > 0) pairs.push('unreadable=skip')
-    return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`
-  }
-
-  /** A request that is wrong in some way. */
-  #wrong(caller: Crossed, headers: Headers): Pick<Ask, 'url'> & Partial<Ask> {
-    const { draw } = this
-    const other = this.#other(caller)
-    const id = encodeURIComponent(draw.of(other.ids.entries))
-    const url = this.#url(caller)
-    const requests: (Pick<Ask, 'url'> & Partial<Ask>)[] = [
-      { url: `/v1/${id}` },
-      { url: `/${id}?name=${id}` },
-      { url: `/v1/entries?${id}=${id}` },
-      { url: `/v1/entries?form=${id}&form=${id}` },
-      { url: `/v1/entries?perPage=${id}` },
-      { url: `/v1/entries?status=%${id}` },
-      { url: `/v1/entries?ids=${`${id},`.repeat(400)}` },
-      { url, method: 'POST' },
-      { url, method: 'DELETE' },
-      { url, method: 'OPTIONS' },
-      { url, method: 'HEAD' },
-      { url, headers: { ...headers, accept: 'text/html' } },
-      { url, headers: { ...headers, authorization: `Bearer ${other.organisation}` } },
-      { url: draw.of(['/health', '/health/ready', '/openapi.json', '/docs', '/explore']) },
-    ]
-    return requests[this.#turn('wrong', requests.length)] as (typeof requests)[number]
-  }
-
-  /** A request for an address that was seen, often with the entity tag that was seen there. */
-  #again({ url, etag }: Seen, caller: Caller): Ask {
-    const { draw } = this
-    const headers = this.headers(caller)
-    if (etag !== undefined && draw.below(2) === 0) headers['if-none-match'] = etag
-    return { caller, url, headers, method: draw.of(['GET', 'GET', 'GET', 'HEAD']) }
-  }
-}
 
 /** What is changed in each query of a store that is broken on purpose. */
 type Breakage = (query: Query) => Partial<Record<'match' | 'counted' | 'stages' | 'union', unknown>>
