@@ -118,7 +118,8 @@ export const hasBeenWithin = (scope: Scope, collection: CollectionName): Conditi
   restrictionsOn(collection, scope).map(({ kind, field, value }) => {
     if (field === '_id') return { [field]: value }
     const isUnknown = { [DELETED_FROM]: { $exists: true }, [former[kind]]: { $exists: false } }
-    return { $or: [{ [field]: value }, { [former[kind]]: value }, isUnknown] }
+    const isWithin = { $and: [notInArray(field), { [field]: value }] }
+    return { $or: [isWithin, { [former[kind]]: value }, isUnknown] }
   })
 
 /** A query for a store: the documents that match go through the stages. It always has a scope and never writes. */
