@@ -7,10 +7,11 @@ import t, { type Test } from 'tap'
 import type { Hidden } from '../../schemas/kit.js'
 import { type RecordCollection, recordCollections } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
-import { type Condition, Query } from '../../src/pipelines/stages.js'
+import type { Condition } from '../../src/pipelines/stages.js'
 import type { Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { type Ask, Asking, type Caller, collectionOf } from '../support/asking.js'
+import { type Breakage, broken, replaced, withoutConditions } from '../support/breakages.js'
 import { type Crossed, drawing, fillCrossed, markOf, ownersIn } from '../support/crossed.js'
 import { operationsOf } from '../support/operations.js'
 import { ifBrokenOff, textOf } from '../support/responses.js'
@@ -84,28 +85,6 @@ const withoutHeld = (text: string, { held }: Crossed): string =>
       all.replace(/\{"id":("(?:[^"\\]|\\.)*")\}/g, (item, id) => (held.has(`${field} ${id}`) ? '' : item)),
     )
 
-/** What is changed in each query of a store that is broken on purpose. */
-type Breakage = (query: Query) => Partial<Record<'match' | 'counted' | 'stages' | 'union', unknown>>
-
-const broken = (query: Query, breakage: Breakage): Query =>
-  Object.assign(Object.create(Query.prototype), query, breakage(query))
-
-/** A value in which objects are replaced. */
-const replaced = (value: unknown, by: (object: Record<string, unknown>) => object): unknown => {
-  if (Array.isArray(value)) return value.map((item) => replaced(item, by))
-  if (value?.constructor !== Object) return value
-  const entries = Object.entries(by(value as Record<string, unknown>))
-  return Object.fromEntries(entries.map(([name, inner]) => [name, replaced(inner, by)]))
-}
-
-/** A query without the conditions on some fields. */
-const withoutConditions = ({ match, counted }: Query, isDropped: (field: string, value: unknown) => boolean) => {
-  const others = (condition: object) => Object.entries(condition).filter(([field, value]) => !isDropped(field, value))
-  const keep = ({ $and }: Condition) => ({
-    $and: ($and as Condition[]).map((condition) => Object.fromEntries(others(condition))),
-  })
-  return { match: keep(match), counted: keep(counted) }
-}
 const isOwner = (field: string, value: unknown) => field === 'organisation' && typeof value === 'string'
 const isNotArray = (_: string, value: unknown) => JSON.stringify(value) === '{"$not":{"$type":"array"}}'
 

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { MongoClient } from 'mongodb'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/config.js'
+import type { CollectionName } from '../../src/documents/collections.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import { type MongoSettings, mongoStore } from '../../src/store/mongo.js'
 import type { Store } from '../../src/store/store.js'
@@ -61,3 +62,29 @@ export const databaseOn = async (
 
 /** The store without updates: they run in the background, such as the one that records when a key was last used. */
 export const withoutUpdates = (store: Store): Store => ({ ...store, update: async () => true })
+
+/** An empty store, and a function that adds documents to it as they are, with their stamps. */
+export const rawStore = (t: Test) => {
+  type Add = (collection: CollectionName, documents: readonly { readonly _id?: unknown }[]) => Promise<void>
+  if (server === undefined) {
+    const store = embeddedStore()
+    const add: Add = async (collection, documents) => {
+      await store.insert(collection, documents as never)
+      for (const document of documents) await store.update(collection, document._id as string, document)
+    }
+    return { store, add }
+  }
+  const uri = ownDatabase(t, server)
+  const store = mongoStore(mongoSettings(uri))
+  t.teardown(() => store.close())
+  const add: Add = async (collection, documents) => {
+    if (documents.length === 0) return
+    const client = new MongoClient(uri)
+    await client
+      .db()
+      .collection(collection)
+      .insertMany([...documents] as never)
+    await client.close()
+  }
+  return { store, add }
+}
