@@ -236,8 +236,12 @@ const prepare = async (t: Test) => {
     count: (query) => whole.count(breakage ? broken(query, breakage) : query),
   }
   const settings = { SYNC_SETTLE_MS: '60000', TOTAL_MAX_AGE_MS: '0' }
-  // A record that does not fit its schema is no fault.
-  const log = { write: (line: string) => void (line.includes('UnreadableDocument') || found.push(line)) }
+  let lastError = ''
+  const log = {
+    write: (line: string) => {
+      lastError = line
+    },
+  }
   const { app } = await testApp(t, { store, settings: { ...settings, LOG_LEVEL: 'error' }, log })
   const { app: copied } = await testApp(t, { store: copies, settings })
 
@@ -251,7 +255,7 @@ const prepare = async (t: Test) => {
     await store.insert('organisations', [{ _id: organisation, name, ...dated }])
     const keyOfAll = await keys.issue({ organisation, name: 'All' })
     for (let number = 0; number < SCOPES_EACH; number += 1) {
-      const only = drawOnly(each, draw.of(organisations), draw, i + number * ORGANISATIONS)
+      const only = drawOnly(each, draw.of(organisations), draw, i + 3 * number)
       const key = await keys.issue({ organisation, name: 'Part', only })
       const copy = `${organisation}-copy${number}-`
       await copies.insert('organisations', [{ _id: copy, name, ...dated }])
@@ -324,7 +328,7 @@ const prepare = async (t: Test) => {
     }
     const difference = isFeed(url) ? compareFeeds(mine, theirs, caller) : compareAll(mine, theirs, caller)
     counts.pages += mine.length
-    if (difference !== undefined) report(request, difference)
+    if (difference !== undefined) report(request, `${difference}\n${first.statusCode === 500 ? lastError : ''}`)
     if (first.statusCode === 200) counts.ok += 1
     await sendTagged(request, renamed, first, second)
     await sendForeign(request, mine)
@@ -346,12 +350,12 @@ const prepare = async (t: Test) => {
 
   /** A cursor of another scope of the organisation is refused. */
   const sendForeign = async (request: Ask<Scoped>, responses: readonly Response[]) => {
-    const { caller, headers } = request
+    const { caller } = request
     const last = cursors.get(caller.organisation)
     const url = responses.length > 1 ? nextOf(request.url, responses[0] as Response) : undefined
     if (url !== undefined) cursors.set(caller.organisation, { caller, url })
     if (last === undefined || last.caller === caller || !isListed(last.url, caller.only)) return
-    const [response] = await walk(app, caller.key, { caller, headers, url: last.url })
+    const [response] = await walk(app, caller.key, { caller, headers: asking.headers(caller), url: last.url })
     counts.cursors += 1
     if (response?.statusCode !== 400 || response.json().code !== 'invalid_cursor')
       report({ ...request, url: last.url }, `the cursor of another scope gives ${response?.statusCode}`)

@@ -191,10 +191,20 @@ export const copyOf = (
 ): All => {
   const renamed = (owner: unknown): unknown =>
     Array.isArray(owner) ? owner.map(renamed) : owner === organisation ? name : owner
+  /** The forms that are unknown as such, whose questions are those of the entries. */
+  const asked = (collection: RecordCollection) => {
+    const answers = all.entries.filter(
+      (entry) => isInside('entries', entry, only) && entry.organisation === organisation,
+    )
+    const ids = new Set(answers.map(({ form }) => form).filter((id) => typeof id === 'string'))
+    return collection === 'forms' ? [...ids].map((_id): Stored => ({ _id, organisation })) : []
+  }
   const copied = (collection: RecordCollection) =>
-    all[collection]
+    (parts.includes(collection) && !isSeen(collection, only) ? asked(collection) : all[collection])
       .filter((stored) => [stored.organisation ?? stored.deletedFrom].flat().includes(organisation))
-      .flatMap((stored) => (parts.includes(collection) ? (partOf(collection, stored, only) ?? []) : [stored]))
+      .flatMap((stored) =>
+        parts.includes(collection) && isSeen(collection, only) ? (partOf(collection, stored, only) ?? []) : [stored],
+      )
       .map((stored) => ({
         ...stored,
         ...(stored.organisation !== undefined && { organisation: renamed(stored.organisation) }),
