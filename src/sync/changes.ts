@@ -121,7 +121,11 @@ export class Feeds {
     )
     const hasMore = rows.length > items.length || edge !== undefined
     const page = { items, hasMore, next, newFrom: newFrom(next) }
-    return from.isSettledOnly && !page.hasMore ? this.#withCheckpoint(feed, from, page, perPage, times) : page
+    if (!from.isSettledOnly) return page
+    // Tools that keep a time may end at a page without items, and would begin the next run before it again.
+    if (edge !== undefined && items.length === 0)
+      return { ...page, items: [deletionAt(feed.collection, CHECKPOINT_ID, edge.stamp as number)] }
+    return hasMore ? page : this.#withCheckpoint(feed, from, page, perPage, times)
   }
 
   async newest(feed: Feed, isSettledOnly: boolean): Promise<number | undefined> {
