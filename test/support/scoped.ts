@@ -200,7 +200,7 @@ export const copyOf = (
     return collection === 'forms' ? [...ids].map((_id): Stored => ({ _id, organisation })) : []
   }
   const copied = (collection: RecordCollection) =>
-    (parts.includes(collection) && !isSeen(collection, only) ? asked(collection) : all[collection])
+    ((parts.includes(collection) && !isSeen(collection, only) ? asked(collection) : all[collection]) as Stored[])
       .filter((stored) => [stored.organisation ?? stored.deletedFrom].flat().includes(organisation))
       .flatMap((stored) =>
         parts.includes(collection) && isSeen(collection, only) ? (partOf(collection, stored, only) ?? []) : [stored],

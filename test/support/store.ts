@@ -70,7 +70,7 @@ export const rawStore = (t: Test) => {
     const store = embeddedStore()
     const add: Add = async (collection, documents) => {
       await store.insert(collection, documents as never)
-      for (const document of documents) await store.update(collection, document._id as string, document)
+      for (const document of documents) await store.update(collection, document._id as string, document as never)
     }
     return { store, add }
   }
