@@ -268,8 +268,8 @@ const counting = async (t: Test, service: string, perPage = '1000') => {
     const text = await sent.text()
     const { data, _metadata } = JSON.parse(text)
     seen.rows += data?.length ?? 0
-    const isEmpty = data?.every(({ id }: { id: string }) => id === CHECKPOINT)
-    if (isEmpty && _metadata?.hasMore) seen.empty += 1
+    const isEmpty = _metadata?.hasMore && data.every(({ id }: { id: string }) => id === CHECKPOINT)
+    if (isEmpty) seen.empty += 1
     seen.since.set(pathname, String(searchParams.get('changedSince')))
     response.writeHead(sent.status, { 'content-type': String(sent.headers.get('content-type')) }).end(text)
   })

@@ -200,11 +200,12 @@ export const copyOf = (
     return collection === 'forms' ? [...ids].map((_id): Stored => ({ _id, organisation })) : []
   }
   const copied = (collection: RecordCollection) =>
-    ((parts.includes(collection) && !isSeen(collection, only) ? asked(collection) : all[collection]) as Stored[])
+    (parts.includes(collection) && !isSeen(collection, only) ? asked(collection) : all[collection])
       .filter((stored) => [stored.organisation ?? stored.deletedFrom].flat().includes(organisation))
-      .flatMap((stored) =>
-        parts.includes(collection) && isSeen(collection, only) ? (partOf(collection, stored, only) ?? []) : [stored],
-      )
+      .flatMap((stored): Stored[] => {
+        const part = parts.includes(collection) && isSeen(collection, only) ? partOf(collection, stored, only) : stored
+        return part === undefined ? [] : [part]
+      })
       .map((stored) => ({
         ...stored,
         ...(stored.organisation !== undefined && { organisation: renamed(stored.organisation) }),
