@@ -444,3 +444,124 @@ t.test('the newest stamp is that of a change or a deletion, up to now', async (t
   await store.insert('entries', [entry('d', new Date(deleted + 900))])
   t.equal(await feeds.newest(feed, true), deleted + 900)
 })
+
+/** The feed of a project, in which a page looks at as many rows as it may have, so that most pages end at an edge. */
+const part: Feed = { ...feed, scope: { organisation: A, only: { project: ['mine'] } } }
+const ofPart = { lookedAt: 1 }
+const inProject = (project: string, id: string, stamp: number) =>
+  ({ ...entry(id, new Date(stamp)), project }) as Documents['entries']
+
+/** All pages of the part that follow a cursor. */
+const pagesOf = async (feeds: Feeds, perPage: number, from?: Cursor): Promise<FeedPage[]> => {
+  const pages = [await feeds.page(part, from, perPage)]
+  while (pages.at(-1)?.hasMore && pages.length < 100) pages.push(await feeds.page(part, pages.at(-1)?.next, perPage))
+  return pages
+}
+
+t.test('pages of a part may be short or empty before the last, and no cursor tells of other records', async (t) => {
+  const { store, feeds } = prepare(t, ofPart)
+  await store.insert(
+    'entries',
+    Array.from({ length: 30 }, (_, n) => inProject(n % 7 === 3 ? 'mine' : 'other', `e${10 + n}`, 5000 + n)),
+  )
+  for (let perPage = 1; perPage <= 9; perPage++) {
+    const pages = await pagesOf(feeds, perPage)
+    t.same(pages.flatMap(shown), ['e13', 'e20', 'e27', 'e34'], `${perPage} a page`)
+    t.ok(pages.some(({ items, hasMore }) => hasMore && items.length === 0) || perPage > 6)
+    t.notMatch(JSON.stringify(pages.map(({ next }) => next)), /"e\d/)
+    const { next } = pages.at(-1) as FeedPage
+    t.same((await pagesOf(feeds, perPage, next)).map(shown), [[]], 'what others have is not looked at again')
+  }
+})
+
+t.test(
+  'a part goes on among many rows of one stamp, unless it would have to after an id that no cursor holds',
+  async (t) => {
+    const { store, feeds } = prepare(t, ofPart)
+    const numbers = Array.from({ length: 30 }, (_, n) => n)
+    await store.insert(
+      'entries',
+      numbers.map((n) => inProject(n % 7 === 3 ? 'mine' : 'other', `e${10 + n}`, n < 3 ? 4000 : 5000)),
+    )
+    for (let perPage = 1; perPage <= 9; perPage++) {
+      t.same((await pagesOf(feeds, perPage)).flatMap(shown), ['e13', 'e20', 'e27', 'e34'], `${perPage} a page`)
+    }
+    const ids = ['0', '1', '2'].map((digit) => new ObjectId(digit.repeat(24)))
+    await store.insert(
+      'entries',
+      ids.map((id) => inProject('other', id as never, 5000)),
+    )
+    await t.rejects(pagesOf(feeds, 1), { name: 'UnreadableDocument', id: String(ids[1]), field: '_id' })
+    t.same((await pagesOf(feeds, 9)).flatMap(shown), ['e13', 'e20', 'e27', 'e34'])
+  },
+)
+
+t.test('a part has what has left it as deletions, up to edges among tombstones of others too', async (t) => {
+  let now = 5000
+  const store = embeddedStore({ now: () => new Date(now++) })
+  const { feeds } = prepare(t, { ...ofPart, stamp: 'changedAt' }, store)
+  const put = (project: string, ...ids: string[]) =>
+    store.upsert(
+      'entries',
+      ids.map((id) => inProject(project, id, 0)),
+    )
+  const others = Array.from({ length: 9 }, (_, n) => `o${n}`)
+  await put('mine', 'back', 'deleted', 'left', 'left and deleted')
+  await put('other', ...others, 'never')
+  await put('other', 'back', 'left', 'left and deleted')
+  for (const id of [...others, 'deleted', 'left and deleted']) await store.remove('entries', A, [id])
+  await put('mine', 'back', 'o3')
+  await put('other', 'deleted', 'left')
+  for (let perPage = 1; perPage <= 9; perPage++) {
+    const pages = await pagesOf(feeds, perPage)
+    t.same(pages.flatMap(shown).sort(), ['-deleted', '-left', '-left and deleted', 'back', 'o3'], `${perPage} a page`)
+    const left = pages.flatMap(({ items }) => items).filter(({ isDeleted }) => isDeleted)
+    for (const { bytes, stamp } of left) t.equal(fieldOf(bytes, 0, 'project'), undefined, `${stamp} is an id alone`)
+  }
+})
+
+t.test('an edge that has not settled is passed once at once, and once more when it has settled', async (t) => {
+  const { store, feeds, clock } = prepare(t, { ...ofPart, settleMs: 1000 })
+  clock.now = 10_000
+  const others = Array.from({ length: 9 }, (_, n) => inProject('other', `o${n}`, 9100 + n))
+  await store.insert('entries', [
+    ...others,
+    inProject('mine', 'a', 9050),
+    inProject('mine', 'b', 9105),
+    inProject('mine', 'c', 9200),
+  ])
+  const pages = await pagesOf(feeds, 1)
+  t.same(pages.flatMap(shown), ['a', 'b', 'c'])
+  const edge = pages.find(({ items }) => items.length === 0)
+  t.match(edge?.next, { settled: { stamp: 9000, id: null }, fresh: { id: null } })
+  const { next } = pages.at(-1) as FeedPage
+  t.same(next.fresh, { stamp: 9200, id: 'c' })
+  clock.now = 10_150
+  const again = await pagesOf(feeds, 1, next)
+  t.same(again.flatMap(shown), ['a', 'b'])
+  clock.now = 12_000
+  t.same((await pagesOf(feeds, 1, again.at(-1)?.next)).flatMap(shown), ['c'])
+})
+
+t.test('what others have in the future is no edge', async (t) => {
+  const { store, feeds, clock } = prepare(t, ofPart)
+  clock.now = 10_000
+  const ahead = Array.from({ length: 9 }, (_, n) => inProject('other', `o${n}`, 10_001 + n))
+  await store.insert('entries', [...ahead, inProject('mine', 'a', 9000)])
+  t.same((await pagesOf(feeds, 1)).map(shown), [['a']])
+})
+
+t.test('a walk of a part by times gets a checkpoint however far others have gone on', async (t) => {
+  const { store, feeds, clock } = prepare(t, { ...ofPart, settleMs: 1000 })
+  const since = async (time: number, perPage: number) =>
+    (await pagesOf(feeds, perPage, await feeds.beginAt(part, new Date(time)))).flatMap(shown)
+  clock.now = 2 * DAY
+  const others = Array.from({ length: 9 }, (_, n) => inProject('other', `o${n}`, clock.now - 9000 + n))
+  await store.insert('entries', [inProject('mine', 'a', 5000), ...others])
+  t.same(await since(0, 2), ['a', '-checkpoint'])
+  t.same(await since(6000, 2), ['-checkpoint'])
+  t.same(await since(6000, 100), ['-checkpoint'])
+  t.same(await since(clock.now - 1000, 2), [], 'not when it has just begun')
+  await store.insert('entries', [inProject('mine', 'b', clock.now - 2000)])
+  t.same(await since(6000, 2), ['b'], 'its newest record is new')
+})

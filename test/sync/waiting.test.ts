@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import type { Documents } from '../../src/documents/collections.js'
+import type { Documents, Only } from '../../src/documents/collections.js'
 import { entries } from '../../src/pipelines/entries.js'
 import { projectionOf } from '../../src/reading/projection.js'
 import type { Store } from '../../src/store/store.js'
@@ -133,16 +133,20 @@ const entry = (_id: string, stamp: number): Documents['entries'] => ({
 })
 
 /** Waits with a ticket for the feed of A's entries, whose clock the test sets. */
-const prepareFeed = (store: Store, clock: Feeds['clock'], { settleMs = 0, intervalMs = 10 } = {}) => {
-  const feeds = new Feeds(store, clock, { settleMs, stamp: 'updatedAt', tombstoneDays: 90 })
+const prepareFeed = (
+  store: Store,
+  clock: Feeds['clock'],
+  { settleMs = 0, intervalMs = 10, only = {} as Only } = {},
+) => {
+  const feeds = new Feeds(store, clock, { settleMs, stamp: 'updatedAt', tombstoneDays: 90, lookedAt: 1 })
   const waiting = new Waiting({ max: 10, maxPerKey: 10, intervalMs })
   const projection = projectionOf(entries, undefined, { embed: 'false' })
-  const feed = { scope: { organisation: A, keyId: 'key' }, collection: 'entries', projection } as const
+  const feed = { scope: { organisation: A, only: only.project && only }, collection: 'entries', projection } as const
   const page = async (cursor?: Parameters<Feeds['page']>[1], waitMs = 0, scheduler = oneAtATime()) => {
     const ticket = await testTicket(scheduler)
-    const { items, next } = await pageOrWait(feeds, feed, cursor, 10, { ticket, waiting, waitMs })
+    const { items, hasMore, next } = await pageOrWait(feeds, feed, cursor, 10, { ticket, waiting, waitMs })
     ticket.release()
-    return { stamps: items.map(({ stamp }) => stamp), next }
+    return { stamps: items.map(({ stamp }) => stamp), hasMore, next }
   }
   return { waiting, page }
 }
@@ -205,4 +209,37 @@ t.test('while the majority lags behind, a wait reads the page no more often than
   readings = 0
   t.same((await page(next, 350)).stamps, [])
   t.ok(readings > 2 && readings <= 10, `pages and look-ups read the clock ${readings} times`)
+})
+
+t.test('a wait for a part goes on behind what others write, and ends at an edge', async (t) => {
+  const store = testStore(t)
+  const ranges: unknown[] = []
+  let now = 10_000
+  const aggregate: Store['aggregate'] = (query, reading) => {
+    if (query.stages.some(({ $skip }) => $skip)) ranges.push((query.match.$and as object[])[0])
+    return store.aggregate(query, reading)
+  }
+  const read = async () => ({ now, majority: now })
+  const { page } = prepareFeed({ ...store, aggregate }, read, { only: { project: ['mine'] } })
+  const { next } = await page()
+  ranges.length = 0
+  const waited = page(next, 20_000)
+  // Each time the wait ends for what another has written.
+  for (let n = 1; n <= 3; n++) {
+    while (ranges.length < n) await setTimeout(1)
+    now += 1
+    await store.insert('entries', [entry(`other ${n}`, now - 1)])
+  }
+  await store.insert('entries', [{ ...entry('mine', now), project: 'mine' }])
+  t.same((await waited).stamps, [10_003])
+  const [first, second, third] = ranges as { updatedAt: { $gte: Date } }[]
+  t.match(first, { updatedAt: { $gte: new Date(10_000) } })
+  t.match(second, { updatedAt: { $gte: new Date(10_001) } })
+  t.match(third, { updatedAt: { $gte: new Date(10_002) } })
+  await store.insert(
+    'entries',
+    Array.from({ length: 20 }, (_, n) => entry(`more ${n}`, now + n)),
+  )
+  now += 100
+  t.match(await page(undefined, 100_000), { stamps: [], hasMore: true })
 })
