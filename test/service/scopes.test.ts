@@ -205,7 +205,13 @@ const compareAll = (mine: readonly Response[], theirs: readonly Response[], call
   return differenceOf(textOfAll(mine), textOfAll(theirs))
 }
 
-/** The same for a feed, whose pages may be shorter in a narrower scope, or empty: their items together are the same. */
+/** A deletion of a record that nobody has, from whose time a walk by times can begin. */
+const CHECKPOINTS = /,?\{"id":"checkpoint"[^}]*\}/g
+
+/**
+ * The same for a feed, whose pages may be shorter in a narrower scope, or have a checkpoint alone: their items together are the
+ * same.
+ */
 const compareFeeds = (mine: readonly Response[], theirs: readonly Response[], caller: Scoped): string | undefined => {
   const pagesOf = (responses: readonly Response[]) =>
     responses.map((response) => {
@@ -215,8 +221,12 @@ const compareFeeds = (mine: readonly Response[], theirs: readonly Response[], ca
     })
   const both = [pagesOf(mine), pagesOf(theirs)]
   const [others, theirOthers] = both.map((pages) => [...new Set(pages.map(({ others }) => others))].join('\n'))
-  const [items, theirItems] = both.map((pages) => pages.flatMap(({ items }) => items || []).join())
+  const [items, theirItems] = both.map((pages) =>
+    pages.flatMap(({ items }) => items.replace(CHECKPOINTS, '') || []).join(),
+  )
   const isCut = Math.max(mine.length, theirs.length) === MAX_PAGES
+  const [ends, theirEnds] = both.map((pages) => pages.at(-1)?.items.match(CHECKPOINTS) !== null)
+  if (theirEnds && !ends && !isCut) return 'it ends without a checkpoint'
   const length = isCut ? Math.min(items?.length ?? 0, theirItems?.length ?? 0) : undefined
   return (
     differenceOf(`${others}`, `${theirOthers}`) ??
