@@ -3,7 +3,7 @@ import { Context, evalExpr } from 'mingo/core'
 import type { Iterator as LazyList } from 'mingo/lazy'
 import { $max, $min, $push, $sum } from 'mingo/operators/accumulator'
 import * as expressions from 'mingo/operators/expression'
-import { $group, $limit, $match, $project, $sort } from 'mingo/operators/pipeline'
+import { $group, $limit, $project, $sort } from 'mingo/operators/pipeline'
 import * as conditions from 'mingo/operators/query'
 import type { Options } from 'mingo/types'
 import { resolve } from 'mingo/util'
@@ -51,7 +51,6 @@ export const context = Context.init({
   pipeline: {
     $group,
     $limit,
-    $match,
     $project,
     $sort,
     // Unlike mingo's, it replaces a string or number on a path by an object.
