@@ -195,7 +195,7 @@ export class Feeds {
  */
 const withinHorizon = (cursor: Cursor, { horizon }: Times): Cursor => {
   const { settled, fresh, isSettledOnly } = cursor
-  if (settled.stamp === null || settled.stamp < horizon) return cursor
+  if (settled.stamp === null || settled.stamp + Number(settled.id !== null) <= horizon) return cursor
   return { ...cursor, settled: { stamp: horizon, id: null }, fresh: isSettledOnly ? null : (fresh ?? settled) }
 }
 
