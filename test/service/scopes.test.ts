@@ -424,7 +424,7 @@ const prepare = async (t: Test) => {
   }
 }
 
-const timeout = 60_000 + REQUESTS * 40
+const timeout = 180_000 + REQUESTS * 60
 t.test(
   'a key for some projects and forms gets what it would get if there were nothing else',
   { timeout },
