@@ -11,6 +11,7 @@ import {
   recordCollections,
 } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
+import { tools } from '../../src/mcp/tools.js'
 import type { Condition, Query } from '../../src/pipelines/stages.js'
 import { embeddedStore } from '../../src/store/embedded.js'
 import type { Store } from '../../src/store/store.js'
@@ -18,6 +19,7 @@ import { testApp } from '../support/app.js'
 import { type Ask, Asking, type Caller, collectionOf } from '../support/asking.js'
 import { type Breakage, broken, replaced, withoutConditions } from '../support/breakages.js'
 import { drawing } from '../support/crossed.js'
+import { callOf, post } from '../support/mcp.js'
 import { operationsOf } from '../support/operations.js'
 import { ifBrokenOff, textOf, unpacked } from '../support/responses.js'
 import {
@@ -46,6 +48,14 @@ const MAX_PAGES = 200
 const MAX_LIST_PAGES = 5
 /** How many projects or forms a feed takes. */
 const MAX_ASKED = 10
+
+/** The tools that do the same as a request for an address; and what they take by names, or what adds names. */
+const TOOLS: Readonly<Record<string, string>> = {
+  '/v1/entries': 'find_entries',
+  '/v1/summaries/entries': 'count_entries',
+  '/v1/exports/entries.csv': 'export_link',
+}
+const NAMED = ['form', 'project', 'dispatch', 'agent', 'names']
 
 /** A key for a part of an organisation, and a key for all of a copy that has that part alone. */
 interface Scoped extends Caller {
@@ -91,7 +101,7 @@ const readsOf = (url: string): Reads => {
 /** What differs in the responses of two keys and tells nothing. A cursor begins with the number of its version. */
 const HEADERS = ['etag', 'date', 'content-length', 'content-encoding', 'transfer-encoding', 'connection']
 const CURSORS = /\bA[Q-Za-f][\w-]{20,}/g
-const TIMES = /"(asOf|timeStamp)":"[^"]*"/g
+const TIMES = /"(asOf|timeStamp)\\?":\\?"[^"]*"/g
 const KEY = /("key":\{)"id"[^}]*\}+/
 
 /** A text of a response as both keys must get it. */
@@ -309,7 +319,7 @@ const prepare = async (t: Test) => {
   }
 
   const asking = new Asking(await operationsOf(app), callers, draw)
-  const counts = { requests: 0, pages: 0, ok: 0, refused: 0, own: 0, parts: 0, tags: 0, cursors: 0 }
+  const counts = { requests: 0, pages: 0, ok: 0, refused: 0, own: 0, parts: 0, tags: 0, cursors: 0, calls: 0 }
   const statuses: Record<string, number> = {}
   /** The last address with a cursor of each organisation. */
   const cursors = new Map<string, { caller: Scoped; url: string }>()
@@ -343,7 +353,9 @@ const prepare = async (t: Test) => {
 
   /** Sends a request to both services, and compares what they respond. */
   const send = async (request: Ask<Scoped>): Promise<void> => {
-    const { caller, url, method = 'GET' } = request
+    const { caller, method = 'GET' } = request
+    // The copies have no store with what is named of the records that are listed and of others.
+    const url = listedBeside(request.url) ? withParameter(request.url, { names: undefined }) : request.url
     const { copy, organisation, only } = caller
     const asksForPart = isDivided(url) && draw.below(2) === 0 && canBeAsked(only)
     if (asksForPart) counts.parts += 1
@@ -369,8 +381,30 @@ const prepare = async (t: Test) => {
     counts.pages += mine.length
     if (difference !== undefined) report(request, `${difference}\n${first.statusCode === 500 ? lastError : ''}`)
     if (first.statusCode === 200) counts.ok += 1
-    await sendTagged(request, renamed, first, second)
+    if (method === 'GET') await callTool({ ...request, url })
+    await sendTagged({ ...request, url }, renamed, first, second)
     await sendForeign(request, mine)
+  }
+
+  /** Calls the tool of assistants that does the same as a request, if there is one. */
+  const callTool = async ({ caller, url, headers }: Ask<Scoped>): Promise<void> => {
+    const [path, query] = url.split('?') as [string, string?]
+    const [, id] = /^\/v1\/entries\/([^/]+)$/.exec(path) ?? []
+    const tool = TOOLS[path] ?? (id && 'get_entry')
+    if (tool === undefined || draw.below(2) > 0) return
+    // It would look for names in place of these ids.
+    const taken = Object.keys(tools[tool]?.takes ?? {}).filter((name) => !NAMED.includes(name))
+    const given = [...new URLSearchParams(query)].filter(([name]) => taken.includes(name))
+    const format = tool === 'export_link' && { format: path.split('.').at(-1) }
+    const body = callOf(tool, { ...Object.fromEntries(given), ...(id && { id: decodeURIComponent(id) }), ...format })
+    const { host, 'x-request-id': requestId } = headers
+    const call = (service: FastifyInstance, key: string) =>
+      post(service, body, { 'x-request-id': requestId, ...(host && { host }), authorization: `Bearer ${key}` })
+    counts.calls += 1
+    counts.requests += 2
+    const mine = await call(app, caller.key)
+    const difference = compareAll([mine], [await call(copied, caller.copy.key)], caller)
+    if (difference !== undefined) report({ caller, headers, url: `${url} by ${tool}` }, difference)
   }
 
   /** What is known at both services is not sent again. */
@@ -424,7 +458,7 @@ const prepare = async (t: Test) => {
   }
 }
 
-const timeout = 60_000 + REQUESTS * 40
+const timeout = 180_000 + REQUESTS * 60
 t.test(
   'a key for some projects and forms gets what it would get if there were nothing else',
   { timeout },

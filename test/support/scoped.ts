@@ -94,7 +94,7 @@ const addMoving = async (store: Store, { n, organisation, ids }: Crossed, other:
         removed.map(({ _id }) => _id as string),
       )
       const back = removed.filter(() => draw.below(3) === 0)
-      await store.upsert(collection, back.map(withPlace) as never)
+      if (back.length > 0) await store.upsert(collection, back.map(withPlace) as never)
     }
   }
 }
