@@ -13,7 +13,7 @@ import { plot } from './plot.js'
 import { type RequestName, titles } from './requests.js'
 import { medians, type Ratios, type Results } from './rounds.js'
 import type { Summaries } from './summaries.js'
-import { type Sync, type SyncName, syncTitles } from './sync.js'
+import { type Part, type Sync, type SyncName, syncTitles } from './sync.js'
 
 /** The meaning of each ratio, and its goal. */
 export const goals: Record<string, { title: string; goal?: { least?: number; most?: number } }> = {
@@ -88,6 +88,18 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
     title: 'first copy: time of the driver reading the same documents against the feed',
     goal: { least: 0.7 },
   },
+  'scope.page50': {
+    title: 'page of 50 of a key for a tenth of the entries: median time against one for all',
+    goal: { most: 1.1 },
+  },
+  'scope.newest50': { title: 'the same, newest first' },
+  'scope.idle': { title: 'poll that finds nothing: the same', goal: { most: 1.1 } },
+  'scope.copyRows': { title: 'first copy of a tenth of the entries: rows a second', goal: { least: 5000 } },
+  'scope.copyRowVsWhole': { title: 'the same: time of a row against one of the whole copy' },
+  'scope.smallPage50': { title: 'page of 50 of a key for a hundredth of the entries: against one for all' },
+  'scope.smallNewest50': { title: 'the same, newest first' },
+  'scope.smallIdle': { title: 'poll that finds nothing: the same' },
+  'scope.smallCopySeconds': { title: 'first copy of a hundredth of the entries, in seconds', goal: { most: 60 } },
   'fresh.pollBytes': {
     title: 'polls each second beside 100 writes a second: bytes against those of the changes',
     goal: { most: 3 },
@@ -431,8 +443,9 @@ export const surroundings = (server: string, pinned: boolean): string => {
   ].join('\n')
 }
 
-export const syncTable = ({ entries, times, copySeconds, digestSeconds }: Sync): string =>
-  table(
+export const syncTable = ({ entries, times, parts, copySeconds, digestSeconds }: Sync): string => {
+  const sizeOf = ({ rows }: Part) => `${rows.toLocaleString('en')} entries`
+  return table(
     [`${entries.toLocaleString('en')} entries`, 'ms'],
     [
       ...(Object.entries(syncTitles) as [SyncName, string][]).map(([name, title]) => [title, digits(times[name])]),
@@ -440,9 +453,12 @@ export const syncTable = ({ entries, times, copySeconds, digestSeconds }: Sync):
         [
           ['first copy by the feed', copySeconds.service],
           ['the driver reading the same', copySeconds.driver],
+          [`first copy of the larger part, ${sizeOf(parts.large)}`, copySeconds.large],
+          [`first copy of the smaller part, ${sizeOf(parts.small)}`, copySeconds.small],
           ['digest in 101 ranges', digestSeconds.ranges],
           ['digest in one range', digestSeconds.whole],
         ] as const
       ).map(([title, seconds]) => [title, digits(1000 * seconds)]),
     ],
   )
+}
