@@ -4,7 +4,7 @@
 import { MongoClient } from 'mongodb'
 import { type SeedOptions, seedData } from '../seed/index.js'
 import { loadConfig, openMongo } from '../src/config/config.js'
-import type { Documents, EntryDocument } from '../src/documents/collections.js'
+import type { Documents, EntryDocument, Only } from '../src/documents/collections.js'
 import { keysOf } from '../src/keys/keys.js'
 import type { Store } from '../src/store/store.js'
 import { databaseName } from './trial.js'
@@ -67,8 +67,8 @@ export const describeServer = async (server: string): Promise<string> => {
 }
 
 /** Issues a key that lasts for a day. */
-export const issueKey = (store: Store, organisation: string): Promise<string> =>
-  keysOf(store, () => {}).issue({ organisation, name: 'Benchmark', expiresAt: new Date(Date.now() + DAY_MS) })
+export const issueKey = (store: Store, organisation: string, only?: Only): Promise<string> =>
+  keysOf(store, () => {}).issue({ organisation, name: 'Benchmark', expiresAt: new Date(Date.now() + DAY_MS), only })
 
 /** Seeds a database if it is not seeded yet. Returns each of its organisations with a new API key. */
 const prepare = async (

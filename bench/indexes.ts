@@ -1,5 +1,6 @@
-// What indexes cost those who write, with those of this release and with those of the one before in turn; and what lists
-// cost that have no index of their own. On the server, with `npm run bench -- --indexes`.
+// What indexes cost those who write, with those of this release, with one more that an operator may add for a scope, and
+// with those of the release before in turn; and what lists cost that have no index of their own. On the server, with
+// `npm run bench -- --indexes`.
 import { BSON, MongoClient } from 'mongodb'
 import { seedData } from '../seed/index.js'
 import type { EntryDocument } from '../src/documents/collections.js'
@@ -27,8 +28,9 @@ const earlier = (): Index[] => {
 }
 const filters = ['dispatch', 'form', 'project', 'agent', 'status'] as const
 const sorts = ['id', 'createdAt', 'updatedAt', 'duration'] as const
-const indexSets = { earlier: [...now, ...earlier()], now }
-type IndexSet = keyof typeof indexSets
+const indexSets = { earlier: [...now, ...earlier()], now, added: [...now, indexBy(['project', 'createdAt'])] }
+export type IndexSet = keyof typeof indexSets
+const setNames = Object.keys(indexSets) as IndexSet[]
 
 interface Writes {
   /** A second. */
@@ -94,9 +96,9 @@ const measureAllWrites = async (server: string, say: (text: string) => void) => 
   const entries = [...seedData(options)].flatMap(({ collection, documents }) =>
     collection === 'entries' ? documents.map((each) => ({ ...each, changedAt: each.updatedAt })) : [],
   )
-  const measured: Record<IndexSet, Writes[]> = { earlier: [], now: [] }
+  const measured: Record<IndexSet, Writes[]> = { earlier: [], now: [], added: [] }
   for (let round = 1; round <= WRITE_ROUNDS; round++) {
-    for (const set of round % 2 === 0 ? (['earlier', 'now'] as const) : (['now', 'earlier'] as const)) {
+    for (const set of round % 2 === 0 ? setNames : setNames.toReversed()) {
       measured[set].push(await measureWrites(uri, set, entries))
     }
     say(`writes: round ${round} of ${WRITE_ROUNDS}`)
@@ -105,14 +107,17 @@ const measureAllWrites = async (server: string, say: (text: string) => void) => 
     const of = (name: keyof Writes) => median(measured[set].map((writes) => writes[name]))
     return { inserts: of('inserts'), updates: of('updates'), bytes: of('bytes') }
   }
-  const between = (name: 'inserts' | 'updates') =>
-    median(measured.now.map((writes, round) => writes[name] / (measured.earlier[round] as Writes)[name]))
+  const between = (set: IndexSet, other: IndexSet, name: keyof Writes) =>
+    median(measured[set].map((writes, round) => writes[name] / (measured[other][round] as Writes)[name]))
   return {
-    writes: { earlier: medians('earlier'), now: medians('now') },
+    writes: { earlier: medians('earlier'), now: medians('now'), added: medians('added') },
     ratios: {
       'indexes.bytes': medians('now').bytes,
-      'indexes.inserts': between('inserts'),
-      'indexes.updates': between('updates'),
+      'indexes.inserts': between('now', 'earlier', 'inserts'),
+      'indexes.updates': between('now', 'earlier', 'updates'),
+      'indexes.addedBytes': between('added', 'now', 'bytes'),
+      'indexes.addedInserts': between('added', 'now', 'inserts'),
+      'indexes.addedUpdates': between('added', 'now', 'updates'),
     },
   }
 }
@@ -221,7 +226,8 @@ export const indexCosts = async (
   const flat = await measureFlat(small, large, ms, say)
   return {
     writes,
-    counts: { earlier: indexSets.earlier.length + 1, now: indexSets.now.length + 1 },
+    // With the index of `_id`.
+    counts: { earlier: indexSets.earlier.length + 1, now: indexSets.now.length + 1, added: indexSets.added.length + 1 },
     pair,
     filtered,
     ratios: { ...ratios, 'indexes.pairMs': pair.ms, ...flat },

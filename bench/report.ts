@@ -5,7 +5,7 @@ import { type Backend, caseName, concurrencies } from './compare.js'
 import type { Counted, Explored } from './explore.js'
 import type { BesideExports, Exports } from './exports.js'
 import { countedNames, countingCase, type Growth, type GrowthName, growthTitles, pageCase, sizeCase } from './growth.js'
-import type { IndexCosts } from './indexes.js'
+import type { IndexCosts, IndexSet } from './indexes.js'
 import { type Beside, besideTitles, type Neighbour } from './neighbour.js'
 import type { Overload } from './overload.js'
 import { peerNames, peerTitles } from './peers.js'
@@ -13,7 +13,7 @@ import { plot } from './plot.js'
 import { type RequestName, titles } from './requests.js'
 import { medians, type Ratios, type Results } from './rounds.js'
 import type { Summaries } from './summaries.js'
-import { type Sync, type SyncName, syncTitles } from './sync.js'
+import { type Part, type Sync, type SyncName, syncTitles } from './sync.js'
 
 /** The meaning of each ratio, and its goal. */
 export const goals: Record<string, { title: string; goal?: { least?: number; most?: number } }> = {
@@ -88,6 +88,18 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
     title: 'first copy: time of the driver reading the same documents against the feed',
     goal: { least: 0.7 },
   },
+  'scope.page50': {
+    title: 'page of 50 of a key for a tenth of the entries: median time against one for all',
+    goal: { most: 1.1 },
+  },
+  'scope.newest50': { title: 'the same, newest first' },
+  'scope.idle': { title: 'poll that finds nothing: the same', goal: { most: 1.1 } },
+  'scope.copyRows': { title: 'first copy of a tenth of the entries: rows a second', goal: { least: 5000 } },
+  'scope.copyRowVsWhole': { title: 'the same: time of a row against one of the whole copy' },
+  'scope.smallPage50': { title: 'page of 50 of a key for a hundredth of the entries: against one for all' },
+  'scope.smallNewest50': { title: 'the same, newest first' },
+  'scope.smallIdle': { title: 'poll that finds nothing: the same' },
+  'scope.smallCopySeconds': { title: 'first copy of a hundredth of the entries, in seconds', goal: { most: 60 } },
   'fresh.pollBytes': {
     title: 'polls each second beside 100 writes a second: bytes against those of the changes',
     goal: { most: 3 },
@@ -119,6 +131,9 @@ export const goals: Record<string, { title: string; goal?: { least?: number; mos
     goal: { least: 2.5 },
   },
   'indexes.updates': { title: 'updates of entries: the same', goal: { least: 1.8 } },
+  'indexes.addedBytes': { title: 'bytes of all indexes with one more by project and createdAt, against without' },
+  'indexes.addedInserts': { title: 'inserts of entries a second: the same' },
+  'indexes.addedUpdates': { title: 'updates of entries: the same' },
   'indexes.pairMs': { title: 'the slowest list of 150,000 entries by two filters, in ms', goal: { most: 300 } },
   'metrics.byId': { title: 'entry by id: processor time with metrics against without', goal: { most: 1.1 } },
   'metrics.list50': { title: 'list of 50: the same', goal: { most: 1.1 } },
@@ -269,12 +284,18 @@ export const nodeTable = (results: Results, versions: ReadonlyMap<string, string
 
 const p50 = (results: Results, name: string): number => medians(results[name] ?? []).p50
 
+const indexTitles: Record<IndexSet, string> = {
+  earlier: 'of the release before',
+  now: 'of this release',
+  added: 'and one by project and createdAt',
+}
+
 export const indexText = ({ writes, counts, pair, filtered, ratios }: IndexCosts): string =>
   [
     table(
       ['indexes of entries', 'how many', 'bytes against documents', 'inserts a second', 'updates a second'],
-      (['earlier', 'now'] as const).map((set) => [
-        set === 'now' ? 'of this release' : 'of the release before',
+      (Object.entries(indexTitles) as [IndexSet, string][]).map(([set, title]) => [
+        title,
         String(counts[set]),
         digits(writes[set].bytes),
         digits(writes[set].inserts),
@@ -431,8 +452,9 @@ export const surroundings = (server: string, pinned: boolean): string => {
   ].join('\n')
 }
 
-export const syncTable = ({ entries, times, copySeconds, digestSeconds }: Sync): string =>
-  table(
+export const syncTable = ({ entries, times, parts, copySeconds, digestSeconds }: Sync): string => {
+  const sizeOf = ({ rows }: Part) => `${rows.toLocaleString('en')} entries`
+  return table(
     [`${entries.toLocaleString('en')} entries`, 'ms'],
     [
       ...(Object.entries(syncTitles) as [SyncName, string][]).map(([name, title]) => [title, digits(times[name])]),
@@ -440,9 +462,12 @@ export const syncTable = ({ entries, times, copySeconds, digestSeconds }: Sync):
         [
           ['first copy by the feed', copySeconds.service],
           ['the driver reading the same', copySeconds.driver],
+          [`first copy of the larger part, ${sizeOf(parts.large)}`, copySeconds.large],
+          [`first copy of the smaller part, ${sizeOf(parts.small)}`, copySeconds.small],
           ['digest in 101 ranges', digestSeconds.ranges],
           ['digest in one range', digestSeconds.whole],
         ] as const
       ).map(([title, seconds]) => [title, digits(1000 * seconds)]),
     ],
   )
+}

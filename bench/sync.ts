@@ -1,11 +1,14 @@
 // What keeping a copy costs at a large size: pages by cursor and by link at the beginning and at the end of a list, a poll
-// that finds nothing, a first copy by the feed, and a digest of everything. One request at a time, on the server.
+// that finds nothing, a first copy by the feed, and a digest of everything; and what keys for a part pay for the same. One
+// request at a time, on the server.
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { BSON, type Document, MongoClient } from 'mongodb'
-import type { Database } from './databases.js'
+import type { Only } from '../src/documents/collections.js'
+import { type Database, issueKey, open } from './databases.js'
 import { startService } from './peers.js'
 import { type LoadGenerator, type Server, startLoad } from './processes.js'
+import type { Ratios } from './rounds.js'
 import { median } from './timing.js'
 import { usually } from './trial.js'
 
@@ -20,19 +23,34 @@ export const syncTitles = {
   lastByCursor: 'last page of 50 by cursor',
   firstByLink: 'second page of 50 by link',
   lastByLink: 'last page of 50 by link',
-  idle: 'poll of the feed that finds nothing',
   byId: 'entry by id',
+  idle: 'poll of the feed that finds nothing',
+  idleOfLarge: 'the same in the larger part',
+  idleOfSmall: 'the same in the smaller part',
+  page50: 'page of 50',
+  page50OfLarge: 'the same in the larger part',
+  page50OfSmall: 'the same in the smaller part',
+  newest50: 'page of 50, newest first',
+  newest50OfLarge: 'the same in the larger part',
+  newest50OfSmall: 'the same in the smaller part',
 }
 export type SyncName = keyof typeof syncTitles
+
+/** What a key for a part sees of all entries. */
+export interface Part {
+  readonly only: Only
+  readonly rows: number
+}
 
 export interface Sync {
   entries: number
   times: Record<SyncName, number>
-  /** Of a first copy in pages of 1,000 and of the driver reading the same documents, in seconds. */
-  copySeconds: { service: number; driver: number }
+  parts: Record<'large' | 'small', Part>
+  /** Of a first copy in pages of 1,000, of the driver reading the same documents, and of copies of the parts, in seconds. */
+  copySeconds: Record<'service' | 'driver' | 'large' | 'small', number>
   /** Of a digest over all entries in 101 ranges, and in one. */
   digestSeconds: { ranges: number; whole: number }
-  ratios: Record<string, number>
+  ratios: Ratios
 }
 
 const ROUNDS = usually(7, 1)
@@ -41,12 +59,15 @@ const BOUNDS = 100
 /** The metadata are in the last bytes of a response. Parsing all of it would be most of the caller's work. */
 const END = 1000
 const agent = new Agent({ keepAlive: true })
-/** The copy and the driver take turns, each of this many pages. */
-const TURN_PAGES = 25
+/** The copies and the driver take turns, each of so many pages that they end at about the same time. */
+const TURN_PAGES = { service: 25, driver: 25, large: 3, small: 2 }
+/** Of all entries, what the keys for a part see if there are such projects and forms. */
+const SHARES = { large: 0.1, small: 0.01 }
 
 export const syncMethod = `On the server, one request at a time. A walk through the whole list leads to its last pages. The first copy and the
-driver take turns of ${TURN_PAGES} pages of ${COPY_PAGE}, and turns in going first, until both have everything; the driver reads the same
-pages as raw documents.`
+driver take turns of ${TURN_PAGES.service} pages of ${COPY_PAGE}, and turns in going first, until both have everything; the driver reads the same
+pages as raw documents. The keys for a part see one project, or one form of one project: those that are nearest to
+${100 * SHARES.large} % and ${100 * SHARES.small} % of all entries. Their copies take a few pages in each turn.`
 
 /** @param ms how long each case is measured in each round */
 export const sync = async (
@@ -56,6 +77,13 @@ export const sync = async (
 ): Promise<Sync> => {
   const load = startLoad()
   const service = await startService({ key }, { uri })
+  const parts = await partsOf({ uri, organisation, entries })
+  const store = open(uri)
+  const [large, small] = [
+    await issueKey(store, organisation, parts.large.only),
+    await issueKey(store, organisation, parts.small.only),
+  ]
+  await store.close()
   const get = (path: string) => service.get(path) as Promise<Page>
 
   const byCursor = (cursor: string) => `/v1/entries?sortBy=createdAt&perPage=50&cursor=${cursor}`
@@ -64,25 +92,41 @@ export const sync = async (
   const { cursor: lastCursor, link: lastLink, bounds } = await endOf(get)
 
   say('copying')
-  const { copySeconds, cursor } = await copies({ uri, organisation }, service, key, say)
-  const paths: Record<SyncName, string> = {
-    firstByCursor: byCursor(begin._metadata.nextCursor as string),
-    lastByCursor: byCursor(lastCursor),
-    firstByLink: pathOf((await get('/v1/entries?sortBy=createdAt&perPage=50&total=false'))._metadata.pageLinks.next),
-    lastByLink: lastLink,
-    idle: `/v1/sync/entries?cursor=${cursor}`,
-    byId: `/v1/entries/${begin.data[0]?.id}`,
+  const { copySeconds, cursors } = await copies({ uri, organisation }, service, { service: key, large, small }, say)
+  const firstByLink = pathOf(
+    (await get('/v1/entries?sortBy=createdAt&perPage=50&total=false'))._metadata.pageLinks.next,
+  )
+  const page50 = '/v1/entries?perPage=50'
+  const newest50 = `${page50}&sortBy=createdAt&sortOrder=desc`
+  const idle = (of: keyof typeof cursors) => `/v1/sync/entries?cursor=${cursors[of]}`
+  const asked: Record<SyncName, [path: string, key: string]> = {
+    firstByCursor: [byCursor(begin._metadata.nextCursor as string), key],
+    lastByCursor: [byCursor(lastCursor), key],
+    firstByLink: [firstByLink, key],
+    lastByLink: [lastLink, key],
+    byId: [`/v1/entries/${begin.data[0]?.id}`, key],
+    idle: [idle('service'), key],
+    idleOfLarge: [idle('large'), large],
+    idleOfSmall: [idle('small'), small],
+    page50: [page50, key],
+    page50OfLarge: [page50, large],
+    page50OfSmall: [page50, small],
+    newest50: [newest50, key],
+    newest50OfLarge: [newest50, large],
+    newest50OfSmall: [newest50, small],
   }
-  const times = await measure(service, load, paths, ms, say)
+  const times = await measure(service, load, asked, ms, say)
 
   say('digests')
   const digestSeconds = {
     ranges: await seconds(() => service.get(`/v1/sync/entries/digest?bounds=${bounds.join()}`)),
     whole: await seconds(() => service.get('/v1/sync/entries/digest')),
   }
+  const copyRows = parts.large.rows / copySeconds.large
   return {
     entries,
     times,
+    parts,
     copySeconds,
     digestSeconds,
     ratios: {
@@ -91,6 +135,15 @@ export const sync = async (
       'sync.idleVsById': times.idle / times.byId,
       'sync.copyVsRawDriver': copySeconds.driver / copySeconds.service,
       'sync.digestSeconds': digestSeconds.ranges,
+      'scope.page50': times.page50OfLarge / times.page50,
+      'scope.newest50': times.newest50OfLarge / times.newest50,
+      'scope.idle': times.idleOfLarge / times.idle,
+      'scope.copyRows': copyRows,
+      'scope.copyRowVsWhole': entries / copySeconds.service / copyRows,
+      'scope.smallPage50': times.page50OfSmall / times.page50,
+      'scope.smallNewest50': times.newest50OfSmall / times.newest50,
+      'scope.smallIdle': times.idleOfSmall / times.idle,
+      'scope.smallCopySeconds': copySeconds.small,
     },
   }
 }
@@ -135,48 +188,87 @@ const endOf = async (get: (path: string) => Promise<Page>) => {
   }
 }
 
+/** The projects, and the forms of a project, that are nearest to the shares of all entries. */
+const partsOf = async ({ uri, organisation, entries }: Omit<Database, 'key' | 'seedRate'>) => {
+  const client = new MongoClient(uri)
+  const counted = await client
+    .db()
+    .collection('entries')
+    .aggregate<{ _id: { project: string; form: string }; rows: number }>([
+      { $match: { organisation } },
+      { $group: { _id: { project: '$project', form: '$form' }, rows: { $sum: 1 } } },
+    ])
+    .toArray()
+  await client.close()
+  const parts: Part[] = counted.map(({ _id: { project, form }, rows }) => ({
+    only: { project: [project], form: [form] },
+    rows,
+  }))
+  for (const project of new Set(counted.map(({ _id }) => _id.project))) {
+    const rows = counted.reduce((sum, { _id, rows }) => sum + (_id.project === project ? rows : 0), 0)
+    parts.push({ only: { project: [project] }, rows })
+  }
+  const nearestTo = (share: number): Part => {
+    const off = ({ rows }: Part) => Math.abs(rows - share * entries)
+    return parts.reduce((nearest, part) => (off(part) < off(nearest) ? part : nearest))
+  }
+  return { large: nearestTo(SHARES.large), small: nearestTo(SHARES.small) }
+}
+
 /**
- * Copies everything by the feed and by the driver, in turns. They take turns in going first too, because what was just read
- * is read faster. Returns the cursor after the last page too.
+ * Copies everything by the feed and by the driver, and the parts, in turns. They take turns in going first too, because what
+ * was just read is read faster. Returns the cursors after the last pages too.
  */
 const copies = async (
   { uri, organisation }: Pick<Database, 'uri' | 'organisation'>,
   { port }: Server,
-  key: string,
+  keys: Record<'service' | 'large' | 'small', string>,
   say: (text: string) => void,
 ) => {
   const client = new MongoClient(uri)
-  const copySeconds = { service: 0, driver: 0 }
-  let cursor = '*'
-  let position: Position | undefined = START
-  let hasMore = true
-
-  const byService = async (): Promise<void> => {
-    for (let page = 0; page < TURN_PAGES && hasMore; page++) {
-      const end = await endOfBody({ port, key, path: `/v1/sync/entries?cursor=${cursor}&perPage=${COPY_PAGE}` })
-      const [, more, next] = /"hasMore":(true|false),"nextCursor":"([^"]+)"/.exec(end) ?? []
-      if (next === undefined) throw new Error(`The feed failed: ${end}`)
-      cursor = next
-      hasMore = more === 'true'
-    }
+  const cursors = { service: '*', large: '*', small: '*' }
+  let position = START
+  const byService = (of: keyof typeof keys) => async (): Promise<boolean> => {
+    const path = `/v1/sync/entries?cursor=${cursors[of]}&perPage=${COPY_PAGE}`
+    const end = await endOfBody({ port, key: keys[of], path })
+    const [, more, next] = /"hasMore":(true|false),"nextCursor":"([^"]+)"/.exec(end) ?? []
+    if (next === undefined) throw new Error(`The feed failed: ${end}`)
+    cursors[of] = next
+    return more === 'true'
   }
-  const byDriver = async (): Promise<void> => {
-    for (let page = 0; page < TURN_PAGES && position !== undefined; page++) {
-      position = await readPage(client, organisation, position)
-    }
+  const byDriver = async (): Promise<boolean> => {
+    const next = await readPage(client, organisation, position)
+    position = next ?? position
+    return next !== undefined
   }
 
-  for (let turn = 1; hasMore || position !== undefined; turn++) {
-    if (turn % 2 === 0) copySeconds.driver += await seconds(byDriver)
-    copySeconds.service += await seconds(byService)
-    if (turn % 2 === 1) copySeconds.driver += await seconds(byDriver)
+  /** Each copy reads a page, and tells whether there is another. */
+  const pages = {
+    service: byService('service'),
+    driver: byDriver,
+    large: byService('large'),
+    small: byService('small'),
+  }
+  const copySeconds = { service: 0, driver: 0, large: 0, small: 0 }
+  const underway = Object.keys(pages) as (keyof typeof pages)[]
+  for (let turn = 1; underway.length > 0; turn++) {
+    for (const of of turn % 2 === 0 ? underway.toReversed() : [...underway]) {
+      let hasMore = true
+      copySeconds[of] += await seconds(async () => {
+        for (let page = 0; page < TURN_PAGES[of] && hasMore; page++) hasMore = await pages[of]()
+      })
+      if (!hasMore) underway.splice(underway.indexOf(of), 1)
+    }
     if (turn % 10 === 0) {
-      const { service, driver } = copySeconds
-      say(`${turn * TURN_PAGES} pages: ${service.toFixed(1)} s, the driver ${driver.toFixed(1)} s`)
+      say(
+        `turn ${turn}: ${Object.entries(copySeconds)
+          .map(([of, time]) => `${of} ${time.toFixed(1)} s`)
+          .join(', ')}`,
+      )
     }
   }
   await client.close()
-  return { copySeconds, cursor }
+  return { copySeconds, cursors }
 }
 
 interface Position {
@@ -232,17 +324,18 @@ const endOfBody = async ({ port, key, path }: { port: number; key: string; path:
 }
 
 const measure = async (
-  service: Server,
+  { port }: Server,
   load: LoadGenerator,
-  paths: Record<SyncName, string>,
+  asked: Record<SyncName, [path: string, key: string]>,
   ms: number,
   say: (text: string) => void,
 ): Promise<Record<SyncName, number>> => {
-  const names = Object.keys(paths) as SyncName[]
+  const names = Object.keys(asked) as SyncName[]
   const rounds = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<SyncName, number[]>
   for (let round = 0; round <= ROUNDS; round++) {
     for (const name of names) {
-      const times = await service.times(load, paths[name], ms)
+      const [path, key] = asked[name]
+      const times = await load.times({ port, path, headers: { authorization: `Bearer ${key}` }, concurrency: 1, ms })
       if (round > 0) rounds[name].push(median(times)) // the first round is the warm-up
     }
     say(`round ${round} of ${ROUNDS}`)

@@ -110,7 +110,7 @@ export const isInScope = (collection: CollectionName, { only }: Scope): boolean 
 /** What records meet that are in a scope, besides that they belong to its organisation. */
 export const isWithin = (scope: Scope, collection: CollectionName): Condition[] =>
   restrictionsOn(collection, scope).flatMap(({ field, value }) =>
-    field === '_id' ? { [field]: value } : [notInArray(field), { [field]: value }],
+    field === '_id' ? { [field]: value } : [{ [field]: value }, notInArray(field)],
   )
 
 /** What records or tombstones meet that are in a scope or have been. A tombstone from before this was kept may have been. */
@@ -118,9 +118,16 @@ export const hasBeenWithin = (scope: Scope, collection: CollectionName): Conditi
   restrictionsOn(collection, scope).map(({ kind, field, value }) => {
     if (field === '_id') return { [field]: value }
     const isUnknown = { [DELETED_FROM]: { $exists: true }, [former[kind]]: { $exists: false } }
-    const isWithin = { $and: [notInArray(field), { [field]: value }] }
+    const isWithin = { $and: [{ [field]: value }, notInArray(field)] }
     return { $or: [isWithin, { [former[kind]]: value }, isUnknown] }
   })
+
+/** What records meet that are not in a scope any more. The first condition tells it of most records. */
+export const hasLeft = (scope: Scope, collection: CollectionName): Condition[] => [
+  { $or: restrictionsOn(collection, scope).map(({ kind, value }) => ({ [former[kind]]: value })) },
+  ...hasBeenWithin(scope, collection),
+  { $nor: [{ $and: isWithin(scope, collection) }] },
+]
 
 /** A query for a store: the documents that match go through the stages. It always has a scope and never writes. */
 export class Query {
@@ -150,7 +157,7 @@ export class Query {
     references: readonly References[] = [],
   ): Query {
     const { organisation } = scope
-    const all = [...conditions, ...isWithin(scope, collection)]
+    const all = [...isWithin(scope, collection), ...conditions]
     const counted = { $and: [...all, { organisation }] }
     const match = { $and: [...all, notInArray('organisation'), { organisation }] }
     return new Query(collection, match, counted, stages, references)

@@ -17,8 +17,6 @@ export class FeedItem extends BsonDocument {
     readonly isDeleted: boolean,
     /** When it was changed or deleted, in milliseconds, by the field that orders the feed. */
     readonly stamp: number | undefined,
-    /** Whether it only says how far the feed was looked at. */
-    readonly isEdge = false,
   ) {
     super(collection, bytes)
   }

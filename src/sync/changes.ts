@@ -5,6 +5,7 @@ import { type BsonList, bsonDocument, type Element } from '../bson/reader.js'
 import { dateOf, fieldOf, sortKeyOfId, stringOf } from '../bson/values.js'
 import { CHECKPOINT, DELETED_AT, DELETED_FROM, narrowedBy, restrictions } from '../documents/collections.js'
 import { FIRST_TIME, OTHER_ID_TYPES } from '../pipelines/keyset.js'
+import type { Query } from '../pipelines/stages.js'
 import { problem } from '../problems/problems.js'
 import { positionOf } from '../reading/position.js'
 import { cut, readRanges, unplaced } from '../reading/walk.js'
@@ -13,7 +14,7 @@ import { FeedItem } from '../serializer/feed-items.js'
 import type { Reading, Store } from '../store/store.js'
 import type { Clock } from './clock.js'
 import { type Cursor, type FeedPosition, START } from './cursor.js'
-import { type Feed, type FeedRange, newestIn, rowsIn, type Stamp, type StampBounds } from './queries.js'
+import { type Feed, type FeedRange, mostLookedAt, oneIn, rowsIn, type Stamp, type StampBounds } from './queries.js'
 
 const DAY_MS = 86_400_000
 /** The `changedSince` that begins a walk at the beginning. */
@@ -132,8 +133,8 @@ export class Feeds {
     const times = await this.#times()
     const { stamp } = this.settings
     const range = { stamp: isSettledOnly ? before(times) : { $lte: new Date(times.now) } }
-    const list = await this.store.aggregate(newestIn(feed, stamp, range), { isMajority: true })
-    const stamps = itemsOf(list, stamp, false).map((row) => row.stamp as number)
+    const list = await this.store.aggregate(oneIn(feed, stamp, range, -1), { isMajority: true })
+    const stamps = itemsOf(list, stamp).map((row) => row.stamp as number)
     return stamps.length === 0 ? undefined : Math.max(...stamps)
   }
 
@@ -146,14 +147,24 @@ export class Feeds {
     if (since < now - this.settings.tombstoneDays * DAY_MS) throw problem('cursor_expired', detail)
   }
 
-  /** The first rows of a range in their order, and if there are more rows than were looked at, where these ended. */
+  /**
+   * The first rows of a range in their order. For a narrower scope, only so many rows of the organisation are looked at; if there
+   * are more, also where these end. That is read before the rows: until then, a row can only move behind it.
+   */
   async #rowsIn(feed: Feed, range: FeedRange, limit: number, reading?: Reading) {
     const { stamp, lookedAt } = this.settings
-    const query = rowsIn(feed, stamp, range, limit, lookedAt)
-    const list = await this.store.aggregate(query, { ...reading, isMajority: true })
-    const found = inOrder(itemsOf(list, stamp, feed.scope.only !== undefined))
-    const { end = limit, edge } = edgeIn(found, range, stamp)
-    return { rows: found.slice(0, Math.min(end, limit)).map((row) => asSeen(feed, row)), edge }
+    const isPart = feed.scope.only !== undefined && range.stamp !== null
+    const read = async (query: Query): Promise<FeedItem[]> =>
+      inOrder(itemsOf(await this.store.aggregate(query, { ...reading, isMajority: true }), stamp), isPart)
+    let edge: FeedPosition | undefined
+    if (isPart) {
+      // Mostly there is nothing new, for any scope.
+      if ((await read(oneIn(feed, stamp, range, 1))).length === 0) return { rows: [] }
+      const [last] = await read(oneIn(feed, stamp, range, mostLookedAt(limit, lookedAt)))
+      edge = last && edgeAt(last, range, stamp)
+    }
+    const found = await read(rowsIn(feed, stamp, upToEdge(range, edge), limit))
+    return { rows: found.slice(0, limit).map((row) => asSeen(feed, row)), edge }
   }
 
   /**
@@ -248,32 +259,36 @@ const asSeen = ({ scope: { only = {} }, collection }: Feed, row: FeedItem): Feed
   return deletionAt(collection, bytes.subarray(at - ID.length - 1, next), stamp as number)
 }
 
-/** Merges records, tombstones and edges. The database has put each of them in order. An edge stands behind its own row. */
-const inOrder = (rows: FeedItem[]): FeedItem[] => {
-  if (!rows.some(({ isDeleted, isEdge }) => isDeleted || isEdge)) return rows
+/** Merges records, those that have left a scope, and tombstones. The database has put each of them in order. */
+const inOrder = (rows: FeedItem[], isPart: boolean): FeedItem[] => {
+  if (!isPart && !rows.some(({ isDeleted }) => isDeleted)) return rows
   return rows
-    .map((row) => ({ row, stamp: row.stamp as number, id: sortKeyOfId(row) + (row.isEdge ? '\0' : '') }))
+    .map((row) => ({ row, stamp: row.stamp as number, id: sortKeyOfId(row) }))
     .sort((a, b) => a.stamp - b.stamp || (a.id < b.id ? -1 : 1))
     .map(({ row }) => row)
 }
 
 /**
- * If not all rows of a range were looked at, where those end that were: how many these are, and the position behind them. It is
- * before the stamp of the edge, so that no cursor has the id of a record of others. If the range begins with this stamp, it is
- * behind the edge.
- * @throws UnreadableDocument if no cursor can hold the id of the edge
+ * The position behind the rows of a range that are looked at, of which this is the last. It is before the stamp of that row, so
+ * that no cursor has the id of a record of others. If the range begins with this stamp, it is behind the row.
+ * @throws UnreadableDocument if no cursor can hold the id of the row
  */
-const edgeIn = (rows: readonly FeedItem[], range: FeedRange, field: Stamp): { end?: number; edge?: FeedPosition } => {
-  const at = rows.findIndex(({ isEdge }) => isEdge)
-  const row = rows[at]
-  if (row === undefined) return {}
-  const begin = range.stamp instanceof Date ? range.stamp : range.stamp?.$gte
-  const stamp = row.stamp as number
-  if (begin?.getTime() !== stamp)
-    return { end: rows.findIndex((row) => row.stamp === stamp), edge: { stamp, id: null } }
-  const edge = positionAt(row)
-  if (edge === undefined) throw unplaced(row, field)
-  return { end: at, edge }
+const edgeAt = (last: FeedItem, { stamp: range }: FeedRange, field: Stamp): FeedPosition => {
+  const begin = range instanceof Date ? range : range?.$gte
+  const stamp = last.stamp as number
+  if (begin?.getTime() !== stamp) return { stamp, id: null }
+  const edge = positionAt(last)
+  if (edge === undefined) throw unplaced(last, field)
+  return edge
+}
+
+/** The part of a range that is before an edge. */
+const upToEdge = (range: FeedRange, edge: FeedPosition | undefined): FeedRange => {
+  if (edge === undefined) return range
+  const stamp = new Date(edge.stamp as number)
+  return edge.id === null
+    ? { ...range, stamp: { ...(range.stamp as StampBounds), $lt: stamp } }
+    : { stamp, ids: { ...range.ids, $lte: edge.id } }
 }
 
 const hasSettled = ({ stamp }: Stamped, { horizon }: Times): boolean => (stamp ?? Number.NEGATIVE_INFINITY) < horizon
@@ -345,15 +360,16 @@ const newFrom = ({ settled, fresh }: Cursor): number => {
   return (stamp ?? FIRST_TIME.getTime()) + Number(id !== null)
 }
 
-/** @param isPart whether a row without an owner is an edge */
-const itemsOf = ({ collection, documents }: BsonList, field: Stamp, isPart: boolean): FeedItem[] =>
+const itemsOf = ({ collection, documents }: BsonList, field: Stamp): FeedItem[] =>
   withBsonErrors(collection, () =>
     documents.map(({ bytes }) => {
       // A record with the field of tombstones by mistake also has an organisation, mostly as one of its first fields.
-      const isRecord = fieldOf(bytes, 0, 'organisation') !== undefined
-      const isDeleted = !isRecord && fieldOf(bytes, 0, DELETED_FROM) !== undefined
-      const isEdge = isPart && !isRecord && !isDeleted
-      const at = fieldOf(bytes, 0, isDeleted ? DELETED_AT : field) ?? (isEdge && fieldOf(bytes, 0, DELETED_AT))
-      return new FeedItem(collection, bytes, isDeleted, dateOf(bytes, at || undefined), isEdge)
+      const isDeleted = fieldOf(bytes, 0, 'organisation') === undefined && fieldOf(bytes, 0, DELETED_FROM) !== undefined
+      return new FeedItem(
+        collection,
+        bytes,
+        isDeleted,
+        dateOf(bytes, fieldOf(bytes, 0, isDeleted ? DELETED_AT : field)),
+      )
     }),
   )

@@ -4,7 +4,7 @@ import {
   type Condition,
   embeddedIn,
   hasBeenWithin,
-  type Paths,
+  hasLeft,
   Query,
   type Scope,
   type Stage,
@@ -31,71 +31,74 @@ export interface Feed {
 
 /** How many rows are looked at for each row of a page that a scope may show, and at the most. */
 const LOOKED_AT = 20
-const MOST_LOOKED_AT = 20_000
+const MOST_LOOKED_AT = 10_000
+
+/** How many rows of the organisation are looked at for a page of a narrower scope. */
+export const mostLookedAt = (limit: number, lookedAt = LOOKED_AT): number => Math.min(lookedAt * limit, MOST_LOOKED_AT)
 
 /**
  * The first records of a range with their stamps, and the first tombstones of the range. Each of the two is in order.
- * Tombstones always have a stamp.
- *
- * In a scope that is narrower than the organisation, these are the ones among the first rows of the range that are in the
- * scope, or have been. If there are more rows, the last of the first ones is an edge, which has no owner: it is read before
- * the others, so that nothing before it is missing among them.
+ * Tombstones always have a stamp. In a narrower scope, the first records that have left it come besides.
  */
 export const rowsIn = (
   { scope, collection, projection }: Feed,
   stamp: Stamp,
   range: FeedRange,
   limit: number,
-  lookedAt = LOOKED_AT,
 ): Query => {
+  const first = (field: string): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
+  const recordsOf = (scope: Scope, ...conditions: Condition[]): Query => {
+    const all = [...conditions, ...exactly(stamp, range)]
+    // The writer leaves out all other fields, so the database need not.
+    return projection.isStored
+      ? Query.in(scope, collection, all, first(stamp))
+      : projection.query(scope, all, first(stamp), { [stamp]: 1, organisation: 1 })
+  }
+  const changes = recordsOf(scope)
   // A copy that begins has no record that has left the scope without a stamp.
-  const isPart = scope.only !== undefined && range.stamp !== null
-  const within = isPart ? embeddedIn(scope) : scope
-  const most = Math.min(lookedAt * limit, MOST_LOOKED_AT)
-  const inOrder = (field: string): Stage => ({ $sort: { [field]: 1, _id: 1 } })
-  const part = isPart ? [{ $limit: most }, { $match: { $and: hasBeenWithin(scope, collection) } }] : []
-  const first = (field: string): Stage[] => [inOrder(field), ...part, { $limit: limit }]
-  const conditions = exactly(stamp, range)
-  // The writer leaves out all other fields, so the database need not.
-  const changes = projection.isStored
-    ? Query.in(within, collection, conditions, first(stamp))
-    : projection.query(within, conditions, first(stamp), { [stamp]: 1, organisation: 1 })
   if (range.stamp === null) return changes
-  const deleted = (stages: Stage[]) => Query.deletedFrom(scope, collection, exactly(DELETED_AT, range), stages)
-  const deletions = deleted([
-    ...first(DELETED_AT),
-    { $set: { deleted: { $literal: true } } },
-    { $project: { _id: 1, deleted: 1, [DELETED_AT]: 1, [DELETED_FROM]: 1 } },
-  ])
-  const rows = changes.and(deletions)
-  if (!isPart) return rows
-  const edge = (field: string): Stage[] => [
-    inOrder(field),
-    { $skip: most - 1 },
-    { $limit: 1 },
-    { $project: { _id: 1, [field]: 1 } as Paths },
-  ]
-  return Query.in(within, collection, conditions, edge(stamp)).and(deleted(edge(DELETED_AT)).and(rows))
+  const deletions = Query.deletedFrom(
+    scope,
+    collection,
+    [...hasBeenWithin(scope, collection), ...exactly(DELETED_AT, range)],
+    [
+      ...first(DELETED_AT),
+      { $set: { deleted: { $literal: true } } },
+      { $project: { _id: 1, deleted: 1, [DELETED_AT]: 1, [DELETED_FROM]: 1 } },
+    ],
+  )
+  if (scope.only === undefined) return changes.and(deletions)
+  // A condition for both would cost twice as much for each of the rows that are in neither.
+  return changes.and(recordsOf(embeddedIn(scope), ...hasLeft(scope, collection)).and(deletions))
 }
 
 /**
- * The newest record and the newest tombstone of a range, each with nothing but its id and its stamp. They are those of the whole
- * organisation, because the newest ones of a scope may be hard to find.
+ * The record and the tombstone at a place in a range, counted from its beginning or, below 0, from its end. Each has nothing but
+ * its id, its stamp and its owner. They are those of the whole organisation, because those of a narrower scope may be hard to
+ * find. Rows that are passed over may belong to nobody, so that an index has all that is read of them.
  */
-export const newestIn = ({ scope, collection }: Feed, stamp: Stamp, range: FeedRange): Query => {
-  const newest = (...fields: [string, ...string[]]): Stage[] => [
-    { $sort: { [fields[0]]: -1, _id: -1 } },
+export const oneIn = ({ scope, collection }: Feed, stamp: Stamp, range: FeedRange, place: number): Query => {
+  const direction = place < 0 ? -1 : 1
+  const skip = Math.abs(place) - 1
+  const isFirst = skip === 0
+  const one = (field: string, owner: string): Stage[] => [
+    { $sort: { [field]: direction, _id: direction } },
+    ...(isFirst ? [] : [{ $skip: skip }, { $match: isOneDate(field) }]),
     { $limit: 1 },
-    { $project: Object.fromEntries(fields.map((name) => [name, 1])) },
+    { $project: { _id: 1, [field]: 1, [owner]: 1 } },
   ]
-  const newestDeletion = newest(DELETED_AT, DELETED_FROM)
-  const deletion = Query.deletedFrom(scope, collection, exactly(DELETED_AT, range), newestDeletion)
-  return Query.in(embeddedIn(scope), collection, exactly(stamp, range), newest(stamp)).and(deletion)
+  const conditions = (field: string) => (isFirst ? exactly(field, range) : inRange(field, range))
+  const deletion = Query.deletedFrom(scope, collection, conditions(DELETED_AT), one(DELETED_AT, DELETED_FROM))
+  const records = isFirst ? Query.in : Query.covered
+  return records(embeddedIn(scope), collection, conditions(stamp), one(stamp, 'organisation')).and(deletion)
 }
 
-/** An array of dates has several places in the order, so it does not count as a stamp. */
-const exactly = (field: string, { stamp, ids }: FeedRange): Condition[] => [
+const inRange = (field: string, { stamp, ids }: FeedRange): Condition[] => [
   { [field]: stamp },
   ...(ids === undefined ? [] : [{ _id: ids }]),
-  { [field]: { $not: { $type: 'array' } } },
 ]
+
+/** An array of dates has several places in the order, so it does not count as a stamp. */
+const isOneDate = (field: string): Condition => ({ [field]: { $not: { $type: 'array' } } })
+
+const exactly = (field: string, range: FeedRange): Condition[] => [...inRange(field, range), isOneDate(field)]
