@@ -176,7 +176,7 @@ const fitting = (rows: readonly BsonDocument[], most: number): number => {
 }
 
 /** The error for a record after which no walk can go on. */
-export const unplaced = (row: BsonDocument, field: string): UnreadableDocument => {
+const unplaced = (row: BsonDocument, field: string): UnreadableDocument => {
   const id = idOf(row.bytes).slice(0, SHOWN_LENGTH)
   const noId = `is not a string of valid UTF-8 with at most ${MAX_ID_BYTES} bytes, so nothing can be read on after it`
   return positionOf(row, '_id') === undefined

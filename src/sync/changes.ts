@@ -8,7 +8,7 @@ import { FIRST_TIME, OTHER_ID_TYPES } from '../pipelines/keyset.js'
 import type { Query } from '../pipelines/stages.js'
 import { problem } from '../problems/problems.js'
 import { positionOf } from '../reading/position.js'
-import { cut, readRanges, unplaced } from '../reading/walk.js'
+import { cut, readRanges } from '../reading/walk.js'
 import { withBsonErrors } from '../serializer/errors.js'
 import { FeedItem } from '../serializer/feed-items.js'
 import type { Reading, Store } from '../store/store.js'
@@ -148,22 +148,25 @@ export class Feeds {
   }
 
   /**
-   * The first rows of a range in their order. For a narrower scope, only so many rows of the organisation are looked at; if there
-   * are more, also where these end. That is read before the rows: until then, a row can only move behind it.
+   * The first rows of a range in their order. For a narrower scope, only so many rows of the organisation are looked at, or all of
+   * one stamp; if there are more, also where these end. That is read before the rows: until then, a row can only move behind it.
    */
   async #rowsIn(feed: Feed, range: FeedRange, limit: number, reading?: Reading) {
     const { stamp, lookedAt } = this.settings
     const isPart = feed.scope.only !== undefined && range.stamp !== null
     const read = async (query: Query): Promise<FeedItem[]> =>
       inOrder(itemsOf(await this.store.aggregate(query, { ...reading, isMajority: true }), stamp), isPart)
-    let edge: FeedPosition | undefined
-    if (isPart) {
+    let [looked, edge]: [FeedRange, FeedPosition?] = [range]
+    if (isPart && !(range.stamp instanceof Date)) {
       // Mostly there is nothing new, for any scope.
       if ((await read(oneIn(feed, stamp, range, 1))).length === 0) return { rows: [] }
       const [last] = await read(oneIn(feed, stamp, range, mostLookedAt(limit, lookedAt)))
-      edge = last && edgeAt(last, range, stamp)
+      if (last !== undefined) {
+        edge = edgeAt(last, range.stamp)
+        looked = { stamp: { ...range.stamp, $lt: new Date(edge.stamp as number) } }
+      }
     }
-    const found = await read(rowsIn(feed, stamp, upToEdge(range, edge), limit))
+    const found = await read(rowsIn(feed, stamp, looked, limit))
     return { rows: found.slice(0, limit).map((row) => asSeen(feed, row)), edge }
   }
 
@@ -269,26 +272,12 @@ const inOrder = (rows: FeedItem[], isPart: boolean): FeedItem[] => {
 }
 
 /**
- * The position behind the rows of a range that are looked at, of which this is the last. It is before the stamp of that row, so
- * that no cursor has the id of a record of others. If the range begins with this stamp, it is behind the row.
- * @throws UnreadableDocument if no cursor can hold the id of the row
+ * The position behind the rows that are looked at, of which this is the last: before its stamp, or behind it where the range begins
+ * with it. So no cursor has the id of a record that a scope does not show.
  */
-const edgeAt = (last: FeedItem, { stamp: range }: FeedRange, field: Stamp): FeedPosition => {
-  const begin = range instanceof Date ? range : range?.$gte
-  const stamp = last.stamp as number
-  if (begin?.getTime() !== stamp) return { stamp, id: null }
-  const edge = positionAt(last)
-  if (edge === undefined) throw unplaced(last, field)
-  return edge
-}
-
-/** The part of a range that is before an edge. */
-const upToEdge = (range: FeedRange, edge: FeedPosition | undefined): FeedRange => {
-  if (edge === undefined) return range
-  const stamp = new Date(edge.stamp as number)
-  return edge.id === null
-    ? { ...range, stamp: { ...(range.stamp as StampBounds), $lt: stamp } }
-    : { stamp, ids: { ...range.ids, $lte: edge.id } }
+const edgeAt = ({ stamp }: FeedItem, { $gte: begin }: StampBounds): FeedPosition => {
+  const isAtBegin = begin?.getTime() === stamp
+  return { stamp: (stamp as number) + Number(isAtBegin), id: null }
 }
 
 const hasSettled = ({ stamp }: Stamped, { horizon }: Times): boolean => (stamp ?? Number.NEGATIVE_INFINITY) < horizon

@@ -474,27 +474,24 @@ t.test('pages of a part may be short or empty before the last, and no cursor tel
   }
 })
 
-t.test(
-  'a part goes on among many rows of one stamp, unless it would have to after an id that no cursor holds',
-  async (t) => {
-    const { store, feeds } = prepare(t, ofPart)
-    const numbers = Array.from({ length: 30 }, (_, n) => n)
-    await store.insert(
-      'entries',
-      numbers.map((n) => inProject(n % 7 === 3 ? 'mine' : 'other', `e${10 + n}`, n < 3 ? 4000 : 5000)),
-    )
-    for (let perPage = 1; perPage <= 9; perPage++) {
-      t.same((await pagesOf(feeds, perPage)).flatMap(shown), ['e13', 'e20', 'e27', 'e34'], `${perPage} a page`)
-    }
-    const ids = ['0', '1', '2'].map((digit) => new ObjectId(digit.repeat(24)))
-    await store.insert(
-      'entries',
-      ids.map((id) => inProject('other', id as never, 5000)),
-    )
-    await t.rejects(pagesOf(feeds, 1), { name: 'UnreadableDocument', id: String(ids[1]), field: '_id' })
-    t.same((await pagesOf(feeds, 9)).flatMap(shown), ['e13', 'e20', 'e27', 'e34'])
-  },
-)
+t.test('a part goes on among many rows of one stamp, whatever ids others have there', async (t) => {
+  const { store, feeds } = prepare(t, ofPart)
+  const numbers = Array.from({ length: 30 }, (_, n) => n)
+  await store.insert(
+    'entries',
+    numbers.map((n) => inProject(n % 7 === 3 ? 'mine' : 'other', `e${10 + n}`, n < 3 ? 4000 : 5000)),
+  )
+  const ids = ['0', '1', '2'].map((digit) => new ObjectId(digit.repeat(24)))
+  await store.insert(
+    'entries',
+    ids.map((id) => inProject('other', id as never, 5000)),
+  )
+  for (let perPage = 1; perPage <= 9; perPage++) {
+    const pages = await pagesOf(feeds, perPage)
+    t.same(pages.flatMap(shown), ['e13', 'e20', 'e27', 'e34'], `${perPage} a page`)
+    t.notMatch(JSON.stringify(pages.map(({ next }) => next)), /"e(?!13|20|27|34)/)
+  }
+})
 
 t.test('a part has what has left it as deletions, up to edges among tombstones of others too', async (t) => {
   let now = 5000
