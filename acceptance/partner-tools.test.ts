@@ -669,13 +669,13 @@ t.test(
     const sql = blocksOf('docs/operating.md').find(({ language }) => language === 'sql')?.text as string
     const asked = sql.replace('bRqfAWGcrTFs', keyId).replace('2025-03-01', day).replace('2025-04-01', next)
     const python = join(resolve(String(folder)), 'files/bin/python')
-    const script = `import duckdb\nfor row in duckdb.sql('''${asked.replace(/;\s*$/, '')}''').fetchall(): print(*row[3:5], row[6], sep='|')`
+    const script = `import duckdb\nfor row in duckdb.sql('''${asked.replace(/;\s*$/, '')}''').fetchall(): print(*row[3:6], row[7], sep='|')`
     const program = await reader.run(`${python} - <<'END'\n${script}\nEND`)
     t.equal(await program.code, 0, 'it ends well', { output: program.output().slice(-2000) })
     t.same(program.output().trim().split('\n'), [
-      'listEntries|None|2',
-      'exportEntries|None|3',
-      `getEntry|${a.entry(1)._id}|1`,
+      'listEntries|None|None|2',
+      'exportEntries|None|csv|3',
+      `getEntry|${a.entry(1)._id}|None|1`,
     ])
   },
 )

@@ -22,7 +22,7 @@ TABLES = """
     CREATE TABLE IF NOT EXISTS owner (organisation TEXT);
     INSERT INTO state SELECT '*', 1 WHERE NOT EXISTS (SELECT * FROM state);
 """
-PART = dict(argument.split("=", 1) for argument in sys.argv[2:])
+PART = dict(argument.partition("=")[::2] for argument in sys.argv[2:])
 
 
 def get(path, **parameters):

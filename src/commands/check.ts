@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache'
 import { strict } from '../../schemas/kit.js'
 import { CHANGED_AT, type CollectionName, collections, isRecordCollection } from '../documents/collections.js'
 import { setsOf } from '../documents/former.js'
-import { STORED_KEY } from '../keys/keys.js'
+import { changeIn, STORED_KEY } from '../keys/keys.js'
 import type { Store, Stored } from '../store/store.js'
 import { messagesOf } from './load-lines.js'
 import { CommandError, type MakeCommand, newCommand, printed } from './run-command.js'
@@ -79,7 +79,8 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
         const checkTombstone = checkOf(strict({ ...tombstone, ...sets }))
         const schema = strict({ ...properties, ...sets, ...(withStamp && { [CHANGED_AT]: Type.Date() }) })
         // A key that does not match its schema is refused.
-        const checkRecord = name === 'apiKeys' ? checkOf(STORED_KEY, () => false) : checkOf(schema)
+        const isKey = name === 'apiKeys'
+        const checkRecord = isKey ? checkOf(STORED_KEY, () => false) : checkOf(schema)
         const errorsOf = async (stored: Stored): Promise<string[]> => {
           if ('error' in stored) return [`cannot be read: ${stored.error}`]
           const { document } = stored
@@ -92,6 +93,7 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
           if (isMarked && !('organisation' in document)) return [...errors, ...checkTombstone(document)]
           if (isMarked) errors.push('deletedFrom: must not be in a record')
           errors.push(...checkRecord(document))
+          if (isKey && errors.length === 0) errors.push(...[changeIn(document as never) ?? []].flat())
           if (withStamp && (await isAhead(document[CHANGED_AT]))) {
             errors.push(`${CHANGED_AT}: is ahead of the database’s clock, and no feed shows the record until then`)
           }

@@ -26,12 +26,23 @@ export const keyIdOf = (key: string): string | undefined => {
   return checksum(idAndSecret) === key.slice(-CHECKSUM_LENGTH) ? FORMAT.exec(key)?.[1] : undefined
 }
 
+interface Restrictions {
+  readonly only?: unknown
+  readonly from?: unknown
+}
+
+/** What stands before the hash of a restricted key: a mark of its restrictions, by which it is seen if they were changed. */
+export const markOf = ({ only, from }: Restrictions): string =>
+  only || from ? `restricted:${hash('sha256', JSON.stringify([only, from])).slice(0, 16)}:` : ''
+
 /**
  * The SHA-256 of a key in hexadecimal. Only this is stored, never the key itself. The hash of a restricted key is of its
  * restrictions too, and marked: so it is refused where they were changed, and by releases that know of no restrictions.
  */
-export const hashOf = (key: string, { only, from }: { only?: unknown; from?: unknown } = {}): string =>
-  only || from ? `restricted:${hash('sha256', key + JSON.stringify([only, from]))}` : hash('sha256', key)
+export const hashOf = (key: string, restrictions: Restrictions = {}): string => {
+  const mark = markOf(restrictions)
+  return mark + hash('sha256', mark + key)
+}
 
 /** A key, or its beginning, in a text. Its id stays readable. */
 const IN_TEXT = /(fda_(?:[0-9a-z]{12}_)?)\w+/gi

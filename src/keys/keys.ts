@@ -7,7 +7,7 @@ import type { FairScheduler } from '../limits/scheduler.js'
 import type { Scope } from '../pipelines/stages.js'
 import type { Store } from '../store/store.js'
 import { rangesOf } from '../validation/addresses.js'
-import { hashOf, keyIdOf, makeKey, type RandomInteger } from './format.js'
+import { hashOf, keyIdOf, makeKey, markOf, type RandomInteger } from './format.js'
 import { sharedLookUp } from './look-ups.js'
 
 /** How long a stored key is known without a query, in milliseconds. */
@@ -25,6 +25,8 @@ const CACHED_KEYS = { maxSize: 10_000, sizeCalculation: () => 1 }
 const IN_USE_MS = 3_600_000
 /** How often the last use of a key is written, in milliseconds. */
 const LAST_USED_MS = 60_000
+/** The length of a SHA-256 in hexadecimal. */
+const HASH_LENGTH = 64
 /** The schema of a stored key. Fields that other programs added are allowed. */
 export const STORED_KEY = { ...collections.apiKeys.schema, additionalProperties: true }
 
@@ -289,9 +291,15 @@ export const keysOf = (
 
 const timeOf = (date: unknown): number => (date instanceof Date && date.getTime()) || 0
 
+/** Whether the restrictions of a stored key are not those that it was issued with. */
+export const changeIn = (document: ApiKeyDocument): string | undefined =>
+  document.hash.slice(0, -HASH_LENGTH) === markOf(document)
+    ? undefined
+    : 'hash: is of a key with another only or from; issue a key anew'
+
 /** The field that does not match the schema, and why. */
 const errorIn = (document: unknown): string | undefined => {
-  if (Value.Check(STORED_KEY, document)) return undefined
+  if (Value.Check(STORED_KEY, document)) return changeIn(document as ApiKeyDocument)
   const { path, message } = Value.Errors(STORED_KEY, document).First() as ValueError
   return `${path.slice(1)}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
 }

@@ -5,6 +5,7 @@ import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import { type KeyScope, type Keys, REFUSALS, type RefusedKey } from '../keys/keys.js'
 import { problem } from '../problems/problems.js'
+import { loggable } from './request-log.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -40,10 +41,10 @@ export const keyAuthPlugin = fp(
     const logged = new LRUCache<string, true>({ max: REFUSED_KEYS, ttl: REFUSAL_MS })
 
     /** Logs a key that was valid once, so that an operator sees which program still uses it. */
-    const logRefused = ({ log }: FastifyRequest, { refused, keyId, organisation }: RefusedKey): void => {
+    const logRefused = ({ log, ip }: FastifyRequest, { refused, keyId, organisation }: RefusedKey): void => {
       if (keyId === undefined || logged.has(keyId)) return
       logged.set(keyId, true)
-      log.warn({ refused, keyId, organisation }, 'a key was refused')
+      log.warn({ refused, keyId, organisation, ip: loggable(ip) }, 'a key was refused')
     }
 
     for (const reason of REFUSALS) app.metrics?.record('field_data.keys.refused', 0, { reason })

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { MAX_URL_BYTES } from '../../schemas/common.js'
 import { wasSent, whenOver } from '../http/caller.js'
 import { redacted } from '../keys/format.js'
 import type { ProblemError } from '../problems/problems.js'
@@ -25,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-/** A longer value is cut in the log, in characters. */
+/** A longer value is cut in the log, in characters, but a list of values, such as many ids, only if it is longer than a URL. */
 const MAX_LOGGED = 500
 const REQUEST_ID = /^[\w.:-]{1,64}$/
 /** The id of a trace in a `traceparent` (W3C Trace Context). Later versions may have more fields than version 00. */
@@ -90,6 +91,7 @@ export const requestLogPlugin = fp(
 
 const parametersOf = ({ params, query }: FastifyRequest) => ({
   id: loggable((params as { id?: string }).id),
+  format: (params as { format?: string }).format,
   query: loggableOf(query as object),
 })
 
@@ -100,5 +102,6 @@ const loggableOf = (values: object) =>
 export const loggable = (value: unknown): unknown => {
   const textOf = (item: unknown) => (typeof item === 'object' ? JSON.stringify(item) : item)
   const text = Array.isArray(value) ? value.map(textOf).join() : value
-  return typeof text === 'string' ? redacted(text).slice(0, MAX_LOGGED).replace(CONTROL, '?') : text
+  const most = Array.isArray(value) ? MAX_URL_BYTES : MAX_LOGGED
+  return typeof text === 'string' ? redacted(text).slice(0, most).replace(CONTROL, '?') : text
 }

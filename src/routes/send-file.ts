@@ -19,11 +19,12 @@ export const sendFile = async (
   app: FastifyInstance,
   request: FastifyRequest,
   reply: FastifyReply,
-  { parts, read, left }: FileAnswer,
+  answer: FileAnswer,
 ): Promise<FastifyReply> => {
   const { ticket } = request
+  const { parts, left } = answer
   try {
-    const next = partsInTurns(app, request, reply, parts)
+    const next = partsInTurns(app, request, reply, answer)
     // An error before the first part is a usual problem. One behind it breaks the connection.
     const first = await next()
     const file = Readable.from(joined(first, next, reply), { objectMode: false, highWaterMark: 1 })
@@ -35,10 +36,8 @@ export const sendFile = async (
     await finished(file).catch(() => {})
   } finally {
     await parts.return()
-    reply.rows = read.rows - left.length
   }
   if (left.length > 0) {
-    reply.skipped = left.length
     const records = left.slice(0, MAX_LOGGED).map(({ id, message }) => loggable(`${id}: ${message}`))
     request.log.warn({ records }, 'left out of an export')
   }
@@ -53,7 +52,7 @@ const partsInTurns = (
   app: FastifyInstance,
   request: FastifyRequest,
   reply: FastifyReply,
-  parts: FileAnswer['parts'],
+  { parts, read, left }: FileAnswer,
 ): (() => Promise<IteratorResult<Buffer, void>>) => {
   const { ticket } = request
   const { raw } = reply
@@ -69,6 +68,8 @@ const partsInTurns = (
       return parts.next()
     }
     const part = await ticket.inTurn(make, raw.headersSent ? WAIT_BETWEEN_MS : undefined)
+    reply.skipped = left.length
+    reply.rows = read.rows - left.length
     const length = part.value?.length ?? 0
     // A part may be empty.
     if (length > 0) {

@@ -1,7 +1,7 @@
 // The command that issues, lists, rotates and revokes keys.
 import t, { type Test } from 'tap'
 import { keysCommand } from '../../src/commands/keys.js'
-import { makeKey } from '../../src/keys/format.js'
+import { makeKey, markOf } from '../../src/keys/format.js'
 import { keysOf } from '../../src/keys/keys.js'
 import { type Store, StoreUnavailable } from '../../src/store/store.js'
 import { meanwhile, transcripts, tryCommand, wrongCalls } from '../support/command.js'
@@ -13,7 +13,8 @@ const before = { organisations }
 const hash = '0'.repeat(64)
 /** A stored key. */
 const stored = (_id: string, fields: object = {}) => ({
-  ...{ _id, organisation: 'org', name: 'Sync', hash, createdAt: new Date('2025-03-01T00:00:00Z') },
+  ...{ _id, organisation: 'org', name: 'Sync', createdAt: new Date('2025-03-01T00:00:00Z') },
+  hash: markOf(fields) + hash,
   ...fields,
 })
 const dated = { createdAt: now, updatedAt: now }
