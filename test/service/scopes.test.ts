@@ -36,13 +36,12 @@ import {
 import { rawStore, testStore } from '../support/store.js'
 import { runs } from '../support/thorough.js'
 
-const LEAST = runs(150, 1500)
+const LEAST = runs(100, 1500)
 const REQUESTS = Math.max(LEAST, Number(process.env.SCOPED_REQUESTS ?? 0))
 /** Enough requests to draw every parameter. */
 const ENOUGH = 2000
 const SEED = Number(process.env.SCOPED_SEED ?? 1)
-const ORGANISATIONS = 4
-const SCOPES_EACH = REQUESTS < ENOUGH ? 1 : 4
+const [ORGANISATIONS, SCOPES_EACH] = REQUESTS < ENOUGH ? [2, 2] : [4, 4]
 /** How many pages of a list or a feed are compared. */
 const MAX_PAGES = 200
 const MAX_LIST_PAGES = 5
