@@ -47,7 +47,10 @@ t.test(
     const others = joins.filter(({ foreignField }) => foreignField !== '_id')
     t.same(new Set(others.map(({ as }) => as)), new Set(['dispatches']))
     for (const { pipeline, foreignField } of others) {
-      t.same(pipeline, [{ $match: { organisation: 'org' } }, { $project: { organisation: 1, [foreignField]: 1 } }])
+      t.same(pipeline, [
+        { $match: { $and: [{ organisation: 'org' }] } },
+        { $project: { organisation: 1, [foreignField]: 1 } },
+      ])
     }
   },
 )

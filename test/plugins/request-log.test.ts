@@ -95,6 +95,23 @@ t.test('the log has how many records a response leaves out, and nothing if there
   t.match(await get('/v1/entries?unreadable=skip&fields=status'), { statusCode: 200, skipped: 1 })
 })
 
+t.test('the log has what a key read: how many records, in which format, and all ids that it asked for', async (t) => {
+  const { get } = await service(t)
+  const ids = Array.from({ length: 100 }, (_, n) => `no-such-entry-${n}`).join()
+  for (const [path, expected] of [
+    ['entries?perPage=2', { rows: 2, format: undefined }],
+    [`entries?ids=${ids}`, { rows: 0, query: { ids } }],
+    [`entries/${a.entry(1)._id}`, { rows: 1, id: a.entry(1)._id }],
+    ['exports/entries.csv', { rows: 4, format: 'csv' }],
+    ['exports/agents.xlsx', { rows: 2, format: 'xlsx' }],
+    ['sync/entries', { rows: 4 }],
+    ['summaries/entries?by=status', { rows: 2 }],
+    ['me', { rows: undefined }],
+  ] as const) {
+    t.match(await get(`/v1/${path}`), { statusCode: 200, ...expected }, path)
+  }
+})
+
 t.test('what was not checked is not logged: a path, parameters that are refused, those of a page', async (t) => {
   const { get } = await service(t)
   for (const [url, headers, expected] of [
