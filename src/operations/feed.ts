@@ -1,7 +1,7 @@
 // What has changed in the records of a resource.
 import type { FeedQuery } from '../../schemas/sync.js'
 import type { Resource } from '../pipelines/resource.js'
-import { narrowed } from '../pipelines/stages.js'
+import { narrowed, restrictionsOn } from '../pipelines/stages.js'
 import { invalidParameter } from '../problems/problems.js'
 import { projectionOf } from '../reading/projection.js'
 import type { Reader } from '../reading/reader.js'
@@ -29,6 +29,8 @@ export const getChanges = async (
   if (organisation !== scope.organisation)
     throw invalidParameter('organisation', `must be ${scope.organisation}, the organisation of the key`)
   const { collection, operationIds } = resource
+  // It is refused even where nothing is read, because nothing is new.
+  restrictionsOn(collection, scope)
   // A copy by a key that sees otherwise would lack fields, or keep them.
   const binding = bindingOf(scope, operationIds.sync, feeds.settings.stamp)
   const projection = projectionOf(resource, scope.without, { embed: 'false', ...(answers && { answers }) })

@@ -191,11 +191,12 @@ const breakages: Record<string, Breakage> = {
       return all?.at(-1)?.organisation === undefined ? object : { ...object, $match: all.at(-1) }
     }),
   }),
-  'feeds are silent about what has left': function withoutFormer({ stages, union }) {
-    const kept = replaced(stages, (object) =>
-      object.$or === undefined ? object : { $or: [(object.$or as object[])[0]] },
-    )
-    return { stages: kept, union: union && broken(union, withoutFormer) }
+  'feeds are silent about what has left': function withoutFormer({ match, union }) {
+    const silent = replaced(match, (object) => {
+      const ids = object.formerProjects ?? object.formerForms
+      return ids === undefined || Object.hasOwn(Object(ids), '$exists') ? object : { _id: { $in: [] } }
+    })
+    return { match: silent, union: union && broken(union, withoutFormer) }
   },
 }
 
