@@ -12,7 +12,7 @@ import { beginningOf } from '../reading/local-time.js'
 import { withQuestions } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
 import type { Selection } from '../reading/selection.js'
-import { namesOf, summaryOf } from '../reading/summaries.js'
+import { type Named, namesOf, summaryOf } from '../reading/summaries.js'
 import type { Given } from './arguments.js'
 import { valuesOf } from './values.js'
 
@@ -54,10 +54,11 @@ const nearestTo = (text: string, all: readonly string[]): string[] => {
   return [...new Set([...near, ...all])].slice(0, MOST_ALLOWED)
 }
 
-/** The records that entries name most often. */
+/** The records that entries name most often, for a key that sees their names. */
 export const namesInEntries = async (reader: Reader, by: string) => {
   const counted = await summaryOf(reader, { by: [by], zone: 'UTC', top: MOST_NAMES })
-  return [...((await namesOf(reader, counted, 0)) ?? [])].map(([id, { name }]) => ({ id: String(id), name }))
+  const names = (await namesOf(reader, counted, 0)) as ReadonlyMap<unknown, Named>
+  return [...names].map(([id, { name }]) => ({ id: String(id), name }))
 }
 
 /** @throws the problem `invalid_parameter` if there is no such record, or several have the name */

@@ -556,3 +556,22 @@ t.test('an organisation gets nothing of another, whatever it asks for', async (t
     t.ok(own > 100, `${own} own values`)
   }
 })
+
+t.test('a key for a project names forms and agents as its entries do, and no others', async (t) => {
+  const { app, store } = await testApp(t, { fill: fillTenants })
+  await store.insert('forms', [{ ...a.form, _id: 'other', name: 'Other' }])
+  const only = { project: [a.project(1)._id] }
+  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Part', only })
+  const { ask, call } = await assistant(t, app, key)
+  const { _id: id, name } = a.form
+  const described = await ask<Record<string, unknown>>('describe')
+  t.match(described, { only, totals: { forms: 1, projects: 1 } })
+  t.strictSame(described.forms, [{ id, name }])
+  t.match(described.projects, [{ id: a.project(1)._id, name: 'Project 1' }])
+  t.match(await ask('count_entries', { form: name }), { total: 3 })
+  t.match(errorOf(await call('count_entries', { agent: 'chidi okafo a' })), {
+    errors: [{ name: 'agent', message: /several/, allowed: [a.agent(1)._id, a.agent(2)._id] }],
+  })
+  t.match(await ask('count_entries', { agent: a.agent(2)._id }), { total: 1 })
+  t.match(errorOf(await call('count_entries', { form: 'Other' })), { errors: [{ name: 'form', allowed: [name] }] })
+})

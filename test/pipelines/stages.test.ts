@@ -1,7 +1,8 @@
 // All pipelines: each query has a scope and only reads.
 import t from 'tap'
 import { expandable } from '../../schemas/entries.js'
-import { Query, type Stage } from '../../src/pipelines/stages.js'
+import type { CollectionName, Only } from '../../src/documents/collections.js'
+import { hasBeenWithin, isInScope, narrowed, Query, type Stage } from '../../src/pipelines/stages.js'
 import { eachResource, filtersOf, filterValue } from '../support/resources.js'
 
 const scope = { organisation: 'org' }
@@ -68,4 +69,34 @@ t.test('A query for tombstones is limited to one organisation, and cannot write'
   t.same((match.$and as object[]).at(-1), { deletedFrom: 'org', organisation: { $exists: false } })
   const writing = { $out: 'entries' } as unknown as Stage
   t.throws(() => Query.deletedFrom(scope, 'entries', [], [writing]), { message: /^A query must not contain/ })
+})
+
+t.test('A scope is narrowed to what all of its restrictions allow', async (t) => {
+  t.equal(narrowed(scope, {}), scope)
+  t.same(narrowed(scope, { project: ['b', 'a', 'b'] }), { ...scope, only: { project: ['a', 'b'] } })
+  const only = { project: ['a', 'b'], form: ['f'] }
+  t.same(narrowed({ ...scope, only }, { project: ['c', 'b'] }).only, { project: ['b'], form: ['f'] })
+  t.same(narrowed({ ...scope, only }, {}).only, only)
+})
+
+t.test('A query in a narrower scope has a condition for each restriction, or is refused', async (t) => {
+  const within = (collection: CollectionName, only: Only) =>
+    (Query.in({ ...scope, only }, collection, [], []).match.$and as object[]).slice(0, -2)
+  const notArray = (field: string) => ({ [field]: { $not: { $type: 'array' } } })
+  t.same(within('entries', { project: ['a'] }), [{ project: 'a' }, notArray('project')])
+  const both = [{ project: { $in: ['a', 'b'] } }, notArray('project'), { form: 'f' }, notArray('form')]
+  t.same(within('dispatches', { project: ['a', 'b'], form: ['f'] }), both)
+  t.same(within('projects', { project: ['a'] }), [{ _id: 'a' }])
+  t.same(within('forms', { form: ['f'] }), [{ _id: 'f' }])
+  for (const [collection, only] of [
+    ['agents', { project: ['a'] }],
+    ['users', { form: ['f'] }],
+    ['forms', { project: ['a'] }],
+    ['projects', { project: ['a'], form: ['f'] }],
+  ] as const) {
+    t.equal(isInScope(collection, { ...scope, only }), false)
+    t.throws(() => within(collection, only), { code: 'not_in_scope', status: 403 })
+  }
+  t.equal(isInScope('forms', { ...scope, only: { form: ['f'] } }), true)
+  t.same(hasBeenWithin({ ...scope, only: { form: ['f'] } }, 'forms'), [{ _id: 'f' }])
 })

@@ -42,6 +42,11 @@ t.test('a list is large if it shows many records, or if no index serves it', asy
   }
   t.equal(isLarge(store, { status: 'drafts' }, dispatches), false)
   t.equal(isLarge(added, { status: 'x', form: 'y' }), false, 'an operator has added an index')
+  const within = (fields: string[], parameters = {}) =>
+    isLargePage(store, { ...selected(parameters), within: fields }, 50)
+  t.equal(within(['project']), false, 'an index begins with what a scope narrows')
+  t.equal(within(['project'], { sortBy: 'createdAt' }), true)
+  t.equal(within(['_id'], { sortBy: 'createdAt' }), false, 'a few records are found by their ids')
   const without = { knownIndexes: () => [] }
   t.equal(isLarge(without, { status: 'x' }), true, 'a database without indexes')
 })

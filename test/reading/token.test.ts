@@ -88,6 +88,7 @@ t.test('a token of a list goes on only in the same list, and for keys that see t
   for (const [otherScope, operationId, changes] of [
     [{ ...scope, organisation: 'other' }, 'listEntries', {}],
     [{ organisation: 'org' }, 'listEntries', {}],
+    [{ ...scope, only: { project: ['a'] } }, 'listEntries', {}],
     [scope, 'listForms', {}],
     [scope, 'listEntries', { sortOrder: 'desc' }],
     [scope, 'listEntries', { status: 'rejected' }],

@@ -10,7 +10,7 @@ import { keysOf } from '../../src/keys/keys.js'
 import { QueryTimeout, type Store } from '../../src/store/store.js'
 import { testApp } from '../support/app.js'
 import { testStore } from '../support/store.js'
-import { A, a, B, b } from '../support/tenants.js'
+import { A, a, B, b, fillTenants } from '../support/tenants.js'
 import { runs } from '../support/thorough.js'
 
 type Random = () => number
@@ -410,6 +410,26 @@ t.test('a wrong request names the parameter and what is allowed', async (t) => {
   t.equal((await app.inject({ url: '/v1/entries?lga=Tarauni', headers })).statusCode, 400)
   const { data } = (await app.inject({ url: '/v1/summaries/entries?by=agent&names=true', headers })).json()
   t.strictSame(data, [{ agent: a.entry(1).agent, count: 1 }])
+})
+
+t.test('a key for a project has the questions of its entries, and knows no form without one', async (t) => {
+  const { app, store } = await testApp(t, { fill: fillTenants })
+  await store.insert('forms', [{ ...a.form, _id: 'other' }])
+  const project = a.project(2)._id
+  await store.insert('entries', [
+    { ...a.entry(4), project, answers: [{ type: 'text', question: 'Who?', answer: 'Nobody' }] },
+    { ...a.entry(5), form: 'other' },
+  ])
+  const key = await keysOf(store, () => {}).issue({ organisation: A, name: 'Part', only: { project: [project] } })
+  const ask = (url: string) => app.inject({ url, headers: { authorization: `Bearer ${key}` } })
+  const { data, _metadata } = (await ask(`/v1/forms/${a.form._id}/questions`)).json()
+  t.match(data, [{ question: 'Who?', answered: 1 }])
+  t.equal(data.length, 1)
+  t.equal(_metadata.entries, 1)
+  for (const form of ['other', 'nobody', b.form._id])
+    t.match((await ask(`/v1/forms/${form}/questions`)).json(), { code: 'not_found', detail: 'No form has this id' })
+  t.match((await ask(`/v1/forms/${a.form._id}`)).json(), { code: 'not_in_scope', status: 403 })
+  t.match((await ask('/v1/summaries/entries?by=form&none=true')).json(), { code: 'not_in_scope' })
 })
 
 t.test('names, and what a dispatch expects, stand beside the ids', async (t) => {

@@ -191,6 +191,21 @@ t.test('when the clock goes back behind settled rows, they come again when they 
   t.same((await walk(feeds, 1, back.next)).ids, ['a', 'b'])
 })
 
+t.test('a cursor beyond the horizon goes on at it, with fresh rows only where the walk has some', async (t) => {
+  const { feeds, clock } = prepare(t, { settleMs: 1000 })
+  clock.now = 5000
+  const settled = { stamp: 4500, id: 'x' }
+  const [at, fresh] = [(stamp: number) => ({ stamp, id: null }), { stamp: 4800, id: 'y' }]
+  for (const [isSettledOnly, before, after] of [
+    [true, null, null],
+    [false, null, settled],
+    [false, fresh, fresh],
+  ] as const) {
+    const { next } = await feeds.page(feed, { since: 4000, isSettledOnly, settled, fresh: before }, 1)
+    t.same([next.settled, next.fresh], [at(4000), after])
+  }
+})
+
 t.test('what is stored after the clock went back ends a wait', async (t) => {
   const { store, feeds, clock } = prepare(t, { settleMs: 1000 })
   await store.insert('entries', [entry('a', new Date(LATER - 2000))])
