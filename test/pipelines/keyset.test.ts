@@ -16,3 +16,10 @@ t.test('the record at a position belongs to what follows only if that is wanted'
     t.same(second, { name: { [direction === 1 ? '$gt' : '$lt']: 'a' } })
   }
 })
+
+t.test('behind a record without a value are the others without one, and then those of each type', async (t) => {
+  const [first, ...others] = rangesAfter('name', 1, { value: null, id: 'x' })
+  t.same(first, { name: null, _id: { $gt: 'x' } })
+  t.equal(others.length, 6, 'no value is greater than null as null is')
+  t.same(rangesAfter('name', -1, { value: null, id: 'x' }), [{ name: null, _id: { $lt: 'x' } }])
+})
