@@ -674,7 +674,7 @@ t.test(
     t.equal(await program.code, 0, 'it ends well', { output: program.output().slice(-2000) })
     t.same(program.output().trim().split('\n'), [
       'listEntries|None|None|2',
-      'exportEntries|None|csv|3',
+      'exportEntries|None|csv|4',
       `getEntry|${a.entry(1)._id}|None|1`,
     ])
   },
