@@ -107,19 +107,21 @@ export const restrictionsOn = (collection: CollectionName, { only = {} }: Scope)
 export const isInScope = (collection: CollectionName, { only }: Scope): boolean =>
   restrictions.every((kind) => only?.[kind] === undefined || narrowedBy[collection]?.[kind] !== undefined)
 
+/** What records meet of which a field has one of some ids. */
+const isOne = ({ field, value }: ReturnType<typeof restrictionsOn>[number]): Condition[] =>
+  field === '_id' ? [{ [field]: value }] : [{ [field]: value }, notInArray(field)]
+
 /** What records meet that are in a scope, besides that they belong to its organisation. */
 export const isWithin = (scope: Scope, collection: CollectionName): Condition[] =>
-  restrictionsOn(collection, scope).flatMap(({ field, value }) =>
-    field === '_id' ? { [field]: value } : [{ [field]: value }, notInArray(field)],
-  )
+  restrictionsOn(collection, scope).flatMap(isOne)
 
 /** What records or tombstones meet that are in a scope or have been. A tombstone from before this was kept may have been. */
 export const hasBeenWithin = (scope: Scope, collection: CollectionName): Condition[] =>
-  restrictionsOn(collection, scope).map(({ kind, field, value }) => {
+  restrictionsOn(collection, scope).map((restriction) => {
+    const { kind, field, value } = restriction
     if (field === '_id') return { [field]: value }
     const isUnknown = { [DELETED_FROM]: { $exists: true }, [former[kind]]: { $exists: false } }
-    const isWithin = { $and: [{ [field]: value }, notInArray(field)] }
-    return { $or: [isWithin, { [former[kind]]: value }, isUnknown] }
+    return { $or: [{ $and: isOne(restriction) }, { [former[kind]]: value }, isUnknown] }
   })
 
 /** What records meet that are not in a scope any more. The first condition tells it of most records. */
@@ -185,7 +187,7 @@ export class Query {
     return new Query(collection, match, match, stages, [])
   }
 
-  /** A query that returns the documents of this one and of another one. The database runs both as one command, in this order. */
+  /** A query that returns the documents of this one and of another one. The database runs both as one command. */
   and(union: Query): Query {
     const { collection, match, counted, stages, references } = this
     return new Query(collection, match, counted, stages, references, union)

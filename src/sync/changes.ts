@@ -1,9 +1,9 @@
 // Reads a change feed: the records of an organisation and the tombstones of its deleted ones, merged in the order of
 // their stamps. First come the rows that are older than the horizon. No write commits before them any more, so a copy goes
 // on after them for good. Then come the younger ones, which come once more when they have settled.
-import { type BsonList, bsonDocument, type Element } from '../bson/reader.js'
-import { dateOf, fieldOf, sortKeyOfId, stringOf } from '../bson/values.js'
-import { CHECKPOINT, DELETED_AT, DELETED_FROM, narrowedBy, restrictions } from '../documents/collections.js'
+import { type BsonList, bsonDocument } from '../bson/reader.js'
+import { dateOf, fieldOf, sortKeyOfId } from '../bson/values.js'
+import { CHECKPOINT, DELETED_AT, DELETED_FROM } from '../documents/collections.js'
 import { FIRST_TIME, OTHER_ID_TYPES } from '../pipelines/keyset.js'
 import type { Query } from '../pipelines/stages.js'
 import { problem } from '../problems/problems.js'
@@ -125,7 +125,7 @@ export class Feeds {
     if (!from.isSettledOnly) return page
     // Tools that keep a time may end at a page without items, and would begin the next run before it again.
     if (edge !== undefined && items.length === 0)
-      return { ...page, items: [deletionAt(feed.collection, CHECKPOINT_ID, edge.stamp as number)] }
+      return { ...page, items: [checkpointAt(feed.collection, edge.stamp as number)] }
     return hasMore ? page : this.#withCheckpoint(feed, from, page, perPage, times)
   }
 
@@ -153,11 +153,10 @@ export class Feeds {
    */
   async #rowsIn(feed: Feed, range: FeedRange, limit: number, reading?: Reading) {
     const { stamp, lookedAt } = this.settings
-    const isPart = feed.scope.only !== undefined && range.stamp !== null
     const read = async (query: Query): Promise<FeedItem[]> =>
-      inOrder(itemsOf(await this.store.aggregate(query, { ...reading, isMajority: true }), stamp), isPart)
+      inOrder(itemsOf(await this.store.aggregate(query, { ...reading, isMajority: true }), stamp))
     let [looked, edge]: [FeedRange, FeedPosition?] = [range]
-    if (isPart && !(range.stamp instanceof Date)) {
+    if (feed.scope.only !== undefined && range.stamp !== null && !(range.stamp instanceof Date)) {
       // Mostly there is nothing new, for any scope.
       if ((await read(oneIn(feed, stamp, range, 1))).length === 0) return { rows: [] }
       const [last] = await read(oneIn(feed, stamp, range, mostLookedAt(limit, lookedAt)))
@@ -167,7 +166,7 @@ export class Feeds {
       }
     }
     const found = await read(rowsIn(feed, stamp, looked, limit))
-    return { rows: found.slice(0, limit).map((row) => asSeen(feed, row)), edge }
+    return { rows: found.slice(0, limit), edge }
   }
 
   /**
@@ -198,7 +197,7 @@ export class Feeds {
     const isBehindOthers = scope.only !== undefined && page.items.length === 0 && from.settled.stamp !== from.since
     if (page.newFrom > now - restMs && !isBehindOthers) return page
     if (page.items.length === perPage) return { ...page, hasMore: true }
-    const items = [...page.items, deletionAt(collection, CHECKPOINT_ID, horizon)]
+    const items = [...page.items, checkpointAt(collection, horizon)]
     return { ...page, items, next: { ...page.next, settled: { stamp: horizon, id: null } } }
   }
 }
@@ -238,33 +237,18 @@ const rangesBehind = ({ stamp, id, isBefore }: FeedPosition, bounds: StampBounds
   return at === null ? [{ stamp: null }, later] : [{ stamp: { $gte: at, ...bounds } }]
 }
 
-/** A deletion, as the database gives deletions. `id` is an element of BSON. */
-const deletionAt = (collection: string, id: Buffer, time: number): FeedItem => {
+/** A checkpoint, as the database gives deletions. */
+const checkpointAt = (collection: string, time: number): FeedItem => {
+  const length = String.fromCharCode(CHECKPOINT.length + 1)
+  const fields = `\x02_id\0${length}\0\0\0${CHECKPOINT}\0\x08deleted\0\x01\x09${DELETED_AT}\0`
   const deletedAt = Buffer.alloc(8)
   deletedAt.writeBigInt64LE(BigInt(time))
-  const fields = Buffer.from(`\x08deleted\0\x01\x09${DELETED_AT}\0`)
-  return new FeedItem(collection, bsonDocument([id, fields, deletedAt]), true, time)
+  return new FeedItem(collection, bsonDocument([Buffer.from(fields), deletedAt]), true, time)
 }
 
-const ID = '_id\0'
-const CHECKPOINT_ID = Buffer.from(`\x02${ID}${String.fromCharCode(CHECKPOINT.length + 1)}\0\0\0${CHECKPOINT}\0`)
-
-/** A row as a scope sees it: a record that has left the scope looks as if it were deleted. */
-const asSeen = ({ scope: { only = {} }, collection }: Feed, row: FeedItem): FeedItem => {
-  const { bytes, isDeleted, stamp } = row
-  const isWithin = restrictions.every((kind) => {
-    const [ids, field] = [only[kind], narrowedBy[collection]?.[kind]]
-    if (ids === undefined || field === undefined || field === '_id') return true
-    return ids.includes(stringOf(bytes, fieldOf(bytes, 0, field)) as string)
-  })
-  if (isDeleted || isWithin) return row
-  const { at, next } = fieldOf(bytes, 0, '_id') as Element
-  return deletionAt(collection, bytes.subarray(at - ID.length - 1, next), stamp as number)
-}
-
-/** Merges records, those that have left a scope, and tombstones. The database has put each of them in order. */
-const inOrder = (rows: FeedItem[], isPart: boolean): FeedItem[] => {
-  if (!isPart && !rows.some(({ isDeleted }) => isDeleted)) return rows
+/** Merges records and tombstones. The database has put each of them in order. */
+const inOrder = (rows: FeedItem[]): FeedItem[] => {
+  if (!rows.some(({ isDeleted }) => isDeleted)) return rows
   return rows
     .map((row) => ({ row, stamp: row.stamp as number, id: sortKeyOfId(row) }))
     .sort((a, b) => a.stamp - b.stamp || (a.id < b.id ? -1 : 1))
@@ -354,11 +338,7 @@ const itemsOf = ({ collection, documents }: BsonList, field: Stamp): FeedItem[] 
     documents.map(({ bytes }) => {
       // A record with the field of tombstones by mistake also has an organisation, mostly as one of its first fields.
       const isDeleted = fieldOf(bytes, 0, 'organisation') === undefined && fieldOf(bytes, 0, DELETED_FROM) !== undefined
-      return new FeedItem(
-        collection,
-        bytes,
-        isDeleted,
-        dateOf(bytes, fieldOf(bytes, 0, isDeleted ? DELETED_AT : field)),
-      )
+      const stamp = dateOf(bytes, fieldOf(bytes, 0, isDeleted ? DELETED_AT : field))
+      return new FeedItem(collection, bytes, isDeleted, stamp)
     }),
   )

@@ -1,5 +1,5 @@
 // The queries of the change feed. They are pure functions, without I/O.
-import { DELETED_AT, DELETED_FROM, type RecordCollection } from '../documents/collections.js'
+import { DELETED_AT, DELETED_FROM, hasParts, type RecordCollection } from '../documents/collections.js'
 import {
   type Condition,
   embeddedIn,
@@ -38,7 +38,7 @@ export const mostLookedAt = (limit: number, lookedAt = LOOKED_AT): number => Mat
 
 /**
  * The first records of a range with their stamps, and the first tombstones of the range. Each of the two is in order.
- * Tombstones always have a stamp. In a narrower scope, the first records that have left it come besides.
+ * Tombstones always have a stamp. The first records that have left a narrower scope come besides, as tombstones.
  */
 export const rowsIn = (
   { scope, collection, projection }: Feed,
@@ -47,29 +47,30 @@ export const rowsIn = (
   limit: number,
 ): Query => {
   const first = (field: string): Stage[] => [{ $sort: { [field]: 1, _id: 1 } }, { $limit: limit }]
-  const recordsOf = (scope: Scope, ...conditions: Condition[]): Query => {
-    const all = [...conditions, ...exactly(stamp, range)]
-    // The writer leaves out all other fields, so the database need not.
-    return projection.isStored
-      ? Query.in(scope, collection, all, first(stamp))
-      : projection.query(scope, all, first(stamp), { [stamp]: 1, organisation: 1 })
-  }
-  const changes = recordsOf(scope)
+  const conditions = exactly(stamp, range)
+  // The writer leaves out all other fields, so the database need not.
+  const changes = projection.isStored
+    ? Query.in(scope, collection, conditions, first(stamp))
+    : projection.query(scope, conditions, first(stamp), { [stamp]: 1 })
   // A copy that begins has no record that has left the scope without a stamp.
   if (range.stamp === null) return changes
-  const deletions = Query.deletedFrom(
-    scope,
+  const deletion: Stage[] = [
+    { $set: { deleted: { $literal: true } } },
+    { $project: { _id: 1, deleted: 1, [DELETED_AT]: 1, [DELETED_FROM]: 1 } },
+  ]
+  const hasBeen = [...hasBeenWithin(scope, collection), ...exactly(DELETED_AT, range)]
+  const deletions = Query.deletedFrom(scope, collection, hasBeen, [...first(DELETED_AT), ...deletion])
+  // No project and no form leaves a scope.
+  if (scope.only === undefined || !hasParts(collection)) return changes.and(deletions)
+  const asDeleted: Stage = { $set: { [DELETED_AT]: `$${stamp}`, [DELETED_FROM]: '$organisation' } }
+  const left = Query.in(
+    embeddedIn(scope),
     collection,
-    [...hasBeenWithin(scope, collection), ...exactly(DELETED_AT, range)],
-    [
-      ...first(DELETED_AT),
-      { $set: { deleted: { $literal: true } } },
-      { $project: { _id: 1, deleted: 1, [DELETED_AT]: 1, [DELETED_FROM]: 1 } },
-    ],
+    [...hasLeft(scope, collection), ...conditions],
+    [...first(stamp), asDeleted, ...deletion],
   )
-  if (scope.only === undefined) return changes.and(deletions)
-  // A condition for both would cost twice as much for each of the rows that are in neither.
-  return changes.and(recordsOf(embeddedIn(scope), ...hasLeft(scope, collection)).and(deletions))
+  // A condition for records in the scope and for those that left would cost twice as much for each that is neither.
+  return changes.and(left.and(deletions))
 }
 
 /**
