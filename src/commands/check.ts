@@ -93,7 +93,8 @@ export const checkCommand: MakeCommand = ({ out, tell, open }) =>
           if (isMarked && !('organisation' in document)) return [...errors, ...checkTombstone(document)]
           if (isMarked) errors.push('deletedFrom: must not be in a record')
           errors.push(...checkRecord(document))
-          if (isKey && errors.length === 0) errors.push(...[changeIn(document as never) ?? []].flat())
+          const change = isKey && errors.length === 0 ? changeIn(document as never) : undefined
+          if (change !== undefined) errors.push(change)
           if (withStamp && (await isAhead(document[CHANGED_AT]))) {
             errors.push(`${CHANGED_AT}: is ahead of the database’s clock, and no feed shows the record until then`)
           }
