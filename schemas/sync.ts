@@ -92,10 +92,10 @@ export const DeletedRecord = Type.Object(
   {
     id: recordId('Id of the record that was deleted.'),
     deleted: constant(true, 'True: remove the record from the copy.'),
-    deletedAt: Timestamp('When the record was deleted.'),
+    deletedAt: Timestamp('When the record was deleted, or was last changed after it had left the part.'),
     changedAt,
   },
-  { $id: 'DeletedRecord', description: 'What a feed shows of a record that was deleted.' },
+  { $id: 'DeletedRecord', description: 'What a feed shows of a record that was deleted, or has left a part.' },
 )
 
 export const UnreadableRecord = Type.Object(

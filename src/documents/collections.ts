@@ -187,7 +187,7 @@ export const narrowedBy: { readonly [C in CollectionName]?: { readonly [R in key
   forms: { form: '_id' },
 }
 
-/** Whether a collection can be narrowed in every way. Then no key has none of it, and its feed can be of a part. */
+/** Whether records of a collection name both a project and a form. Then every key may see some, and a feed may show a part. */
 export const hasParts = (name: CollectionName): boolean => restrictions.every((kind) => narrowedBy[name]?.[kind])
 
 /** The fields in which a record that has left a project or a form has their ids. Writers keep them (docs/data.md). */

@@ -13,7 +13,7 @@ const movesOf = (name: RecordCollection) =>
 export const setsOf = (name: RecordCollection): Fields<TSchema> =>
   Object.fromEntries(movesOf(name).map(([, set]) => [set, Type.Optional(Type.Array(id))]))
 
-/** All ids that a field has had, with the one that it has. */
+/** All ids that a field has had, and the one that it has now. */
 const everIn = (field: string, set: string) => ({
   $setUnion: [
     { $cond: [{ $isArray: [`$${set}`] }, `$${set}`, []] },
@@ -21,11 +21,11 @@ const everIn = (field: string, set: string) => ({
   ],
 })
 
-/** What a tombstone keeps of its record: the fields, and sets of all that they have had. */
+/** What a tombstone keeps of its record: the fields, and the sets of all ids that these have had. */
 export const keptOf = (name: RecordCollection): Fields =>
   Object.assign({}, ...movesOf(name).map(([field, set]) => ({ [field]: 1, [set]: everIn(field, set) })))
 
-/** The sets of a record that takes the place of what is stored: of all but what its own fields have, and none if empty. */
+/** The sets of a record that replaces what is stored: all ids of before but those of its own fields. None is stored empty. */
 export const formerOf = (name: RecordCollection, record: object): Fields => {
   const without = ([field, set]: readonly [string, string]) => {
     const ids = { $setDifference: [everIn(field, set), [{ $literal: (record as Fields)[field] ?? null }]] }

@@ -31,7 +31,7 @@ interface Restrictions {
   readonly from?: unknown
 }
 
-/** What stands before the hash of a restricted key: a mark of its restrictions, by which it is seen if they were changed. */
+/** What stands before the hash of a restricted key. It shows whether its restrictions were changed. */
 export const markOf = ({ only, from }: Restrictions): string =>
   only || from ? `restricted:${hash('sha256', JSON.stringify([only, from])).slice(0, 16)}:` : ''
 

@@ -291,7 +291,7 @@ export const keysOf = (
 
 const timeOf = (date: unknown): number => (date instanceof Date && date.getTime()) || 0
 
-/** Whether the restrictions of a stored key are not those that it was issued with. */
+/** What is wrong with a stored key if its restrictions are not those that it was issued with. */
 export const changeIn = (document: ApiKeyDocument): string | undefined =>
   document.hash.slice(0, -HASH_LENGTH) === markOf(document)
     ? undefined

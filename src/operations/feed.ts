@@ -29,7 +29,7 @@ export const getChanges = async (
   if (organisation !== scope.organisation)
     throw invalidParameter('organisation', `must be ${scope.organisation}, the organisation of the key`)
   const { collection, operationIds } = resource
-  // It is refused even where nothing is read, because nothing is new.
+  // A feed without changes reads no rows, and must be refused all the same.
   restrictionsOn(collection, scope)
   // A copy by a key that sees otherwise would lack fields, or keep them.
   const binding = bindingOf(scope, operationIds.sync, feeds.settings.stamp)

@@ -36,7 +36,7 @@ export type Expression =
   | { readonly $literal: unknown }
   | { readonly [name: string]: Expression }
 
-/** The scope of what is embedded in a visible record, or stands beside its ids: it is part of the record. */
+/** The scope of records that are embedded in a visible record, or named beside its ids. They are part of it. */
 export const embeddedIn = ({ organisation }: Scope): Scope => ({ organisation })
 
 /** A scope that is narrowed further, to what both allow. */
@@ -107,7 +107,7 @@ export const restrictionsOn = (collection: CollectionName, { only = {} }: Scope)
 export const isInScope = (collection: CollectionName, { only }: Scope): boolean =>
   restrictions.every((kind) => only?.[kind] === undefined || narrowedBy[collection]?.[kind] !== undefined)
 
-/** What records meet of which a field has one of some ids. */
+/** What records meet that are of one of the ids of a restriction. */
 const isOne = ({ field, value }: ReturnType<typeof restrictionsOn>[number]): Condition[] =>
   field === '_id' ? [{ [field]: value }] : [{ [field]: value }, notInArray(field)]
 
@@ -124,7 +124,7 @@ export const hasBeenWithin = (scope: Scope, collection: CollectionName): Conditi
     return { $or: [{ $and: isOne(restriction) }, { [former[kind]]: value }, isUnknown] }
   })
 
-/** What records meet that are not in a scope any more. The first condition tells it of most records. */
+/** What records meet that have left a scope. Most records fail the first condition. */
 export const hasLeft = (scope: Scope, collection: CollectionName): Condition[] => [
   { $or: restrictionsOn(collection, scope).map(({ kind, value }) => ({ [former[kind]]: value })) },
   ...hasBeenWithin(scope, collection),

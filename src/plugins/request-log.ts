@@ -19,14 +19,14 @@ declare module 'fastify' {
   interface FastifyReply {
     /** The problem that the response is. */
     problem?: ProblemError
-    /** How many records the response has, or groups of them; more than were sent, if it was broken off. */
+    /** How many records or groups the response has. If it was broken off, some of them were not sent. */
     rows?: number | undefined
     /** How many records the response leaves out, because they do not fit their schema. */
     skipped?: number | undefined
   }
 }
 
-/** A longer value is cut in the log, in characters, but a list of values, such as many ids, only if it is longer than a URL. */
+/** A longer value is cut in the log, in characters. A list of values, such as many ids, may be as long as a URL. */
 const MAX_LOGGED = 500
 const REQUEST_ID = /^[\w.:-]{1,64}$/
 /** The id of a trace in a `traceparent` (W3C Trace Context). Later versions may have more fields than version 00. */

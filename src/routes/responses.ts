@@ -72,7 +72,7 @@ export const commonProblems: ProblemCode[] = [
   ...databaseProblems,
 ]
 
-/** The same with those of records. */
+/** The problems that every operation on records of a collection can have. */
 export const problemsOn = (collection: CollectionName): ProblemCode[] =>
   hasParts(collection) ? commonProblems : [...commonProblems, 'not_in_scope']
 

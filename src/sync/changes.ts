@@ -43,7 +43,7 @@ export interface FeedSettings {
   readonly stamp: Stamp
   /** How long deletions are remembered. */
   readonly tombstoneDays: number
-  /** How many rows are looked at for each row of a page that a narrower scope may show. */
+  /** How many rows of the organisation are looked at for each row of a page of a narrower scope. */
   readonly lookedAt?: number
 }
 
@@ -113,7 +113,7 @@ export class Feeds {
     const isUpToNow = await this.#untilNow([...read, ...edges], times)
     const rows = read.filter(isUpToNow)
     const [edge] = edges.filter(isUpToNow)
-    // A walk by times goes on behind its last row, so that it is known how long it has rested.
+    // A walk by times goes on behind its last row, whose stamp tells for how long nothing was new.
     const isByRows = feed.scope.only === undefined || (from.isSettledOnly && edge === undefined)
     const { rows: items, next } = cut({ rows, limit }, stamp, (items, following) =>
       isByRows || following !== undefined
@@ -123,7 +123,7 @@ export class Feeds {
     const hasMore = rows.length > items.length || edge !== undefined
     const page = { items, hasMore, next, newFrom: newFrom(next) }
     if (!from.isSettledOnly) return page
-    // Tools that keep a time may end at a page without items, and would begin the next run before it again.
+    // Tools that keep a time may end at a page without items, and would never get beyond it.
     if (edge !== undefined && items.length === 0)
       return { ...page, items: [checkpointAt(feed.collection, edge.stamp as number)] }
     return hasMore ? page : this.#withCheckpoint(feed, from, page, perPage, times)
@@ -157,7 +157,7 @@ export class Feeds {
       inOrder(itemsOf(await this.store.aggregate(query, { ...reading, isMajority: true }), stamp))
     let [looked, edge]: [FeedRange, FeedPosition?] = [range]
     if (feed.scope.only !== undefined && range.stamp !== null && !(range.stamp instanceof Date)) {
-      // Mostly there is nothing new, for any scope.
+      // Mostly nothing is new in the whole organisation.
       if ((await read(oneIn(feed, stamp, range, 1))).length === 0) return { rows: [] }
       const [last] = await read(oneIn(feed, stamp, range, mostLookedAt(limit, lookedAt)))
       if (last !== undefined) {

@@ -29,11 +29,11 @@ export interface Feed {
   readonly projection: Projection
 }
 
-/** How many rows are looked at for each row of a page that a scope may show, and at the most. */
+/** How many rows of the organisation are looked at for each row of a page of a narrower scope, and at the most. */
 const LOOKED_AT = 20
 const MOST_LOOKED_AT = 10_000
 
-/** How many rows of the organisation are looked at for a page of a narrower scope. */
+/** How many these are for a page. */
 export const mostLookedAt = (limit: number, lookedAt = LOOKED_AT): number => Math.min(lookedAt * limit, MOST_LOOKED_AT)
 
 /**
@@ -69,7 +69,7 @@ export const rowsIn = (
     [...hasLeft(scope, collection), ...conditions],
     [...first(stamp), asDeleted, ...deletion],
   )
-  // A condition for records in the scope and for those that left would cost twice as much for each that is neither.
+  // One query for both would cost twice as much for each record that is in neither.
   return changes.and(left.and(deletions))
 }
 
