@@ -34,7 +34,7 @@ export const keysCommand: MakeCommand = ({ result, tell, audit, open }) =>
         .requiredOption('--name <NAME>', 'what the key is for', nameOption)
         .option('--expires-in <TIME>', 'minutes, hours or days, such as 30m, 12h or 90d', durationOf)
         .option('--without <WHAT>', 'what the key does not see: personal, places, or both with a comma', hiddenOf)
-        .option('--only <KIND=IDS...>', 'the projects or forms that it sees: project=ID,ID, form=ID,ID, or both', onlyOf)
+        .option('--only <KIND=IDS...>', 'the projects or forms that it sees: project=ID,ID or form=ID,ID', onlyOf)
         .option('--from <CIDRS>', 'the addresses or ranges from which it works, with commas', fromOf)
         .option('--force', 'also if there is no such project or form')
         .option(...BY)
