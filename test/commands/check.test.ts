@@ -119,6 +119,7 @@ t.test('a key with a wrong value is a finding, and null is one where such a key 
     [{ without: [] }, 'without: expected array length to be greater or equal to 1'],
     [{ without: ['names'] }, 'without.0: must be one of personal, places'],
     [{ only: { form: ['f'], agent: ['a'] } }, 'only.agent: is not a known field'],
+    [{ only: { form: ['f'] } }, 'hash: is of a key with another only or from; issue a key anew'],
     [{ from: ['10.0.0.1', 'x'] }, "from.1: expected string to match 'address' format"],
     [{ successor: null, issuedBy: 5 }, 'issuedBy: expected string; successor: expected string'],
   ] as const) {
