@@ -1,6 +1,7 @@
 // Every schema that has an $id. The application registers each once, and the OpenAPI document shows it by its name.
 import type { TSchema } from '@sinclair/typebox'
 import { Agent, EntryAgent } from './agents.js'
+import { Share } from './checks.js'
 import { Dispatch, DispatchListItem, EntryDispatch } from './dispatches.js'
 import { Answer, Entry, EntryListItem, EntryLocation, ListedAnswer } from './entries.js'
 import { PageMetadata, Problem } from './envelope.js'
@@ -35,6 +36,7 @@ export const namedSchemas: ReadonlyMap<string, TSchema> = new Map(
     FeedMetadata,
     RangeDigest,
     DigestMetadata,
+    Share,
     Problem,
   ].map((schema) => [schema.$id as string, schema]),
 )

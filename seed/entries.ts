@@ -4,8 +4,8 @@ import type { EntryDocument } from '../src/documents/collections.js'
 import type { Dispatch } from './dispatches.js'
 import { createId } from './ids.js'
 import type { Tenant } from './organisations.js'
-import { streets } from './places.js'
-import { integer, pick, type Random } from './random.js'
+import { type Place, streets } from './places.js'
+import { createRandom, integer, pick, type Random } from './random.js'
 import type { Question } from './surveys.js'
 import { after, DAY, progress, UNTIL } from './timeline.js'
 
@@ -13,8 +13,8 @@ import { after, DAY, progress, UNTIL } from './timeline.js'
 export const JITTER = 0.03
 
 /** A coordinate. Most entries are made near the centre. */
-const near = (random: Random, degrees: number) =>
-  Math.round((degrees + (random() - random()) * JITTER) * 100_000) / 100_000
+const near = (random: Random, degrees: number, jitter: number) =>
+  Math.round((degrees + (random() - random()) * jitter) * 100_000) / 100_000
 
 /** By how many options the answers differ in the zones that are unlike the others. */
 const shifts: { readonly [zone: string]: number } = { 'South South': 1, 'North East': 2 }
@@ -31,6 +31,17 @@ function answer(
   const also = (option: string) => option !== none && random() < 0.25
   return { type, question, answer: options.filter((option) => option === chosen || also(option)) }
 }
+
+/** What every form asks at its end, and the numbers that are usual. */
+const counts = [
+  { question: 'How many people are present?', from: 1, to: 12 },
+  { question: 'How many minutes did it take to get there?', from: 5, to: 90 },
+] as const
+const numbers = (random: Random): Answers =>
+  counts.map(({ question, from, to }) => ({ type: 'number', question, answer: String(integer(random, from, to)) }))
+
+/** By how much a duration differs from the usual one. */
+const factor = (random: Random): number => 0.7 + 0.6 * random()
 
 /** Gives the most common option of a question, and no other beside it. */
 const alike: Random = () => 0.3
@@ -67,6 +78,7 @@ function openDispatches(random: Random, dispatches: readonly Dispatch[]): (date:
   }
 }
 
+type Answers = EntryDocument['answers']
 type Complete = Required<EntryDocument> & { location: { coordinates: object } }
 
 const placed = (entry: Complete, longitude: number, lattitude: number): EntryDocument => ({
@@ -75,8 +87,15 @@ const placed = (entry: Complete, longitude: number, lattitude: number): EntryDoc
 })
 
 /** What is odd about a few entries, by what remains of their number divided by ODD. */
-const oddities: { readonly [remainder: number]: (entry: Complete) => EntryDocument } = {
+const oddities: { readonly [remainder: number]: (entry: Complete, before: Answers) => EntryDocument } = {
+  // The answers of the entry before are copied.
+  30: (entry, before) => ({ ...entry, answers: before }),
   60: ({ location, ...entry }) => entry,
+  // The last number has two digits too many.
+  90: ({ answers, ...entry }) => ({
+    ...entry,
+    answers: answers.map((each, n) => (n === answers.length - 1 ? { ...each, answer: `${each.answer}00` } : each)),
+  }),
   120: ({ location: { coordinates, ...location }, ...entry }) => ({ ...entry, location }),
   180: ({ agent, ...entry }) => entry,
   240: ({ duration, ...entry }) => entry,
@@ -85,10 +104,12 @@ const oddities: { readonly [remainder: number]: (entry: Complete) => EntryDocume
   // The form was left open over night.
   360: (entry) => ({ ...entry, duration: entry.duration + 14 * 3600 }),
   420: (entry) => placed(entry, 0, 0),
-  // Longitude and latitude are exchanged.
-  480: (entry) => placed(entry, entry.location.coordinates.lattitude, entry.location.coordinates.longitude),
 }
 const ODD = 500
+
+/** The first entry after this remainder that is made in one of these states has longitude and latitude exchanged. */
+const EXCHANGED = 480
+const OFTEN = ['Kano', 'Lagos']
 
 /** The entries of an organisation, from the first to the last. It must have at least one dispatch. */
 export function* makeEntries(
@@ -103,14 +124,21 @@ export function* makeEntries(
   const others = count - imports
   const firstImport = Math.floor(others / 2)
 
+  /** The answers of the entry before, by the form. */
+  const before = new Map<string, Answers>()
+  let isDue = false
+
   for (let n = 0; n < count; n++) {
     const imported = n >= firstImport && n < firstImport + imports
     const createdAt = timeOf((imported ? firstImport : (n < firstImport ? n : n - imports) + random()) / others)
     const dispatch = openAt(createdAt)
     const agent = pick(random, dispatch.agents)
-    const place = pick(random, agent.places)
+    const drawn = pick(random, agent.places)
+    const place = agent.invents ? (agent.places[0] as Place) : drawn
     const shift = shifts[place.zone] ?? 0
-    const chance = agent.invents ? alike : random
+    // Who invents answers sits in one place.
+    const [chance, jitter] = agent.invents ? [alike, 0] : [random, JITTER]
+    const more = createRandom(createdAt.getTime() + n)
     const reviewed = createdAt.getTime() < UNTIL - REVIEW
     const entry: Complete = {
       _id: createId(createdAt, number, 'entries', n),
@@ -126,13 +154,22 @@ export function* makeEntries(
         state: place.state,
         lga: place.lga,
         city: place.city,
-        coordinates: { longitude: near(random, place.longitude), lattitude: near(random, place.latitude) },
+        coordinates: {
+          longitude: near(random, place.longitude, jitter),
+          lattitude: near(random, place.latitude, jitter),
+        },
       },
-      answers: dispatch.survey.questions.map((question) => answer(chance, question, shift)),
-      duration: agent.invents ? integer(random, 20, 50) : integer(random, 180, 900) + integer(random, 0, 900),
+      answers: [...dispatch.survey.questions.map((question) => answer(chance, question, shift)), ...numbers(more)],
+      duration: agent.invents ? integer(random, 20, 50) : Math.round(700 * factor(random) * factor(random)),
       createdAt,
       updatedAt: imported || random() < 0.7 ? createdAt : after(random, createdAt, 5),
     }
-    yield oddities[n % ODD]?.(entry) ?? entry
+    const { state, coordinates } = entry.location
+    if (n % ODD === EXCHANGED) isDue = true
+    if (isDue && OFTEN.includes(String(state)) && !agent.invents) {
+      isDue = false
+      yield placed(entry, coordinates.lattitude, coordinates.longitude)
+    } else yield oddities[n % ODD]?.(entry, before.get(entry.form) ?? entry.answers) ?? entry
+    before.set(entry.form, entry.answers)
   }
 }

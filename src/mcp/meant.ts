@@ -57,7 +57,8 @@ const nearestTo = (text: string, all: readonly string[]): string[] => {
 /** The records that entries name most often, for a key that sees their names. */
 export const namesInEntries = async (reader: Reader, by: string) => {
   const counted = await summaryOf(reader, { by: [by], zone: 'UTC', top: MOST_NAMES })
-  const names = (await namesOf(reader, counted, 0)) as ReadonlyMap<unknown, Named>
+  const ids = counted.shown.map(({ values }) => values[0])
+  const names = (await namesOf(reader, by, ids)) as ReadonlyMap<unknown, Named>
   return [...names].map(([id, { name }]) => ({ id: String(id), name }))
 }
 

@@ -1,11 +1,13 @@
 // What an assistant may ask: each tool calls what its operation calls, with the names and the checks of its parameters.
 import { type TProperties, Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
+import { CheckedAgentsQuery } from '../../schemas/checks.js'
 import { commonFilters, IdParams } from '../../schemas/common.js'
 import { type Answered, EntryListQuery, entryFilters } from '../../schemas/entries.js'
 import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
 import { defaulted, select } from '../../schemas/kit.js'
 import { SummaryQuery } from '../../schemas/summaries.js'
+import { CHECKS, checkedRows, flaggedAgents, flaggedEntries } from '../operations/checks.js'
 import { readList } from '../operations/list.js'
 import { getFormQuestions, QUESTIONS } from '../operations/questions.js'
 import { COUNTS, summarizeEntries } from '../operations/summary.js'
@@ -53,7 +55,8 @@ const namesIn = async (reader: Reader, resource: Resource) => {
   return { total: rows.length, rows: rows.slice(0, MOST_RECORDS), unreadable: [] }
 }
 
-const list = EntryListQuery({ page: 1, perPage: 1, maxPerPage: MOST_RECORDS })
+const limits = { page: 1, perPage: 1, maxPerPage: MOST_RECORDS }
+const [list, checked] = [EntryListQuery(limits), CheckedAgentsQuery(limits)]
 const times = Object.entries(commonFilters).flatMap(([name, filter]) => {
   const description = filter.description?.replace(/^Only with (.*) time/, 'With $1 day or time')
   return isTime(name) ? [[name, { ...filter, format: 'day-or-time', description }]] : []
@@ -144,6 +147,19 @@ export const tools: Readonly<Record<string, Tool>> = {
       const columns = [...new Set(rows.flatMap(Object.keys))]
       const table = rows.map((row) => columns.map((name) => row[name] ?? null))
       return { ...found, columns, rows: table, of: { rows: of } }
+    },
+  },
+  check_entries: {
+    description: `${firstSentence(CHECKS)} Agents and entries that need a second look, worst first; bounds are those of all agents.`,
+    takes: { ...select(checked, ['checks', 'minEntries', 'zone', 'names']).properties, ...filters, limit: defaulted(few, 10) },
+    gives: { entries: total, agents: rows, flagged: rows, totals: object },
+    async call({ reader }, { limit: perPage, ...given }) {
+      const query = { ...given, page: 1, perPage } as never
+      const agents = await checkedRows(reader, flaggedAgents, query)
+      const flagged = await checkedRows(reader, flaggedEntries, query)
+      const { entries, asOf } = agents.metadata
+      const totals = { agents: agents.metadata.total, flagged: flagged.metadata.total }
+      return { entries, asOf, totals, agents: agents.rows, flagged: flagged.rows, of: totals }
     },
   },
   get_entry: {

@@ -7,20 +7,23 @@ import type { Asked } from './answer.js'
 
 type Paging = Pick<Listing, 'page' | 'perPage' | 'cursor' | 'after'>
 
-/** Where the page stands, and the links to its neighbours. The total is there if the caller wants to know it. */
+/**
+ * Where the page stands, and the links to its neighbours. The total is there if the caller wants to know it.
+ * @param tokens make the positions of its neighbours. Without them they have numbers alone
+ */
 export const pageMetadata = (
   asked: Pick<Asked, 'url' | 'base'>,
   { page, perPage, cursor, after }: Paging,
-  { rows, next, previous }: Page,
+  { rows, next, previous }: Pick<Page, 'next' | 'previous'> & { readonly rows: readonly unknown[] },
   total: number | undefined,
-  { encode }: Pick<PageTokens, 'encode'>,
+  tokens?: Pick<PageTokens, 'encode'>,
 ): PageMetadata => {
   const link = linker(asked)
-  const nextCursor = next?.start && encode('cursor', next.start)
+  const nextCursor = next?.start && tokens?.encode('cursor', next.start)
   const pageCount = total === undefined || cursor !== undefined ? undefined : Math.ceil(total / perPage)
   const beside = (number: number, { start }: Neighbour) =>
     cursor === undefined
-      ? link({ page: number, perPage, after: start && encode('after', start) })
+      ? link({ page: number, perPage, after: start && tokens?.encode('after', start) })
       : link({ perPage, cursor: nextCursor })
   // Beyond the end of a list whose total is known, the previous page is the last one that exists.
   const lastBefore = rows.length === 0 && after === undefined ? Math.min(page - 1, pageCount ?? page) : page - 1

@@ -87,7 +87,7 @@ const columnsOf = async (
   for (const [i, { name }] of summary.dimensions.entries()) {
     const valueIn = ({ values }: Group) => values[i]
     columns.push({ name, valueIn, ...(name.startsWith('location:') && { inner: ['longitude', 'lattitude'] }) })
-    const beside = names === 'true' ? await namesOf(reader, summary, i) : undefined
+    const beside = names === 'true' ? await namesOf(reader, name, summary.shown.map(valueIn)) : undefined
     if (beside === undefined) continue
     columns.push({ name: `${name}Name`, valueIn: (group) => beside.get(valueIn(group))?.name ?? null, beside })
     const expected = (group: Group) => beside.get(valueIn(group))?.totalExpectedEntries ?? null

@@ -1,5 +1,6 @@
 // The days, weeks, months and years of a time zone. Every database has other data of time zones and knows other names, so the
 // changes of a clock are those that Node knows.
+import { bisector } from 'd3-array'
 import { LRUCache } from 'lru-cache'
 import type { Period } from '../../schemas/summaries.js'
 import { runInSlices } from '../limits/work.js'
@@ -64,6 +65,13 @@ export const beginningOf = async (day: string, zone: string): Promise<Date> => {
   const endOf = (i: number) => changes[i + 1]?.from ?? Number.POSITIVE_INFINITY
   const { from, offset } = changes.find(({ offset }, i) => local < endOf(i) + offset) as Change
   return new Date(Math.max(from, local - offset))
+}
+
+/** Gives the day of a time by the clock of a zone, as a number. Both times are in milliseconds. */
+export const daysIn = async (zone: string): Promise<(time: number) => number> => {
+  const changes = await kept.forceFetch(zone)
+  const next = bisector(({ from }: Change) => from).right
+  return (time) => Math.floor((time + (changes[next(changes, time) - 1] as Change).offset) / DAY)
 }
 
 /** The period in which an entry was created, as a response has it. Null for what the clock of the zone does not show. */

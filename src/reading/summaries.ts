@@ -383,20 +383,20 @@ export interface Named {
 
 const expected = select(DispatchListItem, ['name', 'totalExpectedEntries'])
 
-/** What stands beside the ids of a dimension, by the id. Undefined if that has no names, or the key does not see them. */
+/** What stands beside ids of entries, by the id. Undefined if the field has no names, or the key does not see them. */
 export const namesOf = async (
   reader: Reader,
-  { dimensions, shown }: CountedEntries,
-  i: number,
+  field: string,
+  ids: readonly unknown[],
 ): Promise<ReadonlyMap<unknown, Named> | undefined> => {
-  const beside = entries.item.beside?.find(({ fields }) => fields[0] === `${dimensions[i]?.name}${BESIDE}`)
+  const beside = entries.item.beside?.find(({ fields }) => fields[0] === `${field}${BESIDE}`)
   if (beside === undefined) return undefined
   const { from } = beside
   const { scope } = reader
   const seen = viewOf(scope.without).shown(from === 'dispatches' ? expected : beside.shown)
   if (Object.keys(seen.properties).length === 0) return undefined
-  const ids = shown.flatMap(({ values }) => values[i] ?? [])
-  const { documents } = await reader.read(Query.in(embeddedIn(scope), from, [{ _id: { $in: ids } }], [pick(seen)]))
+  const $in = [...new Set(ids)].filter((id) => typeof id === 'string')
+  const { documents } = await reader.read(Query.in(embeddedIn(scope), from, [{ _id: { $in } }], [pick(seen)]))
   const named = documents.map(({ bytes }): [unknown, Named] => {
     const name = ['name', 'firstName', 'lastName'].flatMap((part) => stringOf(bytes, fieldOf(bytes, 0, part)) || [])
     return [

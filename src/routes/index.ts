@@ -11,6 +11,7 @@ import { resources } from '../pipelines/index.js'
 import { Feeds } from '../sync/changes.js'
 import { databaseClock } from '../sync/clock.js'
 import { Waiting } from '../sync/waiting.js'
+import { checkRoutes } from './checks.js'
 import { exportRoute } from './exports.js'
 import { listRoute, recordRoute } from './lists.js'
 import { ogcRoutes } from './ogc.js'
@@ -53,6 +54,7 @@ const routesOf = (app: FastifyInstance): Route[] => {
     ...all.flatMap((resource) => [listRoute(resource, limitsOf(resource)), recordRoute(resource)]),
     ...allExported.map(exportRoute),
     ...summaryRoutes,
+    ...checkRoutes(usual),
     ...copied.flatMap((resource) => [feedRoute(resource, maxPerPage, feeds, waiting), digestRoute(resource, clock)]),
     ...ogcRoutes(`${app.prefix}/ogc`, maxPerPage, () => app.swagger()),
     meRoute(app),

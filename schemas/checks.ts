@@ -1,0 +1,216 @@
+// High-frequency checks: which entries and agents of a survey need a second look.
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { commonFilters, exampleIds, Id, type PageLimits, paging, Timestamp } from './common.js'
+import { answered, entryFilters } from './entries.js'
+import { PageMetadata, success } from './envelope.js'
+import { csvParameters } from './exports.js'
+import { choosing, defaulted, literals, personal, place, refTo, select, several, strict } from './kit.js'
+import { SummaryQuery } from './summaries.js'
+
+const orNull = (schema: TSchema, description: string, example: unknown): TSchema =>
+  Type.Union([schema, Type.Null()], { description, examples: [example] })
+
+/** What is checked of each entry, and when it is flagged. */
+const OF_ENTRIES = {
+  short: 'It took much less time than the others of its form.',
+  long: 'It took much more time than the others of its form.',
+  copy: 'All its answers are those of an earlier entry of its form.',
+  incomplete: 'It answers less than half of what the median entry of its form answers.',
+  number: 'A number is far outside the quartiles of its question.',
+  place: 'Its place is missing, 0,0, exchanged, far from the others of its state, or one point that an agent repeats.',
+} as const
+export type EntryCheck = keyof typeof OF_ENTRIES
+export const entryChecks = Object.keys(OF_ENTRIES) as EntryCheck[]
+const SAMENESS = 'The answers of the agent to the closed questions of a form are more alike than those of the others.'
+export const agentChecks = [...entryChecks, 'sameness'] as const
+export type Check = (typeof agentChecks)[number]
+
+/** Why the check `place` flags an entry. */
+export const placeReasons = ['missing', 'zero', 'exchanged', 'far', 'repeated'] as const
+
+const expected = Type.Array(Type.Union([Type.Number(), Type.Null()]), {
+  minItems: 2,
+  maxItems: 2,
+  description: 'The least and the greatest value that is not flagged. Null where there is no such bound.',
+  examples: [[131.2, null]],
+})
+const n = Type.Integer({ description: 'From how many values the bounds come.', examples: [190] })
+
+const Flag = Type.Object(
+  {
+    check: literals(entryChecks, { title: 'EntryCheck', description: 'The check that flags the entry.' }),
+    reason: Type.Optional(
+      literals(placeReasons, { title: 'PlaceReason', description: 'Why `place` flags the entry. Only with `place`.' }),
+    ),
+    key: Type.Optional(
+      Type.String({ description: 'The key of the question, if there is one.', examples: ['3f9a0c11d2e4'] }),
+    ),
+    question: Type.Optional(
+      Type.String({
+        description: 'The text of the question, or its first 200 characters.',
+        examples: ['How many people live in the household?'],
+      }),
+    ),
+    value: Type.Union([Type.Number(), Type.String(), Type.Null()], {
+      description:
+        'What is flagged: the duration, how many answers there are, the number, for `copy` the id of the earlier entry, and for `place` kilometres, or how many entries the agent has at the point. Null where nothing is there.',
+      examples: [42],
+    }),
+    expected,
+    n,
+  },
+  { title: 'Flag', description: 'Why an entry needs a second look.' },
+)
+
+export const CheckedEntry = Type.Object(
+  {
+    id: Id('Id of the entry.', exampleIds.entry),
+    form: orNull(Type.String(), 'Id of the form.', exampleIds.form),
+    formName: Type.Optional(
+      orNull(Type.String(), 'Name of the form. Only with `names=true`.', 'Household water survey'),
+    ),
+    agent: orNull(Type.String(), 'Id of the agent.', exampleIds.agent),
+    agentName: Type.Optional(
+      personal(orNull(Type.String(), 'Name of the agent. Only with `names=true`.', 'Amina Bello')),
+    ),
+    createdAt: orNull(
+      Type.String({ format: 'date-time' }),
+      'When the entry was created. ISO 8601 in UTC with milliseconds.',
+      '2025-03-14T09:26:53.589Z',
+    ),
+    flags: Type.Array(Flag, { description: 'Why it needs a second look.' }),
+  },
+  { title: 'CheckedEntry', description: 'An entry that needs a second look.' },
+)
+export type CheckedEntry = Static<typeof CheckedEntry>
+export type Flag = Static<typeof Flag>
+
+export const Share = Type.Object(
+  {
+    count: Type.Integer({ description: 'How many entries are flagged.', examples: [12] }),
+    of: Type.Integer({ description: 'Of how many that could be checked.', examples: [40] }),
+    share: orNull(Type.Number(), 'Which share that is, from 0 to 1.', 0.3),
+    low: orNull(Type.Number(), 'The lower bound of the share: the 95 % interval of Wilson.', 0.181),
+    high: orNull(Type.Number(), 'The upper bound.', 0.454),
+  },
+  { $id: 'FlaggedShare', description: 'How many entries of an agent are flagged.' },
+)
+export type Share = Static<typeof Share>
+
+const Sameness = Type.Object(
+  {
+    form: orNull(Type.String(), 'Id of the form.', exampleIds.form),
+    value: Type.Number({
+      description: 'The mean share of the most frequent answer of each closed question.',
+      examples: [0.97],
+    }),
+    expected,
+    n,
+  },
+  { title: 'Sameness', description: SAMENESS },
+)
+export type Sameness = Static<typeof Sameness>
+
+export const CheckedAgent = Type.Object(
+  {
+    agent: orNull(Type.String(), 'Id of the agent. Null has the entries without one.', exampleIds.agent),
+    agentName: Type.Optional(
+      personal(orNull(Type.String(), 'Name of the agent. Only with `names=true`.', 'Amina Bello')),
+    ),
+    entries: Type.Integer({ description: 'How many entries the agent submitted.', examples: [40] }),
+    days: Type.Integer({ description: 'On how many days, by the clock of `zone`.', examples: [8] }),
+    entriesPerDay: orNull(Type.Number(), 'How many entries a day with entries has.', 5),
+    durationRatio: orNull(
+      Type.Number(),
+      'The median of the durations, each divided by the median of its form. 1 is as long as the others take.',
+      0.12,
+    ),
+    durations: Type.Integer({ description: 'From how many durations that comes.', examples: [40] }),
+    flagged: refTo(Share, 'Entries that any of the checks flags.'),
+    ...Object.fromEntries(
+      entryChecks.map((name) => {
+        const share = refTo(Share, `Entries that \`${name}\` flags.`)
+        return [name, Type.Optional(name === 'place' ? place(share) : share)]
+      }),
+    ),
+    sameness: Type.Optional(Type.Array(Sameness, { description: `${SAMENESS} Only the forms where they are.` })),
+  },
+  { title: 'CheckedAgent', description: 'An agent, and how many of its entries need a second look.' },
+)
+export type CheckedAgent = Static<typeof CheckedAgent>
+
+const metadata = Type.Object(
+  {
+    ...select(PageMetadata, ['total', 'perPage', 'pageCount', 'hasMore', 'pageLinks']).properties,
+    entries: Type.Integer({ description: 'How many entries were checked.', examples: [1500] }),
+    shown: Type.Integer({
+      description: 'How many rows there are on all pages: the first ones, where not all can be kept.',
+      examples: [31],
+    }),
+    asOf: Timestamp('When the entries were checked.'),
+  },
+  { title: 'ChecksMetadata', description: 'What the rows are of.' },
+)
+const response = (item: TSchema, title: string, order: string) =>
+  Type.Object(
+    { success, data: Type.Array(item, { description: order }), _metadata: metadata },
+    { title, description: order },
+  )
+export const CheckedEntries = response(CheckedEntry, 'CheckedEntries', 'Flagged entries: those with most checks first, then the newest.')
+export const CheckedAgents = response(
+  CheckedAgent,
+  'CheckedAgents',
+  'Agents: the greatest lower bound of `flagged` first.',
+)
+
+const { zone, names } = SummaryQuery.properties
+const checksOf = <const C extends readonly Check[]>(all: C, item: TSchema) =>
+  choosing(
+    Type.Object(Object.fromEntries(all.map((name) => [name, name === 'place' ? place(item) : item]))),
+    several(literals(all, { title: all.length > entryChecks.length ? 'AgentCheckName' : 'EntryCheckName', description: 'A check.' }), {
+      uniqueItems: true,
+      description: 'Only these checks, separated by commas, such as `short,copy`. By default all.',
+    }),
+  )
+const parameters = {
+  minEntries: defaulted(
+    Type.Integer({
+      minimum: 5,
+      maximum: 10_000,
+      description:
+        'From how many values bounds are made: of the durations of a form, of the answers to a question, of the places of a state. Where there are fewer, nothing is flagged. A quarter of it is the least number of entries of an agent for `sameness`, and of entries at one point.',
+    }),
+    20,
+  ),
+  names,
+}
+const filters = {
+  ...entryFilters,
+  agent: { ...entryFilters.agent, description: 'Id of the agent. Only what is shown is narrowed: the bounds are those of all agents.' },
+  answered,
+  ...commonFilters,
+}
+const ofEntries = { checks: checksOf(entryChecks, Type.Any()), ...parameters }
+const ofAgents = { checks: checksOf(agentChecks, Type.Any()), ...parameters, zone }
+
+export interface ChecksQuery {
+  readonly checks?: readonly Check[]
+  readonly minEntries: number
+  readonly zone?: string
+  readonly names?: 'true' | 'false'
+  readonly agent?: string
+  readonly page?: number
+  readonly perPage?: number
+}
+export interface ChecksFileQuery extends ChecksQuery {
+  readonly bom?: 'true' | 'false'
+  readonly formulas?: 'keep'
+}
+const paged = (own: object, limits: PageLimits) => {
+  const { page, perPage } = paging(limits)
+  return strict({ ...own, page, perPage, ...filters }, { explode: false })
+}
+export const CheckedEntriesQuery = (limits: PageLimits) => paged(ofEntries, limits)
+export const CheckedAgentsQuery = (limits: PageLimits) => paged(ofAgents, limits)
+export const CheckedEntriesFileQuery = strict({ ...ofEntries, ...filters, ...csvParameters }, { explode: false })
+export const CheckedAgentsFileQuery = strict({ ...ofAgents, ...filters, ...csvParameters }, { explode: false })

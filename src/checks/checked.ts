@@ -1,0 +1,138 @@
+// Which entries and agents need a second look. They are kept as counts are.
+import {
+  agentChecks,
+  type CheckedAgent,
+  type CheckedEntry,
+  type ChecksQuery,
+  entryChecks,
+} from '../../schemas/checks.js'
+import { firstOf, runInSlices } from '../limits/work.js'
+import { entries } from '../pipelines/entries.js'
+import { Query } from '../pipelines/stages.js'
+import { tookTooLong } from '../problems/problems.js'
+import { onTimeout } from '../reading/cost.js'
+import { daysIn } from '../reading/local-time.js'
+import { withQuestions } from '../reading/question-keys.js'
+import type { Reader } from '../reading/reader.js'
+import { hashOf } from '../serializer/etag.js'
+import { bitOf, type Findings, findIn } from './checks.js'
+import { at, columnsOf } from './columns.js'
+import { quantile, shareOf } from './statistics.js'
+
+/** How many entries and agents are kept, and how many characters they have at most. */
+const [MAX_ROWS, MAX_CHARACTERS] = [10_000, 4 * 1024 * 1024]
+
+/** The first of some rows, and how many there are. */
+export interface Ranked<R> {
+  readonly rows: readonly R[]
+  readonly total: number
+}
+
+export interface Checked {
+  readonly flagged: Ranked<CheckedEntry>
+  readonly agents: Ranked<CheckedAgent>
+  /** How many entries were checked. */
+  readonly entries: number
+  readonly asOf: Date
+  readonly bytes: number
+  readonly hash: string
+}
+
+/**
+ * Checks the entries that match. An agent does not narrow them.
+ * @throws the problem `invalid_parameter` if they are too many or too large
+ */
+export const checkedEntries = async (reader: Reader, query: ChecksQuery): Promise<Checked> => {
+  const { agent, minEntries, zone = 'UTC', ...filters } = await withQuestions(reader, query)
+  const conditions = entries.conditions(filters)
+  const isVisible = !reader.scope.without?.includes('places')
+  const wanted = query.checks ?? agentChecks
+  const checks = agentChecks.filter((check) => wanted.includes(check) && (check !== 'place' || isVisible))
+  const all = Object.values(conditions)
+  const tooLong = () => tookTooLong(': a narrower filter, such as createdSince or form, may help')
+  return reader
+    .kept(Query.in(reader.scope, 'entries', [...all, { checks, minEntries, zone }], []), async (shared) => {
+      const asOf = new Date()
+      const columns = await columnsOf(shared, conditions)
+      return shared.inTurn(async () => {
+        const findings = await runInSlices(findIn(columns, checks, minEntries))
+        const flagged = await runInSlices(flaggedIn(findings))
+        const agents = await runInSlices(agentsIn(findings, await daysIn(zone)))
+        const rows = [...flagged.rows, ...agents.rows]
+        const bytes = rows.reduce<number>((sum, row) => sum + 2 * sizeOf(row), 0)
+        const hash = await runInSlices(hashOf(rows))
+        return { flagged, agents, entries: columns.ids.length, asOf, bytes, hash }
+      })
+    })
+    .catch(onTimeout(tooLong))
+}
+
+/** Those with the most checks first, then the newest. */
+function* flaggedIn({ flags, found, columns }: Findings): Generator<void, Ranked<CheckedEntry>> {
+  const { ids, created, formOf, agentOf } = columns
+  const timeOf = (row: number) => at(created, row) || Number.NEGATIVE_INFINITY
+  const checksOf = (row: number) => entryChecks.filter((check) => at(found, row) & bitOf(check)).length
+  const worst = (a: number, b: number) =>
+    checksOf(b) - checksOf(a) || timeOf(b) - timeOf(a) || (at(ids, a) < at(ids, b) ? -1 : 1)
+  const rows = yield* firstOf(flags.keys(), worst, MAX_ROWS)
+  const shown = rows.map((row) => {
+    const time = at(created, row)
+    return {
+      id: at(ids, row),
+      form: at(formOf, row).id,
+      agent: at(agentOf, row).id,
+      createdAt: Number.isNaN(time) ? null : new Date(time).toISOString(),
+      flags: flags.get(row) ?? [],
+    }
+  })
+  return { rows: fitting(shown), total: flags.size }
+}
+
+/** The greatest lower bound of what is flagged first. */
+function* agentsIn(findings: Findings, dayOf: (time: number) => number): Generator<void, Ranked<CheckedAgent>> {
+  const { agents, durations, created, formOf } = findings.columns
+  const { checks, looked, found, medians, sameness } = findings
+  const shown = entryChecks.filter((check) => checks.includes(check))
+  const all = shown.reduce((bits, check) => bits | bitOf(check), 0)
+  function* rowsOf(): Generator<CheckedAgent> {
+    for (const group of agents.values()) {
+      const { id: agent, rows } = group
+      const days = new Set(rows.map((row) => at(created, row)).filter(Number.isFinite).map(dayOf)).size
+      const ratios = rows.map((row) => at(durations, row) / (medians.get(at(formOf, row)) ?? Number.NaN))
+      const sound = Float64Array.from(ratios.filter((ratio) => ratio > 0))
+      const ofBits = (bits: number, of: number) => {
+        let count = 0
+        for (const row of rows) if (at(found, row) & bits) count += 1
+        return shareOf(count, of)
+      }
+      const lookedAt = (bits: number) => rows.reduce((sum, row) => sum + Number((at(looked, row) & bits) > 0), 0)
+      yield {
+        agent,
+        entries: rows.length,
+        days,
+        entriesPerDay: days === 0 ? null : rows.length / days,
+        durationRatio: sound.length === 0 ? null : quantile(sound, 0.5),
+        durations: sound.length,
+        flagged: ofBits(all, rows.length),
+        ...Object.fromEntries(shown.map((check) => [check, ofBits(bitOf(check), lookedAt(bitOf(check)))])),
+        ...(checks.includes('sameness') && { sameness: sameness.get(group) ?? [] }),
+      }
+    }
+  }
+  const worst = (a: CheckedAgent, b: CheckedAgent) =>
+    (b.flagged.low ?? 0) - (a.flagged.low ?? 0) || b.entries - a.entries || (String(a.agent) < String(b.agent) ? -1 : 1)
+  return { rows: fitting(yield* firstOf(rowsOf(), worst, MAX_ROWS)), total: agents.size }
+}
+
+/** About how many characters a row has as JSON. */
+export const sizeOf = (row: object): number => JSON.stringify(row).length
+
+/** As many of the first rows as can be kept. */
+const fitting = <R extends CheckedEntry | CheckedAgent>(rows: readonly R[]): readonly R[] => {
+  let left = MAX_CHARACTERS
+  const end = rows.findIndex((row) => {
+    left -= sizeOf(row)
+    return left < 0
+  })
+  return end === -1 ? rows : rows.slice(0, end)
+}

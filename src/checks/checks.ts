@@ -1,0 +1,244 @@
+// The checks: which bounds follow from the entries, and which of them are outside. docs/second-look.md has the formulas.
+import { type Check, type EntryCheck, entryChecks, type Flag, type Sameness } from '../../schemas/checks.js'
+import { questionKey } from '../serializer/question-columns.js'
+import { at, type Columns, type Group, tooMuch } from './columns.js'
+import { distance, quantile, spread } from './statistics.js'
+
+/** How many flags there may be, before they take too much memory. */
+const MAX_FLAGS = 200_000
+/** How many deviations below and above the median are far. */
+const [BELOW, ABOVE] = [3, 3.5]
+/** How many interquartile ranges outside of the quartiles are far. */
+const RANGES = 3
+/** A form usually has places if this share of its entries has. */
+const USUALLY = 0.9
+/** Of places that are scattered normally, one in 1,000 is this many times farther away than 95 % are. */
+const [MOST, FARTHER] = [0.95, Math.sqrt(Math.log(1000) / Math.log(20))]
+/** How many times the usual number of entries at one point are many, and how many agents tell what is usual. */
+const [TIMES, LEAST_AGENTS] = [3, 5]
+/** How much of the text of a question a flag has. */
+const SHOWN = 200
+
+/** The least and the greatest value that is not flagged. */
+type Bounds = readonly [number | null, number | null]
+const NONE: Bounds = [null, null]
+
+export const bitOf = (check: EntryCheck): number => 1 << entryChecks.indexOf(check)
+
+/** What the checks find. Rows are those of the columns. */
+export class Findings {
+  readonly flags = new Map<number, Flag[]>()
+  /** Which checks could flag each row, and which do, as bits. */
+  readonly looked: Uint8Array
+  readonly found: Uint8Array
+  /** The median duration of each form that has one. */
+  readonly medians = new Map<Group, number>()
+  readonly sameness = new Map<Group, Sameness[]>()
+  #count = 0
+
+  constructor(
+    readonly columns: Columns,
+    readonly checks: readonly Check[],
+  ) {
+    this.looked = new Uint8Array(columns.ids.length)
+    this.found = new Uint8Array(columns.ids.length)
+  }
+
+  look(check: EntryCheck, row: number): void {
+    this.looked[row] = at(this.looked, row) | bitOf(check)
+  }
+
+  flag(check: EntryCheck, row: number, value: Flag['value'], bounds: Bounds, n: number, more: Partial<Flag> = {}): void {
+    if (!this.checks.includes(check)) return
+    this.#count += 1
+    if (this.#count > MAX_FLAGS) throw tooMuch(`they have more than ${MAX_FLAGS} flags`)
+    this.found[row] = at(this.found, row) | bitOf(check)
+    addTo(this.flags, row, { check, ...more, value, expected: [...bounds], n })
+  }
+}
+
+const addTo = <K, V>(lists: Map<K, V[]>, key: K, value: V): void => {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [value])
+  else list.push(value)
+}
+
+/** Does all checks, in slices. An entry has its flags in the order of the checks. */
+export function* findIn(columns: Columns, checks: readonly Check[], minEntries: number): Generator<void, Findings> {
+  const findings = new Findings(columns, checks)
+  for (const find of [ofDurations, ofCopies, ofCounts, ofNumbers, ofPlaces, ofPoints, ofSameness])
+    yield* find(findings, minEntries)
+  return findings
+}
+
+type Work = Generator<void, void>
+
+function* ofDurations(findings: Findings, minEntries: number): Work {
+  const { forms, durations } = findings.columns
+  for (const form of forms.values()) {
+    const timed = form.rows.filter((row) => at(durations, row) > 0)
+    yield
+    if (timed.length === 0) continue
+    const { median, deviation } = spread(Float64Array.from(timed, (row) => Math.log(at(durations, row))))
+    findings.medians.set(form, Math.exp(median))
+    yield
+    if (timed.length < minEntries || deviation === 0) continue
+    const bounds = [Math.exp(median - BELOW * deviation), Math.exp(median + ABOVE * deviation)] as const
+    for (const row of timed) {
+      for (const check of ['short', 'long'] as const) findings.look(check, row)
+      const value = at(durations, row)
+      if (value < bounds[0]) findings.flag('short', row, value, bounds, timed.length)
+      if (value > bounds[1]) findings.flag('long', row, value, bounds, timed.length)
+    }
+    yield
+  }
+}
+
+/** Of the entries with the same answers, all but the first are copies. */
+function* ofCopies(findings: Findings): Work {
+  const { twins, created, ids } = findings.columns
+  const alike = new Map<number, number[]>()
+  for (const [row, first] of twins.entries()) {
+    if (first < 0) continue
+    findings.look('copy', row)
+    if (first !== row) addTo(alike, first, row)
+  }
+  yield
+  const timeOf = (row: number) => (Number.isNaN(at(created, row)) ? Number.POSITIVE_INFINITY : at(created, row))
+  const isBefore = (a: number, b: number) =>
+    timeOf(a) === timeOf(b) ? at(ids, a) < at(ids, b) : timeOf(a) < timeOf(b)
+  for (const [one, others] of alike) {
+    const rows = [one, ...others]
+    const first = rows.reduce((first, row) => (isBefore(row, first) ? row : first))
+    for (const row of rows) if (row !== first) findings.flag('copy', row, at(ids, first), NONE, rows.length)
+  }
+}
+
+function* ofCounts(findings: Findings, minEntries: number): Work {
+  const { forms, answered } = findings.columns
+  for (const { rows } of forms.values()) {
+    if (rows.length < minEntries) continue
+    const least = quantile(Float64Array.from(rows, (row) => at(answered, row)), 0.5) / 2
+    for (const row of rows) {
+      findings.look('incomplete', row)
+      if (at(answered, row) < least) findings.flag('incomplete', row, at(answered, row), [least, null], rows.length)
+    }
+    yield
+  }
+}
+
+function* ofNumbers(findings: Findings, minEntries: number): Work {
+  for (const { questions } of findings.columns.forms.values()) {
+    for (const { text, numbers, rows } of questions.values()) {
+      if (numbers.length < minEntries) continue
+      const values = Float64Array.from(numbers)
+      const [low, high] = [quantile(values, 0.25), quantile(values, 0.75)]
+      yield
+      if (low === high) continue
+      const bounds = [low - RANGES * (high - low), high + RANGES * (high - low)] as const
+      const question = { key: questionKey(text), question: text.slice(0, SHOWN).replace(/[\ud800-\udbff]$/, '') }
+      for (const [i, row] of rows.entries()) {
+        const value = at(numbers, i)
+        findings.look('number', row)
+        if (value < bounds[0] || value > bounds[1]) findings.flag('number', row, value, bounds, rows.length, question)
+      }
+      yield
+    }
+  }
+}
+
+const isOnEarth = (x: number, y: number): boolean => Math.abs(x) <= 180 && Math.abs(y) <= 90
+
+function* ofPlaces(findings: Findings, minEntries: number): Work {
+  const { forms, states, longitudes, latitudes } = findings.columns
+  for (const { rows } of forms.values()) {
+    const missing = rows.filter((row) => Number.isNaN(at(longitudes, row)))
+    yield
+    if (rows.length < minEntries || rows.length - missing.length < USUALLY * rows.length) continue
+    for (const row of missing) {
+      findings.look('place', row)
+      findings.flag('place', row, null, NONE, rows.length, { reason: 'missing' })
+    }
+  }
+  for (const { rows } of states.values()) {
+    const placed: number[] = []
+    for (const row of rows) {
+      findings.look('place', row)
+      if (at(longitudes, row) === 0 && at(latitudes, row) === 0)
+        findings.flag('place', row, null, NONE, rows.length, { reason: 'zero' })
+      else placed.push(row)
+    }
+    const sound = placed.filter((row) => isOnEarth(at(longitudes, row), at(latitudes, row)))
+    yield
+    if (sound.length < minEntries) continue
+    const medianOf = (column: Float64Array) =>
+      quantile(
+        Float64Array.from(sound, (row) => at(column, row)),
+        0.5,
+      )
+    const [x, y] = [medianOf(longitudes), medianOf(latitudes)]
+    yield
+    const farness = (a: number, b: number) => (isOnEarth(a, b) ? distance(x, y, a, b) : Number.POSITIVE_INFINITY)
+    const distances = Float64Array.from(sound, (row) => farness(at(longitudes, row), at(latitudes, row)))
+    const most = FARTHER * quantile(distances, MOST)
+    yield
+    for (const row of most === 0 ? [] : placed) {
+      const [a, b] = [at(longitudes, row), at(latitudes, row)]
+      const value = farness(a, b)
+      if (value <= most) continue
+      const reason = farness(b, a) <= most ? 'exchanged' : 'far'
+      findings.flag('place', row, Number.isFinite(value) ? value : null, [null, most], sound.length, { reason })
+    }
+    yield
+  }
+}
+
+/** Entries of an agent at one point. Those that are flagged by their place already are left out. */
+function* ofPoints(findings: Findings, minEntries: number): Work {
+  const { agents, longitudes, latitudes } = findings.columns
+  const points: number[][] = []
+  const usual: number[] = []
+  for (const { id, rows } of agents.values()) {
+    const ofAgent = new Map<string, number[]>()
+    for (const row of id === null ? [] : rows) {
+      const isPlaced = !Number.isNaN(at(longitudes, row)) && (at(findings.found, row) & bitOf('place')) === 0
+      if (isPlaced) addTo(ofAgent, `${at(longitudes, row)} ${at(latitudes, row)}`, row)
+    }
+    const all = [...ofAgent.values()]
+    if (all.length > 0) usual.push(all.reduce((most, { length }) => Math.max(most, length), 0))
+    for (const rows of all) if (rows.length > minEntries / 4) points.push(rows)
+    yield
+  }
+  if (points.length === 0) return
+  const most = Math.max(minEntries / 4, TIMES * quantile(Float64Array.from(usual), 0.5))
+  for (const rows of points) {
+    if (rows.length <= most) continue
+    for (const row of rows) findings.flag('place', row, rows.length, [null, most], usual.length, { reason: 'repeated' })
+    yield
+  }
+}
+
+function* ofSameness(findings: Findings, minEntries: number): Work {
+  const { forms, agents } = findings.columns
+  const all = [...agents.values()]
+  for (const { id: form, questions } of findings.checks.includes('sameness') ? forms.values() : []) {
+    /** The shares of the most frequent answer of each question, by the number of the agent. */
+    const shares = new Map<number, number[]>()
+    for (const { chosen } of questions.values()) {
+      for (const [agent, counts] of chosen) {
+        let [sum, most] = [0, 0]
+        for (const count of counts.values()) [sum, most] = [sum + count, Math.max(most, count)]
+        if (sum >= minEntries / 4 && at(all, agent).id !== null) addTo(shares, agent, most / sum)
+      }
+      yield
+    }
+    if (shares.size < LEAST_AGENTS) continue
+    const means = [...shares].map(([agent, each]) => [agent, each.reduce((a, b) => a + b) / each.length] as const)
+    const { median, deviation } = spread(Float64Array.from(means, ([, mean]) => mean))
+    if (deviation === 0) continue
+    const most = median + ABOVE * deviation
+    for (const [agent, value] of means)
+      if (value > most)
+        addTo(findings.sameness, at(all, agent), { form, value, expected: [null, most], n: means.length })
+  }
+}

@@ -1,0 +1,188 @@
+// What the checks need of each entry, in columns: a number takes eight bytes, whatever an entry holds. The row of an entry is
+// its place in all columns.
+import { hash } from 'node:crypto'
+import { Bson, type BsonDocument } from '../bson/reader.js'
+import { dateOf, fieldOf, numberOf, stringOf } from '../bson/values.js'
+import { runInSlices, slices } from '../limits/work.js'
+import { entries } from '../pipelines/entries.js'
+import { invalidParameter } from '../problems/problems.js'
+import { answersOf, typeOf, wordsOf } from '../reading/question-keys.js'
+import type { Reader } from '../reading/reader.js'
+import type { Selection } from '../reading/selection.js'
+
+/** The most entries that are checked, and how much memory their columns may take besides what each entry takes, in bytes. */
+const MAX_ENTRIES = 500_000
+const MAX_BYTES = 64 * 1024 * 1024
+const CELL = 16
+const TEXT = 100
+/** About how much an entry takes. */
+const ROW = 200
+/** An entry with fewer answers is like another one by chance. */
+const LEAST_COPIED = 5
+/** The types of closed questions: their answers are chosen. */
+const CHOSEN = ['singleChoice', 'multiChoice']
+/** A number in digits, as an entry has it that was typed. */
+const NUMBER = /^-?\d{1,15}(\.\d{1,15})?$/
+
+const helps = 'a narrower filter, such as createdSince or form, helps'
+export const tooMuch = (fault: string) => invalidParameter('createdSince', `must leave fewer entries: ${fault}; ${helps}`)
+
+/** A question of a form. */
+export interface Question {
+  readonly text: string
+  readonly number: number
+  /** The numbers that were answered, and the row of each. */
+  readonly numbers: number[]
+  readonly rows: number[]
+  /** The answers that were chosen, and how often each agent chose each, by their numbers. */
+  readonly choices: Map<string, number>
+  readonly chosen: Map<number, Map<number, number>>
+}
+
+/** The rows of entries that have something in common: their form, agent or state. */
+export interface Group {
+  readonly id: string | null
+  readonly number: number
+  readonly rows: number[]
+  readonly questions: Map<string, Question>
+}
+
+/** What a column has in a row that it is known to have. */
+export const at = <T>(column: { readonly [row: number]: T }, row: number): T => column[row] as T
+
+export class Columns {
+  readonly ids: string[] = []
+  readonly forms = new Map<string | null, Group>()
+  readonly agents = new Map<string | null, Group>()
+  /** Those with coordinates, by country and state. */
+  readonly states = new Map<string | null, Group>()
+  readonly formOf: Group[] = []
+  readonly agentOf: Group[] = []
+  readonly stateOf: (Group | undefined)[] = []
+  /** In milliseconds since 1970. What an entry does not have is NaN, here and in the next columns. */
+  readonly created: Float64Array
+  readonly durations: Float64Array
+  readonly longitudes: Float64Array
+  readonly latitudes: Float64Array
+  /** How many answers an entry has, and the first row that has the same ones, if they are enough. */
+  readonly answered: Uint32Array
+  readonly twins: Int32Array
+  readonly #firsts = new Map<string, number>()
+  /** About how much memory the texts and numbers of answers take. */
+  bytes = 0
+
+  constructor(size: number) {
+    const numbers = () => new Float64Array(size).fill(Number.NaN)
+    ;[this.created, this.durations, this.longitudes, this.latitudes] = [numbers(), numbers(), numbers(), numbers()]
+    this.answered = new Uint32Array(size)
+    this.twins = new Int32Array(size).fill(-1)
+  }
+
+  *add(documents: readonly BsonDocument[]): Generator<void, void> {
+    const isSliceOver = slices()
+    for (const { bytes } of documents) {
+      const row = this.ids.length
+      const textIn = (name: string) => stringOf(bytes, fieldOf(bytes, 0, name)) || null
+      const form = this.#group(this.forms, textIn('form'), row)
+      const agent = this.#group(this.agents, textIn('agent'), row)
+      this.ids.push(textIn('_id') ?? '')
+      this.formOf.push(form)
+      this.agentOf.push(agent)
+      this.created[row] = dateOf(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
+      this.durations[row] = numberOf(bytes, fieldOf(bytes, 0, 'duration')) ?? Number.NaN
+      this.stateOf.push(this.#place(bytes, row))
+      const answers: unknown[] = [form.number]
+      for (const { question: text = '', at } of answersOf(bytes)) {
+        if (isSliceOver(text)) yield
+        const words: string[] = []
+        for (const word of wordsOf(bytes, at)) {
+          if (isSliceOver(word)) yield
+          if (word) words.push(word)
+        }
+        if (words.length === 0) continue
+        const question = this.#question(form, text)
+        answers.push(question.number, words)
+        this.answered[row] = at(this.answered, row) + 1
+        if (CHOSEN.includes(typeOf(bytes, at) ?? '')) this.#choose(question, agent, words.join('\0'))
+        else if (words.length === 1 && NUMBER.test(words[0] as string)) {
+          question.numbers.push(Number(words[0]))
+          question.rows.push(row)
+          this.bytes += CELL
+        }
+      }
+      if (answers.length <= 2 * LEAST_COPIED) continue
+      const digest = hash('sha256', JSON.stringify(answers), 'base64')
+      this.twins[row] = this.#firsts.get(digest) ?? row
+      if (this.twins[row] === row) this.#firsts.set(digest, row)
+    }
+  }
+
+  #group(groups: Map<string | null, Group>, id: string | null, row: number): Group {
+    let group = groups.get(id)
+    if (group === undefined) {
+      group = { id, number: groups.size, rows: [], questions: new Map() }
+      groups.set(id, group)
+      this.bytes += TEXT + (id ?? '').length
+    }
+    group.rows.push(row)
+    return group
+  }
+
+  #question({ questions }: Group, text: string): Question {
+    let question = questions.get(text)
+    if (question === undefined) {
+      question = { text, number: questions.size, numbers: [], rows: [], choices: new Map(), chosen: new Map() }
+      questions.set(text, question)
+      this.bytes += 5 * TEXT + text.length
+    }
+    return question
+  }
+
+  #choose({ choices, chosen }: Question, { number: agent }: Group, choice: string): void {
+    const code = choices.get(choice) ?? choices.size
+    if (code === choices.size) this.bytes += TEXT + choice.length
+    choices.set(choice, code)
+    const counts = chosen.get(agent) ?? new Map<number, number>()
+    chosen.set(agent, counts)
+    const count = counts.get(code) ?? 0
+    if (count === 0) this.bytes += TEXT
+    counts.set(code, count + 1)
+  }
+
+  /** Notes the coordinates of an entry, and returns the group of its state. */
+  #place(bytes: Buffer, row: number): Group | undefined {
+    const location = fieldOf(bytes, 0, 'location')
+    if (location?.type !== Bson.document) return undefined
+    const coordinates = fieldOf(bytes, location.at, 'coordinates')
+    if (coordinates?.type !== Bson.document) return undefined
+    const numberIn = (name: string) => numberOf(bytes, fieldOf(bytes, coordinates.at, name)) ?? Number.NaN
+    const [x, y] = [numberIn('longitude'), numberIn('lattitude')]
+    if (Number.isNaN(x + y)) return undefined
+    this.longitudes[row] = x
+    this.latitudes[row] = y
+    const textIn = (name: string) => stringOf(bytes, fieldOf(bytes, location.at, name)) ?? ''
+    return this.#group(this.states, JSON.stringify([textIn('country'), textIn('state')]), row)
+  }
+}
+
+/** What is read of an entry. */
+const FIELDS = ['form', 'agent', 'createdAt', 'duration', 'answers', 'location']
+
+/**
+ * Reads the entries that meet the conditions. A caller that does not see places has none.
+ * @throws the problem `invalid_parameter` if they are too many or too large
+ */
+export const columnsOf = async (reader: Reader, conditions: Selection['conditions']): Promise<Columns> => {
+  const selection = { ...reader.select(entries, { fields: FIELDS }), conditions }
+  const size = await reader.count(selection)
+  if (size > MAX_ENTRIES) throw tooMuch(`more than ${MAX_ENTRIES} cannot be checked at once`)
+  const columns = new Columns(size)
+  const use = async (rows: readonly BsonDocument[]) => {
+    await runInSlices(columns.add(rows))
+    if (columns.bytes > MAX_BYTES) throw tooMuch(`their answers take more than ${MAX_BYTES} bytes`)
+    return false
+  }
+  // An entry that was added after they were counted has no place in the columns.
+  await reader.each(selection, use, { limit: size, kept: () => ROW * size + columns.bytes })
+  return columns
+}

@@ -1,0 +1,48 @@
+// Statistics that a few wrong values do not move. Each works on its array in place.
+import { min, quickselect } from 'd3-array'
+
+/** What lies at a part of the values, from 0 to 1, as spreadsheets, numpy and R have it by default. There must be a value. */
+export const quantile = (values: Float64Array, part: number): number => {
+  const place = part * (values.length - 1)
+  const low = Math.floor(place)
+  quickselect(values, low)
+  const value = values[low] as number
+  const next = place === low ? value : (min(values.subarray(low + 1)) as number)
+  return value + (next - value) * (place - low)
+}
+
+/** The median, and the median of the distances from it, scaled to be the standard deviation of values that are normal. */
+export const spread = (values: Float64Array): { median: number; deviation: number } => {
+  const median = quantile(values, 0.5)
+  for (const [i, value] of values.entries()) values[i] = Math.abs(value - median)
+  return { median, deviation: 1.4826 * quantile(values, 0.5) }
+}
+
+/** Below and above these a value is far from the others. Null where there is no bound. */
+export type Bounds = readonly [number | null, number | null]
+
+export const isOutside = (value: number, [low, high]: Bounds): boolean =>
+  (low !== null && value < low) || (high !== null && value > high)
+
+/** The 0.975 quantile of the normal distribution. */
+const Z = 1.959963984540054
+
+/** A share with its interval of 95 % by Wilson's score (1927). */
+export const shareOf = (count: number, of: number) => {
+  if (of === 0) return { count, of, share: null, low: null, high: null }
+  const share = count / of
+  const middle = share + Z ** 2 / (2 * of)
+  const half = Z * Math.sqrt((share * (1 - share)) / of + Z ** 2 / (4 * of ** 2))
+  const scale = 1 + Z ** 2 / of
+  return { count, of, share, low: Math.max(0, (middle - half) / scale), high: Math.min(1, (middle + half) / scale) }
+}
+
+const EARTH_KM = 6371.0088
+const radians = (degrees: number) => (degrees * Math.PI) / 180
+
+/** The distance of two places in kilometres, by their longitudes and latitudes in degrees, on a sphere. */
+export const distance = (x: number, y: number, longitude: number, latitude: number): number => {
+  const [a, b] = [radians(y), radians(latitude)]
+  const half = Math.sin((b - a) / 2) ** 2 + Math.cos(a) * Math.cos(b) * Math.sin(radians(longitude - x) / 2) ** 2
+  return 2 * EARTH_KM * Math.asin(Math.min(1, Math.sqrt(half)))
+}

@@ -1,0 +1,135 @@
+// Which entries and agents need a second look: as rows of JSON or of a table.
+import {
+  type CheckedAgent,
+  type CheckedEntry,
+  type ChecksFileQuery,
+  type ChecksQuery,
+  entryChecks,
+  type Flag,
+} from '../../schemas/checks.js'
+import { mediaTypes } from '../../schemas/exports.js'
+import { checkedEntries, type Ranked, sizeOf } from '../checks/checked.js'
+import type { Reader } from '../reading/reader.js'
+import { type Named, namesOf } from '../reading/summaries.js'
+import { type Cell, csvTable } from '../serializer/csv.js'
+import { json, jsonArray } from '../serializer/json.js'
+import type { Output } from '../serializer/output.js'
+import type { Asked, RowsAnswer } from './answer.js'
+import { fileNameOf } from './export.js'
+import { linkHeader, pageMetadata } from './page-metadata.js'
+
+export const CHECKS =
+  'High-frequency checks of the entries that match, with bounds from those of the same form. A flag asks for a second look and says nothing of why. A large result may be some seconds old: `asOf` says when it was made.'
+
+type Row = Readonly<Record<string, unknown>>
+
+/** What is listed, and how it becomes a table: its columns, and the rows of a row. */
+interface Kind {
+  readonly of: 'flagged' | 'agents'
+  readonly fileName: string
+  /** The fields with ids, beside which names stand. */
+  readonly named: readonly string[]
+  readonly columns: readonly string[]
+  readonly table: (row: Row) => readonly Row[]
+}
+
+const SHARE = ['count', 'of', 'share', 'low', 'high']
+
+export const flaggedEntries: Kind = {
+  of: 'flagged',
+  fileName: 'checked-entries',
+  named: ['form', 'agent'],
+  columns: ['id', 'form', 'agent', 'createdAt', 'check', 'reason', 'key', 'question', 'value', 'least', 'most', 'n'],
+  table: ({ flags, ...entry }) =>
+    (flags as Flag[]).map(({ expected: [least, most], ...flag }) => ({ ...entry, ...flag, least, most })),
+}
+
+const shares = ['flagged', ...entryChecks]
+
+export const flaggedAgents: Kind = {
+  of: 'agents',
+  fileName: 'checked-agents',
+  named: ['agent'],
+  columns: [
+    ...['agent', 'entries', 'days', 'entriesPerDay', 'durationRatio', 'durations'],
+    ...shares.flatMap((name) => SHARE.map((part) => `${name}.${part}`)),
+    'sameness',
+  ],
+  table: (agent) => {
+    const parts = shares.flatMap((name) => Object.entries(agent[name] ?? {}).map(([part, value]) => [`${name}.${part}`, value]))
+    return [{ ...agent, ...Object.fromEntries(parts), sameness: (agent.sameness as unknown[] | undefined)?.length }]
+  },
+}
+
+/** What was checked, or a page of it. */
+export const checkedRows = async (reader: Reader, { of, named }: Kind, query: ChecksQuery) => {
+  const checked = await checkedEntries(reader, query)
+  const { agent, names, page = 1, perPage = Number.POSITIVE_INFINITY } = query
+  const { rows: all, total } = checked[of] as Ranked<CheckedEntry | CheckedAgent>
+  const found: readonly Row[] = agent === undefined ? all : all.filter((row) => row.agent === agent)
+  const first = page === 1 ? 0 : (page - 1) * perPage
+  const rows = found.slice(first, first + perPage)
+  const beside = new Map<string, ReadonlyMap<unknown, Named>>()
+  for (const field of names === 'true' ? named : []) {
+    const known = await namesOf(reader, field, rows.map((row) => row[field]))
+    if (known !== undefined) beside.set(field, known)
+  }
+  const withNames = ([field, value]: [string, unknown]): [string, unknown][] => {
+    const known = beside.get(field)
+    return known === undefined ? [[field, value]] : [[field, value], [`${field}Name`, known.get(value)?.name ?? null]]
+  }
+  return {
+    rows: rows.map((row): Row => Object.fromEntries(Object.entries(row).flatMap(withNames))),
+    named: [...beside.keys()],
+    metadata: {
+      total: agent === undefined ? total : found.length,
+      shown: found.length,
+      entries: checked.entries,
+      asOf: checked.asOf.toISOString(),
+    },
+    // When they were checked does not matter.
+    tag: { besides: [checked.hash, total, checked.entries, query, ...[...beside.values()].flatMap((known) => [...known])] },
+  }
+}
+
+/** A page of what was checked. */
+export const listChecked =
+  (kind: Kind) =>
+  async (reader: Reader, asked: Asked<ChecksQuery & Required<Pick<ChecksQuery, 'page' | 'perPage'>>>) => {
+    const { query } = asked
+    const { rows, metadata, tag } = await checkedRows(reader, kind, query)
+    const { shown } = metadata
+    const beside = (isThere: boolean) => (isThere ? { start: undefined } : undefined)
+    const place = { rows, next: beside(query.page * query.perPage < shown), previous: beside(query.page > 1) }
+    const page = { ...pageMetadata(asked, query, place, shown), ...metadata }
+    return {
+      rows,
+      size: rows.reduce((sum, row) => sum + sizeOf(row), 0),
+      format: jsonArray((row: Row, out: Output) => out.text(json(row))),
+      envelope: { before: { success: true }, name: 'data', after: () => ({ _metadata: page }) },
+      tag,
+      link: linkHeader(page),
+    } satisfies RowsAnswer<Row>
+  }
+
+/** All of it as a table: a row for each flag of an entry, or for each agent. */
+export const checkedAsCsv =
+  (kind: Kind) =>
+  async (reader: Reader, { query }: Asked<ChecksFileQuery>): Promise<RowsAnswer<Row>> => {
+    const { bom, formulas, ...parameters } = query
+    const { rows, named, tag } = await checkedRows(reader, kind, parameters)
+    const columns = kind.columns.flatMap((name) => (named.includes(name) ? [name, `${name}Name`] : name))
+    const options = { keepsFormulas: formulas === 'keep' }
+    const write = (row: Row, out: Output) => {
+      const cells = kind.table(row).map((each) => columns.map((name) => each[name] as Cell))
+      out.text(csvTable(cells, options))
+    }
+    return {
+      rows,
+      size: rows.reduce((sum, row) => sum + sizeOf(row), 0),
+      mediaType: `${mediaTypes.csv}; charset=utf-8`,
+      fileName: fileNameOf(kind.fileName, 'csv'),
+      format: { begin: csvTable([columns], { ...options, bom: bom === 'true' }), write },
+      tag,
+    }
+  }
