@@ -49,13 +49,14 @@ def wilson(count, of):
 def read(path):
     """A row for each entry, and one for each answer that says something."""
     entries, answers = [], []
-    for row, line in enumerate(open(path, encoding="utf-8")):
-        entry = json.loads(line)
+    for entry in map(json.loads, open(path, encoding="utf-8")):
+        if "id" not in entry:  # the line of entries that are left out
+            continue
         location = entry.get("location") or {}
         place = location.get("coordinates") or {}
         given = [(each["question"], each["type"], [word for word in each.get("answer", []) if word]) for each in entry["answers"]]
         given = [each for each in given if each[2]]
-        answers += [(row, entry.get("form", ""), entry.get("agent", ""), *each) for each in given]
+        answers += [(len(entries), entry.get("form", ""), entry.get("agent", ""), *each) for each in given]
         entries.append((entry["id"], entry.get("form", ""), entry.get("agent", ""), entry["createdAt"], entry.get("duration"),
                         json.dumps([location.get("country", ""), location.get("state", "")]), place.get("longitude"),
                         place.get("lattitude"), len(given), json.dumps([(question, words) for question, _, words in given])))
@@ -130,7 +131,8 @@ def check(entries, answers, minimum):
             if there > most:
                 reason = "exchanged" if exchanged <= most else "far"
                 flag("place", row, there if there < np.inf else None, (None, most), len(sound), reason)
-    points = entries[is_placed & (entries.agent != "") & [not is_placed_wrong(row) for row in entries.index]].groupby(["agent", "x", "y"])
+    is_right = pd.Series([not is_placed_wrong(row) for row in entries.index], entries.index, dtype=bool)
+    points = entries[is_placed & is_right & (entries.agent != "")].groupby(["agent", "x", "y"])
     usual = points.size().groupby(level="agent").max()
     most = max(minimum / 4, 3 * quantile(usual, 0.5)) if len(usual) > 0 else np.inf
     for rows in points.groups.values():
