@@ -180,6 +180,18 @@ export function* elements(bytes: Buffer, start: number): Generator<Element> {
   }
 }
 
+/** Where the documents in an array begin, without an object for each. What is no document is left out. */
+export const documentsIn = (bytes: Buffer, start: number): number[] => {
+  const places: number[] = []
+  const last = documentEnd(bytes, start) - 1
+  for (let from = start + 4; from < last; ) {
+    const at = cstringEnd(bytes, from + 1, last)
+    if (bytes[from] === Bson.document) places.push(at)
+    from = valueEnd(bytes, bytes[from] as number, at, last)
+  }
+  return places
+}
+
 /** A BSON document of elements, each given as the bytes of its type, name and value. */
 export const bsonDocument = (elements: readonly Buffer[]): Buffer => {
   const head = Buffer.alloc(4)

@@ -1,12 +1,12 @@
 // What the checks need of each entry, in columns: a number takes eight bytes, whatever an entry holds. The row of an entry is
 // its place in all columns.
 import { hash } from 'node:crypto'
-import { Bson, type BsonDocument } from '../bson/reader.js'
+import { Bson, type BsonDocument, documentEnd, documentsIn } from '../bson/reader.js'
 import { dateOf, fieldOf, numberOf, stringOf } from '../bson/values.js'
 import { runInSlices, slices } from '../limits/work.js'
 import { entries } from '../pipelines/entries.js'
 import { invalidParameter } from '../problems/problems.js'
-import { answersOf, typeOf, wordsOf } from '../reading/question-keys.js'
+import { typeOf, wordsOf } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
 import type { Selection } from '../reading/selection.js'
 
@@ -19,6 +19,8 @@ const TEXT = 100
 const ROW = 200
 /** An entry with fewer answers is like another one by chance. */
 const LEAST_COPIED = 5
+/** How many answers of a form are remembered, and the most bytes of each. */
+const [MOST_KNOWN, KNOWN_LENGTH] = [5000, 500]
 /** The types of closed questions: their answers are chosen. */
 const CHOSEN = ['singleChoice', 'multiChoice']
 /** A number in digits, as an entry has it that was typed. */
@@ -31,7 +33,6 @@ export const tooMuch = (fault: string) =>
 /** A question of a form. */
 export interface Question {
   readonly text: string
-  readonly number: number
   /** The numbers that were answered, and the row of each. */
   readonly numbers: number[]
   readonly rows: number[]
@@ -40,12 +41,22 @@ export interface Question {
   readonly chosen: Map<number, Map<number, number>>
 }
 
+interface Answer {
+  readonly question: Question
+  readonly choice?: string
+  readonly number?: number
+  /** The question and the texts of the answer. */
+  readonly said: string
+}
+
 /** The rows of entries that have something in common: their form, agent or state. */
 export interface Group {
   readonly id: string | null
   readonly number: number
   readonly rows: number[]
   readonly questions: Map<string, Question>
+  /** Answers by their bytes. One that gives no text is undefined. */
+  readonly known: Map<string, Answer | undefined>
 }
 
 /** What a column has in a row that it is known to have. */
@@ -92,27 +103,27 @@ export class Columns {
       this.created[row] = dateOf(bytes, fieldOf(bytes, 0, 'createdAt')) ?? Number.NaN
       this.durations[row] = numberOf(bytes, fieldOf(bytes, 0, 'duration')) ?? Number.NaN
       this.stateOf.push(this.#place(bytes, row))
-      const answers: unknown[] = [form.number]
-      for (const { question: text = '', at: place } of answersOf(bytes)) {
-        if (isSliceOver(text)) yield
-        const words: string[] = []
-        for (const word of wordsOf(bytes, place)) {
-          if (isSliceOver(word)) yield
-          if (word) words.push(word)
-        }
-        if (words.length === 0) continue
-        const question = this.#question(form, text)
-        answers.push(question.number, words)
-        this.answered[row] = at(this.answered, row) + 1
-        if (CHOSEN.includes(typeOf(bytes, place) ?? '')) this.#choose(question, agent, words.join('\0'))
-        else if (words.length === 1 && NUMBER.test(words[0] as string)) {
-          question.numbers.push(Number(words[0]))
-          question.rows.push(row)
-          this.bytes += CELL
-        }
+      let said = String(form.number)
+      let count = 0
+      const answers = fieldOf(bytes, 0, 'answers')
+      for (const at of answers?.type === Bson.array ? documentsIn(bytes, answers.at) : []) {
+        const end = documentEnd(bytes, at)
+        const written = bytes.toString('latin1', at, end)
+        if (isSliceOver(written)) yield
+        const answer = form.known.has(written) ? form.known.get(written) : this.#answer(form, bytes, at, written)
+        if (answer === undefined) continue
+        count += 1
+        said += answer.said
+        const { question, choice, number } = answer
+        if (choice !== undefined) this.#choose(question, agent, choice)
+        if (number === undefined) continue
+        question.numbers.push(number)
+        question.rows.push(row)
+        this.bytes += CELL
       }
-      if (answers.length <= 2 * LEAST_COPIED) continue
-      const digest = hash('sha256', JSON.stringify(answers), 'base64')
+      this.answered[row] = count
+      if (count < LEAST_COPIED) continue
+      const digest = hash('sha256', said, 'base64')
       this.twins[row] = this.#firsts.get(digest) ?? row
       if (this.twins[row] === row) this.#firsts.set(digest, row)
     }
@@ -121,7 +132,7 @@ export class Columns {
   #group(groups: Map<string | null, Group>, id: string | null, row: number): Group {
     let group = groups.get(id)
     if (group === undefined) {
-      group = { id, number: groups.size, rows: [], questions: new Map() }
+      group = { id, number: groups.size, rows: [], questions: new Map(), known: new Map() }
       groups.set(id, group)
       this.bytes += TEXT + (id ?? '').length
     }
@@ -129,14 +140,29 @@ export class Columns {
     return group
   }
 
-  #question({ questions }: Group, text: string): Question {
-    let question = questions.get(text)
+  /** Reads an answer. It is remembered by its bytes, unless it is long: most entries have answers that others have. */
+  #answer(form: Group, bytes: Buffer, at: number, written: string): Answer | undefined {
+    const words = [...wordsOf(bytes, at)].filter((word) => word)
+    const text = stringOf(bytes, fieldOf(bytes, at, 'question')) ?? ''
+    let question = form.questions.get(text)
     if (question === undefined) {
-      question = { text, number: questions.size, numbers: [], rows: [], choices: new Map(), chosen: new Map() }
-      questions.set(text, question)
+      question = { text, numbers: [], rows: [], choices: new Map(), chosen: new Map() }
+      form.questions.set(text, question)
       this.bytes += 5 * TEXT + text.length
     }
-    return question
+    const isChosen = CHOSEN.includes(typeOf(bytes, at) ?? '')
+    const [word = ''] = words
+    const answer = {
+      question,
+      ...(isChosen && { choice: words.join('\0') }),
+      ...(!isChosen && words.length === 1 && NUMBER.test(word) && { number: Number(word) }),
+      said: JSON.stringify([text, words]),
+    }
+    const found = words.length === 0 ? undefined : answer
+    if (written.length > KNOWN_LENGTH) return found
+    if (form.known.size === MOST_KNOWN) form.known.clear()
+    form.known.set(written, found)
+    return found
   }
 
   #choose({ choices, chosen }: Question, { number: agent }: Group, choice: string): void {
