@@ -1,193 +1,170 @@
-"""Finds entries and agents that need a second look, in a file of entries, by the formulas of docs/second-look.md.
+"""Finds entries and agents that need a second look in a file of entries, by the formulas of docs/second-look.md.
 
-curl -H "Authorization: Bearer $API_KEY" "$API_URL/v1/exports/entries.ndjson?answers=list" > entries.ndjson
-python second_look.py entries.ndjson [MIN_ENTRIES [ZONE]] > checked.json
+curl -u "key:$API_KEY" "$API_URL/v1/exports/entries.ndjson?answers=list" > entries.ndjson
+python3 second_look.py entries.ndjson [MIN_ENTRIES [ZONE]] > checked.json
 
-Needs pandas. It has what GET /v1/checks/entries and /v1/checks/agents have, and was written apart from them.
+Needs pandas and numpy. It was written apart from the service, and a test compares both.
 """
 
 import hashlib
 import json
-import re
 import sys
+from collections import defaultdict
 
 import numpy as np
 import pandas as pd
 
 CHECKS = ["short", "long", "copy", "incomplete", "number", "place"]
+CLOSED = ["singleChoice", "multiChoice"]
+NUMBER = r"-?[0-9]{1,15}(\.[0-9]{1,15})?"
+
+
+def quantile(values, part):
+    """What numpy's quantile is, without a difference in the last digit."""
+    values = np.sort(np.asarray(values, float))
+    low, rest = divmod(part * (len(values) - 1), 1)
+    return values[int(low)] + (values[min(int(low) + 1, len(values) - 1)] - values[int(low)]) * rest
 
 
 def middle(values):
-    """The median, and the median distance from it as a standard deviation."""
-    median = np.quantile(values, 0.5)
-    return median, 1.4826 * np.quantile(np.abs(values - median), 0.5)
+    median = quantile(values, 0.5)
+    return median, 1.4826 * quantile(np.abs(values - median), 0.5)
 
 
 def kilometres(x, y, longitude, latitude):
-    a, b = np.radians(y), np.radians(latitude)
-    half = np.sin((b - a) / 2) ** 2 + np.cos(a) * np.cos(b) * np.sin(np.radians(longitude - x) / 2) ** 2
+    a, b, c = np.radians(y), np.radians(latitude), np.radians(longitude - x)
+    half = np.sin((b - a) / 2) ** 2 + np.cos(a) * np.cos(b) * np.sin(c / 2) ** 2
     return 2 * 6371.0088 * np.arcsin(np.minimum(1, np.sqrt(half)))
 
 
-def interval(count, of):
+def wilson(count, of):
     if of == 0:
-        return {"count": 0, "of": 0, "share": None, "low": None, "high": None}
+        return [0, 0, None, None, None]
     z, share = 1.959963984540054, count / of
     centre, half = share + z * z / 2 / of, z * np.sqrt(share * (1 - share) / of + (z / of) ** 2 / 4)
     low, high = (centre - half) / (1 + z * z / of), (centre + half) / (1 + z * z / of)
-    return {"count": int(count), "of": int(of), "share": share, "low": max(0.0, low), "high": min(1.0, high)}
+    return [int(count), int(of), share, 0 if count == 0 else low, 1 if count == of else high]
 
 
 def read(path):
-    """A row for each entry, and one for each answer of an entry."""
+    """A row for each entry, and one for each answer that says something."""
     entries, answers = [], []
     for row, line in enumerate(open(path, encoding="utf-8")):
         entry = json.loads(line)
-        place = (entry.get("location") or {}).get("coordinates") or {}
-        given = [(each["question"], each.get("type"), [word for word in each.get("answer") or [] if word])
-                 for each in entry["answers"]]
+        location = entry.get("location") or {}
+        place = location.get("coordinates") or {}
+        given = [(each["question"], each["type"], [word for word in each.get("answer", []) if word]) for each in entry["answers"]]
         given = [each for each in given if each[2]]
-        answers += [(row, *each) for each in given]
-        entries.append({
-            "id": entry["id"], "form": entry.get("form") or "", "agent": entry.get("agent") or "",
-            "time": pd.Timestamp(entry["createdAt"]).as_unit("ms"), "duration": entry.get("duration"),
-            "state": json.dumps([(entry.get("location") or {}).get(name) or "" for name in ("country", "state")]),
-            "x": place.get("longitude"), "y": place.get("lattitude"), "answered": len(given),
-            "all": json.dumps([(question, words) for question, _, words in given]),
-        })
-    entries = pd.DataFrame(entries).astype({"duration": float, "x": float, "y": float})
-    entries.loc[entries.x.isna() | entries.y.isna(), ["x", "y"]] = np.nan
-    return entries, pd.DataFrame(answers, columns=["row", "question", "type", "words"])
+        answers += [(row, entry.get("form", ""), entry.get("agent", ""), *each) for each in given]
+        entries.append((entry["id"], entry.get("form", ""), entry.get("agent", ""), entry["createdAt"], entry.get("duration"),
+                        json.dumps([location.get("country", ""), location.get("state", "")]), place.get("longitude"),
+                        place.get("lattitude"), len(given), json.dumps([(question, words) for question, _, words in given])))
+    names = ["id", "form", "agent", "createdAt", "duration", "state", "x", "y", "answered", "all"]
+    entries = pd.DataFrame(entries, columns=names).astype({"duration": float, "x": float, "y": float})
+    return entries, pd.DataFrame(answers, columns=["row", "form", "agent", "question", "type", "words"])
 
 
-class Findings:
-    def __init__(self, entries):
-        self.flags = {}
-        self.looked = {check: np.zeros(len(entries), bool) for check in CHECKS}
+def check(entries, answers, minimum):
+    flags, looked, ratios = defaultdict(list), {check: np.zeros(len(entries), bool) for check in CHECKS}, pd.Series(np.nan, entries.index)
 
-    def flag(self, check, row, value, least, most, n, **more):
-        number = lambda each: None if each is None else float(each)
-        value = value if isinstance(value, str) else number(value)
-        flag = {"check": check, **more, "value": value, "expected": [number(least), number(most)], "n": int(n)}
-        self.flags.setdefault(row, []).append(flag)
+    def flag(check, row, value, bounds=(None, None), n=0, reason=None):
+        flags[row].append([check, reason, value if isinstance(value, str) or value is None else float(value), *bounds, int(n)])
 
+    def is_placed_wrong(row):
+        return any(each[0] == "place" for each in flags.get(row, []))
 
-def check(entries, answers, minimum, zone):
-    found, ratios, alike = Findings(entries), pd.Series(np.nan, entries.index), {}
     for _, form in entries.groupby("form"):
         timed = form.duration[form.duration > 0]
-        if len(timed):
-            centre, deviation = middle(np.log(timed.to_numpy()))
-            ratios[timed.index] = timed / np.exp(centre)
-            if len(timed) >= minimum and deviation > 0:
-                least, most = np.exp(centre - 3 * deviation), np.exp(centre + 3.5 * deviation)
-                for name, out in ("short", timed[timed < least]), ("long", timed[timed > most]):
-                    found.looked[name][timed.index] = True
-                    for row, value in out.items():
-                        found.flag(name, row, value, least, most, len(timed))
-    enough = entries[entries.answered >= 5]
-    found.looked["copy"][enough.index] = True
-    for _, same in enough.groupby(["form", "all"]):
-        same = same.sort_values(["time", "id"])
-        for row in same.index[1:]:
-            found.flag("copy", row, same.id.iloc[0], None, None, len(same))
+        if len(timed) == 0:
+            continue
+        centre, deviation = middle(np.log(timed.to_numpy()))
+        ratios[timed.index] = timed / np.exp(centre)
+        if len(timed) >= minimum and deviation > 0:
+            bounds = np.exp(centre - 3 * deviation), np.exp(centre + 3.5 * deviation)
+            for name, out in ("short", timed[timed < bounds[0]]), ("long", timed[timed > bounds[1]]):
+                looked[name][timed.index] = True
+                for row, value in out.items():
+                    flag(name, row, value, bounds, len(timed))
+    looked["copy"] = (entries.answered >= 5).to_numpy()
+    for _, alike in entries[looked["copy"]].sort_values(["createdAt", "id"]).groupby(["form", "all"]):
+        for row in alike.index[1:]:
+            flag("copy", row, alike.id.iloc[0], n=len(alike))
     for _, form in entries.groupby("form"):
         if len(form) >= minimum:
-            found.looked["incomplete"][form.index] = True
-            least = np.quantile(form.answered, 0.5) / 2
+            least = quantile(form.answered, 0.5) / 2
+            looked["incomplete"][form.index] = True
             for row, value in form.answered[form.answered < least].items():
-                found.flag("incomplete", row, value, least, None, len(form))
-    check_answers(found, entries, answers, minimum, alike)
-    check_places(found, entries, minimum)
-    return found, agents_of(found, entries, ratios, alike, zone)
-
-
-def check_answers(found, entries, answers, minimum, alike):
-    answers = answers.assign(form=entries.form.to_numpy()[answers.row], agent=entries.agent.to_numpy()[answers.row])
-    is_chosen = answers.type.isin(["singleChoice", "multiChoice"])
-    is_number = answers.words.map(lambda words: len(words) == 1 and bool(re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", words[0], re.ASCII)))
-    typed = answers[~is_chosen & is_number]
-    for (_, question), group in typed.groupby(["form", "question"], sort=False):
-        values = group.words.map(lambda words: float(words[0]))
-        low, high = np.quantile(values, 0.25), np.quantile(values, 0.75)
-        if len(group) < minimum or low == high:
+                flag("incomplete", row, value, (least, None), len(form))
+    is_number = ~answers.type.isin(CLOSED) & (answers.words.str.len() == 1) & answers.words.str[0].str.fullmatch(NUMBER)
+    for (_, question), typed in answers[is_number.astype(bool)].groupby(["form", "question"]):
+        values = typed.words.str[0].astype(float)
+        low, high = quantile(values, 0.25), quantile(values, 0.75)
+        if len(typed) < minimum or low == high:
             continue
-        least, most = low - 3 * (high - low), high + 3 * (high - low)
-        found.looked["number"][group.row] = True
-        key = hashlib.sha256(question.encode()).hexdigest()[:12]
-        for row, value in zip(group.row, values):
-            if not least <= value <= most:
-                found.flag("number", row, value, least, most, len(group), key=key, question=question)
-    chosen = answers[is_chosen & (answers.agent != "")].assign(choice=answers.words.map("\0".join))
-    counts = chosen.groupby(["form", "question", "agent", "choice"]).size()
-    of_agents = counts.groupby(level=[0, 1, 2]).agg(["max", "sum"])
-    of_agents = of_agents[of_agents["sum"] >= minimum / 4]
-    means = (of_agents["max"] / of_agents["sum"]).groupby(level=["form", "agent"]).mean()
-    for form, group in means.groupby(level="form"):
-        centre, deviation = middle(group.to_numpy())
-        if len(group) >= 5 and deviation > 0:
-            most = centre + 3.5 * deviation
-            for (_, agent), value in group[group > most].items():
-                same = {"form": form or None, "value": value, "expected": [None, most], "n": len(group)}
-                alike.setdefault(agent, []).append(same)
-
-
-def check_places(found, entries, minimum):
-    def flag(row, reason, value=None, most=None, n=0):
-        if not any(each["check"] == "place" for each in found.flags.get(row, [])):
-            found.flag("place", row, value, None, most, n, reason=reason)
-
-    is_placed, is_zero = entries.x.notna(), (entries.x == 0) & (entries.y == 0)
-    found.looked["place"][is_placed] = True
+        bounds = low - 3 * (high - low), high + 3 * (high - low)
+        looked["number"][typed.row] = True
+        for row, value in zip(typed.row, values):
+            if not bounds[0] <= value <= bounds[1]:
+                flag("number", row, value, bounds, len(typed), hashlib.sha256(question.encode()).hexdigest()[:12])
+    is_placed = entries.x.notna() & entries.y.notna()
+    looked["place"] = is_placed.to_numpy().copy()
     for _, form in entries.groupby("form"):
-        missing = form.index[form.x.isna()]
+        missing = form.index[~is_placed[form.index]]
         if len(form) >= minimum and len(form) - len(missing) >= 0.9 * len(form):
-            found.looked["place"][missing] = True
+            looked["place"][missing] = True
             for row in missing:
-                flag(row, "missing", n=len(form))
-    is_on_earth = lambda x, y: (np.abs(x) <= 180) & (np.abs(y) <= 90)
+                flag("place", row, None, n=len(form), reason="missing")
     for _, state in entries[is_placed].groupby("state"):
-        for row in state.index[is_zero[state.index]]:
-            flag(row, "zero", n=len(state))
-        placed = state[~is_zero[state.index]]
-        sound = placed[is_on_earth(placed.x, placed.y)]
+        is_zero = (state.x == 0) & (state.y == 0)
+        for row in state.index[is_zero]:
+            flag("place", row, None, n=len(state), reason="zero")
+        placed = state[~is_zero]
+        sound = placed[(placed.x.abs() <= 180) & (placed.y.abs() <= 90)]
         if len(sound) < minimum:
             continue
-        x, y = np.quantile(sound.x, 0.5), np.quantile(sound.y, 0.5)
-        far = lambda a, b: kilometres(x, y, a, b) if is_on_earth(a, b) else np.inf
-        most = np.sqrt(np.log(1000) / np.log(20)) * np.quantile(kilometres(x, y, sound.x, sound.y), 0.95)
+        x, y = quantile(sound.x, 0.5), quantile(sound.y, 0.5)
+        most = np.sqrt(np.log(1000) / np.log(20)) * quantile(kilometres(x, y, sound.x, sound.y), 0.95)
         for row, a, b in placed[["x", "y"]].itertuples() if most > 0 else []:
-            value = far(a, b)
-            if value > most:
-                flag(row, "exchanged" if far(b, a) <= most else "far", value if np.isfinite(value) else None, most, len(sound))
-    is_flagged = pd.Series([any(each["check"] == "place" for each in found.flags.get(row, [])) for row in entries.index], dtype=bool)
-    points = entries[is_placed & ~is_flagged & (entries.agent != "")].groupby(["agent", "x", "y"])
+            there, exchanged = [kilometres(x, y, *at) if abs(at[0]) <= 180 and abs(at[1]) <= 90 else np.inf for at in ((a, b), (b, a))]
+            if there > most:
+                reason = "exchanged" if exchanged <= most else "far"
+                flag("place", row, there if there < np.inf else None, (None, most), len(sound), reason)
+    points = entries[is_placed & (entries.agent != "") & [not is_placed_wrong(row) for row in entries.index]].groupby(["agent", "x", "y"])
     usual = points.size().groupby(level="agent").max()
-    most = max(minimum / 4, 3 * np.quantile(usual, 0.5)) if len(usual) else np.inf
-    for _, rows in points.groups.items():
+    most = max(minimum / 4, 3 * quantile(usual, 0.5)) if len(usual) > 0 else np.inf
+    for rows in points.groups.values():
         for row in rows if len(rows) > most else []:
-            flag(row, "repeated", len(rows), most, len(usual))
+            flag("place", row, len(rows), (None, most), len(usual), "repeated")
+    return flags, looked, ratios
 
 
-def agents_of(found, entries, ratios, alike, zone):
-    day, agents = entries.time.dt.tz_convert(zone).dt.date, []
-    shown = {name: np.array([any(each["check"] == name for each in found.flags.get(row, [])) for row in entries.index], bool)
-             for name in CHECKS}
-    for agent, group in entries.groupby("agent"):
-        rows, days, timed = group.index, day[group.index].nunique(), ratios[group.index].dropna()
-        agents.append({
-            "agent": agent or None, "entries": len(rows), "days": days, "entriesPerDay": len(rows) / days,
-            "durationRatio": float(np.quantile(timed, 0.5)) if len(timed) else None, "durations": len(timed),
-            "flagged": interval(sum(row in found.flags for row in rows), len(rows)),
-            **{name: interval(shown[name][rows].sum(), found.looked[name][rows].sum()) for name in CHECKS},
-            "sameness": alike.get(agent, []),
-        })
-    return agents
+def sameness(answers, minimum):
+    alike, closed = defaultdict(list), answers[answers.type.isin(CLOSED) & (answers.agent != "")]
+    counts = closed.assign(choice=closed.words.str.join("\0")).groupby(["form", "question", "agent", "choice"]).size()
+    of_agents = counts.groupby(level=[0, 1, 2]).agg(["max", "sum"])
+    of_agents = of_agents[of_agents["sum"] >= minimum / 4]
+    for form, means in (of_agents["max"] / of_agents["sum"]).groupby(level=[0, 2]).mean().groupby(level=0):
+        centre, deviation = middle(means.to_numpy())
+        for (_, agent), mean in means.items() if len(means) >= 5 and deviation > 0 else []:
+            if mean > centre + 3.5 * deviation:
+                alike[agent].append([form, mean, centre + 3.5 * deviation, len(means)])
+    return alike
+
+
+def main(path, minimum="20", zone="UTC"):
+    entries, answers = read(path)
+    flags, looked, ratios = check(entries, answers, int(minimum))
+    alike, agents = sameness(answers, int(minimum)), {}
+    days = pd.to_datetime(entries.createdAt, format="ISO8601").dt.tz_convert(zone).dt.date
+    for agent, of in entries.groupby("agent"):
+        found = [{each[0] for each in flags.get(row, [])} for row in of.index]
+        shares = {name: wilson(sum(name in each for each in found), looked[name][of.index].sum()) for name in CHECKS}
+        ratio = ratios[of.index].dropna()
+        agents[agent] = {"entries": len(of), "days": days[of.index].nunique(), "durations": len(ratio),
+                         "durationRatio": quantile(ratio, 0.5) if len(ratio) > 0 else None,
+                         "flagged": wilson(sum(map(bool, found)), len(of)), **shares, "sameness": alike[agent]}
+    json.dump({"flags": {entries.id[row]: of for row, of in flags.items()}, "agents": agents}, sys.stdout)
 
 
 if __name__ == "__main__":
-    minimum, zone = int((sys.argv[2:] or ["20"])[0]), (sys.argv[3:] or ["UTC"])[0]
-    entries, answers = read(sys.argv[1])
-    found, agents = check(entries, answers, minimum, zone)
-    flagged = {entries.id[row]: flags for row, flags in found.flags.items()}
-    json.dump({"flagged": flagged, "agents": agents}, sys.stdout)
+    main(*sys.argv[1:])

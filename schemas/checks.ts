@@ -156,7 +156,11 @@ const response = (item: TSchema, title: string, order: string) =>
     { success, data: Type.Array(item, { description: order }), _metadata: metadata },
     { title, description: order },
   )
-export const CheckedEntries = response(CheckedEntry, 'CheckedEntries', 'Flagged entries: those with most checks first, then the newest.')
+export const CheckedEntries = response(
+  CheckedEntry,
+  'CheckedEntries',
+  'Flagged entries: those with most checks first, then the newest.',
+)
 export const CheckedAgents = response(
   CheckedAgent,
   'CheckedAgents',
@@ -167,10 +171,16 @@ const { zone, names } = SummaryQuery.properties
 const checksOf = <const C extends readonly Check[]>(all: C, item: TSchema) =>
   choosing(
     Type.Object(Object.fromEntries(all.map((name) => [name, name === 'place' ? place(item) : item]))),
-    several(literals(all, { title: all.length > entryChecks.length ? 'AgentCheckName' : 'EntryCheckName', description: 'A check.' }), {
-      uniqueItems: true,
-      description: 'Only these checks, separated by commas, such as `short,copy`. By default all.',
-    }),
+    several(
+      literals(all, {
+        title: all.length > entryChecks.length ? 'AgentCheckName' : 'EntryCheckName',
+        description: 'A check.',
+      }),
+      {
+        uniqueItems: true,
+        description: 'Only these checks, separated by commas, such as `short,copy`. By default all.',
+      },
+    ),
   )
 const parameters = {
   minEntries: defaulted(
@@ -186,7 +196,10 @@ const parameters = {
 }
 const filters = {
   ...entryFilters,
-  agent: { ...entryFilters.agent, description: 'Id of the agent. Only what is shown is narrowed: the bounds are those of all agents.' },
+  agent: {
+    ...entryFilters.agent,
+    description: 'Id of the agent. Only what is shown is narrowed: the bounds are those of all agents.',
+  },
   answered,
   ...commonFilters,
 }

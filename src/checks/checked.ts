@@ -97,7 +97,12 @@ function* agentsIn(findings: Findings, dayOf: (time: number) => number): Generat
   function* rowsOf(): Generator<CheckedAgent> {
     for (const group of agents.values()) {
       const { id: agent, rows } = group
-      const days = new Set(rows.map((row) => at(created, row)).filter(Number.isFinite).map(dayOf)).size
+      const days = new Set(
+        rows
+          .map((row) => at(created, row))
+          .filter(Number.isFinite)
+          .map(dayOf),
+      ).size
       const ratios = rows.map((row) => at(durations, row) / (medians.get(at(formOf, row)) ?? Number.NaN))
       const sound = Float64Array.from(ratios.filter((ratio) => ratio > 0))
       const ofBits = (bits: number, of: number) => {
@@ -120,7 +125,9 @@ function* agentsIn(findings: Findings, dayOf: (time: number) => number): Generat
     }
   }
   const worst = (a: CheckedAgent, b: CheckedAgent) =>
-    (b.flagged.low ?? 0) - (a.flagged.low ?? 0) || b.entries - a.entries || (String(a.agent) < String(b.agent) ? -1 : 1)
+    Number(b.flagged.low) - Number(a.flagged.low) ||
+    b.entries - a.entries ||
+    (String(a.agent) < String(b.agent) ? -1 : 1)
   return { rows: fitting(yield* firstOf(rowsOf(), worst, MAX_ROWS)), total: agents.size }
 }
 

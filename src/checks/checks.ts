@@ -48,7 +48,14 @@ export class Findings {
     this.looked[row] = at(this.looked, row) | bitOf(check)
   }
 
-  flag(check: EntryCheck, row: number, value: Flag['value'], bounds: Bounds, n: number, more: Partial<Flag> = {}): void {
+  flag(
+    check: EntryCheck,
+    row: number,
+    value: Flag['value'],
+    bounds: Bounds,
+    n: number,
+    more: Partial<Flag> = {},
+  ): void {
     if (!this.checks.includes(check)) return
     this.#count += 1
     if (this.#count > MAX_FLAGS) throw tooMuch(`they have more than ${MAX_FLAGS} flags`)
@@ -105,8 +112,7 @@ function* ofCopies(findings: Findings): Work {
   }
   yield
   const timeOf = (row: number) => (Number.isNaN(at(created, row)) ? Number.POSITIVE_INFINITY : at(created, row))
-  const isBefore = (a: number, b: number) =>
-    timeOf(a) === timeOf(b) ? at(ids, a) < at(ids, b) : timeOf(a) < timeOf(b)
+  const isBefore = (a: number, b: number) => (timeOf(a) === timeOf(b) ? at(ids, a) < at(ids, b) : timeOf(a) < timeOf(b))
   for (const [one, others] of alike) {
     const rows = [one, ...others]
     const first = rows.reduce((first, row) => (isBefore(row, first) ? row : first))
@@ -118,7 +124,11 @@ function* ofCounts(findings: Findings, minEntries: number): Work {
   const { forms, answered } = findings.columns
   for (const { rows } of forms.values()) {
     if (rows.length < minEntries) continue
-    const least = quantile(Float64Array.from(rows, (row) => at(answered, row)), 0.5) / 2
+    const least =
+      quantile(
+        Float64Array.from(rows, (row) => at(answered, row)),
+        0.5,
+      ) / 2
     for (const row of rows) {
       findings.look('incomplete', row)
       if (at(answered, row) < least) findings.flag('incomplete', row, at(answered, row), [least, null], rows.length)

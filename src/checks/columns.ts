@@ -25,7 +25,8 @@ const CHOSEN = ['singleChoice', 'multiChoice']
 const NUMBER = /^-?\d{1,15}(\.\d{1,15})?$/
 
 const helps = 'a narrower filter, such as createdSince or form, helps'
-export const tooMuch = (fault: string) => invalidParameter('createdSince', `must leave fewer entries: ${fault}; ${helps}`)
+export const tooMuch = (fault: string) =>
+  invalidParameter('createdSince', `must leave fewer entries: ${fault}; ${helps}`)
 
 /** A question of a form. */
 export interface Question {
@@ -92,10 +93,10 @@ export class Columns {
       this.durations[row] = numberOf(bytes, fieldOf(bytes, 0, 'duration')) ?? Number.NaN
       this.stateOf.push(this.#place(bytes, row))
       const answers: unknown[] = [form.number]
-      for (const { question: text = '', at } of answersOf(bytes)) {
+      for (const { question: text = '', at: place } of answersOf(bytes)) {
         if (isSliceOver(text)) yield
         const words: string[] = []
-        for (const word of wordsOf(bytes, at)) {
+        for (const word of wordsOf(bytes, place)) {
           if (isSliceOver(word)) yield
           if (word) words.push(word)
         }
@@ -103,7 +104,7 @@ export class Columns {
         const question = this.#question(form, text)
         answers.push(question.number, words)
         this.answered[row] = at(this.answered, row) + 1
-        if (CHOSEN.includes(typeOf(bytes, at) ?? '')) this.#choose(question, agent, words.join('\0'))
+        if (CHOSEN.includes(typeOf(bytes, place) ?? '')) this.#choose(question, agent, words.join('\0'))
         else if (words.length === 1 && NUMBER.test(words[0] as string)) {
           question.numbers.push(Number(words[0]))
           question.rows.push(row)

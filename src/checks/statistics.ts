@@ -34,7 +34,9 @@ export const shareOf = (count: number, of: number) => {
   const middle = share + Z ** 2 / (2 * of)
   const half = Z * Math.sqrt((share * (1 - share)) / of + Z ** 2 / (4 * of ** 2))
   const scale = 1 + Z ** 2 / of
-  return { count, of, share, low: Math.max(0, (middle - half) / scale), high: Math.min(1, (middle + half) / scale) }
+  // What is rounded must not be beside the ends.
+  const low = count === 0 ? 0 : (middle - half) / scale
+  return { count, of, share, low, high: count === of ? 1 : (middle + half) / scale }
 }
 
 const EARTH_KM = 6371.0088

@@ -151,7 +151,11 @@ export const tools: Readonly<Record<string, Tool>> = {
   },
   check_entries: {
     description: `${firstSentence(CHECKS)} Agents and entries that need a second look, worst first; bounds are those of all agents.`,
-    takes: { ...select(checked, ['checks', 'minEntries', 'zone', 'names']).properties, ...filters, limit: defaulted(few, 10) },
+    takes: {
+      ...select(checked, ['checks', 'minEntries', 'zone', 'names']).properties,
+      ...filters,
+      limit: defaulted(few, 10),
+    },
     gives: { entries: total, agents: rows, flagged: rows, totals: object },
     async call({ reader }, { limit: perPage, ...given }) {
       const query = { ...given, page: 1, perPage } as never

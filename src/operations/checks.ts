@@ -56,7 +56,9 @@ export const flaggedAgents: Kind = {
     'sameness',
   ],
   table: (agent) => {
-    const parts = shares.flatMap((name) => Object.entries(agent[name] ?? {}).map(([part, value]) => [`${name}.${part}`, value]))
+    const parts = shares.flatMap((name) =>
+      Object.entries(agent[name] ?? {}).map(([part, value]) => [`${name}.${part}`, value]),
+    )
     return [{ ...agent, ...Object.fromEntries(parts), sameness: (agent.sameness as unknown[] | undefined)?.length }]
   },
 }
@@ -71,12 +73,21 @@ export const checkedRows = async (reader: Reader, { of, named }: Kind, query: Ch
   const rows = found.slice(first, first + perPage)
   const beside = new Map<string, ReadonlyMap<unknown, Named>>()
   for (const field of names === 'true' ? named : []) {
-    const known = await namesOf(reader, field, rows.map((row) => row[field]))
+    const known = await namesOf(
+      reader,
+      field,
+      rows.map((row) => row[field]),
+    )
     if (known !== undefined) beside.set(field, known)
   }
   const withNames = ([field, value]: [string, unknown]): [string, unknown][] => {
     const known = beside.get(field)
-    return known === undefined ? [[field, value]] : [[field, value], [`${field}Name`, known.get(value)?.name ?? null]]
+    return known === undefined
+      ? [[field, value]]
+      : [
+          [field, value],
+          [`${field}Name`, known.get(value)?.name ?? null],
+        ]
   }
   return {
     rows: rows.map((row): Row => Object.fromEntries(Object.entries(row).flatMap(withNames))),
@@ -88,7 +99,9 @@ export const checkedRows = async (reader: Reader, { of, named }: Kind, query: Ch
       asOf: checked.asOf.toISOString(),
     },
     // When they were checked does not matter.
-    tag: { besides: [checked.hash, total, checked.entries, query, ...[...beside.values()].flatMap((known) => [...known])] },
+    tag: {
+      besides: [checked.hash, total, checked.entries, query, ...[...beside.values()].flatMap((known) => [...known])],
+    },
   }
 }
 

@@ -1,0 +1,220 @@
+// Each check flags what it is for, and nothing beside it. examples/second_look.py is compared with all of them on random data.
+import t, { type Test } from 'tap'
+import type { CheckedAgent, CheckedEntry, Flag } from '../../schemas/checks.js'
+import { Findings } from '../../src/checks/checks.js'
+import { Columns } from '../../src/checks/columns.js'
+import type { Documents } from '../../src/documents/collections.js'
+import { testApp } from '../support/app.js'
+import { A, a, fillTenants } from '../support/tenants.js'
+
+type Entry = Documents['entries']
+type Changes = Partial<Omit<Entry, 'location'>> & { location?: unknown }
+
+/** Entries that no check flags: each is unlike the others. */
+const usual = (n: number, changes: Changes = {}): Entry =>
+  ({
+    ...a.entry(n),
+    _id: `usual-${String(n).padStart(3, '0')}`,
+    duration: 100 + 7 * (n % 13),
+    createdAt: new Date(Date.UTC(2025, 2, 1, 12, n)),
+    location: {
+      country: 'Nigeria',
+      state: 'Kano',
+      coordinates: { longitude: 8.5 + (n % 7) / 100, lattitude: 12 + (n % 11) / 100 },
+    },
+    answers: [
+      ...['Source?', 'Owner?', 'Depth?', 'Cover?', 'Distance?'].map((question, i) => ({
+        ...{ type: 'singleChoice', question, answer: `choice ${(n * (i + 2)) % 5}` },
+      })),
+      { type: 'number', question: 'How many?', answer: String(1 + n) },
+    ],
+    ...changes,
+  }) as Entry
+
+const FEW = 40
+
+/** A service whose form has usual entries and some more, with what is checked. */
+const checked = async (t: Test, more: readonly Changes[], count = FEW) => {
+  const all = [...Array.from({ length: count }, (_, n) => usual(n)), ...more.map((each, n) => usual(count + n, each))]
+  const { get } = await testApp(t, {
+    fill: async (store) => {
+      await fillTenants(store)
+      await store.insert('entries', all)
+    },
+  })
+  const read = async <R>(path: string) => {
+    const response = await get(`/v1/checks/${path}`, A)
+    t.equal(response.statusCode, 200, response.body.slice(0, 200))
+    return response.json() as { data: R[]; _metadata: Record<string, unknown> }
+  }
+  const flags = async (query = '') => {
+    const { data } = await read<CheckedEntry>(`entries?form=${a.form._id}&perPage=1000&idFrom=usual&idTo=usuam${query}`)
+    return Object.fromEntries(data.map(({ id, flags }) => [Number(id.slice(6)), flags])) as Record<number, Flag[]>
+  }
+  const agents = async (query = '') =>
+    (await read<CheckedAgent>(`agents?form=${a.form._id}&idFrom=usual&idTo=usuam${query}`)).data
+  return { get, read, flags, agents }
+}
+
+const checksOf = (flags: Record<number, Flag[]>) =>
+  Object.fromEntries(
+    Object.entries(flags).map(([n, of]) => [n, of.map(({ check, reason }) => [check, reason].filter(Boolean).join())]),
+  )
+
+t.test('Usual entries have no flag', async (t) => {
+  t.same(await (await checked(t, [])).flags(), {})
+})
+
+t.test('A duration is short or long beside those of its form', async (t) => {
+  const { flags } = await checked(t, [{ duration: 20 }, { duration: 900 }, { duration: 0 }, { duration: -5 }])
+  const found = await flags()
+  t.same(checksOf(found), { 40: ['short'], 41: ['long'] })
+  const [{ value, expected, n }] = found[40] as [Flag]
+  t.equal(value, 20)
+  t.equal(n, FEW + 2, 'durations of 0 and less have no logarithm')
+  t.ok(Number(expected[0]) > 20 && Number(expected[0]) < 100)
+  t.ok(Number(expected[1]) > 184 && Number(expected[1]) < 900)
+})
+
+t.test('Where most durations are equal, none is short or long', async (t) => {
+  const equal = Array.from({ length: 60 }, () => ({ duration: 120 }))
+  const { flags } = await checked(t, [...equal, { duration: 1 }])
+  t.same(await flags(), {})
+})
+
+t.test('The later of two entries with the same answers is a copy, and names the earlier', async (t) => {
+  const { answers } = usual(3)
+  const before = new Date(Date.UTC(2024, 0, 1))
+  const { flags } = await checked(t, [{ answers }, { answers: answers.slice(0, 4) }, { answers: answers.slice(0, 4) }])
+  t.match(await flags('&checks=copy'), { 40: [{ check: 'copy', value: 'usual-003', expected: [null, null], n: 2 }] })
+  const other = await checked(t, [
+    { answers, createdAt: before },
+    { answers, createdAt: before },
+  ])
+  t.match(await other.flags(), { 3: [{ value: 'usual-040', n: 3 }], 41: [{ value: 'usual-040' }] })
+})
+
+t.test('A number and its text are the same answer, and what gives no text is none', async (t) => {
+  const { answers } = usual(3)
+  const asNumber = [...answers.slice(0, 5), { ...answers[5], answer: 4 }] as never
+  const withNone = [...answers, { type: 'text', question: 'Why?', answer: [null, ''] }] as never
+  const { flags } = await checked(t, [{ answers: asNumber }, { answers: withNone }])
+  t.same(checksOf(await flags()), { 40: ['copy'], 41: ['copy'] })
+})
+
+t.test('An entry is incomplete with less than half of the answers of the median one', async (t) => {
+  const { answers } = usual(3)
+  const { flags } = await checked(t, [
+    { answers: answers.slice(0, 2) },
+    { answers: answers.slice(0, 3) },
+    { answers: [] },
+  ])
+  const found = await flags()
+  t.same(checksOf(found), { 40: ['incomplete'], 42: ['incomplete'] })
+  t.match(found[40], [{ value: 2, expected: [3, null], n: FEW + 3 }])
+})
+
+t.test('A number is far outside the quartiles of its question', async (t) => {
+  const long = `How many${'?'.repeat(300)}`
+  const asked = (answer: unknown, question = 'How many?', type = 'number') =>
+    ({ answers: [...usual(3).answers.slice(0, 4), { type, question, answer }] }) as Changes
+  const { flags } = await checked(t, [
+    ...[asked('4000'), asked(4000), asked(['-4000.5']), asked('4000 or so'), asked(['4000', '1'])],
+    ...[asked(Number.NaN), asked('4000', 'Other?'), asked('4000', 'How many?', 'singleChoice')],
+    ...Array.from({ length: 20 }, (_, n) => asked(String(n), long)),
+    asked('4000', long),
+  ])
+  const found = await flags('&checks=number')
+  t.same(Object.keys(found), ['40', '41', '42', String(FEW + 28)])
+  t.match(found[40], [{ check: 'number', question: 'How many?', key: /^[\da-f]{12}$/, value: 4000, n: FEW + 3 }])
+  t.match(found[42], [{ value: -4000.5 }])
+  t.equal(found[FEW + 28]?.[0]?.question?.length, 200)
+})
+
+t.test('A place is missing, 0, 0, exchanged, far or not on earth', async (t) => {
+  const at = (longitude: unknown, lattitude: unknown, state = 'Kano') => ({
+    location: { country: 'Nigeria', state, coordinates: { longitude, lattitude } },
+  })
+  const { flags } = await checked(
+    t,
+    [
+      ...[{ location: undefined }, { location: { state: 'Kano' } }, at('8.5', 12), at(0, 0)],
+      ...[at(12.03, 8.53), at(9.5, 12.9), at(900, 12), at(9.5, 12.9, 'Oyo'), at(0, 12)],
+    ],
+    200,
+  )
+  const found = await flags()
+  const missing = ['place,missing']
+  t.same(checksOf(found), {
+    ...{ 200: missing, 201: missing, 202: missing, 203: ['place,zero'], 204: ['place,exchanged'] },
+    ...{ 205: ['place,far'], 206: ['place,far'], 208: ['place,far'] },
+  })
+  t.ok(Number(found[205]?.[0]?.value) > 100, 'in kilometres')
+  t.equal(found[206]?.[0]?.value, null)
+  t.match(found[205]?.[0]?.expected, [null, Number])
+})
+
+t.test('Where many entries have no place, none is missing', async (t) => {
+  const { flags } = await checked(
+    t,
+    Array.from({ length: 10 }, () => ({ location: undefined })),
+  )
+  t.same(await flags(), {})
+})
+
+t.test('Entries of an agent at one point are repeated, unless all agents do so', async (t) => {
+  const sits = { country: 'Nigeria', state: 'Kano', coordinates: { longitude: 8.53, lattitude: 12.03 } }
+  const stay = Array.from({ length: 6 }, () => ({ agent: 'sits', location: sits }))
+  const others = Array.from({ length: 9 }, (_, n) => ({ agent: `other-${n % 3}` }))
+  const { flags } = await checked(t, [...stay, ...others], 3)
+  const found = await flags('&checks=place&minEntries=5')
+  t.same(Object.keys(found).length, 6)
+  t.match(found[3], [{ reason: 'repeated', value: 6, expected: [null, 3], n: 5 }])
+  const all = await checked(t, [...stay, ...stay.map((each) => ({ ...each, agent: 'too' }))], 0)
+  t.same(await all.flags(), {})
+})
+
+t.test('An agent whose answers are alike is named, with the form', async (t) => {
+  // Of twenty entries of an agent, one in so many has the same answers.
+  const oneIn = [1, 3, 4, 5, 6, 7]
+  const made = Array.from({ length: 120 }, (_, n) => {
+    const choice = String(Math.floor(n / 6) % Number(oneIn[n % 6]))
+    const answers = usual(n).answers.map((each) => (each.type === 'number' ? each : { ...each, answer: choice }))
+    return { agent: `agent-${n % 6}`, answers }
+  })
+  const { agents } = await checked(t, [...made, { agent: undefined as never }], 0)
+  const all = await agents('&checks=sameness')
+  const named = all.filter(({ sameness = [] }) => sameness.length > 0)
+  t.same(
+    named.map(({ agent }) => agent),
+    ['agent-0'],
+  )
+  t.match(named[0]?.sameness, [{ form: a.form._id, value: 1, expected: [null, Number], n: 6 }])
+  t.notOk('short' in (all[0] as object), 'only what was asked for')
+  t.equal(all.find(({ agent }) => agent === null)?.entries, 1)
+})
+
+t.test('An agent has days, durations beside those of its forms, and shares of what could be flagged', async (t) => {
+  const { agents } = await checked(t, [
+    { agent: 'quick', duration: 20, createdAt: new Date('1969-12-31T23:30:00Z') },
+    { agent: 'quick', duration: 21, createdAt: new Date('1970-01-01T00:30:00Z') },
+    { agent: 'quick', duration: Number.NaN, createdAt: new Date('1970-01-01T12:00:00Z') },
+  ])
+  const [quick, usual] = await agents()
+  t.match(quick, { agent: 'quick', entries: 3, days: 2, entriesPerDay: 1.5, durations: 2 })
+  t.ok(Number(quick?.durationRatio) > 0.1 && Number(quick?.durationRatio) < 0.2)
+  t.match(quick?.flagged, { count: 2, of: 3 })
+  t.match((quick as unknown as { short: unknown }).short, { count: 2, of: 2, share: 1, high: 1 })
+  t.match(usual, { agent: 'agent1-a', flagged: { count: 0, low: 0 } })
+  const [inLagos] = await agents('&zone=Africa/Lagos')
+  t.equal(inLagos?.days, 1, 'an hour before UTC the first is on the next day')
+})
+
+t.test('Too many flags are refused', async (t) => {
+  const findings = new Findings(new Columns(1), ['short'])
+  const flag = (times: number) => {
+    for (let n = 0; n < times; n++) findings.flag('short', 0, 1, [null, null], 1)
+  }
+  flag(200_000)
+  t.throws(() => flag(1), { message: /they have more than 200000 flags; a narrower filter/ })
+})
