@@ -664,6 +664,8 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
         requested.some(({ url }) => url.includes('/exports/entries.ndjson')),
         'no entry was loaded for counting',
       )
+      await page.locator('#to-second-look').click()
+      await shows(page, '#look-words', `Of ${inBox} entries that were checked,`)
       await isAccessible(t, page, 'counted')
     })
   }
@@ -769,13 +771,20 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       const called = (await page.locator('#look-agents .label:visible').allInnerTexts()).slice(0, 5)
       t.equal(called.length, 5)
       t.ok(presses <= 6, `${presses} presses lead to the agents to call`)
-      const { data: agents } = (await bodyOf('/v1/summaries/entries?by=agent&names=true&measure=duration&top=1000')).json()
+      const { data: agents } = (
+        await bodyOf('/v1/summaries/entries?by=agent&names=true&measure=duration&top=1000')
+      ).json()
       const meanOf = ({ agent, duration }: { agent: string | null; duration: { mean: number } }) =>
         agent === null ? Infinity : duration.mean
-      const planted = agents.reduce((least: typeof agents[0], each: typeof agents[0]) => (meanOf(each) < meanOf(least) ? each : least))
+      const planted = agents.reduce((least: (typeof agents)[0], each: (typeof agents)[0]) =>
+        meanOf(each) < meanOf(least) ? each : least,
+      )
       t.equal(called[0], planted.agentName, 'who invents is the first')
       const first = page.locator('#look-agents .bar').first()
-      t.match(await first.innerText(), new RegExp(`${planted.count} of ${planted.count}[^]*takes 0\\.0\\d+ of the usual time`))
+      t.match(
+        await first.innerText(),
+        new RegExp(`${planted.count} of ${planted.count}[^]*takes 0\\.0\\d+ of the usual time`),
+      )
       const { y = Infinity } = (await first.boundingBox()) ?? {}
       t.ok(y < (page.viewportSize()?.height ?? 0), 'and is in sight')
       await shows(page, '#look-agents .more', ' more')
@@ -784,7 +793,10 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       const file = await pressToSave('#look-agents-csv')
       t.ok(file.equals((await bodyOf('/v1/checks/agents.csv?bom=true&names=true')).rawPayload), 'the agents as CSV')
       const [header = [], ...rows] = readCsv(file.toString('utf8').slice(1))
-      t.same(rows.slice(0, 5).map((row) => row[header.indexOf('agentName')]), called)
+      t.same(
+        rows.slice(0, 5).map((row) => row[header.indexOf('agentName')]),
+        called,
+      )
       await shows(page, '#look-status', 'is complete')
 
       await press(first)
@@ -807,11 +819,18 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       t.ok(presses <= 6, `and ${presses} to an entry`)
       t.equal(await entry.getAttribute('aria-pressed'), 'true')
       await isAccessible(t, page, 'an agent and a flagged entry')
+      await page.locator('#entry-close').press('Escape')
+      t.ok(await entry.evaluate('document.activeElement.matches("#look-entries .bar:first-child")'), 'and back')
+      await press(entry)
+      await shows(page, '#entry-view', 'Answers')
       await press(entry)
       await page.locator('#entry').waitFor({ state: 'hidden' })
 
       const csv = await pressToSave('#look-entries-csv')
-      t.ok(csv.equals((await bodyOf(`/v1/checks/entries.csv?${of}&bom=true&names=true`)).rawPayload), 'the entries as CSV')
+      t.ok(
+        csv.equals((await bodyOf(`/v1/checks/entries.csv?${of}&bom=true&names=true`)).rawPayload),
+        'the entries as CSV',
+      )
       t.ok((await pressToSave('#look-agents-csv')).equals(file), 'and the agents are those that are listed')
     })
   }
@@ -838,7 +857,14 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       ['7 entries at this one point', { check: 'place', reason: 'repeated', value: 7, expected: [null, 5] }],
       ['later', { check: 'later', value: 7, expected: [null, 5] }],
     ]
-    const entry = { id: 'e', form: 'f', formName: 'F', agent: 'a', agentName: ' ', createdAt: '2025-06-20T10:11:12.000Z' }
+    const entry = {
+      id: 'e',
+      form: 'f',
+      formName: 'F',
+      agent: 'a',
+      agentName: ' ',
+      createdAt: '2025-06-20T10:11:12.000Z',
+    }
     let answer: { data: object[]; total: number } = { data: [], total: 0 }
     let isBroken = false
     let hold = Promise.resolve()
@@ -854,11 +880,9 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     hold = new Promise((resolve) => {
       release = resolve
     })
-    await page.locator('#to-second-look').click()
+    await Promise.all([page.waitForRequest('**/v1/checks/entries?**'), page.locator('#to-second-look').click()])
     await shows(page, '#look-words', 'Checking the entries…')
     await isAccessible(t, page, 'checking')
-    const isAsked = page.waitForRequest('**/v1/checks/entries?**')
-    await isAsked
     answer = { data: [{ ...entry, flags: flags.map(([, flag]) => flag) }], total: 60 }
     const [outdated] = [release]
     hold = Promise.resolve()

@@ -37,7 +37,18 @@ export const barList = (title, name, onPick, few, legend = '') => {
     const spans = ['count', 'mean', 'track', 'full', 'below'].map((className) => element('span', { className }))
     const [count, mean, track, full, below] = spans
     track.append(full)
-    const button = element('button', { type: 'button', className: 'bar' }, label, ' ', count, ' ', mean, track, ' ', below)
+    const button = element(
+      'button',
+      { type: 'button', className: 'bar' },
+      label,
+      ' ',
+      count,
+      ' ',
+      mean,
+      track,
+      ' ',
+      below,
+    )
     const row = { bar: { value: '', label: '', count: 0 }, button, label, count, mean, track, full, below }
     button.addEventListener('click', () => row.bar.value !== '' && onPick(row.bar.value))
     list.append(button)

@@ -6,6 +6,7 @@ import { byId, digits, element, entriesIn, isolated, leadTo, setText, short, utc
 import { parametersOf } from './filters.js'
 
 /** @typedef {import('./filters.js').Filters} Filters */
+/** @typedef {'agents' | 'entries'} List */
 /** @typedef {{ check: string, reason?: string, question?: string, value: any, expected: [least: number | null, most: number | null] }} Flag */
 
 /** How many rows are shown at first, and how many there are at most: every service has pages of so many. */
@@ -22,12 +23,12 @@ const CHECKS = Object.entries({
 /** @param {number} number @param {'ceil' | 'floor' | 'halfExpand'} [roundingMode] */
 const figure = (number, roundingMode = 'halfExpand') => {
   const size = Math.abs(number)
-  const digits = size < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 }
-  return size < 1e15 ? number.toLocaleString('en', { ...digits, roundingMode }) : String(number)
+  const options = size < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 }
+  return size < 1e15 ? number.toLocaleString('en', { ...options, roundingMode }) : String(number)
 }
 
 /** @param {number} share */
-const percent = (share) => `${Math.round(100 * share)} %`
+const percent = (share) => Math.round(100 * share)
 
 /** What is not flagged. A bound is rounded to what is inside of it. @param {Flag} flag */
 const usual = ({ value, expected: [least, most] }) =>
@@ -57,11 +58,12 @@ const nameOf = (name, id) => short(String(name ?? '').trim() || String(id ?? '(n
 const agentBar = ({ agent, agentName, days, flagged, durationRatio, sameness = [], ...checks }) => {
   const found = CHECKS.filter(([check]) => checks[check]?.count > 0)
   const words = [
-    ...(flagged.share === null ? [] : [`${percent(flagged.share)} (${percent(flagged.low)} to ${percent(flagged.high)})`]),
-    ...[`${digits(days)} day${days === 1 ? '' : 's'}`, ...found.map(([check, word]) => `${digits(checks[check].count)} ${word}`)],
-    ...(durationRatio === null ? [] : [`takes ${figure(durationRatio)} of the usual time`]),
-    ...(sameness.length === 0 ? [] : ['answers alike']),
-  ]
+    flagged.share !== null && `${percent(flagged.share)} % (${percent(flagged.low)} to ${percent(flagged.high)} %)`,
+    `${digits(days)} day${days === 1 ? '' : 's'}`,
+    ...found.map(([check, word]) => `${digits(checks[check].count)} ${word}`),
+    durationRatio !== null && `takes ${figure(Number(durationRatio.toPrecision(2)))} of the usual time`,
+    sameness.length > 0 && 'answers alike',
+  ].filter(Boolean)
   const { count, of } = flagged
   return { value: agent ?? '', label: nameOf(agentName, agent), count, of, share: flagged, words: words.join(' · ') }
 }
@@ -70,9 +72,7 @@ const agentBar = ({ agent, agentName, days, flagged, durationRatio, sameness = [
 const entryBar = ({ id, form, formName, agent, agentName, createdAt, flags }) => ({
   ...{ value: id, count: 0 },
   label: [utc(createdAt), ...[nameOf(formName, form), nameOf(agentName, agent)].map(isolated)].join(' · '),
-  words: flags
-    .map((/** @type {Flag} */ flag) => reasons[flag.reason ?? flag.check]?.(flag) ?? flag.check)
-    .join('; '),
+  words: flags.map((/** @type {Flag} */ flag) => reasons[flag.reason ?? flag.check]?.(flag) ?? flag.check).join('; '),
 })
 
 /** @param {() => void} onChange something else is to be drawn @param {(id: string) => void} onAgent @param {(id: string) => void} onEntry */
@@ -86,7 +86,7 @@ export const secondLook = (onChange, onAgent, onEntry) => {
     entries: barList('Flagged entries', 'look-entries', onEntry, FEW),
   }
   byId('looked').append(lists.agents.section, lists.entries.section)
-  /** What the service found, and by which parameters. @type {{ [list in keyof lists]?: { by: string, data: any[], total: number, entries: number } }} */
+  /** What the service found, and by which parameters. @type {{ [L in List]?: { by: string, data: any[], total: number, entries: number } }} */
   let found = {}
   /** What was asked for last. What was found for something else is dropped. @type {{ by: string } | undefined} */
   let asked
@@ -153,7 +153,7 @@ export const secondLook = (onChange, onAgent, onEntry) => {
         clearTimeout(timer)
         timer = setTimeout(() => ask(filters, wanted), QUIET_MS)
       }
-      /** @param {keyof lists} list @param {(row: any) => import('./bars.js').Bar} bar @param {string | undefined} chosen */
+      /** @param {List} list @param {(row: any) => import('./bars.js').Bar} bar @param {string | undefined} chosen */
       const show = (list, bar, chosen) => {
         const { data = [], total = 0 } = found[list] ?? {}
         const first = data.length < total ? `These are the first ${digits(data.length)}: the file has all.` : ''
