@@ -665,7 +665,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
         'no entry was loaded for counting',
       )
       await page.locator('#to-second-look').click()
-      await shows(page, '#look-words', `Of ${inBox} entries that were checked,`)
+      await shows(page, '#look-words', `Of ${inBox.toLocaleString('en')} entries that were checked,`)
       await isAccessible(t, page, 'counted')
     })
   }
@@ -842,7 +842,7 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       ['took 42 where 132 or more is usual (short)', { check: 'short', value: 42, expected: [131.2, 5000] }],
       ['took 51,000 where up to 4,999 is usual (long)', { check: 'long', value: 51000, expected: [131.2, 4999.9] }],
       ['all answers are those of an earlier entry', { check: 'copy', value: 'x', expected: [null, null] }],
-      ['1 answer where 4.5 or more are usual', { check: 'incomplete', value: 1, expected: [4.5, null] }],
+      ['1 answer where 5 or more are usual', { check: 'incomplete', value: 1, expected: [4.5, null] }],
       ['3,000 to ‘\u2068How many minutes…\u2069’, usual is up to 198', { check: 'number', value: 3000, ...both }],
       ['-60 to ‘\u2068How many minutes…\u2069’, usual is -50.5 or more', { check: 'number', value: -60, ...both }],
       ['1e+300 to', { check: 'number', value: 1e300, ...both }],

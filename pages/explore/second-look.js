@@ -39,7 +39,8 @@ const reasons = {
   short: (flag) => `took ${figure(flag.value)} where ${usual(flag)} is usual (short)`,
   long: (flag) => `took ${figure(flag.value)} where ${usual(flag)} is usual (long)`,
   copy: () => 'all answers are those of an earlier entry',
-  incomplete: (flag) => `${digits(flag.value)} answer${flag.value === 1 ? '' : 's'} where ${usual(flag)} are usual`,
+  incomplete: ({ value, expected: [least] }) =>
+    `${digits(value)} answer${value === 1 ? '' : 's'} where ${digits(Math.ceil(least ?? 0))} or more are usual`,
   number: (flag) => `${figure(flag.value)} to ‘${isolated(short(flag.question ?? ''))}’, usual is ${usual(flag)}`,
   missing: () => 'no place',
   zero: () => 'lies at 0, 0',
