@@ -123,7 +123,8 @@ def check(entries, answers, minimum):
         if len(sound) < minimum:
             continue
         x, y = quantile(sound.x, 0.5), quantile(sound.y, 0.5)
-        most = np.sqrt(np.log(1000) / np.log(20)) * quantile(kilometres(x, y, sound.x, sound.y), 0.95)
+        near = min(0.99, max(0.95, 1 - 5 / len(sound)))
+        most = quantile(kilometres(x, y, sound.x, sound.y), near) * np.sqrt(np.log(1000) / -np.log(1 - near))
         for row, a, b in placed[["x", "y"]].itertuples() if most > 0 else []:
             there, exchanged = [kilometres(x, y, *at) if abs(at[0]) <= 180 and abs(at[1]) <= 90 else np.inf for at in ((a, b), (b, a))]
             if there > most:

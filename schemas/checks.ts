@@ -168,21 +168,14 @@ export const CheckedAgents = response(
 )
 
 const { zone, names } = SummaryQuery.properties
-const checksOf = <const C extends readonly Check[]>(all: C, item: TSchema) =>
-  choosing(
-    Type.Object(Object.fromEntries(all.map((name) => [name, name === 'place' ? place(item) : item]))),
-    several(
-      literals(all, {
-        title: all.length > entryChecks.length ? 'AgentCheckName' : 'EntryCheckName',
-        description: 'A check.',
-      }),
-      {
-        uniqueItems: true,
-        description: 'Only these checks, separated by commas, such as `short,copy`. By default all.',
-      },
-    ),
-  )
 const parameters = {
+  checks: choosing(
+    Type.Object(Object.fromEntries(agentChecks.map((name) => [name, name === 'place' ? place(expected) : expected]))),
+    several(literals(agentChecks, { title: 'CheckName', description: 'A check.' }), {
+      uniqueItems: true,
+      description: 'Only these checks, separated by commas, such as `short,copy`. By default all.',
+    }),
+  ),
   minEntries: defaulted(
     Type.Integer({
       minimum: 5,
@@ -192,6 +185,7 @@ const parameters = {
     }),
     20,
   ),
+  zone: { ...zone, description: 'Time zone of the days of an agent (IANA), such as `Africa/Lagos`.' },
   names,
 }
 const filters = {
@@ -203,13 +197,10 @@ const filters = {
   answered,
   ...commonFilters,
 }
-const ofEntries = { checks: checksOf(entryChecks, Type.Any()), ...parameters }
-const ofAgents = { checks: checksOf(agentChecks, Type.Any()), ...parameters, zone }
-
 export interface ChecksQuery {
   readonly checks?: readonly Check[]
   readonly minEntries: number
-  readonly zone?: string
+  readonly zone: string
   readonly names?: 'true' | 'false'
   readonly agent?: string
   readonly page?: number
@@ -219,11 +210,10 @@ export interface ChecksFileQuery extends ChecksQuery {
   readonly bom?: 'true' | 'false'
   readonly formulas?: 'keep'
 }
-const paged = (own: object, limits: PageLimits) => {
+
+export const ChecksListQuery = (limits: PageLimits) => {
   const { page, perPage } = paging(limits)
-  return strict({ ...own, page, perPage, ...filters }, { explode: false })
+  const own = { ...page, description: 'Page number, from 1. A page beyond the last is empty.' }
+  return strict({ ...parameters, page: own, perPage, ...filters }, { explode: false })
 }
-export const CheckedEntriesQuery = (limits: PageLimits) => paged(ofEntries, limits)
-export const CheckedAgentsQuery = (limits: PageLimits) => paged(ofAgents, limits)
-export const CheckedEntriesFileQuery = strict({ ...ofEntries, ...filters, ...csvParameters }, { explode: false })
-export const CheckedAgentsFileQuery = strict({ ...ofAgents, ...filters, ...csvParameters }, { explode: false })
+export const ChecksTableQuery = strict({ ...parameters, ...filters, ...csvParameters }, { explode: false })

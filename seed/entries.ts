@@ -86,7 +86,7 @@ const placed = (entry: Complete, longitude: number, lattitude: number): EntryDoc
   location: { ...entry.location, coordinates: { longitude, lattitude } },
 })
 
-/** What is odd about a few entries, by what remains of their number divided by ODD. */
+/** What is odd about a few entries, by what remains of a number divided by ODD. The next usual entry is it. */
 const oddities: { readonly [remainder: number]: (entry: Complete, before: Answers) => EntryDocument } = {
   // The answers of the entry before are copied.
   30: (entry, before) => ({ ...entry, answers: before }),
@@ -104,12 +104,12 @@ const oddities: { readonly [remainder: number]: (entry: Complete, before: Answer
   // The form was left open over night.
   360: (entry) => ({ ...entry, duration: entry.duration + 14 * 3600 }),
   420: (entry) => placed(entry, 0, 0),
+  // Longitude and latitude are exchanged.
+  480: (entry) => placed(entry, entry.location.coordinates.lattitude, entry.location.coordinates.longitude),
 }
 const ODD = 500
-
-/** The first entry after this remainder that is made in one of these states has longitude and latitude exchanged. */
-const EXCHANGED = 480
-const OFTEN = ['Kano', 'Lagos']
+/** Where an entry is usual: many others are of its state, and so many of its form. */
+const [OFTEN, MANY] = [['Kano', 'Lagos'], 20]
 
 /** The entries of an organisation, from the first to the last. It must have at least one dispatch. */
 export function* makeEntries(
@@ -124,9 +124,9 @@ export function* makeEntries(
   const others = count - imports
   const firstImport = Math.floor(others / 2)
 
-  /** The answers of the entry before, by the form. */
-  const before = new Map<string, Answers>()
-  let isDue = false
+  /** The answers of the entry before, and how many there were, by the form. */
+  const before = new Map<string, { answers: Answers; count?: number }>()
+  const due: (typeof oddities)[number][] = []
 
   for (let n = 0; n < count; n++) {
     const imported = n >= firstImport && n < firstImport + imports
@@ -164,12 +164,11 @@ export function* makeEntries(
       createdAt,
       updatedAt: imported || random() < 0.7 ? createdAt : after(random, createdAt, 5),
     }
-    const { state, coordinates } = entry.location
-    if (n % ODD === EXCHANGED) isDue = true
-    if (isDue && OFTEN.includes(String(state)) && !agent.invents) {
-      isDue = false
-      yield placed(entry, coordinates.lattitude, coordinates.longitude)
-    } else yield oddities[n % ODD]?.(entry, before.get(entry.form) ?? entry.answers) ?? entry
-    before.set(entry.form, entry.answers)
+    const oddity = oddities[n % ODD]
+    if (oddity !== undefined) due.push(oddity)
+    const { answers, count = 0 } = before.get(entry.form) ?? { answers: entry.answers }
+    const isUsual = count > MANY && OFTEN.includes(place.state) && !agent.invents
+    yield (isUsual ? due.shift() : undefined)?.(entry, answers) ?? entry
+    before.set(entry.form, { answers: entry.answers, count: count + 1 })
   }
 }

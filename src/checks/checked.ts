@@ -43,7 +43,7 @@ export interface Checked {
  * @throws the problem `invalid_parameter` if they are too many or too large
  */
 export const checkedEntries = async (reader: Reader, query: ChecksQuery): Promise<Checked> => {
-  const { agent, minEntries, zone = 'UTC', ...filters } = await withQuestions(reader, query)
+  const { agent, minEntries, zone, ...filters } = await withQuestions(reader, query)
   const conditions = entries.conditions(filters)
   const isVisible = !reader.scope.without?.includes('places')
   const wanted = query.checks ?? agentChecks

@@ -12,8 +12,8 @@ const [BELOW, ABOVE] = [3, 3.5]
 const RANGES = 3
 /** A form usually has places if this share of its entries has. */
 const USUALLY = 0.9
-/** Of places that are scattered normally, one in 1,000 is this many times farther away than 95 % are. */
-const [MOST, FARTHER] = [0.95, Math.sqrt(Math.log(1000) / Math.log(20))]
+/** Which part of the places of a state are near: all but five, and never less or more than this. */
+const [OTHERS, LEAST_NEAR, MOST_NEAR] = [5, 0.95, 0.99]
 /** How many times the usual number of entries at one point are many, and how many agents tell what is usual. */
 const [TIMES, LEAST_AGENTS] = [3, 5]
 /** How much of the text of a question a flag has. */
@@ -190,7 +190,9 @@ function* ofPlaces(findings: Findings, minEntries: number): Work {
     yield
     const farness = (a: number, b: number) => (isOnEarth(a, b) ? distance(x, y, a, b) : Number.POSITIVE_INFINITY)
     const distances = Float64Array.from(sound, (row) => farness(at(longitudes, row), at(latitudes, row)))
-    const most = FARTHER * quantile(distances, MOST)
+    const near = Math.min(MOST_NEAR, Math.max(LEAST_NEAR, 1 - OTHERS / sound.length))
+    // Of places that are scattered normally, one in 1,000 is farther away.
+    const most = quantile(distances, near) * Math.sqrt(Math.log(1000) / -Math.log(1 - near))
     yield
     for (const row of most === 0 ? [] : placed) {
       const [a, b] = [at(longitudes, row), at(latitudes, row)]

@@ -1,7 +1,7 @@
 // What an assistant may ask: each tool calls what its operation calls, with the names and the checks of its parameters.
 import { type TProperties, Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import { CheckedAgentsQuery } from '../../schemas/checks.js'
+import { ChecksListQuery } from '../../schemas/checks.js'
 import { commonFilters, IdParams } from '../../schemas/common.js'
 import { type Answered, EntryListQuery, entryFilters } from '../../schemas/entries.js'
 import { type FormatName, FormatParams, mediaTypes } from '../../schemas/exports.js'
@@ -56,7 +56,7 @@ const namesIn = async (reader: Reader, resource: Resource) => {
 }
 
 const limits = { page: 1, perPage: 1, maxPerPage: MOST_RECORDS }
-const [list, checked] = [EntryListQuery(limits), CheckedAgentsQuery(limits)]
+const [list, checked] = [EntryListQuery(limits), ChecksListQuery(limits)]
 const times = Object.entries(commonFilters).flatMap(([name, filter]) => {
   const description = filter.description?.replace(/^Only with (.*) time/, 'With $1 day or time')
   return isTime(name) ? [[name, { ...filter, format: 'day-or-time', description }]] : []

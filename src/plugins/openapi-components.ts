@@ -114,8 +114,8 @@ export const withComponents = (described: object): Document => {
     operation.parameters = (operation.parameters as Parameter[]).map((parameter) => {
       const users = usersOf.get(JSON.stringify(parameter)) as string[][]
       const tags = new Set(users.flat())
-      // The export of a resource and its features have the filters of its list.
-      for (const tag of ['Exports', 'OGC API']) if (tags.size > 1) tags.delete(tag)
+      // The export of a resource, its features and its checks have the filters of its list.
+      for (const tag of ['Exports', 'OGC API', 'Checks']) if (tags.size > 1) tags.delete(tag)
       const prefix = tags.size === 1 ? String([...tags][0]).replaceAll(' ', '') : ''
       return users.length === 1 ? parameter : toComponent('parameters', prefix + capitalised(parameter.name), parameter)
     })

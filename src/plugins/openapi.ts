@@ -63,6 +63,7 @@ export const openapiPlugin = fp(
         security: [{ apiKey: [] }, { basic: [] }],
         tags: [
           ...resources.map(({ tag }) => tag),
+          { name: 'Checks', description: 'Which entries and agents need a second look: high-frequency checks' },
           { name: 'Exports', description: 'Whole lists as files: XLSX, CSV, Parquet, GeoJSON and NDJSON' },
           { name: 'Sync', description: 'Changes since the last run, and digests to check a copy' },
           { name: 'OGC API', description: 'Entries as features, for map programs such as QGIS, ArcGIS and GDAL' },

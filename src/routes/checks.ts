@@ -1,13 +1,6 @@
 // GET /v1/checks/entries and /v1/checks/agents, also as CSV: which of them need a second look.
-import type { TObject, TSchema } from '@sinclair/typebox'
-import {
-  CheckedAgents,
-  CheckedAgentsFileQuery,
-  CheckedAgentsQuery,
-  CheckedEntries,
-  CheckedEntriesFileQuery,
-  CheckedEntriesQuery,
-} from '../../schemas/checks.js'
+import type { TSchema } from '@sinclair/typebox'
+import { CheckedAgents, CheckedEntries, ChecksListQuery, ChecksTableQuery } from '../../schemas/checks.js'
 import type { PageLimits } from '../../schemas/common.js'
 import { mediaTypes } from '../../schemas/exports.js'
 import { CHECKS, checkedAsCsv, flaggedAgents, flaggedEntries, listChecked } from '../operations/checks.js'
@@ -15,27 +8,25 @@ import { attached, commonProblems, FILE, linked, tagged } from './responses.js'
 import type { Route } from './table.js'
 
 export const checkRoutes = (limits: PageLimits): readonly Route[] => [
-  ...routesOf('entries', flaggedEntries, CheckedEntriesQuery(limits), CheckedEntries, CheckedEntriesFileQuery),
-  ...routesOf('agents', flaggedAgents, CheckedAgentsQuery(limits), CheckedAgents, CheckedAgentsFileQuery),
+  ...routesOf('entries', 'checkEntries', flaggedEntries, CheckedEntries, limits),
+  ...routesOf('agents', 'checkAgents', flaggedAgents, CheckedAgents, limits),
 ]
 
 const routesOf = (
-  name: 'entries' | 'agents',
+  name: string,
+  operationId: string,
   kind: typeof flaggedEntries,
-  query: TObject,
   response: TSchema,
-  fileQuery: TObject,
+  limits: PageLimits,
 ): readonly Route[] => {
-  const [tag, id] = name === 'entries' ? ['Entries', 'checkEntries'] : ['Agents', 'checkAgents']
-  const own = { tag, problems: commonProblems }
+  const own = { tag: 'Checks', problems: commonProblems, description: `${CHECKS} ${response.description}` }
   return [
     {
       ...own,
       path: `/checks/${name}`,
-      operationId: id,
+      operationId,
       summary: `Check ${name}`,
-      description: `${CHECKS} ${response.description}`,
-      query,
+      query: ChecksListQuery(limits),
       response,
       headers: linked,
       operation: listChecked(kind),
@@ -43,12 +34,11 @@ const routesOf = (
     {
       ...own,
       path: `/checks/${name}.csv`,
-      operationId: `${id}AsCsv`,
+      operationId: `${operationId}AsCsv`,
       summary: `Check ${name}, as a table`,
-      description: `${CHECKS} ${name === 'entries' ? 'A row for each flag.' : 'A row for each agent.'}`,
-      query: fileQuery,
+      query: ChecksTableQuery,
       response: FILE,
-      responseDescription: 'The table.',
+      responseDescription: 'The table. A flag of an entry is a row, and so is an agent.',
       headers: { ...attached, ...tagged },
       types: [mediaTypes.csv],
       isTypeInPath: true,

@@ -1,9 +1,7 @@
 // GET /v1/checks: what is shown of entries and agents that need a second look, to whom, and how it is paged.
 import t, { type Test } from 'tap'
 import type { CheckedAgent, CheckedEntry } from '../../schemas/checks.js'
-import { makeAgents } from '../../seed/agents.js'
 import { demoOptions, seedData } from '../../seed/index.js'
-import { makeTenant } from '../../seed/organisations.js'
 import { places } from '../../seed/places.js'
 import type { Documents } from '../../src/documents/collections.js'
 import { keysOf } from '../../src/keys/keys.js'
@@ -16,7 +14,7 @@ import { runs } from '../support/thorough.js'
 
 type Entry = Documents['entries']
 const SEEDS = runs(1, 20)
-const OVER_NIGHT = 10 * 3600
+const [QUICK, OVER_NIGHT] = [60, 10 * 3600]
 const MUCH = 150
 
 /** What was planted in an entry of the demo data: the check that has to flag it. */
@@ -48,9 +46,8 @@ for (let seed = 1; seed <= SEEDS; seed++) {
         }
       },
     })
-    let number = 0
     for (const [organisation, entries] of ofOrganisations) {
-      const inventor = makeAgents(makeTenant(seed, number++), 24).find(({ invents }) => invents)?.document._id
+      const inventor = entries.find(({ duration = QUICK }) => duration < QUICK)?.agent
       const agents = (await get('/v1/checks/agents', organisation)).json().data as CheckedAgent[]
       const { data, _metadata } = (await get('/v1/checks/entries?perPage=1000', organisation)).json()
       const flags = new Map(
@@ -179,7 +176,7 @@ t.test('As a table, a flag is a row, and so is an agent', async (t) => {
   const table = async (path: string) => {
     const response = await get(`/v1/checks/${path}`, A)
     t.equal(response.headers['content-type'], 'text/csv; charset=utf-8')
-    const [names = [], ...rows] = readCsv(response.body)
+    const [names = [], ...rows] = readCsv(response.body.replace('\ufeff', ''))
     return rows.map((row) => Object.fromEntries(names.map((name, i) => [name, row[i]])))
   }
   const flags = await table(`entries.csv?${OWN}&names=true`)
@@ -203,10 +200,8 @@ t.test('What cannot be checked is an error that says what is allowed', async (t)
   const { read } = await fill(t)
   const refused = async (path: string) => (await read(path)).errors
   t.match(await refused('entries?checks=fraud'), [{ name: 'checks', allowed: ['short', 'long', 'copy'] }])
-  t.match(await refused('entries?checks=sameness'), [{ name: 'checks' }])
   t.match(await refused('agents?minEntries=4'), [{ name: 'minEntries', message: /from 5 to 10000/ }])
   t.match(await refused('agents?zone=Mars'), [{ name: 'zone' }])
-  t.match(await refused('entries?zone=UTC'), [{ name: 'zone' }])
   t.match(await refused('entries.csv?page=2'), [{ name: 'page' }])
 })
 
@@ -239,7 +234,7 @@ t.test('Rows that are too long to be kept are left out, and the total says so', 
       for (let n = 0; n < 4; n++) await store.insert('entries', [a.entry(n, { _id: `far-${n}`, duration: 1e6, agent })])
     },
   })
-  t.match((await get('/v1/checks/entries', A)).json()._metadata, { total: 4, shown: 2 })
+  t.match((await get('/v1/checks/entries?checks=long', A)).json()._metadata, { total: 4, shown: 2 })
 })
 
 t.test('A database that is too slow is an error that says what may help', async (t) => {
