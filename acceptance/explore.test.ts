@@ -788,6 +788,8 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
       const { y = Infinity } = (await first.boundingBox()) ?? {}
       t.ok(y < (page.viewportSize()?.height ?? 0), 'and is in sight')
       await shows(page, '#look-agents .more', ' more')
+      for (const words of ['takes the usual time', /takes 1\.\d times the usual time/])
+        await shows(page, '#look-agents', words)
       await isAccessibleInBoth(t, page, 'second look')
 
       const file = await pressToSave('#look-agents-csv')

@@ -30,6 +30,9 @@ const figure = (number, roundingMode = 'halfExpand') => {
 /** @param {number} share */
 const percent = (share) => Math.round(100 * share)
 
+/** @param {number} ratio */
+const timesOf = (ratio) => (ratio === 1 ? '' : `${figure(ratio)} ${ratio < 1 ? 'of' : 'times'} `)
+
 /** What is not flagged. A bound is rounded to what is inside of it. @param {Flag} flag */
 const usual = ({ value, expected: [least, most] }) =>
   least !== null && value < least ? `${figure(least, 'ceil')} or more` : `up to ${figure(most ?? 0, 'floor')}`
@@ -62,7 +65,7 @@ const agentBar = ({ agent, agentName, days, flagged, durationRatio, sameness = [
     flagged.share !== null && `${percent(flagged.share)} % (${percent(flagged.low)} to ${percent(flagged.high)} %)`,
     `${digits(days)} day${days === 1 ? '' : 's'}`,
     ...found.map(([check, word]) => `${digits(checks[check].count)} ${word}`),
-    durationRatio !== null && `takes ${figure(Number(durationRatio.toPrecision(2)))} of the usual time`,
+    durationRatio !== null && `takes ${timesOf(Number(durationRatio.toPrecision(2)))}the usual time`,
     sameness.length > 0 && 'answers alike',
   ].filter(Boolean)
   const { count, of } = flagged
