@@ -583,6 +583,15 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
     t.equal(await page.evaluate('document.activeElement.id'), 'count', 'the focus stays among what is shown')
     await page.locator('#table .open:visible').first().click()
     await page.locator('#entry').waitFor()
+    await page.locator('#to-second-look').click()
+    await shows(page, '#look-words', 'a second look')
+    const { data: agents } = (await bodyOf('/v1/checks/agents?perPage=5', less)).json()
+    t.same(
+      (await page.locator('#look-agents .label:visible').allInnerTexts()).slice(0, 5),
+      agents.map(({ agent }: { agent: string }) => agent),
+      'agents have ids',
+    )
+    t.notMatch(await page.locator('#looked').innerText(), /place|0, 0|exchanged|km/)
     t.notOk(requested.some(({ url }) => url.includes('firstName')))
     await isAccessible(t, page, 'a key that sees less')
   })
@@ -655,6 +664,8 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
         requested.some(({ url }) => url.includes('/exports/entries.ndjson')),
         'no entry was loaded for counting',
       )
+      await page.locator('#to-second-look').click()
+      await shows(page, '#look-words', `Of ${inBox.toLocaleString('en')} entries that were checked,`)
       await isAccessible(t, page, 'counted')
     })
   }
@@ -721,13 +732,183 @@ t.test('a browser explores entries (needs the Chromium of CHROMIUM_PATH)', { ski
         await status.click()
         await shows(page, '#count', /^48 of 48/)
       }
-      await isAccessible(t, page, 'hostile, with answers and an entry')
+      await page.locator('#to-second-look').click()
+      await shows(page, '#look-words', 'a second look')
+      await shows(page, '#look-agents .label', '<img src=x')
+      for (const row of await page.locator('#look-entries .label:visible').allInnerTexts()) t.match(row, ARABIC)
+      await isAccessible(t, page, 'hostile, with answers, an entry and a second look')
       t.equal(await page.locator('body :is(img, script, iframe, object, style)').count(), 0)
       const csv = await download(page, 'csv')
       const { search } = new URL(page.url())
       const more = '&unreadable=skip&bom=true&names=true'
       t.ok(csv.equals((await bodyOf(`/v1/exports/entries.csv${search}${more}`, bearer)).rawPayload), 'the CSV')
     }
+  })
+
+  for (const [name, options] of Object.entries<BrowserContextOptions>({
+    'a wide screen': { viewport: WIDE },
+    'a phone': { viewport: PHONE, hasTouch: true, isMobile: true },
+  })) {
+    await t.test(`on a Monday, a manager learns whom to call: on ${name}`, async (t) => {
+      const { page, requested } = await open(t, browser, `${origin}/explore`, options)
+      let presses = 0
+      const press = (part: Locator) => {
+        presses += 1
+        return options.hasTouch === true ? part.tap() : part.click()
+      }
+      const pressToSave = async (part: string): Promise<Buffer> => {
+        const [saved] = await Promise.all([page.waitForEvent('download'), press(page.locator(part))])
+        return readFileSync(await saved.path())
+      }
+      const checks = () => requested.map(({ url }) => url).filter((url) => url.includes('/v1/checks/'))
+      await page.locator('#key').fill(key)
+      await press(page.locator('#key-form button'))
+      await complete(page)
+      t.same(checks(), [], 'nobody who does not look pays for it')
+      await press(page.locator('#to-second-look'))
+      t.equal(await page.evaluate('document.activeElement.id'), 'second-look-title', 'the focus is led there')
+      await shows(page, '#look-words', 'need a second look. A flag says nothing of why.')
+      const called = (await page.locator('#look-agents .label:visible').allInnerTexts()).slice(0, 5)
+      t.equal(called.length, 5)
+      t.ok(presses <= 6, `${presses} presses lead to the agents to call`)
+      const { data: agents } = (
+        await bodyOf('/v1/summaries/entries?by=agent&names=true&measure=duration&top=1000')
+      ).json()
+      const meanOf = ({ agent, duration }: { agent: string | null; duration: { mean: number } }) =>
+        agent === null ? Infinity : duration.mean
+      const planted = agents.reduce((least: (typeof agents)[0], each: (typeof agents)[0]) =>
+        meanOf(each) < meanOf(least) ? each : least,
+      )
+      t.equal(called[0], planted.agentName, 'who invents is the first')
+      const first = page.locator('#look-agents .bar').first()
+      t.match(
+        await first.innerText(),
+        new RegExp(`${planted.count} of ${planted.count}[^]*takes 0\\.0\\d+ of the usual time`),
+      )
+      const { y = Infinity } = (await first.boundingBox()) ?? {}
+      t.ok(y < (page.viewportSize()?.height ?? 0), 'and is in sight')
+      await shows(page, '#look-agents .more', ' more')
+      for (const words of ['takes the usual time', /takes 1\.\d times the usual time/])
+        await shows(page, '#look-agents', words)
+      await isAccessibleInBoth(t, page, 'second look')
+
+      const file = await pressToSave('#look-agents-csv')
+      t.ok(file.equals((await bodyOf('/v1/checks/agents.csv?bom=true&names=true')).rawPayload), 'the agents as CSV')
+      const [header = [], ...rows] = readCsv(file.toString('utf8').slice(1))
+      t.same(
+        rows.slice(0, 5).map((row) => row[header.indexOf('agentName')]),
+        called,
+      )
+      await shows(page, '#look-status', 'is complete')
+
+      await press(first)
+      await shows(page, '#look-words', 'of the selected agent')
+      await shows(page, '#filters', `agent: ${planted.agentName}`)
+      t.equal((await counts(page))[0], planted.count, 'all of the page is of the agent')
+      const of = `agent=${planted.agent}`
+      const flagged = (await bodyOf(`/v1/checks/entries?${of}`)).json()
+      await shows(page, '#look-entries .foot', `${flagged._metadata.total} entries.`)
+      for (const label of await page.locator('#look-entries .label:visible').allInnerTexts())
+        t.match(label, planted.agentName)
+      t.equal(await first.getAttribute('aria-pressed'), 'true')
+      t.ok((await page.locator('#look-agents .bar:visible').count()) > 5, 'and another one can be selected')
+      t.equal(checks().filter((url) => url.includes('/agents?')).length, 1)
+      const entry = page.locator('#look-entries .bar').first()
+      t.match(await entry.innerText(), /took \d\d where \d+ or more is usual \(short\)/)
+      await press(entry)
+      await shows(page, '#entry-view', 'Answers')
+      t.match(await page.locator('#entry-view').innerText(), flagged.data[0].id)
+      t.ok(presses <= 6, `and ${presses} to an entry`)
+      t.equal(await entry.getAttribute('aria-pressed'), 'true')
+      await isAccessible(t, page, 'an agent and a flagged entry')
+      await page.locator('#entry-close').press('Escape')
+      t.ok(await entry.evaluate('document.activeElement.matches("#look-entries .bar:first-child")'), 'and back')
+      await press(entry)
+      await shows(page, '#entry-view', 'Answers')
+      await press(entry)
+      await page.locator('#entry').waitFor({ state: 'hidden' })
+
+      const csv = await pressToSave('#look-entries-csv')
+      t.ok(
+        csv.equals((await bodyOf(`/v1/checks/entries.csv?${of}&bom=true&names=true`)).rawPayload),
+        'the entries as CSV',
+      )
+      t.ok((await pressToSave('#look-agents-csv')).equals(file), 'and the agents are those that are listed')
+    })
+  }
+
+  await t.test('a flag says its reason in words, and the view what it is doing', async (t) => {
+    const { page } = await open(t, browser, `${origin}/explore`, { viewport: WIDE })
+    const both = { question: 'How many minutes…', expected: [-50.5, 198.7] }
+    const flags: [words: string, flag: object][] = [
+      ['took 42 where 132 or more is usual (short)', { check: 'short', value: 42, expected: [131.2, 5000] }],
+      ['took 51,000 where up to 4,999 is usual (long)', { check: 'long', value: 51000, expected: [131.2, 4999.9] }],
+      ['all answers are those of an earlier entry', { check: 'copy', value: 'x', expected: [null, null] }],
+      ['1 answer where 5 or more are usual', { check: 'incomplete', value: 1, expected: [4.5, null] }],
+      ['3,000 to ‘\u2068How many minutes…\u2069’, usual is up to 198', { check: 'number', value: 3000, ...both }],
+      ['-60 to ‘\u2068How many minutes…\u2069’, usual is -50.5 or more', { check: 'number', value: -60, ...both }],
+      ['1e+300 to', { check: 'number', value: 1e300, ...both }],
+      ['no place', { check: 'place', reason: 'missing', value: null, expected: [null, null] }],
+      ['lies at 0, 0', { check: 'place', reason: 'zero', value: null, expected: [null, null] }],
+      ['longitude and latitude look exchanged', { check: 'place', reason: 'exchanged', value: 9, expected: [null, 5] }],
+      [
+        '12.3 km from the middle of its state’s entries, up to 5.01 km is usual',
+        { check: 'place', reason: 'far', value: 12.34, expected: [null, 5.0199] },
+      ],
+      ['lies nowhere on the earth', { check: 'place', reason: 'far', value: null, expected: [null, 5] }],
+      ['7 entries at this one point', { check: 'place', reason: 'repeated', value: 7, expected: [null, 5] }],
+      ['later', { check: 'later', value: 7, expected: [null, 5] }],
+    ]
+    const entry = {
+      id: 'e',
+      form: 'f',
+      formName: 'F',
+      agent: 'a',
+      agentName: ' ',
+      createdAt: '2025-06-20T10:11:12.000Z',
+    }
+    let answer: { data: object[]; total: number } = { data: [], total: 0 }
+    let isBroken = false
+    let hold = Promise.resolve()
+    await page.route('**/v1/checks/entries?**', async (route) => {
+      const { data, total } = answer
+      await hold
+      if (isBroken) await route.abort()
+      else await route.fulfill({ json: { success: true, data, _metadata: { total, entries: 1500 } } })
+    })
+    await typeKey(page, key)
+    await complete(page)
+    let release = () => {}
+    hold = new Promise((resolve) => {
+      release = resolve
+    })
+    await Promise.all([page.waitForRequest('**/v1/checks/entries?**'), page.locator('#to-second-look').click()])
+    await shows(page, '#look-words', 'Checking the entries…')
+    await isAccessible(t, page, 'checking')
+    answer = { data: [{ ...entry, flags: flags.map(([, flag]) => flag) }], total: 60 }
+    const [outdated] = [release]
+    hold = Promise.resolve()
+    await page.locator('#status button.bar').first().click()
+    await shows(page, '#look-words', 'Of 1,500 entries that were checked, 60 need a second look.')
+    outdated()
+    const bar = page.locator('#look-entries .bar').first()
+    t.equal(await bar.locator('.label').innerText(), '2025-06-20 10:11 · \u2068F\u2069 · \u2068a\u2069')
+    const words = (await bar.locator('.below').innerText()).split('; ')
+    for (const [index, [expected]] of flags.entries()) t.ok(words[index]?.startsWith(expected), `${words[index]}`)
+    await shows(page, '#look-entries .foot', '60 entries. These are the first 1: the file has all.')
+    await isAccessible(t, page, 'reasons')
+    answer = { data: [], total: 0 }
+    await page.locator('#clear').click()
+    await shows(page, '#look-words', 'none needs a second look')
+    isBroken = true
+    await page.locator('#status button.bar').first().click()
+    await shows(page, '#look-words', 'Nothing was checked. The service cannot be reached.')
+    t.equal(await page.locator('#looked .bar:visible').count(), 0, 'nothing stays that is of something else')
+    await isAccessible(t, page, 'checks that broke')
+    isBroken = false
+    await page.locator('#look-again').click()
+    await shows(page, '#look-words', 'none needs a second look')
+    t.notOk(await page.locator('#look-again').isVisible())
   })
 
   await t.test('the log has no key', (t) => {

@@ -51,6 +51,15 @@ const states = {
     await page.locator('#time-from').fill('2024-10-01')
     await page.locator('#time-from').blur()
   },
+  look: async (page) => {
+    await page.locator('#to-second-look').click()
+    await page.locator('#look-words', { hasText: 'a second look' }).waitFor()
+  },
+  agent: async (page) => {
+    await states.look(page)
+    await page.locator('#look-agents .bar').first().click()
+    await page.locator('#look-words', { hasText: 'of the selected agent' }).waitFor()
+  },
 }
 for (const { viewport, colorScheme } of screens) {
   for (const [state, work] of Object.entries(states)) {

@@ -1,7 +1,7 @@
 // The answers to the chosen form: loaded when it is chosen, and drawn as bars for each question, which can be pressed.
 import { Refused, records, request } from './api.js'
 import { barList } from './bars.js'
-import { byId, digits, element, entriesIn, setText } from './dom.js'
+import { byId, digits, element, entriesIn, leadTo, setText } from './dom.js'
 import { LIMIT } from './entries.js'
 import { MOST_ANSWERED } from './filters.js'
 import { Questions } from './questions.js'
@@ -103,10 +103,7 @@ export const formAnswers = (onChange, onPick) => {
     onChange()
   })
 
-  byId('to-answers').addEventListener('click', () => {
-    byId('answers').scrollIntoView()
-    byId('answers-title').focus({ preventScroll: true })
-  })
+  byId('to-answers').addEventListener('click', () => leadTo('answers'))
 
   return {
     /** Whether all that filters ask for is known. @param {Filters} filters */

@@ -7,7 +7,10 @@ const MANY = 200
 /** Where the mark of all that is expected stands in a bar, as in the style sheet. */
 const FULL = 0.66
 
-/** @typedef {{ value: string, label: string, count: number, of?: number, mean?: number, status?: string }} Bar of how many are expected, with the mean duration and in the colour of a status */
+/**
+ * @typedef {{ share: number | null, low: number | null, high: number | null }} Share with its interval
+ * @typedef {{ value: string, label: string, count: number, of?: number, share?: Share, mean?: number, status?: string, words?: string }} Bar of how many are expected or of a share, with the mean duration, in the colour of a status, and with words below it
+ */
 
 /** @param {string} title @param {string} name of the list in ids @param {(value: string) => void} onPick @param {number} few how many bars are shown before somebody asks for more @param {string} [legend] of what stands beside the counts */
 export const barList = (title, name, onPick, few, legend = '') => {
@@ -24,18 +27,29 @@ export const barList = (title, name, onPick, few, legend = '') => {
   section.setAttribute('aria-labelledby', heading.id)
   const keepStop = oneStop(list)
   let isLong = false
-  /** @type {{ bar: Bar, button: HTMLElement, label: HTMLElement, count: HTMLElement, mean: HTMLElement, track: HTMLElement, full: HTMLElement }[]} */
+  /** @type {{ bar: Bar, button: HTMLElement, label: HTMLElement, count: HTMLElement, mean: HTMLElement, track: HTMLElement, full: HTMLElement, below: HTMLElement }[]} */
   const rows = []
   /** @type {Parameters<typeof draw> | undefined} */
   let last
 
   const addRow = () => {
     const label = element('span', { className: 'label', dir: 'auto' })
-    const spans = ['count', 'mean', 'track', 'full'].map((className) => element('span', { className }))
-    const [count, mean, track, full] = spans
+    const spans = ['count', 'mean', 'track', 'full', 'below'].map((className) => element('span', { className }))
+    const [count, mean, track, full, below] = spans
     track.append(full)
-    const button = element('button', { type: 'button', className: 'bar' }, label, ' ', count, ' ', mean, track)
-    const row = { bar: { value: '', label: '', count: 0 }, button, label, count, mean, track, full }
+    const button = element(
+      'button',
+      { type: 'button', className: 'bar' },
+      label,
+      ' ',
+      count,
+      ' ',
+      mean,
+      track,
+      ' ',
+      below,
+    )
+    const row = { bar: { value: '', label: '', count: 0 }, button, label, count, mean, track, full, below }
     button.addEventListener('click', () => row.bar.value !== '' && onPick(row.bar.value))
     list.append(button)
     rows.push(row)
@@ -63,8 +77,11 @@ export const barList = (title, name, onPick, few, legend = '') => {
       setText(row.count, bar.of === undefined ? digits(bar.count) : `${digits(bar.count)} of ${digits(bar.of)}`)
       setText(row.mean, Number.isFinite(bar.mean) ? `ø ${digits(Math.round(bar.mean ?? 0))}` : '')
       row.full.hidden = bar.of === undefined
-      const part = bar.of === undefined ? bar.count / most : (FULL * bar.count) / bar.of
-      row.track.style.setProperty('--part', `${100 * Math.min(1, part)}%`)
+      const part = (bar.of === undefined ? 1 / most : FULL / bar.of) * bar.count
+      const { share, low, high } = bar.share ?? { share: Math.min(1, part), low: 0, high: 0 }
+      for (const [name, part] of Object.entries({ share, low, high }))
+        row.track.style.setProperty(`--${name}`, `${100 * (part ?? 0)}%`)
+      setText(row.below, bar.words ?? '')
       row.button.setAttribute('aria-pressed', String(bar.value === chosen))
       row.button.setAttribute('aria-disabled', String(bar.value === ''))
     }

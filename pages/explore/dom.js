@@ -56,6 +56,12 @@ export const oneStop = (group) => {
   return keepStop
 }
 
+/** Leads to a section of the page. @param {string} id */
+export const leadTo = (id) => {
+  byId(id).scrollIntoView()
+  byId(`${id}-title`).focus({ preventScroll: true })
+}
+
 /** @param {number} number */
 export const digits = (number) => number.toLocaleString('en')
 

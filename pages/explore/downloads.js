@@ -6,11 +6,13 @@ import { parametersOf } from './filters.js'
 /** How long the browser has to save a file, in milliseconds. */
 const SAVING_MS = 60_000
 
+const CSV = 'exports/entries.csv'
+
 /** @param {number} bytes */
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`
 
-/** @param {Response} response */
-const nameOf = (response, otherwise = 'entries') =>
+/** @param {Response} response @param {string} otherwise */
+const nameOf = (response, otherwise) =>
   /filename="([^"/\\]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1] ?? otherwise
 
 /** @param {Blob} file @param {string} name */
@@ -36,24 +38,30 @@ const copy = async (text, button) => {
 }
 
 export const downloads = () => {
-  const status = byId('download-status')
-  const buttons = /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll('#take [data-format]'))
+  const buttons = /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll('[data-path]'))
   const cancel = byId('download-cancel')
-  let parameters = new URLSearchParams()
+  /** @type {import('./filters.js').Filters} */
+  let selected = {}
+  /** What makes an export what is shown. @type {Record<string, string>} */
+  let shown = {}
   let aborter = new AbortController()
   cancel.addEventListener('click', () => aborter.abort())
 
-  /** @param {string} format */
-  const parametersFor = (format) => {
-    const all = new URLSearchParams(parameters)
+  /** @param {string} path */
+  const parametersFor = (path) => {
+    // The table of agents has all of them, as the list has.
+    const all = parametersOf(path === 'checks/agents.csv' ? { ...selected, agent: undefined } : selected)
+    if (path.startsWith('exports/')) for (const [name, value] of Object.entries(shown)) all.set(name, value)
+    const format = path.split('.')[1]
     if (format === 'csv') all.set('bom', 'true')
     if (format === 'csv' || format === 'xlsx') all.set('names', 'true')
     if (format === 'xlsx') all.set('labels', 'true')
     return all
   }
 
-  /** @param {string} format */
-  const download = async (format) => {
+  /** @param {DOMStringMap} button */
+  const download = async ({ path = '', status: place = 'download-status' }) => {
+    const status = byId(place)
     menu.hidePopover()
     for (const button of buttons) button.disabled = true
     cancel.hidden = false
@@ -62,7 +70,7 @@ export const downloads = () => {
     status.textContent = 'The download begins…'
     let bytes = 0
     try {
-      const response = await request(`exports/entries.${format}`, parametersFor(format), aborter.signal)
+      const response = await request(path, parametersFor(path), aborter.signal)
       const reader = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body).getReader()
       const parts = []
       for (;;) {
@@ -72,7 +80,7 @@ export const downloads = () => {
         bytes += value.length
         status.textContent = `${megabytes(bytes)} so far…`
       }
-      const name = nameOf(response, `entries.${format}`)
+      const name = nameOf(response, path.slice(path.indexOf('/') + 1))
       save(new Blob(parts, { type: response.headers.get('content-type') ?? '' }), name)
       status.textContent = `${name} is complete: ${digits(bytes)} bytes.`
     } catch (error) {
@@ -87,8 +95,7 @@ export const downloads = () => {
       for (const button of buttons) button.disabled = false
     }
   }
-  for (const button of buttons)
-    button.addEventListener('click', () => download(/** @type {string} */ (button.dataset.format)))
+  for (const button of buttons) button.addEventListener('click', () => download(button.dataset))
 
   const menu = byId('formats')
   menu.addEventListener('beforetoggle', () => {
@@ -103,11 +110,11 @@ export const downloads = () => {
   curl.addEventListener('click', () => copy(byId('curl').textContent ?? '', curl))
 
   return {
-    /** @param {import('./filters.js').Filters} filters @param {Record<string, string>} more parameters that make the file what is shown */
+    /** @param {import('./filters.js').Filters} filters @param {Record<string, string>} more parameters that make an export what is shown */
     draw(filters, more) {
-      parameters = parametersOf(filters)
-      for (const [name, value] of Object.entries(more)) parameters.set(name, value)
-      const address = addressOf('exports/entries.csv', parametersFor('csv'))
+      selected = filters
+      shown = more
+      const address = addressOf(CSV, parametersFor(CSV))
       setText(
         byId('curl'),
         `curl --fail-with-body -H "Authorization: Bearer $API_KEY" -o entries.csv '${address.replaceAll("'", '%27')}'`,

@@ -12,6 +12,7 @@ import { areAll, choices, entryIn, filtersIn, rounded, writeAddress } from './fi
 import { keyForm } from './key-form.js'
 import { loadEntries, loadNames, totalOfEntries } from './loader.js'
 import { entryMap } from './map.js'
+import { secondLook } from './second-look.js'
 import { select } from './selection.js'
 import { entryTable, loadedPages, servicePages } from './table.js'
 import { binsOf, timeline } from './timeline.js'
@@ -68,6 +69,7 @@ const change = (changes) => {
 const openEntry = entryDetail((id) => {
   opened = id
   writeAddress(filters, opened, true)
+  schedule()
 })
 /** @param {number} row */
 const onEntry = (row) => {
@@ -77,8 +79,13 @@ const onEntry = (row) => {
 }
 const map = entryMap({ onBox: (box) => change({ bbox: box && rounded(box) }), onEntry, onMove: () => schedule() })
 const time = timeline((createdSince, createdBefore) => change({ createdSince, createdBefore }))
-const bars = dimensionBars((name, value) =>
-  change({ ...without(name), ...(filters[name] !== value && { [name]: value }) }),
+/** @param {import('./filters.js').Choice} name @param {string} value */
+const pick = (name, value) => change({ ...without(name), ...(filters[name] !== value && { [name]: value }) })
+const bars = dimensionBars(pick)
+const look = secondLook(
+  () => schedule(),
+  (agent) => pick('agent', agent),
+  (id) => openEntry(id === opened ? undefined : id),
 )
 const table = entryTable(openEntry)
 const local = loadedPages(table)
@@ -108,6 +115,7 @@ const redraw = () => {
   byId('explorer').classList.toggle('counting', missing?.any === true)
   chips.draw(entries, filters, answers.questionIn)
   setText(byId('notes'), notes())
+  look.draw(filters, opened)
   if (isEmpty) {
     setText(byId('count'), isLoading ? 'Loading entries…' : 'No entries are here')
     for (const words of document.querySelectorAll('[data-loads]')) setText(words, 'Loading…')
@@ -215,6 +223,7 @@ const begin = async (without) => {
   hidden = without
   entries = new Entries()
   counted = undefined
+  look.close()
   drawnAt = 0
   isComplete = false
   isLoading = true
