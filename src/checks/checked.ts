@@ -16,7 +16,7 @@ import { withQuestions } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
 import { hashOf } from '../serializer/etag.js'
 import { bitOf, type Findings, findIn } from './checks.js'
-import { at, columnsOf } from './columns.js'
+import { at, columnsOf, type Group } from './columns.js'
 import { quantile, shareOf } from './statistics.js'
 
 /** How many entries and agents are kept, and how many characters they have at most. */
@@ -92,44 +92,42 @@ function* flaggedIn({ flags, found, columns }: Findings): Generator<void, Ranked
 function* agentsIn(findings: Findings, dayOf: (time: number) => number): Generator<void, Ranked<CheckedAgent>> {
   const { agents, durations, created, formOf } = findings.columns
   const { checks, looked, found, medians, sameness } = findings
-  const shown = entryChecks.filter((check) => checks.includes(check))
-  const all = shown.reduce((bits, check) => bits | bitOf(check), 0)
-  function* rowsOf(): Generator<CheckedAgent> {
-    for (const group of agents.values()) {
-      const { id: agent, rows } = group
-      const days = new Set(
-        rows
-          .map((row) => at(created, row))
-          .filter(Number.isFinite)
-          .map(dayOf),
-      ).size
-      const ratios = rows.map((row) => at(durations, row) / (medians.get(at(formOf, row)) ?? Number.NaN))
-      const sound = Float64Array.from(ratios.filter((ratio) => ratio > 0))
-      const ofBits = (bits: number, of: number) => {
-        let count = 0
-        for (const row of rows) if (at(found, row) & bits) count += 1
-        return shareOf(count, of)
-      }
-      const lookedAt = (bits: number) => rows.reduce((sum, row) => sum + Number((at(looked, row) & bits) > 0), 0)
-      yield {
-        agent,
-        entries: rows.length,
-        days,
-        entriesPerDay: days === 0 ? null : rows.length / days,
-        durationRatio: sound.length === 0 ? null : quantile(sound, 0.5),
-        durations: sound.length,
-        flagged: ofBits(all, rows.length),
-        ...Object.fromEntries(shown.map((check) => [check, ofBits(bitOf(check), lookedAt(bitOf(check)))])),
-        ...(checks.includes('sameness') && { sameness: sameness.get(group) ?? [] }),
-      }
-    }
+  const flagged = new Map<Group, ReturnType<typeof shareOf>>()
+  for (const group of agents.values()) {
+    flagged.set(group, shareOf(count(group.rows, found), group.rows.length))
+    yield
   }
-  const worst = (a: CheckedAgent, b: CheckedAgent) =>
-    Number(b.flagged.low) - Number(a.flagged.low) ||
-    b.entries - a.entries ||
-    (String(a.agent) < String(b.agent) ? -1 : 1)
-  return { rows: fitting(yield* firstOf(rowsOf(), worst, MAX_ROWS)), total: agents.size }
+  const lowOf = (group: Group) => Number(flagged.get(group)?.low)
+  const worst = (a: Group, b: Group) =>
+    lowOf(b) - lowOf(a) || b.rows.length - a.rows.length || (String(a.id) < String(b.id) ? -1 : 1)
+  const rows: CheckedAgent[] = []
+  for (const group of yield* firstOf(agents.values(), worst, MAX_ROWS)) {
+    const { id: agent, rows: own } = group
+    const days = new Set(own.map((row) => dayOf(at(created, row))).filter(Number.isFinite)).size
+    const ratios = own.map((row) => at(durations, row) / Number(medians.get(at(formOf, row))))
+    const sound = Float64Array.from(ratios.filter((ratio) => ratio > 0))
+    const shares = entryChecks
+      .filter((check) => checks.includes(check))
+      .map((check) => [check, shareOf(count(own, found, bitOf(check)), count(own, looked, bitOf(check)))])
+    rows.push({
+      agent,
+      entries: own.length,
+      days,
+      entriesPerDay: days === 0 ? null : own.length / days,
+      durationRatio: sound.length === 0 ? null : quantile(sound, 0.5),
+      durations: sound.length,
+      flagged: flagged.get(group),
+      ...Object.fromEntries(shares),
+      ...(checks.includes('sameness') && { sameness: sameness.get(group) ?? [] }),
+    } as CheckedAgent)
+    yield
+  }
+  return { rows: fitting(rows), total: agents.size }
 }
+
+/** How many rows have one of some bits. */
+const count = (rows: readonly number[], column: Uint8Array, bits = -1): number =>
+  rows.reduce((sum, row) => sum + Number((at(column, row) & bits) !== 0), 0)
 
 /** About how many characters a row has as JSON. */
 export const sizeOf = (row: object): number => JSON.stringify(row).length
