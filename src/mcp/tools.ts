@@ -57,16 +57,19 @@ const namesIn = async (reader: Reader, resource: Resource) => {
 
 const limits = { page: 1, perPage: 1, maxPerPage: MOST_RECORDS }
 const [list, checked] = [EntryListQuery(limits), ChecksListQuery(limits)]
-const times = Object.entries(commonFilters).flatMap(([name, filter]) => {
-  const description = filter.description?.replace(/^Only with (.*) time/, 'With $1 day or time')
-  return isTime(name) ? [[name, { ...filter, format: 'day-or-time', description }]] : []
-})
+/** A filter as an assistant knows it. Each word is read in three tools. */
+const inWords = (names: readonly string[], description: string, more = {}) =>
+  Object.fromEntries(names.map((name) => [name, { ...list.properties[name as 'bbox'], description, ...more }]))
+const times = inWords(Object.keys(commonFilters).filter(isTime), 'Day or time.', { format: 'day-or-time' })
 const form = Type.String({ minLength: 1, description: 'Id or name.' })
 const byId = Object.fromEntries(['form', 'project', 'dispatch', 'agent'].map((name) => [name, Type.Optional(form)]))
 const filters = {
   ...select(list, [...Object.keys(entryFilters), 'answered']).properties,
+  ...inWords(['status'], 'One status.'),
+  ...inWords(['country', 'state', 'lga', 'city'], 'A name.'),
+  ...inWords(['bbox'], 'minLongitude,minLatitude,maxLongitude,maxLatitude.'),
   ...byId,
-  ...Object.fromEntries(times),
+  ...times,
 }
 const few = Type.Integer({ minimum: 1, maximum: MOST_RECORDS, description: `How many, at most ${MOST_RECORDS}.` })
 
@@ -150,20 +153,20 @@ export const tools: Readonly<Record<string, Tool>> = {
     },
   },
   check_entries: {
-    description: `${firstSentence(CHECKS)} Agents and entries that need a second look, worst first; bounds are those of all agents.`,
+    description: `${firstSentence(CHECKS)} Worst agents and flagged entries; a flag says nothing of why.`,
     takes: {
-      ...select(checked, ['checks', 'minEntries', 'zone', 'names']).properties,
-      ...filters,
+      ...select(checked, ['checks']).properties,
+      ...select(Type.Object(filters), ['form', 'project', 'agent', 'createdSince', 'createdBefore']).properties,
       limit: defaulted(few, 10),
     },
-    gives: { entries: total, agents: rows, flagged: rows, totals: object },
+    gives: { totals: object, agents: rows, flagged: rows },
     async call({ reader }, { limit: perPage, ...given }) {
-      const query = { ...given, page: 1, perPage } as never
-      const agents = await checkedRows(reader, flaggedAgents, query)
-      const flagged = await checkedRows(reader, flaggedEntries, query)
-      const { entries, asOf } = agents.metadata
-      const totals = { agents: agents.metadata.total, flagged: flagged.metadata.total }
-      return { entries, asOf, totals, agents: agents.rows, flagged: flagged.rows, of: totals }
+      const query = { ...given, minEntries: 20, zone: 'UTC', names: 'true', page: 1, perPage } as const
+      const agents = await checkedRows(reader, flaggedAgents, query as never)
+      const flagged = await checkedRows(reader, flaggedEntries, query as never)
+      const { entries, asOf, total } = agents.metadata
+      const of = { agents: total, flagged: flagged.metadata.total }
+      return { asOf, totals: { ...of, entries }, agents: agents.rows, flagged: flagged.rows, of }
     },
   },
   get_entry: {

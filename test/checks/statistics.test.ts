@@ -1,3 +1,4 @@
+// Quantiles, deviations, shares and distances, beside numbers from elsewhere.
 import t from 'tap'
 import { distance, quantile, shareOf, spread } from '../../src/checks/statistics.js'
 

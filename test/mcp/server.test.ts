@@ -19,7 +19,7 @@ const prepare = async (t: Test, changed: (store: Store) => Partial<Store> = () =
 }
 
 for (const revision of ['modern', 'legacy'] as const) {
-  t.test(`clients of ${REVISIONS[revision]} see six tools that only read`, async (t) => {
+  t.test(`clients of ${REVISIONS[revision]} see seven tools that only read`, async (t) => {
     const { app, key } = await prepare(t)
     const { client, ask } = await assistant(t, app, key, revision)
     t.equal(client.getNegotiatedProtocolVersion(), REVISIONS[revision])
@@ -27,7 +27,7 @@ for (const revision of ['modern', 'legacy'] as const) {
     const { tools } = await client.listTools()
     t.same(
       tools.map(({ name }) => name),
-      ['describe', 'describe_form', 'count_entries', 'find_entries', 'get_entry', 'export_link'],
+      ['describe', 'describe_form', 'count_entries', 'find_entries', 'check_entries', 'get_entry', 'export_link'],
     )
     const { length } = JSON.stringify(tools)
     t.ok(length <= 8192, `they take ${length} characters, and may take 8192: an assistant reads all of them`)

@@ -186,7 +186,12 @@ const prepare = async (t: Test) => {
     search(head + withoutHeld(text, caller), sent, `the response ${statusCode}`)
     // Summaries count the same entries in groups, and questions count answers.
     const isSummary = /\/summaries\/|\/questions$/.test(url.split('?')[0] as string)
-    const numbers = isSummary ? /"(?:total|entries)":(\d+)/g : /"(?:total|count)":(\d+)/g
+    // Checks say how many entries they are of.
+    const numbers = url.includes('/checks/')
+      ? /"entries":(\d+),"asOf"/g
+      : isSummary
+        ? /"(?:total|entries)":(\d+)/g
+        : /"(?:total|count)":(\d+)/g
     const counted = [...text.matchAll(numbers)].reduce((sum, [, count]) => sum + Number(count), 0)
     const most = caller.ids[isSummary ? 'entries' : collectionOf(url.split('?')[0] as string)].length
     if (counted > most && HAS_DATA.test(url)) found.push(`${url} counts ${counted} of at most ${most}`)

@@ -38,7 +38,14 @@ t.test('the resources that tests go through are those of the service', async (t)
     `/v1/sync/${name}/digest`,
   ])
   const counts = ['/v1/summaries/entries', '/v1/summaries/entries.csv', '/v1/forms/{id}/questions']
-  expected.push('/v1/me', '/v1/exports/answers.{format}', ...counts, ...ogcPaths.map((path) => `/v1/ogc${path}`))
+  const checks = ['entries', 'entries.csv', 'agents', 'agents.csv'].map((name) => `/v1/checks/${name}`)
+  expected.push(
+    '/v1/me',
+    '/v1/exports/answers.{format}',
+    ...counts,
+    ...checks,
+    ...ogcPaths.map((path) => `/v1/ogc${path}`),
+  )
   t.same(paths.sort(), expected.sort(), 'src/pipelines/index.ts lists every path')
 })
 

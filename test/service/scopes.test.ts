@@ -152,6 +152,7 @@ const isListed = (url: string, only: Only): boolean => {
   return (
     !path.startsWith('/v1/') ||
     path.endsWith('/questions') ||
+    path.includes('/checks/') ||
     names.every((name) => !isRecordCollection(name as RecordCollection) || isSeen(name as RecordCollection, only))
   )
 }

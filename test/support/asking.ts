@@ -32,7 +32,11 @@ export interface Seen<C extends Caller = Caller> {
 
 /** The records that a path names. */
 export const collectionOf = (path: string): RecordCollection =>
-  (path.split(/[/.]/).findLast((part) => isRecordCollection(part as RecordCollection)) as RecordCollection) ?? 'entries'
+  // Agents are checked by their entries.
+  path.includes('/checks/')
+    ? 'entries'
+    : ((path.split(/[/.]/).findLast((part) => isRecordCollection(part as RecordCollection)) as RecordCollection) ??
+      'entries')
 
 /** Values of parameters, of the caller or of another organisation. Undefined for a parameter without any. */
 const drawValue = ({ name, schema }: Parameter, path: string, draw: Draw, of: () => Crossed): string | undefined => {
@@ -77,6 +81,7 @@ const drawValue = ({ name, schema }: Parameter, path: string, draw: Draw, of: ()
     measure: () => 'duration',
     organisation: () => of().organisation,
     top: () => draw.of(['1', '100']),
+    minEntries: () => draw.of(['5', '20']),
     page: () => draw.of(['1', '1', '2', '3']),
     perPage: () => draw.of(['1', '2', '5', '1000']),
     limit: () => draw.of(['1', '2', '5', '1000']),
