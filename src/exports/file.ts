@@ -5,6 +5,7 @@ import { invalidParameter } from '../problems/problems.js'
 import { observe } from '../reading/form-questions.js'
 import { withQuestions } from '../reading/question-keys.js'
 import type { Reader } from '../reading/reader.js'
+import type { Selection } from '../reading/selection.js'
 import { json } from '../serializer/json.js'
 import { Output } from '../serializer/output.js'
 import { fail, rowsWriter } from '../serializer/rows.js'
@@ -41,14 +42,17 @@ export const openFile = async (
   if (format === 'xlsx') await requireRows(reader, wanted)
   const questions = hasQuestions(wanted) ? await questionsOf(reader, listing) : undefined
   const rows = rowsOf(exported, format, reader.scope.without, listing, questions)
+  // A resource that the key does not see is refused before anything is sent, also for a HEAD.
+  const selection = reader.select(exported.resource, { ...listing, ...rows.choice })
   const read = { rows: 0 }
-  return { parts: partsOf(reader, wanted, rows, read, skipped), read, left: skipped?.records ?? [] }
+  return { parts: partsOf(reader, wanted, selection, rows, read, skipped), read, left: skipped?.records ?? [] }
 }
 
 async function* partsOf(
   reader: Reader,
   { exported, format, listing }: Wanted,
-  { format: rows, choice, columns, named }: ReturnType<typeof rowsOf>,
+  selection: Selection,
+  { format: rows, columns, named }: ReturnType<typeof rowsOf>,
   read: { rows: number },
   skipped: Skipped | undefined,
 ): AsyncGenerator<Buffer, void> {
@@ -56,7 +60,7 @@ async function* partsOf(
   if (format === 'parquet') file = new ParquetFile(columns, named)
   if (format === 'xlsx') file = new XlsxFile(exported.name, columns.length)
   const write = rowsWriter(rows, skipped?.add ?? fail)
-  const nextPage = reader.pages(reader.select(exported.resource, { ...listing, ...choice }), listing.limit)
+  const nextPage = reader.pages(selection, listing.limit)
   try {
     let text = rows.begin ?? ''
     for (let isOver = false; !isOver; ) {
