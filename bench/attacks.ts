@@ -240,6 +240,13 @@ export const attacks = async (server: string, ms: number, say: (text: string) =>
         paths: ['/v1/summaries/entries?form=places&by=location.state&top=10000'],
       },
     ],
+    [
+      'checks anew',
+      {
+        ...counting,
+        paths: anew.map((path) => path.replace('summaries/entries?form=many&by=agent', 'checks/agents?')),
+      },
+    ],
     ['600,000 different answers', { ...counting, paths: ['/v1/forms/different/questions'] }],
     ['types of 1 MB', { ...counting, paths: ['/v1/forms/types/questions'] }],
     ['entries of 1.1 MB, their questions', { ...counting, paths: ['/v1/forms/long/questions'] }],

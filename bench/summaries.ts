@@ -56,6 +56,7 @@ const casesOf = (form: string, key: string, question: string, answer: string): [
       [counted({ $dateToString: { date: '$createdAt', format: '%Y-%m-%d', timezone: 'Africa/Lagos' } })],
     ],
     ['cells of 0.5 degrees', 'summaries/entries?by=location:0.5'],
+    ['checks of a form', `checks/entries?form=${form}`],
     [
       'questions of a form',
       `forms/${form}/questions`,
